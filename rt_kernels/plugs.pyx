@@ -1,0 +1,131 @@
+"""Owners of the plugs: what every part has in common (snapshot, restore, single calls for tests and set-up)."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+import numpy as np
+
+from rt_kernels.layout import SAMPLE_DTYPE
+
+cdef bytes _copy_out(const void *state, size_t size):
+    return PyBytes_FromStringAndSize(<const char *>state, size) if size else b""
+
+
+cdef int _copy_in(void *state, size_t size, bytes snapshot) except -1:
+    if <size_t>len(snapshot) != size:
+        raise ValueError(f"snapshot has {len(snapshot)} bytes, this part's state has {size}")
+    if size:
+        memcpy(state, PyBytes_AS_STRING(snapshot), size)
+    return 0
+
+
+def _arrays(sample, aux, declared):
+    """The sample as a writable array of one record, and a buffer for the auxiliary channels."""
+    if sample.dtype != SAMPLE_DTYPE or sample.shape != (1,):
+        raise ValueError("sample must be an array of one record of rt_kernels.layout.SAMPLE_DTYPE")
+    count = sum(channel.count for channel in declared)
+    if aux is None:
+        aux = np.zeros(max(count, 1))
+    if aux.dtype != np.float64 or aux.shape[0] < count:
+        raise ValueError(f"aux must be at least {count} float64")
+    return sample, aux
+
+
+cdef class StagePart:
+    """A stage: `step(sample)` runs it once on an array of one record (tests, set-up)."""
+
+    PARAMETERS = ()
+    AUX = ()
+
+    def step(self, sample, aux=None):
+        sample, aux = _arrays(sample, aux, self.AUX)
+        cdef unsigned char[::1] s = sample.view(np.uint8)
+        cdef double[::1] a = aux
+        self.plug.step(self.plug.self, <Sample *>&s[0], &a[0])
+        return aux
+
+    def snapshot(self):
+        return _copy_out(self.plug.state, self.plug.state_size)
+
+    def restore(self, bytes snapshot):
+        _copy_in(self.plug.state, self.plug.state_size, snapshot)
+
+
+cdef class PortPart:
+    """A port: `open()` before the run, `close()` after it; `read` and `write` by hand for tests."""
+
+    PARAMETERS = ()
+    AUX = ()
+    soft_realtime = False
+
+    def open(self):
+        """Finds and sets up the device. Raises hil_server.errors.DeviceError through the caller when it is not there."""
+
+    def close(self):
+        """Leaves the device safe and lets go of it. May be called twice."""
+
+    def read(self, sample, aux=None):
+        sample, aux = _arrays(sample, aux, self.AUX)
+        cdef unsigned char[::1] s = sample.view(np.uint8)
+        cdef double[::1] a = aux
+        self.plug.read(self.plug.self, <Sample *>&s[0], &a[0])
+        return aux
+
+    def write(self, sample, aux=None):
+        sample, aux = _arrays(sample, aux, self.AUX)
+        cdef unsigned char[::1] s = sample.view(np.uint8)
+        cdef double[::1] a = aux
+        self.plug.write(self.plug.self, <Sample *>&s[0], &a[0])
+        return aux
+
+    def snapshot(self):
+        return _copy_out(self.plug.state, self.plug.state_size)
+
+    def restore(self, bytes snapshot):
+        _copy_in(self.plug.state, self.plug.state_size, snapshot)
+
+
+cdef class ClockPart:
+    """A clock."""
+
+    PARAMETERS = ()
+    AUX = ()
+
+
+cdef class MechanismPart:
+    """A docking mechanism in software: `advance` runs it once (tests, first-contact search)."""
+
+    PARAMETERS = ()
+    AUX = ()
+
+    def advance(self, X_TA, V_TA, double dt, w_A=(0.0, 0.0, 0.0), unsigned int commands=0, aux=None):
+        """One step. Returns a dict with F_T, F_A, signals, analog, status; shapes (6,), (6,), int, (8,), int."""
+        cdef MechanismInput inp
+        cdef MechanismOutput out
+        cdef int i
+        count = sum(channel.count for channel in self.AUX)
+        cdef double[::1] a = np.zeros(max(count, 1)) if aux is None else aux
+        if a.shape[0] < count:
+            raise ValueError(f"aux must be at least {count} float64")
+        for i in range(7):
+            inp.X_TA[i] = X_TA[i]
+        for i in range(6):
+            inp.V_TA[i] = V_TA[i]
+        for i in range(3):
+            inp.w_A[i] = w_A[i]
+        inp.dt = dt
+        inp.commands = commands
+        self.plug.advance(self.plug.self, &inp, &out, &a[0])
+        return {
+            "F_T": np.array([out.F_T[i] for i in range(6)]),
+            "F_A": np.array([out.F_A[i] for i in range(6)]),
+            "analog": np.array([out.analog[i] for i in range(8)]),
+            "signals": out.signals,
+            "status": out.status,
+        }
+
+    def snapshot(self):
+        return _copy_out(self.plug.state, self.plug.state_size)
+
+    def restore(self, bytes snapshot):
+        _copy_in(self.plug.state, self.plug.state_size, snapshot)
