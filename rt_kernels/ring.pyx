@@ -1,0 +1,236 @@
+"""The block of shared memory between the loop and the telemetry process.
+
+* Samples: a ring of fixed slots with one writer (the loop) and one reader (the telemetry process). A slot is filled in place and
+  published by moving `head`; when the ring is full the *newest* sample is dropped and counted, the loop never waits.
+* Commands: two lanes, one producer each (telemetry process, server), fixed records; the loop takes at most one command a tick.
+* Hand controllers: one latest-value slot for each of two stations, guarded by a version (odd while it is written).
+* Supervisor: a heartbeat word and a stop word.
+
+The block lives in a memory file (`memfd`), inherited by file descriptor; nothing is left behind when the processes are gone.
+"""
+
+import os
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcpy, memset
+
+from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_lock_memory, host_map, host_now, host_unmap
+from rt_kernels.layout import LAYOUT_HASH, SAMPLE_DTYPE
+
+cdef int64_t MAGIC = 0x4B434F4C424C4948   # "HILBLOCK"
+cdef int64_t VERSION = 1
+
+
+cdef inline char *slot_of(ControlBlock *block, int64_t index) noexcept nogil:
+    return <char *>block + ((sizeof(ControlBlock) + 4095) // 4096) * 4096 + (index % block.capacity) * block.record_size
+
+
+cdef void publish(ControlBlock *block, const Sample *sample, const double *aux) noexcept nogil:
+    """Puts one sample into the ring, or counts it as overflow."""
+    cdef int64_t head = block.head
+    cdef char *slot
+    if head - atomic_get(&block.tail) >= block.capacity:
+        block.overflow += 1
+        return
+    slot = slot_of(block, head)
+    memcpy(slot, sample, sizeof(Sample))
+    memcpy(slot + sizeof(Sample), aux, <size_t>block.aux_count * sizeof(double))
+    atomic_set(&block.head, head + 1)
+
+
+cdef bint take_command(ControlBlock *block, CommandRecord *record) noexcept nogil:
+    """Takes the oldest waiting command, the server's own lane first. False when there is none."""
+    cdef int i
+    cdef CommandLane *lane
+    cdef int64_t tail
+    for i in range(1, -1, -1):
+        lane = &block.lane[i]
+        tail = lane.tail
+        if tail < atomic_get(&lane.head):
+            record[0] = lane.slot[tail % 32]
+            atomic_set(&lane.tail, tail + 1)
+            return True
+    return False
+
+
+cdef bint read_hand(const HandSlot *slot, HandSlot *copy) noexcept nogil:
+    """Copies a hand controller's newest record; False when the writer was busy (the caller keeps the previous one)."""
+    cdef int64_t before = atomic_get(&slot.version)
+    if before & 1:
+        return False
+    memcpy(copy, slot, sizeof(HandSlot))
+    atomic_fence()
+    return atomic_get(&slot.version) == before
+
+
+cdef class SharedBlock:
+    """Owner or guest of the shared block. `create` on the server, `attach(fd)` elsewhere.
+
+    record_size: bytes of a sample and its auxiliary channels; capacity: slots.
+    """
+
+    def __cinit__(self):
+        self.block = NULL
+        self.fd = -1
+
+    @staticmethod
+    def create(int64_t capacity, int64_t aux_count=0):
+        """A new block. capacity: slots (8192 are eight seconds at 1 kHz). Raises ValueError, OSError, MemoryError."""
+        if capacity < 2 or aux_count < 0 or aux_count > 100000:
+            raise ValueError(f"ring: capacity must be at least 2 and aux_count 0...100000, got {capacity}, {aux_count}")
+        cdef SharedBlock self = SharedBlock.__new__(SharedBlock)
+        cdef int64_t record = sizeof(Sample) + aux_count * sizeof(double)
+        self.size = ((sizeof(ControlBlock) + 4095) // 4096) * 4096 + <size_t>(capacity * record)
+        self.fd = os.memfd_create("hil-server-block", os.MFD_CLOEXEC)
+        self._owner = True
+        os.ftruncate(self.fd, self.size)
+        self.block = <ControlBlock *>host_map(self.size, self.fd)
+        if self.block == NULL:
+            raise MemoryError(f"ring: cannot map {self.size} bytes")
+        # touching every page now keeps page faults out of the loop
+        memset(self.block, 0, self.size)
+        host_lock_memory(self.block, self.size)
+        self.block.magic = MAGIC
+        self.block.version = VERSION
+        memcpy(self.block.layout_hash, PyBytes_AS_STRING(LAYOUT_HASH.encode()), 16)
+        self.block.record_size = record
+        self.block.capacity = capacity
+        self.block.aux_count = aux_count
+        self.block.heartbeat_ns = host_now()
+        return self
+
+    @staticmethod
+    def attach(int fd):
+        """The block behind an inherited file descriptor. Raises ValueError when it is not one of this layout."""
+        cdef SharedBlock self = SharedBlock.__new__(SharedBlock)
+        self.fd = fd
+        self._owner = False
+        self.size = os.fstat(fd).st_size
+        if self.size < sizeof(ControlBlock):
+            raise ValueError(f"descriptor {fd} is not a shared block: {self.size} bytes")
+        self.block = <ControlBlock *>host_map(self.size, fd)
+        if self.block == NULL:
+            raise MemoryError(f"ring: cannot map {self.size} bytes")
+        if self.block.magic != MAGIC or self.block.version != VERSION:
+            raise ValueError(f"descriptor {fd} is not a shared block of version {VERSION}")
+        other = (<bytes>self.block.layout_hash[:16]).decode()
+        if other != LAYOUT_HASH:
+            raise ValueError(f"shared block has layout {other}, this process has {LAYOUT_HASH}: two installations?")
+        return self
+
+    def __dealloc__(self):
+        if self.block != NULL:
+            host_unmap(self.block, self.size)
+            self.block = NULL
+        if self._owner and self.fd >= 0:
+            os.close(self.fd)
+
+    # ---------------------------------------------------------------------------------------------- samples, reader
+    def drain(self, int64_t max_records=4096):
+        """All waiting records, at most `max_records`, as one bytes object of whole records."""
+        cdef int64_t tail = self.block.tail
+        cdef int64_t count = atomic_get(&self.block.head) - tail
+        cdef int64_t first
+        cdef size_t record = <size_t>self.block.record_size
+        if count > max_records:
+            count = max_records
+        if count <= 0:
+            return b""
+        out = PyBytes_FromStringAndSize(NULL, count * record)
+        cdef char *p = PyBytes_AS_STRING(out)
+        # at most two copies: up to the end of the ring, and from its start
+        first = self.block.capacity - tail % self.block.capacity
+        if first > count:
+            first = count
+        memcpy(p, slot_of(self.block, tail), first * record)
+        if count > first:
+            memcpy(p + first * record, slot_of(self.block, tail + first), (count - first) * record)
+        atomic_set(&self.block.tail, tail + count)
+        return out
+
+    def newest(self):
+        """A copy of the newest record without taking it (for a progress line), or None. May be torn if the ring wraps meanwhile."""
+        cdef int64_t head = atomic_get(&self.block.head)
+        if head == 0:
+            return None
+        return PyBytes_FromStringAndSize(slot_of(self.block, head - 1), self.block.record_size)
+
+    # ------------------------------------------------------------------------------------------------ commands, writers
+    def push_command(self, int code, arguments=(), int source=0):
+        """Puts a command into the lane of `source` (0 telemetry process, 1 server). Returns its sequence number, positive and
+        unique between the lanes: its appearance in `command_sequence` of a sample is the acknowledgement. Raises BufferError
+        when the lane is full, ValueError for more than eight arguments."""
+        if source not in (0, 1):
+            raise ValueError(f"command source must be 0 or 1, got {source}")
+        if len(arguments) > 8:
+            raise ValueError(f"a command takes at most 8 arguments, got {len(arguments)}")
+        cdef CommandLane *lane = &self.block.lane[source]
+        cdef int64_t head = lane.head
+        cdef int i
+        if head - atomic_get(&lane.tail) >= 32:
+            raise BufferError("the loop does not take commands: 32 are waiting")
+        cdef CommandRecord *record = &lane.slot[head % 32]
+        record.sequence = 2 * (head + 1) + source
+        record.code = code
+        record.source = source
+        for i in range(8):
+            record.arg[i] = arguments[i] if i < len(arguments) else 0.0
+        atomic_set(&lane.head, head + 1)
+        return record.sequence
+
+    def put_hand(self, int station, int64_t sequence, int64_t device_time_ns, axes, unsigned int buttons, unsigned int status=1):
+        """Newest record of hand controller `station` (0 or 1). axes: six numbers, -1...1. Single producer."""
+        if station not in (0, 1) or len(axes) != 6:
+            raise ValueError("station must be 0 or 1 and axes six numbers")
+        cdef HandSlot *slot = &self.block.hand[station]
+        cdef int i
+        atomic_set(&slot.version, slot.version + 1)
+        slot.sequence = sequence
+        slot.device_time_ns = device_time_ns
+        slot.arrival_ns = host_now()
+        for i in range(6):
+            slot.axis[i] = axes[i]
+        slot.buttons = buttons
+        slot.status = status
+        atomic_set(&slot.version, slot.version + 1)
+
+    def heartbeat(self):
+        """The supervisor is alive."""
+        atomic_set(&self.block.heartbeat_ns, host_now())
+
+    def request_stop(self):
+        """The loop ends at its next tick, without parking: for tests and for the last resort."""
+        atomic_set(&self.block.stop_request, 1)
+
+    # ------------------------------------------------------------------------------------------------------------ state
+    @property
+    def head(self):
+        return atomic_get(&self.block.head)
+
+    @property
+    def tail(self):
+        return atomic_get(&self.block.tail)
+
+    @property
+    def overflow(self):
+        return self.block.overflow
+
+    @property
+    def capacity(self):
+        return self.block.capacity
+
+    @property
+    def aux_count(self):
+        return self.block.aux_count
+
+    @property
+    def record_size(self):
+        return self.block.record_size
+
+    @property
+    def finished(self):
+        return bool(atomic_get(&self.block.finished))
+
+    @finished.setter
+    def finished(self, value):
+        atomic_set(&self.block.finished, 1 if value else 0)
