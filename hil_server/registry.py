@@ -1,0 +1,144 @@
+"""All parts: role → name → "module:Class". Strings only; nothing is imported until it is asked for.
+
+A new part is one file and one line in here. A package from outside adds lines through the entry point group `hil_server.parts`, with
+names of the form `role.name`:
+
+    [project.entry-points."hil_server.parts"]
+    "drives.my_valve" = "my_package.valve:ValvePort"
+
+Every class declares `PARAMETERS` (see `rt_kernels.parameters`); `hil-server list ROLE NAME` prints them.
+"""
+
+import importlib
+from collections.abc import Mapping
+
+from hil_server.errors import ConfigurationError
+
+ENTRY_POINT_GROUP = "hil_server.parts"
+
+# Role → what a part of this role does. In the order of one sample's way through the line.
+ROLES: dict[str, str] = {
+    "clocks": "knows time: starts every tick",
+    "wrench_sensors": "port: reads the force/torque sensor",
+    "drives": "port: reads measured legs, writes leg set points",
+    "mechanism_signals": "port: reads the sensors of the docking mechanism",
+    "hand_controllers": "port: reads an operator's stick",
+    "simulated": "port: a stand in software",
+    "locators": "stage: measured legs to the achieved relative pose",
+    "wrench": "stage: raw record to the wrench at the docking port",
+    "event_detectors": "stage: contacts and wrench to events",
+    "guidance": "stage: phases, programmed motion, control forces",
+    "compensators": "stage: takes the delay of the loop out",
+    "dynamics": "stage: how the vehicles move under the wrench",
+    "placers": "stage: relative pose to platform pose and legs",
+    "safety": "stage: limits set points, trips",
+    "mechanisms": "docking mechanism in software, carried by a virtual stand",
+}
+
+PARTS: dict[str, dict[str, str]] = {
+    "clocks": {},
+    "wrench_sensors": {
+        "rdt": "drivers.wrench_sensors.rdt:RdtPort",
+    },
+    "drives": {
+        "cia402": "drivers.drives.cia402:Cia402Port",
+        "cia408": "drivers.drives.cia408:Cia408Port",
+    },
+    "mechanism_signals": {},
+    "hand_controllers": {},
+    "simulated": {
+        "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
+    },
+    "locators": {
+        "stewart_forward": "rt_kernels.stewart.locate:StewartForward",
+    },
+    "wrench": {
+        "six_axis": "rt_kernels.wrench.six_axis:SixAxis",
+    },
+    "event_detectors": {
+        "docking": "rt_kernels.mechanisms.event_detection:DockingEvents",
+    },
+    "guidance": {
+        "docking": "rt_kernels.guidance.docking:DockingGuidance",
+    },
+    "compensators": {
+        "none": "rt_kernels.compensators.none:NoCompensator",
+        "phase_lead": "rt_kernels.compensators.phase_lead:PhaseLead",
+    },
+    "dynamics": {
+        "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",
+    },
+    "placers": {
+        "stewart": "rt_kernels.stewart.place:StewartPlacer",
+    },
+    "safety": {
+        "limits": "rt_kernels.safety.limits:SafetyLimits",
+    },
+    "mechanisms": {
+        "bumper": "rt_kernels.mechanisms.bumper:Bumper",
+        "probe_cone_simple": "rt_kernels.mechanisms.probe_cone_simple:ProbeConeSimple",
+    },
+}
+
+
+def parts_from_outside() -> dict[str, dict[str, str]]:
+    """Role → name → "module:Class" of the installed entry points. Raises ConfigurationError for one that names no role of ours."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, dict[str, str]] = {}
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        role, _, name = point.name.partition(".")
+        if role not in ROLES or not name:
+            raise ConfigurationError(
+                f"entry point {point.name!r} = {point.value!r}: the name must be ROLE.NAME with a role out of {', '.join(ROLES)}"
+            )
+        found.setdefault(role, {})[name] = point.value
+    return found
+
+
+def parts(role: str) -> Mapping[str, str]:
+    """Name → "module:Class" of a role; a part from outside cannot replace one of ours. Raises ConfigurationError for an unknown role."""
+    if role not in ROLES:
+        raise ConfigurationError(f"no role {role!r}{_did_you_mean(role, ROLES)}; roles: {', '.join(ROLES)}")
+    return {**parts_from_outside().get(role, {}), **PARTS[role]}
+
+
+def part(role: str, name: str) -> type:
+    """The class of a part.
+
+    Raises ConfigurationError, with a message of its own for each of: no such name, the module cannot be imported, the class is not in it.
+    """
+    known = parts(role)
+    if name not in known:
+        there_are = ", ".join(sorted(known)) or "none"
+        raise ConfigurationError(f"no part {name!r} in role {role!r}{_did_you_mean(name, known)}; there are: {there_are}")
+    module_name, _, class_name = known[name].partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"part {role}.{name}: module {module_name!r} cannot be imported: {error}{_not_built(module_name)}"
+        ) from error
+    try:
+        return getattr(module, class_name)
+    except AttributeError:
+        raise ConfigurationError(f"part {role}.{name}: module {module_name!r} has no class {class_name!r}") from None
+
+
+def _did_you_mean(word: str, known: Mapping[str, str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def _not_built(module_name: str) -> str:
+    """What to type when the source of the module lies there, but was never compiled."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    package = find_spec(module_name.partition(".")[0])
+    for folder in (package.submodule_search_locations or []) if package else []:
+        if Path(folder).parent.joinpath(*module_name.split(".")).with_suffix(".pyx").exists():
+            return "; its source is there but not built: python setup.py build_ext --inplace -j2"
+    return ""

@@ -1,0 +1,76 @@
+"""The registry: every line resolves, and each kind of failure has a message of its own."""
+
+import sys
+
+import pytest
+
+from hil_server import registry
+from hil_server.errors import ConfigurationError
+from rt_kernels.parameters import Parameter
+
+def test_every_role_has_a_section():
+    assert list(registry.PARTS) == list(registry.ROLES)
+
+
+def test_unknown_name_suggests_the_nearest():
+    with pytest.raises(ConfigurationError, match="no part 'phase_laed' in role 'compensators', did you mean 'phase_lead'"):
+        registry.part("compensators", "phase_laed")
+
+
+def test_unknown_role_suggests_the_nearest():
+    with pytest.raises(ConfigurationError, match="no role 'drive', did you mean 'drives'"):
+        registry.part("drive", "cia402")
+
+
+def test_module_that_cannot_be_imported(monkeypatch):
+    monkeypatch.setitem(registry.PARTS["drives"], "ghost", "drivers.drives.ghost:GhostPort")
+    with pytest.raises(ConfigurationError, match="drives.ghost: module 'drivers.drives.ghost' cannot be imported: No module named"):
+        registry.part("drives", "ghost")
+
+
+def test_module_that_was_never_built(monkeypatch, tmp_path):
+    package = tmp_path / "outside_parts"
+    package.mkdir()
+    package.joinpath("__init__.py").touch()
+    package.joinpath("valve.pyx").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(registry.PARTS["drives"], "valve", "outside_parts.valve:Valve")
+    with pytest.raises(ConfigurationError, match="not built: python setup.py build_ext"):
+        registry.part("drives", "valve")
+    sys.modules.pop("outside_parts", None)
+
+
+def test_class_that_is_not_there(monkeypatch):
+    monkeypatch.setitem(registry.PARTS["drives"], "wrong", "rt_kernels.parameters:Valve")
+    with pytest.raises(ConfigurationError, match="module 'rt_kernels.parameters' has no class 'Valve'"):
+        registry.part("drives", "wrong")
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """Installs a distribution with entry points; returns a function that writes them."""
+    info = tmp_path / "valves-1.0.dist-info"
+    info.mkdir()
+    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: valves\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(line):
+        info.joinpath("entry_points.txt").write_text(f"[hil_server.parts]\n{line}\n")
+
+    return write
+
+
+def test_part_from_outside(outside):
+    outside("drives.my_valve = rt_kernels.parameters:Parameter")
+    assert registry.part("drives", "my_valve") is Parameter
+
+
+def test_part_from_outside_cannot_replace_ours(outside):
+    outside("drives.cia402 = rt_kernels.parameters:Parameter")
+    assert registry.parts("drives")["cia402"] == registry.PARTS["drives"]["cia402"]
+
+
+def test_part_from_outside_with_unknown_role(outside):
+    outside("valves.my_valve = rt_kernels.parameters:Parameter")
+    with pytest.raises(ConfigurationError, match="ROLE.NAME"):
+        registry.parts("drives")
