@@ -1,0 +1,59 @@
+"""Exact modal propagation of a flexible craft: the struct and the step for other kernels. Equations, frames and units: modal.pyx."""
+
+from libc.stddef cimport size_t
+
+from rt_kernels.algebra cimport pose
+from rt_kernels.algebra cimport quat
+
+
+cdef extern from "rt_kernels/dynamics/modal_block.h" nogil:
+    ctypedef void (*modal_pass_function)(const double *blocks, double *state, int n_blocks, int n_loads, const double *load,
+                                         double *displacement, double *rate) noexcept nogil
+    enum:
+        MODAL_LANES
+        MODAL_COEFFICIENTS
+
+
+cdef struct Modal:
+    double *state                  # q and q' of every mode, blocks of MODAL_LANES; flat, `state_size` bytes: a snapshot is one copy
+    size_t state_size
+    const double *coefficients[2]  # coefficients and mode shapes per block, one set for each step size
+    modal_pass_function run        # one pass, compiled for the instructions that the processor has
+    int n_blocks
+    int n_loads                    # six components at the port, then those of further load points
+    int active                     # which coefficient set the next step uses
+
+
+cdef inline void select_step(Modal *modal, int which) noexcept nogil:
+    # the state is q and q', which mean the same in both sets: a change of step size makes no jump
+    modal.active = which
+
+
+cdef inline void propagate(Modal *modal, const double *load, double *port_displacement6, double *port_rate6) noexcept nogil:
+    """One step: `load[n_loads]` = port wrench [f, m] then further loads, held over the step; out: [u, theta] and rates at its end."""
+    modal.run(modal.coefficients[modal.active], modal.state, modal.n_blocks, modal.n_loads, load, port_displacement6, port_rate6)
+
+
+cdef inline void deformed_port(const double *X_CD0, const double *displacement6, const double *rate6, double *X_CD, double *V_CD) noexcept nogil:
+    """Pose of the deformed port D in the craft frame C, and its twist from the deformation in C axes (linear first).
+
+    `X_CD0` is the pose of the undeformed port; displacement and rate are in port axes. q_CD = q_CD0 exp(theta): to first order the
+    dissertation's A_D = 1 - skew(theta) with theta = (x, y, z) as components of a vector, but a rotation at any size.
+    """
+    cdef double q_bend[4]
+    cdef double u_C[3]
+    quat.rotate(X_CD0 + 3, displacement6, u_C)
+    quat.exponential(displacement6 + 3, q_bend)
+    X_CD[0] = X_CD0[0] + u_C[0]; X_CD[1] = X_CD0[1] + u_C[1]; X_CD[2] = X_CD0[2] + u_C[2]
+    quat.multiply(X_CD0 + 3, q_bend, X_CD + 3)
+    quat.rotate(X_CD0 + 3, rate6, V_CD)
+    quat.rotate(X_CD0 + 3, rate6 + 3, V_CD + 3)
+
+
+cdef class ModalCraft:
+    cdef Modal modal
+    cdef object _keep              # arrays that the struct points into
+    cdef readonly int n_modes
+    cdef readonly int n_loads
+    cdef readonly tuple steps
+    cdef readonly str instructions
