@@ -1,7 +1,17 @@
 """How a part declares its parameters. The declaration is the manual page of the part (`hil-server list ROLE NAME`).
 
-A part has a class attribute `PARAMETERS`, a tuple of `Parameter`, and takes exactly these keys as keyword arguments;
-`AUX`, a tuple of `Aux`, names its auxiliary channels; `hil_server.config` checks a TOML table against the declaration.
+A part has a class attribute `PARAMETERS`, a tuple of `Parameter`, and takes exactly these keys as keyword arguments; `AUX`, a tuple
+of `Aux`, names its auxiliary channels; `hil_server.config` checks a TOML table against the declaration. `CONTEXT` (a tuple of names)
+lists what the part needs of the rest of the configuration; the assembly passes these as further keyword arguments:
+
+    period_s        period of the loop, s
+    vehicles        {"active": vehicle, "target": vehicle}; vehicle: mass_kg, inertia_kg_m2 (3 rows), X_port (7 numbers: port in the
+                    centre-of-mass frame)
+    platform        rt_kernels.stewart.platform.Platform
+    mounting        {"unit_on_load_cell", "load_cell_on", "X_WF" (fixed port in W), "X_PM" (moving port on the platform),
+                    "X_S" (load cell in W, or on the platform), carried mass and centre of mass}
+    start           {"X_TA", "V_TA"}: relative pose and twist at the nominal first contact
+    delays          the delay ledger, rt_kernels.delays.Delays
 """
 
 from dataclasses import dataclass

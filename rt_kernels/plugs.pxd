@@ -28,7 +28,14 @@ cdef struct Port:
     void (*write)(void *self, const Sample *sample, double *aux) noexcept nogil
 
 
-# Knows time: `wait` returns 0 at the next tick, 1 when the run is over; `mark` is told when reading (0), computing (1), writing (2) is done.
+# Knows time: `wait` returns 0 at the next tick, 1 when the run is over; `mark` is told when reading, computing, writing is done, and
+# when the run is over.
+cdef enum:
+    MARK_READ = 0
+    MARK_COMPUTED = 1
+    MARK_WRITTEN = 2
+    MARK_END = 3
+
 cdef struct Clock:
     void *self
     int (*wait)(void *self, Sample *sample) noexcept nogil

@@ -1,0 +1,216 @@
+"""Clocks: wall (absolute grid, real time or soft) and free-running (simulation, replay).
+
+The grid is `start + k * period`. A clock never runs catch-up steps: when the next grid time has passed, whole periods are skipped and
+counted, and `periods` tells the dynamics how much true time to integrate.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from rt_kernels.faults cimport LATE_CAUSE_COMPUTE, LATE_CAUSE_IO, LATE_CAUSE_NONE, LATE_CAUSE_WAKE_UP
+from rt_kernels.host cimport (atomic_get, host_fifo, host_now, host_pause, host_pin, host_sleep_until, host_timer_slack,
+                              host_touch_stack, host_set_float_mode, host_usage, host_thread_usage)
+from rt_kernels.plugs cimport MARK_END, ClockPart
+from rt_kernels.ring cimport ControlBlock, SharedBlock
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+
+cdef struct FreeClock:
+    int64_t period_ns
+    int64_t tick
+    int64_t last_tick       # the run ends here when nothing else ends it
+
+
+cdef int free_wait(void *self, Sample *s) noexcept nogil:
+    cdef FreeClock *c = <FreeClock *>self
+    if c.tick == 0:
+        host_set_float_mode()
+    if c.tick >= c.last_tick:
+        return 1
+    s.tick = c.tick
+    s.time_ns = c.tick * c.period_ns
+    s.periods = 1
+    s.realtime_mode = 0
+    c.tick += 1
+    return 0
+
+
+cdef void free_mark(void *self, int point) noexcept nogil:
+    pass
+
+
+cdef class FreeRunningClock(ClockPart):
+    """Time advances by one period a tick, as fast as the line goes."""
+
+    PARAMETERS = (
+        Parameter("period_ns", "int", "ns", "period of the loop", low=50_000, high=1_000_000_000),
+        Parameter("duration_ns", "int", "ns", "the run ends here at the latest", low=0),
+    )
+    cdef FreeClock c
+
+    def __init__(self, int64_t period_ns, int64_t duration_ns):
+        self.c.period_ns = period_ns
+        self.c.tick = 0
+        self.c.last_tick = (duration_ns + period_ns - 1) // period_ns
+        self.plug.self = &self.c
+        self.plug.wait = free_wait
+        self.plug.mark = free_mark
+
+
+cdef struct WallClock:
+    int64_t period_ns
+    int64_t spin_ns
+    int64_t start_ns        # CLOCK_MONOTONIC of tick 0
+    int64_t tick
+    int64_t last_tick
+    int64_t missed
+    int64_t late_bar_ns     # later than this is a late tick with a cause
+    int64_t wake_ns
+    int64_t point_ns[3]     # when reading, computing, writing was done
+    int mode
+    int priority
+    int cpu
+    int fifo_error
+    int pin_error
+    ControlBlock *block
+    host_usage usage_start
+    host_usage usage_end
+    int64_t late_ticks[4]   # by cause
+
+
+cdef void wall_begin(WallClock *c) noexcept nogil:
+    # on the loop thread itself: policy and mask are not inherited from anywhere
+    host_set_float_mode()
+    if c.cpu >= 0:
+        c.pin_error = host_pin(c.cpu)
+    host_timer_slack(1)
+    if c.priority > 0:
+        c.fifo_error = host_fifo(c.priority)
+        c.mode = 2 if c.fifo_error == 0 else 1
+    else:
+        c.mode = 1
+    host_touch_stack()
+    c.start_ns = host_now() + 10_000_000
+    c.tick = -1
+
+
+cdef int wall_wait(void *self, Sample *s) noexcept nogil:
+    cdef WallClock *c = <WallClock *>self
+    cdef int64_t now, target, next_tick, lateness, in_step, in_io
+    if c.tick < -1:
+        wall_begin(c)
+        now = host_now()
+    else:
+        now = host_now()
+    # next point of the grid; whole periods that have passed are skipped and counted
+    next_tick = c.tick + 1
+    target = c.start_ns + next_tick * c.period_ns
+    s.periods = 1
+    in_step = 0
+    in_io = 0
+    if c.tick >= 0:
+        s.read_ns = c.point_ns[0] - c.wake_ns
+        s.compute_ns = c.point_ns[1] - c.point_ns[0]
+        s.write_ns = c.point_ns[2] - c.point_ns[1]
+        in_step = s.compute_ns
+        in_io = s.read_ns + s.write_ns
+        if now > target + c.period_ns:
+            s.periods = <int>((now - target) // c.period_ns) + 1
+            next_tick += s.periods - 1
+            target = c.start_ns + next_tick * c.period_ns
+            c.missed += s.periods - 1
+    if next_tick >= c.last_tick:
+        return 1
+    # why this tick will be late, if the step before it took too long
+    s.late_cause = LATE_CAUSE_NONE
+    if now > target:
+        s.late_cause = LATE_CAUSE_COMPUTE if in_step > in_io else LATE_CAUSE_IO
+    else:
+        host_sleep_until(target - c.spin_ns)
+        now = host_now()
+        while now < target:
+            host_pause()
+            now = host_now()
+    lateness = now - target
+    # a wake-up that came after whole periods: those are skipped too
+    if lateness > c.period_ns and c.tick >= 0:
+        if s.late_cause == LATE_CAUSE_NONE:
+            s.late_cause = LATE_CAUSE_WAKE_UP
+        s.periods += <int>(lateness // c.period_ns)
+        c.missed += lateness // c.period_ns
+        next_tick += lateness // c.period_ns
+        lateness = lateness % c.period_ns
+    elif lateness > c.late_bar_ns and s.late_cause == LATE_CAUSE_NONE:
+        s.late_cause = LATE_CAUSE_WAKE_UP
+    if lateness <= c.late_bar_ns and s.periods == 1:
+        s.late_cause = LATE_CAUSE_NONE
+    c.late_ticks[s.late_cause] += 1
+    if c.tick < 0:
+        host_thread_usage(&c.usage_start)
+    c.tick = next_tick
+    c.wake_ns = now
+    s.tick = next_tick
+    s.time_ns = next_tick * c.period_ns
+    s.lateness_ns = lateness
+    s.missed_total = c.missed
+    s.realtime_mode = c.mode
+    if c.block != NULL:
+        s.supervisor_age_ns = now - atomic_get(&c.block.heartbeat_ns)
+        s.overflow_total = c.block.overflow
+        if atomic_get(&c.block.stop_request):
+            return 1
+    return 0
+
+
+cdef void wall_mark(void *self, int point) noexcept nogil:
+    cdef WallClock *c = <WallClock *>self
+    if point == MARK_END:
+        host_thread_usage(&c.usage_end)
+    else:
+        c.point_ns[point] = host_now()
+
+
+cdef class WallClockPart(ClockPart):
+    """Absolute grid on CLOCK_MONOTONIC. `block` (SharedBlock) brings the supervisor's heartbeat and the stop word."""
+
+    PARAMETERS = (
+        Parameter("period_ns", "int", "ns", "period of the loop", low=100_000, high=1_000_000_000),
+        Parameter("duration_ns", "int", "ns", "the run ends here at the latest", low=0),
+        Parameter("priority", "int", "-", "SCHED_FIFO priority of the loop thread, 0 none (soft mode)", 80, low=0, high=98),
+        Parameter("cpu", "int", "-", "core of the loop thread, -1 any", -1, low=-1, high=4095),
+        Parameter("spin_ns", "int", "ns", "the last part of the wait is spun, not slept", 0, low=0, high=200_000),
+        Parameter("late_bar_ns", "int", "ns", "later than this is a late tick and gets a cause", 100_000, low=1_000),
+    )
+    cdef WallClock c
+    cdef SharedBlock block
+
+    def __init__(self, int64_t period_ns, int64_t duration_ns, int priority=80, int cpu=-1, int64_t spin_ns=0,
+                 int64_t late_bar_ns=100_000, SharedBlock block=None):
+        memset(&self.c, 0, sizeof(WallClock))
+        self.c.period_ns = period_ns
+        self.c.last_tick = (duration_ns + period_ns - 1) // period_ns
+        self.c.priority = priority
+        self.c.cpu = cpu
+        self.c.spin_ns = spin_ns
+        self.c.late_bar_ns = late_bar_ns
+        self.c.tick = -2
+        self.block = block
+        self.c.block = block.block if block is not None else NULL
+        self.plug.self = &self.c
+        self.plug.wait = wall_wait
+        self.plug.mark = wall_mark
+
+    def facts(self):
+        """What the run got: mode, errors of the operating system, page faults and switches of the loop thread, late ticks by cause."""
+        return {
+            "mode": {0: "not started", 1: "soft", 2: "realtime"}[self.c.mode],
+            "fifo_error": self.c.fifo_error,
+            "pin_error": self.c.pin_error,
+            "missed": self.c.missed,
+            "page_faults": (self.c.usage_end.faults_minor - self.c.usage_start.faults_minor
+                            + self.c.usage_end.faults_major - self.c.usage_start.faults_major),
+            "involuntary_switches": self.c.usage_end.switches_involuntary - self.c.usage_start.switches_involuntary,
+            "late_ticks": {"wake_up": self.c.late_ticks[1], "compute": self.c.late_ticks[2], "io": self.c.late_ticks[3]},
+        }

@@ -1,0 +1,167 @@
+"""The loop: wait, read, tick, write, publish; live, in simulation and in replay.
+
+`LoopLine` owns the parts and the working sample; `run` blocks the calling Python thread with the interpreter lock released.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from rt_kernels.faults cimport PHASE_ENDED
+from rt_kernels.host cimport host_now
+from rt_kernels.plugs cimport MARK_COMPUTED, MARK_END, MARK_READ, MARK_WRITTEN, ClockPart, PortPart, StagePart
+from rt_kernels.ring cimport SharedBlock, publish
+from rt_kernels.sample cimport Sample
+from rt_kernels.tick cimport Line, PlacedStage, tick
+
+from rt_kernels.layout import SAMPLE_DTYPE
+
+STAGE_ROLES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
+
+
+cdef void run_line(Line *line) noexcept nogil:
+    """Until the clock or the guidance ends the run."""
+    cdef int i
+    while line.clock.wait(line.clock.self, &line.sample) == 0:
+        for i in range(line.port_count):
+            line.port[i].port.read(line.port[i].port.self, &line.sample, line.port[i].aux)
+        line.clock.mark(line.clock.self, MARK_READ)
+        tick(line)
+        line.clock.mark(line.clock.self, MARK_COMPUTED)
+        for i in range(line.port_count):
+            line.port[i].port.write(line.port[i].port.self, &line.sample, line.port[i].aux)
+        line.clock.mark(line.clock.self, MARK_WRITTEN)
+        if line.block != NULL:
+            publish(line.block, &line.sample, line.aux)
+        if line.sample.phase == PHASE_ENDED:
+            break
+    line.clock.mark(line.clock.self, MARK_END)
+
+
+cdef class LoopLine:
+    """One assembled line.
+
+    clock: ClockPart; ports: list of PortPart in reading order (writing order is the same); stages: dict role -> StagePart for every
+    role of STAGE_ROLES; block: SharedBlock or None. Raises ValueError for a missing role or too many ports.
+    """
+
+    cdef Line line
+    cdef readonly object clock
+    cdef readonly list ports
+    cdef readonly dict stages
+    cdef readonly list aux_channels     # (name, unit, meaning) of every auxiliary double, in order
+    cdef object _block
+    cdef object _aux
+
+    def __init__(self, ClockPart clock, list ports, dict stages, SharedBlock block=None):
+        cdef PortPart port
+        cdef StagePart stage
+        cdef PlacedStage *place
+        cdef int i
+        cdef size_t offset = 0
+        if set(stages) != set(STAGE_ROLES):
+            raise ValueError(f"a line needs the roles {', '.join(STAGE_ROLES)}; got {', '.join(stages)}")
+        if len(ports) > 16:
+            raise ValueError(f"a line has at most 16 ports, got {len(ports)}")
+        self.clock, self.ports, self.stages, self._block = clock, list(ports), dict(stages), block
+        self.aux_channels = []
+        for part in [*ports, *(stages[role] for role in STAGE_ROLES)]:
+            for channel in part.AUX:
+                for i in range(channel.count):
+                    name = channel.name if channel.count == 1 else f"{channel.name}[{i}]"
+                    self.aux_channels.append((name, channel.unit, channel.meaning))
+        self._aux = np.zeros(max(len(self.aux_channels), 1))
+        cdef double[::1] aux = self._aux
+        memset(&self.line, 0, sizeof(Line))
+        self.line.aux = &aux[0]
+        self.line.clock = clock.plug
+        self.line.port_count = len(ports)
+        for i in range(self.line.port_count):
+            port = ports[i]
+            self.line.port[i].port = port.plug
+            self.line.port[i].aux = &aux[0] + offset
+            offset += sum(channel.count for channel in port.AUX)
+        for role in STAGE_ROLES:
+            stage = stages[role]
+            place = self.place(STAGE_ROLES.index(role))
+            place.stage = stage.plug
+            place.aux = &aux[0] + offset
+            offset += sum(channel.count for channel in stage.AUX)
+        if block is not None:
+            if block.aux_count != len(self.aux_channels):
+                raise ValueError(f"the shared block has {block.aux_count} auxiliary channels, the line {len(self.aux_channels)}")
+            self.line.block = block.block
+        self.reset_sample()
+
+    cdef PlacedStage *place(self, int index) noexcept:
+        # the eight places lie one behind the other, in the order of the tick
+        return &self.line.locator + index
+
+    def reset_sample(self):
+        """The sample before the first tick: zeros, identity poses, nothing happened yet."""
+        sample = np.zeros(1, SAMPLE_DTYPE)
+        for pose in ("X_WP_measured", "X_TA_measured", "profile_X_TA", "X_TA", "X_NC", "X_NV", "X_WP"):
+            sample[pose][:, 6] = 1.0
+        sample["first_contact_time"] = -1.0
+        sample["capture_time"] = -1.0
+        sample["trip_tick"] = -1
+        sample["lead"][:, 0] = 1.0
+        self.sample = sample
+
+    @property
+    def sample(self):
+        """A copy of the working sample, an array of one record."""
+        out = np.zeros(1, SAMPLE_DTYPE)
+        cdef unsigned char[::1] view = out.view(np.uint8)
+        memcpy(&view[0], &self.line.sample, sizeof(Sample))
+        return out
+
+    @sample.setter
+    def sample(self, value):
+        cdef const unsigned char[::1] view = np.ascontiguousarray(value, SAMPLE_DTYPE).reshape(1).view(np.uint8)
+        memcpy(&self.line.sample, &view[0], sizeof(Sample))
+
+    @property
+    def aux(self):
+        return self._aux[: len(self.aux_channels)].copy()
+
+    def snapshot(self):
+        """Sample and the state of every part: a dict of bytes that `restore` takes back."""
+        state = {f"stage.{role}": part.snapshot() for role, part in self.stages.items()}
+        state |= {f"port.{i}": part.snapshot() for i, part in enumerate(self.ports)}
+        state["sample"] = self.sample.tobytes()
+        state["aux"] = self._aux.tobytes()
+        return state
+
+    def restore(self, state):
+        for role, part in self.stages.items():
+            part.restore(state[f"stage.{role}"])
+        for i, part in enumerate(self.ports):
+            part.restore(state[f"port.{i}"])
+        self.sample = np.frombuffer(state["sample"], SAMPLE_DTYPE)
+        self._aux[:] = np.frombuffer(state["aux"])
+
+    def run(self):
+        """Runs until the clock or the guidance ends it, without the interpreter lock; then marks the shared block finished."""
+        with nogil:
+            run_line(&self.line)
+        if self._block is not None:
+            self._block.finished = True
+
+    def tick_once(self):
+        """Rows 2 to 9 once on the working sample, without clock and ports (benchmarks, tests)."""
+        with nogil:
+            tick(&self.line)
+
+    def time_ticks(self, int64_t count):
+        """Runs the tick `count` times and returns the nanoseconds of each, an int64 array (benchmarks)."""
+        out = np.zeros(count, np.int64)
+        cdef int64_t[::1] ns = out
+        cdef int64_t i, t
+        with nogil:
+            for i in range(count):
+                t = host_now()
+                tick(&self.line)
+                ns[i] = host_now() - t
+        return out
