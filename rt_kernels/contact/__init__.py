@@ -1,0 +1,1 @@
+"""Contact kernels: pairs of geometric primitives, the reaction law, spring-loaded latches."""

@@ -1,0 +1,227 @@
+"""Massless spring-loaded latches and sensor levers of a probe head, and fired latches in the grooves of the socket.
+
+Dissertation (5.3) with two corrections: the angle of a pressed latch is the root of the penetration on [0, phi_max] (the printed search can only
+open the latch further), and the normals point into the passive body. A latch lies in a half-plane through the head axis X_H; in it a
+point has an axial coordinate x and a radial one rho, and a positive angle turns it towards the axis (retracts it into the head).
+"""
+
+from libc.math cimport sqrt, fabs
+from rt_kernels.algebra cimport rot3
+from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.contact.primitives cimport Contact, FACE, GROOVE, LATCH, Profile, segment_circle, sphere_in_cavity
+
+cdef enum LatchPhase:
+    FREE = 0
+    PRESSED = 1
+    FIRED = 2
+
+
+cdef struct LatchGeometry:
+    double pivot_x           # pivot in the head frame, m
+    double pivot_rho
+    double nose_x            # point 1 relative to the pivot at phi = 0, m (a lever: centre of the circle)
+    double nose_rho
+    double tip_x             # point 2 relative to the pivot, m
+    double tip_rho
+    double radius            # of a lever's circle; 0 for a latch, whose primitive is the segment 1-2
+    double angle_max         # rad
+    double torque_preload    # M(0), N m
+    double torque_rate       # dM/dphi, N m/rad
+    double lock_x            # segment 3-4 in the head frame: at this x, from lock_rho_inner to lock_rho_outer, m
+    double lock_rho_inner
+    double lock_rho_outer
+
+
+cdef struct Groove:
+    double stop_x            # x of the stop's vertex in T, m
+    double plane             # distance of the groove plane from the axis, m
+    double narrow            # half-width next to the stop, less half a latch width, m
+    double wide              # half-width at the open end, less half a latch width, m
+    double ramp_start        # axial distance from the vertex to the start of the inclined walls, m
+    double ramp_end
+    double length            # axial length of the groove, m
+
+
+cdef inline void latch_point(
+    const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g, double s, double c, double x, double rho, double *out
+) noexcept nogil:
+    """Point (x, rho) of the latch body, turned by phi (s, c), in T. (uy, uz): direction of the latch's half-plane in the head."""
+    cdef double h[3]
+    cdef double radial = g.pivot_rho - s * x + c * rho
+    vec3.fill(g.pivot_x + c * x + s * rho, uy * radial, uz * radial, h)
+    rot3.apply(R_TH, h, out)
+    vec3.add(p_TH, out, out)
+
+
+cdef inline double latch_penetration(
+    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g,
+    double phi, Contact *deepest
+) noexcept nogil:
+    """Greatest penetration of a latch or lever at angle phi; negative (clearance unknown) without contact."""
+    cdef Contact found[4]
+    cdef double nose[3]
+    cdef double tip[3]
+    cdef double centre[3]
+    cdef double s, c
+    cdef double worst = -1.0
+    cdef int i, n
+    sincos(phi, &s, &c)
+    latch_point(p_TH, R_TH, uy, uz, g, s, c, g.nose_x, g.nose_rho, nose)
+    if g.radius > 0.0:
+        # a lever: the circle, which in its own meridian plane is a sphere of the same radius
+        n = sphere_in_cavity(socket, nose, g.radius, found, 4)
+    else:
+        latch_point(p_TH, R_TH, uy, uz, g, s, c, g.tip_x, g.tip_rho, tip)
+        # the outer end against cone and cylinder
+        n = sphere_in_cavity(socket, tip, 0.0, found, 3)
+        # the slope against the entry circle
+        vec3.fill(entry_x, 0.0, 0.0, centre)
+        vec3.sub(tip, nose, tip)
+        if entry_slope(nose, tip, centre, entry_R, &found[n]):
+            n += 1
+    for i in range(n):
+        if found[i].depth > worst:
+            worst = found[i].depth
+            deepest[0] = found[i]
+    return worst
+
+
+cdef inline bint entry_slope(const double *P1, const double *L, const double *centre, double R, Contact *out) noexcept nogil:
+    cdef double axis[3]
+    vec3.fill(1.0, 0.0, 0.0, axis)
+    return segment_circle(P1, L, centre, axis, R, True, 0, out)
+
+
+cdef inline double pressed_angle(
+    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g,
+    double previous, Contact *contact, bint *bottomed
+) noexcept nogil:
+    """Angle at which the latch just touches: root of the penetration g(phi) on [0, phi_max], to 1e-9 rad or 40 steps; 0 if free.
+
+    `contact` is the touching point (of the last angle with penetration); `bottomed` if even phi_max penetrates (then the penalty law takes over).
+    """
+    cdef double low = 0.0, high = g.angle_max, mid, g_low, g_mid
+    cdef Contact other
+    cdef int i
+    bottomed[0] = False
+    g_low = latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, 0.0, contact)
+    if g_low <= 0.0:
+        return 0.0
+    # the last angle halves the bracket at best near its end: one probe on either side of it
+    if 0.0 < previous < high:
+        mid = previous - 2e-3
+        if mid > 0.0 and latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, mid, &other) > 0.0:
+            low = mid
+            contact[0] = other
+        mid = previous + 2e-3
+        if mid < high and latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, mid, &other) <= 0.0:
+            high = mid
+    if high == g.angle_max and latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, high, &other) > 0.0:
+        contact[0] = other
+        bottomed[0] = True
+        return g.angle_max
+    for i in range(40):
+        if high - low < 1e-9:
+            break
+        mid = 0.5 * (low + high)
+        g_mid = latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, mid, &other)
+        if g_mid > 0.0:
+            low = mid
+            contact[0] = other
+        else:
+            high = mid
+    return high
+
+
+cdef inline double latch_force(
+    const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g, double phi, const Contact *contact
+) noexcept nogil:
+    """|f| = M(phi)/arm along the contact normal; the arm about the pivot is kept above 1 mm (self-locking line of action)."""
+    cdef double pivot[3]
+    cdef double arm_vector[3]
+    cdef double h[3]
+    cdef double axis[3]
+    cdef double moment[3]
+    cdef double arm
+    vec3.fill(g.pivot_x, uy * g.pivot_rho, uz * g.pivot_rho, h)
+    rot3.apply(R_TH, h, pivot)
+    vec3.add(p_TH, pivot, pivot)
+    # axis of the latch hinge: X_H x radial
+    vec3.fill(0.0, -uz, uy, h)
+    rot3.apply(R_TH, h, axis)
+    vec3.sub(contact.r, pivot, arm_vector)
+    vec3.cross(arm_vector, contact.n, moment)
+    arm = fabs(vec3.dot(moment, axis))
+    if arm < 1e-3:
+        arm = 1e-3
+    return (g.torque_preload + g.torque_rate * phi) / arm
+
+
+cdef inline bint inside_groove(const Groove *groove, double along, double lateral) noexcept nogil:
+    """Is a point of the groove plane, `along` from the stop and `lateral` from the middle, inside the groove's outline?"""
+    cdef double half
+    if along < 0.0 or along > groove.length:
+        return False
+    if along < groove.ramp_start:
+        half = groove.narrow
+    elif along < groove.ramp_end:
+        half = groove.narrow + (groove.wide - groove.narrow) * (along - groove.ramp_start) / (groove.ramp_end - groove.ramp_start)
+    else:
+        half = groove.wide
+    return fabs(lateral) <= half
+
+
+cdef inline int latch_in_groove(
+    const Groove *groove, int k, const double *inner, const double *outer, Contact *out
+) noexcept nogil:
+    """Contacts (at most two) of the locking segment inner-outer (T axes) of fired latch k = 0..3 with groove k.
+
+    Groove k lies in the plane at distance `plane` from the X axis in the direction +Y, +Z, -Y, -Z. Stop: depth -d1; narrow wall: |d2| - narrow; inclined
+    wall: (|d2| - narrow - (d1 - ramp_start) tan b) cos b. The wide part is never reached.
+    """
+    cdef int axis_normal = 1 + (k & 1)
+    cdef int axis_side = 2 - (k & 1)
+    cdef double level = groove.plane if k < 2 else -groove.plane
+    cdef double along = outer[axis_normal] - inner[axis_normal]
+    cdef double t, d1, d2, side, depth, tangent, cosine
+    cdef double P[3]
+    cdef double L[3]
+    cdef int found = 0
+    # the latch plane parallel to the groove plane: no crossing
+    if fabs(along) < 1e-9:
+        return 0
+    t = (level - inner[axis_normal]) / along
+    vec3.sub(outer, inner, L)
+    vec3.add_scaled(inner, t, L, P)
+    d1 = P[0] - groove.stop_x
+    d2 = P[axis_side]
+    side = 1.0 if d2 >= 0.0 else -1.0
+    if d1 < 0.0:
+        groove_contact(-d1, P, &out[found], 0)
+        out[found].n[0] = -1.0
+        found += 1
+    if d1 < groove.ramp_start:
+        depth = fabs(d2) - groove.narrow
+        if depth > 0.0:
+            groove_contact(depth, P, &out[found], 1)
+            out[found].n[axis_side] = side
+            found += 1
+    elif d1 <= groove.ramp_end:
+        tangent = (groove.wide - groove.narrow) / (groove.ramp_end - groove.ramp_start)
+        cosine = 1.0 / sqrt(1.0 + tangent * tangent)
+        depth = (fabs(d2) - groove.narrow - (d1 - groove.ramp_start) * tangent) * cosine
+        if depth > 0.0:
+            groove_contact(depth, P, &out[found], 2)
+            out[found].n[0] = -tangent * cosine
+            out[found].n[axis_side] = side * cosine
+            found += 1
+    return found
+
+
+cdef inline void groove_contact(double depth, const double *P, Contact *out, int index) noexcept nogil:
+    out.depth = depth
+    vec3.fill(0.0, 0.0, 0.0, out.n)
+    vec3.copy(P, out.r)
+    out.kind = GROOVE
+    out.index = index
