@@ -1,7 +1,7 @@
 """Massless spring-loaded latches and sensor levers of a probe head, and fired latches in the grooves of the socket.
 
 Dissertation (5.3) with two corrections: the angle of a pressed latch is the root of the penetration on [0, phi_max] (the printed search can only
-open the latch further), and the normals point into the passive body. A latch lies in a half-plane through the head axis X_H; in it a
+open the latch further; the sign of the penetration changes once), and the normals point into the passive body. A latch lies in a half-plane through the head axis X_H; in it a
 point has an axial coordinate x and a radial one rho, and a positive angle turns it towards the axis (retracts it into the head).
 """
 

@@ -54,6 +54,8 @@ cdef inline void prepare_profile(Profile *p) noexcept nogil:
         p.tr[i] = lr / length
         p.convex[i] = False
     p.convex[p.count - 1] = False
+    # the outer rim is an edge
+    p.convex[0] = True
     for i in range(1, p.count - 1):
         # the profile turns towards the solid: tangent i lies on the solid's side of face i-1, whose normal is (-tr, tx)
         p.convex[i] = -p.tr[i - 1] * p.tx[i] + p.tx[i - 1] * p.tr[i] > 0.0
@@ -70,8 +72,8 @@ cdef inline int sphere_in_cavity(const Profile *p, const double *c, double R, Co
     cdef double rho = sqrt(c[1] * c[1] + c[2] * c[2])
     cdef double uy = 1.0, uz = 0.0
     cdef double dx, dr, s, distance, depth, nx, nr
-    # foot beyond the end of the previous face
-    cdef bint past_end = False
+    # foot beyond the end of the previous face; before the first face there is only the rim
+    cdef bint past_end = True
     if rho > 1e-12:
         uy = c[1] / rho
         uz = c[2] / rho

@@ -34,7 +34,7 @@ cdef inline void react(const ContactLaw *law, const Contact *contact, const doub
     vec3.add_scaled(slip, -rate, contact.n, slip)
     # spring and damper; the damper comes in with depth so that the first touch is not a jump
     weight = 1.0
-    if contact.depth < law.ramp:
+    if law.ramp > 0.0 and contact.depth < law.ramp:
         weight = contact.depth / law.ramp
     spring = law.stiffness * contact.depth
     out.normal = spring + weight * law.damping * rate
