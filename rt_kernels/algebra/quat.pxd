@@ -1,7 +1,7 @@
 """Unit quaternions `[x, y, z, w]`, `double[4]`. `q_AB` is the rotation whose matrix `R_AB` maps components from B to A."""
 
 from libc.math cimport sqrt
-from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.algebra.sincos cimport atan2, sincos
 
 
 cdef inline void identity(double *q) noexcept nogil:
@@ -27,6 +27,12 @@ cdef inline void multiply(const double *a, const double *b, double *out) noexcep
 
 cdef inline void normalize(double *q) noexcept nogil:
     cdef double s = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    q[0] *= s; q[1] *= s; q[2] *= s; q[3] *= s
+
+
+cdef inline void renormalize(double *q) noexcept nogil:
+    # one Newton step of 1/sqrt: for a norm that is already 1 + e, the error becomes 1.5 e^2; no root, no division
+    cdef double s = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     q[0] *= s; q[1] *= s; q[2] *= s; q[3] *= s
 
 
@@ -89,3 +95,44 @@ cdef inline void exponential(const double *phi, double *q) noexcept nogil:
         sincos(0.5 * k, &s, &c)
         k = s / k
     q[0] = k * phi[0]; q[1] = k * phi[1]; q[2] = k * phi[2]; q[3] = c
+
+
+cdef inline void logarithm(const double *q, double *phi) noexcept nogil:
+    """Rotation vector of the unit quaternion q, angle |phi| in [0, pi]; inverse of `exponential`, and the same for q and -q."""
+    cdef double sign = -1.0 if q[3] < 0.0 else 1.0
+    cdef double w = sign * q[3]
+    cdef double n2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2]
+    cdef double k, u
+    if n2 < 1e-4:
+        # series of 2 atan(n/w)/n: the next term is below 1e-20
+        u = n2 / (w * w)
+        k = 2.0 / w * (1.0 - u * (1.0 / 3.0 - u * (0.2 - u * (1.0 / 7.0 - u * (1.0 / 9.0)))))
+    else:
+        k = sqrt(n2)
+        k = 2.0 * atan2(k, w) / k
+    k *= sign
+    phi[0] = k * q[0]; phi[1] = k * q[1]; phi[2] = k * q[2]
+
+
+cdef inline void from_yaw_pitch_roll(double yaw, double pitch, double roll, double *q) noexcept nogil:
+    """Angles shown to people [rad]: yaw about Y, then pitch about the new Z, then roll about the new X."""
+    cdef double s, c
+    cdef double a[4]
+    sincos(0.5 * yaw, &s, &c)
+    q[0] = 0.0; q[1] = s; q[2] = 0.0; q[3] = c
+    sincos(0.5 * pitch, &s, &c)
+    a[0] = 0.0; a[1] = 0.0; a[2] = s; a[3] = c
+    multiply(q, a, q)
+    sincos(0.5 * roll, &s, &c)
+    a[0] = s; a[1] = 0.0; a[2] = 0.0; a[3] = c
+    multiply(q, a, q)
+
+
+cdef inline void to_yaw_pitch_roll(const double *q, double *angles) noexcept nogil:
+    """Yaw, pitch, roll [rad], inverse of `from_yaw_pitch_roll`; for display only (at pitch = +-90 deg yaw and roll are not separate)."""
+    # R = Ry(yaw) Rz(pitch) Rx(roll): first column (cy cp, sp, -sy cp), second row (sp, cp cr, -cp sr)
+    cdef double R[9]
+    to_matrix(q, R)
+    angles[0] = atan2(-R[6], R[0])
+    angles[1] = atan2(R[3], sqrt(R[0] * R[0] + R[6] * R[6]))
+    angles[2] = atan2(-R[5], R[4])
