@@ -2,8 +2,8 @@
 
     python tools/bench_modal.py [--modes 2000] [--loads 6] [--samples 2000] [--instructions auto] [--json FILE]
 
-A sample is 20 ticks in a row, called as the line calls them (C to C); figures are per tick. `cold` walks 8 MiB of other data before every
-single tick, so that the coefficients come from the third level cache, as after other work in a tick (the Python call is inside: about 1 us).
+A sample is 20 ticks in a row, called as the line calls them (C to C); figures are per tick. `cold` walks 8 MiB of other data before each
+single tick, so that the coefficients come from the third level cache, as after other work (the Python call is inside: about 1 us).
 """
 
 import argparse
@@ -11,7 +11,6 @@ import json
 import time
 
 import numpy as np
-
 from rt_kernels.dynamics.modal import ModalCraft
 
 TICKS_PER_SAMPLE = 20
@@ -59,7 +58,8 @@ def main() -> None:
     result = measure(args.modes, args.loads, args.samples, args.instructions)
     tick = result["tick_us"]
     print(f"{args.modes} modes, {args.loads} loads, {args.instructions}: "
-          f"median {tick['p50']:.2f} us per tick (least {tick['min']:.2f}, p99 {tick['p99']:.2f}), cold {result['cold_tick_us_p50']:.1f} us")
+          f"median {tick['p50']:.2f} us per tick (least {tick['min']:.2f}, p99 {tick['p99']:.2f}), "
+          f"cold {result['cold_tick_us_p50']:.1f} us")
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)

@@ -3,10 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
+from rt_kernels.dynamics.modal import ModalCraft, damping, deform_port, step_coefficients
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
-
-from rt_kernels.dynamics.modal import ModalCraft, damping, deform_port, step_coefficients
 
 DT = 5e-4
 
@@ -193,7 +192,7 @@ def test_deformed_port_pose_and_twist():
     for _ in range(20):
         d, rate = rng.normal(scale=1e-4, size=6), rng.normal(scale=1e-2, size=6)
         X, V = deform_port(X0, d, rate)
-        # digest 2.4: A_CD = A_D G_CD (passive, C to D) and r_CD = l_CD + G u; theta is a vector (x, y, z), not the printed (yaw, pitch, roll)
+        # digest 2.4: A_CD = A_D G_CD (passive) and r_CD = l_CD + G u; theta is a vector (x, y, z), not the printed (yaw, pitch, roll)
         A_CD = passive_dcm(d[3:]) @ R0.T
         R = Rotation.from_quat(X[3:]).as_matrix()
         assert np.max(np.abs(R.T - A_CD)) < 1e-7

@@ -1,0 +1,245 @@
+"""Modal data of a flexible craft, read at set-up: Nastran `.f06` text, plain CSV, damping bands, shapes in port axes.
+
+What the propagator (`rt_kernels.dynamics.modal`) needs of thousands of modes is, per mode, a circular frequency, a log decrement and the
+mass-normalised shape at the docking port (and at thrusters, if they are to excite the structure). Finite-element programs give more: many
+nodes, other normalisations, rigid-body modes. This module reads, checks and reduces.
+
+Axes: shapes in a file are in structural axes S of the craft. `R_DS` turns components into port axes D.
+"""
+
+import csv
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rt_kernels.dynamics.modal import ModalCraft
+
+COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")
+CSV_COLUMNS = ("mode", "frequency_hz", "generalized_mass", "node", *COMPONENTS)
+EIGENVALUES = "R E A L   E I G E N V A L U E S"
+EIGENVECTOR = "R E A L   E I G E N V E C T O R   N O ."
+
+
+class ModalDataError(ValueError):
+    """A modal file or table is wrong; the message names file, line or key, value and limit."""
+
+
+@dataclass(frozen=True)
+class ModalData:
+    """Modes in ascending frequency. frequency_hz: (N,) [Hz]; shapes: node → (N, 6) mass-normalised, structural axes
+    [kg^-1/2] and [rad m^-1 kg^-1/2]."""
+
+    frequency_hz: np.ndarray
+    shapes: Mapping[int, np.ndarray]
+
+    @property
+    def omega(self) -> np.ndarray:
+        """Circular frequencies (N,) [rad/s]."""
+        return 2 * np.pi * self.frequency_hz
+
+    def flexible(self, frequency_min_hz: float) -> "ModalData":
+        """Without the modes below `frequency_min_hz`: rigid-body modes come out of a solver as small numbers, also negative ones."""
+        keep = self.frequency_hz >= frequency_min_hz
+        return ModalData(self.frequency_hz[keep], {node: shape[keep] for node, shape in self.shapes.items()})
+
+    def at(self, node: int, R_DS: np.ndarray | None = None) -> np.ndarray:
+        """Shapes (N, 6) at a node, turned to axes D. Raises ModalDataError for a node that is not there or has no rotations."""
+        if node not in self.shapes:
+            known = ", ".join(str(n) for n in sorted(self.shapes)[:12])
+            raise ModalDataError(f"node {node} is not in the modal data; there are: {known}")
+        shape = self.shapes[node]
+        if np.any(np.isnan(shape)):
+            raise ModalDataError(f"node {node} has no rotations in the modal data: the port must be a node with six components")
+        R = np.eye(3) if R_DS is None else np.asarray(R_DS, dtype=float)
+        return np.hstack([shape[:, :3] @ R.T, shape[:, 3:] @ R.T])
+
+
+def read_modal_data(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
+    """Reads `.f06` or `.csv` by the ending of the name. nodes: only these (None: all)."""
+    path = Path(path)
+    readers = {".f06": read_f06, ".csv": read_csv}
+    if path.suffix.lower() not in readers:
+        raise ModalDataError(f"{path}: ending {path.suffix!r} is not one of {', '.join(readers)}")
+    return readers[path.suffix.lower()](path, nodes)
+
+
+def read_csv(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
+    """One row per mode and node, SI, columns mode, frequency_hz, generalized_mass, node, t1 t2 t3 r1 r2 r3; lines with # are remarks."""
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = [line for line in file if line.strip() and not line.lstrip().startswith("#")]
+    reader = csv.DictReader(lines)
+    missing = [name for name in CSV_COLUMNS if name not in (reader.fieldnames or [])]
+    if missing:
+        raise ModalDataError(f"{path}: column {missing[0]!r} is missing, needed {', '.join(CSV_COLUMNS)}")
+    summary: dict[int, tuple[float, float]] = {}
+    vectors: dict[int, dict[int, list[float]]] = {}
+    for number, row in enumerate(reader, start=2):
+        try:
+            mode, node = int(row["mode"]), int(row["node"])
+            values = [float(row[name]) for name in COMPONENTS]
+            head = (float(row["frequency_hz"]), float(row["generalized_mass"]))
+        except (TypeError, ValueError) as error:
+            raise ModalDataError(f"{path}: row {number}: {error}") from None
+        if summary.setdefault(mode, head) != head:
+            raise ModalDataError(f"{path}: row {number}: mode {mode} has two frequencies or masses: {summary[mode]} and {head}")
+        vectors.setdefault(mode, {})[node] = values
+    return _assemble(path, summary, vectors, nodes)
+
+
+def read_f06(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
+    """Tables REAL EIGENVALUES and REAL EIGENVECTOR of a Nastran normal-modes run (MSC, NX/Simcenter), any page breaks.
+
+    Eigenvectors are divided by the square root of the generalised mass, so that MASS and MAX normalisation give the same. Raises
+    ModalDataError for a run that ended with FATAL, for missing tables and for a mode without a vector.
+    """
+    summary: dict[int, tuple[float, float]] = {}
+    vectors: dict[int, dict[int, list[float]]] = {}
+    wanted = None if nodes is None else set(nodes)
+    table: str | int | None = None      # "values", the number of a vector, or none
+    with open(path, encoding="latin-1") as file:
+        for number, line in enumerate(file, start=1):
+            if "*** USER FATAL MESSAGE" in line or "*** SYSTEM FATAL MESSAGE" in line:
+                raise ModalDataError(f"{path}: line {number}: the run ended with {line.strip()}")
+            if EIGENVALUES in line:
+                table = "values"
+            elif EIGENVECTOR in line:
+                table = int(line.rsplit(".", 1)[1].split()[0])
+                vectors.setdefault(table, {})
+            elif line.startswith("1") or (line.startswith("0") and line.strip() != "0"):
+                table = None            # carriage control: a new page or a new subcase
+            elif table == "values":
+                words = line.split()
+                if len(words) == 7 and words[0].isdigit() and words[1].isdigit():
+                    summary[int(words[0])] = (_number(path, number, words[4]), _number(path, number, words[5]))
+            elif table is not None:
+                row = _vector_row(path, number, line)
+                if row is not None and (wanted is None or row[0] in wanted):
+                    vectors[int(table)][row[0]] = row[1]
+    if not summary:
+        raise ModalDataError(f"{path}: no table {EIGENVALUES!r}")
+    if not vectors:
+        raise ModalDataError(f"{path}: no table {EIGENVECTOR!r}: the run must print them (VECTOR = ALL or a SET)")
+    return _assemble(path, summary, vectors, nodes)
+
+
+def _number(path: Path | str, line: int, word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ModalDataError(f"{path}: line {line}: {word!r} is not a number") from None
+
+
+def _vector_row(path: Path | str, number: int, line: str) -> tuple[int, list[float]] | None:
+    # POINT TYPE T1..R3; solid models leave the rotations blank, scalar points (S) have one value and are no nodes
+    words = line.split()
+    if len(words) < 3 or not words[0].isdigit() or words[1] != "G":
+        return None
+    values = [_number(path, number, word) for word in words[2:]]
+    if len(values) == 3:
+        values += [np.nan] * 3
+    if len(values) != 6:
+        raise ModalDataError(f"{path}: line {number}: {len(values)} components, 6 needed (or 3 translations)")
+    return int(words[0]), values
+
+
+def _assemble(path: Path | str, summary: dict[int, tuple[float, float]], vectors: dict[int, dict[int, list[float]]],
+              nodes: Sequence[int] | None) -> ModalData:
+    """Modes by frequency, divided by the square root of the generalised mass."""
+    modes = sorted((mode for mode in summary if mode in vectors), key=lambda mode: summary[mode][0])
+    if not modes:
+        raise ModalDataError(f"{path}: no mode has both an eigenvalue and an eigenvector")
+    lost = sorted(set(vectors) - set(summary))
+    if lost:
+        raise ModalDataError(f"{path}: eigenvector {lost[0]} has no line in the table of eigenvalues")
+    for mode in modes:
+        if not summary[mode][1] > 0.0:
+            raise ModalDataError(f"{path}: mode {mode} has a generalised mass of {summary[mode][1]:g}, must be > 0")
+    names = sorted({node for mode in modes for node in vectors[mode]}) if nodes is None else list(nodes)
+    shapes = {}
+    for node in names:
+        without = [mode for mode in modes if node not in vectors[mode]]
+        if without:
+            raise ModalDataError(f"{path}: node {node} is not in the eigenvector of mode {without[0]}")
+        shapes[node] = np.array([np.array(vectors[mode][node]) / np.sqrt(summary[mode][1]) for mode in modes])
+    return ModalData(np.array([summary[mode][0] for mode in modes]), shapes)
+
+
+def write_csv(path: Path | str, data: ModalData, remark: str = "") -> None:
+    """The CSV form of `read_csv` (generalised mass 1)."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        for line in remark.splitlines():
+            file.write(f"# {line}\n")
+        writer = csv.writer(file)
+        writer.writerow(CSV_COLUMNS)
+        for k, frequency in enumerate(data.frequency_hz):
+            for node, shape in data.shapes.items():
+                writer.writerow([k + 1, repr(float(frequency)), 1.0, node, *(repr(float(x)) for x in shape[k])])
+
+
+def log_decrements(frequency_hz: np.ndarray, bands: Sequence[Sequence[float]]) -> np.ndarray:
+    """Log decrement (N,) of each mode from bands [[frequency up to, Hz, decrement], ...], ascending; the last band reaches on."""
+    table = np.asarray(bands, dtype=float)
+    if table.ndim != 2 or table.shape[1] != 2 or len(table) == 0:
+        raise ModalDataError(f"log_decrement_bands: {bands!r}, rows [frequency_max_hz, log_decrement] needed")
+    if np.any(np.diff(table[:, 0]) <= 0.0):
+        raise ModalDataError("log_decrement_bands: frequencies must ascend")
+    if not np.all((table[:, 1] >= 0.0) & (table[:, 1] <= 20.0)):
+        raise ModalDataError(f"log_decrement_bands: decrements {table[:, 1].tolist()}, limits 0...20")
+    index = np.minimum(np.searchsorted(table[:, 0], frequency_hz, side="left"), len(table) - 1)
+    return table[index, 1]
+
+
+KEYS = {"file", "port_node", "port_axes_xyzw", "frequency_min_hz", "frequency_max_hz", "log_decrement_bands", "further_loads",
+        "synthetic", "source"}
+
+
+def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float]) -> ModalCraft:
+    """The propagator of a vehicle's `[modal]` table. steps: the two step sizes [s]. Paths are relative to `folder`.
+
+    Keys: file (.f06 or .csv), port_node, port_axes_xyzw (q_SD, port in structural axes), frequency_min_hz (below it: rigid modes, dropped),
+    frequency_max_hz (optional), log_decrement_bands ([[frequency_max_hz, decrement], ...]), further_loads (optional: rows
+    [node, component 1...6], each one more load column, structural axes). Raises ModalDataError that names the key.
+    """
+    unknown = sorted(set(table) - KEYS)
+    if unknown:
+        raise ModalDataError(f"modal.{unknown[0]}: unknown key; there are {', '.join(sorted(KEYS))}")
+    for key in ("file", "port_node", "log_decrement_bands"):
+        if key not in table:
+            raise ModalDataError(f"modal.{key}: is missing")
+    further = [(int(node), int(component)) for node, component in table.get("further_loads", [])]
+    if any(not 1 <= component <= 6 for _, component in further):
+        raise ModalDataError(f"modal.further_loads: {further}, components are 1...6")
+    port = int(table["port_node"])
+    data = read_modal_data(Path(folder) / table["file"], list(dict.fromkeys([port, *(node for node, _ in further)])))
+    data = data.flexible(float(table.get("frequency_min_hz", 1e-3)))
+    keep = data.frequency_hz <= float(table.get("frequency_max_hz", np.inf))
+    data = ModalData(data.frequency_hz[keep], {node: shape[keep] for node, shape in data.shapes.items()})
+    if len(data.frequency_hz) == 0:
+        raise ModalDataError("modal.frequency_min_hz, frequency_max_hz: no mode left between them")
+    shapes = [data.at(port, _axes(table.get("port_axes_xyzw", [0.0, 0.0, 0.0, 1.0])))]
+    shapes += [data.at(node)[:, component - 1:component] for node, component in further]
+    return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+
+
+def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCraft:
+    """`modal_craft` of the `[modal]` table of a vehicle file."""
+    path = Path(path)
+    with open(path, "rb") as file:
+        table = tomllib.load(file)
+    if "modal" not in table:
+        raise ModalDataError(f"{path}: no table [modal]")
+    return modal_craft(table["modal"], path.parent, steps)
+
+
+def _axes(q_SD: Sequence[float]) -> np.ndarray:
+    """R_DS of the quaternion q_SD [x, y, z, w]."""
+    q = np.asarray(q_SD, dtype=float)
+    if q.shape != (4,) or abs(np.linalg.norm(q) - 1.0) > 1e-6:
+        raise ModalDataError(f"modal.port_axes_xyzw: {list(q_SD)!r}, a unit quaternion [x, y, z, w] needed")
+    x, y, z, w = q / np.linalg.norm(q)
+    R_SD = np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                     [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                     [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+    return R_SD.T
