@@ -149,7 +149,8 @@ class ModalBody:
         M[3:6, 3:6] = self.inertia
         if s:
             M[6:, :3] = self.P
-            M[6:, 3:6] = np.stack([self.N[:, 1, 2] - self.N[:, 2, 1], self.N[:, 2, 0] - self.N[:, 0, 2], self.N[:, 0, 1] - self.N[:, 1, 0]], 1)
+            N = self.N
+            M[6:, 3:6] = np.stack([N[:, 1, 2] - N[:, 2, 1], N[:, 2, 0] - N[:, 0, 2], N[:, 0, 1] - N[:, 1, 0]], 1)
             M[:6, 6:] = M[6:, :6].T
             M[6:, 6:] = self.modal_mass
         return M
@@ -177,7 +178,8 @@ class ModalBody:
             raise ValueError(f"inertia: principal moments {principal} kg m^2 break the triangle inequality")
         E = 0.5 * np.trace(J) * np.eye(3) - J + mass * np.outer(c, c)
         none = np.zeros((3, 0))
-        return cls(mass, mass * c, E, ports={k: Port(_vector(k, p), np.array(R, dtype=float), none, none) for k, (p, R) in (ports or {}).items()})
+        places = {k: Port(_vector(k, p), np.array(R, dtype=float), none, none) for k, (p, R) in (ports or {}).items()}
+        return cls(mass, mass * c, E, ports=places)
 
     @classmethod
     def from_points(cls, masses: Array, positions: Array, shapes: Array, stiffness: Array, ports: Mapping[str, Port] | None = None,
@@ -247,9 +249,10 @@ class ModalBody:
 
     def save(self, path) -> None:
         """Write an `.npz` with every integral and port."""
-        data = {name: getattr(self, name) for name in _ARRAYS} | {"mass": np.array(self.mass), "ports": np.array(list(self.ports), dtype=str)}
+        data = {name: getattr(self, name) for name in _ARRAYS}
+        data |= {"mass": np.array(self.mass), "ports": np.array(list(self.ports), dtype=str)}
         for key, port in self.ports.items():
-            data |= {f"port/{key}/{part}": getattr(port, part) for part in ("position", "rotation", "phi", "psi")}
+            data |= {f"port/{key}/{part}": getattr(port, part) for part in _PARTS}
         np.savez(path, **data)
 
     @classmethod
@@ -257,8 +260,8 @@ class ModalBody:
         """Read a modal body.
 
         `.npz`   as written by `save`
-        `.toml`  keys points_csv (file beside it), stiffness_n_per_m or frequencies_hz (unit modal mass assumed), damping_ratio, [port.NAME] with
-                 position_m, phi, psi (3 lists of s numbers)
+        `.toml`  keys points_csv (file beside it), stiffness_n_per_m or frequencies_hz (unit modal mass assumed), damping_ratio,
+                 [port.NAME] with position_m, phi, psi (3 lists of s numbers)
         `.csv`   only inside a TOML: header mass_kg, x_m, y_m, z_m, then u1x, u1y, u1z, u2x, ... per mode
         """
         path = Path(path)
@@ -267,13 +270,14 @@ class ModalBody:
                 missing = [name for name in (*_ARRAYS, "mass", "ports") if name not in data]
                 if missing:
                     raise ValueError(f"{path}: {', '.join(missing)} missing")
-                ports = {str(k): Port(*(data[f"port/{k}/{part}"] for part in ("position", "rotation", "phi", "psi"))) for k in data["ports"]}
+                ports = {str(k): Port(*(data[f"port/{k}/{part}"] for part in _PARTS)) for k in data["ports"]}
                 return cls(float(data["mass"]), ports=ports, **{name: data[name] for name in _ARRAYS})
         if path.suffix == ".toml":
             return _load_toml(path)
         raise ValueError(f"{path}: .npz or .toml expected")
 
 
+_PARTS = ("position", "rotation", "phi", "psi")
 _ARRAYS = ("first_moment", "second_moment", "P", "N", "Q", "stiffening", "stiffness", "damping")
 
 
@@ -312,8 +316,10 @@ def _load_toml(path: Path) -> ModalBody:
         wrong = set(port) ^ {"position_m", "phi", "psi"}
         if wrong:
             raise ValueError(f"{path}: port.{name}: {', '.join(sorted(wrong))} missing or unknown")
-        ports[name] = Port(_vector("position_m", port["position_m"]), np.eye(3), np.array(port["phi"], dtype=float), np.array(port["psi"], dtype=float))
-    body = ModalBody.from_points(values[:, 0], values[:, 1:4], values[:, 4:].reshape(-1, modes, 3).transpose(0, 2, 1), stiffness, ports)
+        phi, psi = (np.array(port[part], dtype=float) for part in ("phi", "psi"))
+        ports[name] = Port(_vector("position_m", port["position_m"]), np.eye(3), phi, psi)
+    shapes = values[:, 4:].reshape(-1, modes, 3).transpose(0, 2, 1)
+    body = ModalBody.from_points(values[:, 0], values[:, 1:4], shapes, stiffness, ports)
     return body.with_damping_ratio(table["damping_ratio"]) if "damping_ratio" in table else body
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from rt_kernels.multibody.craft import Link
 from rt_kernels.multibody.flexible import FlexibleTree
+
+from rt_kernels.multibody.craft import Link
 from rt_kernels.multibody.modes import ModalBody, Port
 
 pin = pytest.importorskip("pinocchio")
@@ -46,7 +47,10 @@ def random_body(rng, modes, ports=2, points=7):
     return cloud, ModalBody.from_points(cloud["m"], cloud["rho"], cloud["phi"], cloud["K"], places, cloud["C"])
 
 
-def random_tree(rng, bodies, max_modes=3, base="free", types=("revolute", "prismatic", "spherical", "fixed", "free"), gravity=(0.3, -0.2, 0.9)):
+TYPES = ("revolute", "prismatic", "spherical", "fixed", "free")
+
+
+def random_tree(rng, bodies, max_modes=3, base="free", types=TYPES, gravity=(0.3, -0.2, 0.9)):
     links, clouds = [], {}
     for k in range(bodies):
         cloud, body = random_body(rng, int(rng.integers(0, max_modes + 1)))
@@ -162,7 +166,8 @@ def test_given_and_wanted_joints_in_one_recursion(seed):
     forces, motion = tree.hybrid_dynamics(q, v, tau, a, known)
     np.testing.assert_array_equal(motion[known], a[known])
     np.testing.assert_array_equal(forces[~known], tau[~known])
-    np.testing.assert_allclose(tree.inverse_dynamics(q, v, motion), forces, rtol=0, atol=1e-11 * max(1.0, np.abs(motion).max(), np.abs(forces).max()))
+    scale = max(1.0, np.abs(motion).max(), np.abs(forces).max())
+    np.testing.assert_allclose(tree.inverse_dynamics(q, v, motion), forces, rtol=0, atol=1e-11 * scale)
 
 
 @pytest.mark.parametrize("seed", range(25))
