@@ -1,0 +1,1 @@
+"""From the ring to the file and to the bus: one process beside the server."""

@@ -1,0 +1,651 @@
+"""The log of a run: one MCAP file that holds the whole record of the run and that other people's tools open.
+
+File: header · metadata `run` · attachments (configuration texts, channels.toml, initial sample, stage states, calibration) · schema
+(`ros2msg`) · channel · chunks of 100 ticks, written every 0.1 s · metadata `end` · summary. A message is one tick: four bytes of CDR
+encapsulation and the record (`record.py`). All messages have one size, so a chunk is built and read as one NumPy array (`message_dtype`);
+the record classes of the `mcap` library write and read everything else.
+
+What a killed writer leaves is a file without its end: it is read up to the last whole chunk, and says so. A chunk that does not decompress
+is left out and named; one whose contents were altered is kept, and `Log.damaged()` names ticks and channels.
+"""
+
+import base64
+import errno
+import json
+import mmap
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import zstandard
+from mcap.data_stream import ReadDataStream, RecordBuilder
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.records import (
+    Attachment,
+    AttachmentIndex,
+    Channel,
+    Chunk,
+    ChunkIndex,
+    DataEnd,
+    Footer,
+    Header,
+    Metadata,
+    MetadataIndex,
+    Schema,
+    Statistics,
+    SummaryOffset,
+)
+from mcap.stream_reader import breakup_chunk
+from mcap.writer import MCAP0_MAGIC
+
+from hil_server.errors import UsageError
+from hil_server.telemetry.record import AuxChannel, aux_channels, damaged_records, record_dtype, ros2_schema, scalar_names, seal
+from rt_kernels.layout import LAYOUT_HASH
+
+FORMAT_VERSION = "1"
+TOPIC = "sample"
+SCHEMA_NAME = "hil_server/msg/Sample"
+CDR_HEADER = 0x00000100  # bytes 00 01 00 00: plain CDR, little-endian, no options
+CHUNK_TICKS = 100
+CHUNK_SECONDS = 0.1
+
+
+class LogError(UsageError):
+    """A file is not a log of this program, or holds nothing that can be read."""
+
+
+class LayoutMismatchError(LogError):
+    """A log, a message or a block was made with another table of channels."""
+
+    def __init__(self, what: str, theirs: str) -> None:
+        self.theirs, self.ours = theirs, LAYOUT_HASH
+        super().__init__(f"{what} has layout {theirs}, this program has layout {LAYOUT_HASH}: use the version that made it")
+
+
+@dataclass
+class LogHeader:
+    """What is known of a run before its first tick.
+
+    run_id: name of the run. build_id: of the kernels. period_ns: nominal period of the loop. configuration: file name → text, the first
+    one is the one the run was started with. aux: declared auxiliary channels. host: facts of the machine. delay_ledger: term → seconds.
+    calibration: of the sensors. notes: lines for the reader. synthetic: what was made with invented geometry, "" when nothing was.
+    initial_record: record before tick 0, bytes. states: stage → snapshot before tick 0. created: seconds since 1970.
+    """
+
+    run_id: str
+    build_id: str = ""
+    mode: str = ""
+    period_ns: int = 1_000_000
+    configuration: dict[str, str] = field(default_factory=dict)
+    aux: tuple[AuxChannel, ...] = ()
+    host: dict[str, Any] = field(default_factory=dict)
+    delay_ledger: dict[str, float] = field(default_factory=dict)
+    calibration: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    synthetic: str = ""
+    initial_record: bytes = b""
+    states: dict[str, bytes] = field(default_factory=dict)
+    created: float = field(default_factory=time.time)
+    layout_hash: str = LAYOUT_HASH
+
+    def __post_init__(self) -> None:
+        self.aux = aux_channels(self.aux)
+
+    @property
+    def aux_count(self) -> int:
+        return sum(channel.count for channel in self.aux)
+
+    def to_json(self) -> str:
+        """The header as text, for another process; bytes in base 64."""
+        plain = asdict(self)
+        plain["aux"] = [channel.declaration() for channel in self.aux]
+        plain["initial_record"] = base64.b64encode(self.initial_record).decode()
+        plain["states"] = {name: base64.b64encode(state).decode() for name, state in self.states.items()}
+        return json.dumps(plain, default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "LogHeader":
+        plain = json.loads(text)
+        plain["initial_record"] = base64.b64decode(plain["initial_record"])
+        plain["states"] = {name: base64.b64decode(state) for name, state in plain["states"].items()}
+        return cls(**plain)
+
+
+def message_dtype(record: np.dtype) -> np.dtype:
+    """A whole MCAP message record of one tick, packed."""
+    columns: list[Any] = [("opcode", "u1"), ("length", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("log_time", "<u8")]
+    return np.dtype([*columns, ("publish_time", "<u8"), ("encapsulation", "<u4"), ("record", record)])
+
+
+# ---------------------------------------------------------------------------------------------------------------- writing
+
+
+class LogWriter:
+    """Writes the log of one run.
+
+    output: a path, or a binary file object (tests). Raises OSError when the head cannot be written. After that no error leaves the
+    writer: what cannot be written is counted in `lost_ticks`, the file is cut back to its last whole record, and `reasons` says why the
+    run is incomplete; it tries again with the next chunk.
+    """
+
+    def __init__(self, output: str | os.PathLike[str] | BinaryIO, header: LogHeader) -> None:
+        self.header = header
+        self.path = os.fspath(output) if isinstance(output, str | os.PathLike) else None
+        self._file: BinaryIO = open(self.path, "xb", buffering=0) if self.path is not None else output  # type: ignore[assignment]
+        self.dtype = record_dtype(header.aux_count)
+        self._message = message_dtype(self.dtype)
+        self._zstd = zstandard.ZstdCompressor(level=1)
+        self._waiting: list[np.ndarray] = []
+        self._waiting_ticks = 0
+        self._chunk_started = time.monotonic()
+        self._offset = 0
+        self._chunks: list[ChunkIndex] = []
+        self._attachments: list[AttachmentIndex] = []
+        self._metadata: list[MetadataIndex] = []
+        self._times = (0, 0)
+        self.ticks = 0
+        self.lost_ticks = 0
+        self.reasons: list[str] = []
+        self.closed = False
+        try:
+            self._write_head()
+        except OSError:
+            self._close_file()
+            raise
+
+    # ------------------------------------------------------------------------------------------------------------ head
+    def _write_head(self) -> None:
+        h = self.header
+        self._put(MCAP0_MAGIC)
+        self._put_record(Header(profile="", library=f"hil-server log {FORMAT_VERSION}"))
+        self._put_metadata("run", _run_metadata(h))
+        for name, data, kind in _attachments(h):
+            self._put_attachment(name, data, kind)
+        self._schema = Schema(id=1, name=SCHEMA_NAME, encoding="ros2msg", data=ros2_schema(h.aux_count).encode())
+        self._channel = Channel(id=1, topic=TOPIC, message_encoding="cdr", schema_id=1, metadata={"layout_hash": h.layout_hash})
+        self._put_record(self._schema)
+        self._put_record(self._channel)
+
+    # ----------------------------------------------------------------------------------------------------------- ticks
+    def write(self, records: bytes | np.ndarray) -> np.ndarray:
+        """Takes whole records, seals them with their checksum, writes every full chunk. Returns them, (n,) of `dtype`.
+
+        Raises ValueError when the bytes are no whole number of records of this run.
+        """
+        array = self._as_records(records)
+        if len(array):
+            seal(array)
+            self._waiting.append(array)
+            self._waiting_ticks += len(array)
+        if self._waiting_ticks >= CHUNK_TICKS:
+            self._flush_whole_chunks()
+        elif time.monotonic() - self._chunk_started >= CHUNK_SECONDS:
+            self.flush()
+        return array
+
+    def flush(self) -> None:
+        """Writes what waits, as one chunk or more."""
+        self._flush_whole_chunks()
+        if self._waiting_ticks:
+            self._write_chunk(self._take_waiting())
+        self._chunk_started = time.monotonic()
+
+    def lost(self, ticks: int, reason: str) -> None:
+        """Somebody else lost ticks (ring overflow, a killed process): the run is incomplete."""
+        self.lost_ticks += ticks
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def _as_records(self, records: bytes | np.ndarray) -> np.ndarray:
+        if isinstance(records, np.ndarray):
+            if records.dtype != self.dtype:
+                raise ValueError(f"log: records of {records.dtype.itemsize} bytes, this run has {self.dtype.itemsize}")
+            return np.ascontiguousarray(records).copy()
+        if len(records) % self.dtype.itemsize:
+            raise ValueError(f"log: {len(records)} bytes are no whole number of records of {self.dtype.itemsize} bytes")
+        return np.frombuffer(bytearray(records), self.dtype)
+
+    def _take_waiting(self) -> np.ndarray:
+        taken = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
+        self._waiting, self._waiting_ticks = [], 0
+        return taken
+
+    def _flush_whole_chunks(self) -> None:
+        if self._waiting_ticks < CHUNK_TICKS:
+            return
+        records = self._take_waiting()
+        whole = len(records) - len(records) % CHUNK_TICKS
+        for start in range(0, whole, CHUNK_TICKS):
+            self._write_chunk(records[start : start + CHUNK_TICKS])
+        if whole < len(records):
+            self._waiting, self._waiting_ticks = [records[whole:]], len(records) - whole
+        self._chunk_started = time.monotonic()
+
+    def _write_chunk(self, records: np.ndarray) -> None:
+        messages = self._messages(records)
+        raw = messages.tobytes()
+        first, last = int(records["time_ns"].min()), int(records["time_ns"].max())
+        builder = RecordBuilder()
+        packed = self._zstd.compress(raw)
+        Chunk("zstd", packed, last, first, zlib.crc32(raw), len(raw)).write(builder)
+        size = builder.count
+        builder.write(_message_index(messages))
+        start = self._offset
+        if not self._try_put(builder.end()):
+            self.lost_ticks += len(records)
+            return
+        self._chunks.append(
+            ChunkIndex(
+                chunk_length=size,
+                chunk_start_offset=start,
+                compression="zstd",
+                compressed_size=len(packed),
+                message_end_time=last,
+                message_index_length=self._offset - start - size,
+                message_index_offsets={1: start + size},
+                message_start_time=first,
+                uncompressed_size=len(raw),
+            )
+        )
+        self._times = (min(self._times[0], first) if self.ticks else first, max(self._times[1], last))
+        self.ticks += len(records)
+
+    def _messages(self, records: np.ndarray) -> np.ndarray:
+        messages = np.empty(len(records), self._message)
+        messages["opcode"] = Opcode.MESSAGE
+        messages["length"] = self._message.itemsize - 9
+        messages["channel"] = 1
+        messages["sequence"] = records["tick"] & 0xFFFFFFFF
+        messages["log_time"] = messages["publish_time"] = records["time_ns"]
+        messages["encapsulation"] = CDR_HEADER
+        messages["record"] = records
+        return messages
+
+    # ------------------------------------------------------------------------------------------------------------- end
+    def close(self, facts: dict[str, Any] | None = None) -> bool:
+        """Writes what waits, the metadata `end` with `facts`, and the summary. True when the run is complete. May be called twice.
+
+        facts: JSON values by name, stored beside `ticks`, `lost_ticks`, `complete` and `reasons`.
+        """
+        if self.closed:
+            return not self.reasons
+        self.closed = True
+        self.flush()
+        end = {
+            "complete": json.dumps(not self.reasons),
+            "reasons": json.dumps(self.reasons),
+            "ticks": str(self.ticks),
+            "lost_ticks": str(self.lost_ticks),
+            "facts": json.dumps(facts or {}, default=str),
+        }
+        try:
+            self._put_metadata("end", end)
+            self._put_summary()
+        except OSError as error:
+            self._failed(error)
+        self._close_file()
+        return not self.reasons
+
+    def _close_file(self) -> None:
+        if self.path is None:
+            return
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._failed(error)
+        finally:
+            self._file.close()
+
+    def _put_summary(self) -> None:
+        self._put_record(DataEnd(data_section_crc=0))
+        start = self._offset
+        statistics = Statistics(
+            attachment_count=len(self._attachments),
+            channel_count=1,
+            channel_message_counts={1: self.ticks},
+            chunk_count=len(self._chunks),
+            message_count=self.ticks,
+            message_end_time=self._times[1],
+            message_start_time=self._times[0],
+            metadata_count=len(self._metadata),
+            schema_count=1,
+        )
+        groups: list[tuple[Opcode, list[Any]]] = [
+            (Opcode.SCHEMA, [self._schema]),
+            (Opcode.CHANNEL, [self._channel]),
+            (Opcode.STATISTICS, [statistics]),
+            (Opcode.CHUNK_INDEX, self._chunks),
+            (Opcode.ATTACHMENT_INDEX, self._attachments),
+            (Opcode.METADATA_INDEX, self._metadata),
+        ]
+        builder, offsets = RecordBuilder(), []
+        for opcode, members in groups:
+            at = builder.count
+            for member in members:
+                member.write(builder)
+            if members:
+                offsets.append(SummaryOffset(opcode, start + at, builder.count - at))
+        offset_start = start + builder.count
+        for offset in offsets:
+            offset.write(builder)
+        data = builder.end()
+        crc = zlib.crc32(struct.pack("<BQQQ", Opcode.FOOTER, 20, start, offset_start), zlib.crc32(data))
+        Footer(summary_start=start, summary_offset_start=offset_start, summary_crc=crc).write(builder)
+        self._put(data + builder.end() + MCAP0_MAGIC)
+
+    # ----------------------------------------------------------------------------------------------------------- bytes
+    def _put_record(self, record: Any) -> None:
+        builder = RecordBuilder()
+        record.write(builder)
+        self._put(builder.end())
+
+    def _put_metadata(self, name: str, data: dict[str, str]) -> None:
+        start = self._offset
+        self._put_record(Metadata(name=name, metadata=data))
+        self._metadata.append(MetadataIndex(offset=start, length=self._offset - start, name=name))
+
+    def _put_attachment(self, name: str, data: bytes, kind: str) -> None:
+        start, created = self._offset, int(self.header.created * 1e9)
+        self._put_record(Attachment(create_time=created, log_time=0, name=name, media_type=kind, data=data))
+        length = self._offset - start
+        self._attachments.append(
+            AttachmentIndex(
+                offset=start, length=length, log_time=0, create_time=created, data_size=len(data), name=name, media_type=kind
+            )
+        )
+
+    def _put(self, data: bytes) -> None:
+        """Writes all of `data` or raises OSError; an unbuffered file may take less than it is given."""
+        view = memoryview(data)
+        while view:
+            taken = self._file.write(view)
+            if not taken:
+                raise OSError(errno.EIO, "the file takes no more data")
+            view = view[taken:]
+        self._offset += len(data)
+
+    def _try_put(self, data: bytes) -> bool:
+        try:
+            self._put(data)
+        except OSError as error:
+            self._failed(error)
+            return False
+        return True
+
+    def _failed(self, error: OSError) -> None:
+        """Notes why, and cuts the file back so that what is in it stays readable."""
+        reason = f"log: {error.strerror or error}"
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        try:
+            self._file.seek(self._offset)
+            self._file.truncate()
+        except (OSError, ValueError):
+            pass
+
+
+def _run_metadata(h: LogHeader) -> dict[str, str]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "run_id": h.run_id,
+        "layout_hash": h.layout_hash,
+        "build_id": h.build_id,
+        "mode": h.mode,
+        "period_ns": str(h.period_ns),
+        "created": repr(h.created),
+        "synthetic": h.synthetic,
+        "aux": json.dumps([channel.declaration() for channel in h.aux]),
+        "host": json.dumps(h.host, default=str),
+        "delay_ledger": json.dumps(h.delay_ledger),
+        "notes": json.dumps(h.notes),
+        "configuration": json.dumps(list(h.configuration)),
+    }
+
+
+def _attachments(h: LogHeader) -> Iterator[tuple[str, bytes, str]]:
+    table = Path(__file__).resolve().parents[2] / "rt_kernels" / "channels.toml"
+    yield "channels.toml", table.read_bytes(), "application/toml"
+    for name, text in h.configuration.items():
+        yield f"configuration/{name}", text.encode(), "application/toml"
+    yield "calibration.json", json.dumps(h.calibration, default=str).encode(), "application/json"
+    yield "initial_record", h.initial_record, "application/octet-stream"
+    for name, state in h.states.items():
+        yield f"state/{name}", state, "application/octet-stream"
+
+
+def _message_index(messages: np.ndarray) -> bytes:
+    """MCAP MessageIndex of a chunk that holds only these messages: time and offset of each."""
+    entries = np.empty((len(messages), 2), "<u8")
+    entries[:, 0] = messages["log_time"]
+    entries[:, 1] = np.arange(len(messages)) * messages.dtype.itemsize
+    return struct.pack("<BQHI", Opcode.MESSAGE_INDEX, 6 + entries.nbytes, 1, entries.nbytes) + entries.tobytes()
+
+
+# ---------------------------------------------------------------------------------------------------------------- reading
+
+
+@dataclass
+class Log:
+    """A log that was read.
+
+    records: (n,) structured, the fields of the table and `aux` (aux_count,). incomplete: why the run is not whole, empty when it is.
+    end: facts the run left at its end ({} when it was cut).
+    """
+
+    path: Path
+    header: LogHeader
+    records: np.ndarray
+    end: dict[str, Any]
+    incomplete: list[str]
+
+    @property
+    def ticks(self) -> int:
+        return len(self.records)
+
+    @property
+    def complete(self) -> bool:
+        return not self.incomplete
+
+    @cached_property
+    def time_s(self) -> np.ndarray:
+        """Run time of every record, s, shape (n,)."""
+        return self.records["time_ns"] * 1e-9
+
+    @property
+    def aux_names(self) -> list[str]:
+        """Name of every auxiliary scalar, in the order of `records["aux"]`."""
+        return [name for channel in self.header.aux for name in scalar_names(channel.name, channel.count)]
+
+    def aux(self, name: str) -> np.ndarray:
+        """One auxiliary channel, (n,) or (n, count). Raises KeyError that names near ones."""
+        for channel in self.header.aux:
+            if channel.name == name:
+                part = self.records["aux"][:, channel.offset : channel.offset + channel.count]
+                return part[:, 0] if channel.count == 1 else part
+        raise KeyError(f"no auxiliary channel {name!r} in this log; it has {', '.join(c.name for c in self.header.aux) or 'none'}")
+
+    def damaged(self) -> list[tuple[int, str]]:
+        """(tick, channel) of every record whose own checksum is wrong; channel "" when more than one bit changed."""
+        return damaged_records(self.records, self.aux_names)
+
+
+def open_log(path: str | os.PathLike[str]) -> Log:
+    """Reads a log. A file without its end (killed writer, torn tail) is read up to the last whole chunk.
+
+    Raises LogError when it is not one of our logs, LayoutMismatchError when its table of channels is another one.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < len(MCAP0_MAGIC):
+                raise LogError(f"{path}: {size} bytes are no log")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _Reader(path, data).read()
+    except OSError as error:
+        raise LogError(f"{path}: {error.strerror or error}") from error
+
+
+class _Reader:
+    """Walks over the records of one file."""
+
+    def __init__(self, path: Path, data: Any) -> None:
+        self.path, self.data = path, data
+        self.incomplete: list[str] = []
+        self.run: dict[str, str] = {}
+        self.end: dict[str, str] | None = None
+        self.files: dict[str, bytes] = {}
+        self.channel_id: int | None = None
+        self.chunks: list[Chunk] = []
+        self.finished = False
+
+    def read(self) -> Log:
+        if self.data[: len(MCAP0_MAGIC)] != MCAP0_MAGIC:
+            raise LogError(f"{self.path}: not an MCAP file")
+        self._walk()
+        if "layout_hash" not in self.run:
+            raise LogError(f"{self.path}: no run is described in it (cut before its first tick, or not a log of this program)")
+        if self.run["layout_hash"] != LAYOUT_HASH:
+            raise LayoutMismatchError(f"log {self.path}", self.run["layout_hash"])
+        header = self._header()
+        records = self._records(record_dtype(header.aux_count))
+        end = self._end(len(records))
+        return Log(self.path, header, records, end, self.incomplete)
+
+    def _walk(self) -> None:
+        data, size, at = self.data, len(self.data), len(MCAP0_MAGIC)
+        while at + 9 <= size:
+            opcode, length = struct.unpack_from("<BQ", data, at)
+            body = at + 9
+            if opcode == 0 or body + length > size:
+                break
+            try:
+                self._take(opcode, data, body, length)
+            except (struct.error, ValueError, McapError) as error:
+                self.incomplete.append(f"damaged record at byte {at}: {error}")
+            at = body + length
+            if opcode == Opcode.FOOTER and data[at : at + len(MCAP0_MAGIC)] == MCAP0_MAGIC:
+                self.finished = True
+                return
+        self.incomplete.append(f"the file is cut: its last {size - at} bytes are no whole record" if at < size else "the file is cut")
+
+    def _take(self, opcode: int, data: Any, start: int, length: int) -> None:
+        if opcode not in (Opcode.CHUNK, Opcode.METADATA, Opcode.ATTACHMENT, Opcode.CHANNEL):
+            return
+        stream = ReadDataStream(BytesIO(data[start : start + length]))
+        if opcode == Opcode.CHUNK:
+            self.chunks.append(Chunk.read(stream))
+        elif opcode == Opcode.METADATA:
+            metadata = Metadata.read(stream)
+            if metadata.name == "run":
+                self.run = metadata.metadata
+            elif metadata.name == "end":
+                self.end = metadata.metadata
+        elif opcode == Opcode.ATTACHMENT:
+            attachment = Attachment.read(stream)
+            self.files[attachment.name] = attachment.data
+        else:
+            channel = Channel.read(stream)
+            if channel.topic == TOPIC:
+                self.channel_id = channel.id
+
+    def _header(self) -> LogHeader:
+        run, files = self.run, self.files
+        known = {f.name for f in fields(LogHeader)}
+        plain: dict[str, Any] = {key: value for key, value in run.items() if key in known}
+        for key in ("aux", "host", "delay_ledger", "notes"):
+            plain[key] = json.loads(run[key])
+        plain["period_ns"], plain["created"] = int(run["period_ns"]), float(run["created"])
+        names = json.loads(run["configuration"])
+        plain["configuration"] = {name: files.get(f"configuration/{name}", b"").decode() for name in names}
+        plain["calibration"] = json.loads(files.get("calibration.json", b"{}"))
+        plain["initial_record"] = files.get("initial_record", b"")
+        plain["states"] = {name.removeprefix("state/"): state for name, state in files.items() if name.startswith("state/")}
+        return LogHeader(**plain)
+
+    def _records(self, dtype: np.dtype) -> np.ndarray:
+        message = message_dtype(dtype)
+        total = sum(chunk.uncompressed_size for chunk in self.chunks) // message.itemsize + 1
+        out = np.empty((total, dtype.itemsize), np.uint8)
+        unpack, filled = zstandard.ZstdDecompressor(), 0
+        for chunk in self.chunks:
+            part = self._chunk_records(chunk, message, unpack)
+            if filled + len(part) > len(out):  # a damaged size in a chunk's head
+                out = np.concatenate([out, np.empty((len(part) + total, dtype.itemsize), np.uint8)])
+            out[filled : filled + len(part)] = part
+            filled += len(part)
+        return out[:filled].reshape(-1).view(dtype)
+
+    def _chunk_records(self, chunk: Chunk, message: np.dtype, unpack: zstandard.ZstdDecompressor) -> np.ndarray:
+        """The records of a chunk as bytes, (n, record size)."""
+        nothing = np.empty((0, message["record"].itemsize), np.uint8)
+        try:
+            raw = unpack.decompress(chunk.data, chunk.uncompressed_size) if chunk.compression == "zstd" else chunk.data
+        except zstandard.ZstdError:
+            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s")
+            return nothing
+        if chunk.uncompressed_crc and zlib.crc32(raw) != chunk.uncompressed_crc:
+            self.incomplete.append(f"altered chunk: run time {_span(chunk)} s")
+        if len(raw) % message.itemsize == 0:
+            messages = np.frombuffer(raw, message)
+            ours = (messages["opcode"] == Opcode.MESSAGE) & (messages["length"] == message.itemsize - 9)
+            if (ours & (messages["channel"] == self.channel_id)).all():
+                return np.frombuffer(raw, np.uint8).reshape(len(messages), -1)[:, message.fields["record"][1] :]  # type: ignore[index]
+        return self._mixed_chunk(chunk, raw, message["record"].itemsize, nothing)
+
+    def _mixed_chunk(self, chunk: Chunk, raw: bytes, size: int, nothing: np.ndarray) -> np.ndarray:
+        """The slow way, for chunks that other tools have rewritten: message by message."""
+        plain = Chunk("", raw, chunk.message_end_time, chunk.message_start_time, 0, len(raw))
+        found = []
+        try:
+            for record in breakup_chunk(plain):
+                if isinstance(record, Channel) and record.topic == TOPIC:
+                    self.channel_id = record.id
+                elif getattr(record, "channel_id", None) == self.channel_id and len(record.data) == size + 4:  # type: ignore[attr-defined]
+                    found.append(record.data[4:])  # type: ignore[attr-defined]
+        except (struct.error, ValueError, McapError) as error:
+            self.incomplete.append(f"damaged chunk at run time {_span(chunk)} s: {error}")
+        return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size) if found else nothing
+
+    def _end(self, ticks: int) -> dict[str, Any]:
+        if self.end is None:
+            if self.finished:
+                self.incomplete.append("the log says nothing of the end of the run")
+            return {}
+        self.incomplete[:0] = json.loads(self.end["reasons"])
+        if int(self.end["ticks"]) != ticks:
+            self.incomplete.append(f"{ticks} ticks are in the file, {self.end['ticks']} were written")
+        end = json.loads(self.end["facts"])
+        end["lost_ticks"] = int(self.end["lost_ticks"])
+        return end
+
+
+def _span(chunk: Chunk) -> str:
+    return f"{chunk.message_start_time * 1e-9:.3f}...{chunk.message_end_time * 1e-9:.3f}"
+
+
+def recover(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
+    """Writes what can be read of `source` to a new, whole file `target`, marked as incomplete. Returns what was read.
+
+    Checksums of records are carried over as they were, so that damage stays visible. Raises LogError.
+    """
+    log = open_log(source)
+    try:
+        writer = LogWriter(target, log.header)
+        writer.reasons = [*log.incomplete, "recovered from a damaged file"] if log.incomplete else []
+        for start in range(0, log.ticks, CHUNK_TICKS):
+            writer._write_chunk(log.records[start : start + CHUNK_TICKS])
+        writer.lost_ticks = int(log.end.get("lost_ticks", 0))
+        writer.close({key: value for key, value in log.end.items() if key != "lost_ticks"})
+    except OSError as error:
+        raise LogError(f"{target}: {error.strerror or error}") from error
+    return log
