@@ -8,6 +8,7 @@ from hil_server import registry
 from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import Parameter
 
+
 def test_every_role_has_a_section():
     assert list(registry.PARTS) == list(registry.ROLES)
 

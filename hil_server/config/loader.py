@@ -1,0 +1,335 @@
+"""Reads a test: its file, the stand, the two vehicles and the mechanism it names, and the overrides of the command line.
+
+All of it becomes one document with the top-level tables `test`, `initial_conditions`, one per stage role, `telemetry`, `stand`,
+`active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set` addresses, what the log keeps, and what `test_from_toml`
+reads back. Nothing is merged silently: a key comes from exactly one file, or from `--set`.
+"""
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import stand_configs
+from hil_server.config import physics, tables, toml_text
+from hil_server.config.checks import Table, free_table_faults, join, line, unknown_key
+from hil_server.config.parts import part_faults
+from hil_server.errors import ConfigurationError
+
+SHIPPED = Path(stand_configs.__file__).parent
+DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
+REFERENCES = ("stand", "active_vehicle", "target_vehicle", "mechanism")
+# Table of a test file → registry role: the same word.
+STAGES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
+# Table of a stand file → registry role.
+DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
+
+
+@dataclass(frozen=True)
+class TestConfig:
+    """A checked configuration. document: the whole of it as plain tables; sources: file → its text; paths: table → file it came from;
+    overrides: the `--set` items as given."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of the name
+
+    document: dict[str, Any]
+    sources: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> dict[str, Any]:
+        """`config.stand` is the table `stand`: every top-level table is an attribute."""
+        try:
+            return self.__dict__["document"][name]
+        except KeyError:
+            raise AttributeError(f"configuration has no table {name!r}") from None
+
+    def part(self, role: str) -> tuple[str, dict[str, Any]]:
+        """Name of the part chosen for a stage role, and the part's own keys as given."""
+        table = dict(self.document[role])
+        return table.pop("part"), table
+
+    def as_toml(self) -> str:
+        """The whole document as one TOML text, overrides included; `test_from_toml` reads it back."""
+        return toml_text.dumps(self.document)
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits over `as_toml()`: equal for equal configurations, wherever their files lie."""
+        return hashlib.sha256(self.as_toml().encode()).hexdigest()[:16]
+
+
+def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> TestConfig:
+    """Reads and checks the test file `path` (none: the shipped docking) and everything it names.
+
+    overrides: items `a.b.c=value`, values in TOML (a bare word counts as text). Raises ConfigurationError with all independent faults."""
+    file = Path(path) if path is not None else DEFAULT_TEST
+    settings = [parse_override(item) for item in overrides]
+    faults: list[str] = []
+    document, sources = _read(file, faults)
+    paths = {"test": file}
+    _apply(document, [s for s in settings if s[0][0] not in REFERENCES])
+    for name in REFERENCES:
+        named = document.get("test", {}).get(name) if isinstance(document.get("test"), dict) else None
+        if name in document:
+            faults.append(unknown_key(str(file), name, document[name], name, ["test", "initial_conditions", *STAGES, "telemetry"]))
+        if not isinstance(named, str):
+            document[name] = None  # the check of [test] reports the missing or wrong reference
+            continue
+        found = _resolve(named, file)
+        if found is None:
+            limit = f"a file below {file.parent} or {SHIPPED}"
+            faults.append(line(str(file), f"test.{name}", "no such file", named, limit=limit, unit="-"))
+            document[name] = None
+            continue
+        paths[name] = found
+        document[name], texts = _read(found, faults)
+        sources |= texts
+    if faults and not any(isinstance(document.get(name), dict) for name in ("test", *REFERENCES)):
+        raise ConfigurationError(faults)
+    _apply(document, [s for s in settings if s[0][0] in REFERENCES])
+    labels = {name: str(p) for name, p in paths.items()}
+    try:
+        return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
+    except ConfigurationError as error:
+        raise ConfigurationError(_name_overrides(error.faults, labels, settings)) from None
+
+
+def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log") -> TestConfig:
+    """The configuration out of `TestConfig.as_toml()` (a log's header), with overrides for a what-if replay. Raises ConfigurationError."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{label}: not TOML: {error}") from None
+    _apply(document, [parse_override(item) for item in overrides])
+    labels = {name: label for name in ("test", *REFERENCES)}
+    return _checked(document, labels, [], sources={label: text}, paths={}, overrides=tuple(overrides))
+
+
+test_from_toml.__test__ = False  # type: ignore[attr-defined]
+
+
+def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
+    """`a.b.c=value` as (("a", "b", "c"), value). Raises ConfigurationError when it is none."""
+    key, equals, text = item.partition("=")
+    path = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(path):
+        raise ConfigurationError(f"--set {item}: must be key=value, as compensators.part=none or active_vehicle.mass_kg=7000")
+    text = text.strip()
+    try:
+        return path, tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
+        if text and "\n" not in text and text[0] not in "[{\"'":
+            return path, text
+        raise ConfigurationError(f"--set {item}: the value is not TOML: {text!r}") from None
+
+
+# ------------------------------------------------------------------------------------------------------------- reading files
+def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A TOML file's document and its text; on failure an empty document and one more fault."""
+    try:
+        text = file.read_bytes().decode()
+        return tomllib.loads(text), {str(file): text}
+    except OSError as error:
+        faults.append(f"{file}: cannot be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        faults.append(f"{file}: not UTF-8 text: byte {error.start}")
+    except tomllib.TOMLDecodeError as error:
+        faults.append(f"{file}: not TOML: {error}")
+    except RecursionError:
+        faults.append(f"{file}: not TOML: nested too deeply")
+    return {}, {}
+
+
+def _resolve(named: str, file: Path) -> Path | None:
+    """A file that a test names: absolute, beside the test file, or among the shipped ones."""
+    for folder in (file.parent, SHIPPED):
+        try:
+            if named and folder.joinpath(named).is_file():
+                return folder / named
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------------------- overrides
+def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]) -> None:
+    """Sets each value. A change of `part` comes first and drops the keys of the part that was there: they belonged to it."""
+    for path, value in sorted(settings, key=lambda s: s[0][-1] != "part"):
+        table: Any = document
+        for key in path[:-1]:
+            table = _descend(table, key, path)
+        key = path[-1]
+        if isinstance(table, list):
+            table[_index(table, key, path)] = value
+            continue
+        if key == "part" and table.get("part") not in (None, value):
+            for other in [k for k in table if k not in SHARED_KEYS]:
+                del table[other]
+        table[key] = value
+
+
+SHARED_KEYS = {p.key for p in tables.MECHANISM}
+
+
+def _descend(table: Any, key: str, path: tuple[str, ...]) -> Any:
+    if isinstance(table, list):
+        return table[_index(table, key, path)]
+    inner = table.setdefault(key, {})
+    if not isinstance(inner, dict | list):
+        raise ConfigurationError(f"--set {'.'.join(path)}: {key!r} is a value, not a table")
+    return inner
+
+
+def _index(items: list[Any], key: str, path: tuple[str, ...]) -> int:
+    if not key.isdecimal() or int(key) >= len(items):
+        raise ConfigurationError(f"--set {'.'.join(path)}: {key!r} is no index of a list of {len(items)}")
+    return int(key)
+
+
+def _name_overrides(faults: Sequence[str], labels: dict[str, str], settings: list[tuple[tuple[str, ...], Any]]) -> list[str]:
+    """Faults in values that came from `--set` say so instead of naming the file."""
+    named = []
+    for fault in faults:
+        for path, _ in settings:
+            file = labels.get(path[0], labels["test"])
+            full = ".".join(path)
+            shown = ".".join(path[1:]) if path[0] in REFERENCES else full
+            if fault.startswith((f"{file}: {shown}:", f"{file}: {shown}[")):
+                fault = f"--set: {full}{fault[len(f'{file}: {shown}') :]}"
+        named.append(fault)
+    return named
+
+
+# -------------------------------------------------------------------------------------------------------------------- checks
+@lru_cache
+def _table(name: str) -> Table:
+    return Table(getattr(tables, name))
+
+
+def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str], **origin: Any) -> TestConfig:
+    """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults."""
+    check = _Check(document, labels, faults)
+    check.test_file()
+    check.vehicle("active_vehicle")
+    check.vehicle("target_vehicle")
+    check.mechanism()
+    check.stand()
+    if check.faults:
+        raise ConfigurationError(dict.fromkeys(check.faults))
+    return TestConfig(check.result, **origin)
+
+
+class _Check:
+    """One pass over a document: faults found so far, and the result with defaults filled in.
+
+    labels: top-level table → the file it came from. one_file: the document is one text, so that key paths in it are full ones."""
+
+    def __init__(self, document: dict[str, Any], labels: dict[str, str], faults: list[str]) -> None:
+        self.document = document
+        self.labels = labels
+        self.one_file = len(set(labels.values())) == 1
+        self.faults = faults
+        self.result: dict[str, Any] = {}
+
+    # what the document consists of ------------------------------------------------------------------------------------------
+    def test_file(self) -> None:
+        known = ("test", "initial_conditions", *STAGES, "telemetry", *REFERENCES)
+        self.faults += [unknown_key(self.labels["test"], k, v, k, known) for k, v in self.document.items() if k not in known]
+        self.document.setdefault("telemetry", {})
+        self.fixed("test", "TEST")
+        self.fixed("initial_conditions", "INITIAL_CONDITIONS")
+        if isinstance(self.document.get("initial_conditions"), dict):
+            self.document["initial_conditions"].setdefault("limits", {})
+            self.fixed("initial_conditions.limits", "CRITICALITY_LIMITS")
+        for role in STAGES:
+            self.part(role, role)
+        self.fixed("telemetry", "TELEMETRY")
+
+    def vehicle(self, path: str) -> None:
+        if self.has(path):
+            self.fixed(path, "VEHICLE", physics.vehicle_faults)
+
+    def mechanism(self) -> None:
+        if not self.has("mechanism"):
+            return
+        table, shared = self.document["mechanism"], _table("MECHANISM")
+        self.faults += shared.faults({k: v for k, v in table.items() if k in shared.parameters}, *self.where("mechanism"))
+        self.part("mechanism", "mechanisms", tuple(shared.parameters))
+
+    def stand(self) -> None:
+        if not self.has("stand"):
+            return
+        stand = self.document["stand"]
+        file, path = self.where("stand")
+        known = [*_table("STAND").parameters, "platform", "mounting", "limits", *DEVICES]
+        self.faults += [unknown_key(file, join(path, k), v, k, known) for k, v in stand.items() if k not in known]
+        self.fixed("stand", "STAND")
+        self.platform()
+        self.fixed("stand.mounting", "MOUNTING", physics.mounting_faults)
+        self.fixed("stand.limits", "LIMITS", physics.limits_faults)
+        for table, role in DEVICES.items():
+            # A virtual stand can do without wire and signals; a stand without anything to drive or to measure is none.
+            if table in stand or (table in ("drives", "wrench_sensor") and "virtual" not in stand):
+                self.part(f"stand.{table}", role)
+
+    def platform(self) -> None:
+        table, into = self.at("stand.platform")
+        if table is not None:
+            self.faults += free_table_faults(table, *self.where("stand.platform"))
+            into["platform"] = table
+
+    # kinds of tables --------------------------------------------------------------------------------------------------------
+    def fixed(self, path: str, declaration: str, physical: Callable[[dict[str, Any], str, str], list[str]] | None = None) -> None:
+        """A table with declared keys; then, if it is whole, its physical sense."""
+        table, into = self.at(path)
+        if table is None:
+            return
+        checker = _table(declaration)
+        own = {k: v for k, v in table.items() if not _is_sub_table(path, k)} if isinstance(table, dict) else table
+        found = checker.faults(own, *self.where(path))
+        if not found:
+            full = checker.with_defaults(own)
+            into.setdefault(path.rpartition(".")[2], {}).update(full)
+            found = physical(full, *self.where(path)) if physical else []
+        self.faults += found
+
+    def part(self, path: str, role: str, shared: tuple[str, ...] = ()) -> None:
+        """A part's table."""
+        table, into = self.at(path)
+        if table is not None:
+            self.faults += part_faults(table, role, *self.where(path), shared)
+            into[path.rpartition(".")[2]] = table
+
+    # where things are -------------------------------------------------------------------------------------------------------
+    def has(self, path: str) -> bool:
+        """Whether a referenced file is there to be checked: its absence is reported where it is named, or in a log's text here."""
+        if isinstance(self.document.get(path), dict):
+            return True
+        if self.one_file and path not in self.document:
+            self.at(path)
+        return False
+
+    def where(self, path: str) -> tuple[str, str]:
+        """File and key path as they stand in that file."""
+        head, _, rest = path.partition(".")
+        return self.labels.get(head, self.labels["test"]), rest if head in REFERENCES and not self.one_file else path
+
+    def at(self, path: str) -> tuple[Any, dict[str, Any]]:
+        """The table at `path` (None: it is missing, which is a fault), and the table that its result goes into."""
+        outer, _, key = path.rpartition(".")
+        parent = self.document[outer] if outer else self.document
+        into = self.result.setdefault(outer, {}) if outer else self.result
+        if not isinstance(parent, dict) or key not in parent:
+            file, shown = self.where(path)
+            self.faults.append(line(file, shown, "missing table", "none", limit=f"a table [{shown}]", unit="-"))
+            return None, into
+        return parent[key], into
+
+
+def _is_sub_table(path: str, key: str) -> bool:
+    """Keys of a table that are tables of their own, checked by themselves."""
+    return (path == "stand" and key not in _table("STAND").parameters) or (path, key) == ("initial_conditions", "limits")

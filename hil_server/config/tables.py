@@ -1,0 +1,118 @@
+"""What the files of a test may contain: the declarations of all tables that do not belong to a part.
+
+Frames: S load cell, T port of the target unit, A port of the active unit, P platform, W stand floor; angles are yaw (about Y), pitch
+(about Z), roll (about X), in that order of rotation.
+"""
+
+from rt_kernels.parameters import Parameter
+
+ZERO3 = (0.0, 0.0, 0.0)
+SMALL = 1e-9
+
+NAME = Parameter("name", "str", "-", "short name, shown in reports")
+DESCRIPTION = Parameter("description", "str", "-", "what it is", default="")
+SOURCE = Parameter("source", "str", "-", "where the figures come from", default="")
+SYNTHETIC = Parameter("synthetic", "bool", "-", "true: invented for tests, no real hardware has these figures", default=False)
+
+# ---------------------------------------------------------------------------------------------------------------- test file
+TEST = (
+    NAME,
+    DESCRIPTION,
+    Parameter("rate_hz", "float", "Hz", "ticks per second of the loop", default=1000.0, low=100.0, high=4000.0),
+    Parameter("duration_max_s", "float", "s", "the run ends here at the latest", low=0.01, high=86400.0),
+    Parameter("stand", "str", "-", "stand file, relative to this file or to the shipped stand_configs"),
+    Parameter("active_vehicle", "str", "-", "vehicle file: carries the active docking unit"),
+    Parameter("target_vehicle", "str", "-", "vehicle file: carries the target unit"),
+    Parameter("mechanism", "str", "-", "mechanism file: the docking units; a virtual stand simulates them"),
+    Parameter("notes", "str", "-", "anything worth keeping with the record", default=""),
+)
+
+INITIAL_CONDITIONS = (
+    Parameter("approaching_vehicle", "str", "-", "which vehicle moves before the contact", default="active", choices=("active", "target")),
+    Parameter("lateral_y_m", "float", "m", "lateral miss of the port centres along Y of the target port", default=0.0, low=-1.0, high=1.0),
+    Parameter("lateral_z_m", "float", "m", "lateral miss of the port centres along Z of the target port", default=0.0, low=-1.0, high=1.0),
+    Parameter("yaw_deg", "float", "deg", "misalignment, first rotation, about Y", default=0.0, low=-30.0, high=30.0),
+    Parameter("pitch_deg", "float", "deg", "misalignment, second rotation, about Z", default=0.0, low=-30.0, high=30.0),
+    Parameter("roll_deg", "float", "deg", "misalignment, third rotation, about X", default=0.0, low=-180.0, high=180.0),
+    Parameter("velocity_x_m_s", "float", "m/s", "relative velocity of the centre of mass, + closes the distance", low=-0.5, high=0.5),
+    Parameter("velocity_y_m_s", "float", "m/s", "relative velocity of the centre of mass", default=0.0, low=-0.5, high=0.5),
+    Parameter("velocity_z_m_s", "float", "m/s", "relative velocity of the centre of mass", default=0.0, low=-0.5, high=0.5),
+    Parameter("rate_x_deg_s", "float", "deg/s", "relative angular rate", default=0.0, low=-10.0, high=10.0),
+    Parameter("rate_y_deg_s", "float", "deg/s", "relative angular rate", default=0.0, low=-10.0, high=10.0),
+    Parameter("rate_z_deg_s", "float", "deg/s", "relative angular rate", default=0.0, low=-10.0, high=10.0),
+    Parameter(
+        "orbital_rate_rad_s", "floats", "rad/s", "orbital rate in the axes of the vehicle that does not approach (about 1.1e-3 at 400 km)",
+        default=ZERO3, shape=3, low=-0.01, high=0.01,
+    ),
+    Parameter("first_contact_penetration_m", "float", "m", "largest penetration accepted as first contact",
+              default=1e-6, low=1e-9, high=1e-3),
+)  # fmt: skip
+
+# Largest deviations of the eleven parameters from the nominal approach, for the criticality of a variant (dissertation, 4.5).
+CRITICALITY_LIMITS = (
+    Parameter("velocity_x_nominal_m_s", "float", "m/s", "nominal closing velocity", default=0.1, low=-0.5, high=0.5),
+    Parameter("lateral_y_m", "float", "m", "largest deviation", default=0.1, low=SMALL),
+    Parameter("lateral_z_m", "float", "m", "largest deviation", default=0.1, low=SMALL),
+    Parameter("yaw_deg", "float", "deg", "largest deviation", default=4.0, low=SMALL),
+    Parameter("pitch_deg", "float", "deg", "largest deviation", default=4.0, low=SMALL),
+    Parameter("roll_deg", "float", "deg", "largest deviation", default=4.0, low=SMALL),
+    Parameter("velocity_x_m_s", "float", "m/s", "largest deviation from the nominal velocity", default=0.05, low=SMALL),
+    Parameter("velocity_y_m_s", "float", "m/s", "largest deviation", default=0.04, low=SMALL),
+    Parameter("velocity_z_m_s", "float", "m/s", "largest deviation", default=0.04, low=SMALL),
+    Parameter("rate_x_deg_s", "float", "deg/s", "largest deviation", default=0.2, low=SMALL),
+    Parameter("rate_y_deg_s", "float", "deg/s", "largest deviation", default=0.2, low=SMALL),
+    Parameter("rate_z_deg_s", "float", "deg/s", "largest deviation", default=0.2, low=SMALL),
+)
+ELEVEN = tuple(p.key for p in CRITICALITY_LIMITS if p.key != "velocity_x_nominal_m_s")
+
+TELEMETRY = (
+    Parameter("publish", "str", "-", "address of the data bus", default="tcp://127.0.0.1:9770"),
+    Parameter("command", "str", "-", "address for commands", default="tcp://127.0.0.1:9771"),
+    Parameter("hand_controller", "str", "-", "address for hand controllers", default="tcp://127.0.0.1:9772"),
+    Parameter("samples_per_message", "int", "-", "ticks in one message on the bus", default=20, low=1, high=1000),
+    Parameter("keys", "str", "-", "folder with CURVE keys; required off loopback", default=""),
+)
+
+# --------------------------------------------------------------------------------------------------------------- stand file
+STAND = (NAME, DESCRIPTION, SOURCE, SYNTHETIC)
+
+MOUNTING = (
+    Parameter("load_cell_on", "str", "-", "what the load cell stands on: the force frame on the floor, or the platform",
+              default="floor", choices=("floor", "platform")),
+    Parameter("unit_on_load_cell", "str", "-", "which docking unit hangs on the load cell", choices=("target", "active")),
+    Parameter("load_cell_position_m", "floats", "m", "load cell in W, or on P if it stands on the platform", shape=3, low=-50.0, high=50.0),
+    Parameter("load_cell_angles_deg", "floats", "deg", "its yaw, pitch, roll there", default=ZERO3, shape=3, low=-180.0, high=180.0),
+    Parameter("measured_port_position_m", "floats", "m", "port of the unit on the load cell, in S", shape=3, low=-10.0, high=10.0),
+    Parameter("measured_port_angles_deg", "floats", "deg", "its yaw, pitch, roll in S", default=ZERO3, shape=3, low=-180.0, high=180.0),
+    Parameter("other_port_position_m", "floats", "m", "port of the other unit: on P, or in W if the load cell stands on the platform",
+              shape=3, low=-50.0, high=50.0),
+    Parameter("other_port_angles_deg", "floats", "deg", "its yaw, pitch, roll there", default=ZERO3, shape=3, low=-180.0, high=180.0),
+    Parameter("carried_mass_kg", "float", "kg", "mass that hangs on the load cell", low=0.0, high=1e5),
+    Parameter("carried_com_m", "floats", "m", "its centre of mass in S", default=ZERO3, shape=3, low=-10.0, high=10.0),
+    Parameter("carried_inertia_kg_m2", "rows", "kg.m2", "its inertia about its centre of mass, in S axes",
+              default=(ZERO3,) * 3, shape=(3, 3)),
+)  # fmt: skip
+
+LIMITS = (
+    Parameter("force_limit_n", "floats", "N", "software limit of each force component at the load cell", shape=3, low=SMALL, high=1e7),
+    Parameter("moment_limit_n_m", "floats", "N.m", "software limit of each moment component at the load cell",
+              shape=3, low=SMALL, high=1e7),
+    Parameter("analogue_force_n", "floats", "N", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
+    Parameter("analogue_moment_n_m", "floats", "N.m", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
+)
+
+# ------------------------------------------------------------------------------------------------- vehicle and mechanism file
+VEHICLE = (
+    NAME,
+    DESCRIPTION,
+    SOURCE,
+    SYNTHETIC,
+    Parameter("mass_kg", "float", "kg", "mass", low=1.0, high=1e7),
+    Parameter("inertia_kg_m2", "rows", "kg.m2", "inertia about the centre of mass, vehicle axes", shape=(3, 3), low=-1e10, high=1e10),
+    Parameter("port_position_m", "floats", "m", "centre of the docking port from the centre of mass", shape=3, low=-200.0, high=200.0),
+    Parameter("port_angles_deg", "floats", "deg", "port axes in vehicle axes: yaw, pitch, roll",
+              default=ZERO3, shape=3, low=-180.0, high=180.0),
+    Parameter("thrust_n", "float", "N", "thrust of the docking cyclogram along the docking axis", default=0.0, low=0.0, high=1e5),
+)  # fmt: skip
+
+MECHANISM = (NAME, DESCRIPTION, SOURCE, SYNTHETIC)

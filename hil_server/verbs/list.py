@@ -1,0 +1,90 @@
+"""`hil-server list [ROLE [NAME]]`: the parts, and the declaration of one as its manual page."""
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from hil_server import registry
+from hil_server.config.checks import limit_of
+
+WIDTH = 110
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("role", nargs="?", metavar="ROLE", help="what the part is for; none: all roles")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the part; none: all parts of the role")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.role is None:
+        return _roles()
+    if args.name is None:
+        return _role(args.role)
+    return _part(args.role, args.name)
+
+
+def _roles() -> dict[str, Any]:
+    found = {role: sorted(registry.parts(role)) for role in registry.ROLES}
+    print_table([(role, ", ".join(names) or "-", registry.ROLES[role]) for role, names in found.items()], ("role", "parts", "what it does"))
+    return {"roles": found}
+
+
+def _role(role: str) -> dict[str, Any]:
+    found = {}
+    for name, where in sorted(registry.parts(role).items()):
+        found[name] = {"class": where, "summary": first_sentence(registry.part(role, name))}
+    print(f"{role}: {registry.ROLES[role]}\n")
+    print_table([(name, f["summary"]) for name, f in found.items()], ("part", "what it is"))
+    return {"role": role, "parts": found}
+
+
+def _part(role: str, name: str) -> dict[str, Any]:
+    part: Any = registry.part(role, name)
+    print(f"{role}.{name}    {registry.parts(role)[name]}\n")
+    print(textwrap.indent(description(part), "    "), "\n")
+    parameters = [
+        {"key": p.key, "unit": p.unit, "default": None if p.required else p.default, "required": p.required, "limit": limit_of(p),
+         "meaning": p.meaning}
+        for p in part.PARAMETERS
+    ]  # fmt: skip
+    rows = [(p["key"], p["unit"], "required" if p["required"] else shown(p["default"]), p["limit"], p["meaning"]) for p in parameters]
+    print_table(rows, ("key", "unit", "default", "limit", "meaning")) if rows else print("No parameters.")
+    aux = [{"name": a.name, "unit": a.unit, "count": a.count, "meaning": a.meaning} for a in part.AUX]
+    if aux:
+        print()
+        print_table([(a["name"], a["unit"], str(a["count"]), a["meaning"]) for a in aux], ("auxiliary channel", "unit", "count", "meaning"))
+    return {"role": role, "name": name, "class": registry.parts(role)[name], "parameters": parameters, "aux": aux}
+
+
+def description(part: type) -> str:
+    """The docstring of the class, or of its module where the equations stand."""
+    import inspect
+    import sys
+
+    text = part.__doc__ or ""
+    if len(text.splitlines()) < 3:  # a Cython class often carries its signature only; the module explains
+        module = sys.modules[part.__module__].__doc__ or ""
+        text = f"{text}\n\n{module}" if text else module
+    return inspect.cleandoc(text).strip() or "(no description)"
+
+
+def first_sentence(part: type) -> str:
+    return description(part).split("\n\n")[0].replace("\n", " ").partition(". ")[0]
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def print_table(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...]) -> None:
+    """Columns as wide as needed; the last one is wrapped."""
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads) - 1)]
+    left = sum(widths) + 2 * len(widths)
+    for row in (heads, tuple("-" * w for w in (*widths, len(heads[-1]))), *rows):
+        first, *more = textwrap.wrap(row[-1], max(WIDTH - left, 30)) or [""]
+        print("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), first]).rstrip())
+        for text in more:
+            print(" " * left + text)

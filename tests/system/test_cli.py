@@ -1,0 +1,117 @@
+"""The command line from the outside: exit codes, `--json`, and that no exception gets out."""
+
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from hil_server import cli
+from hil_server.errors import DeviceError, TripError, VerdictError
+
+
+@pytest.fixture
+def verb(monkeypatch):
+    """Registers a verb `probe` whose body is the given function."""
+
+    def register(body):
+        module = ModuleType("probe_verb_of_tests")
+        module.add_arguments = lambda parser: parser.add_argument("words", nargs="*")
+        module.run = body
+        monkeypatch.setitem(sys.modules, "probe_verb_of_tests", module)
+        monkeypatch.setitem(cli.VERBS, "probe", cli.Verb("probe_verb_of_tests", "a verb of the tests"))
+        monkeypatch.setattr(cli, "_installed", lambda module: True)
+
+    return register
+
+
+def raising(error):
+    def body(args):
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (lambda args: None, 0),
+        (lambda args: 1, 1),
+        (lambda args: {"exit_code": 3}, 3),
+        (lambda args: {"anything": 1}, 0),
+        (raising(VerdictError("diverges")), 1),
+        (raising(TripError(["force_limit"], 12)), 3),
+        (raising(DeviceError("no drive")), 4),
+        (raising(KeyboardInterrupt()), 130),
+    ],
+)
+def test_exit_code_follows_the_outcome(verb, body, code, capsys):
+    verb(body)
+    assert cli.main(["probe"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_unforeseen_exception_is_kept_in_a_file(verb, capsys):
+    verb(raising(ZeroDivisionError("why")))
+    assert cli.main(["probe"]) == 5
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError: why" in said and "Traceback" not in said
+    file = next(word for word in said.split() if word.startswith("/") and word.rstrip(";").endswith(".txt")).rstrip(";")
+    assert "Traceback" in open(file).read()
+
+
+def test_json_holds_the_summary_in_plain_values(verb, tmp_path):
+    import numpy as np
+
+    verb(lambda args: {"exit_code": 0, "peak": np.float64(2.5), "row": np.arange(3), "none": float("nan"), "log": tmp_path})
+    assert cli.main(["probe", "--json", str(tmp_path / "out.json")]) == 0
+    assert json.loads((tmp_path / "out.json").read_text()) == {
+        "exit_code": 0, "peak": 2.5, "row": [0, 1, 2], "none": None, "log": str(tmp_path),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("option", [["--json", "{}"], ["--json={}"]])
+def test_json_holds_the_error_too(verb, tmp_path, option):
+    verb(raising(TripError(["force_limit"], 12)))
+    file = tmp_path / "out.json"
+    assert cli.main(["probe", *[o.format(file) for o in option]]) == 3
+    assert json.loads(file.read_text()) == {"exit_code": 3, "error": "TripError", "faults": ["force_limit"]}
+
+
+def test_json_that_cannot_be_written(verb, capsys):
+    verb(lambda args: {"exit_code": 0})
+    assert cli.main(["probe", "--json", "/proc/nowhere/x.json"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["ghost"], ["list", "ghost"], ["list", "drives", "ghost"], ["list", "--ghost"]])
+def test_usage_errors(arguments, capsys):
+    assert cli.main(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_help_and_version(capsys):
+    assert cli.main(["--help"]) == 0
+    assert "exit codes" in capsys.readouterr().out
+    assert cli.main(["--version"]) == 0
+    assert "hil-server" in capsys.readouterr().out
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from hil_server.cli import main; main(['--help']); print(sorted(m for m in sys.modules if m.split('.')[0] in %r))"
+    heavy = ["numpy", "pydantic", "zmq", "rich", "mcap", "scipy", "matplotlib", "importlib.metadata"]
+    out = subprocess.run([sys.executable, "-c", code % heavy], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
+def test_every_offered_verb_has_its_help(capsys):
+    for name in cli.offered():
+        assert cli.main([name, "--help"]) == 0
+        assert "--json" in capsys.readouterr().out
+
+
+def test_list_of_roles_is_machine_readable(tmp_path):
+    assert cli.main(["list", "--json", str(tmp_path / "roles.json")]) == 0
+    roles = json.loads((tmp_path / "roles.json").read_text())["roles"]
+    assert "phase_lead" in roles["compensators"]
