@@ -16,7 +16,8 @@ from hil_server.errors import HilError
 
 INTERRUPTED = 130
 EXIT_CODES = (
-    "exit codes: 0 ended as asked, 1 a verdict is negative, 2 usage or configuration, 3 tripped, 4 device not there or lost, 5 internal error"
+    "exit codes: 0 ended as asked, 1 a verdict is negative, 2 usage or configuration, 3 tripped, 4 device not there or lost, "
+    "5 internal error"
 )
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -58,7 +59,7 @@ def test_unforeseen_exception_is_kept_in_a_file(verb, capsys):
     said = capsys.readouterr().err
     assert "ZeroDivisionError: why" in said and "Traceback" not in said
     file = next(word for word in said.split() if word.startswith("/") and word.rstrip(";").endswith(".txt")).rstrip(";")
-    assert "Traceback" in open(file).read()
+    assert "Traceback" in Path(file).read_text()
 
 
 def test_json_holds_the_summary_in_plain_values(verb, tmp_path):
