@@ -36,7 +36,10 @@ ROLES: dict[str, str] = {
 }
 
 PARTS: dict[str, dict[str, str]] = {
-    "clocks": {},
+    "clocks": {
+        "wall": "rt_kernels.clocks:WallClockPart",
+        "free_running": "rt_kernels.clocks:FreeRunningClock",
+    },
     "wrench_sensors": {
         "rdt": "drivers.wrench_sensors.rdt:RdtPort",
     },

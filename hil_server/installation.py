@@ -1,0 +1,64 @@
+"""Do all packages come from one installation? `drivers` is a generic name, and half an update is worse than none.
+
+Each of the four must have exactly one owner, and they must lie side by side: then kernels, drivers and server belong together.
+"""
+
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from hil_server.errors import ConfigurationError
+
+PACKAGES = ("hil_server", "rt_kernels", "drivers", "stand_configs")
+
+
+def check_installation() -> dict[str, str]:
+    """Package → folder. Raises ConfigurationError with a line for every package that is missing, doubled or elsewhere."""
+    faults: list[str] = []
+    owners = importlib.metadata.packages_distributions()
+    folders: dict[str, Path] = {}
+    for package in PACKAGES:
+        places = _places(package)
+        if not places:
+            faults.append(f"installation: package {package!r} is missing: install this project again")
+            continue
+        folders[package] = places[0]
+        whose = _named(owners.get(package, ()))
+        if len(places) > 1:
+            faults.append(f"installation: package {package!r} is spread over {', '.join(map(str, places))}{whose}")
+    home = folders.get("hil_server")
+    for package, folder in folders.items():
+        whose = _named(owners.get(package, ()))
+        if home is not None and folder.parent != home.parent:
+            faults.append(
+                f"installation: package {package!r} is taken from {folder}, but hil_server lies in {home.parent}{whose}; "
+                "remove that distribution or put this project into an environment of its own"
+            )
+    faults += [
+        f"installation: package {package!r} belongs to several distributions{_named(owners.get(package, ()))}; remove all but hil-server"
+        for package in PACKAGES
+        if len(set(owners.get(package, ()))) > 1
+    ]
+    if faults:
+        raise ConfigurationError(dict.fromkeys(faults))
+    return {package: str(folder) for package, folder in folders.items()}
+
+
+def _places(package: str) -> list[Path]:
+    """Folders that make up the package: one, unless it is a namespace spread over several."""
+    loaded = sys.modules.get(package)
+    locations = getattr(loaded, "__path__", None)
+    if locations is None:
+        try:
+            spec = importlib.util.find_spec(package)
+        except (ImportError, ValueError):
+            return []
+        locations = spec.submodule_search_locations if spec else None
+    return [Path(p).resolve() for p in dict.fromkeys(locations or ())]
+
+
+def _named(distributions: Iterable[str]) -> str:
+    found = sorted(set(distributions))
+    return f" (distributions: {', '.join(found)})" if found else ""

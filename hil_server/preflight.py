@@ -1,0 +1,237 @@
+"""What the host lacks for real time. Each finding has a level (fail, warn, info), what was found, and a remedy.
+
+fail: the loop cannot be a real-time one at all; warn: not tuned, the tail of the lateness will show it; info: worth knowing. The own
+measurement at the end counts more than any setting.
+"""
+
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hil_server.realtime_host import CAP_IPC_LOCK, REMEDY_PRIVILEGE, choose_core, fifo_refusal, has_capability, parse_cores
+
+PERIOD_NS = 1_000_000
+GAP_NS = 50_000
+
+
+class Finding(NamedTuple):
+    """level: fail, warn or info."""
+
+    level: str
+    item: str
+    found: str
+    remedy: str = ""
+
+
+def examine(core: int | None = None, seconds: float = 2.0) -> list[Finding]:
+    """All findings about this host, worst first; the last ones are the measurement of `seconds` on `core`."""
+    core = choose_core() if core is None else core
+    settings = [*_privileges(), *_kernel(), *_cores(core), *_power(), *_clock(), *_memory(), *_interrupts(core), *_buses()]
+    settings.sort(key=lambda f: ("fail", "warn", "info").index(f.level))
+    return settings + (measure(core, seconds) if seconds > 0 else [])
+
+
+# ------------------------------------------------------------------------------------------------------------------ settings
+def _privileges() -> Iterator[Finding]:
+    why = fifo_refusal()
+    yield Finding("fail", "SCHED_FIFO", why, REMEDY_PRIVILEGE) if why else Finding("info", "SCHED_FIFO", "allowed")
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    if limit == resource.RLIM_INFINITY or has_capability(CAP_IPC_LOCK):
+        yield Finding("info", "memory lock", "allowed")
+    else:
+        yield Finding("fail", "memory lock", f"limit {limit // 1024} KiB", REMEDY_PRIVILEGE)
+    runtime = _number("/proc/sys/kernel/sched_rt_runtime_us")
+    if runtime == 0:
+        yield Finding("fail", "real-time throttling", "no real-time run time at all", "sysctl kernel.sched_rt_runtime_us=950000")
+    elif runtime is not None and runtime > 0:
+        yield Finding("info", "real-time throttling", f"{runtime} us a second: the loop may use up to {runtime / 1e4:.0f} % of its core")
+
+
+def _kernel() -> Iterator[Finding]:
+    version = os.uname()
+    text = f"{version.release} {version.version}"
+    if _read("/sys/kernel/realtime") == "1" or "PREEMPT_RT" in text:
+        yield Finding("info", "kernel", f"{version.release}, PREEMPT_RT")
+    else:
+        remedy = "a PREEMPT_RT kernel (mainline since 6.12), or at least preempt=full on its command line"
+        yield Finding("warn", "kernel", f"{version.release}, not PREEMPT_RT", remedy)
+    if " hypervisor" in _read("/proc/cpuinfo"):
+        yield Finding("warn", "virtual machine", "yes: no promise about lateness is possible", "bare metal, for live tests on hardware")
+
+
+def _cores(core: int) -> Iterator[Finding]:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        yield Finding("warn", "cores", "1: everything else competes with the loop", "at least 2 cores, better 4 with one isolated")
+        return
+    isolated = parse_cores(_read("/sys/devices/system/cpu/isolated"))
+    if core in isolated:
+        yield Finding("info", "cores", f"{len(allowed)}; the loop on core {core}, isolated")
+    else:
+        remedy = f"kernel command line: isolcpus={core} nohz_full={core} rcu_nocbs={core}"
+        yield Finding("warn", "cores", f"{len(allowed)}; the loop on core {core}, not isolated", remedy)
+    if _read("/sys/devices/system/cpu/smt/active") == "1":
+        yield Finding("warn", "sibling threads", "on: a neighbour shares the loop's core", "switch SMT off in the firmware, or nosmt")
+
+
+def _power() -> Iterator[Finding]:
+    governors = {p.read_text().strip() for p in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
+    if governors - {"performance"}:
+        yield Finding("warn", "frequency governor", ", ".join(sorted(governors)), "cpupower frequency-set -g performance")
+    if os.access("/dev/cpu_dma_latency", os.W_OK):
+        yield Finding("info", "idle states", "held off during a run (/dev/cpu_dma_latency)")
+    else:
+        remedy = "let the user's group write to /dev/cpu_dma_latency (udev rule in docs/real-time-host.md)"
+        yield Finding("warn", "idle states", "/dev/cpu_dma_latency not writable", remedy)
+
+
+def _clock() -> Iterator[Finding]:
+    source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    if source and source != "tsc":
+        yield Finding("warn", "clock source", source, "tsc, if the machine has a constant one (kernel: clocksource=tsc)")
+    resolution = time.clock_getres(time.CLOCK_MONOTONIC)
+    if resolution > 1e-6:
+        yield Finding("fail", "clock resolution", f"{resolution:g} s", "a kernel with high-resolution timers")
+
+
+def _memory() -> Iterator[Finding]:
+    swaps = _read("/proc/swaps").splitlines()[1:]
+    if swaps:
+        yield Finding("warn", "swap", f"{len(swaps)} in use", "swapoff -a for live tests")
+    if "[always]" in _read("/sys/kernel/mm/transparent_hugepage/enabled"):
+        yield Finding("warn", "transparent huge pages", "always", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+    for item, file in (("page merging (ksm)", "/sys/kernel/mm/ksm/run"), ("numa balancing", "/proc/sys/kernel/numa_balancing")):
+        if _read(file) not in ("", "0"):
+            yield Finding("warn", item, "on", f"echo 0 > {file}")
+
+
+def _interrupts(core: int) -> Iterator[Finding]:
+    here = [p.parent.name for p in Path("/proc/irq").glob("[0-9]*/smp_affinity_list") if core in parse_cores(_read(str(p)))]
+    if here and core >= 0:
+        others = ",".join(str(c) for c in sorted(os.sched_getaffinity(0) - {core}))
+        yield Finding(
+            "warn", "interrupts", f"{len(here)} may come to core {core}", f"irqaffinity={others} on the kernel command line, no irqbalance"
+        )
+    if _read("/proc/sys/kernel/watchdog") == "1":
+        yield Finding("info", "watchdog", "on: a timer interrupt on every core", "sysctl kernel.watchdog=0")
+    if any(_read(str(p)) == "irqbalance" for p in Path("/proc").glob("[0-9]*/comm")):
+        yield Finding("warn", "irqbalance", "running: it moves interrupts to the loop's core", "systemctl disable --now irqbalance")
+
+
+def _buses() -> Iterator[Finding]:
+    try:
+        socket.socket(socket.AF_CAN, socket.SOCK_RAW, socket.CAN_RAW).close()
+        interfaces = [p.parent.name for p in Path("/sys/class/net").glob("*/type") if _read(str(p)) == "280"]
+        yield Finding("info", "CAN", f"interfaces: {', '.join(interfaces) or 'none'}")
+        for name in interfaces:
+            length = _number(f"/sys/class/net/{name}/tx_queue_len") or 0
+            if length < 100:
+                yield Finding("warn", f"CAN {name}", f"transmit queue of {length} frames", f"ip link set {name} txqueuelen 100")
+    except (OSError, AttributeError):
+        yield Finding("info", "CAN", "this kernel has none: drives on CAN are not possible here", "modprobe can can_raw, or another kernel")
+    for port in sorted(Path("/sys/bus/usb-serial/devices").glob("*/latency_timer")):
+        if (_number(str(port)) or 0) > 1:
+            yield Finding("warn", f"serial {port.parent.name}", f"latency timer {_read(str(port))} ms", f"echo 1 > {port}")
+
+
+# --------------------------------------------------------------------------------------------------------------- measurement
+def measure(core: int, seconds: float) -> list[Finding]:
+    """Sleeps on an absolute 1 kHz grid with the loop's own rights, then looks for gaps in a spinning core."""
+    steal = _steal_ticks()
+    lateness, gaps = wake_ups(core, seconds), spin_gaps(core, min(seconds, 1.0))
+    stolen = _steal_ticks() - steal
+    figures = quantiles(lateness)
+    level = "warn" if figures["p99"] > 500 or figures["p50"] > 60 else "info"
+    shown = ", ".join(f"{k} {v:.0f} us" for k, v in figures.items())
+    remedy = "the findings above, from the top; then measure again"
+    found = [Finding(level, f"wake-ups, {seconds:g} s at 1 kHz", shown, remedy if level == "warn" else "")]
+    if gaps:
+        longest = f"{len(gaps)}, longest {max(gaps) / 1e3:.0f} us"
+        found.append(Finding("warn", f"gaps above {GAP_NS // 1000} us", longest, "firmware, or something above the loop, takes the core"))
+    else:
+        found.append(Finding("info", f"gaps above {GAP_NS // 1000} us", "none"))
+    if stolen:
+        found.append(Finding("warn", "stolen time", f"{stolen} clock ticks during the measurement", "a less busy host below this one"))
+    return found
+
+
+def quantiles(lateness_ns: list[int]) -> dict[str, float]:
+    """p50, p99, p999 and max in microseconds."""
+    ordered = sorted(lateness_ns)
+    last = len(ordered) - 1
+    return {name: ordered[round(q * last)] / 1e3 for name, q in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0))}
+
+
+def wake_ups(core: int, seconds: float) -> list[int]:
+    """Lateness in ns of each wake-up on an absolute grid of 1 ms, on `core`, at SCHED_FIFO if allowed."""
+    late: list[int] = []
+
+    def body() -> None:
+        start = time.monotonic_ns() + 5 * PERIOD_NS
+        for k in range(int(seconds * 1e9) // PERIOD_NS):
+            target = start + k * PERIOD_NS
+            wait = target - time.monotonic_ns()
+            if wait > 0:
+                time.sleep(wait * 1e-9)
+            late.append(max(time.monotonic_ns() - target, 0))
+
+    _on_core(core, body)
+    return late
+
+
+def spin_gaps(core: int, seconds: float) -> list[int]:
+    """Times in ns, above 50 us, for which a thread that never sleeps did not run."""
+    gaps: list[int] = []
+
+    def body() -> None:
+        last = time.monotonic_ns()
+        end = last + int(seconds * 1e9)
+        while last < end:
+            now = time.monotonic_ns()
+            if now - last > GAP_NS:
+                gaps.append(now - last)
+            last = now
+
+    _on_core(core, body)
+    return gaps
+
+
+def _on_core(core: int, body: Any) -> None:
+    """Runs `body` in a thread pinned to `core`, at the loop's priority if allowed."""
+
+    def prepared() -> None:
+        try:
+            if core >= 0:
+                os.sched_setaffinity(0, {core})
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))
+        except OSError:
+            pass  # the findings say that it is not allowed; what is measured then is the soft mode
+        body()
+
+    thread = threading.Thread(target=prepared)
+    thread.start()
+    thread.join()
+
+
+def _steal_ticks() -> int:
+    words = re.findall(r"\d+", _read("/proc/stat").partition("\n")[0])
+    return int(words[7]) if len(words) > 7 else 0
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _number(path: str) -> int | None:
+    text = _read(path)
+    return int(text) if re.fullmatch(r"-?\d+", text) else None

@@ -1,0 +1,62 @@
+"""`hil-server check [CONFIG]`: configuration, installation, buses, and what the host lacks for real time, each with its remedy."""
+
+import argparse
+from typing import Any
+
+from hil_server.config import criticality, load_test
+from hil_server.errors import ConfigurationError
+from hil_server.installation import check_installation
+from hil_server.preflight import examine
+from hil_server.verbs.list import print_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: the shipped docking)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the own measurement, 0 for none (default 2)")
+    parser.add_argument("--core", type=int, metavar="N", help="core of the loop (default: chosen as for a run)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    summary: dict[str, Any] = {"exit_code": 0}
+    summary["installation"] = _installation(summary)
+    summary["configuration"] = _configuration(args, summary)
+    findings = examine(args.core, args.seconds)
+    print("\nHost")
+    rows = [(f.level, f.item, f"{f.found} -> {f.remedy}" if f.remedy else f.found) for f in findings]
+    print_table(rows, ("level", "item", "found -> remedy"))
+    summary["host"] = [f._asdict() for f in findings]
+    if any(f.level == "fail" for f in findings):
+        print("\nA live run on this host falls back to the soft mode, and says so.")
+    return summary
+
+
+def _installation(summary: dict[str, Any]) -> dict[str, Any]:
+    print("Installation")
+    try:
+        folders = check_installation()
+    except ConfigurationError as error:
+        return _faulty(error, summary)
+    print(f"  one installation, in {folders['hil_server']}")
+    return {"faults": [], "folders": folders}
+
+
+def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[str, Any]:
+    print("\nConfiguration")
+    try:
+        config = load_test(args.config, args.set)
+    except ConfigurationError as error:
+        return _faulty(error, summary)
+    r1, r2 = criticality(config.initial_conditions)
+    beyond = " (beyond nominal approach)" if r1 > 1.0 else ""
+    print(f"  {config.test['name']}: good; hash {config.hash}; criticality R1 {r1:.2f}, R2 {r2:.2f}{beyond}")
+    for table, path in config.paths.items():
+        print(f"  {table:15s} {path}")
+    return {"faults": [], "hash": config.hash, "R1": r1, "R2": r2, "files": config.paths}
+
+
+def _faulty(error: ConfigurationError, summary: dict[str, Any]) -> dict[str, Any]:
+    for fault in error.faults:
+        print(f"  {fault}")
+    summary["exit_code"] = error.exit_code
+    return {"faults": list(error.faults)}
