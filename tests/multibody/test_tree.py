@@ -105,7 +105,7 @@ def test_integrate_against_pinocchio():
         tree = Tree(bodies)
         q, v, *_ = random_state(rng, model)
         found, expected = tree.integrate(q, v, dt), pin.integrate(model, q, v * dt)
-        np.testing.assert_allclose(pin.difference(model, expected, found), 0.0, atol=2e-14 * (1 + dt))  # a quaternion and its negative are one
+        np.testing.assert_allclose(pin.difference(model, expected, found), 0.0, atol=2e-14 * (1 + dt))
         np.testing.assert_allclose(pin.normalize(model, found), found, atol=1e-15)
 
 
@@ -175,7 +175,7 @@ def test_golden_mixed_case():
     assert abs(a[6] - 0.7547876919) < 1e-9 and abs(tau[7] - 0.1531138338) < 1e-9
 
 
-# ---- far from the origin, equal bits, gravity ---------------------------------------------------------------------------------------------
+# ---- far from the origin, equal bits, gravity ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("distance", [1e3, 1e5, 7e6])
