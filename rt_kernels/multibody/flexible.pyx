@@ -785,7 +785,7 @@ cdef class FlexibleTree:
 
     def __cinit__(self, links, gravity=(0.0, 0.0, 0.0), str rates="exact"):
         cdef Body *b
-        cdef Body *parent
+        cdef Body *parent = NULL
         cdef double *at
         cdef int i, s, sp
         cdef Py_ssize_t total = 0
@@ -1000,6 +1000,17 @@ cdef class FlexibleTree:
             where = slice(self.model.body[i].ev, self.model.body[i].ev + self.model.body[i].s)
             K[where, where] = self._bodies[i].stiffness
         return K
+
+    def damping_matrix(self):
+        """(nv, nv) linear damping: joint dampers and modal damping."""
+        cdef int i
+        C = np.zeros((self.nv, self.nv))
+        for i in range(self.model.n):
+            if self.model.body[i].nd == 1:
+                C[self.model.body[i].iv, self.model.body[i].iv] = self.model.body[i].damping
+            where = slice(self.model.body[i].ev, self.model.body[i].ev + self.model.body[i].s)
+            C[where, where] = self._bodies[i].damping
+        return C
 
     def frequencies(self, q=None, locked=()):
         """Natural frequencies in Hz, ascending, at rest at q (neutral by default), rigid-body zeros included.
