@@ -1,0 +1,154 @@
+"""The rules of the tree: who may import whom (`import` and `cimport`), one table of the way of a sample, generated files current."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rt_kernels.layout import FIELDS
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("hil_server", "rt_kernels", "drivers", "stand_configs")
+OURS = (*PACKAGES, "tests", "tools")
+MAY_IMPORT = {
+    "hil_server": {"hil_server", "drivers", "rt_kernels", "stand_configs"},
+    "drivers": {"drivers", "rt_kernels"},
+    "rt_kernels": {"rt_kernels"},
+    "stand_configs": set(),
+}
+# Within a package: file or folder → the only modules of ours that it may import.
+NARROWER = {
+    "hil_server/errors.py": (),
+    "hil_server/registry.py": ("hil_server.errors",),
+    "rt_kernels/algebra": ("rt_kernels.algebra",),
+    "rt_kernels/parameters.py": (),
+    "rt_kernels/layout.py": (),
+}
+# What the kernels may take from elsewhere. The standard library, NumPy and SciPy serve `def` wrappers and set-up only.
+KERNEL_OUTSIDE = set(sys.stdlib_module_names) | {"libc", "cpython", "cython", "numpy", "scipy", "posix"}
+
+IMPORT = re.compile(r"^\s*(?:from\s+([.\w]+)\s+c?import\s+\(?\s*([\w, ]*)|c?import\s+([\w., ]+))", re.MULTILINE)
+
+
+def sources(package):
+    return sorted(p for kind in ("*.py", "*.pyx", "*.pxd", "*.pxi") for p in ROOT.joinpath(package).rglob(kind))
+
+
+def imports(text):
+    """Modules named by import and cimport lines, docstrings and comments left out. `from a import b` gives a.b as well as a."""
+    code = re.sub(r'"""(?:.|\n)*?"""|#.*', "", text)
+    for module, names, plain in IMPORT.findall(code):
+        if module:
+            yield module
+            yield from (f"{module}.{name.split()[0]}" for name in names.split(",") if name.strip())
+        for name in filter(str.strip, plain.split(",")):
+            yield name.split()[0]
+
+
+def test_imports_are_found():
+    text = '"""import hidden"""\nfrom a.b cimport c, d as e\nimport f.g as h, i\n    from j import (\n        k)\n# import l\ncimport m\n'
+    assert set(imports(text)) == {"a.b", "a.b.c", "a.b.d", "f.g", "i", "j", "j.k", "m"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_layers(package):
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {module}"
+        for file in sources(package)
+        for module in imports(file.read_text())
+        if module.startswith(".") or (module.partition(".")[0] in OURS and module.partition(".")[0] not in MAY_IMPORT[package])
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("place", NARROWER)
+def test_narrower_places(place):
+    path = ROOT / place
+    files = [path] if path.is_file() else [p for p in sources(place)]
+    allowed = NARROWER[place]
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {module}"
+        for file in files
+        for module in imports(file.read_text())
+        if module.partition(".")[0] in OURS and not any(f"{module}.".startswith(f"{a}.") or a.startswith(f"{module}.") for a in allowed)
+    ]
+    assert files and not wrong
+
+
+def test_kernels_take_little_from_outside():
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {module}"
+        for file in sources("rt_kernels")
+        for module in imports(file.read_text())
+        if module.partition(".")[0] not in KERNEL_OUTSIDE | {"rt_kernels"}
+    ]
+    assert not wrong
+
+
+def test_names_that_say_nothing_are_absent():
+    found = [
+        str(file.relative_to(ROOT))
+        for package in PACKAGES
+        for file in ROOT.joinpath(package).rglob("*")
+        if re.search(r"(^|_)(utils?|common|helpers?|managers?|misc)(_|$)", file.stem)
+    ]
+    assert not found
+
+
+def test_configuration_comes_from_files_only():
+    wrong = [
+        str(file.relative_to(ROOT))
+        for package in PACKAGES
+        for file in sources(package)
+        if re.search(r"os\.environ|getenv|import yaml", file.read_text())
+    ]
+    assert not wrong
+
+
+def test_no_stage_calls_the_mathematical_library():
+    """Transcendental functions of the C library differ between machines; sqrt is exact. Set-up code may use Python's `math`."""
+    allowed = {"sqrt", "fabs", "isfinite", "isnan", "copysign", "floor", "NAN", "INFINITY", "fmin", "fmax", "rint", "ceil"}
+    wrong = []
+    for file in sources("rt_kernels"):
+        for names in re.findall(r"^from libc\.math cimport (.*)$", file.read_text(), re.MULTILINE):
+            wrong += [f"{file.relative_to(ROOT)}: {n}" for n in re.findall(r"\w+", names) if n not in allowed]
+    assert not wrong
+
+
+def readme_rows():
+    """The table "way of one sample" in the README: (number, where, call, writes)."""
+    rows = re.findall(r"^\| (\d+) \|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|", ROOT.joinpath("README.md").read_text(), re.MULTILINE)
+    return [(int(n), where.strip(), call.strip(" `"), re.findall(r"`(\w+)", writes)) for n, where, call, _, writes in rows]
+
+
+def test_readme_table_is_the_tick():
+    tick = ROOT.joinpath("rt_kernels/tick.pyx").read_text()
+    body = re.search(r"^cdef void tick\(Line \*line\) noexcept nogil:\n((?:    .*\n?)+)", tick, re.MULTILINE)[1]
+    calls = [re.fullmatch(r"    (\w+)\(line\)", row)[1] for row in body.rstrip("\n").split("\n")]  # named calls, no branches
+    rows = readme_rows()
+    assert [n for n, *_ in rows] == list(range(len(rows)))
+    assert [call for _, _, call, _ in rows[2 : 2 + len(calls)]] == calls
+
+
+def test_readme_table_names_true_fields():
+    writers = {"locators": "locate", "event_detectors": "mechanism", "compensators": "compensator", "placers": "place"}
+    owner = {name: writer for name, _, _, _, _, writer, *_ in FIELDS}
+    seen = 0
+    for number, where, _, fields in readme_rows()[:10]:
+        role = re.search(r"\w+", where)[0]
+        for name in fields:
+            assert owner.get(name) == writers.get(role, role), f"row {number}: {name} is not written by {role}"
+            seen += 1
+    assert seen > 20
+
+
+def test_readme_has_its_two_commands():
+    block = re.search(r"```sh\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.DOTALL)[1]
+    assert block.splitlines() == ["sh tools/demo.sh", "sh tools/test.sh"]
+
+
+def test_generated_files_are_current():
+    out = subprocess.run([sys.executable, str(ROOT / "tools/generate_channels.py"), "--check"], capture_output=True, text=True)
+    assert out.returncode == 0, out.stdout + out.stderr
