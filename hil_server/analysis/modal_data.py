@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from rt_kernels.dynamics.modal import ModalCraft
 
 COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")

@@ -48,7 +48,16 @@ from mcap.stream_reader import breakup_chunk
 from mcap.writer import MCAP0_MAGIC
 
 from hil_server.errors import UsageError
-from hil_server.telemetry.record import AuxChannel, aux_channels, damaged_records, record_dtype, ros2_schema, scalar_names, seal
+from hil_server.telemetry.record import (
+    AuxChannel,
+    LayoutMismatchError,
+    aux_channels,
+    damaged_records,
+    record_dtype,
+    ros2_schema,
+    scalar_names,
+    seal,
+)
 from rt_kernels.layout import LAYOUT_HASH
 
 FORMAT_VERSION = "1"
@@ -61,14 +70,6 @@ CHUNK_SECONDS = 0.1
 
 class LogError(UsageError):
     """A file is not a log of this program, or holds nothing that can be read."""
-
-
-class LayoutMismatchError(LogError):
-    """A log, a message or a block was made with another table of channels."""
-
-    def __init__(self, what: str, theirs: str) -> None:
-        self.theirs, self.ours = theirs, LAYOUT_HASH
-        super().__init__(f"{what} has layout {theirs}, this program has layout {LAYOUT_HASH}: use the version that made it")
 
 
 @dataclass

@@ -15,11 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
+from hil_server.errors import UsageError
+from rt_kernels.layout import FIELDS, LAYOUT_HASH, SAMPLE_DTYPE
 
 ROS2_TYPES = {"f8": "float64", "i8": "int64", "i4": "int32", "u4": "uint32"}
 CRC_FIELD = "record_crc"
 CRC_OFFSET: int = SAMPLE_DTYPE.fields[CRC_FIELD][1]  # type: ignore[index]
+
+
+class LayoutMismatchError(UsageError):
+    """A log, a message or a block was made with another table of channels."""
+
+    def __init__(self, what: str, theirs: str) -> None:
+        self.theirs, self.ours = theirs, LAYOUT_HASH
+        super().__init__(f"{what} has layout {theirs}, this program has layout {LAYOUT_HASH}: use the version that made it")
 
 
 @dataclass(frozen=True)
@@ -37,12 +46,18 @@ class AuxChannel:
 
 
 def aux_channels(declared: Iterable[Any]) -> tuple[AuxChannel, ...]:
-    """Channels with their offsets from parts' declarations (`rt_kernels.parameters.Aux`, or tuples name, unit, meaning, count)."""
-    channels, offset = [], 0
+    """Channels with their offsets from parts' declarations (`rt_kernels.parameters.Aux`, or tuples name, unit, meaning, count).
+
+    A name that the table or an earlier part has already taken gets `#2`, `#3`, ...
+    """
+    channels: list[AuxChannel] = []
+    taken = {field[0] for field in FIELDS}
     for entry in declared:
         name, unit, meaning, count = entry[:4] if isinstance(entry, Sequence) else (entry.name, entry.unit, entry.meaning, entry.count)
-        channels.append(AuxChannel(name, unit, meaning, int(count), offset))
-        offset += int(count)
+        unique = next(n for n in (name, *(f"{name}#{i}" for i in range(2, 10000))) if n not in taken)
+        taken.add(unique)
+        offset = channels[-1].offset + channels[-1].count if channels else 0
+        channels.append(AuxChannel(unique, unit, meaning, int(count), offset))
     return tuple(channels)
 
 

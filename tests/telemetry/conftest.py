@@ -1,11 +1,17 @@
 """Runs to log: records with every field filled, as a loop would fill them."""
 
+import mmap
+import os
+import struct
+import time
+
 import numpy as np
 import pytest
 
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
+from rt_kernels.ring import SharedBlock
 
 AUX = (("damper_stroke", "m", "strokes of the dampers", 3), ("temperature", "K", "oil", 1))
 
@@ -53,3 +59,94 @@ def header():
         initial_record=bytes(range(256)),
         states={"dynamics": b"\x00\x01\xff", "compensators": b""},
     )
+
+
+class LoopStandIn:
+    """The loop's side of a shared block, written through the memory itself: publishes records, takes commands, reads hand slots.
+
+    Offsets are those of `ControlBlock` in rt_kernels/ring.pxd; `__init__` checks them against what the block says of itself.
+    """
+
+    HEAD, OVERFLOW, FINISHED, TAIL, LANE, LANE_SIZE, HAND, HAND_SIZE = 128, 136, 144, 256, 512, 2816, 6144, 112
+
+    def __init__(self, block, make):
+        self.block, self._make = block, make
+        size = os.fstat(block.fd).st_size
+        self._memory = mmap.mmap(block.fd, size)
+        self._slots = size - block.capacity * block.record_size
+        self.tick = 0
+        self.command = 0
+        block.finished = True
+        assert self._get(self.FINISHED) == 1
+        block.finished = False
+        aux = (block.record_size - record_dtype(0).itemsize) // 8
+        self._template = make(1000, 0, aux)
+
+    def _get(self, at):
+        return struct.unpack_from("<q", self._memory, at)[0]
+
+    def _set(self, at, value):
+        struct.pack_into("<q", self._memory, at, value)
+
+    def publish(self, count=1):
+        """The next `count` ticks; newest dropped and counted when the ring is full. Takes at most one command a tick."""
+        for _ in range(count):
+            record = self._template[self.tick % 1000 : self.tick % 1000 + 1].copy()
+            taken = self.take_command()
+            record["command_sequence"], record["command_code"] = self.command, taken[1] if taken else 0
+            record["tick"], record["time_ns"] = self.tick, self.tick * 1_000_000
+            self.tick += 1
+            head = self._get(self.HEAD)
+            if head - self._get(self.TAIL) >= self.block.capacity:
+                self._set(self.OVERFLOW, self._get(self.OVERFLOW) + 1)
+                continue
+            at = self._slots + (head % self.block.capacity) * self.block.record_size
+            self._memory[at : at + self.block.record_size] = record.tobytes()
+            self._set(self.HEAD, head + 1)
+        return self
+
+    def take_command(self):
+        for lane in (self.LANE + self.LANE_SIZE, self.LANE):
+            tail = self._get(lane + 128)
+            if tail < self._get(lane):
+                slot = lane + 256 + 80 * (tail % 32)
+                sequence, code, source, *arguments = struct.unpack_from("<qii8d", self._memory, slot)
+                self._set(lane + 128, tail + 1)
+                self.command = sequence
+                self.taken.append((sequence, code, source, arguments))
+                return sequence, code
+        return None
+
+    @property
+    def taken(self):
+        return self.__dict__.setdefault("_taken", [])
+
+    def hand(self, station):
+        """sequence, device time ns, axes, buttons, status of a hand controller's slot."""
+        at = self.HAND + self.HAND_SIZE * station
+        _, sequence, device, _, *rest = struct.unpack_from("<4q6d2I", self._memory, at)
+        return sequence, device, rest[:6], rest[6], rest[7]
+
+    def run_for(self, seconds, rate=1000):
+        """Publishes in step with the wall clock, as the loop does."""
+        start, first = time.monotonic(), self.tick
+        while (now := time.monotonic() - start) < seconds:
+            self.publish(max(0, int(now * rate) - (self.tick - first)))
+            time.sleep(0.002)
+
+    def close(self):
+        self._memory.close()
+
+
+@pytest.fixture
+def loop_stand_in(make_records):
+    """loop_stand_in(aux=4, capacity=8192) -> LoopStandIn with its block."""
+    made = []
+
+    def make(aux=4, capacity=8192):
+        made.append(LoopStandIn(SharedBlock.create(capacity, aux), make_records))
+        return made[-1]
+
+    yield make
+    for stand_in in made:
+        stand_in.close()

@@ -16,8 +16,8 @@ from mcap.stream_reader import StreamReader
 from mcap_ros2.decoder import DecoderFactory
 
 from hil_server.telemetry import log_file
-from hil_server.telemetry.log_file import LayoutMismatchError, LogError, LogHeader, LogWriter, open_log, recover
-from hil_server.telemetry.record import scalar_names
+from hil_server.telemetry.log_file import LogError, LogHeader, LogWriter, open_log, recover
+from hil_server.telemetry.record import LayoutMismatchError, scalar_names
 from rt_kernels.layout import LAYOUT_HASH
 
 

@@ -1,0 +1,338 @@
+"""What a script imports to watch and command a run, on this machine or another.
+
+    from hil_server.client import Client
+
+    with Client() as stand:
+        print(stand.status()["run"])
+        for batch in stand.subscribe(["F_T", "phase"]):
+            print(batch.t, batch["F_T"][-1])
+            if abs(batch["F_T"][:, 0]).max() > 4000.0:
+                print("held at tick", stand.command("hold").tick)
+                break
+
+`AsyncClient` has the same methods as coroutines. Off the server's own machine, give the server's public key and your own pair. A client
+that does not read loses messages and nobody else does; `batch.lost` says how many.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import zmq
+import zmq.asyncio
+
+from hil_server.errors import DeviceError, UsageError
+from hil_server.operator_desk.commands import CommandError, encode
+from hil_server.telemetry.record import LayoutMismatchError
+from hil_server.telemetry.wire import (
+    COMMAND,
+    COMMAND_ADDRESS,
+    DESCRIBE,
+    DESK,
+    FULL,
+    SLOW,
+    STATUS,
+    TELEMETRY_ADDRESS,
+    MalformedError,
+    connect,
+    pack,
+    unpack,
+)
+from rt_kernels.layout import LAYOUT_HASH
+
+QUEUE = 1000
+TOPICS = {"full": FULL, "slow": SLOW, "status": STATUS}
+
+
+class NoAnswerError(DeviceError):
+    """Nobody answered in time: no run, wrong address, or a key that the server does not know."""
+
+
+class RefusedError(UsageError):
+    """The server answered, and the answer is no. kind: malformed, arguments, rate, held, full, layout, not_taken."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind = kind
+        super().__init__(text)
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """The loop took the command at `tick` (run time `t`, s)."""
+
+    command: str
+    tick: int
+    t: float
+    sequence: int
+
+
+@dataclass
+class Batch:
+    """One message of telemetry.
+
+    channels: name → array, (n,) or (n, k) for `full`; for `slow` `last`, `minimum`, `maximum`, `any_bits` map names to values. lost:
+    messages of this topic lost on the way just before this one. dropped: samples that the ring has lost since the start of the run.
+    head: the rest of the message.
+    """
+
+    topic: str
+    t: float
+    t_ns: int
+    tick: int
+    run: str
+    dropped: int
+    sequence: int
+    lost: int
+    channels: dict[str, np.ndarray] = field(default_factory=dict)
+    last: dict[str, Any] = field(default_factory=dict)
+    minimum: dict[str, Any] = field(default_factory=dict)
+    maximum: dict[str, Any] = field(default_factory=dict)
+    any_bits: dict[str, Any] = field(default_factory=dict)
+    head: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        try:
+            return self.channels[name]
+        except KeyError:
+            raise KeyError(f"no channel {name!r} in this batch; it has {', '.join(self.channels)}") from None
+
+
+class _Decoder:
+    """Messages into batches; counts what was lost on the way."""
+
+    def __init__(self, channels: Iterable[str] | None) -> None:
+        self._channels = None if channels is None else list(channels)
+        self._sequence: dict[tuple[str, str], int] = {}
+
+    def batch(self, frames: list[bytes]) -> Batch:
+        if len(frames) != 2:
+            raise MalformedError(f"a telemetry message has two parts, this one {len(frames)}")
+        topic, message = frames[0].decode(errors="replace"), unpack(frames[1])
+        if message.get("layout") != LAYOUT_HASH:
+            raise LayoutMismatchError("the server", str(message.get("layout")))
+        run, sequence = message["run"], message["sequence"]
+        before = self._sequence.get((topic, run))
+        self._sequence[topic, run] = sequence
+        batch = Batch(
+            topic=topic,
+            t=message.pop("t"),
+            t_ns=message.pop("t_ns"),
+            tick=message.pop("tick"),
+            run=message.pop("run"),
+            dropped=message.pop("dropped"),
+            sequence=message.pop("sequence"),
+            lost=0 if before is None else max(0, sequence - before - 1),
+        )
+        batch.channels = {name: np.asarray(values) for name, values in self._pick(message.pop("channels", {}))}
+        batch.last = dict(self._pick(message.pop("last", {})))
+        batch.minimum = dict(self._pick(message.pop("min", {})))
+        batch.maximum = dict(self._pick(message.pop("max", {})))
+        batch.any_bits = dict(self._pick(message.pop("any", {})))
+        batch.head = message
+        return batch
+
+    def _pick(self, values: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+        if self._channels is None:
+            return values.items()
+        return [(name, values[name]) for name in self._channels if name in values]
+
+
+class _Requests:
+    """Numbered requests and what their answers mean."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self.number = name, 0
+
+    def frames(self, topic: bytes, body: dict[str, Any]) -> list[bytes]:
+        self.number += 1
+        return [topic, pack({**body, "id": self.number, "client": self._name})]
+
+    def answer(self, frames: list[bytes]) -> dict[str, Any] | None:
+        """The answer to the newest request, None for anything else. Raises what the answer says."""
+        if len(frames) != 2:
+            return None
+        message = unpack(frames[1])
+        if message.get("id") not in (self.number, None):
+            return None  # the late answer to a request that was given up
+        if message.get("layout") != LAYOUT_HASH:
+            raise LayoutMismatchError("the server", str(message.get("layout")))
+        if not message.get("ok"):
+            raise RefusedError(str(message.get("kind")), str(message.get("error")))
+        return message
+
+
+def _acknowledgement(answer: dict[str, Any]) -> Acknowledgement:
+    return Acknowledgement(answer["command"], answer["tick"], answer["t"], answer["sequence"])
+
+
+def _command(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    encode(name, arguments)  # wrong arguments are found here already, without asking the server
+    return {"command": name, "args": arguments, "layout": LAYOUT_HASH}
+
+
+class _Addresses:
+    """Where and as whom. Shared by both clients."""
+
+    def __init__(
+        self,
+        telemetry: str = TELEMETRY_ADDRESS,
+        command: str = COMMAND_ADDRESS,
+        *,
+        name: str = "",
+        server_key: str | None = None,
+        keys: tuple[str, str] | None = None,
+        timeout_s: float = 2.0,
+    ) -> None:
+        """telemetry, command: addresses of the server. name: shown to others while this client holds the desk. server_key: public key
+        of the server; keys: own (public, secret) pair. timeout_s: how long to wait for an answer."""
+        self.telemetry_address, self.command_address = telemetry, command
+        self.server_key, self.keys, self.timeout_s = server_key, keys, timeout_s
+        self._requests = _Requests(name)
+        self._socket: Any = None
+
+    def _open(self, context: Any, kind: int, address: str, queue: int) -> Any:
+        return connect(context, kind, address, queue, self.server_key, self.keys)
+
+    def _no_answer(self, address: str) -> NoAnswerError:
+        return NoAnswerError(f"no answer from {address} within {self.timeout_s:g} s: is a run active there, and is the key known to it?")
+
+    def _subscriber(self, context: Any, topic: str) -> Any:
+        if topic not in TOPICS:
+            raise UsageError(f"unknown topic {topic!r}; there are {', '.join(TOPICS)}")
+        socket = self._open(context, zmq.SUB, self.telemetry_address, QUEUE)
+        socket.setsockopt(zmq.SUBSCRIBE, TOPICS[topic])
+        return socket
+
+    def _new_desk(self) -> None:
+        """After a lost answer the connection is made anew: nothing of the old request may arrive later."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class Client(_Addresses):
+    """Blocking client. Use as a context manager or call `close`. Not for several threads at once."""
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._new_desk()
+
+    def subscribe(self, channels: Iterable[str] | None = None, topic: str = "full", timeout_s: float | None = None) -> Iterator[Batch]:
+        """Batches as they come, for ever. channels: names to keep, None for all. topic: full, slow, status.
+
+        timeout_s: longest silence, None for any. Raises NoAnswerError after it, LayoutMismatchError when the server has another table.
+        """
+        socket = self._subscriber(zmq.Context.instance(), topic)
+        decoder = _Decoder(channels)
+        try:
+            while True:
+                if not socket.poll(None if timeout_s is None else 1000 * timeout_s):
+                    raise NoAnswerError(f"no telemetry from {self.telemetry_address} within {timeout_s:g} s")
+                yield decoder.batch(socket.recv_multipart())
+        finally:
+            socket.close()
+
+    def command(self, name: str, **arguments: Any) -> Acknowledgement:
+        """Asks for a command of the table and waits until the loop has taken it.
+
+        Raises CommandError (no such command or argument), RefusedError (with its `kind`), NoAnswerError.
+        """
+        return _acknowledgement(self._ask(COMMAND, _command(name, arguments)))
+
+    def status(self) -> dict[str, Any]:
+        """State of log, ring and desk now."""
+        return self._ask(STATUS, {})
+
+    def describe(self) -> dict[str, Any]:
+        """Fields with units and meaning, auxiliary channels, configuration, delay ledger of the run."""
+        return self._ask(DESCRIBE, {})
+
+    def take_desk(self) -> None:
+        """Holds the desk: other clients may watch and stop, but not command. Raises RefusedError (held)."""
+        self._ask(DESK, {"take": True})
+
+    def leave_desk(self) -> None:
+        self._ask(DESK, {"leave": True})
+
+    def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:
+        if self._socket is None:
+            self._socket = self._open(zmq.Context.instance(), zmq.DEALER, self.command_address, QUEUE)
+        self._socket.send_multipart(self._requests.frames(topic, body), zmq.NOBLOCK)
+        give_up = time.monotonic() + self.timeout_s + (self.timeout_s if topic == COMMAND else 0.0)
+        while (left := give_up - time.monotonic()) > 0 and self._socket.poll(1000 * left):
+            answer = self._requests.answer(self._socket.recv_multipart())
+            if answer is not None:
+                return answer
+        self._new_desk()
+        raise self._no_answer(self.command_address)
+
+
+class AsyncClient(_Addresses):
+    """The same for asyncio. Use as an asynchronous context manager or call `close`."""
+
+    _lock: asyncio.Lock | None = None
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._new_desk()
+
+    async def subscribe(
+        self, channels: Iterable[str] | None = None, topic: str = "full", timeout_s: float | None = None
+    ) -> AsyncIterator[Batch]:
+        """As `Client.subscribe`."""
+        socket = self._subscriber(zmq.asyncio.Context.instance(), topic)
+        decoder = _Decoder(channels)
+        try:
+            while True:
+                if not await socket.poll(None if timeout_s is None else int(1000 * timeout_s)):
+                    raise NoAnswerError(f"no telemetry from {self.telemetry_address} within {timeout_s:g} s")
+                yield decoder.batch(await socket.recv_multipart())
+        finally:
+            socket.close()
+
+    async def command(self, name: str, **arguments: Any) -> Acknowledgement:
+        """As `Client.command`."""
+        return _acknowledgement(await self._ask(COMMAND, _command(name, arguments)))
+
+    async def status(self) -> dict[str, Any]:
+        return await self._ask(STATUS, {})
+
+    async def describe(self) -> dict[str, Any]:
+        return await self._ask(DESCRIBE, {})
+
+    async def take_desk(self) -> None:
+        await self._ask(DESK, {"take": True})
+
+    async def leave_desk(self) -> None:
+        await self._ask(DESK, {"leave": True})
+
+    async def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:
+        if self._lock is None:
+            self._lock = asyncio.Lock()
+        async with self._lock:
+            if self._socket is None:
+                self._socket = self._open(zmq.asyncio.Context.instance(), zmq.DEALER, self.command_address, QUEUE)
+            await self._socket.send_multipart(self._requests.frames(topic, body))
+            give_up = time.monotonic() + self.timeout_s + (self.timeout_s if topic == COMMAND else 0.0)
+            while (left := give_up - time.monotonic()) > 0 and await self._socket.poll(int(1000 * left)):
+                answer = self._requests.answer(await self._socket.recv_multipart())
+                if answer is not None:
+                    return answer
+            self._new_desk()
+            raise self._no_answer(self.command_address)
+
+
+__all__ = ["Acknowledgement", "AsyncClient", "Batch", "Client", "CommandError", "LayoutMismatchError", "NoAnswerError", "RefusedError"]

@@ -1,0 +1,1 @@
+"""What people and scripts ask of a run: commands and hand controllers, from the wire into the shared block."""

@@ -1,0 +1,326 @@
+"""The desk: takes commands and hand-controller records from the wire, checks them, puts them into the shared block.
+
+A command is answered once the loop has taken it, with the tick of the sample in which its sequence number appeared. What is malformed,
+unknown, out of range, too frequent or from the wrong client is answered with an error (or counted, where there is nobody to answer) and
+never reaches the loop. `abort`, `stop` and `hold` are always let through.
+
+Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep the process from the ring.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zmq
+
+from hil_server.operator_desk.commands import ALWAYS, CommandError, encode
+from hil_server.telemetry.publisher import TokenBucket
+from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
+from rt_kernels.layout import LAYOUT_HASH
+
+BUDGET = 64
+TAKEN_WITHIN = 2.0  # s; later, the command counts as not taken
+HOLDS_FOR = 10.0  # s of silence after which the desk is free again
+MAX_CLIENTS = 256
+SERVER_LANE = 1  # sequence numbers of the server's own commands are odd
+
+
+@dataclass
+class _Client:
+    bucket: TokenBucket
+    name: str = ""
+
+
+@dataclass
+class _Waiting:
+    """A command on its way through the loop."""
+
+    envelope: list[bytes]
+    message_id: Any
+    command: str
+    deadline: float
+
+
+class CommandDesk:
+    """Serves the command socket (ROUTER).
+
+    block: with `push_command`. describe, status: make the answers to these topics. exclusive: one commanding client at a time; the first
+    to command holds the desk until it leaves (`desk` with `leave`) or is silent for ten seconds; others may only watch and stop.
+    """
+
+    def __init__(
+        self,
+        socket: zmq.Socket,
+        block: Any,
+        describe: Callable[[], dict[str, Any]],
+        status: Callable[[], dict[str, Any]],
+        exclusive: bool = True,
+        rate: float = 50.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.socket, self._block, self._describe, self._status = socket, block, describe, status
+        self._exclusive, self._rate, self._clock = exclusive, rate, clock
+        self._clients: OrderedDict[bytes, _Client] = OrderedDict()
+        self._everyone = TokenBucket(4 * rate, 4 * rate, clock)
+        self._waiting: dict[int, _Waiting] = {}
+        self._holder: tuple[bytes, float] | None = None
+        self.accepted = self.refused = self.malformed = 0
+
+    @property
+    def holder(self) -> str:
+        """Name of the client that holds the desk, "" when it is free."""
+        if self._holder is None or self._clock() > self._holder[1]:
+            return ""
+        return self._clients[self._holder[0]].name if self._holder[0] in self._clients else ""
+
+    # --------------------------------------------------------------------------------------------------------- requests
+    def serve(self) -> int:
+        """Handles what has arrived, at most BUDGET messages. Returns how many."""
+        for count in range(BUDGET):
+            try:
+                frames = self.socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.ZMQError:
+                return count
+            self._handle(frames)
+        return BUDGET
+
+    def _handle(self, frames: list[bytes]) -> None:
+        # DEALER sends identity, topic, map; REQ puts an empty frame in between
+        split = 2 if len(frames) == 4 and frames[1] == b"" else 1
+        envelope, parts = frames[:split], frames[split:]
+        if len(parts) != 2 or parts[0] not in (COMMAND, DESCRIBE, STATUS, DESK):
+            self._malformed(envelope, None, "a request is two parts: topic (command, status, describe, desk) and a msgpack map")
+            return
+        try:
+            request = unpack(parts[1], small=True)
+        except MalformedError as error:
+            self._malformed(envelope, None, str(error))
+            return
+        message_id = request.get("id")
+        if not isinstance(message_id, int | str | None) or isinstance(message_id, bool):
+            self._malformed(envelope, None, "id must be a number or a text")
+            return
+        client = self._client(envelope[0], request.get("client"))
+        urgent = parts[0] == COMMAND and request.get("command") in ALWAYS
+        if not (client.bucket.take() and self._everyone.take()) and not urgent:
+            self._refuse(envelope, message_id, "rate", f"more than {self._rate:g} requests a second")
+            return
+        if parts[0] == COMMAND:
+            self._command(envelope, message_id, request, urgent)
+        elif parts[0] == DESCRIBE:
+            self._reply(envelope, message_id, {"ok": True, **self._describe()})
+        elif parts[0] == STATUS:
+            self._reply(envelope, message_id, {"ok": True, **self._status()})
+        else:
+            self._desk(envelope, message_id, request)
+
+    def _client(self, identity: bytes, name: Any) -> _Client:
+        client = self._clients.pop(identity, None) or _Client(TokenBucket(self._rate, self._rate, self._clock))
+        self._clients[identity] = client
+        if isinstance(name, str) and name:
+            client.name = name[:64]
+        if len(self._clients) > MAX_CLIENTS:
+            self._clients.popitem(last=False)
+        return client
+
+    def _command(self, envelope: list[bytes], message_id: Any, request: dict[str, Any], urgent: bool) -> None:
+        unknown = set(request) - {"id", "command", "args", "client", "layout"}
+        if unknown:
+            self._refuse(envelope, message_id, "malformed", f"unknown key {sorted(unknown)[0]!r} in the request")
+            return
+        if request.get("layout", LAYOUT_HASH) != LAYOUT_HASH:
+            self._refuse(envelope, message_id, "layout", f"client has layout {request['layout']}, server has layout {LAYOUT_HASH}")
+            return
+        try:
+            code, arguments = encode(request.get("command"), request.get("args"))
+        except CommandError as error:
+            self._refuse(envelope, message_id, "arguments", str(error))
+            return
+        if not self._may_command(envelope[0], urgent):
+            self._refuse(envelope, message_id, "held", f"the desk is held by {self.holder or 'another client'}")
+            return
+        try:
+            sequence = self._block.push_command(code, arguments)
+        except BufferError as error:
+            self._refuse(envelope, message_id, "full", str(error))
+            return
+        self.accepted += 1
+        self._waiting[sequence] = _Waiting(envelope, message_id, request["command"], self._clock() + TAKEN_WITHIN)
+
+    def _may_command(self, identity: bytes, urgent: bool) -> bool:
+        if not self._exclusive:
+            return True
+        now = self._clock()
+        held_by_other = self._holder is not None and self._holder[0] != identity and now <= self._holder[1]
+        if held_by_other:
+            return urgent
+        if not urgent or (self._holder is not None and self._holder[0] == identity):
+            self._holder = (identity, now + HOLDS_FOR)
+        return True
+
+    def _desk(self, envelope: list[bytes], message_id: Any, request: dict[str, Any]) -> None:
+        mine = self._holder is not None and self._holder[0] == envelope[0]
+        if request.get("leave") is True:
+            if mine:
+                self._holder = None
+        elif request.get("take") is True:
+            if not self._may_command(envelope[0], urgent=False):
+                self._refuse(envelope, message_id, "held", f"the desk is held by {self.holder or 'another client'}")
+                return
+        else:
+            self._refuse(envelope, message_id, "malformed", "desk wants take or leave")
+            return
+        self._reply(envelope, message_id, {"ok": True, "holder": self.holder})
+
+    # ---------------------------------------------------------------------------------------------------------- answers
+    def acknowledge(self, records: np.ndarray) -> None:
+        """Answers the commands that these records show as taken."""
+        if not self._waiting or not len(records):
+            return
+        taken = records["command_sequence"]
+        changes = np.flatnonzero(np.diff(taken, prepend=-1))
+        for i in changes:
+            sequence = int(taken[i])
+            # a lane is first in, first out: a later number of it says that the earlier ones were taken, even if their sample was lost
+            for waiting in [s for s in self._waiting if s <= sequence and sequence % 2 != SERVER_LANE]:
+                entry = self._waiting.pop(waiting)
+                tick, t_ns = int(records["tick"][i]), int(records["time_ns"][i])
+                answer = {"ok": True, "command": entry.command, "sequence": waiting, "tick": tick, "t": t_ns * 1e-9, "t_ns": t_ns}
+                self._reply(entry.envelope, entry.message_id, answer)
+
+    def expire(self, reason: str | None = None) -> None:
+        """Answers the commands that the loop has not taken in time; all of them when a reason is given."""
+        now = self._clock()
+        for sequence in [s for s, entry in self._waiting.items() if reason or now > entry.deadline]:
+            entry = self._waiting.pop(sequence)
+            why = reason or f"the loop has not taken it within {TAKEN_WITHIN:g} s"
+            self._refuse(entry.envelope, entry.message_id, "not_taken", f"command {entry.command}: {why}")
+
+    def _malformed(self, envelope: list[bytes], message_id: Any, text: str) -> None:
+        self.malformed += 1
+        if self._everyone.take():
+            self._refuse(envelope, message_id, "malformed", text)
+
+    def _refuse(self, envelope: list[bytes], message_id: Any, kind: str, text: str) -> None:
+        self.refused += 1
+        self._reply(envelope, message_id, {"ok": False, "kind": kind, "error": text})
+
+    def _reply(self, envelope: list[bytes], message_id: Any, answer: dict[str, Any]) -> None:
+        message = {"id": message_id, "layout": LAYOUT_HASH, **answer}
+        try:
+            self.socket.send_multipart([*envelope, REPLY, pack(message)], zmq.NOBLOCK)
+        except zmq.ZMQError:
+            pass  # the client does not read its answers
+
+
+# ---------------------------------------------------------------------------------------------------------- hand controllers
+
+STATIONS = 2
+SILENT_AFTER = 1.0  # s without a good record after which another sender may take the station
+CLOCK_DRIFT = 1e-4  # s/s by which the device's clock may differ from ours
+STALE_AFTER = 0.1  # s that a record may be older than the freshest way from the device has shown possible
+PRESENT, REJECTED = 1, 4  # bits of hand_status
+HAND_KEYS = {"seq", "t", "id", "axes", "buttons"}
+
+
+@dataclass
+class _Station:
+    sender: bytes = b""
+    last_seen: float = -math.inf
+    sequence: int = -1
+    device_time: float = -math.inf
+    offset: float = math.inf  # arrival minus device time of the freshest record, s
+    rejected_since: bool = False
+
+
+class HandDesk:
+    """Serves the hand-controller socket (ROUTER): records {seq, t, id, axes[6], buttons} of station `id` 0 or 1.
+
+    A record counts only when it is whole, in range, newer than the last (`seq` and `t` rise), not held up on the way, and from the sender
+    that has the station. Everything else is counted in `rejected` by reason, and the next good record carries the bit `rejected`.
+    """
+
+    def __init__(self, socket: zmq.Socket, block: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self.socket, self._block, self._clock = socket, block, clock
+        self._stations = [_Station() for _ in range(STATIONS)]
+        self.accepted = 0
+        self.rejected: dict[str, int] = {}
+
+    def serve(self) -> int:
+        for count in range(BUDGET):
+            try:
+                frames = self.socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.ZMQError:
+                return count
+            self._handle(frames)
+        return BUDGET
+
+    def _handle(self, frames: list[bytes]) -> None:
+        if len(frames) != 3 or frames[1] != HAND:
+            self._reject("malformed", None)
+            return
+        try:
+            record = check_hand(unpack(frames[2], small=True))
+        except MalformedError:
+            self._reject("malformed", None)
+            return
+        station = self._station(record["id"], frames[0])
+        reason = self._why_not(station, frames[0], record)
+        if reason:
+            self._reject(reason, station)
+            return
+        station.last_seen = self._clock()
+        station.sequence, station.device_time = record["seq"], record["t"]
+        status = PRESENT | (REJECTED if station.rejected_since else 0)
+        station.rejected_since = False
+        self._block.put_hand(record["id"], record["seq"], int(record["t"] * 1e9), record["axes"], record["buttons"], status)
+        self.accepted += 1
+
+    def _station(self, number: int, sender: bytes) -> _Station:
+        """The station's books; new ones for a new sender once the old one is silent."""
+        station = self._stations[number]
+        if sender != station.sender and self._clock() - station.last_seen > SILENT_AFTER:
+            station = self._stations[number] = _Station(sender)
+        return station
+
+    def _why_not(self, station: _Station, sender: bytes, record: dict[str, Any]) -> str:
+        if sender != station.sender:
+            return "second_sender"
+        if record["seq"] <= station.sequence or record["t"] <= station.device_time:
+            return "out_of_order"
+        now = self._clock()
+        offset = now - record["t"]
+        if station.sequence >= 0:
+            allowed = station.offset + STALE_AFTER + CLOCK_DRIFT * (now - station.last_seen)
+            if offset > allowed:
+                return "stale"
+        station.offset = min(offset, station.offset + CLOCK_DRIFT * (now - station.last_seen)) if station.sequence >= 0 else offset
+        return ""
+
+    def _reject(self, reason: str, station: _Station | None) -> None:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+        if station is not None:
+            station.rejected_since = True
+
+
+def check_hand(record: dict[str, Any]) -> dict[str, Any]:
+    """A hand-controller record with exactly its keys, each of the right kind and range. Raises MalformedError that names the key."""
+    if set(record) != HAND_KEYS:
+        raise MalformedError(f"a hand-controller record has the keys {', '.join(sorted(HAND_KEYS))}, got {', '.join(sorted(record))}")
+    for key, low, high in (("seq", 0, 2**62), ("id", 0, STATIONS - 1), ("buttons", 0, 2**32 - 1)):
+        if type(record[key]) is not int or not low <= record[key] <= high:
+            raise MalformedError(f"{key}: {record[key]!r} is not a whole number within {low}...{high}")
+    if not _number(record["t"]) or not 0 <= record["t"] < 9e9:
+        raise MalformedError(f"t: {record['t']!r} is not a time in s")
+    axes = record["axes"]
+    if not isinstance(axes, list) or len(axes) != 6 or not all(_number(a) and -1.0 <= a <= 1.0 for a in axes):
+        raise MalformedError(f"axes: {axes!r} are not six numbers within -1...1")
+    return record
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

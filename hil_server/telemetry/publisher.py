@@ -1,0 +1,165 @@
+"""Telemetry for the bus: everything in batches, and a thinned picture of it that keeps every extreme.
+
+`full`: 20 samples a message, `channels` maps a name to the list of its 20 values (or 20 lists). `slow`: one message for every `slow_ticks`,
+with the newest values (`last`), smallest and largest (`min`, `max`) of numbers, and for words of bits all bits that were set (`any`). Both
+carry `t` (s, run time of the newest sample), `t_ns`, `tick`, `run`, `layout`, `dropped` (samples lost in the ring), `sequence` (counts the
+messages of a topic: a gap is a loss on the way), `thinned` (batches not sent because the run is faster than real time) and `wall` (s
+since 1970).
+
+Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for nobody else.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import zmq
+
+from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.wire import FULL, SLOW, STATUS, pack
+from rt_kernels.layout import FIELDS
+
+MAX_RATE = 100.0  # batches per second of the wall clock, on average
+MAX_BURST = 200.0
+
+
+class TokenBucket:
+    """Lets through `rate` per second on average and `burst` at once."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._level, self._last = burst, clock()
+
+    def take(self) -> bool:
+        now = self._clock()
+        self._level = min(self._burst, self._level + self._rate * (now - self._last))
+        self._last = now
+        if self._level < 1.0:
+            return False
+        self._level -= 1.0
+        return True
+
+
+class Window:
+    """Cuts a stream of records into arrays of exactly `size` records."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._parts: list[np.ndarray] = []
+        self._count = 0
+
+    def cut(self, records: np.ndarray) -> list[np.ndarray]:
+        self._parts.append(records)
+        self._count += len(records)
+        if self._count < self.size:
+            return []
+        stream = np.concatenate(self._parts)
+        whole = len(stream) - len(stream) % self.size
+        self._parts, self._count = [stream[whole:]], len(stream) - whole
+        return [stream[i : i + self.size] for i in range(0, whole, self.size)]
+
+
+def on_bus() -> list[str]:
+    """Names of the fields that go on the bus, in the order of the tick."""
+    return [field[0] for field in FIELDS if field[7]]
+
+
+class Publisher:
+    """Sends batches to the sockets that are given.
+
+    full: gets `full`, `slow` and `status`. plot: gets `slow` only (PlotJuggler). dropped: tells how many samples the ring lost.
+    """
+
+    def __init__(
+        self,
+        header: LogHeader,
+        full: zmq.Socket | None,
+        plot: zmq.Socket | None,
+        batch_ticks: int,
+        slow_ticks: int,
+        dropped: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._header, self._full, self._plot, self._dropped = header, full, plot, dropped
+        self._batches, self._slow = Window(batch_ticks), Window(slow_ticks)
+        self._bucket = {FULL: TokenBucket(MAX_RATE, MAX_BURST, clock), SLOW: TokenBucket(MAX_RATE, MAX_BURST, clock)}
+        self._sequence = {FULL: 0, SLOW: 0, STATUS: 0}
+        self._thinned = {FULL: 0, SLOW: 0, STATUS: 0}
+        self._names = on_bus()
+        self._newest = (0, 0)
+
+    def publish(self, records: np.ndarray) -> None:
+        """Takes the next records of the run, in order."""
+        if not len(records) or (self._full is None and self._plot is None):
+            return
+        self._newest = int(records["time_ns"][-1]), int(records["tick"][-1])
+        if self._full is not None:
+            for batch in self._batches.cut(records):
+                if self._may_send(FULL):
+                    self._send(FULL, batch, {"n": len(batch), "channels": self._columns(batch)}, [self._full])
+        for batch in self._slow.cut(records):
+            if self._may_send(SLOW):
+                self._send(SLOW, batch, self._extremes(batch), [self._full, self._plot])
+
+    def status(self, facts: dict[str, Any]) -> None:
+        if self._full is not None:
+            message = {**self._head(STATUS, *self._newest), **facts}
+            _send_now(self._full, STATUS, pack(message))
+
+    def _may_send(self, topic: bytes) -> bool:
+        if self._bucket[topic].take():
+            return True
+        self._thinned[topic] += 1
+        return False
+
+    def _send(self, topic: bytes, batch: np.ndarray, body: dict[str, Any], sockets: list[zmq.Socket | None]) -> None:
+        head = self._head(topic, int(batch["time_ns"][-1]), int(batch["tick"][-1]))
+        data = pack({**head, **body})
+        for socket in sockets:
+            if socket is not None:
+                _send_now(socket, topic, data)
+
+    def _head(self, topic: bytes, time_ns: int, tick: int) -> dict[str, Any]:
+        self._sequence[topic] += 1
+        return {
+            "t": time_ns * 1e-9,
+            "t_ns": time_ns,
+            "tick": tick,
+            "run": self._header.run_id,
+            "layout": self._header.layout_hash,
+            "dropped": self._dropped(),
+            "sequence": self._sequence[topic],
+            "thinned": self._thinned[topic],
+            "wall": time.time(),
+        }
+
+    def _columns(self, batch: np.ndarray) -> dict[str, Any]:
+        columns = {name: batch[name].tolist() for name in self._names}
+        for channel in self._header.aux:
+            part = batch["aux"][:, channel.offset : channel.offset + channel.count]
+            columns[channel.name] = (part[:, 0] if channel.count == 1 else part).tolist()
+        return columns
+
+    def _extremes(self, batch: np.ndarray) -> dict[str, Any]:
+        body: dict[str, dict[str, Any]] = {"last": {}, "min": {}, "max": {}, "any": {}}
+        for name in self._names:
+            values = batch[name]
+            body["last"][name] = values[-1].tolist()
+            if values.dtype.kind == "u" or name == "faults":
+                body["any"][name] = np.bitwise_or.reduce(values, axis=0).tolist()
+            else:
+                body["min"][name], body["max"][name] = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+        for channel in self._header.aux:
+            part = batch["aux"][:, channel.offset : channel.offset + channel.count]
+            values = part[:, 0] if channel.count == 1 else part
+            body["last"][channel.name] = values[-1].tolist()
+            body["min"][channel.name], body["max"][channel.name] = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+        return body
+
+
+def _send_now(socket: zmq.Socket, topic: bytes, data: bytes) -> None:
+    try:
+        socket.send_multipart([topic, data], zmq.NOBLOCK)
+    except zmq.ZMQError:
+        pass  # nobody is delayed for the sake of the bus; `sequence` shows the gap

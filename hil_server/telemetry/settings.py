@@ -1,0 +1,70 @@
+"""What the telemetry process is told: where to log, where to listen, where to run."""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from hil_server.errors import ConfigurationError
+from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS, Curve, check_address
+
+ADDRESSES = ("telemetry_address", "command_address", "hand_address", "plotjuggler_address")
+
+
+@dataclass
+class TelemetrySettings:
+    """Settings of the telemetry process.
+
+    log_path: file to write, must not exist; "" for none. *_address: ZeroMQ addresses, "" for none (`*` as port: any free one).
+    curve: keys, required for addresses that other machines reach. cores: where the process may run ([] = anywhere): not the loop's core
+    when there is more than one. nice: added to the process's niceness. batch_ticks: samples in a `full` message. slow_ticks: samples
+    behind a `slow` message. exclusive: one commanding client at a time. Raises ConfigurationError that names key, value and limit.
+    """
+
+    log_path: str = ""
+    telemetry_address: str = TELEMETRY_ADDRESS
+    command_address: str = COMMAND_ADDRESS
+    hand_address: str = HAND_ADDRESS
+    plotjuggler_address: str = ""
+    curve: Curve | None = None
+    cores: list[int] = field(default_factory=list)
+    nice: int = 5
+    batch_ticks: int = 20
+    slow_ticks: int = 40
+    exclusive: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.curve, dict):
+            unknown = set(self.curve) - {"public_key", "secret_key", "allowed"}
+            missing = {"public_key", "secret_key", "allowed"} - set(self.curve)
+            if unknown or missing:
+                got = ", ".join(self.curve) or "nothing"
+                raise ConfigurationError(f"telemetry.curve: wants public_key, secret_key and allowed, got {got}")
+            self.curve = Curve(self.curve["public_key"], self.curve["secret_key"], tuple(self.curve["allowed"]))
+        for key in ADDRESSES:
+            if getattr(self, key):
+                check_address(key, getattr(self, key), self.curve)
+        for key, low, high in (("nice", 0, 19), ("batch_ticks", 1, 1000), ("slow_ticks", 1, 10000)):
+            value = getattr(self, key)
+            if type(value) is not int or not low <= value <= high:
+                raise ConfigurationError(f"telemetry.{key}: {value!r} is not a whole number within {low}...{high}")
+        if not all(type(core) is int and core >= 0 for core in self.cores):
+            raise ConfigurationError(f"telemetry.cores: {self.cores!r} are not numbers of cores")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "TelemetrySettings":
+        unknown = set(plain) - {f.name for f in fields(cls)}
+        if unknown:
+            raise ConfigurationError(f"telemetry.{sorted(unknown)[0]}: unknown key")
+        return cls(**plain)
+
+    @classmethod
+    def offline(cls, log_path: str) -> "TelemetrySettings":
+        """Only a log, no sockets: simulations and replays."""
+        return cls(log_path=log_path, telemetry_address="", command_address="", hand_address="")
+
+
+def start_line(settings: TelemetrySettings, header_json: str) -> str:
+    return json.dumps({"settings": settings.to_dict(), "header": json.loads(header_json)})

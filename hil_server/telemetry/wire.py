@@ -1,0 +1,162 @@
+"""Messages between the telemetry process and its clients: ZeroMQ, always a topic and one msgpack map with string keys.
+
+On any address but the machine's own, CURVE keys are required: the server knows the public keys it lets in (`Curve.allowed`), and a small
+ZAP handler (ZeroMQ RFC 27) answers for them. A socket never waits: sending and receiving are non-blocking, queues are bounded.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import zmq
+import zmq.utils.z85
+
+from hil_server.errors import ConfigurationError
+
+TELEMETRY_ADDRESS = "tcp://127.0.0.1:9870"
+COMMAND_ADDRESS = "tcp://127.0.0.1:9871"
+PLOTJUGGLER_ADDRESS = "tcp://127.0.0.1:9872"
+HAND_ADDRESS = "tcp://127.0.0.1:9873"
+
+FULL, SLOW, STATUS = b"full", b"slow", b"status"
+COMMAND, DESCRIBE, DESK, REPLY, HAND = b"command", b"describe", b"desk", b"reply", b"hand"
+
+MAX_REQUEST_BYTES = 16384
+ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+ZAP_DOMAIN = "hil-server"
+
+
+class MalformedError(ValueError):
+    """A message that is not of this protocol."""
+
+
+def pack(message: Mapping[str, Any]) -> bytes:
+    return msgpack.packb(message, use_bin_type=True)
+
+
+def unpack(data: bytes, small: bool = False) -> dict[str, Any]:
+    """The map in `data`. small: hold it to the size of a request. Raises MalformedError."""
+    limits = {"max_str_len": 4096, "max_bin_len": 4096, "max_array_len": 64, "max_map_len": 64} if small else {}
+    try:
+        message = msgpack.unpackb(data, raw=False, strict_map_key=True, **limits)
+    except Exception as error:  # msgpack raises a dozen kinds, from ValueError to UnicodeDecodeError to its own
+        raise MalformedError(f"not a msgpack message: {error}") from None
+    if not isinstance(message, dict) or not all(isinstance(key, str) for key in message):
+        raise MalformedError("not a msgpack map with string keys")
+    return message
+
+
+# --------------------------------------------------------------------------------------------------------------- addresses
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Keys of a server: its own pair and the public keys of the clients that it lets in, Z85 text of 40 characters."""
+
+    public_key: str
+    secret_key: str
+    allowed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name, key in (("public_key", self.public_key), ("secret_key", self.secret_key), *(("allowed", key) for key in self.allowed)):
+            if not _is_key(key):
+                raise ConfigurationError(f"telemetry.curve.{name}: not a CURVE key (40 characters of Z85)")
+        if not self.allowed:
+            raise ConfigurationError("telemetry.curve.allowed: empty: name the public keys of the clients to let in")
+
+
+def _is_key(key: Any) -> bool:
+    try:
+        return isinstance(key, str) and len(key) == 40 and len(zmq.utils.z85.decode(key)) == 32
+    except Exception:
+        return False
+
+
+def is_local(address: str) -> bool:
+    """Can only this machine reach the address? Raises ValueError when it is none that this program uses."""
+    scheme, _, rest = address.partition("://")
+    if scheme in ("ipc", "inproc") and rest:
+        return True
+    host, _, port = rest.rpartition(":")
+    if scheme != "tcp" or not host or not (port == "*" or (port.isdecimal() and int(port) < 65536)):
+        raise ValueError(f"{address!r} is not an address of the form tcp://HOST:PORT or ipc://PATH")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def check_address(key: str, address: str, curve: Curve | None) -> None:
+    """Raises ConfigurationError for a malformed address, and for one that other machines reach when there are no keys."""
+    try:
+        local = is_local(address)
+    except ValueError as error:
+        raise ConfigurationError(f"telemetry.{key}: {error}") from None
+    if not local and curve is None:
+        raise ConfigurationError(f"telemetry.{key}: other machines can reach {address}: set telemetry.curve (keys), or use 127.0.0.1")
+
+
+def bind(context: zmq.Context, kind: int, key: str, address: str, curve: Curve | None, queue: int) -> zmq.Socket:
+    """A bound socket with bounded queues that never waits. Raises ConfigurationError that names the key and the address."""
+    check_address(key, address, curve)
+    socket = context.socket(kind)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.SNDHWM, queue)
+    socket.setsockopt(zmq.RCVHWM, queue)
+    socket.setsockopt(zmq.IMMEDIATE, 1)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
+    socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10000)
+    if curve is not None and address.startswith("tcp"):
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, curve.public_key.encode())
+        socket.setsockopt(zmq.CURVE_SECRETKEY, curve.secret_key.encode())
+        socket.setsockopt(zmq.ZAP_DOMAIN, ZAP_DOMAIN.encode())
+    try:
+        socket.bind(address)
+    except zmq.ZMQError as error:
+        socket.close()
+        raise ConfigurationError(f"telemetry.{key}: cannot bind {address}: {error.strerror}") from None
+    return socket
+
+
+def connect(
+    context: zmq.Context, kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None
+) -> Any:
+    """A connected socket of a client. server_key: public key of the server; keys: the client's own (public, secret)."""
+    socket = context.socket(kind)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.SNDHWM, queue)
+    socket.setsockopt(zmq.RCVHWM, queue)
+    if server_key is not None:
+        if keys is None:
+            raise ValueError("a server with a key wants the client's own (public, secret) pair too")
+        socket.setsockopt(zmq.CURVE_SERVERKEY, server_key.encode())
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, keys[0].encode())
+        socket.setsockopt(zmq.CURVE_SECRETKEY, keys[1].encode())
+    socket.connect(address)
+    return socket
+
+
+class DoorKeeper:
+    """Answers ZAP requests: lets in the CURVE keys on the list and nobody else. Create it before the sockets are bound."""
+
+    def __init__(self, context: zmq.Context, curve: Curve) -> None:
+        self.socket = context.socket(zmq.REP)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.bind(ZAP_ENDPOINT)
+        self._allowed = {zmq.utils.z85.decode(key) for key in curve.allowed}
+        self.refused = 0
+
+    def serve(self) -> None:
+        while self.socket.poll(0):
+            frames = self.socket.recv_multipart(zmq.NOBLOCK)
+            request_id = frames[1] if len(frames) > 1 else b""
+            known = len(frames) == 7 and frames[5] == b"CURVE" and frames[6] in self._allowed
+            self.refused += not known
+            verdict = [b"200", b"OK"] if known else [b"400", b"key not on the list"]
+            self.socket.send_multipart([b"1.0", request_id, *verdict, b"", b""], zmq.NOBLOCK)

@@ -1,0 +1,317 @@
+"""Commands, desks and publisher by themselves: a socket that is a list, a clock that is told the time."""
+
+import math
+
+import msgpack
+import numpy as np
+import pytest
+import zmq
+
+from hil_server.operator_desk.commands import ARGUMENTS, CommandError, encode
+from hil_server.operator_desk.receiver import BUDGET, HOLDS_FOR, TAKEN_WITHIN, CommandDesk, HandDesk
+from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.publisher import Publisher, TokenBucket, Window
+from hil_server.telemetry.record import aux_channels
+from rt_kernels.layout import CODES, FAULTS
+
+
+class ListSocket:
+    """Messages in, messages out."""
+
+    def __init__(self):
+        self.incoming, self.outgoing = [], []
+
+    def recv_multipart(self, flags):
+        if not self.incoming:
+            raise zmq.Again()
+        return self.incoming.pop(0)
+
+    def send_multipart(self, frames, flags):
+        self.outgoing.append(frames)
+
+    def answers(self):
+        taken, self.outgoing = self.outgoing, []
+        return [msgpack.unpackb(frames[-1]) for frames in taken]
+
+
+class Block:
+    """Notes what it is given; a lane of four commands."""
+
+    def __init__(self):
+        self.commands, self.hands = [], []
+
+    def push_command(self, code, arguments):
+        if len(self.commands) == 4:
+            raise BufferError("the loop does not take commands: 4 are waiting")
+        self.commands.append((code, arguments))
+        return 2 * len(self.commands)
+
+    def put_hand(self, *values):
+        self.hands.append(values)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+# -------------------------------------------------------------------------------------------------------------- commands
+
+
+def test_every_command_of_the_table_can_be_sent():
+    assert set(ARGUMENTS) == set(CODES["command"]) - {"none"}
+    for name, wanted in ARGUMENTS.items():
+        assert len(wanted) <= 8
+        middle = {a.name: (a.low + a.high) / 2 if not a.whole else int(a.high) for a in wanted}
+        code, arguments = encode(name, middle)
+        assert code == CODES["command"][name] and len(arguments) == len(wanted)
+        assert encode(name, list(middle.values())) == (code, arguments)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_argument_is_checked(name):
+    for argument in ARGUMENTS[name]:
+        good = {a.name: a.high for a in ARGUMENTS[name]}
+        for wrong in (math.nan, math.inf, -math.inf, argument.high * 2 + 1, argument.low - 1, "1", None, [1], {}):
+            with pytest.raises(CommandError, match=f"command {name}: {argument.name}"):
+                encode(name, {**good, argument.name: wrong})
+        if argument.whole and argument.high > 1:
+            with pytest.raises(CommandError, match="whole number"):
+                encode(name, {**good, argument.name: 0.5})
+
+
+@pytest.mark.parametrize("name", [None, "", "none", "launch", 3, b"hold", ["hold"]])
+def test_unknown_commands(name):
+    with pytest.raises(CommandError, match="unknown command"):
+        encode(name)
+
+
+@pytest.fixture
+def desk():
+    made = CommandDesk(ListSocket(), Block(), dict, dict, clock=Clock())
+    made.ask = lambda who, topic, **body: (made.socket.incoming.append([who, topic, msgpack.packb(body)]), made.serve())
+    return made
+
+
+def sample(tick, sequence, make_records):
+    record = make_records(1, tick)
+    record["command_sequence"] = sequence
+    return record
+
+
+def test_acknowledged_by_the_first_sample_that_shows_it(desk, make_records):
+    desk.ask(b"a", b"command", command="hold", id=5)
+    desk.acknowledge(sample(10, 0, make_records))
+    assert desk.socket.answers() == []
+    stream = make_records(5, 11)
+    stream["command_sequence"] = [0, 0, 2, 2, 2]
+    desk.acknowledge(stream)
+    (answer,) = desk.socket.answers()
+    assert answer["ok"] and answer["tick"] == 13 and answer["sequence"] == 2 and answer["id"] == 5
+    desk.acknowledge(sample(16, 2, make_records))
+    assert desk.socket.answers() == []
+
+
+def test_a_later_command_of_the_lane_acknowledges_an_earlier_one_whose_sample_was_lost(desk, make_records):
+    desk.ask(b"a", b"command", command="hold", id=1)
+    desk.ask(b"a", b"command", command="resume", id=2)
+    desk.acknowledge(sample(20, 7, make_records))  # a command of the server's own lane says nothing about ours
+    assert desk.socket.answers() == []
+    desk.acknowledge(sample(21, 4, make_records))
+    assert [(a["id"], a["tick"]) for a in desk.socket.answers()] == [(1, 21), (2, 21)]
+
+
+def test_not_taken_in_time(desk):
+    desk.ask(b"a", b"command", command="hold", id=5)
+    desk._clock.now += TAKEN_WITHIN - 0.1
+    desk.expire()
+    assert desk.socket.answers() == []
+    desk._clock.now += 0.2
+    desk.expire()
+    assert desk.socket.answers()[0]["kind"] == "not_taken"
+
+
+def test_full_lane_is_an_answer(desk):
+    for i in range(5):
+        desk.ask(b"a", b"command", command="hold", id=i)
+    assert [a["kind"] for a in desk.socket.answers()] == ["full"]
+
+
+def test_silent_holder_loses_the_desk(desk):
+    desk.ask(b"a", b"command", command="start", client="A")
+    assert desk.holder == "A"
+    desk._clock.now += HOLDS_FOR + 0.1
+    assert desk.holder == ""
+    desk.ask(b"b", b"command", command="start", client="B")
+    assert desk.holder == "B" and len(desk._block.commands) == 2
+
+
+def test_a_flood_is_served_in_portions_and_urgent_commands_pass(desk):
+    flood = [[b"a", b"command", msgpack.packb({"command": "resume"})]] * 1000
+    desk.socket.incoming.extend(flood)
+    assert desk.serve() == BUDGET and len(desk.socket.incoming) == 1000 - BUDGET
+    while desk.serve() == BUDGET:
+        pass
+    desk._block.commands.clear()
+    desk.ask(b"a", b"command", command="resume")
+    desk.ask(b"a", b"command", command="abort")
+    assert [code for code, _ in desk._block.commands] == [CODES["command"]["abort"]]
+
+
+def test_many_identities_do_not_fill_the_memory(desk):
+    for i in range(2000):
+        desk._clock.now += 0.1
+        desk.ask(str(i).encode(), b"status", id=i)
+    assert len(desk._clients) <= 256
+
+
+# ------------------------------------------------------------------------------------------------------ hand controllers
+
+
+@pytest.fixture
+def hands():
+    made = HandDesk(ListSocket(), Block(), clock=Clock())
+
+    def send(sender=b"a", seq=0, t=None, station=0, axes=(0.1,) * 6, **more):
+        time_s = made._clock.now - 500.0 if t is None else t
+        record = {"seq": seq, "t": time_s, "id": station, "axes": list(axes), "buttons": 1, **more}
+        made.socket.incoming.append([sender, b"hand", msgpack.packb(record)])
+        made.serve()
+        return made.accepted
+
+    made.send = send
+    return made
+
+
+def test_records_in_order_are_taken(hands):
+    for i in range(5):
+        hands._clock.now += 0.02
+        assert hands.send(seq=i) == i + 1
+    assert hands._block.hands[-1] == (0, 4, int((hands._clock.now - 500.0) * 1e9), [0.1] * 6, 1, 1) and hands.rejected == {}
+
+
+def test_out_of_order_repeated_and_frozen_records_are_not(hands):
+    hands.send(seq=10)
+    hands._clock.now += 0.02
+    hands.send(seq=10)
+    hands.send(seq=9)
+    hands.send(seq=11, t=400.0)
+    assert hands.accepted == 1 and hands.rejected == {"out_of_order": 3}
+    hands._clock.now += 0.02
+    hands.send(seq=12)
+    assert hands._block.hands[-1][5] == 1 | 4, "the next good record says that some were rejected"
+    hands._clock.now += 0.02
+    hands.send(seq=13)
+    assert hands._block.hands[-1][5] == 1
+
+
+def test_records_that_were_held_up_are_stale(hands):
+    hands.send(seq=0)
+    for i in range(1, 4):
+        hands._clock.now += 0.5
+        hands.send(seq=i, t=hands._clock.now - 500.0 - 0.15)
+    assert hands.accepted == 1 and hands.rejected == {"stale": 3}
+    hands._clock.now += 0.5
+    hands.send(seq=9, t=hands._clock.now - 500.0 - 0.05)
+    assert hands.accepted == 2
+
+
+def test_second_sender_has_to_wait_for_silence(hands):
+    hands.send(b"a", seq=5)
+    hands._clock.now += 0.5
+    hands.send(b"b", seq=0)
+    assert hands.rejected == {"second_sender": 1}
+    hands.send(b"b", seq=0, station=1)
+    assert hands.accepted == 2
+    hands._clock.now += 1.1
+    hands.send(b"b", seq=1)
+    assert hands.accepted == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seq": -1},
+        {"seq": 1.0},
+        {"seq": True},
+        {"t": math.nan},
+        {"t": "now"},
+        {"station": 2},
+        {"axes": [0.0] * 5},
+        {"axes": [1.01] + [0.0] * 5},
+        {"axes": [math.nan] + [0.0] * 5},
+        {"axes": ["0"] * 6},
+        {"buttons": -1},
+        {"buttons": 2**32},
+        {"extra": 1},
+    ],
+)
+def test_malformed_records(hands, wrong):
+    assert hands.send(**wrong) == 0 and hands.rejected == {"malformed": 1} and hands._block.hands == []
+
+
+# ------------------------------------------------------------------------------------------------------------- publisher
+
+
+def test_window_cuts_exactly(make_records):
+    window, stream, got = Window(20), make_records(1000), []
+    for start, stop in ((0, 7), (7, 19), (19, 60), (60, 61), (61, 990), (990, 1000)):
+        got += window.cut(stream[start:stop])
+    assert all(len(batch) == 20 for batch in got) and len(got) == 50
+    assert np.concatenate(got).tobytes() == stream.tobytes()
+
+
+def publisher_for(make_records, records, **options):
+    socket = ListSocket()
+    settings = {"batch_ticks": 20, "slow_ticks": 40, "dropped": lambda: 3, "clock": Clock(), **options}
+    header = LogHeader("run", aux=(("stroke", "m", "x", 3), ("one", "-", "x", 1)))
+    publisher = Publisher(header, socket, None, **settings)
+    publisher.publish(records)
+    return publisher, socket
+
+
+def test_thinned_telemetry_keeps_every_extreme(make_records):
+    records = make_records(400)
+    rng = np.random.default_rng(7)
+    spikes = rng.integers(0, 400, 6)
+    records["F_T"][spikes, np.arange(6)] = 1e4 * (-1.0) ** np.arange(6)
+    records["events"][123] = 1 << CODES["event"]["capture"]
+    records["faults"][200] = 1 << FAULTS[9][1]
+    _, socket = publisher_for(make_records, records)
+    slow = [msgpack.unpackb(frames[1]) for frames in socket.outgoing if frames[0] == b"slow"]
+    assert len(slow) == 10
+    for i, message in enumerate(slow):
+        window = records[40 * i : 40 * i + 40]
+        assert message["min"]["F_T"] == window["F_T"].min(axis=0).tolist()
+        assert message["max"]["F_T"] == window["F_T"].max(axis=0).tolist()
+        assert message["last"]["X_TA"] == window["X_TA"][-1].tolist()
+        assert message["max"]["stroke"] == window["aux"][:, :3].max(axis=0).tolist()
+        assert message["dropped"] == 3 and message["tick"] == 40 * i + 39
+    assert slow[3]["any"]["events"] == 1 << CODES["event"]["capture"] and slow[4]["any"]["events"] == 0
+    assert slow[5]["any"]["faults"] == 1 << FAULTS[9][1]
+
+
+def test_a_run_faster_than_real_time_is_thinned_and_says_so(make_records):
+    publisher, socket = publisher_for(make_records, make_records(6000))
+    full = [msgpack.unpackb(frames[1]) for frames in socket.outgoing if frames[0] == b"full"]
+    assert [m["sequence"] for m in full] == list(range(1, 201))
+    publisher._bucket[b"full"]._clock.now += 1.0
+    publisher.publish(make_records(20, 6000))
+    last = msgpack.unpackb([f for f in socket.outgoing if f[0] == b"full"][-1][1])
+    assert last["thinned"] == 100 and last["tick"] == 6019 and last["sequence"] == 201
+
+
+def test_token_bucket():
+    clock = Clock()
+    bucket = TokenBucket(10.0, 5.0, clock)
+    assert [bucket.take() for _ in range(6)] == [True] * 5 + [False]
+    clock.now += 0.25
+    assert [bucket.take() for _ in range(3)] == [True, True, False]
+
+
+def test_auxiliary_names_are_made_unique():
+    names = [channel.name for channel in aux_channels([("a", "m", "", 2), ("a", "m", "", 1), ("F_T", "N", "", 1)])]
+    assert names == ["a", "a#2", "F_T#2"]
+    assert [channel.offset for channel in aux_channels([("a", "m", "", 2), ("b", "m", "", 1), ("c", "m", "", 1)])] == [0, 2, 3]
