@@ -539,7 +539,7 @@ PARAMETERS = (
         "float",
         "-",
         "greatest condition of the scaled Jacobian (6 is a perfect platform); beyond it the platform counts as near singular",
-        default=200.0,
+        default=60.0,
         low=6.0,
         high=1e5,
     ),
@@ -601,7 +601,7 @@ cdef class Platform:
 
     def __init__(self, *, base_joints_m, platform_joints_m, leg_length_min_m, leg_length_max_m, leg_rate_max_m_s,
                  leg_acceleration_max_m_s2, leg_force_max_n, neutral_position_m, neutral_yaw_deg=0.0, neutral_pitch_deg=0.0,
-                 neutral_roll_deg=0.0, condition_max=200.0, name="platform"):
+                 neutral_roll_deg=0.0, condition_max=60.0, name="platform"):
         cdef double condition, distance
         cdef double lengths[6]
         cdef int i
@@ -889,3 +889,49 @@ def inverse_batch(Platform platform not None, poses, twists):
         for i in range(X.shape[0]):
             leg_rates(&platform.params, &X[i, 0], &V[i, 0], &lengths[i, 0], &rates[i, 0])
     return np.asarray(lengths), np.asarray(rates)
+
+
+def place_batch(Platform platform not None, poses):
+    """Many poses (n, 7) at rest: status (n,), lengths (n, 6), stroke margin (n,) [m], condition (n,)."""
+    cdef double[:, ::1] X = np.ascontiguousarray(poses, dtype=np.float64)
+    if X.shape[1] != 7:
+        raise ValueError("poses (n, 7) are needed")
+    cdef double[:, ::1] lengths = np.empty((X.shape[0], 6))
+    cdef double[::1] margin = np.empty(X.shape[0]), condition = np.empty(X.shape[0])
+    cdef int[::1] status = np.zeros(X.shape[0], dtype=np.intc)
+    cdef double rates[6]
+    cdef double rest[6]
+    cdef Py_ssize_t i
+    memset(rest, 0, sizeof(rest))
+    with nogil:
+        for i in range(X.shape[0]):
+            status[i] = place_legs(&platform.params, &X[i, 0], rest, &lengths[i, 0], rates, &margin[i], &condition[i])
+    return np.asarray(status), np.asarray(lengths), np.asarray(margin), np.asarray(condition)
+
+
+def chord_batch(Platform platform not None, lengths, inverse_jacobians, seeds):
+    """One chord step of many cases: lengths (n, 6), inverse Jacobians (n, 6, 6), seeds (n, 7). Returns poses (n, 7)."""
+    cdef double[:, ::1] l = np.ascontiguousarray(lengths, dtype=np.float64)
+    cdef double[:, :, ::1] J = np.ascontiguousarray(inverse_jacobians, dtype=np.float64)
+    cdef double[:, ::1] X = np.array(seeds, dtype=np.float64, order="C")
+    cdef Py_ssize_t i
+    if l.shape[1] != 6 or X.shape[1] != 7 or J.shape[1] != 6 or J.shape[2] != 6 or not l.shape[0] == X.shape[0] == J.shape[0]:
+        raise ValueError("lengths (n, 6), inverse Jacobians (n, 6, 6) and seeds (n, 7) are needed")
+    with nogil:
+        for i in range(l.shape[0]):
+            forward_chord(&platform.params, &l[i, 0], &J[i, 0, 0], &X[i, 0])
+    return np.asarray(X)
+
+
+def twist_batch(Platform platform not None, poses, rates):
+    """Twists (n, 6) of leg rates (n, 6) at poses (n, 7); zero where there is a status."""
+    cdef double[:, ::1] X = np.ascontiguousarray(poses, dtype=np.float64)
+    cdef double[:, ::1] l = np.ascontiguousarray(rates, dtype=np.float64)
+    cdef double[:, ::1] V = np.empty((X.shape[0], 6))
+    cdef Py_ssize_t i
+    if X.shape[1] != 7 or l.shape[1] != 6 or l.shape[0] != X.shape[0]:
+        raise ValueError("poses (n, 7) and rates (n, 6) are needed")
+    with nogil:
+        for i in range(X.shape[0]):
+            platform_twist(&platform.params, &X[i, 0], &l[i, 0], &V[i, 0])
+    return np.asarray(V)
