@@ -1,0 +1,117 @@
+"""Events of a docking from the mechanism's signals and the measured wrench (dissertation 6.1, figure 6.1.6; sensors DK1, DSG, DK2).
+
+Discrete signals are latched (a head may touch, lose contact and touch again; DK2 may chatter). The contact flag has hysteresis on the
+force: it opens at `contact_on_n`, closes below `contact_off_n`, and not before `contact_hold_s`, so that noise cannot make it chatter.
+"""
+
+from libc.math cimport sqrt
+from libc.string cimport memset
+from libc.stdint cimport uint32_t
+
+from rt_kernels.algebra cimport vec3
+from rt_kernels.faults cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT_CONTACT_BEGIN, EVENT_CONTACT_END, EVENT_FIRST_CONTACT,
+                                EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING, EVENT_COMPLETE, EVENT_HAND_CONTROLLER_STALE, PHASE_CLOSING,
+                                PHASE_LATCHED,
+                                MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1,
+                                MECHANISM_SIGNAL_LATCH4, MECHANISM_SIGNAL_PUSHERS)
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+
+cdef struct Params:
+    double on
+    double off
+    double hold
+    double period
+
+cdef struct State:
+    double below                # time for which the force has been below `off`
+    uint32_t latched
+    int contact
+    int seen_contact
+    int start_stamped
+
+cdef struct Self:
+    Params params
+    State state
+
+
+cdef inline bint newly(uint32_t now, uint32_t before, int bit) noexcept nogil:
+    return (now >> bit) & 1 and not (before >> bit) & 1
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Params *p = &(<Self *>self).params
+    cdef State *s = &(<Self *>self).state
+    cdef double f = sqrt(vec3.dot(sample.F_T, sample.F_T))
+    cdef double now = 1e-9 * <double>sample.time_ns
+    cdef uint32_t before = s.latched
+    cdef uint32_t latches = 0xF << MECHANISM_SIGNAL_LATCH1
+    cdef bint in_loop = PHASE_CLOSING <= sample.phase <= PHASE_LATCHED
+    sample.events = 0
+    if not in_loop:
+        # outside the closed loop (positioning, retreat) the wrench is recorded, but it is no contact of the test
+        s.contact = 0
+    else:
+        s.latched |= sample.signal_discrete
+        # contact with hysteresis in force and time
+        if not s.contact and f > p.on:
+            s.contact = 1
+            s.below = 0.0
+            sample.events |= 1u << EVENT_CONTACT_BEGIN
+        elif s.contact:
+            s.below = s.below + p.period * sample.periods if f < p.off else 0.0
+            if s.below > p.hold:
+                s.contact = 0
+                sample.events |= 1u << EVENT_CONTACT_END
+        # first contact: the sensor, or the force where there is no such sensor
+        if not s.seen_contact and (s.contact or (s.latched >> MECHANISM_SIGNAL_DK1) & 1):
+            s.seen_contact = 1
+            s.latched |= 1u << MECHANISM_SIGNAL_DK1
+            sample.first_contact_time = now
+            sample.events |= 1u << EVENT_FIRST_CONTACT
+        if newly(s.latched, before, MECHANISM_SIGNAL_DSG):
+            sample.capture_time = now
+            sample.events |= 1u << EVENT_CAPTURE
+        if newly(s.latched, before, MECHANISM_SIGNAL_DK2):
+            sample.events |= 1u << EVENT_BOTTOM
+        if (s.latched & latches) != (before & latches):
+            sample.events |= 1u << EVENT_LATCH_FIRED
+        if newly(s.latched, before, MECHANISM_SIGNAL_PUSHERS):
+            sample.events |= 1u << EVENT_COMPLETE
+        # "start of docking": captured and on the bottom
+        if not s.start_stamped and (s.latched >> MECHANISM_SIGNAL_DSG) & (s.latched >> MECHANISM_SIGNAL_DK2) & 1:
+            s.start_stamped = 1
+            sample.events |= 1u << EVENT_START_OF_DOCKING
+    if sample.command_code != 0:
+        sample.events |= 1u << EVENT_COMMAND
+    if (sample.hand_status[0] | sample.hand_status[1]) & 2:
+        sample.events |= 1u << EVENT_HAND_CONTROLLER_STALE
+    sample.contact = s.contact
+    sample.contact_time = sample.contact_time + p.period * sample.periods if s.contact else 0.0
+    sample.mechanism_state = s.latched
+
+
+cdef class DockingEvents(StagePart):
+    """Events of a docking run."""
+
+    PARAMETERS = (
+        Parameter("contact_on_n", "float", "N", "force above which there is contact", 20.0, low=0.0, high=1e6),
+        Parameter("contact_off_n", "float", "N", "force below which contact may end", 10.0, low=0.0, high=1e6),
+        Parameter("contact_hold_s", "float", "s", "time below contact_off_n after which contact has ended", 0.005, low=0.0, high=10.0),
+    )
+    CONTEXT = ("period_s",)
+    cdef Self c
+
+    def __init__(self, *, period_s, contact_on_n=20.0, contact_off_n=10.0, contact_hold_s=0.005):
+        if contact_off_n > contact_on_n:
+            raise ValueError(f"event_detectors.contact_off_n: {contact_off_n} N must not be above contact_on_n, {contact_on_n} N")
+        memset(&self.c, 0, sizeof(Self))
+        self.c.params.on, self.c.params.off, self.c.params.hold = contact_on_n, contact_off_n, contact_hold_s
+        self.c.params.period = period_s
+        self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step

@@ -1,0 +1,262 @@
+"""From raw counts to the contact wrench at the docking port.
+
+    F_raw = C (counts - bias)                calibration matrix C: six gauges, or the scale of a ready six-axis record
+    F     = F_raw - W(X)                     weight and inertia of the unit that the load cell carries
+    F_S   = LP(F)                            low-pass, order 0, 1 or 2; its delay is an entry of the delay ledger
+    F_T   = +F_S moved from S to T           when the target unit hangs on the load cell
+          = -F_S moved from S to T           when the active unit does (the cell then feels the reaction)
+
+The weight of the carried unit (mass m, centre of mass c in S axes), load cell at R_WS: f = m R_WS^T g, and m c x f. On a moving
+platform the load cell also feels the inertia of what it carries, -m a_c, taken from the measured platform motion.
+
+Frames: S load cell, T target port. Source of the layout: dissertation 6.2 (six strain-gauge cells, three forces and three moments).
+Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
+"""
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+import math
+
+import numpy as np
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.faults cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_BUSY, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE,
+                                SENSOR_STATUS_SATURATED, SENSOR_STATUS_STALE)
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+
+cdef struct Params:
+    double calibration[36]
+    double bias[6]
+    double range[6]             # N, N.m: a channel beyond it is out of range
+    double saturation           # counts
+    double broken_low           # counts between these two are a broken wire; equal: no such check
+    double broken_high
+    double mass                 # carried by the load cell
+    double com_S[3]
+    double gravity_W[3]
+    double X_S[7]               # load cell in W, or on the platform
+    double X_ST[7]              # port of the unit on the load cell, in S
+    double a[3]                 # low-pass, difference equation y = b0 x + b1 x1 + b2 x2 - a1 y1 - a2 y2 (a[0] unused)
+    double b[3]
+    double period
+    int order
+    int on_platform
+    int target_on_cell
+    int unused
+
+cdef struct State:
+    double x1[6]
+    double x2[6]
+    double y1[6]
+    double y2[6]
+    double V_previous[6]
+    int primed
+    int unused
+
+cdef struct Self:
+    Params params
+    State state
+
+
+cdef uint32_t check_channels(const Params *p, const Sample *s, const double *F, uint32_t *which) noexcept nogil:
+    """Range, saturation and broken wire of each channel; `which` gets the channels as in the table."""
+    cdef uint32_t status = 0
+    cdef int i
+    which[0] = 0
+    for i in range(6):
+        if not (fabs(s.wrench_raw[i]) < p.saturation):
+            status |= 1u << SENSOR_STATUS_SATURATED
+            which[0] |= 1u << (8 + i)
+        if p.broken_low < p.broken_high and p.broken_low <= s.wrench_raw[i] <= p.broken_high:
+            status |= 1u << SENSOR_STATUS_BROKEN_WIRE
+            which[0] |= 1u << (16 + i)
+        if not (fabs(F[i]) <= p.range[i]):
+            status |= 1u << SENSOR_STATUS_OUT_OF_RANGE
+            which[0] |= 1u << i
+    return status
+
+
+cdef void calibrate(const Params *p, const double *counts, double *F) noexcept nogil:
+    cdef int i, j
+    cdef double sum
+    for i in range(6):
+        sum = 0.0
+        for j in range(6):
+            sum += p.calibration[6 * i + j] * (counts[j] - p.bias[j])
+        F[i] = sum
+
+
+cdef void carried_load(const Params *p, State *st, const Sample *s, double *F) noexcept nogil:
+    """Takes the weight (and on a moving platform the inertia) of the carried unit off F, in S."""
+    cdef double X_WS[7]
+    cdef double f[3]
+    cdef double m[3]
+    cdef double a[3]
+    cdef double r[3]
+    cdef int i
+    if p.mass <= 0.0:
+        return
+    vec3.scale(p.mass, p.gravity_W, f)
+    if p.on_platform:
+        pose.multiply(s.X_WP_measured, p.X_S, X_WS)
+        # acceleration of the carried centre of mass: dv/dt + dw/dt x r (the centripetal part is second order at stand rates)
+        quat.rotate(X_WS + 3, p.com_S, r)
+        vec3.add(r, X_WS, r)
+        vec3.sub(r, s.X_WP_measured, r)
+        for i in range(3):
+            a[i] = (s.V_WP_measured[3 + i] - st.V_previous[3 + i]) / p.period
+        vec3.cross(a, r, m)
+        for i in range(3):
+            a[i] = (s.V_WP_measured[i] - st.V_previous[i]) / p.period + m[i]
+        vec3.add_scaled(f, -p.mass, a, f)
+    else:
+        pose.copy(p.X_S, X_WS)
+    quat.rotate_back(X_WS + 3, f, f)
+    vec3.cross(p.com_S, f, m)
+    vec3.sub(F, f, F)
+    vec3.sub(F + 3, m, F + 3)
+
+
+cdef void low_pass(const Params *p, State *st, const double *F, double *out) noexcept nogil:
+    cdef int i
+    cdef double y
+    if p.order == 0 or not st.primed:
+        # a filter that starts at its first value does not ring at switch-on
+        for i in range(6):
+            st.x1[i] = F[i]
+            st.x2[i] = F[i]
+            st.y1[i] = F[i]
+            st.y2[i] = F[i]
+            out[i] = F[i]
+        st.primed = 1
+        return
+    for i in range(6):
+        y = p.b[0] * F[i] + p.b[1] * st.x1[i] + p.b[2] * st.x2[i] - p.a[1] * st.y1[i] - p.a[2] * st.y2[i]
+        st.x2[i] = st.x1[i]
+        st.x1[i] = F[i]
+        st.y2[i] = st.y1[i]
+        st.y1[i] = y
+        out[i] = y
+
+
+cdef void to_target_port(const Params *p, const Sample *s, double *F_T) noexcept nogil:
+    """F_S at the load cell -> wrench of the active unit on the target unit, at and in T."""
+    cdef double F_A[6]
+    cdef int i
+    if p.target_on_cell:
+        pose.wrench_to_child(p.X_ST, s.F_S, F_T)
+    else:
+        # the cell carries the active unit: its port is A, and the reaction is what acts on the target
+        pose.wrench_to_child(p.X_ST, s.F_S, F_A)
+        pose.wrench_to_parent(s.X_TA_measured, F_A, F_T)
+        for i in range(6):
+            F_T[i] = -F_T[i]
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Params *p = &(<Self *>self).params
+    cdef State *st = &(<Self *>self).state
+    cdef double F[6]
+    cdef int i
+    cdef uint32_t unusable = 1u << SENSOR_STATUS_NO_DATA
+    calibrate(p, sample.wrench_raw, F)
+    if sample.wrench_sequence == 0 and sample.wrench_status & unusable:
+        # nothing has arrived yet
+        sample.wrench_fault = sample.wrench_status
+        sample.wrench_channel_fault = 0
+        for i in range(6):
+            sample.F_S[i] = 0.0
+            sample.F_T[i] = 0.0
+        return
+    sample.wrench_fault = sample.wrench_status | check_channels(p, sample, F, &sample.wrench_channel_fault)
+    carried_load(p, st, sample, F)
+    for i in range(6):
+        st.V_previous[i] = sample.V_WP_measured[i]
+    # a value that is not finite never enters the filter: the last good one stays, the status says why
+    for i in range(6):
+        if not (fabs(F[i]) < 1e12):
+            return
+    low_pass(p, st, F, sample.F_S)
+    to_target_port(p, sample, sample.F_T)
+
+
+def low_pass_coefficients(order, corner_hz, period_s):
+    """Difference equation of a Butterworth low-pass (bilinear, corner prewarped) and its delay at low frequency.
+
+    Returns (b, a, delay_s): b, a of length 3. order 0 (no filter), 1 or 2. delay: -d phase/d omega at zero of the analogue prototype
+    with the prewarped corner, 1/w_c (order 1), sqrt(2)/w_c (order 2).
+    """
+    if order == 0:
+        return [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 0.0
+    k = math.tan(math.pi * corner_hz * period_s)
+    w = 2.0 * k / period_s
+    if order == 1:
+        n = 1.0 / (1.0 + k)
+        return [k * n, k * n, 0.0], [1.0, (k - 1.0) * n, 0.0], 1.0 / w
+    n = 1.0 / (1.0 + math.sqrt(2.0) * k + k * k)
+    return [k * k * n, 2 * k * k * n, k * k * n], [1.0, 2.0 * (k * k - 1.0) * n, (1.0 - math.sqrt(2.0) * k + k * k) * n], math.sqrt(2.0) / w
+
+
+cdef class SixAxis(StagePart):
+    """Wrench path of a six-axis load cell. `filter_delay_s` is what it adds to the delay ledger."""
+
+    PARAMETERS = (
+        Parameter("calibration", "rows", "N/count, N.m/count", "calibration matrix, counts to wrench; none: from the sensor's own scale",
+                  None, shape=(6, 6)),
+        Parameter("bias_counts", "floats", "counts", "zero of each channel (tare)", (0.0,) * 6, shape=6),
+        Parameter("range_force_n", "floats", "N", "range of the force channels", (5000.0,) * 3, low=0.0, shape=3),
+        Parameter("range_moment_n_m", "floats", "N.m", "range of the moment channels", (3000.0,) * 3, low=0.0, shape=3),
+        Parameter("saturation_counts", "float", "counts", "a channel at or beyond it is saturated", 2147483646.0, low=1.0),
+        Parameter("broken_wire_counts", "floats", "counts", "a channel between these two is a broken wire; none: no such check", None, shape=2),
+        Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
+        Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
+        Parameter("gravity_m_s2", "floats", "m/s2", "gravity in W", (0.0, 0.0, -9.80665), shape=3),
+    )
+    CONTEXT = ("period_s", "mounting", "sensor_scale")
+    cdef Self c
+    cdef readonly double filter_delay_s
+
+    def __init__(self, *, period_s, mounting, sensor_scale=None, calibration=None, bias_counts=(0.0,) * 6, range_force_n=(5000.0,) * 3,
+                 range_moment_n_m=(3000.0,) * 3, saturation_counts=2147483646.0, broken_wire_counts=None, filter_order=0,
+                 filter_corner_hz=100.0, gravity_m_s2=(0.0, 0.0, -9.80665)):
+        cdef int i
+        memset(&self.c, 0, sizeof(Self))
+        if calibration is None:
+            if sensor_scale is None:
+                raise ValueError("wrench.calibration: the sensor gives no scale of its own, so a calibration matrix is needed")
+            calibration = np.diag(1.0 / np.asarray(sensor_scale, float))
+        calibration = np.asarray(calibration, float)
+        if calibration.shape != (6, 6) or not np.linalg.cond(calibration / np.abs(calibration).max(axis=1, keepdims=True)) < 1e6:
+            raise ValueError("wrench.calibration must be a 6x6 matrix of full rank")
+        for i in range(36):
+            self.c.params.calibration[i] = calibration.flat[i]
+        for i in range(6):
+            self.c.params.bias[i] = bias_counts[i]
+            self.c.params.range[i] = range_force_n[i] if i < 3 else range_moment_n_m[i - 3]
+        self.c.params.saturation = saturation_counts
+        if broken_wire_counts is not None:
+            self.c.params.broken_low, self.c.params.broken_high = broken_wire_counts
+        for i in range(3):
+            self.c.params.com_S[i] = mounting["carried_com_m"][i]
+            self.c.params.gravity_W[i] = gravity_m_s2[i]
+        self.c.params.mass = mounting["carried_mass_kg"]
+        for i in range(7):
+            self.c.params.X_S[i] = mounting["X_S"][i]
+            self.c.params.X_ST[i] = mounting["X_S_port"][i]
+        self.c.params.on_platform = mounting["load_cell_on"] == "platform"
+        self.c.params.target_on_cell = mounting["unit_on_load_cell"] == "target"
+        self.c.params.period = period_s
+        self.c.params.order = filter_order
+        b, a, self.filter_delay_s = low_pass_coefficients(filter_order, filter_corner_hz, period_s)
+        for i in range(3):
+            self.c.params.b[i], self.c.params.a[i] = b[i], a[i]
+        self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step
