@@ -1,0 +1,500 @@
+"""Phases of a hybrid docking run (dissertation 6.2, 8.3; requirements R-St-20...25) and the docking cyclogram (figure 6.1.6).
+
+    idle -> position -> approach -> closing -> contact (-> latched) -> finish -> retreat -> park -> ended
+    hold and fault from anywhere
+
+* position: the platform goes from where it is to the start pose, in programme mode, minimum jerk.
+* approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate.
+* closing: one tick; the dynamics start from the achieved pose, `close_before_s` ahead of the nominal first contact.
+* contact: the closed loop. Cyclogram: press thrust from the first contact, off at the bottom; no capture in `capture_limit_s`: thrust
+  reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for 30 s; drive at 35 s.
+* finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
+  that the run started from.
+
+The programmed relative motion is X(u) = line through the nominal first contact, u the time to it at constant rate (u = 0 there).
+"""
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra.sincos cimport atan2
+from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_PARK, COMMAND_RELEASE,
+                                COMMAND_RESUME, COMMAND_START, COMMAND_STOP, CYCLOGRAM_APPROACH, CYCLOGRAM_CAPTURED,
+                                CYCLOGRAM_COMPLETE, CYCLOGRAM_DAMPING, CYCLOGRAM_MANUAL, CYCLOGRAM_PRESS, CYCLOGRAM_RETRACT,
+                                CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_NONE, END_CAUSE_REGION,
+                                END_CAUSE_RETREATED, END_CAUSE_STOPPED, END_CAUSE_TIME, END_CAUSE_TRIPPED, FAULTS_STOP, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                                MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_LEVER3_CONTACT, MECHANISM_SIGNAL_PUSHERS,
+                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, MOTION_JOINED, PHASE_APPROACH,
+                                PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE,
+                                PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
+from rt_kernels.guidance.profiles cimport pose_on_line, quintic, ramp
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    DRIVE_ON = 1
+    EXTRA_BRAKES = 2
+    RELEASE = 4
+
+cdef struct Params:
+    double period
+    double X_contact[7]         # nominal first contact
+    double V_contact[6]
+    double ramp_time
+    double constant_time        # at full rate before the loop is closed
+    double close_before
+    double speed_max            # programme mode, m/s and rad/s
+    double turn_max
+    double acceleration_max     # m/s2, rad/s2
+    double turn_acceleration_max
+    double position_tolerance
+    double angle_tolerance
+    double settle_time
+    double contact_time_max
+    double after_capture
+    double capture_limit
+    double retreat_distance
+    double retreat_range        # in closed-loop retreat the run ends when the ports are this far apart
+    double press_thrust
+    double retreat_thrust
+    double attitude_rate_gain   # N.m.s/rad, attitude control of the active vehicle until capture
+    double brakes_after
+    double brakes_for
+    double drive_after
+    double fault_time
+    int auto_start
+    int finish_on_capture
+    int finish_at_region_end
+    int latch_on_capture        # latched phase: join the model after capture and hold
+    double latch_after
+
+cdef struct State:
+    double X_from[7]            # profile from here
+    double X_to[7]
+    double V_from[6]
+    double X_park[7]
+    double turn[3]              # rotation vector from X_from to X_to
+    double duration
+    double cyclogram_time
+    double start_of_docking     # time since it, negative before
+    int64_t unused
+    int32_t phase
+    int32_t cyclogram
+    int32_t end_cause
+    int32_t have_park
+    int32_t manual_drive
+    int32_t manual_release
+
+cdef struct Self:
+    Params params
+    State state
+
+
+# --------------------------------------------------------------------------------------------------------------- profiles
+
+cdef inline double fmax2(double a, double b) noexcept nogil:
+    return a if a > b else b
+
+
+cdef void rotation_vector(const double *q_from, const double *q_to, double *phi) noexcept nogil:
+    """phi with exp(phi) q_from = q_to, angle at most pi."""
+    cdef double inverse[4]
+    cdef double dq[4]
+    cdef double n, k
+    quat.conjugate(q_from, inverse)
+    quat.multiply(q_to, inverse, dq)
+    if dq[3] < 0.0:
+        dq[0] = -dq[0]; dq[1] = -dq[1]; dq[2] = -dq[2]; dq[3] = -dq[3]
+    n = vec3.norm(dq)
+    k = 2.0 if n < 1e-12 else 2.0 * atan2(n, dq[3]) / n
+    vec3.scale(k, dq, phi)
+
+
+cdef void plan_move(const Params *p, State *s, const double *X_from, const double *X_to, double speed) noexcept nogil:
+    """Minimum-jerk move; its duration follows from the limits on rate (peak 1.875/T) and acceleration (peak 5.7735/T^2)."""
+    cdef double d[3]
+    cdef double length, angle
+    pose.copy(X_from, s.X_from)
+    pose.copy(X_to, s.X_to)
+    vec3.sub(X_to, X_from, d)
+    rotation_vector(X_from + 3, X_to + 3, s.turn)
+    length = vec3.norm(d)
+    angle = vec3.norm(s.turn)
+    s.duration = fmax2(1.875 * length / speed, 1.875 * angle / p.turn_max)
+    s.duration = fmax2(s.duration, sqrt(5.7735026918962584 * length / p.acceleration_max))
+    s.duration = fmax2(s.duration, sqrt(5.7735026918962584 * angle / p.turn_acceleration_max))
+    s.duration = fmax2(s.duration, 0.1)
+
+
+cdef void follow_move(const State *s, double t, Sample *o) noexcept nogil:
+    cdef double x, dx, ddx
+    cdef double phi[3]
+    cdef double dq[4]
+    cdef double T = s.duration
+    cdef int i
+    quintic(t / T, &x, &dx, &ddx)
+    dx /= T
+    ddx /= T * T
+    for i in range(3):
+        o.profile_X_TA[i] = s.X_from[i] + x * (s.X_to[i] - s.X_from[i])
+        o.profile_V_TA[i] = dx * (s.X_to[i] - s.X_from[i])
+        o.profile_A_TA[i] = ddx * (s.X_to[i] - s.X_from[i])
+        o.profile_V_TA[3 + i] = dx * s.turn[i]
+        o.profile_A_TA[3 + i] = ddx * s.turn[i]
+    vec3.scale(x, s.turn, phi)
+    quat.exponential(phi, dq)
+    quat.multiply(dq, s.X_from + 3, o.profile_X_TA + 3)
+    quat.normalize(o.profile_X_TA + 3)
+
+
+cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
+    """u(t) runs from its start to -close_before, from rest to unit rate."""
+    cdef double u, du, ddu
+    cdef int i
+    ramp(t / p.ramp_time, &u, &du, &ddu)
+    u *= p.ramp_time
+    ddu /= p.ramp_time
+    u -= p.close_before + p.constant_time + 0.5 * p.ramp_time
+    pose_on_line(p.X_contact, p.V_contact, u, o.profile_X_TA)
+    for i in range(6):
+        o.profile_V_TA[i] = du * p.V_contact[i]
+        o.profile_A_TA[i] = ddu * p.V_contact[i]
+
+
+cdef void follow_stop(const State *s, double t, Sample *o) noexcept nogil:
+    """From the rate V_from to rest over `duration`: the ramp run backwards."""
+    cdef double u, du, ddu
+    cdef double T = s.duration
+    cdef int i
+    ramp(1.0 - t / T, &u, &du, &ddu)
+    u = T * (0.5 - u)
+    pose_on_line(s.X_from, s.V_from, u, o.profile_X_TA)
+    for i in range(6):
+        o.profile_V_TA[i] = du * s.V_from[i]
+        o.profile_A_TA[i] = -ddu / T * s.V_from[i]
+
+
+cdef void plan_stop(const Params *p, State *s, const double *X, const double *V) noexcept nogil:
+    """Deceleration peaks at 1.5 V/T: T from the limits."""
+    cdef int i
+    pose.copy(X, s.X_from)
+    for i in range(6):
+        s.V_from[i] = V[i]
+    s.duration = fmax2(1.5 * vec3.norm(V) / p.acceleration_max, 1.5 * vec3.norm(V + 3) / p.turn_acceleration_max)
+    s.duration = fmax2(s.duration, 0.1)
+
+
+# ------------------------------------------------------------------------------------------------------- phase changes
+
+cdef void enter(State *s, Sample *o, int phase) noexcept nogil:
+    s.phase = phase
+    o.phase_time = 0.0
+
+
+cdef void begin_position(const Params *p, State *s, Sample *o) noexcept nogil:
+    cdef double X_start[7]
+    pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), X_start)
+    if not s.have_park:
+        pose.copy(o.profile_X_TA, s.X_park)
+        s.have_park = 1
+    plan_move(p, s, o.profile_X_TA, X_start, p.speed_max)
+    enter(s, o, PHASE_POSITION)
+
+
+cdef void begin_finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
+    if s.end_cause == END_CAUSE_NONE:
+        s.end_cause = cause
+    plan_stop(p, s, o.X_TA, o.V_TA)
+    enter(s, o, PHASE_FINISH)
+
+
+cdef void begin_retreat(const Params *p, State *s, Sample *o) noexcept nogil:
+    cdef double X[7]
+    pose.copy(o.profile_X_TA, X)
+    X[0] -= p.retreat_distance
+    plan_move(p, s, o.profile_X_TA, X, 0.5 * p.speed_max)
+    enter(s, o, PHASE_RETREAT)
+
+
+cdef void begin_park(const Params *p, State *s, Sample *o) noexcept nogil:
+    plan_move(p, s, o.profile_X_TA, s.X_park, p.speed_max)
+    enter(s, o, PHASE_PARK)
+
+
+cdef bint reached(const Params *p, const Sample *o) noexcept nogil:
+    """Does the achieved pose agree with the programmed one?"""
+    cdef double d[3]
+    cdef double phi[3]
+    vec3.sub(o.X_TA_measured, o.profile_X_TA, d)
+    rotation_vector(o.profile_X_TA + 3, o.X_TA_measured + 3, phi)
+    return vec3.norm(d) <= p.position_tolerance and vec3.norm(phi) <= p.angle_tolerance
+
+
+# ------------------------------------------------------------------------------------------------------------- cyclogram
+
+cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """Thrust, attitude control and mechanism commands from the (real or modelled) sensors; timers run from the first DK1."""
+    cdef bint touched = (o.mechanism_state >> MECHANISM_SIGNAL_DK1) & 1
+    cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
+    cdef bint bottom = (o.mechanism_state >> MECHANISM_SIGNAL_DK2) & 1
+    cdef double w[3]
+    if s.cyclogram == CYCLOGRAM_APPROACH and touched:
+        s.cyclogram = CYCLOGRAM_PRESS
+        s.cyclogram_time = 0.0
+    if s.cyclogram == CYCLOGRAM_PRESS:
+        if captured:
+            s.cyclogram = CYCLOGRAM_CAPTURED
+        elif s.cyclogram_time > p.capture_limit:
+            s.cyclogram = CYCLOGRAM_RETREAT
+    if s.cyclogram == CYCLOGRAM_CAPTURED and bottom:
+        s.cyclogram = CYCLOGRAM_DAMPING
+        s.start_of_docking = 0.0
+    if s.cyclogram == CYCLOGRAM_DAMPING and s.start_of_docking >= p.drive_after:
+        s.cyclogram = CYCLOGRAM_RETRACT
+    if s.cyclogram == CYCLOGRAM_RETRACT and (o.mechanism_state >> MECHANISM_SIGNAL_PUSHERS) & 1:
+        s.cyclogram = CYCLOGRAM_COMPLETE
+    # thrust along the docking axis of the active vehicle
+    memset(o.control_C, 0, 6 * sizeof(double))
+    if s.cyclogram == CYCLOGRAM_PRESS or s.cyclogram == CYCLOGRAM_CAPTURED:
+        o.control_C[0] = p.press_thrust
+    elif s.cyclogram == CYCLOGRAM_RETREAT:
+        o.control_C[0] = -p.retreat_thrust
+    # attitude control damps the active vehicle's own rate until capture
+    if s.cyclogram <= CYCLOGRAM_PRESS and p.attitude_rate_gain > 0.0:
+        quat.rotate_back(o.X_NC + 3, o.V_NC + 3, w)
+        vec3.scale(-p.attitude_rate_gain, w, o.control_C + 3)
+    # mechanism commands
+    o.mechanism_command = 0
+    if s.cyclogram == CYCLOGRAM_RETRACT or s.manual_drive:
+        o.mechanism_command |= DRIVE_ON
+    if s.start_of_docking >= p.brakes_after and s.start_of_docking < p.brakes_after + p.brakes_for:
+        o.mechanism_command |= EXTRA_BRAKES
+    if s.manual_release:
+        o.mechanism_command |= RELEASE
+    s.cyclogram_time += dt
+    if s.start_of_docking >= 0.0:
+        s.start_of_docking += dt
+
+
+cdef bint region_ended(const Sample *o) noexcept nogil:
+    """R-St-31: the process is reproduced up to the contact of the alignment levers' rollers."""
+    return ((o.mechanism_state >> MECHANISM_SIGNAL_LEVER1_CONTACT) & 7) != 0
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+
+cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
+    cdef int c = o.command_code
+    if c == COMMAND_ABORT:
+        o.guidance_fault |= 1
+    elif c == COMMAND_START and s.phase == PHASE_IDLE:
+        begin_position(p, s, o)
+    elif c == COMMAND_HOLD and s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD:
+        plan_stop(p, s, o.X_TA, o.V_TA)
+        if s.end_cause == END_CAUSE_NONE and s.phase >= PHASE_CLOSING:
+            # a closed loop that was held is not taken up again: after it only finish and park
+            s.end_cause = END_CAUSE_STOPPED
+        enter(s, o, PHASE_HOLD)
+    elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
+        if s.end_cause == END_CAUSE_NONE:
+            begin_position(p, s, o)
+        else:
+            begin_retreat(p, s, o)
+    elif (c == COMMAND_STOP or c == COMMAND_PARK) and s.phase < PHASE_FINISH and s.phase != PHASE_IDLE:
+        begin_finish(p, s, o, END_CAUSE_STOPPED)
+    elif (c == COMMAND_STOP or c == COMMAND_PARK) and s.phase == PHASE_HOLD:
+        if s.end_cause == END_CAUSE_NONE:
+            s.end_cause = END_CAUSE_STOPPED
+        begin_retreat(p, s, o)
+    elif (c == COMMAND_STOP or c == COMMAND_PARK) and s.phase == PHASE_IDLE:
+        s.end_cause = END_CAUSE_STOPPED
+        enter(s, o, PHASE_ENDED)
+    elif c == COMMAND_MANUAL_MODE:
+        s.cyclogram = CYCLOGRAM_MANUAL
+    elif c == COMMAND_MECHANISM_DRIVE:
+        s.manual_drive = o.command_arg[0] > 0.5
+    elif c == COMMAND_RELEASE:
+        s.manual_release = o.command_arg[0] > 0.5
+
+
+# -------------------------------------------------------------------------------------------------------------- the step
+
+cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """What the present phase asks of the dynamics, and where it leads."""
+    cdef double t = o.phase_time
+    cdef int i
+    cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
+    if s.phase == PHASE_IDLE:
+        # stands where it is: the profile is the achieved pose, so that the first move starts without a step
+        o.motion = MOTION_FOLLOW_PROFILE
+        if not s.have_park and o.locate_status == 0 and o.measured_leg[0] > 0.0:
+            pose.copy(o.X_TA_measured, o.profile_X_TA)
+            pose.copy(o.X_TA_measured, s.X_park)
+            s.have_park = 1
+        if s.have_park and p.auto_start:
+            begin_position(p, s, o)
+    elif s.phase == PHASE_POSITION:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_move(s, t, o)
+        if t >= s.duration + p.settle_time:
+            if reached(p, o):
+                enter(s, o, PHASE_APPROACH)
+            elif t >= s.duration + 10.0 * p.settle_time + 2.0:
+                o.guidance_fault |= 8
+    elif s.phase == PHASE_APPROACH:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_approach(p, t, o)
+        if t >= p.ramp_time + p.constant_time:
+            enter(s, o, PHASE_CLOSING)
+    elif s.phase == PHASE_CLOSING:
+        o.motion = MOTION_CLOSE_LOOP
+        run_cyclogram(p, s, o, 0.0)
+        enter(s, o, PHASE_CONTACT)
+    elif s.phase == PHASE_CONTACT:
+        o.motion = MOTION_FREE
+        run_cyclogram(p, s, o, dt)
+        if captured and p.latch_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.latch_after:
+            enter(s, o, PHASE_LATCHED)
+        elif captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
+            begin_finish(p, s, o, END_CAUSE_CAPTURED)
+        elif s.cyclogram == CYCLOGRAM_COMPLETE:
+            begin_finish(p, s, o, END_CAUSE_COMPLETE)
+        elif s.cyclogram == CYCLOGRAM_RETREAT and o.X_TA[0] <= p.X_contact[0] - p.retreat_range:
+            begin_finish(p, s, o, END_CAUSE_RETREATED)
+        elif p.finish_at_region_end and region_ended(o):
+            o.guidance_fault |= 4
+            begin_finish(p, s, o, END_CAUSE_REGION)
+        elif t >= p.contact_time_max:
+            begin_finish(p, s, o, END_CAUSE_TIME)
+    elif s.phase == PHASE_LATCHED:
+        o.motion = MOTION_JOINED
+        run_cyclogram(p, s, o, dt)
+        if t >= p.after_capture:
+            begin_finish(p, s, o, END_CAUSE_CAPTURED)
+    elif s.phase == PHASE_FINISH:
+        o.motion = MOTION_FOLLOW_PROFILE
+        memset(o.control_C, 0, 6 * sizeof(double))
+        follow_stop(s, t, o)
+        if t >= s.duration + p.settle_time:
+            # the real units are let go before the platform backs off
+            o.mechanism_command = RELEASE
+            begin_retreat(p, s, o)
+    elif s.phase == PHASE_RETREAT:
+        o.motion = MOTION_FOLLOW_PROFILE
+        o.mechanism_command = RELEASE
+        follow_move(s, t, o)
+        if t >= s.duration + p.settle_time:
+            begin_park(p, s, o)
+    elif s.phase == PHASE_PARK:
+        o.motion = MOTION_FOLLOW_PROFILE
+        o.mechanism_command = 0
+        follow_move(s, t, o)
+        if t >= s.duration + p.settle_time:
+            enter(s, o, PHASE_ENDED)
+    elif s.phase == PHASE_HOLD:
+        o.motion = MOTION_FOLLOW_PROFILE
+        memset(o.control_C, 0, 6 * sizeof(double))
+        follow_stop(s, t, o)
+    elif s.phase == PHASE_FAULT:
+        o.motion = MOTION_FREEZE
+        memset(o.control_C, 0, 6 * sizeof(double))
+        if t >= p.fault_time and o.safety_state == 2:
+            s.end_cause = END_CAUSE_TRIPPED
+            enter(s, o, PHASE_ENDED)
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Params *p = &(<Self *>self).params
+    cdef State *s = &(<Self *>self).state
+    cdef double dt = p.period * sample.periods
+    cdef int i
+    sample.guidance_fault = 0
+    for i in range(6):
+        sample.operator_rate[i] = 0.0
+    sample.phase_time += dt
+    # a trip of the previous tick ends everything else
+    if sample.faults & FAULTS_STOP and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
+        s.end_cause = END_CAUSE_TRIPPED
+        enter(s, sample, PHASE_FAULT)
+    if sample.command_code != 0 and s.phase != PHASE_FAULT:
+        obey(p, s, sample)
+    run_phase(p, s, sample, dt)
+    sample.phase = s.phase
+    sample.cyclogram = s.cyclogram
+    sample.end_cause = s.end_cause
+
+
+cdef class DockingGuidance(StagePart):
+    """Phases and cyclogram of a docking run."""
+
+    PARAMETERS = (
+        Parameter("ramp_s", "float", "s", "rest to full relative rate", 1.0, low=0.05, high=60.0),
+        Parameter("constant_s", "float", "s", "at full rate before the loop is closed", 0.5, low=0.0, high=60.0),
+        Parameter("close_before_s", "float", "s", "the loop is closed this long before the nominal first contact", 0.5, low=0.0, high=60.0),
+        Parameter("speed_max_m_s", "float", "m/s", "programme mode", 0.1, low=0.001, high=2.0),
+        Parameter("turn_max_deg_s", "float", "deg/s", "programme mode", 5.0, low=0.01, high=90.0),
+        Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
+        Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
+        Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
+        Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
+        Parameter("settle_s", "float", "s", "rest after each programmed move", 0.3, low=0.0, high=60.0),
+        Parameter("contact_max_s", "float", "s", "longest closed-loop phase", 20.0, low=0.01, high=3600.0),
+        Parameter("after_capture_s", "float", "s", "the run goes on this long after capture", 2.0, low=0.0, high=3600.0),
+        Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
+        Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
+        Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
+        Parameter("press_thrust_n", "float", "N", "thrust from first contact to the bottom", 0.0, low=0.0, high=1e5),
+        Parameter("retreat_thrust_n", "float", "N", "reversed thrust", 0.0, low=0.0, high=1e5),
+        Parameter("attitude_rate_gain_n_m_s", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0, low=0.0),
+        Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
+        Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
+        Parameter("drive_after_s", "float", "s", "drive on after the start of docking", 35.0, low=0.0),
+        Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
+        Parameter("auto_start", "bool", "-", "start without a command", True),
+        Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
+        Parameter("finish_at_region_end", "bool", "-", "contact of the alignment levers ends the run", True),
+        Parameter("latch_on_capture", "bool", "-", "latched phase: the model becomes one body and the platform holds", False),
+        Parameter("latch_after_s", "float", "s", "latched this long after capture", 0.5, low=0.0, high=3600.0),
+    )
+    CONTEXT = ("period_s", "start")
+    cdef Self c
+
+    def __init__(self, *, period_s, start, ramp_s=1.0, constant_s=0.5, close_before_s=0.5, speed_max_m_s=0.1, turn_max_deg_s=5.0,
+                 acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003, angle_tolerance_deg=0.2,
+                 settle_s=0.3, contact_max_s=20.0, after_capture_s=2.0, capture_limit_s=10.0, retreat_distance_m=0.25, retreat_range_m=0.1,
+                 press_thrust_n=0.0, retreat_thrust_n=0.0, attitude_rate_gain_n_m_s=0.0, brakes_after_s=2.0, brakes_for_s=30.0,
+                 drive_after_s=35.0, fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
+                 latch_on_capture=False, latch_after_s=0.5):
+        cdef Params *p = &self.c.params
+        cdef int i
+        cdef double degree = 0.017453292519943295
+        memset(&self.c, 0, sizeof(Self))
+        p.period = period_s
+        for i in range(7):
+            p.X_contact[i] = start["X_TA"][i]
+        for i in range(6):
+            p.V_contact[i] = start["V_TA"][i]
+        p.ramp_time, p.constant_time, p.close_before = ramp_s, constant_s, close_before_s
+        p.speed_max, p.turn_max = speed_max_m_s, turn_max_deg_s * degree
+        p.acceleration_max, p.turn_acceleration_max = acceleration_max_m_s2, turn_acceleration_max_deg_s2 * degree
+        p.position_tolerance, p.angle_tolerance = position_tolerance_m, angle_tolerance_deg * degree
+        p.settle_time, p.contact_time_max, p.after_capture, p.capture_limit = settle_s, contact_max_s, after_capture_s, capture_limit_s
+        p.retreat_distance, p.retreat_range = retreat_distance_m, retreat_range_m
+        p.press_thrust, p.retreat_thrust, p.attitude_rate_gain = press_thrust_n, retreat_thrust_n, attitude_rate_gain_n_m_s
+        p.brakes_after, p.brakes_for, p.drive_after = brakes_after_s, brakes_for_s, drive_after_s
+        p.fault_time, p.auto_start, p.finish_on_capture = fault_s, auto_start, finish_on_capture
+        p.finish_at_region_end, p.latch_on_capture, p.latch_after = finish_at_region_end, latch_on_capture, latch_after_s
+        self.c.state.start_of_docking = -1.0
+        self.c.state.phase = PHASE_IDLE
+        pose.identity(self.c.state.X_park)
+        pose.identity(self.c.state.X_from)
+        pose.identity(self.c.state.X_to)
+        self.c.state.duration = 1.0
+        self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step
