@@ -16,6 +16,7 @@ from libc.string cimport memset
 from rt_kernels.faults cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
+from rt_kernels.stewart.platform cimport Platform
 
 from rt_kernels.parameters import Parameter
 
@@ -26,8 +27,8 @@ cdef enum:
 
 cdef struct Params:
     double period
-    double leg_min
-    double leg_max
+    double leg_min[6]
+    double leg_max[6]
     double rate_max
     double acceleration_max
     double braking
@@ -88,7 +89,7 @@ cdef inline double braking_rate(double distance, double deceleration, double dt)
 cdef uint32_t follow_leg(const Params *p, State *s, int i, double demand, double dt) noexcept nogil:
     """One step of leg i towards `demand`. Returns the clip bits of this leg: 0 length, 8 rate, 16 acceleration."""
     cdef uint32_t clipped = 0
-    cdef double low = p.leg_min, high = p.leg_max
+    cdef double low = p.leg_min[i], high = p.leg_max[i]
     cdef double wanted = demand
     cdef double rate, allowed, change
     if not (low <= demand <= high):
@@ -129,7 +130,7 @@ cdef bint brake_legs(const Params *p, State *s, double dt) noexcept nogil:
     keep = (fastest - p.braking * dt) / fastest
     for i in range(6):
         s.rate[i] *= keep
-        s.leg[i] = clip(s.leg[i] + s.rate[i] * dt, p.leg_min, p.leg_max)
+        s.leg[i] = clip(s.leg[i] + s.rate[i] * dt, p.leg_min[i], p.leg_max[i])
     return False
 
 
@@ -219,7 +220,7 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         s.following_time[i] = s.following_time[i] + dt if fabs(o.following_error[i]) > p.following_max else 0.0
         if s.following_time[i] > p.following_time:
             f |= FAULT_FOLLOWING_ERROR
-        if not (o.leg_demand[i] >= p.leg_min + p.stroke_reserve and o.leg_demand[i] <= p.leg_max - p.stroke_reserve):
+        if not (o.leg_demand[i] >= p.leg_min[i] + p.stroke_reserve and o.leg_demand[i] <= p.leg_max[i] - p.stroke_reserve):
             f |= FAULT_STROKE_LIMIT
         if not (fabs(o.leg_demand[i]) < 1e6) or not (fabs(o.leg_rate_demand[i]) < 1e6):
             f |= FAULT_SETPOINT_NOT_FINITE
@@ -293,7 +294,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
                 legs_known = False
         if legs_known:
             for i in range(6):
-                s.leg[i] = clip(sample.measured_leg[i], p.leg_min, p.leg_max)
+                s.leg[i] = clip(sample.measured_leg[i], p.leg_min[i], p.leg_max[i])
                 s.rate[i] = 0.0
             s.armed = 1
     f = sensor_faults(p, s, sample) | drive_faults(p, s, sample)
@@ -362,10 +363,12 @@ cdef class SafetyLimits(StagePart):
         cdef int i
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
-        p.leg_min, p.leg_max = platform.leg_length_min, platform.leg_length_max
-        p.rate_max, p.acceleration_max, p.braking = platform.leg_rate_max, platform.leg_acceleration_max, braking_m_s2
-        if braking_m_s2 > platform.leg_acceleration_max:
-            raise ValueError(f"safety.braking_m_s2: {braking_m_s2} m/s2 is above the legs' limit, {platform.leg_acceleration_max} m/s2")
+        cdef Platform legs = platform
+        for i in range(6):
+            p.leg_min[i], p.leg_max[i] = legs.params.length_min[i], legs.params.length_max[i]
+        p.rate_max, p.acceleration_max, p.braking = legs.params.rate_max, legs.params.acceleration_max, braking_m_s2
+        if braking_m_s2 > p.acceleration_max:
+            raise ValueError(f"safety.braking_m_s2: {braking_m_s2} m/s2 is above the legs' limit, {p.acceleration_max} m/s2")
         p.stroke_reserve, p.following_max, p.following_time = stroke_reserve_m, following_max_m, following_time_s
         p.drive_lag = delays["drive_lag_s"] + delays["measured_leg_delay_s"]
         p.rate_excess_time, p.condition_max = rate_excess_s, condition_max
