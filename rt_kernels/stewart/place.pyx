@@ -3,8 +3,8 @@
     X_cmd = X_TA moved by  l1 V_TA + l2 A_TA + lead_offset           (T axes; rotation by its exponential)
     V_cmd = V_TA + l1 A_TA
 
-Bumpless: when the source of the motion or the lead changes, the step that the command would make becomes an offset, which is taken
-back by a minimum-jerk profile over `blend_s`.
+Bumpless: when the source of the motion changes, the step that the command would make becomes an offset, which is taken back by a
+minimum-jerk profile over `blend_s`. (A compensator that is switched blends its own leads.)
 """
 
 from libc.string cimport memset
@@ -30,7 +30,6 @@ cdef struct State:
     double X_cmd[7]         # previous command
     double V_cmd[6]
     double offset[6]        # what remains of a step, as it was when it was taken
-    double lead[3]
     double blend_time
     int motion
     int started
@@ -74,16 +73,6 @@ cdef void command(const Sample *o, double *X, double *V) noexcept nogil:
     move_pose(o.X_TA, d, X)
 
 
-cdef bint source_changed(const State *s, const Sample *o) noexcept nogil:
-    cdef int i
-    if s.motion != o.motion:
-        return True
-    for i in range(3):
-        if s.lead[i] != o.lead[i]:
-            return True
-    return False
-
-
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
@@ -95,7 +84,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double dt = p.period * sample.periods
     cdef int i
     command(sample, X, V)
-    if s.started and source_changed(s, sample):
+    if s.started and s.motion != sample.motion:
         # the old command carried on, against the new one
         for i in range(6):
             d[i] = dt * s.V_cmd[i]
@@ -104,8 +93,6 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.blend_time = 0.0
     s.started = 1
     s.motion = sample.motion
-    for i in range(3):
-        s.lead[i] = sample.lead[i]
     if s.blend_time < p.blend:
         quintic(s.blend_time / p.blend, &x, &dx, &ddx)
         for i in range(6):

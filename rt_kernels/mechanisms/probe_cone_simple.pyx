@@ -1,0 +1,237 @@
+"""Probe and cone reduced to what a stand test needs: a sprung head in a cavity of revolution, and a capture latch.
+
+The head is a sphere of mass m_h, held to the active unit by an axial and a lateral spring-damper:
+
+    d = R_AT (p_TH - p_TN)                 deflection of the head from its nominal place N, A axes
+    f_A = -(k_x d_x + c_x d_x', k_y d_y + c_y d_y', k_y d_z + c_y d_z')       on the head
+    m_h p_TH'' = R_TA f_A - f_contact - f_latch
+
+Contact with the cavity (cone, socket cylinder, bottom) by penalty, friction regularised at small sliding speed (dissertation 4.4).
+The latch closes when the head's centre is in the socket: from then on a spring-damper holds the head at the socket's middle, until the
+release command. The axial spring is preloaded by nothing: this is a synthetic unit, not a model of a flight one (see probe_cone).
+
+Semi-implicit steps of at most 100 us; T axes: X into the cone.
+"""
+
+from libc.math cimport sqrt
+from libc.string cimport memset
+
+import numpy as np
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.contact.primitives cimport Contact, Profile, prepare_profile, sphere_in_cavity
+from rt_kernels.faults cimport MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_RELEASED
+from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+
+from rt_kernels.parameters import Aux, Parameter
+
+cdef enum:
+    RELEASE = 4
+
+cdef struct Params:
+    Profile cavity
+    double head_radius
+    double head_mass
+    double probe[3]         # nominal place of the head's centre, A axes
+    double k_axial, c_axial
+    double k_lateral, c_lateral
+    double k_contact, c_contact
+    double friction
+    double slip_speed       # regularisation of the friction
+    double k_latch, c_latch
+    double capture_x        # head beyond this depth is captured
+    double socket[3]        # where the latch holds the head's centre
+
+cdef struct State:
+    double p[3]             # head in T
+    double v[3]
+    int latched
+    int started
+
+cdef struct Self:
+    Params params
+    State state
+
+
+cdef double contact_force(const Params *p, const double *centre, const double *v, double *f, double *moment, double *deepest) noexcept nogil:
+    """Sum of the contact forces of the head on the target and their moment about T; returns how deep the bottom contact is."""
+    cdef Contact contacts[8]
+    cdef double v_t[3]
+    cdef double one[3]
+    cdef double r[3]
+    cdef double normal, rate, slip, bottom = 0.0
+    cdef int i
+    cdef int n = sphere_in_cavity(&p.cavity, centre, p.head_radius, contacts, 8)
+    deepest[0] = 0.0
+    for i in range(n):
+        # Kelvin-Voigt, never pulling
+        rate = vec3.dot(contacts[i].n, v)
+        normal = p.k_contact * contacts[i].depth + p.c_contact * rate
+        if normal < 0.0:
+            normal = 0.0
+        # friction along the sliding velocity, smooth at zero
+        vec3.add_scaled(v, -rate, contacts[i].n, v_t)
+        slip = sqrt(vec3.dot(v_t, v_t) + p.slip_speed * p.slip_speed)
+        vec3.scale(normal, contacts[i].n, one)
+        vec3.add_scaled(one, p.friction * normal / slip, v_t, one)
+        vec3.add(f, one, f)
+        vec3.cross(contacts[i].r, one, r)
+        vec3.add(moment, r, moment)
+        if contacts[i].depth > deepest[0]:
+            deepest[0] = contacts[i].depth
+        # the last face of the profile is the bottom of the socket
+        if contacts[i].index == p.cavity.count - 2:
+            bottom = contacts[i].depth
+    return bottom
+
+
+cdef void spring_force(const Params *p, const MechanismInput *inp, const State *s, double *d, double *f_T) noexcept nogil:
+    """Force of the probe on the head, T axes; d: deflection in A axes."""
+    cdef double n[3]
+    cdef double r[3]
+    cdef double v[3]
+    cdef double rate[3]
+    cdef double f[3]
+    quat.rotate(inp.X_TA + 3, p.probe, r)
+    vec3.add(inp.X_TA, r, n)
+    vec3.sub(s.p, n, d)
+    # rate of the deflection as the active unit sees it: v_head - v_A - w x (p_head - p_A)
+    vec3.sub(s.p, inp.X_TA, r)
+    vec3.cross(inp.V_TA + 3, r, v)
+    vec3.add(v, inp.V_TA, v)
+    vec3.sub(s.v, v, rate)
+    quat.rotate_back(inp.X_TA + 3, d, d)
+    quat.rotate_back(inp.X_TA + 3, rate, rate)
+    f[0] = -p.k_axial * d[0] - p.c_axial * rate[0]
+    f[1] = -p.k_lateral * d[1] - p.c_lateral * rate[1]
+    f[2] = -p.k_lateral * d[2] - p.c_lateral * rate[2]
+    quat.rotate(inp.X_TA + 3, f, f_T)
+
+
+cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef const Params *p = &(<Self *>self).params
+    cdef State *s = &(<Self *>self).state
+    cdef double d[3]
+    cdef double f_spring[3]
+    cdef double f_target[3]
+    cdef double m_target[3]
+    cdef double f_latch[3]
+    cdef double total[3]
+    cdef double r[3]
+    cdef double deepest = 0.0, bottom = 0.0
+    cdef double h
+    cdef int n = 1, k, i
+    memset(out, 0, sizeof(MechanismOutput))
+    if not s.started:
+        # the head starts at its nominal place, moving with the active unit
+        pose.apply(inp.X_TA, p.probe, s.p)
+        vec3.sub(s.p, inp.X_TA, r)
+        vec3.cross(inp.V_TA + 3, r, s.v)
+        vec3.add(s.v, inp.V_TA, s.v)
+        s.started = 1
+    if inp.dt > 1e-4:
+        n = <int>(inp.dt / 1e-4 + 0.999999)
+    h = inp.dt / n
+    for k in range(n):
+        spring_force(p, inp, s, d, f_spring)
+        memset(f_target, 0, sizeof(f_target))
+        memset(m_target, 0, sizeof(m_target))
+        bottom = contact_force(p, s.p, s.v, f_target, m_target, &deepest)
+        # the latch closes around a head that is deep enough in the socket, and opens on command
+        if inp.commands & RELEASE:
+            s.latched = 0
+        elif not s.latched and s.p[0] >= p.capture_x:
+            s.latched = 1
+        if s.latched:
+            for i in range(3):
+                f_latch[i] = p.k_latch * (s.p[i] - p.socket[i]) + p.c_latch * s.v[i]
+            vec3.add(f_target, f_latch, f_target)
+            vec3.cross(p.socket, f_latch, r)
+            vec3.add(m_target, r, m_target)
+        # head: what the probe does to it, less what it does to the target
+        vec3.sub(f_spring, f_target, total)
+        vec3.add_scaled(s.v, h / p.head_mass, total, s.v)
+        vec3.add_scaled(s.p, h, s.v, s.p)
+    vec3.copy(f_target, out.F_T)
+    vec3.copy(m_target, out.F_T + 3)
+    # the active unit bears the opposite of the spring force, at the head's nominal place moved by the deflection
+    vec3.scale(-1.0, f_spring, r)
+    quat.rotate_back(inp.X_TA + 3, r, out.F_A)
+    vec3.add(p.probe, d, r)
+    vec3.cross(r, out.F_A, out.F_A + 3)
+    if deepest > 0.0:
+        out.signals |= 1u << MECHANISM_SIGNAL_DK1
+    if s.latched:
+        out.signals |= 1u << MECHANISM_SIGNAL_DSG
+    if bottom > 0.0:
+        out.signals |= 1u << MECHANISM_SIGNAL_DK2
+    if inp.commands & RELEASE:
+        out.signals |= 1u << MECHANISM_SIGNAL_RELEASED
+    out.analog[0] = -d[0]
+    out.analog[1] = d[1]
+    out.analog[2] = d[2]
+
+
+cdef class ProbeConeSimple(MechanismPart):
+    """Sprung head, cone and latch. Analogue signals: 0 axial stroke (compression), 1 and 2 lateral deflections, m."""
+
+    PARAMETERS = (
+        Parameter("head_radius_m", "float", "m", "radius of the probe's head", 0.04, low=1e-3, high=1.0),
+        Parameter("head_mass_kg", "float", "kg", "mass of the head", 4.0, low=0.1, high=1e3),
+        Parameter("probe_m", "floats", "m", "nominal place of the head's centre, A axes", (0.6, 0.0, 0.0), shape=3),
+        Parameter("axial_stiffness_n_m", "float", "N/m", "axial spring", 8e3, low=1.0, high=1e8),
+        Parameter("axial_damping_n_s_m", "float", "N.s/m", "axial damper", 4e3, low=0.0, high=1e7),
+        Parameter("lateral_stiffness_n_m", "float", "N/m", "lateral spring", 2e4, low=1.0, high=1e8),
+        Parameter("lateral_damping_n_s_m", "float", "N.s/m", "lateral damper", 1.5e3, low=0.0, high=1e7),
+        Parameter("contact_stiffness_n_m", "float", "N/m", "head on cavity", 1e6, low=1e3, high=1e9),
+        Parameter("contact_damping_n_s_m", "float", "N.s/m", "head on cavity", 500.0, low=0.0, high=1e6),
+        Parameter("friction", "float", "-", "friction coefficient", 0.1, low=0.0, high=1.0),
+        Parameter("slip_speed_m_s", "float", "m/s", "friction is smooth below this sliding speed", 1e-3, low=1e-6, high=0.1),
+        Parameter("cavity_m", "rows", "m", "profile of the cavity: rows (x, radius) from the mouth to the bottom, X into the cone",
+                  ((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0))),
+        Parameter("capture_x_m", "float", "m", "the latch closes when the head's centre is deeper than this", 0.02),
+        Parameter("socket_m", "floats", "m", "where the latch holds the head's centre, T axes", (0.035, 0.0, 0.0), shape=3),
+        Parameter("latch_stiffness_n_m", "float", "N/m", "latch", 2e5, low=1.0, high=1e8),
+        Parameter("latch_damping_n_s_m", "float", "N.s/m", "latch", 1e3, low=0.0, high=1e6),
+    )
+    cdef Self c
+
+    def __init__(self, *, head_radius_m=0.04, head_mass_kg=4.0, probe_m=(0.6, 0.0, 0.0), axial_stiffness_n_m=8e3, axial_damping_n_s_m=4e3,
+                 lateral_stiffness_n_m=2e4, lateral_damping_n_s_m=1.5e3, contact_stiffness_n_m=1e6, contact_damping_n_s_m=500.0,
+                 friction=0.1, slip_speed_m_s=1e-3, cavity_m=((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0)), capture_x_m=0.02,
+                 socket_m=(0.035, 0.0, 0.0), latch_stiffness_n_m=2e5, latch_damping_n_s_m=1e3):
+        cdef Params *p = &self.c.params
+        cdef int i
+        memset(&self.c, 0, sizeof(Self))
+        if not 2 <= len(cavity_m) <= 16 or any(len(row) != 2 for row in cavity_m):
+            raise ValueError(f"mechanism.cavity_m needs 2...16 rows (x, radius), got {len(cavity_m)} rows")
+        if any(cavity_m[i] == cavity_m[i + 1] for i in range(len(cavity_m) - 1)):
+            raise ValueError("mechanism.cavity_m: two neighbouring rows are the same point")
+        p.cavity.count = len(cavity_m)
+        for i in range(p.cavity.count):
+            p.cavity.x[i], p.cavity.rho[i] = cavity_m[i]
+        prepare_profile(&p.cavity)
+        p.head_radius, p.head_mass = head_radius_m, head_mass_kg
+        p.k_axial, p.c_axial, p.k_lateral, p.c_lateral = axial_stiffness_n_m, axial_damping_n_s_m, lateral_stiffness_n_m, lateral_damping_n_s_m
+        p.k_contact, p.c_contact, p.friction, p.slip_speed = contact_stiffness_n_m, contact_damping_n_s_m, friction, slip_speed_m_s
+        p.k_latch, p.c_latch, p.capture_x = latch_stiffness_n_m, latch_damping_n_s_m, capture_x_m
+        for i in range(3):
+            p.probe[i], p.socket[i] = probe_m[i], socket_m[i]
+        self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.advance = advance
+
+    def max_penetration(self, X_TA):
+        """Depth of the undeflected head in the cavity's surface at the relative pose X_TA (7), m; 0 without contact."""
+        cdef double[::1] X = np.ascontiguousarray(X_TA, float)
+        cdef double centre[3]
+        cdef Contact contacts[8]
+        cdef double deepest = 0.0
+        cdef int i, n
+        pose.apply(&X[0], self.c.params.probe, centre)
+        n = sphere_in_cavity(&self.c.params.cavity, centre, self.c.params.head_radius, contacts, 8)
+        for i in range(n):
+            if contacts[i].depth > deepest:
+                deepest = contacts[i].depth
+        return deepest
