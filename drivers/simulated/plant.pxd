@@ -1,0 +1,119 @@
+"""Physics of the virtual stand: six drives, platform, mechanism, load cell. Advanced in fixed steps; no wire, no clock of its own."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput
+from rt_kernels.stewart.mounting cimport Mounting
+from rt_kernels.stewart.platform cimport PlatformParams
+
+cdef enum:
+    TARGET_QUEUE = 128          # set points on their way to the drives
+    WRENCH_HISTORY = 1024       # plant steps that the sensor's delay can reach back
+
+# what can be broken: index and value as the comment says
+cdef enum Injection:
+    INJECT_CLEAR = 0            # everything whole again
+    INJECT_LEG_STUCK = 1        # leg index stands still
+    INJECT_LEG_SLOW = 2         # leg index follows at `value` of its rate
+    INJECT_TRANSDUCER_OFFSET = 3  # measured length of leg index jumps by `value` m
+    INJECT_GAUGE_BROKEN = 4     # gauge index reads full scale, as a broken wire does
+    INJECT_GAUGE_SATURATED = 5  # gauge index is clipped at `value` counts
+    INJECT_SENSOR_BIAS = 6      # component index drifts off by `value` N or N.m
+    INJECT_EXTERNAL_FORCE = 7   # component index of an external wrench on the load cell, `value` N or N.m
+    INJECT_CHAIN_TRIPPED = 8    # the analogue chain trips
+    INJECT_CHAIN_UNHEALTHY = 9  # the analogue chain reports that it is not healthy
+
+cdef struct DriveParams:
+    double frequency            # rad/s, 0: ideal
+    double damping
+    double feedforward          # share of the velocity set point that the drive uses
+    double rate_max
+    double acceleration_max
+    double dead_band
+    double a[4]                 # exact one-step transition of (length, rate) for a held input
+    double b[2]
+    double b_rate[2]            # and of the velocity set point
+    int64_t delay_steps
+    int exact                   # no limit acts: the exact step may be used
+
+cdef struct PlantParams:
+    PlatformParams platform
+    Mounting mounting
+    DriveParams drive[6]
+    Mechanism mechanism
+    double dt
+    double X_S[7]               # load cell in W or on the platform
+    double X_S_port[7]          # port of the carried unit in S
+    double carried_mass
+    double com_S[3]
+    double gravity_W[3]
+    double counts[36]           # wrench to counts (inverse calibration)
+    double noise[6]             # N, N.m
+    double bias[6]
+    double drift[6]             # N/s, N.m/s
+    double leg_noise            # m
+    double leg_step             # m, quantisation
+    double full_scale           # counts
+    double chain_force          # analogue thresholds
+    double chain_moment
+    int64_t force_delay_steps
+    int on_platform
+    int target_on_cell
+
+cdef struct TargetEntry:
+    int64_t due                 # plant step at which the drives see it
+    double leg[6]
+    double rate[6]
+
+cdef struct PlantState:
+    double leg[6]
+    double leg_rate[6]
+    double input_leg[6]
+    double input_rate[6]
+    double X_WP[7]
+    double V_WP[6]
+    double V_WP_previous[6]
+    double A_WP[6]
+    double J_inverse[36]
+    double X_TA[7]
+    double V_TA[6]
+    double slow[6]
+    double transducer_offset[6]
+    double sensor_bias[6]
+    double external[6]
+    double gauge_clip[6]
+    double history[1024][6]     # wrench on the load cell
+    TargetEntry queue[128]
+    int64_t queue_head
+    int64_t queue_tail
+    int64_t step
+    int64_t jacobian_step
+    uint64_t random
+    uint32_t signals
+    uint32_t commands
+    uint32_t stuck
+    uint32_t broken
+    uint32_t saturated
+    uint32_t chain              # bit 0 healthy, 1 tripped, 2 hydraulics blocked
+    uint32_t status
+    uint32_t unused
+    double analog[8]
+
+cdef struct Plant:
+    PlantParams params
+    PlantState state
+
+cdef void plant_set_target(Plant *plant, const double *leg, const double *leg_rate) noexcept nogil
+cdef void plant_set_commands(Plant *plant, uint32_t commands) noexcept nogil
+cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil
+cdef void plant_measure_legs(Plant *plant, double *leg) noexcept nogil
+cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil
+cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
+                        uint32_t *chain) noexcept nogil
+cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil
+
+cdef class PlantPart:
+    cdef Plant plant
+    cdef readonly object mechanism
+    cdef readonly double step_s
+    cdef readonly object sensor_scale

@@ -1,0 +1,441 @@
+"""Physics of the virtual stand.
+
+One step of dt (50 us by default):
+
+1. set points that are due reach the drives (transport delay, zero-order hold);
+2. drives: y'' = w^2 (u - y) + 2 zeta w (k_v u' - y'), exactly over the step while no limit acts, else semi-implicitly with dead band,
+   rate and acceleration limits; an ideal drive is y = u;
+3. platform: one chord step of the forward kinematics with the inverse Jacobian, which is made anew every 20 steps, where a full Newton
+   solution also takes away what the chord steps have left;
+4. mechanism between the two ports, with the relative pose and twist that the mounting gives;
+5. wrench on the load cell: contact, weight and (on a moving platform) inertia of the carried unit, kept for the sensor's delay.
+
+The default drive, second order 13.25 Hz, zeta 0.784, has -2 dB and -70 degrees at 10 Hz: what hydraulic docking stands are built to
+(hybrid-stability notes 0.3). Noise is a sum of twelve uniform numbers of a xorshift generator: the same on every machine.
+"""
+
+from libc.math cimport fabs, floor, sqrt
+from libc.string cimport memcpy, memset
+
+import numpy as np
+from scipy.linalg import expm
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
+from rt_kernels.stewart.platform cimport (Platform, PlatformParams, forward, forward_chord, inverse_jacobian, leg_lengths)
+
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    JACOBIAN_EVERY = 20
+
+
+# -------------------------------------------------------------------------------------------------------------- noise
+
+cdef inline uint64_t next_random(uint64_t *state) noexcept nogil:
+    # xorshift64* (Marsaglia 2003; Vigna 2016)
+    cdef uint64_t x = state[0]
+    x ^= x >> 12
+    x ^= x << 25
+    x ^= x >> 27
+    state[0] = x
+    return x * <uint64_t>2685821657736338717ULL
+
+
+cdef inline double normal_noise(uint64_t *state) noexcept nogil:
+    """Mean 0, variance 1: twelve uniform numbers of 16 bits, less 6."""
+    cdef uint64_t r
+    cdef double sum = 0.0
+    cdef int i
+    for i in range(3):
+        r = next_random(state)
+        sum += <double>(r & 0xFFFF) + <double>((r >> 16) & 0xFFFF) + <double>((r >> 32) & 0xFFFF) + <double>(r >> 48)
+    return sum / 65536.0 - 6.0 + 6.0 / 65536.0
+
+
+# -------------------------------------------------------------------------------------------------------------- drives
+
+cdef inline double clip(double x, double limit) noexcept nogil:
+    return -limit if x < -limit else (limit if x > limit else x)
+
+
+cdef inline void advance_drive(const DriveParams *d, double u, double u_rate, double dt, double *y, double *v) noexcept nogil:
+    cdef double e, a, y0
+    if d.frequency == 0.0:
+        v[0] = u_rate
+        y[0] = u
+        return
+    if d.exact:
+        y0 = y[0] - u
+        e = d.a[0] * y0 + d.a[1] * v[0] + d.b_rate[0] * u_rate
+        v[0] = d.a[2] * y0 + d.a[3] * v[0] + d.b_rate[1] * u_rate
+        y[0] = u + e
+        return
+    # dead band on the error, then acceleration and rate limits
+    e = u - y[0]
+    if fabs(e) <= d.dead_band:
+        e = 0.0
+    elif e > 0.0:
+        e -= d.dead_band
+    else:
+        e += d.dead_band
+    a = d.frequency * d.frequency * e + 2.0 * d.damping * d.frequency * (d.feedforward * u_rate - v[0])
+    v[0] = clip(v[0] + clip(a, d.acceleration_max) * dt, d.rate_max)
+    y[0] += v[0] * dt
+
+
+cdef void advance_drives(const PlantParams *p, PlantState *s) noexcept nogil:
+    cdef int i
+    cdef double before
+    cdef TargetEntry *entry
+    # set points that have arrived
+    while s.queue_tail < s.queue_head and s.queue[s.queue_tail % TARGET_QUEUE].due <= s.step:
+        entry = &s.queue[s.queue_tail % TARGET_QUEUE]
+        memcpy(s.input_leg, entry.leg, sizeof(entry.leg))
+        memcpy(s.input_rate, entry.rate, sizeof(entry.rate))
+        s.queue_tail += 1
+    for i in range(6):
+        if (s.stuck >> i) & 1 or s.chain & 4:
+            # a blocked leg stands
+            s.leg_rate[i] = 0.0
+            continue
+        before = s.leg[i]
+        advance_drive(&p.drive[i], s.input_leg[i], s.input_rate[i], p.dt, &s.leg[i], &s.leg_rate[i])
+        if s.slow[i] < 1.0:
+            s.leg[i] = before + s.slow[i] * (s.leg[i] - before)
+            s.leg_rate[i] *= s.slow[i]
+
+
+# ------------------------------------------------------------------------------------------------------------ platform
+
+cdef void advance_platform(const PlantParams *p, PlantState *s) noexcept nogil:
+    cdef int i, j
+    cdef double sum
+    if s.step >= s.jacobian_step:
+        # a full solution now and then; between them the chord is good to a nanometre
+        if forward(&p.platform, s.leg, s.X_WP, 3) != 0:
+            s.status |= 1
+        if inverse_jacobian(&p.platform, s.X_WP, s.J_inverse) != 0:
+            s.status |= 2
+        s.jacobian_step = s.step + JACOBIAN_EVERY
+    else:
+        forward_chord(&p.platform, s.leg, s.J_inverse, s.X_WP)
+    for i in range(6):
+        sum = 0.0
+        for j in range(6):
+            sum += s.J_inverse[6 * i + j] * s.leg_rate[j]
+        s.A_WP[i] = (sum - s.V_WP[i]) / p.dt
+        s.V_WP[i] = sum
+
+
+# ------------------------------------------------------------------------------------------------- mechanism, load cell
+
+cdef void load_on_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
+    """Contact, weight and inertia of what the cell carries, at and in S."""
+    cdef double X_WS[7]
+    cdef double f[3]
+    cdef double r[3]
+    cdef double t[3]
+    cdef int i
+    if p.target_on_cell:
+        pose.wrench_to_parent(p.X_S_port, m.F_T, F_S)
+    else:
+        pose.wrench_to_parent(p.X_S_port, m.F_A, F_S)
+    if p.carried_mass > 0.0:
+        vec3.scale(p.carried_mass, p.gravity_W, f)
+        if p.on_platform:
+            pose.multiply(s.X_WP, p.X_S, X_WS)
+            quat.rotate(X_WS + 3, p.com_S, r)
+            vec3.add(r, X_WS, r)
+            vec3.sub(r, s.X_WP, r)
+            vec3.cross(s.A_WP + 3, r, t)
+            vec3.add(t, s.A_WP, t)
+            vec3.add_scaled(f, -p.carried_mass, t, f)
+        else:
+            pose.copy(p.X_S, X_WS)
+        quat.rotate_back(X_WS + 3, f, f)
+        vec3.cross(p.com_S, f, t)
+        vec3.add(F_S, f, F_S)
+        vec3.add(F_S + 3, t, F_S + 3)
+    for i in range(6):
+        F_S[i] += s.external[i]
+
+
+cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) noexcept nogil:
+    """The analogue chain acts on the cells directly, whatever the server does; once tripped it stays and blocks the hydraulics."""
+    cdef int i
+    for i in range(3):
+        if fabs(F_S[i]) > p.chain_force or fabs(F_S[3 + i]) > p.chain_moment:
+            s.chain |= 6
+
+
+cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
+    cdef const PlantParams *p = &plant.params
+    cdef PlantState *s = &plant.state
+    cdef MechanismInput inp
+    cdef MechanismOutput out
+    cdef double *F_S
+    cdef double no_aux[512]
+    cdef int64_t k
+    memset(inp.w_A, 0, sizeof(inp.w_A))
+    inp.dt = p.dt
+    inp.commands = s.commands
+    for k in range(steps):
+        s.step += 1
+        advance_drives(p, s)
+        advance_platform(p, s)
+        relative_pose(&p.mounting, s.X_WP, s.X_TA)
+        relative_twist(&p.mounting, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
+        pose.copy(s.X_TA, inp.X_TA)
+        memcpy(inp.V_TA, s.V_TA, sizeof(inp.V_TA))
+        p.mechanism.advance(p.mechanism.self, &inp, &out, no_aux)
+        F_S = s.history[s.step % WRENCH_HISTORY]
+        load_on_cell(p, s, &out, F_S)
+        watch_chain(p, s, F_S)
+    if steps > 0:
+        s.signals = out.signals
+        if out.status & 1:
+            s.status |= 4
+        memcpy(s.analog, out.analog, sizeof(out.analog))
+
+
+# ----------------------------------------------------------------------------------------------------------- interface
+
+cdef void plant_set_target(Plant *plant, const double *leg, const double *leg_rate) noexcept nogil:
+    """New set points; the drives see them after their transport delay. The newest are dropped when too many are on their way."""
+    cdef PlantState *s = &plant.state
+    cdef TargetEntry *entry
+    if s.queue_head - s.queue_tail >= TARGET_QUEUE:
+        return
+    entry = &s.queue[s.queue_head % TARGET_QUEUE]
+    entry.due = s.step + 1 + plant.params.drive[0].delay_steps
+    memcpy(entry.leg, leg, sizeof(entry.leg))
+    memcpy(entry.rate, leg_rate, sizeof(entry.rate))
+    s.queue_head += 1
+
+
+cdef void plant_set_commands(Plant *plant, uint32_t commands) noexcept nogil:
+    plant.state.commands = commands
+
+
+cdef void plant_measure_legs(Plant *plant, double *leg) noexcept nogil:
+    """Lengths as the transducers give them: noise, quantisation, and what is injected."""
+    cdef PlantState *s = &plant.state
+    cdef double step = plant.params.leg_step
+    cdef double x
+    cdef int i
+    for i in range(6):
+        x = s.leg[i] + s.transducer_offset[i]
+        if plant.params.leg_noise > 0.0:
+            x += plant.params.leg_noise * normal_noise(&s.random)
+        leg[i] = floor(x / step + 0.5) * step if step > 0.0 else x
+
+
+cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
+    """Counts of the load cell: the wrench of `force_delay` ago with bias, drift and noise, through the inverse calibration, rounded."""
+    cdef const PlantParams *p = &plant.params
+    cdef PlantState *s = &plant.state
+    cdef int64_t then = s.step - p.force_delay_steps
+    cdef double F[6]
+    cdef double sum, t = s.step * p.dt
+    cdef int i, j
+    if then < 0:
+        then = 0
+    for i in range(6):
+        F[i] = s.history[then % WRENCH_HISTORY][i] + p.bias[i] + p.drift[i] * t + s.sensor_bias[i]
+        if p.noise[i] > 0.0:
+            F[i] += p.noise[i] * normal_noise(&s.random)
+    for i in range(6):
+        sum = 0.0
+        for j in range(6):
+            sum += p.counts[6 * i + j] * F[j]
+        sum = floor(sum + 0.5)
+        if (s.broken >> i) & 1:
+            sum = p.full_scale
+        if (s.saturated >> i) & 1:
+            sum = clip(s.gauge_clip[i], p.full_scale)
+        counts[i] = clip(sum, p.full_scale)
+
+
+cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
+                        uint32_t *chain) noexcept nogil:
+    plant_measure_legs(plant, leg)
+    memcpy(leg_rate, plant.state.leg_rate, sizeof(plant.state.leg_rate))
+    plant_measure_wrench(plant, counts)
+    signals[0] = plant.state.signals
+    memcpy(analog, plant.state.analog, sizeof(plant.state.analog))
+    chain[0] = plant.state.chain
+
+
+cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil:
+    cdef PlantState *s = &plant.state
+    cdef int i
+    if index < 0 or index > 5:
+        return
+    if code == INJECT_CLEAR:
+        s.stuck = 0
+        s.broken = 0
+        s.saturated = 0
+        s.chain = 1
+        for i in range(6):
+            s.slow[i] = 1.0
+            s.transducer_offset[i] = 0.0
+            s.sensor_bias[i] = 0.0
+            s.external[i] = 0.0
+    elif code == INJECT_LEG_STUCK:
+        s.stuck |= 1u << index
+    elif code == INJECT_LEG_SLOW:
+        s.slow[index] = value
+    elif code == INJECT_TRANSDUCER_OFFSET:
+        s.transducer_offset[index] = value
+    elif code == INJECT_GAUGE_BROKEN:
+        s.broken |= 1u << index
+    elif code == INJECT_GAUGE_SATURATED:
+        s.saturated |= 1u << index
+        s.gauge_clip[index] = value
+    elif code == INJECT_SENSOR_BIAS:
+        s.sensor_bias[index] = value
+    elif code == INJECT_EXTERNAL_FORCE:
+        s.external[index] = value
+    elif code == INJECT_CHAIN_TRIPPED:
+        s.chain |= 6
+    elif code == INJECT_CHAIN_UNHEALTHY:
+        s.chain &= ~<uint32_t>1
+
+
+# parameters of the drives: shared by the virtual stand's port and its process
+DRIVE_PARAMETERS = (
+    Parameter("drive_frequency_hz", "float", "Hz", "natural frequency of a drive, 0: ideal", 13.25, low=0.0, high=500.0),
+    Parameter("drive_damping", "float", "-", "damping ratio of a drive", 0.784, low=0.01, high=5.0),
+    Parameter("drive_delay_s", "float", "s", "transport delay of a drive", 0.002, low=0.0, high=0.1),
+    Parameter("drive_feedforward", "float", "-", "share of the velocity set point that a drive uses", 0.0, low=0.0, high=1.0),
+    Parameter("drive_rate_max_m_s", "float", "m/s", "rate limit of a drive, none: unlimited", None, low=1e-3, high=10.0),
+    Parameter("drive_acceleration_max_m_s2", "float", "m/s2", "acceleration limit of a drive, none: unlimited", None, low=1e-2, high=1e3),
+    Parameter("drive_dead_band_m", "float", "m", "dead band of a drive", 0.0, low=0.0, high=0.01),
+    Parameter("drive_spread", "floats", "-", "natural frequency of each drive against drive_frequency_hz", (1.0,) * 6, low=0.5, high=2.0, shape=6),
+    Parameter("leg_noise_m", "float", "m", "noise on the measured length, rms", 0.0, low=0.0, high=0.01),
+    Parameter("leg_resolution_m", "float", "m", "resolution of the measured length, 0: none", 1e-6, low=0.0, high=0.001),
+    Parameter("force_noise_n", "float", "N", "noise of each force channel, rms", 0.0, low=0.0, high=1e3),
+    Parameter("moment_noise_n_m", "float", "N.m", "noise of each moment channel, rms", 0.0, low=0.0, high=1e3),
+    Parameter("sensor_bias", "floats", "N,N.m", "constant error of the sensor", (0.0,) * 6, shape=6),
+    Parameter("sensor_drift", "floats", "N/s,N.m/s", "drift of the sensor", (0.0,) * 6, shape=6),
+    Parameter("sensor_delay_s", "float", "s", "delay of the sensor", 0.0, low=0.0, high=0.045),
+    Parameter("counts_per_newton", "float", "1/N", "scale of the force channels", 1e5, low=1.0, high=1e9),
+    Parameter("counts_per_newton_metre", "float", "1/(N.m)", "scale of the moment channels", 1e5, low=1.0, high=1e9),
+    Parameter("gauge_matrix", "rows", "N/count, N.m/count", "counts of six gauges to wrench; none: a ready six-axis record", None, shape=(6, 6)),
+    Parameter("chain_force_n", "float", "N", "threshold of the analogue chain", 6000.0, low=0.0, high=1e7),
+    Parameter("chain_moment_n_m", "float", "N.m", "threshold of the analogue chain", 4000.0, low=0.0, high=1e7),
+    Parameter("plant_step_s", "float", "s", "step of the plant", 5e-5, low=1e-6, high=1e-3),
+    Parameter("seed", "int", "-", "seed of the noise", 1, low=1, high=2**31 - 1),
+)
+
+
+cdef void fill_drive(DriveParams *d, double frequency_hz, double damping, double feedforward, double dt):
+    """Exact transition of the state (y - u, y') over dt with u held and the velocity set point as a second held input."""
+    cdef int i
+    d.frequency = 2.0 * np.pi * frequency_hz
+    d.damping = damping
+    d.feedforward = feedforward
+    if frequency_hz > 0.0:
+        w = d.frequency
+        A = np.array([[0.0, 1.0, 0.0], [-w * w, -2 * damping * w, 2 * damping * w * feedforward], [0.0, 0.0, 0.0]])
+        E = expm(A * dt)
+        for i in range(2):
+            d.a[2 * i], d.a[2 * i + 1] = E[i, 0], E[i, 1]
+            d.b_rate[i] = E[i, 2]
+
+
+cdef class PlantPart:
+    """The plant of a stand. mechanism: MechanismPart; platform: Platform; mounting: the assembly's dict. Starts at the neutral pose."""
+
+    PARAMETERS = DRIVE_PARAMETERS
+
+    def __init__(self, *, platform, mounting, MechanismPart mechanism, drive_frequency_hz=13.25, drive_damping=0.784, drive_delay_s=0.002,
+                 drive_feedforward=0.0, drive_rate_max_m_s=None, drive_acceleration_max_m_s2=None, drive_dead_band_m=0.0,
+                 drive_spread=(1.0,) * 6, leg_noise_m=0.0, leg_resolution_m=1e-6, force_noise_n=0.0, moment_noise_n_m=0.0,
+                 sensor_bias=(0.0,) * 6, sensor_drift=(0.0,) * 6, sensor_delay_s=0.0, counts_per_newton=1e5, counts_per_newton_metre=1e5,
+                 gauge_matrix=None, chain_force_n=6000.0, chain_moment_n_m=4000.0, plant_step_s=5e-5, seed=1):
+        cdef PlantParams *p = &self.plant.params
+        cdef PlantState *s = &self.plant.state
+        cdef int i
+        cdef double inf = float("inf")
+        memset(&self.plant, 0, sizeof(Plant))
+        self.mechanism = mechanism
+        p.mechanism = mechanism.plug
+        p.platform = (<Platform?>platform).params
+        fill_mounting(&p.mounting, mounting)
+        p.dt = plant_step_s
+        self.step_s = plant_step_s
+        for i in range(6):
+            fill_drive(&p.drive[i], drive_frequency_hz * drive_spread[i], drive_damping, drive_feedforward, plant_step_s)
+            p.drive[i].rate_max = inf if drive_rate_max_m_s is None else drive_rate_max_m_s
+            p.drive[i].acceleration_max = inf if drive_acceleration_max_m_s2 is None else drive_acceleration_max_m_s2
+            p.drive[i].dead_band = drive_dead_band_m
+            p.drive[i].delay_steps = round(drive_delay_s / plant_step_s)
+            p.drive[i].exact = drive_rate_max_m_s is None and drive_acceleration_max_m_s2 is None and drive_dead_band_m == 0.0
+            p.noise[i] = force_noise_n if i < 3 else moment_noise_n_m
+            p.bias[i], p.drift[i] = sensor_bias[i], sensor_drift[i]
+            s.slow[i] = 1.0
+        if gauge_matrix is None:
+            self.sensor_scale = [counts_per_newton] * 3 + [counts_per_newton_metre] * 3
+            counts = np.diag(self.sensor_scale)
+        else:
+            self.sensor_scale = None
+            counts = np.linalg.inv(np.asarray(gauge_matrix, float))
+        for i in range(36):
+            p.counts[i] = counts.flat[i]
+        p.leg_noise, p.leg_step, p.full_scale = leg_noise_m, leg_resolution_m, 2147483647.0
+        p.chain_force, p.chain_moment = chain_force_n, chain_moment_n_m
+        p.force_delay_steps = round(sensor_delay_s / plant_step_s)
+        if p.force_delay_steps >= WRENCH_HISTORY:
+            raise ValueError(f"virtual.sensor_delay_s: {sensor_delay_s} s is more than {WRENCH_HISTORY - 1} steps of {plant_step_s} s")
+        if p.drive[0].delay_steps * plant_step_s > 0.1:
+            raise ValueError(f"virtual.drive_delay_s: {drive_delay_s} s is above 0.1 s")
+        for i in range(7):
+            p.X_S[i], p.X_S_port[i] = mounting["X_S"][i], mounting["X_S_port"][i]
+        p.carried_mass = mounting["carried_mass_kg"]
+        for i in range(3):
+            p.com_S[i] = mounting["carried_com_m"][i]
+            p.gravity_W[i] = (0.0, 0.0, -9.80665)[i]
+        p.on_platform = mounting["load_cell_on"] == "platform"
+        p.target_on_cell = mounting["unit_on_load_cell"] == "target"
+        # stands in the neutral pose
+        pose.copy(p.platform.neutral, s.X_WP)
+        leg_lengths(&p.platform, s.X_WP, s.leg)
+        for i in range(6):
+            s.input_leg[i] = s.leg[i]
+        inverse_jacobian(&p.platform, s.X_WP, s.J_inverse)
+        relative_pose(&p.mounting, s.X_WP, s.X_TA)
+        s.random = <uint64_t>seed * <uint64_t>0x9E3779B97F4A7C15ULL
+        s.chain = 1
+
+    def advance(self, int64_t steps):
+        """`steps` plant steps."""
+        with nogil:
+            plant_advance(&self.plant, steps)
+
+    def set_target(self, leg, leg_rate=(0.0,) * 6):
+        cdef double[6] l
+        cdef double[6] r
+        cdef int i
+        for i in range(6):
+            l[i], r[i] = leg[i], leg_rate[i]
+        plant_set_target(&self.plant, l, r)
+
+    def inject(self, int code, int index=0, double value=0.0):
+        plant_inject(&self.plant, code, index, value)
+
+    def state(self):
+        """True state of the plant: legs, pose, twist, relative pose and twist, wrench on the cell, chain, status."""
+        cdef PlantState *s = &self.plant.state
+        names = {"leg": 6, "leg_rate": 6, "X_WP": 7, "V_WP": 6, "X_TA": 7, "V_TA": 6}
+        cdef double *fields[6]
+        fields[0], fields[1], fields[2], fields[3], fields[4], fields[5] = s.leg, s.leg_rate, s.X_WP, s.V_WP, s.X_TA, s.V_TA
+        out = {}
+        for k, (name, n) in enumerate(names.items()):
+            out[name] = np.array([fields[k][i] for i in range(n)])
+        out["F_S"] = np.array([s.history[s.step % WRENCH_HISTORY][i] for i in range(6)])
+        out["time"] = s.step * self.step_s
+        out["chain"], out["status"], out["signals"] = s.chain, s.status, s.signals
+        return out
