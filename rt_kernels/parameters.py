@@ -6,12 +6,18 @@ lists what the part needs of the rest of the configuration; the assembly passes 
 
     period_s        period of the loop, s
     vehicles        {"active": vehicle, "target": vehicle}; vehicle: mass_kg, inertia_kg_m2 (3 rows), X_port (7 numbers: port in the
-                    centre-of-mass frame)
+                    centre-of-mass frame), thrust_n
     platform        rt_kernels.stewart.platform.Platform
-    mounting        {"unit_on_load_cell", "load_cell_on", "X_WF" (fixed port in W), "X_PM" (moving port on the platform),
-                    "X_S" (load cell in W, or on the platform), carried mass and centre of mass}
-    start           {"X_TA", "V_TA"}: relative pose and twist at the nominal first contact
-    delays          the delay ledger, rt_kernels.delays.Delays
+    mounting        {"unit_on_load_cell", "load_cell_on" (floor or platform), "X_WF" (fixed port in W), "X_PM" (moving port on the platform),
+                    "X_S" (load cell in W, or on
+                    the platform), "X_S_port" (port of the carried unit in S), "carried_mass_kg", "carried_com_m"}
+    start           {"X_TA", "V_TA", "orbital_rate_rad_s"}: relative pose and twist at the nominal first contact
+    limits          {"force_limit_n", "moment_limit_n_m"}: software limits of the wrench on the load cell
+    mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
+    sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
+    block           the shared block (ports that take commands)
+    delays          the delay ledger's sums: total_s, transport_s, drive_frequency_hz, drive_damping, drive_lag_s, measured_leg_delay_s,
+                    sensor_delay_s
 """
 
 from dataclasses import dataclass

@@ -428,14 +428,12 @@ cdef class TwoBodies(StagePart):
     """Dynamics of two free rigid spacecraft. Raises ValueError for an impossible mass or inertia."""
 
     PARAMETERS = (
-        Parameter("orbital_rate_rad_s", "floats", "rad/s", "orbital angular velocity in N axes, added to both vehicles", (0.0, 0.0, 0.0),
-                  low=-0.01, high=0.01, shape=3),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
     )
-    CONTEXT = ("period_s", "vehicles")
+    CONTEXT = ("period_s", "vehicles", "start")
     cdef Self c
 
-    def __init__(self, *, period_s, vehicles, orbital_rate_rad_s=(0.0, 0.0, 0.0), range_max_m=5.0):
+    def __init__(self, *, period_s, vehicles, start, range_max_m=5.0):
         cdef int i
         memset(&self.c, 0, sizeof(Self))
         fill_vehicle(&self.c.params.active, "active vehicle", vehicles["active"])
@@ -443,7 +441,7 @@ cdef class TwoBodies(StagePart):
         self.c.params.period = period_s
         self.c.params.range_max = range_max_m
         for i in range(3):
-            self.c.params.orbital_rate[i] = orbital_rate_rad_s[i]
+            self.c.params.orbital_rate[i] = start["orbital_rate_rad_s"][i]
         cdef double X[7]
         cdef double V[6]
         pose.identity(X)

@@ -447,8 +447,6 @@ cdef class DockingGuidance(StagePart):
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
         Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
-        Parameter("press_thrust_n", "float", "N", "thrust from first contact to the bottom", 0.0, low=0.0, high=1e5),
-        Parameter("retreat_thrust_n", "float", "N", "reversed thrust", 0.0, low=0.0, high=1e5),
         Parameter("attitude_rate_gain_n_m_s", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0, low=0.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
@@ -460,13 +458,13 @@ cdef class DockingGuidance(StagePart):
         Parameter("latch_on_capture", "bool", "-", "latched phase: the model becomes one body and the platform holds", False),
         Parameter("latch_after_s", "float", "s", "latched this long after capture", 0.5, low=0.0, high=3600.0),
     )
-    CONTEXT = ("period_s", "start")
+    CONTEXT = ("period_s", "start", "vehicles")
     cdef Self c
 
-    def __init__(self, *, period_s, start, ramp_s=1.0, constant_s=0.5, close_before_s=0.5, speed_max_m_s=0.1, turn_max_deg_s=5.0,
+    def __init__(self, *, period_s, start, vehicles, ramp_s=1.0, constant_s=0.5, close_before_s=0.5, speed_max_m_s=0.1, turn_max_deg_s=5.0,
                  acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003, angle_tolerance_deg=0.2,
                  settle_s=0.3, contact_max_s=20.0, after_capture_s=2.0, capture_limit_s=10.0, retreat_distance_m=0.25, retreat_range_m=0.1,
-                 press_thrust_n=0.0, retreat_thrust_n=0.0, attitude_rate_gain_n_m_s=0.0, brakes_after_s=2.0, brakes_for_s=30.0,
+                 attitude_rate_gain_n_m_s=0.0, brakes_after_s=2.0, brakes_for_s=30.0,
                  drive_after_s=35.0, fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
                  latch_on_capture=False, latch_after_s=0.5):
         cdef Params *p = &self.c.params
@@ -484,7 +482,8 @@ cdef class DockingGuidance(StagePart):
         p.position_tolerance, p.angle_tolerance = position_tolerance_m, angle_tolerance_deg * degree
         p.settle_time, p.contact_time_max, p.after_capture, p.capture_limit = settle_s, contact_max_s, after_capture_s, capture_limit_s
         p.retreat_distance, p.retreat_range = retreat_distance_m, retreat_range_m
-        p.press_thrust, p.retreat_thrust, p.attitude_rate_gain = press_thrust_n, retreat_thrust_n, attitude_rate_gain_n_m_s
+        p.press_thrust = p.retreat_thrust = vehicles["active"]["thrust_n"]
+        p.attitude_rate_gain = attitude_rate_gain_n_m_s
         p.brakes_after, p.brakes_for, p.drive_after = brakes_after_s, brakes_for_s, drive_after_s
         p.fault_time, p.auto_start, p.finish_on_capture = fault_s, auto_start, finish_on_capture
         p.finish_at_region_end, p.latch_on_capture, p.latch_after = finish_at_region_end, latch_on_capture, latch_after_s

@@ -334,8 +334,6 @@ cdef class SafetyLimits(StagePart):
     """Limits, faults and trip. Software limits on the wrench must lie below the thresholds of the analogue chain."""
 
     PARAMETERS = (
-        Parameter("force_max_n", "floats", "N", "software limit of each force component", (3000.0,) * 3, low=0.0, shape=3),
-        Parameter("moment_max_n_m", "floats", "N.m", "software limit of each moment component", (2000.0,) * 3, low=0.0, shape=3),
         Parameter("braking_m_s2", "float", "m/s2", "deceleration of a trip", 4.0, low=0.01, high=100.0),
         Parameter("stroke_reserve_m", "float", "m", "a demand nearer to a stroke end is a fault", 0.01, low=0.0, high=1.0),
         Parameter("following_max_m", "float", "m", "following error", 0.02, low=1e-5, high=1.0),
@@ -352,10 +350,10 @@ cdef class SafetyLimits(StagePart):
         Parameter("sensor_missing_periods", "int", "-", "periods without a sensor record that trip", 1, low=1, high=1000),
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
     )
-    CONTEXT = ("period_s", "platform", "delays")
+    CONTEXT = ("period_s", "platform", "delays", "limits")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, delays, force_max_n=(3000.0,) * 3, moment_max_n_m=(2000.0,) * 3, braking_m_s2=4.0,
+    def __init__(self, *, period_s, platform, delays, limits, braking_m_s2=4.0,
                  stroke_reserve_m=0.01, following_max_m=0.02, following_time_s=0.05, rate_excess_s=0.05, condition_max=30.0, drift_max_n=0.5,
                  drift_time_s=1.0, energy_warn=0.05, energy_trip=0.2, energy_floor_j=0.05, supervisor_s=5.0, skipped_periods_max=50,
                  sensor_missing_periods=1, drive_missing_periods=3):
@@ -373,7 +371,7 @@ cdef class SafetyLimits(StagePart):
         p.drive_lag = delays["drive_lag_s"] + delays["measured_leg_delay_s"]
         p.rate_excess_time, p.condition_max = rate_excess_s, condition_max
         for i in range(3):
-            p.force_max[i], p.moment_max[i] = force_max_n[i], moment_max_n_m[i]
+            p.force_max[i], p.moment_max[i] = limits["force_limit_n"][i], limits["moment_limit_n_m"][i]
         p.drift_max, p.drift_time = drift_max_n, drift_time_s
         p.energy_warn, p.energy_trip, p.energy_floor = energy_warn, energy_trip, energy_floor_j
         p.supervisor_ns = <int64_t>(supervisor_s * 1e9)

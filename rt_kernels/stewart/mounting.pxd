@@ -87,5 +87,5 @@ cdef inline int fill_mounting(Mounting *m, object mounting) except -1:
         m.X_PM[i] = mounting["X_PM"][i]
     pose.inverse(m.X_PM, m.X_MP)
     pose.inverse(m.X_WF, m.X_FW)
-    m.target_fixed = (mounting["unit_on_load_cell"] == "target") == (mounting["load_cell_on"] == "frame")
+    m.target_fixed = (mounting["unit_on_load_cell"] == "target") == (mounting["load_cell_on"] == "floor")
     return 0

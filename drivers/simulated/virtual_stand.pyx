@@ -1,0 +1,268 @@
+"""The virtual stand in process: one port instead of drives, force sensor and mechanism signals.
+
+`read` advances the plant to the time of the tick and measures it; `write` hands it the set points, which the drives see after their
+transport delay (`setpoint_delay_ticks` mirrors a bus on which set points act at the next synchronisation). Measured legs may be one tick
+old in the same way (`measured_leg_delay_ticks`). Faults are injected by configuration (a list with times) or by the command `inject_fault`
+(arguments: number of the fault in FAULTS, index, value).
+"""
+
+from libc.math cimport fabs
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from drivers.simulated.plant cimport (INJECT_CHAIN_TRIPPED, INJECT_CHAIN_UNHEALTHY, INJECT_CLEAR, INJECT_EXTERNAL_FORCE,
+                                      INJECT_GAUGE_BROKEN, INJECT_GAUGE_SATURATED, INJECT_LEG_SLOW, INJECT_LEG_STUCK, INJECT_SENSOR_BIAS,
+                                      INJECT_TRANSDUCER_OFFSET, Plant, PlantPart, plant_advance, plant_inject, plant_measure,
+                                      plant_set_commands, plant_set_target)
+from rt_kernels.faults cimport *
+from rt_kernels.plugs cimport PortPart
+from rt_kernels.sample cimport Sample
+
+from drivers.simulated.plant import DRIVE_PARAMETERS
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    WIRE = 100      # injections from here on are what a device or its wire would report, not physics
+    MAX_SCHEDULED = 32
+
+# name -> number; the physical ones are numbered as in plant.pxd
+FAULTS = {
+    "clear": INJECT_CLEAR,
+    "leg_stuck": INJECT_LEG_STUCK,
+    "leg_slow": INJECT_LEG_SLOW,
+    "transducer_offset": INJECT_TRANSDUCER_OFFSET,
+    "gauge_broken": INJECT_GAUGE_BROKEN,
+    "gauge_saturated": INJECT_GAUGE_SATURATED,
+    "sensor_bias": INJECT_SENSOR_BIAS,
+    "external_force": INJECT_EXTERNAL_FORCE,
+    "chain_tripped": INJECT_CHAIN_TRIPPED,
+    "chain_unhealthy": INJECT_CHAIN_UNHEALTHY,
+    "sensor_silent": WIRE + 0,
+    "sensor_stale": WIRE + 1,
+    "sensor_lost": WIRE + 2,
+    "sensor_corrupt": WIRE + 3,
+    "sensor_device_fault": WIRE + 4,
+    "sensor_busy": WIRE + 5,
+    "drive_silent": WIRE + 10,
+    "drive_fault": WIRE + 11,
+    "drive_disabled": WIRE + 12,
+    "drive_following_error": WIRE + 13,
+    "drive_limit_touched": WIRE + 14,
+    "drive_local": WIRE + 15,
+    "drive_emergency": WIRE + 16,
+    "bus_fault": WIRE + 17,
+    "signals_silent": WIRE + 20,
+    "analogue_chain_unread": WIRE + 21,
+}
+
+cdef struct Scheduled:
+    int64_t time_ns
+    int code
+    int index
+    double value
+
+cdef struct Params:
+    int64_t steps_per_period
+    int64_t period_ns
+    double period
+    int leg_delay
+    int setpoint_delay
+    int scheduled_count
+    Scheduled scheduled[32]
+
+cdef struct State:
+    double leg_old[6]           # measured one tick ago
+    double rate_old[6]
+    double setpoint[6]          # waiting for the next synchronisation
+    double setpoint_rate[6]
+    double leg_last[6]
+    int64_t sequence
+    int64_t lost
+    uint32_t sensor_wire        # bits of sensor_status
+    uint32_t drive_wire[6]      # bits of drive_status
+    uint32_t signal_wire
+    uint32_t chain_unread
+    int have_setpoint
+    int started
+    int next_scheduled
+
+cdef struct Self:
+    Params params
+    State state
+    Plant *plant
+
+
+cdef void inject(Self *self, int code, int index, double value) noexcept nogil:
+    """One fault: physics goes to the plant, the rest to the status words."""
+    cdef State *s = &self.state
+    cdef int i
+    if code < WIRE:
+        if code == INJECT_CLEAR:
+            s.sensor_wire = 0
+            s.signal_wire = 0
+            s.chain_unread = 0
+            for i in range(6):
+                s.drive_wire[i] = 0
+        plant_inject(self.plant, code, index, value)
+        return
+    code -= WIRE
+    if index < 0 or index > 5:
+        return
+    if code == 0:
+        s.sensor_wire |= 1u << SENSOR_STATUS_NO_DATA
+    elif code == 1:
+        s.sensor_wire |= 1u << SENSOR_STATUS_STALE
+    elif code == 2:
+        s.sensor_wire |= 1u << SENSOR_STATUS_LOST
+    elif code == 3:
+        s.sensor_wire |= 1u << SENSOR_STATUS_CORRUPT
+    elif code == 4:
+        s.sensor_wire |= 1u << SENSOR_STATUS_DEVICE_FAULT
+    elif code == 5:
+        s.sensor_wire |= 1u << SENSOR_STATUS_BUSY
+    elif code == 10:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_NO_DATA
+    elif code == 11:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_DEVICE_FAULT
+    elif code == 12:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_NOT_ENABLED
+    elif code == 13:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_FOLLOWING_ERROR
+    elif code == 14:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_LIMIT_TOUCHED
+    elif code == 15:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_LOCAL_CONTROL
+    elif code == 16:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_EMERGENCY
+    elif code == 17:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_BUS_FAULT
+    elif code == 20:
+        s.signal_wire |= 1u << SENSOR_STATUS_NO_DATA
+    elif code == 21:
+        s.chain_unread = 1
+
+
+cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *me = <Self *>self
+    cdef Params *p = &me.params
+    cdef State *s = &me.state
+    cdef double leg[6]
+    cdef double rate[6]
+    cdef double counts[6]
+    cdef double analog[8]
+    cdef uint32_t signals, chain
+    cdef int i
+    # faults that are due
+    while s.next_scheduled < p.scheduled_count and p.scheduled[s.next_scheduled].time_ns <= sample.time_ns:
+        inject(me, p.scheduled[s.next_scheduled].code, p.scheduled[s.next_scheduled].index, p.scheduled[s.next_scheduled].value)
+        s.next_scheduled += 1
+    # the plant has moved on since the previous tick; set points that waited for the synchronisation act now
+    if s.started:
+        plant_advance(me.plant, p.steps_per_period * sample.periods)
+        if s.have_setpoint and p.setpoint_delay:
+            plant_set_target(me.plant, s.setpoint, s.setpoint_rate)
+            s.have_setpoint = 0
+    plant_measure(me.plant, leg, rate, counts, &signals, analog, &chain)
+    # leg rates are differences of the measured lengths, as a drive's master forms them
+    for i in range(6):
+        rate[i] = (leg[i] - s.leg_last[i]) / (p.period * sample.periods) if s.started else 0.0
+        s.leg_last[i] = leg[i]
+    if not s.started:
+        memcpy(s.leg_old, leg, sizeof(leg))
+        memset(s.rate_old, 0, sizeof(s.rate_old))
+    for i in range(6):
+        sample.drive_status[i] = s.drive_wire[i]
+        if (s.drive_wire[i] >> DRIVE_STATUS_NO_DATA) & 1:
+            continue
+        if p.leg_delay:
+            sample.measured_leg[i] = s.leg_old[i]
+            sample.measured_leg_rate[i] = s.rate_old[i]
+        else:
+            sample.measured_leg[i] = leg[i]
+            sample.measured_leg_rate[i] = rate[i]
+    memcpy(s.leg_old, leg, sizeof(leg))
+    memcpy(s.rate_old, rate, sizeof(rate))
+    s.started = 1
+    # force sensor
+    sample.wrench_status = s.sensor_wire
+    if not (s.sensor_wire & ((1u << SENSOR_STATUS_NO_DATA) | (1u << SENSOR_STATUS_STALE) | (1u << SENSOR_STATUS_BUSY))):
+        memcpy(sample.wrench_raw, counts, sizeof(counts))
+        s.sequence += 1
+        sample.wrench_age_ns = 0
+    else:
+        sample.wrench_age_ns += p.period_ns * sample.periods
+    if s.sensor_wire & (1u << SENSOR_STATUS_LOST):
+        s.lost += 1
+    sample.wrench_sequence = s.sequence
+    sample.wrench_lost_total = s.lost
+    # mechanism signals and the analogue chain
+    sample.signal_status = s.signal_wire
+    if not s.signal_wire:
+        sample.signal_discrete = signals
+        memcpy(sample.signal_analog, analog, sizeof(analog))
+    sample.analogue_chain = 0 if s.chain_unread else chain
+
+
+cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    cdef Self *me = <Self *>self
+    cdef State *s = &me.state
+    if sample.command_code == COMMAND_INJECT_FAULT:
+        inject(me, <int>sample.command_arg[0], <int>sample.command_arg[1], sample.command_arg[2])
+    elif sample.command_code == COMMAND_CLEAR_INJECTION:
+        inject(me, INJECT_CLEAR, 0, 0.0)
+    plant_set_commands(me.plant, sample.mechanism_command)
+    # before the legs are known there is nothing to send
+    if not (sample.leg_setpoint[0] > 0.0):
+        return
+    if me.params.setpoint_delay:
+        memcpy(s.setpoint, sample.leg_setpoint, sizeof(s.setpoint))
+        memcpy(s.setpoint_rate, sample.leg_rate_setpoint, sizeof(s.setpoint_rate))
+        s.have_setpoint = 1
+    else:
+        plant_set_target(me.plant, sample.leg_setpoint, sample.leg_rate_setpoint)
+
+
+cdef class VirtualStandPort(PortPart):
+    """Drives, sensor, signals and mechanism in process."""
+
+    PARAMETERS = DRIVE_PARAMETERS + (
+        Parameter("setpoint_delay_ticks", "int", "-", "set points act this many ticks after they were computed", 1, low=0, high=1),
+        Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
+        Parameter("faults", "rows", "-", "faults to inject: rows (time_s, number in drivers.simulated.virtual_stand.FAULTS, index, value)", ()),
+    )
+    CONTEXT = ("period_s", "platform", "mounting", "mechanism")
+    cdef Self c
+    cdef readonly PlantPart plant
+
+    def __init__(self, *, period_s, platform, mounting, mechanism, setpoint_delay_ticks=1, measured_leg_delay_ticks=1, faults=(), **drives):
+        cdef int i
+        memset(&self.c, 0, sizeof(Self))
+        self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, **drives)
+        self.c.plant = &self.plant.plant
+        steps = period_s / self.plant.step_s
+        if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
+            raise ValueError(f"virtual.plant_step_s: {self.plant.step_s} s does not divide the period of the loop, {period_s} s")
+        self.c.params.steps_per_period = round(steps)
+        self.c.params.period = period_s
+        self.c.params.period_ns = round(period_s * 1e9)
+        self.c.params.leg_delay = measured_leg_delay_ticks
+        self.c.params.setpoint_delay = setpoint_delay_ticks
+        if len(faults) > MAX_SCHEDULED:
+            raise ValueError(f"virtual.faults: at most {MAX_SCHEDULED} rows, got {len(faults)}")
+        self.c.params.scheduled_count = len(faults)
+        for i, row in enumerate(sorted(faults)):
+            if len(row) != 4 or int(row[1]) not in FAULTS.values() or not 0 <= row[2] <= 5:
+                raise ValueError(f"virtual.faults[{i}]: needs (time_s, number of a fault, index 0...5, value), got {row}")
+            self.c.params.scheduled[i].time_ns = round(row[0] * 1e9)
+            self.c.params.scheduled[i].code = int(row[1])
+            self.c.params.scheduled[i].index = int(row[2])
+            self.c.params.scheduled[i].value = row[3]
+        self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.read = read
+        self.plug.write = write
+
+    @property
+    def sensor_scale(self):
+        return self.plant.sensor_scale
