@@ -22,7 +22,7 @@ ROLES: dict[str, str] = {
     "wrench_sensors": "port: reads the force/torque sensor",
     "drives": "port: reads measured legs, writes leg set points",
     "mechanism_signals": "port: reads the sensors of the docking mechanism",
-    "hand_controllers": "port: reads an operator's stick",
+    "commands": "port: commands and hand controllers of the operators",
     "simulated": "port: a stand in software",
     "locators": "stage: measured legs to the achieved relative pose",
     "wrench": "stage: raw record to the wrench at the docking port",
@@ -48,7 +48,9 @@ PARTS: dict[str, dict[str, str]] = {
         "cia408": "drivers.drives.cia408:Cia408Port",
     },
     "mechanism_signals": {},
-    "hand_controllers": {},
+    "commands": {
+        "latch": "rt_kernels.command_latch:CommandLatch",
+    },
     "simulated": {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
     },

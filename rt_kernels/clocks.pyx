@@ -21,6 +21,7 @@ cdef struct FreeClock:
     int64_t period_ns
     int64_t tick
     int64_t last_tick       # the run ends here when nothing else ends it
+    ControlBlock *block     # NULL, or the ring that must not overflow
 
 
 cdef int free_wait(void *self, Sample *s) noexcept nogil:
@@ -29,6 +30,14 @@ cdef int free_wait(void *self, Sample *s) noexcept nogil:
         host_set_float_mode()
     if c.tick >= c.last_tick:
         return 1
+    # nobody waits for this run: it waits for its reader instead of dropping samples
+    if c.block != NULL:
+        while c.block.head - atomic_get(&c.block.tail) >= c.block.capacity:
+            if atomic_get(&c.block.stop_request):
+                return 1
+            host_sleep_until(host_now() + 100_000)
+        if atomic_get(&c.block.stop_request):
+            return 1
     s.tick = c.tick
     s.time_ns = c.tick * c.period_ns
     s.periods = 1
@@ -42,15 +51,18 @@ cdef void free_mark(void *self, int point) noexcept nogil:
 
 
 cdef class FreeRunningClock(ClockPart):
-    """Time advances by one period a tick, as fast as the line goes."""
+    """Time advances by one period a tick, as fast as the line (and the reader of its ring) goes."""
 
     PARAMETERS = (
         Parameter("period_ns", "int", "ns", "period of the loop", low=50_000, high=1_000_000_000),
         Parameter("duration_ns", "int", "ns", "the run ends here at the latest", low=0),
     )
     cdef FreeClock c
+    cdef SharedBlock block
 
-    def __init__(self, int64_t period_ns, int64_t duration_ns):
+    def __init__(self, int64_t period_ns, int64_t duration_ns, SharedBlock block=None):
+        self.block = block
+        self.c.block = block.block if block is not None else NULL
         self.c.period_ns = period_ns
         self.c.tick = 0
         self.c.last_tick = (duration_ns + period_ns - 1) // period_ns

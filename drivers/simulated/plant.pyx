@@ -397,7 +397,7 @@ cdef class PlantPart:
         p.carried_mass = mounting["carried_mass_kg"]
         for i in range(3):
             p.com_S[i] = mounting["carried_com_m"][i]
-            p.gravity_W[i] = (0.0, 0.0, -9.80665)[i]
+            p.gravity_W[i] = mounting["gravity_m_s2"][i]
         p.on_platform = mounting["load_cell_on"] == "platform"
         p.target_on_cell = mounting["unit_on_load_cell"] == "target"
         # stands in the neutral pose

@@ -266,3 +266,12 @@ cdef class VirtualStandPort(PortPart):
     @property
     def sensor_scale(self):
         return self.plant.sensor_scale
+
+    @property
+    def delays(self):
+        """What this port adds to the delay ledger."""
+        return {
+            "sensor_delay_s": self.plant.plant.params.force_delay_steps * self.plant.step_s,
+            "setpoint_ticks": self.c.params.setpoint_delay,
+            "measured_leg_delay_s": self.c.params.leg_delay * self.c.params.period,
+        }

@@ -87,6 +87,7 @@ MOUNTING = (
     Parameter("other_port_position_m", "floats", "m", "port of the other unit: on P, or in W if the load cell stands on the platform",
               shape=3, low=-50.0, high=50.0),
     Parameter("other_port_angles_deg", "floats", "deg", "its yaw, pitch, roll there", default=ZERO3, shape=3, low=-180.0, high=180.0),
+    Parameter("gravity_m_s2", "floats", "m/s2", "gravity in W", default=(0.0, 0.0, -9.80665), shape=3, low=-20.0, high=20.0),
     Parameter("carried_mass_kg", "float", "kg", "mass that hangs on the load cell", low=0.0, high=1e5),
     Parameter("carried_com_m", "floats", "m", "its centre of mass in S", default=ZERO3, shape=3, low=-10.0, high=10.0),
     Parameter("carried_inertia_kg_m2", "rows", "kg.m2", "its inertia about its centre of mass, in S axes",

@@ -216,7 +216,6 @@ cdef class SixAxis(StagePart):
         Parameter("broken_wire_counts", "floats", "counts", "a channel between these two is a broken wire; none: no such check", None, shape=2),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
         Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
-        Parameter("gravity_m_s2", "floats", "m/s2", "gravity in W", (0.0, 0.0, -9.80665), shape=3),
     )
     CONTEXT = ("period_s", "mounting", "sensor_scale")
     cdef Self c
@@ -224,7 +223,7 @@ cdef class SixAxis(StagePart):
 
     def __init__(self, *, period_s, mounting, sensor_scale=None, calibration=None, bias_counts=(0.0,) * 6, range_force_n=(5000.0,) * 3,
                  range_moment_n_m=(3000.0,) * 3, saturation_counts=2147483646.0, broken_wire_counts=None, filter_order=0,
-                 filter_corner_hz=100.0, gravity_m_s2=(0.0, 0.0, -9.80665)):
+                 filter_corner_hz=100.0):
         cdef int i
         memset(&self.c, 0, sizeof(Self))
         if calibration is None:
@@ -244,7 +243,7 @@ cdef class SixAxis(StagePart):
             self.c.params.broken_low, self.c.params.broken_high = broken_wire_counts
         for i in range(3):
             self.c.params.com_S[i] = mounting["carried_com_m"][i]
-            self.c.params.gravity_W[i] = gravity_m_s2[i]
+            self.c.params.gravity_W[i] = mounting["gravity_m_s2"][i]
         self.c.params.mass = mounting["carried_mass_kg"]
         for i in range(7):
             self.c.params.X_S[i] = mounting["X_S"][i]

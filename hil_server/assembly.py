@@ -1,0 +1,165 @@
+"""Configuration → clock + ports + stages = one line.
+
+The one place that knows how the parts get what they need: a part's own keys come from its table, and what it lists in `CONTEXT` comes
+from here (see `rt_kernels.parameters`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hil_server import initial_conditions, registry
+from hil_server.config import TestConfig, physics
+from hil_server.config.parts import check_part
+from hil_server.delay_ledger import DelayLedger, ledger
+from hil_server.errors import ConfigurationError
+from rt_kernels.loop import STAGE_ROLES, LoopLine
+from rt_kernels.ring import SharedBlock
+from rt_kernels.stewart.platform import Platform
+
+RING_SECONDS = 8.0
+
+
+@dataclass
+class Assembly:
+    """One line and what it was made of."""
+
+    config: TestConfig
+    line: LoopLine
+    block: SharedBlock
+    ledger: DelayLedger
+    period_ns: int
+    context: dict[str, Any]
+    ports: list[Any] = field(default_factory=list)
+
+    @property
+    def aux(self) -> list[Any]:
+        """Declared auxiliary channels of all parts, in order."""
+        parts = [*self.ports, *(self.line.stages[role] for role in STAGE_ROLES)]
+        return [channel for part in parts for channel in part.AUX]
+
+
+def period_ns(config: TestConfig) -> int:
+    return round(1e9 / config.test["rate_hz"])
+
+
+def vehicle(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "mass_kg": table["mass_kg"],
+        "inertia_kg_m2": table["inertia_kg_m2"],
+        "X_port": physics.pose(table["port_position_m"], table["port_angles_deg"]),
+        "thrust_n": table["thrust_n"],
+    }
+
+
+def mounting(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **physics.mounting_poses(table),
+        "X_S_port": physics.pose(table["measured_port_position_m"], table["measured_port_angles_deg"]),
+        "load_cell_on": table["load_cell_on"],
+        "unit_on_load_cell": table["unit_on_load_cell"],
+        "carried_mass_kg": table["carried_mass_kg"],
+        "carried_com_m": table["carried_com_m"],
+        "gravity_m_s2": table["gravity_m_s2"],
+    }
+
+
+def drive_model(stand: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the drives: identified ones first, else those of the virtual stand. Raises ConfigurationError when nothing is."""
+    if stand.get("drive_model"):
+        known = stand["drive_model"]
+        return {
+            "frequency_hz": known["frequency_hz"],
+            "damping": known["damping"],
+            "delay_s": known["delay_s"],
+            "origin": f"identified {known['date']}" if known.get("date") else "configured",
+        }
+    virtual = stand.get("virtual")
+    if virtual is None:
+        raise ConfigurationError("stand: neither [drive_model] nor [virtual]: run hil-server identify on this stand first")
+    keys = check_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"})
+    return {
+        "frequency_hz": keys["drive_frequency_hz"],
+        "damping": keys["drive_damping"],
+        "delay_s": keys["drive_delay_s"],
+        "origin": "configured",
+    }
+
+
+def build_part(role: str, name: str, keys: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
+    """A part from its keys and the context it asks for. A ValueError of its constructor becomes a ConfigurationError."""
+    cls = registry.part(role, name)
+    needs = {wanted: context[wanted] for wanted in getattr(cls, "CONTEXT", ())}
+    try:
+        return cls(**check_part(role, name, dict(keys), path=role), **needs)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{role}.{name}: {error}") from error
+
+
+def part_of(config: TestConfig, role: str, context: Mapping[str, Any]) -> Any:
+    name, keys = config.part(role)
+    return build_part(role, name, keys, context)
+
+
+def mechanism_of(config: TestConfig, context: Mapping[str, Any]) -> Any:
+    table = {k: v for k, v in config.mechanism.items() if k not in ("name", "description", "source", "synthetic")}
+    return build_part("mechanisms", table.pop("part"), table, context)
+
+
+def base_context(config: TestConfig) -> dict[str, Any]:
+    """What the configuration alone decides: geometry, vehicles, first contact."""
+    try:
+        platform = Platform.from_dict(config.stand["platform"])
+    except ValueError as error:
+        raise ConfigurationError(f"stand.platform: {error}") from error
+    context: dict[str, Any] = {
+        "period_s": period_ns(config) * 1e-9,
+        "platform": platform,
+        "mounting": mounting(config.stand["mounting"]),
+        "limits": config.stand["limits"],
+        "vehicles": {"active": vehicle(config.active_vehicle), "target": vehicle(config.target_vehicle)},
+        "sensor_scale": None,
+    }
+    context["mechanism"] = mechanism_of(config, context)
+    context["start"] = initial_conditions.start(
+        config.initial_conditions, context["vehicles"], getattr(context["mechanism"], "max_penetration", None)
+    )
+    return context
+
+
+def simulated_port(config: TestConfig, context: Mapping[str, Any]) -> Any:
+    virtual = config.stand.get("virtual")
+    if virtual is None:
+        raise ConfigurationError(f"stand {config.stand['name']!r} has no table [virtual]: it cannot be simulated")
+    return build_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"}, context)
+
+
+def new_block(context: Mapping[str, Any], parts: list[Any]) -> SharedBlock:
+    """The shared block for these parts' auxiliary channels, at least eight seconds deep."""
+    aux_count = sum(channel.count for part in parts for channel in part.AUX)
+    return SharedBlock.create(max(64, int(np.ceil(RING_SECONDS / context["period_s"]))), aux_count)
+
+
+def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], delays: Mapping[str, float], clock: str, **settings: Any) -> Assembly:
+    """Stages, shared block, clock and line. devices: the ports that touch the stand; delays: their sensor_delay_s, setpoint_ticks,
+    measured_leg_delay_s; clock: its name in the registry; settings: its further keys."""
+    wrench = part_of(config, "wrench", context)
+    entries = ledger(drive_model(config.stand), period_s=context["period_s"], filter_delay_s=wrench.filter_delay_s, **delays)
+    context["delays"] = entries.sums()
+    stages = {role: wrench if role == "wrench" else part_of(config, role, context) for role in STAGE_ROLES}
+    context["block"] = new_block(context, [*devices, *stages.values()])
+    ports = [build_part("commands", "latch", {}, context), *devices]
+    duration = round(config.test["duration_max_s"] * 1e9)
+    ticker = registry.part("clocks", clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"], **settings)
+    line = LoopLine(ticker, ports, stages, context["block"])
+    return Assembly(config, line, context["block"], entries, period_ns(config), context, ports)
+
+
+def simulation(config: TestConfig) -> Assembly:
+    """Everything in process on the free-running clock."""
+    context = base_context(config)
+    port = simulated_port(config, context)
+    context["sensor_scale"] = port.sensor_scale
+    return finish(config, context, [port], port.delays, "free_running")

@@ -1,0 +1,81 @@
+"""The eleven parameters of a docking, the twelfth found by first contact (dissertation 4.5).
+
+The vehicle that does not approach stands at the origin of N with its axes along N; the other one has the attitude A(yaw, pitch, roll),
+the velocity of its centre of mass and its angular rate. The ports' lateral miss is given; the axial distance is where the first point of
+the mechanism touches with no more than the accepted penetration, found by bisection along the docking axis.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from hil_server.errors import ConfigurationError
+
+SEARCH_FROM_M, SEARCH_TO_M, SEARCH_STEPS = -3.0, 1.0, 800
+
+
+def relative_attitude(conditions: Mapping[str, Any]) -> Rotation:
+    """R_VC for the active vehicle approaching (R_CV transposed otherwise): Ry(yaw) Rz(pitch) Rx(roll), (4.2.2) transposed."""
+    return Rotation.from_euler("YZX", [conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]], degrees=True)
+
+
+def start(conditions: Mapping[str, Any], vehicles: Mapping[str, Mapping[str, Any]],
+          max_penetration: Callable[[np.ndarray], float] | None) -> dict[str, Any]:  # fmt: skip
+    """Relative pose and twist at the first contact: {"X_TA" (7,), "V_TA" (6,), "orbital_rate_rad_s" (3,)}.
+
+    max_penetration(X_TA) of the mechanism; without one the port planes meet (x = 0). Raises ConfigurationError when the two units do not
+    touch anywhere on the line.
+    """
+    X_CA, X_VT = (np.asarray(vehicles[name]["X_port"], float) for name in ("active", "target"))
+    R_CA, R_VT = Rotation.from_quat(X_CA[3:]), Rotation.from_quat(X_VT[3:])
+    active_approaches = conditions["approaching_vehicle"] == "active"
+    attitude = relative_attitude(conditions)
+    R_VC = attitude if active_approaches else attitude.inv()
+    R_TA = R_VT.inv() * R_VC * R_CA
+    q_TA = R_TA.as_quat()
+    lateral = np.array([0.0, conditions["lateral_y_m"], conditions["lateral_z_m"]])
+
+    def pose_at(x: float) -> np.ndarray:
+        return np.concatenate([lateral + [x, 0.0, 0.0], q_TA if q_TA[3] >= 0 else -q_TA])
+
+    x = 0.0 if max_penetration is None else first_contact(lambda x: max_penetration(pose_at(x)), conditions["first_contact_penetration_m"])
+    X_TA = pose_at(x)
+    # velocities of the two bodies in the axes of the one that stands (V for the active approaching, else C)
+    velocity = np.array([conditions[f"velocity_{a}_m_s"] for a in "xyz"])
+    rate = np.radians([conditions[f"rate_{a}_deg_s"] for a in "xyz"])
+    if active_approaches:
+        # v_C = v, w_C given in C axes; port A relative to port T, T at rest
+        w_V = R_VC.apply(rate)
+        v_A = velocity + np.cross(w_V, R_VC.apply(X_CA[:3]))
+        V_TA = np.concatenate([R_VT.inv().apply(v_A), R_VT.inv().apply(w_V)])
+    else:
+        # the target approaches with velocity -v along the docking axis of C, its rate in V axes; A at rest
+        R_CV = R_VC.inv()
+        w_C = R_CV.apply(rate)
+        v_T = -velocity + np.cross(w_C, R_CV.apply(X_VT[:3]))
+        # d/dt p_TA in T: R_TC (-v_T - w x p_TA_C)
+        R_CT = R_CV * R_VT
+        p_TA_C = R_CT.apply(X_TA[:3])
+        V_TA = np.concatenate([R_CT.inv().apply(-v_T - np.cross(w_C, p_TA_C)), R_CT.inv().apply(-w_C)])
+    return {"X_TA": X_TA, "V_TA": V_TA, "orbital_rate_rad_s": np.asarray(conditions["orbital_rate_rad_s"], float)}
+
+
+def first_contact(depth: Callable[[float], float], accepted: float) -> float:
+    """Axial offset with 0 < depth <= accepted: walk towards the target until something touches, then bisect. Raises ConfigurationError."""
+    grid = np.linspace(SEARCH_FROM_M, SEARCH_TO_M, SEARCH_STEPS + 1)
+    touching = next((i for i, x in enumerate(grid) if depth(float(x)) > 0.0), None)
+    if touching is None or touching == 0:
+        raise ConfigurationError(
+            f"initial_conditions: the docking units {'touch already' if touching == 0 else 'do not touch'} between "
+            f"{SEARCH_FROM_M} m and {SEARCH_TO_M} m on the docking axis; check the lateral miss and the mechanism's dimensions"
+        )
+    free, inside = float(grid[touching - 1]), float(grid[touching])
+    for _ in range(200):
+        d = depth(inside)
+        if 0.0 < d <= accepted or inside - free < 1e-15:
+            break
+        middle = 0.5 * (free + inside)
+        free, inside = (free, middle) if depth(middle) > 0.0 else (middle, inside)
+    return inside
