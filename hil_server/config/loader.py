@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import stand_configs
+from hil_server import registry
 from hil_server.config import physics, tables, toml_text
-from hil_server.config.checks import Table, free_table_faults, join, line, unknown_key
-from hil_server.config.parts import part_faults
+from hil_server.config.checks import Table, join, line, unknown_key
+from hil_server.config.parts import part_faults, trial_faults
 from hil_server.errors import ConfigurationError
 
 SHIPPED = Path(stand_configs.__file__).parent
@@ -210,6 +211,13 @@ def _table(name: str) -> Table:
     return Table(getattr(tables, name))
 
 
+@lru_cache
+def _platform() -> tuple[Table, type]:
+    from rt_kernels.stewart.platform import Platform
+
+    return Table(Platform.PARAMETERS), Platform
+
+
 def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str], **origin: Any) -> TestConfig:
     """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults."""
     check = _Check(document, labels, faults)
@@ -258,29 +266,44 @@ class _Check:
             return
         table, shared = self.document["mechanism"], _table("MECHANISM")
         self.faults += shared.faults({k: v for k, v in table.items() if k in shared.parameters}, *self.where("mechanism"))
+        before = len(self.faults)
         self.part("mechanism", "mechanisms", tuple(shared.parameters))
+        if len(self.faults) == before:
+            own = {k: v for k, v in table.items() if k != "part" and k not in shared.parameters}
+            self.faults += trial_faults(registry.part("mechanisms", table["part"]), own, *self.where("mechanism"))
 
     def stand(self) -> None:
         if not self.has("stand"):
             return
         stand = self.document["stand"]
         file, path = self.where("stand")
-        known = [*_table("STAND").parameters, "platform", "mounting", "limits", *DEVICES]
+        known = [*_table("STAND").parameters, "platform", "mounting", "limits", "drive_model", *DEVICES]
         self.faults += [unknown_key(file, join(path, k), v, k, known) for k, v in stand.items() if k not in known]
         self.fixed("stand", "STAND")
         self.platform()
         self.fixed("stand.mounting", "MOUNTING", physics.mounting_faults)
         self.fixed("stand.limits", "LIMITS", physics.limits_faults)
+        if "drive_model" in stand:
+            self.fixed("stand.drive_model", "DRIVE_MODEL")
         for table, role in DEVICES.items():
             # A virtual stand can do without wire and signals; a stand without anything to drive or to measure is none.
             if table in stand or (table in ("drives", "wrench_sensor") and "virtual" not in stand):
                 self.part(f"stand.{table}", role)
 
     def platform(self) -> None:
+        """The platform's own class declares its keys, and finds out whether they are a platform."""
         table, into = self.at("stand.platform")
-        if table is not None:
-            self.faults += free_table_faults(table, *self.where("stand.platform"))
-            into["platform"] = table
+        if table is None:
+            return
+        try:
+            checker, platform = _platform()
+        except ImportError as error:
+            raise ConfigurationError(f"the kernels are not built: {error}; python setup.py build_ext --inplace -j2") from error
+        found = checker.faults(table, *self.where("stand.platform"))
+        if not found:
+            into["platform"] = checker.with_defaults(table)
+            found = trial_faults(platform, into["platform"], *self.where("stand.platform"))
+        self.faults += found
 
     # kinds of tables --------------------------------------------------------------------------------------------------------
     def fixed(self, path: str, declaration: str, physical: Callable[[dict[str, Any], str, str], list[str]] | None = None) -> None:

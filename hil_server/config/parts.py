@@ -48,6 +48,15 @@ def part_faults(table: Any, role: str, file: str, path: str, shared: Iterable[st
     return checker.faults(own, file, path)
 
 
+def trial_faults(part: type, keys: dict[str, Any], file: str, path: str) -> list[str]:
+    """Builds the part once for trial: keys that are good one by one may still contradict each other. Its words name the key."""
+    try:
+        part(**keys)
+    except (ValueError, TypeError) as error:
+        return [f"{file}: {path or 'table'}: {' '.join(str(error).split())}"]
+    return []
+
+
 def _unknown_part(file: str, path: str, name: str, known: list[str], limit: str) -> str:
     from difflib import get_close_matches
 

@@ -102,6 +102,13 @@ LIMITS = (
     Parameter("analogue_moment_n_m", "floats", "N.m", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
 )
 
+DRIVE_MODEL = (
+    Parameter("frequency_hz", "float", "Hz", "natural frequency of a drive", low=0.1, high=1000.0),
+    Parameter("damping", "float", "-", "damping ratio of a drive", low=0.01, high=5.0),
+    Parameter("delay_s", "float", "s", "transport delay of a drive", low=0.0, high=0.5),
+    Parameter("date", "str", "-", "when it was identified; empty: a figure of the manufacturer", default=""),
+)
+
 # ------------------------------------------------------------------------------------------------- vehicle and mechanism file
 VEHICLE = (
     NAME,

@@ -13,11 +13,11 @@ def dumps(document: dict[str, Any]) -> str:
 
 def _table(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     """The table's own keys first, then its sub-tables under their headers."""
-    lines = [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not isinstance(v, dict)]
-    for key, value in table.items():
-        if isinstance(value, dict):
+    lines = [f"{_key(k)} = {value(v)}" for k, v in table.items() if not isinstance(v, dict)]
+    for key, item in table.items():
+        if isinstance(item, dict):
             inner = (*path, key)
-            lines += ["", f"[{'.'.join(map(_key, inner))}]", *_table(value, inner)]
+            lines += ["", f"[{'.'.join(map(_key, inner))}]", *_table(item, inner)]
     return lines
 
 
@@ -29,15 +29,16 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
-    raise TypeError(f"TOML has no {type(value).__name__}")
+def value(item: Any) -> str:
+    """One value as TOML text. Raises TypeError for what TOML has not."""
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, int | float):
+        return repr(item)
+    if isinstance(item, str):
+        return _text(item)
+    if isinstance(item, list | tuple):
+        return "[" + ", ".join(map(value, item)) + "]"
+    if isinstance(item, dict):
+        return "{" + ", ".join(f"{_key(k)} = {value(v)}" for k, v in item.items()) + "}"
+    raise TypeError(f"TOML has no {type(item).__name__}")

@@ -10,6 +10,10 @@ from rt_kernels.parameters import Parameter
 
 
 class Part:
+    def __init__(self, **keys):
+        if keys.get("gain") == 13.0:
+            raise ValueError("gain: 13 N/m contradicts order")
+
     AUX = ()
     PARAMETERS = (
         Parameter("gain", "float", "N/m", "a gain", low=0.0, high=1e6),
@@ -61,7 +65,28 @@ port_angles_deg = [0.0, 0.0, 0.0]
 STAND = """
 name = "bench"
 [platform]
-leg_stroke_m = 1.0
+base_joints_m = [
+    [0.0, 2.971, 0.418],
+    [0.0, -1.124, 2.782],
+    [0.0, -1.847, 2.364],
+    [0.0, -1.847, -2.364],
+    [0.0, -1.124, -2.782],
+    [0.0, 2.971, -0.418],
+]
+platform_joints_m = [
+    [0.0, 1.108, 1.418],
+    [0.0, 0.674, 1.669],
+    [0.0, -1.782, 0.251],
+    [0.0, -1.782, -0.251],
+    [0.0, 0.674, -1.669],
+    [0.0, 1.108, -1.418],
+]
+leg_length_min_m = 3.0
+leg_length_max_m = 5.0
+leg_rate_max_m_s = 0.5
+leg_acceleration_max_m_s2 = 10.0
+leg_force_max_n = 125000.0
+neutral_position_m = [3.395, 0.0, 0.0]
 [mounting]
 unit_on_load_cell = "target"
 load_cell_position_m = [3.0, 0.0, 2.0]

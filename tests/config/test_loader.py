@@ -74,9 +74,19 @@ def test_yes_is_no_number_and_a_number_is_no_text(files):
 
 
 def test_free_table_is_looked_into(files):
-    assert "platform.leg_stroke_m: not a finite number, value nan" in faults(files(stand=("leg_stroke_m = 1.0", "leg_stroke_m = nan")))[0]
     assert "virtual.extra.noise[1]: not a finite number" in faults(files(stand=("[0.1, 0.2]", "[0.1, inf]")))[0]
     assert "virtual.extra.seed: wrong type" in faults(files(stand=("seed = 1", "seed = 2024-01-01")))[0]
+
+
+def test_platform_is_checked_by_its_own_declaration(files):
+    assert "platform.leg_rate_max_m_s: not a finite number" in faults(files(stand=("rate_max_m_s = 0.5", "rate_max_m_s = nan")))[0]
+    assert "platform.leg_rate_max_ms: unknown key" in "".join(faults(files(stand=("rate_max_m_s =", "rate_max_ms ="))))
+
+
+def test_keys_that_contradict_each_other(files):
+    found = faults(files(), ["stand.platform.leg_length_min_m=4.9"])
+    assert len(found) == 1 and "platform" in found[0] and "leg" in found[0]
+    assert faults(files(mechanism=("gain = 5.0", "gain = 13.0")))[0].endswith("gain: 13 N/m contradicts order")
 
 
 @pytest.mark.parametrize(

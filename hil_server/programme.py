@@ -1,0 +1,208 @@
+"""A test programme: numbered variants of one test, run one after another, each with its own log and verdict.
+
+    [programme]
+    name = "docking variants"
+    test = "docking.toml"                    # the test that every variant starts from
+
+    [[variant]]
+    number = "RT-01"                         # kept across facilities
+    description = "nominal"
+    expect = "captured"                      # captured, not_captured, tripped, or any
+    set = { "initial_conditions.lateral_y_m" = 0.05, "compensators.part" = "none" }
+
+`set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
+stand wants to be looked at (`continue_after_trip` of the command line says otherwise).
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil_server.config import TestConfig, criticality, load_test, toml_text
+from hil_server.config.checks import Table, line, unknown_key
+from hil_server.errors import ConfigurationError, HilError, TripError
+from rt_kernels.parameters import Parameter
+
+VERDICTS = ("captured", "not_captured", "tripped", "any")
+NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+PROGRAMME = Table(
+    (
+        Parameter("name", "str", "-", "short name, shown in reports"),
+        Parameter("description", "str", "-", "what it is", default=""),
+        Parameter("test", "str", "-", "test file that every variant starts from"),
+    )
+)
+VARIANT = Table(
+    (
+        Parameter("number", "str", "-", "number of the variant, as RT-01; also the name of its folder"),
+        Parameter("description", "str", "-", "what it is"),
+        Parameter("expect", "str", "-", "verdict that counts as passed", default="captured", choices=VERDICTS),
+        Parameter("set", "table", "-", "overrides of the test", default={}),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One checked variant. config: the test with the variant's overrides."""
+
+    number: str
+    description: str
+    expect: str
+    config: TestConfig
+
+
+def is_programme(file: str | Path | None) -> bool:
+    """Whether a file is a programme rather than a single test; False for anything unreadable (the loader then says why)."""
+    try:
+        return file is not None and "programme" in tomllib.loads(Path(file).read_text())
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str, list[Variant]]:
+    """Name and variants of a programme file; `overrides` apply to every variant, after its own.
+
+    Raises ConfigurationError with all faults of the file and of every variant, each with the variant's number."""
+    file = Path(file)
+    try:
+        document = tomllib.loads(file.read_bytes().decode())
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{file}: not TOML: {error}") from None
+    faults = [unknown_key(str(file), k, v, k, ("programme", "variant")) for k, v in document.items() if k not in ("programme", "variant")]
+    head = document.get("programme")
+    faults += PROGRAMME.faults(head, str(file), "programme")
+    rows = document.get("variant", [])
+    if not isinstance(rows, list) or not rows:
+        faults.append(line(str(file), "variant", "missing table", "none", limit="at least one [[variant]]", unit="-"))
+        rows = []
+    for i, row in enumerate(rows):
+        faults += VARIANT.faults(row, str(file), f"variant[{i}]")
+    if faults:
+        raise ConfigurationError(faults)
+    assert isinstance(head, dict)
+    base = next((p for p in (file.parent / head["test"], _shipped() / head["test"]) if p.is_file()), None)
+    if base is None:
+        raise ConfigurationError(line(str(file), "programme.test", "no such file", head["test"], limit="a test file", unit="-"))
+    variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, faults) for i, row in enumerate(rows)]
+    numbers = [row["number"] for row in rows]
+    twice = [i for i, n in enumerate(numbers) if n in numbers[:i]]
+    faults += [line(str(file), f"variant[{i}].number", "used twice", numbers[i], limit="a number of its own", unit="-") for i in twice]
+    if faults:
+        raise ConfigurationError(dict.fromkeys(faults))
+    return head["name"], [v for v in variants if v is not None]
+
+
+def _variant(file: Path, base: Path, index: int, row: dict[str, Any], overrides: Sequence[str], faults: list[str]) -> Variant | None:
+    number = row["number"]
+    if not NUMBER.fullmatch(number):
+        faults.append(line(str(file), f"variant[{index}].number", "no folder name", number, limit="letters, digits, . _ -", unit="-"))
+    settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(row["set"])]
+    try:
+        return Variant(number, row["description"], row["expect"], load_test(base, [*settings, *overrides]))
+    except ConfigurationError as error:
+        faults += [f"{file}: variant {number}: {fault}" for fault in error.faults]
+        return None
+
+
+def _flat(table: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    """Dotted keys may be written quoted or as tables: `a.b = 1` and `"a.b" = 1` are the same here."""
+    items: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        full = f"{path}.{key}" if path else key
+        items += _flat(value, full) if isinstance(value, dict) else [(full, value)]
+    return items
+
+
+def run_programme(
+    name: str,
+    variants: Sequence[Variant],
+    run_one: Callable[[TestConfig, Path], dict[str, Any]],
+    out: Path,
+    stop_at_trip: bool,
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Runs every variant into a folder of its own below `out`.
+
+    run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
+    programme: a row for each variant with its verdict; exit_code 0 if all passed, 1 if not, 3 if a trip ended the programme."""
+    rows: list[dict[str, Any]] = []
+    exit_code = 0
+    for variant in variants:
+        r1, r2 = criticality(variant.config.initial_conditions)
+        say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
+        summary = _one(variant, run_one, out / variant.number)
+        passed = variant.expect == "any" or verdict(summary) == variant.expect
+        rows.append({"number": variant.number, "description": variant.description, "R1": r1, "R2": r2, "expect": variant.expect,
+                     "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
+        exit_code = max(exit_code, 0 if passed else 1)
+        if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped":
+            say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
+            exit_code = TripError.exit_code
+            break
+    not_run = [v.number for v in variants[len(rows) :]]
+    return {"programme": name, "exit_code": exit_code, "passed": sum(r["passed"] for r in rows), "variants": rows, "not_run": not_run}
+
+
+def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """One variant; an error of ours ends the variant, not the programme, unless the configuration or a device is at fault."""
+    try:
+        return run_one(variant.config, folder)
+    except TripError as error:
+        return {"end": "tripped", "exit_code": error.exit_code, "faults": list(error.faults), "captured": False}
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """captured, not_captured or tripped."""
+    if summary.get("end") == "tripped":
+        return "tripped"
+    return "captured" if summary.get("captured") else "not_captured"
+
+
+def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The table for people: one row a variant."""
+
+    def number(value: Any, form: str) -> str:
+        return format(value, form) if isinstance(value, int | float) else "-"
+
+    return [
+        (
+            row["number"],
+            number(row["R1"], ".2f"),
+            row["verdict"],
+            number(row.get("capture_time_s"), ".3f"),
+            number(_peak(row, 0), ".0f"),
+            number(_peak(row, 1), ".0f"),
+            "passed" if row["passed"] else f"FAILED (expected {row['expect']})",
+        )
+        for row in summary["variants"]
+    ]
+
+
+SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "result")
+
+
+def _peak(row: dict[str, Any], which: int) -> float | None:
+    """Greatest force (0) or moment (1) of a run, whichever form the summary has it in."""
+    peak = row.get("peak_wrench")
+    if isinstance(peak, dict):
+        found = peak.get(("force_n", "moment_n_m")[which])
+        return float(found) if isinstance(found, int | float) else None
+    if peak is not None and len(peak) == 6:
+        return max(abs(float(x)) for x in peak[3 * which : 3 * which + 3])
+    return None
+
+
+def _shipped() -> Path:
+    from hil_server.config import SHIPPED
+
+    return SHIPPED
+
+
+__all__ = ["HilError", "Variant", "is_programme", "load_programme", "run_programme", "summary_rows", "verdict"]

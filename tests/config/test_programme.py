@@ -1,0 +1,126 @@
+"""A programme of variants: all checked before the first runs, each judged by what it was expected to do."""
+
+import pytest
+
+from hil_server.errors import ConfigurationError, DeviceError, TripError
+from hil_server.programme import is_programme, load_programme, run_programme, summary_rows, verdict
+
+HEAD = '[programme]\nname = "three"\ntest = "test.toml"\n'
+
+
+def variant(number, lines=""):
+    return f'\n[[variant]]\nnumber = "{number}"\ndescription = "of the tests"\n{lines}\n'
+
+
+@pytest.fixture
+def programme(files, tmp_path):
+    files()
+
+    def write(text):
+        file = tmp_path / "programme.toml"
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def test_variants_are_the_test_with_their_overrides(programme):
+    text = HEAD + variant("RT-01") + variant("RT-02", 'set = { "initial_conditions.yaw_deg" = 3.0, active_vehicle.mass_kg = 7e3 }')
+    name, variants = load_programme(programme(text), ["test.notes=all"])
+    assert name == "three" and [v.number for v in variants] == ["RT-01", "RT-02"]
+    assert variants[0].config.initial_conditions["yaw_deg"] == 0.0 and variants[1].config.initial_conditions["yaw_deg"] == 3.0
+    assert variants[1].config.active_vehicle["mass_kg"] == 7000.0 and variants[0].config.test["notes"] == "all"
+
+
+def test_all_faults_of_all_variants_come_before_the_first_run(programme):
+    text = HEAD + variant("RT-01", 'set = { "initial_conditions.yaw_deg" = 300.0 }') + variant("RT-01", 'set = { "test.rate_hz" = 1e9 }')
+    with pytest.raises(ConfigurationError) as caught:
+        load_programme(programme(text))
+    text = "\n".join(caught.value.faults)
+    assert "variant RT-01: --set: initial_conditions.yaw_deg: above its limit, value 300.0" in text
+    assert "variant RT-01: --set: test.rate_hz: above its limit, value 1000000000.0" in text
+    assert "variant[1].number: used twice, value 'RT-01'" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "programme: wrong type"),
+        (HEAD, "at least one [[variant]]"),
+        (HEAD + "[[varian]]\n", "did you mean 'variant'"),
+        (HEAD.replace("test.toml", "ghost.toml") + variant("a"), "programme.test: no such file, value 'ghost.toml'"),
+        (HEAD + variant("a/b"), "no folder name, value 'a/b'"),
+        (HEAD + variant("a", 'expect = "docked"'), "variant[0].expect: not one of its choices, value 'docked'"),
+        (HEAD + variant("a", "sett = {}"), "variant[0].sett: unknown key, value {}, did you mean 'set'?"),
+        (HEAD + "[variant]\n", "at least one [[variant]]"),
+        ("[programme", "not TOML"),
+    ],
+)
+def test_bad_programmes(programme, text, words):
+    with pytest.raises(ConfigurationError) as caught:
+        load_programme(programme(text))
+    assert words in "\n".join(caught.value.faults)
+
+
+def test_a_programme_is_told_from_a_test(programme, tmp_path):
+    assert is_programme(programme(HEAD)) and not is_programme(tmp_path / "test.toml") and not is_programme(tmp_path / "ghost")
+    assert not is_programme(None)
+
+
+def outcomes(*rows):
+    """A `run_one` that gives these summaries (or raises these errors) in turn."""
+    left = list(rows)
+    folders = []
+
+    def run_one(config, folder):
+        folders.append(folder.name)
+        row = left.pop(0)
+        if isinstance(row, Exception):
+            raise row
+        return row
+
+    run_one.folders = folders
+    return run_one
+
+
+def quiet(text):
+    pass
+
+
+CAPTURED = {"end": "captured", "captured": True, "capture_time_s": 4.0, "peak_wrench": [10.0, -20.0, 5.0, 1.0, -3.0, 2.0]}
+MISSED = {"end": "time", "captured": False}
+TRIPPED = {"end": "tripped", "captured": False, "faults": ["force_limit"]}
+
+
+def three(programme, *expect):
+    return load_programme(programme(HEAD + "".join(variant(f"RT-{i}", f'expect = "{e}"') for i, e in enumerate(expect))))[1]
+
+
+def test_verdicts(programme, tmp_path):
+    run_one = outcomes(CAPTURED, MISSED, TRIPPED)
+    summary = run_programme("three", three(programme, "captured", "not_captured", "tripped"), run_one, tmp_path, True, quiet)
+    assert summary["exit_code"] == 0 and summary["passed"] == 3 and run_one.folders == ["RT-0", "RT-1", "RT-2"]
+    assert [verdict(r) for r in summary["variants"]] == ["captured", "not_captured", "tripped"]
+    assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "passed")
+
+
+def test_one_failed_verdict_makes_the_programme_negative(programme, tmp_path):
+    run_one = outcomes(CAPTURED, MISSED, CAPTURED)
+    summary = run_programme("three", three(programme, "captured", "captured", "any"), run_one, tmp_path, True, quiet)
+    assert summary["exit_code"] == 1 and [r["passed"] for r in summary["variants"]] == [True, False, True]
+    assert "FAILED (expected captured)" in summary_rows(summary)[1]
+
+
+@pytest.mark.parametrize("trip", [TRIPPED, TripError(["force_limit"], 100)])
+def test_unexpected_trip_ends_a_live_programme(programme, tmp_path, trip):
+    run_one = outcomes(CAPTURED, trip, CAPTURED)
+    summary = run_programme("three", three(programme, "captured", "captured", "captured"), run_one, tmp_path, True, quiet)
+    assert summary["exit_code"] == 3 and summary["not_run"] == ["RT-2"] and len(summary["variants"]) == 2
+    run_one = outcomes(CAPTURED, trip, CAPTURED)
+    summary = run_programme("three", three(programme, "captured", "captured", "captured"), run_one, tmp_path, False, quiet)
+    assert summary["exit_code"] == 1 and summary["not_run"] == [] and summary["passed"] == 2
+
+
+def test_a_lost_device_ends_the_programme(programme, tmp_path):
+    with pytest.raises(DeviceError):
+        run_programme("three", three(programme, "any", "any", "any"), outcomes(DeviceError("gone")), tmp_path, True, quiet)
