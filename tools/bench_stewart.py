@@ -20,6 +20,8 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
+
 from rt_kernels.stewart.platform import (
     Platform,
     chord_batch,
@@ -28,7 +30,6 @@ from rt_kernels.stewart.platform import (
     place_batch,
     twist_batch,
 )
-from scipy.spatial.transform import Rotation
 
 CASES = 256
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]

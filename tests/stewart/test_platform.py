@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from rt_kernels.algebra import arrays
 from rt_kernels.stewart.platform import (
     PARAMETERS,
     Platform,
@@ -20,9 +23,6 @@ from rt_kernels.stewart.platform import (
     place_batch,
     twist_batch,
 )
-from scipy.spatial.transform import Rotation
-
-from rt_kernels.algebra import arrays
 
 NOT_CONVERGED, NEAR_SINGULAR, NOT_FINITE, RATE, ACCELERATION, OUT_OF_REACH = 1, 2, 4, 8, 16, 1
 INCH = 0.0254
