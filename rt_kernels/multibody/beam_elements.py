@@ -4,8 +4,8 @@ Twelve-degree beam element between two nodes, six degrees each (displacement, ro
 planes with shear (Timoshenko; Przemieniecki, Theory of Matrix Structural Analysis, ch. 5). Mass is a cloud of points whose displacement is
 linear in the nodal displacements, so the mass matrix and every modal integral of `ModalBody` come from the same numbers:
 
-* `mass="distributed"`: four Gauss points along each element with its cubic shape functions (exact for the consistent mass matrix), and at each
-  of them four fibres at the radii of gyration, which carry the rotary inertia;
+* `mass="distributed"`: four Gauss points along each element with its own shape functions (exact for the consistent mass matrix), and at
+  each of them four fibres at the radii of gyration, which carry the rotary inertia;
 * `mass="lumped"`: half of the element's mass at each node;
 * `add_point`: any further mass point, rigidly tied to a node.
 
@@ -96,7 +96,7 @@ def element_shapes(section: Section, length: float, xi: float) -> tuple[Array, A
         N[v, [v, r, v + 6, r + 6]] = d * np.array([
             1.0 - 3.0 * xi**2 + 2.0 * xi**3 + p * (1.0 - xi), sign * L * (xi - 2.0 * xi**2 + xi**3 + p * (xi - xi**2) / 2.0),
             3.0 * xi**2 - 2.0 * xi**3 + p * xi, sign * L * (-(xi**2) + xi**3 - p * (xi - xi**2) / 2.0)])
-        T[r, [v, r, v + 6, r + 6]] = d * np.array([
+        T[r - 3, [v, r, v + 6, r + 6]] = d * np.array([
             sign * 6.0 / L * (xi**2 - xi), 1.0 - 4.0 * xi + 3.0 * xi**2 + p * (1.0 - xi),
             sign * 6.0 / L * (xi - xi**2), 3.0 * xi**2 - 2.0 * xi + p * xi])
     return N, T
@@ -160,6 +160,13 @@ class Frame:
             raise ValueError(f"point at node {node}: mass {mass} kg is not a finite number >= 0")
         off = np.array(offset, dtype=float)
         self._points.append((mass, self.nodes[node] + off, 6 * node + np.arange(6), np.hstack([np.eye(3), -skew(off)])))
+
+    def scale_mass(self, total: float) -> None:
+        """Scale all mass points so that they weigh `total` kg together."""
+        if not (np.isfinite(total) and total > 0.0):
+            raise ValueError(f"total: {total} kg is not a finite number > 0")
+        factor = total / sum(m for m, _, _, _ in self._points)
+        self._points = [(m * factor, x, d, s) for m, x, d, s in self._points]
 
     def tie(self, nodes: Array, point: Array) -> Array:
         """Tie nodes rigidly to a new six-degree interface at `point`; returns a key for `interface`."""
