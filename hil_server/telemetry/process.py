@@ -1,7 +1,6 @@
 """Starts the telemetry process from the server and closes it. See `drain.py` for what passes between them."""
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -12,6 +11,10 @@ from typing import Any
 from hil_server.errors import ConfigurationError, HilError, InternalError
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.settings import TelemetrySettings, start_line
+
+ROOT = Path(__file__).resolve().parents[2]
+# as `python -m hil_server.telemetry.drain`, but of this very installation wherever it is started from
+BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from hil_server.telemetry.drain import main; sys.exit(main(sys.argv[1:]))"
 
 
 class TelemetryProcess:
@@ -34,14 +37,11 @@ class TelemetryProcess:
 
         Raises ConfigurationError (addresses, keys, log path) or InternalError.
         """
-        root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH", "")])])
         process = subprocess.Popen(
-            [sys.executable, "-m", "hil_server.telemetry.drain", "--fd", str(block_fd)],
+            [sys.executable, "-c", BOOT, str(ROOT), "--fd", str(block_fd)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(block_fd,),
-            env={**os.environ, "PYTHONPATH": path},
         )
         self = cls(process)
         try:

@@ -1,6 +1,7 @@
 """What the telemetry process is told: where to log, where to listen, where to run."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -59,6 +60,20 @@ class TelemetrySettings:
         if unknown:
             raise ConfigurationError(f"telemetry.{sorted(unknown)[0]}: unknown key")
         return cls(**plain)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], log_path: str, **more: Any) -> "TelemetrySettings":
+        """Settings from the configuration's table `telemetry`. more: what the server decides (cores, nice)."""
+        return cls(
+            log_path=log_path,
+            telemetry_address=table["publish"],
+            command_address=table["command"],
+            hand_address=table["hand_controller"],
+            plotjuggler_address=table.get("plotjuggler", ""),
+            batch_ticks=table["samples_per_message"],
+            curve=Curve.from_folder(table["keys"]) if table["keys"] else None,
+            **more,
+        )
 
     @classmethod
     def offline(cls, log_path: str) -> "TelemetrySettings":

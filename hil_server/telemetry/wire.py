@@ -5,20 +5,23 @@ ZAP handler (ZeroMQ RFC 27) answers for them. A socket never waits: sending and 
 """
 
 import ipaddress
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgpack
 import zmq
+import zmq.auth
 import zmq.utils.z85
 
 from hil_server.errors import ConfigurationError
 
-TELEMETRY_ADDRESS = "tcp://127.0.0.1:9870"
-COMMAND_ADDRESS = "tcp://127.0.0.1:9871"
-PLOTJUGGLER_ADDRESS = "tcp://127.0.0.1:9872"
-HAND_ADDRESS = "tcp://127.0.0.1:9873"
+TELEMETRY_ADDRESS = "tcp://127.0.0.1:9770"
+COMMAND_ADDRESS = "tcp://127.0.0.1:9771"
+HAND_ADDRESS = "tcp://127.0.0.1:9772"
+PLOTJUGGLER_ADDRESS = "tcp://127.0.0.1:9872"  # where PlotJuggler connects to of itself
 
 FULL, SLOW, STATUS = b"full", b"slow", b"status"
 COMMAND, DESCRIBE, DESK, REPLY, HAND = b"command", b"describe", b"desk", b"reply", b"hand"
@@ -65,6 +68,38 @@ class Curve:
                 raise ConfigurationError(f"telemetry.curve.{name}: not a CURVE key (40 characters of Z85)")
         if not self.allowed:
             raise ConfigurationError("telemetry.curve.allowed: empty: name the public keys of the clients to let in")
+
+
+    @classmethod
+    def from_folder(cls, folder: str | os.PathLike[str]) -> "Curve":
+        """Keys from files as ZeroMQ's tools write them: `server.key_secret`, and `clients/*.key` of those to let in.
+
+        Raises ConfigurationError that names the file.
+        """
+        server, clients = Path(folder) / "server.key_secret", sorted((Path(folder) / "clients").glob("*.key"))
+        public, secret = _certificate(server)
+        if secret is None:
+            raise ConfigurationError(f"telemetry.keys: {server}: no secret key in it")
+        return cls(public, secret, tuple(_certificate(client)[0] for client in clients))
+
+
+def make_keys(folder: str | os.PathLike[str], clients: tuple[str, ...]) -> None:
+    """New keys in the form that `Curve.from_folder` reads. Each client needs `clients/NAME.key_secret` and the server's public key."""
+    people = Path(folder) / "clients"
+    people.mkdir(parents=True, exist_ok=True)
+    zmq.auth.create_certificates(folder, "server")
+    for name in clients:
+        zmq.auth.create_certificates(people, name)
+    for secret in Path(folder).rglob("*.key_secret"):
+        secret.chmod(0o600)
+
+
+def _certificate(path: Path) -> tuple[str, str | None]:
+    try:
+        public, secret = zmq.auth.load_certificate(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"telemetry.keys: {path}: {getattr(error, 'strerror', None) or error}") from None
+    return public.decode(), None if secret is None else secret.decode()
 
 
 def _is_key(key: Any) -> bool:

@@ -15,6 +15,7 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
+import zmq.auth
 
 from hil_server.client import AsyncClient, Client, CommandError, LayoutMismatchError, NoAnswerError, RefusedError
 from hil_server.errors import ConfigurationError
@@ -22,6 +23,7 @@ from hil_server.operator_desk.sender import HandSender
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
+from hil_server.telemetry.wire import Curve, make_keys
 from rt_kernels.layout import CODES, LAYOUT_HASH
 
 ANY = "tcp://127.0.0.1:*"
@@ -89,6 +91,7 @@ from conftest import LoopStandIn, _make_records
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
+from hil_server.telemetry.wire import Curve, make_keys
 from rt_kernels.ring import SharedBlock
 loop = LoopStandIn(SharedBlock.create(4096, 0), _make_records)
 process = TelemetryProcess.start(loop.block.fd, TelemetrySettings.offline({str(tmp_path / "run.mcap")!r}), LogHeader("dies"))
@@ -479,6 +482,14 @@ def test_settings_name_their_faults():
         TelemetrySettings(curve={"public_key": public, "secret_key": secret, "allowed": []})
 
 
+def test_key_folder_names_what_is_missing(tmp_path):
+    with pytest.raises(ConfigurationError, match="telemetry.keys: .*server.key_secret"):
+        Curve.from_folder(tmp_path)
+    make_keys(tmp_path, ())
+    with pytest.raises(ConfigurationError, match="curve.allowed: empty"):
+        Curve.from_folder(tmp_path)
+
+
 def test_taken_address_is_named(start):
     _, process = start()
     with pytest.raises(ConfigurationError, match="command_address: cannot bind"):
@@ -486,14 +497,14 @@ def test_taken_address_is_named(start):
     process.finish()
 
 
-def test_curve_lets_in_the_listed_key_only(start):
-    server, friend, stranger = ([key.decode() for key in zmq.curve_keypair()] for _ in range(3))
-    loop, process = start(
-        telemetry_address="tcp://0.0.0.0:*",
-        command_address="tcp://0.0.0.0:*",
-        hand_address="",
-        curve={"public_key": server[0], "secret_key": server[1], "allowed": [friend[0]]},
-    )
+def test_curve_lets_in_the_listed_key_only(start, tmp_path):
+    make_keys(tmp_path / "keys", ("friend",))
+    table = {"publish": "tcp://0.0.0.0:*", "command": "tcp://0.0.0.0:*", "hand_controller": "", "samples_per_message": 20}
+    settings = TelemetrySettings.from_table({**table, "keys": str(tmp_path / "keys")}, str(tmp_path / "run.mcap"))
+    loop, process = start(**settings.to_dict())
+    server = [settings.curve.public_key]
+    friend = [key.decode() for key in zmq.auth.load_certificate(tmp_path / "keys" / "clients" / "friend.key_secret")]
+    stranger = [key.decode() for key in zmq.curve_keypair()]
     ends = {key: end.replace("0.0.0.0", "127.0.0.1") for key, end in process.endpoints.items()}
     thread = in_background(loop, 2.5)
     with Client(ends["telemetry_address"], ends["command_address"], server_key=server[0], keys=tuple(friend)) as client:

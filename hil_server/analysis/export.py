@@ -1,0 +1,136 @@
+"""A log in the forms that other tools read: Parquet, CSV, HDF5, MATLAB.
+
+Parquet is the form for analysis (zstd, BYTE_STREAM_SPLIT of the floating-point columns): one column per scalar channel, `name` or
+`name[i]`, with unit, frame, role and meaning in the metadata of the column, and the header of the run in the metadata of the file.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hil_server.analysis.scalars import Column, columns
+from hil_server.errors import UsageError
+from hil_server.telemetry.log_file import Log, open_log
+
+SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat"}
+
+
+def export(
+    log_path: str | os.PathLike[str], kind: str, target: str | os.PathLike[str] | None = None, channels: Sequence[str] | None = None
+) -> Path:
+    """Writes the log as `kind` (parquet, csv, hdf5, mat) beside it or to `target`. Returns the path.
+
+    channels: names of channels (`F_T`) or scalars (`F_T[0]`) to keep, None for all; `tick` and `time_ns` always stay. Raises UsageError
+    for an unknown kind or channel, a missing library, or a target that cannot be written; LogError when the log cannot be read.
+    """
+    if kind not in WRITERS:
+        raise UsageError(f"unknown format {kind!r}; there are {', '.join(WRITERS)}")
+    log = open_log(log_path)
+    path = Path(target) if target is not None else Path(log_path).with_suffix(SUFFIXES[kind])
+    try:
+        WRITERS[kind](log, _chosen(log, channels), path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    return path
+
+
+def _chosen(log: Log, channels: Sequence[str] | None) -> list[Column]:
+    every = list(columns(log))
+    if channels is None:
+        return every
+    known = {column.name for column in every} | {column.channel for column in every}
+    unknown = [name for name in channels if name not in known]
+    if unknown:
+        raise UsageError(f"no channel {unknown[0]!r} in {log.path}")
+    wanted = {"tick", "time_ns", *channels}
+    return [column for column in every if column.name in wanted or column.channel in wanted]
+
+
+def run_facts(log: Log) -> dict[str, Any]:
+    """What a reader of an exported file should know of the run."""
+    h = log.header
+    return {
+        "run_id": h.run_id,
+        "layout_hash": h.layout_hash,
+        "build_id": h.build_id,
+        "mode": h.mode,
+        "period_ns": h.period_ns,
+        "created": h.created,
+        "synthetic": h.synthetic,
+        "delay_ledger": h.delay_ledger,
+        "notes": h.notes,
+        "incomplete": log.incomplete,
+        "end": log.end,
+    }
+
+
+def _write_parquet(log: Log, chosen: list[Column], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([_arrow_field(pa, c) for c in chosen], metadata={"hil_server": json.dumps(run_facts(log), default=str)})
+    table = pa.table([pa.array(c.values) for c in chosen], schema=schema)
+    floating = [c.name for c in chosen if c.values.dtype.kind == "f"]
+    whole = [c.name for c in chosen if c.values.dtype.kind != "f"]
+    pq.write_table(
+        table, path, compression="zstd", use_dictionary=whole or False, use_byte_stream_split=floating or False, row_group_size=10_000
+    )
+
+
+def _arrow_field(pa: Any, c: Column) -> Any:
+    about = {"unit": c.unit, "frame": c.frame, "role": c.role, "meaning": c.meaning}
+    return pa.field(c.name, pa.from_numpy_dtype(c.values.dtype), nullable=False, metadata=about)
+
+
+def _write_csv(log: Log, chosen: list[Column], path: Path) -> None:
+    """One line of names, then numbers that read back to the same bits; units and meanings go to `<name>.channels.csv` beside it."""
+    import csv
+
+    import pyarrow as pa
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(pa.table({c.name: c.values for c in chosen}), path, pyarrow.csv.WriteOptions(quoting_style="none"))
+    with path.with_suffix(".channels.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["name", "unit", "frame", "role", "meaning"])
+        writer.writerows([c.name, c.unit, c.frame, c.role, c.meaning] for c in chosen)
+
+
+def _write_hdf5(log: Log, chosen: list[Column], path: Path) -> None:
+    try:
+        import h5py
+    except ImportError:
+        raise UsageError("format hdf5 needs h5py: pip install 'hil-server[hdf5]'") from None
+    with h5py.File(path, "w") as file:
+        file.attrs["hil_server"] = json.dumps(run_facts(log), default=str)
+        for c in chosen:
+            data = file.create_dataset(c.name, data=c.values, compression="gzip", compression_opts=1, shuffle=True)
+            data.attrs.update({"unit": c.unit, "frame": c.frame, "role": c.role, "meaning": c.meaning})
+
+
+def _write_mat(log: Log, chosen: list[Column], path: Path) -> None:
+    """MATLAB 5: one matrix (ticks by components) per channel; names that MATLAB does not allow are changed to the next it does."""
+    import numpy as np
+    from scipy.io import savemat
+
+    channels: dict[str, list[Column]] = {}
+    for c in chosen:
+        channels.setdefault(c.channel, []).append(c)
+    data = {_matlab_name(name): np.column_stack([c.values for c in parts]) for name, parts in channels.items()}
+    units = {_matlab_name(name): ",".join(c.unit for c in parts) for name, parts in channels.items()}
+    savemat(path, {**data, "units": units, "run": json.dumps(run_facts(log), default=str)}, long_field_names=True, do_compression=True)
+
+
+def _matlab_name(name: str) -> str:
+    plain = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
+    return plain if plain[:1].isalpha() else f"x{plain}"
+
+
+WRITERS: dict[str, Callable[[Log, list[Column], Path], None]] = {
+    "parquet": _write_parquet,
+    "csv": _write_csv,
+    "hdf5": _write_hdf5,
+    "mat": _write_mat,
+}

@@ -1,0 +1,179 @@
+"""Pictures of a run for reports: matplotlib without a display, vector graphics small enough to embed."""
+
+import base64
+from collections.abc import Sequence
+from io import BytesIO
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from hil_server.analysis.scalars import yaw_pitch_roll
+from hil_server.telemetry.log_file import Log
+from rt_kernels.layout import CODES
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito: told apart by everybody
+POINTS = 3000  # per line; more is thinned, extremes kept
+
+
+def figure(rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
+    """A figure of `rows` diagrams above each other with one time axis."""
+    drawn = Figure(figsize=(10.0, height * rows))
+    FigureCanvasAgg(drawn)
+    inch = height * rows
+    drawn.subplots_adjust(left=0.075, right=0.99, top=1.0 - 0.2 / inch, bottom=0.45 / inch, hspace=0.12)
+    axes = drawn.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    for one in axes:
+        one.grid(True, linewidth=0.4, alpha=0.6)
+        one.tick_params(labelsize=8)
+    return drawn, list(axes)
+
+
+def thin(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
+    """At most `points` points of a line that keep the smallest and largest value of every stretch, in order. x, y: (n,)."""
+    if len(x) <= points:
+        return x, y
+    stretch = -(-2 * len(x) // points)
+    whole = len(x) - len(x) % stretch
+    blocks = y[:whole].reshape(-1, stretch)
+    start = np.arange(len(blocks)) * stretch
+    keep = np.column_stack([start + blocks.argmin(axis=1), start + blocks.argmax(axis=1)])
+    tail = [] if whole == len(x) else [whole + int(y[whole:].argmin()), whole + int(y[whole:].argmax())]
+    order = np.unique(np.concatenate([keep.ravel(), np.array(tail, int), [0, len(x) - 1]]))
+    return x[order], y[order]
+
+
+def lines(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], label: str, style: str = "-", faint: bool = False) -> None:
+    """Draws the columns of `values`, (n, k), over x."""
+    for i, name in enumerate(names):
+        at, y = thin(x, values[:, i])
+        axes.plot(at, y, style, color=COLOURS[i % len(COLOURS)], linewidth=0.9, alpha=0.55 if faint else 1.0, label=name or None)
+    axes.set_ylabel(label, fontsize=9)
+    if any(names):
+        axes.legend(fontsize=7, loc="upper right", ncols=min(6, len(names)))
+
+
+def mark_events(log: Log, axes: Sequence[Axes]) -> None:
+    """Dotted lines at first contact, capture and trip."""
+    if not log.ticks:
+        return
+    last, lowest, highest = log.records[-1], log.time_s[0], log.time_s[-1]
+    trip = np.flatnonzero((log.records["tick"] == last["trip_tick"]) & (last["trip_tick"] >= 0))
+    moments = [
+        ("first contact", last["first_contact_time"], "#555555"),
+        ("capture", last["capture_time"], "#009e73"),
+        ("trip", log.time_s[trip[0]] if len(trip) else -1.0, "#cc0000"),
+    ]
+    for name, at, colour in moments:
+        if at >= 0.0 and lowest <= at <= highest:
+            for one in axes:
+                one.axvline(at, color=colour, linestyle=":", linewidth=1.0)
+            axes[0].annotate(name, (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, color=colour, va="bottom", ha="center")
+
+
+def embedded(drawn: Figure) -> str:
+    """The figure as an `img` element that needs nothing else."""
+    buffer = BytesIO()
+    drawn.savefig(buffer, format="png", dpi=110)
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+# ---------------------------------------------------------------------------------------------------------- one per topic
+
+
+def wrench(log: Log) -> Figure:
+    drawn, axes = figure(2)
+    lines(axes[0], log.time_s, log.records["F_T"][:, :3], ("Fx", "Fy", "Fz"), "contact force at T, N")
+    lines(axes[1], log.time_s, log.records["F_T"][:, 3:], ("Mx", "My", "Mz"), "contact moment at T, N·m")
+    return _finish(log, drawn, axes)
+
+
+def relative_pose(log: Log) -> Figure:
+    drawn, axes = figure(2)
+    lines(axes[0], log.time_s, log.records["X_TA"][:, :3], ("x", "y", "z"), "position of A in T, m")
+    angles = np.degrees(yaw_pitch_roll(log.records["X_TA"]))
+    lines(axes[1], log.time_s, angles, ("yaw ψ", "pitch θ", "roll φ"), "attitude of A in T, deg")
+    return _finish(log, drawn, axes)
+
+
+def relative_twist(log: Log) -> Figure:
+    drawn, axes = figure(2)
+    lines(axes[0], log.time_s, log.records["V_TA"][:, :3], ("vx", "vy", "vz"), "velocity of A in T, m/s")
+    lines(axes[1], log.time_s, np.degrees(log.records["V_TA"][:, 3:]), ("ωx", "ωy", "ωz"), "angular velocity, deg/s")
+    return _finish(log, drawn, axes)
+
+
+def legs(log: Log) -> Figure:
+    drawn, axes = figure(3)
+    names = tuple(f"leg {i}" for i in range(1, 7))
+    lines(axes[0], log.time_s, log.records["leg_setpoint"], names, "sent (line) and measured (faint), m")
+    lines(axes[0], log.time_s, log.records["measured_leg"], ("",) * 6, "sent (line) and measured (faint), m", "--", faint=True)
+    lines(axes[1], log.time_s, 1e3 * log.records["following_error"], names, "following error, mm")
+    lines(axes[2], log.time_s, 1e3 * log.records["stroke_margin"][:, None], ("margin",), "nearest stroke end, mm")
+    return _finish(log, drawn, axes)
+
+
+def phases(log: Log) -> Figure:
+    drawn, axes = figure(1, 2.4)
+    names = {code: name for name, code in CODES["phase"].items()}
+    present = sorted({int(code) for code in np.unique(log.records["phase"])})
+    height = {code: i for i, code in enumerate(present)}
+    change = np.flatnonzero(np.diff(log.records["phase"], prepend=log.records["phase"][:1] - 1)) if log.ticks else np.array([], int)
+    ends = np.append(change[1:], max(log.ticks - 1, 0))
+    for start, end in zip(change, ends, strict=True):
+        code = int(log.records["phase"][start])
+        width = max(log.time_s[end] - log.time_s[start], 1e-3)
+        axes[0].barh(height[code], width, left=log.time_s[start], color=COLOURS[code % len(COLOURS)], height=0.7)
+    axes[0].set_yticks(range(len(present)), [names.get(code, str(code)) for code in present], fontsize=8)
+    return _finish(log, drawn, axes)
+
+
+def energy(log: Log) -> Figure:
+    drawn, axes = figure(2)
+    lines(axes[0], log.time_s, log.records["kinetic_energy"][:, None], ("",), "energy of relative motion, J")
+    lines(axes[1], log.time_s, log.records["contact_work"][:, None], ("",), "work in this contact, J")
+    for one in axes:
+        low, high = one.get_ylim()
+        one.fill_between(log.time_s, low, high, where=log.records["contact"] != 0, color="#888888", alpha=0.15, linewidth=0)
+        one.set_ylim(low, high)
+    return _finish(log, drawn, axes)
+
+
+def lateness(log: Log) -> Figure:
+    """Histograms of wake-up lateness and of computing time; both axes logarithmic, so that a single late tick is seen."""
+    drawn, _ = figure(1)
+    drawn.clear()
+    drawn.subplots_adjust(bottom=0.19, wspace=0.16)
+    left, right = drawn.subplots(1, 2)
+    for axes, field, name in ((left, "lateness_ns", "lateness"), (right, "compute_ns", "computing")):
+        us = np.maximum(log.records[field] * 1e-3, 0.1)
+        edges = np.logspace(-1, max(2.0, np.log10(us.max() * 1.1)) if log.ticks else 2.0, 80)
+        axes.hist(us, bins=edges, color=COLOURS[0])
+        axes.set(xscale="log", yscale="log", xlabel=f"{name}, µs", ylabel="ticks")
+        axes.grid(True, linewidth=0.4, alpha=0.6)
+        axes.tick_params(labelsize=8)
+    return drawn
+
+
+def around(log: Log, centre_s: float, before_s: float = 1.0, after_s: float = 0.25) -> Figure:
+    """The last second before a trip: wrench, following errors, set points' rates."""
+    chosen = (log.time_s >= centre_s - before_s) & (log.time_s <= centre_s + after_s)
+    r, t = log.records[chosen], log.time_s[chosen]
+    drawn, axes = figure(4, 2.2)
+    lines(axes[0], t, r["F_T"][:, :3], ("Fx", "Fy", "Fz"), "force, N")
+    lines(axes[1], t, r["F_T"][:, 3:], ("Mx", "My", "Mz"), "moment, N·m")
+    names = tuple(f"leg {i}" for i in range(1, 7))
+    lines(axes[2], t, 1e3 * r["following_error"], names, "following error, mm")
+    lines(axes[3], t, r["leg_rate_setpoint"], names, "leg rates sent, m/s")
+    return _finish(log, drawn, axes, (centre_s - before_s, centre_s + after_s))
+
+
+def _finish(log: Log, drawn: Figure, axes: Sequence[Axes], span: tuple[float, float] | None = None) -> Figure:
+    if span is not None:
+        axes[0].set_xlim(*span)
+    elif log.ticks > 1:
+        axes[0].set_xlim(log.time_s[0], log.time_s[-1])
+    axes[-1].set_xlabel("run time, s", fontsize=9)
+    mark_events(log, axes)
+    return drawn

@@ -1,0 +1,234 @@
+"""The report of a run: one HTML page with figures and pictures, that needs nothing but a browser."""
+
+import html
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.analysis.summary import bits_of, name_of, summarise
+from hil_server.errors import UsageError
+from hil_server.telemetry.log_file import Log, open_log
+
+MOST_CONTACTS = 40
+BEFORE_TRIP_S = 1.0
+CONTACT_COLUMNS = {
+    "begin_s": "begin, s",
+    "duration_s": "for, s",
+    "axial_speed_before_m_per_s": "vx before, m/s",
+    "axial_speed_after_m_per_s": "after",
+    "peak_force_N": "peak, N",
+    "peak_moment_N_m": "peak, N·m",
+    "energy_before_J": "energy before, J",
+    "energy_after_J": "after",
+    "energy_ratio": "ratio",
+    "restitution": "restitution",
+    "work_J": "work, J",
+}
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #d0d5da; }
+table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { text-align: left; padding: .2rem .7rem .2rem 0; vertical-align: top; border-bottom: 1px solid #eceff2; }
+td.n { text-align: right; }
+img { max-width: 100%; } .note { color: #5b6570; } .good { color: #006b4f; } .bad { color: #b00020; }
+.banner { border-left: 5px solid #e69f00; background: #fff7e6; padding: .5rem .8rem; margin: .8rem 0; }
+.banner.bad { border-color: #b00020; background: #fdecee; }
+@media print { body { max-width: none; } h2 { break-after: avoid; } img, table { break-inside: avoid; } }
+"""
+
+
+def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Writes `<log>.html` into out_dir (default: beside the log). Returns its path. Raises LogError, UsageError."""
+    log = open_log(log_path)
+    folder = Path(out_dir) if out_dir is not None else Path(log_path).parent
+    path = folder / f"{Path(log_path).stem}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(log), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    return path
+
+
+def page(log: Log) -> str:
+    """The whole report as HTML."""
+    s = summarise(log)
+    parts = [
+        f"<h1>Run {_text(s['run'])}</h1>",
+        f'<p class="note">{_text(s["mode"] or "run")} · build {_text(log.header.build_id or "unknown")} · log {_text(log.path.name)}</p>',
+        *_banners(log, s),
+        _section("Outcome", _outcome(log, s)),
+        _section("Faults", _faults(s)),
+        *_before_trip(log, s),
+        _section("Contacts", _contacts(s)),
+        *_pictures(log),
+        _section("Time", _time(log, s)),
+        _section("Configuration", _configuration(log)),
+    ]
+    title = _text(f"Run {s['run']}: {s['end']}")
+    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>'
+    return head + "<body>" + "\n".join(parts) + "</body></html>"
+
+
+# --------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value))
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{_text(title)}</h2>{body}</section>"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Numbers to the right, text to the left."""
+    top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
+    return f"<table>{'<tr>' + top + '</tr>' if top else ''}{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return '<td class="n">–</td>'
+    if isinstance(value, bool):
+        return f"<td>{'yes' if value else 'no'}</td>"
+    if isinstance(value, int | float):
+        return f'<td class="n">{_number(value)}</td>'
+    return f"<td>{_text(value)}</td>"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    if value == 0.0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return f"{value:.3e}"
+
+
+def _banners(log: Log, s: dict[str, Any]) -> list[str]:
+    found = []
+    if s["synthetic"]:
+        found.append(f'<p class="banner">Made with synthetic geometry: {_text(s["synthetic"])}. Figures are those of an invented unit.</p>')
+    if not s["complete"]:
+        reasons = "; ".join(s["incomplete"])
+        found.append(f'<p class="banner bad">This run is incomplete: {_text(reasons)}.</p>')
+    if s["realtime_mode"] == 1:
+        found.append('<p class="banner">Ran without real-time privileges (soft mode): times are those of a busy desk computer.</p>')
+    found += [f'<p class="banner">{_text(note)}</p>' for note in log.header.notes]
+    return found
+
+
+def _outcome(log: Log, s: dict[str, Any]) -> str:
+    rows: list[tuple[str, Any]] = [
+        ("end", s["end"]),
+        ("captured", s["captured"]),
+        ("capture, run time s", s["capture_time_s"]),
+        ("first contact, run time s", s["first_contact_time_s"]),
+        ("duration, s", s["duration_s"]),
+        ("ticks", s["ticks"]),
+        ("last phase", name_of("phase", int(log.records["phase"][-1])) if log.ticks else "none"),
+        ("contacts", len(s["contacts"])),
+        ("smallest stroke margin, m", s["stroke_margin_min_m"]),
+        ("largest following error, m", s["following_error_max_m"]),
+    ]
+    names = {"fx_N": "Fx, N", "fy_N": "Fy, N", "fz_N": "Fz, N", "mx_N_m": "Mx, N·m", "my_N_m": "My, N·m", "mz_N_m": "Mz, N·m"}
+    peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
+    return _table((), rows) + _table(("peak wrench at T", "value", "at s"), peaks)
+
+
+def _faults(s: dict[str, Any]) -> str:
+    if not s["faults"]:
+        return '<p class="good">None.</p>'
+    rows = [(f["name"], f["severity"], f["tick"], f["time_s"], f["meaning"], f["action"]) for f in s["fault_details"]]
+    return _table(("fault", "severity", "tick", "s", "meaning", "what to do"), rows)
+
+
+def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
+    """What a person wants to see first after a trip: the wrench and the legs around the stop, and what touched."""
+    at = np.flatnonzero((log.records["tick"] == s["trip_tick"]) & (s["trip_tick"] >= 0))
+    if not len(at):
+        return []
+    from hil_server.analysis import pictures
+
+    row = log.records[at[0]]
+    centre = float(log.time_s[at[0]])
+    second = log.records[(log.time_s > centre - BEFORE_TRIP_S) & (log.time_s <= centre)]
+    stop = [f["name"] for f in s["fault_details"] if f["severity"] == "stop"]
+    rows: list[tuple[str, Any]] = [
+        ("stopped by", ", ".join(stop)),
+        ("tick", s["trip_tick"]),
+        ("phase", name_of("phase", int(row["phase"]))),
+        ("in contact", bool(row["contact"])),
+        ("mechanism signals on", ", ".join(bits_of("mechanism_signal", int(row["signal_discrete"]))) or "none"),
+        ("mechanism signals in the second before", ", ".join(_any_bits(second["signal_discrete"])) or "none"),
+        ("force sensor status", ", ".join(bits_of("sensor_status", int(row["wrench_fault"] | row["wrench_status"]))) or "none"),
+        ("drive status", ", ".join(_any_bits(np.atleast_1d(row["drive_status"]), "drive_status")) or "none"),
+        ("late ticks in the second before", int(np.count_nonzero(second["late_cause"]))),
+        ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
+    ]
+    body = _table((), rows) + pictures.embedded(pictures.around(log, centre, BEFORE_TRIP_S))
+    return [_section("The last second before the trip", body)]
+
+
+def _any_bits(words: np.ndarray, group: str = "mechanism_signal") -> list[str]:
+    return bits_of(group, int(np.bitwise_or.reduce(words))) if len(words) else []
+
+
+def _contacts(s: dict[str, Any]) -> str:
+    contacts = s["contacts"]
+    if not contacts:
+        return "<p>No contact.</p>"
+    rows = [[contact[key] for key in CONTACT_COLUMNS] for contact in contacts[:MOST_CONTACTS]]
+    more = len(contacts) - len(rows)
+    return _table(CONTACT_COLUMNS.values(), rows) + (f'<p class="note">and {more} more</p>' if more > 0 else "")
+
+
+def _pictures(log: Log) -> list[str]:
+    if not log.ticks:
+        return ["<p>The log holds no tick.</p>"]
+    from hil_server.analysis import pictures
+
+    topics: list[tuple[str, Callable[[Log], Any]]] = [
+        ("Phases", pictures.phases),
+        ("Contact wrench", pictures.wrench),
+        ("Relative pose", pictures.relative_pose),
+        ("Relative twist", pictures.relative_twist),
+        ("Legs", pictures.legs),
+        ("Energy", pictures.energy),
+        ("Lateness", pictures.lateness),
+    ]
+    return [_section(title, pictures.embedded(draw(log))) for title, draw in topics]
+
+
+def _time(log: Log, s: dict[str, Any]) -> str:
+    percentiles = ("p50", "p99", "p999", "p9999", "max")
+    rows = [(name.removesuffix("_us"), *(s[name][p] for p in percentiles)) for name in ("lateness_us", "read_us", "compute_us", "write_us")]
+    counts: list[tuple[str, Any]] = [
+        ("period, ms", log.header.period_ns * 1e-6),
+        ("smallest margin to the end of the period, µs", s["margin_us"]["min"]),
+        ("periods missed", s["missed"]),
+        ("samples lost in the ring", s["overflow"]),
+        *((f"late by {cause.replace('_', '-')}", count) for cause, count in s["late_causes"].items()),
+        ("mode", ("free-running", "soft, no real-time privilege", "real time")[s["realtime_mode"] % 3]),
+    ]
+    ledger = [(term.replace("_", " "), 1e3 * value) for term, value in s["delay_ledger"].items() if isinstance(value, int | float)]
+    body = _table(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + _table((), counts)
+    if ledger:
+        body += _table(("delay ledger", "ms"), [*ledger, ("sum that the compensator used", 1e3 * s["loop_delay_s"])])
+    return body
+
+
+def _configuration(log: Log) -> str:
+    files = "".join(
+        f"<details><summary>{_text(name)}</summary><pre>{_text(text)}</pre></details>" for name, text in log.header.configuration.items()
+    )
+    host = _table((), [(key, str(value)) for key, value in log.header.host.items()])
+    return files + (f"<details><summary>host</summary>{host}</details>" if log.header.host else "")
+
+
+__all__ = ["make_report", "page", "summarise"]

@@ -1,0 +1,159 @@
+"""The figures of a run, from its log: why it ended, what it cost in time, the loads, the contacts.
+
+`summarise` gives the keys that scripts rely on (`--json` of `run` and `simulate`).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hil_server.telemetry.log_file import Log
+from rt_kernels.layout import CODES, FAULTS
+
+WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
+PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
+STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
+
+
+def name_of(group: str, value: int) -> str:
+    """Name of a code of the table, or the number as text."""
+    return next((name for name, code in CODES[group].items() if code == value), str(value))
+
+
+def bits_of(group: str, word: int) -> list[str]:
+    """Names of the bits that are set in a word of the table."""
+    return [name for name, bit in CODES[group].items() if word >> bit & 1]
+
+
+def microseconds(nanoseconds: np.ndarray) -> dict[str, float]:
+    """p50, p99, p999, p9999 and max of times, in µs; zeros for an empty run."""
+    if not len(nanoseconds):
+        return dict.fromkeys([*PERCENTILES, "max"], 0.0)
+    us = nanoseconds * 1e-3
+    return {**{name: float(np.percentile(us, p)) for name, p in PERCENTILES.items()}, "max": float(us.max())}
+
+
+def faults_of(log: Log) -> list[dict[str, Any]]:
+    """Every fault of the run in order of appearance: name, severity, meaning, action, tick, time_s."""
+    words = log.records["faults"]
+    found = []
+    for name, bit, severity, meaning, action in FAULTS:
+        on = np.flatnonzero(words >> bit & 1)
+        if len(on):
+            tick, time_s = int(log.records["tick"][on[0]]), float(log.time_s[on[0]])
+            about = {"name": name, "severity": severity, "meaning": meaning, "action": action}
+            found.append({**about, "tick": tick, "time_s": time_s})
+    return sorted(found, key=lambda fault: fault["tick"])
+
+
+def contacts_of(log: Log) -> list[dict[str, Any]]:
+    """Every contact: when, how hard, and what it did to the energy of relative motion.
+
+    energy_before_J and energy_after_J are `kinetic_energy` at the last tick before and the first after the contact; energy_ratio their
+    quotient, restitution its root (the coefficient of restitution of a contact along one direction); None while in contact at the end.
+    work_J is what the energy monitor counted (`contact_work` at the last tick of the contact).
+    """
+    r, time_s = log.records, log.time_s
+    touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
+    contacts = []
+    for start, stop in touching.reshape(-1, 2):
+        before = max(start - 1, 0)
+        ended = stop < log.ticks
+        wrench = np.abs(r["F_T"][start:stop])
+        energy_before = float(r["kinetic_energy"][before])
+        energy_after = float(r["kinetic_energy"][stop]) if ended else None
+        ratio = energy_after / energy_before if energy_after is not None and energy_before > 0.0 else None
+        contacts.append(
+            {
+                "begin_s": float(time_s[start]),
+                "duration_s": float(time_s[stop - 1] - time_s[start]),
+                "ended": bool(ended),
+                "axial_speed_before_m_per_s": float(r["V_TA"][before, 0]),
+                "axial_speed_after_m_per_s": float(r["V_TA"][stop, 0]) if ended else None,
+                "peak_force_N": float(np.linalg.norm(r["F_T"][start:stop, :3], axis=1).max()),
+                "peak_moment_N_m": float(wrench[:, 3:].max()),
+                "energy_before_J": energy_before,
+                "energy_after_J": energy_after,
+                "energy_ratio": ratio,
+                "restitution": None if ratio is None or ratio < 0.0 else float(np.sqrt(ratio)),
+                "work_J": float(r["contact_work"][stop - 1]),
+            }
+        )
+    return contacts
+
+
+def summarise(log: Log) -> dict[str, Any]:
+    """The run in figures, JSON values only. Facts that the server left at the end of the log (`end`, `exit_code`, ...) take precedence.
+
+    Keys: run, mode, log, complete, incomplete, end, exit_code, captured, capture_time_s, first_contact_time_s, duration_s, ticks, missed,
+    overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode,
+    peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, faults (names), fault_details, trip_tick, contacts,
+    loop_delay_s, delay_ledger, synthetic.
+    """
+    r = log.records
+    faults = faults_of(log)
+    ended = name_of("end_cause", int(r["end_cause"][-1])) if log.ticks else "none"
+    if ended == "none":
+        ended = "tripped" if any(f["name"] in STOP for f in faults) else "stopped"
+    capture = _positive(r["capture_time"])
+    summary: dict[str, Any] = {
+        "run": log.header.run_id,
+        "mode": log.header.mode,
+        "log": str(log.path),
+        "complete": log.complete,
+        "incomplete": log.incomplete,
+        "end": ended,
+        "exit_code": 3 if ended == "tripped" else 0,
+        "captured": capture is not None,
+        "capture_time_s": capture,
+        "first_contact_time_s": _positive(r["first_contact_time"]),
+        "duration_s": float(log.time_s[-1] - log.time_s[0]) if log.ticks else 0.0,
+        "ticks": log.ticks,
+        "missed": int(r["missed_total"][-1]) if log.ticks else 0,
+        "overflow": max(int(r["overflow_total"][-1]) if log.ticks else 0, int(log.end.get("overflow", 0))),
+        **_timing(log),
+        **_loads(log),
+        "faults": [fault["name"] for fault in faults],
+        "fault_details": faults,
+        "trip_tick": int(r["trip_tick"][-1]) if log.ticks else -1,
+        "contacts": contacts_of(log),
+        "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
+        "delay_ledger": log.header.delay_ledger,
+        "synthetic": log.header.synthetic,
+    }
+    return {**summary, **{key: value for key, value in log.end.items() if key in ("end", "exit_code", "captured", "report")}}
+
+
+def _positive(times: np.ndarray) -> float | None:
+    return float(times[-1]) if len(times) and times[-1] >= 0.0 else None
+
+
+def _timing(log: Log) -> dict[str, Any]:
+    r = log.records
+    later = r[1:]  # the first record has no tick before it whose times it could carry
+    busy = later["read_ns"] + later["compute_ns"] + later["write_ns"]
+    margin = log.header.period_ns - r["lateness_ns"][:-1] - busy
+    causes = {name: int(np.count_nonzero(r["late_cause"] == code)) for name, code in CODES["late_cause"].items() if code}
+    return {
+        "lateness_us": microseconds(r["lateness_ns"]),
+        "compute_us": microseconds(later["compute_ns"]),
+        "read_us": microseconds(later["read_ns"]),
+        "write_us": microseconds(later["write_ns"]),
+        "margin_us": {"min": float(margin.min()) * 1e-3 if len(margin) else 0.0},
+        "late_causes": causes,
+        "realtime_mode": int(r["realtime_mode"][-1]) if log.ticks else 0,
+    }
+
+
+def _loads(log: Log) -> dict[str, Any]:
+    r = log.records
+    if not log.ticks:
+        zeros: dict[str, float] = dict.fromkeys(WRENCH_NAMES, 0.0)
+        return {"peak_wrench": zeros, "peak_wrench_time_s": dict(zeros), "stroke_margin_min_m": 0.0, "following_error_max_m": 0.0}
+    at = np.abs(r["F_T"]).argmax(axis=0)
+    return {
+        "peak_wrench": {name: float(r["F_T"][at[i], i]) for i, name in enumerate(WRENCH_NAMES)},
+        "peak_wrench_time_s": {name: float(log.time_s[at[i]]) for i, name in enumerate(WRENCH_NAMES)},
+        "stroke_margin_min_m": float(r["stroke_margin"].min()),
+        "following_error_max_m": float(np.abs(r["following_error"]).max()),
+    }
