@@ -124,7 +124,8 @@ cdef class LoopLine:
 
     @property
     def aux(self):
-        return self._aux[: len(self.aux_channels)].copy()
+        """The auxiliary channels themselves, not a copy: shape (n,), those of the ports first."""
+        return self._aux[: len(self.aux_channels)]
 
     def snapshot(self):
         """Sample and the state of every part: a dict of bytes that `restore` takes back."""

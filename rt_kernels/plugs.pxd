@@ -1,7 +1,7 @@
 """The three plugs of the line, and the mechanism that a stand or a simulation carries.
 
 A plug is a plain C struct of function pointers, all `noexcept nogil`, with a pointer to the part's own struct (`self`: constants and
-state) and to the part of it that changes (`state`, `state_size`: one flat block without pointers, so that a snapshot is one copy and
+state; constants were made with the mathematics library of the machine that ran, so the log keeps them too) and to the part of it that changes (`state`, `state_size`: one flat block without pointers, so that a snapshot is one copy and
 two runs of the same inputs give the same bytes). An extension class owns the memory and fills the plug in its constructor.
 """
 
@@ -14,6 +14,7 @@ from rt_kernels.sample cimport Sample
 # Computes: reads the sample, writes only the fields whose writer it is; `aux` points at the part's own auxiliary channels.
 cdef struct Stage:
     void *self
+    size_t self_size    # constants and state, one flat block without pointers: what the log keeps; 0 when the part has pointers
     void *state
     size_t state_size
     void (*step)(void *self, Sample *sample, double *aux) noexcept nogil

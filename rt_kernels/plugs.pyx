@@ -50,6 +50,18 @@ cdef class StagePart:
     def restore(self, bytes snapshot):
         _copy_in(self.plug.state, self.plug.state_size, snapshot)
 
+    def whole(self):
+        """Constants and state as bytes; with them another machine computes the same bits."""
+        if self.plug.self_size == 0:
+            return self.snapshot()
+        return _copy_out(self.plug.self, self.plug.self_size)
+
+    def restore_whole(self, bytes block):
+        if self.plug.self_size == 0:
+            self.restore(block)
+        else:
+            _copy_in(self.plug.self, self.plug.self_size, block)
+
 
 cdef class PortPart:
     """A port: `open()` before the run, `close()` after it; `read` and `write` by hand for tests."""

@@ -148,6 +148,18 @@ cdef class SharedBlock:
         atomic_set(&self.block.tail, tail + count)
         return out
 
+    def push_records(self, const unsigned char[::1] records, int64_t record_size):
+        """Puts whole records into the ring as the loop would (playback of a log). Returns how many there was room for."""
+        if record_size != self.block.record_size or records.shape[0] % record_size:
+            raise ValueError(f"records of {record_size} bytes do not fit slots of {self.block.record_size}")
+        cdef int64_t i, n = records.shape[0] // record_size
+        for i in range(n):
+            if self.block.head - atomic_get(&self.block.tail) >= self.block.capacity:
+                return i
+            memcpy(slot_of(self.block, self.block.head), &records[i * record_size], record_size)
+            atomic_set(&self.block.head, self.block.head + 1)
+        return n
+
     def newest(self):
         """A copy of the newest record without taking it (for a progress line), or None. May be torn if the ring wraps meanwhile."""
         cdef int64_t head = atomic_get(&self.block.head)

@@ -32,6 +32,7 @@ cdef class NoCompensator(StagePart):
         memset(&self.c, 0, sizeof(Self))
         self.c.loop_delay = delays["total_s"]
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = NULL
         self.plug.state_size = 0
         self.plug.step = step

@@ -62,6 +62,7 @@ cdef class PhaseLead(StagePart):
         self.c.l2 = lead_factor * l2 if order == 2 else 0.0
         self.c.loop_delay = delays["total_s"]
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = NULL
         self.plug.state_size = 0
         self.plug.step = step

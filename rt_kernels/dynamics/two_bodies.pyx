@@ -448,6 +448,7 @@ cdef class TwoBodies(StagePart):
         memset(V, 0, sizeof(V))
         start_from_relative(&self.c.params, &self.c.state, X, V)
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step

@@ -494,6 +494,7 @@ cdef class DockingGuidance(StagePart):
         pose.identity(self.c.state.X_to)
         self.c.state.duration = 1.0
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step

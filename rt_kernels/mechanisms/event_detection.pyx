@@ -112,6 +112,7 @@ cdef class DockingEvents(StagePart):
         self.c.params.on, self.c.params.off, self.c.params.hold = contact_on_n, contact_off_n, contact_hold_s
         self.c.params.period = period_s
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step

@@ -378,6 +378,7 @@ cdef class SafetyLimits(StagePart):
         p.periods_max, p.missing_sensor, p.missing_drive = skipped_periods_max, sensor_missing_periods, drive_missing_periods
         self.c.state.trip_tick = -1
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step

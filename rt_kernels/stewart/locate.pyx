@@ -74,6 +74,7 @@ cdef class StewartForward(StagePart):
         self.c.steps = newton_steps
         self.c.keep = 1.0 - math.exp(-2.0 * math.pi * rate_filter_hz * period_s)
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.warm
         self.plug.state_size = sizeof(int)
         self.plug.step = step

@@ -127,6 +127,7 @@ cdef class StewartPlacer(StagePart):
         self.c.state.blend_time = blend_s
         pose.identity(self.c.state.X_cmd)
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step

@@ -256,6 +256,7 @@ cdef class SixAxis(StagePart):
         for i in range(3):
             self.c.params.b[i], self.c.params.a[i] = b[i], a[i]
         self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step

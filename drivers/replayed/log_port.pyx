@@ -1,0 +1,143 @@
+"""The log as a port: `read` puts the recorded inputs of a tick into the sample, `write` compares everything with the record, byte by byte.
+
+Nothing has a tolerance. The first tick that differs is kept as it was computed, so that the caller can name the channel; the comparison
+goes on and counts. `record_crc` is written by the telemetry process and is not compared.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcmp, memcpy, memset
+
+import numpy as np
+
+from rt_kernels.plugs cimport PortPart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
+
+cdef enum:
+    MAX_RUNS = 64
+
+# neighbouring input fields of the struct, copied in one go
+cdef struct Run:
+    int64_t offset
+    int64_t size
+
+cdef struct Self:
+    const unsigned char *records
+    int64_t record_size
+    int64_t count
+    int64_t input_aux           # auxiliary channels of the original ports: inputs too
+    int64_t all_aux
+    double *line_aux            # auxiliary channels of this line, those of the ports first
+    Run run[64]
+    int run_count
+    int64_t next                # record to be read
+    int64_t differing
+    int64_t first               # record that differs first, -1: none
+    int64_t from_record
+    int64_t to_record
+
+
+cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *p = <Self *>self
+    cdef const unsigned char *record
+    cdef int i
+    if p.next >= p.count:
+        return
+    record = p.records + p.next * p.record_size
+    for i in range(p.run_count):
+        memcpy(<unsigned char *>sample + p.run[i].offset, record + p.run[i].offset, p.run[i].size)
+    if p.input_aux:
+        memcpy(aux, record + sizeof(Sample), p.input_aux * sizeof(double))
+
+
+cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    cdef Self *p = <Self *>self
+    cdef const unsigned char *record
+    cdef Sample computed
+    cdef bint same
+    if p.next >= p.count:
+        return
+    record = p.records + p.next * p.record_size
+    computed = sample[0]
+    computed.record_crc = (<const Sample *>record).record_crc
+    same = memcmp(&computed, record, sizeof(Sample)) == 0
+    if same and p.line_aux != NULL and p.all_aux:
+        same = memcmp(p.line_aux, record + sizeof(Sample), p.all_aux * sizeof(double)) == 0
+    if not same and p.from_record <= p.next < p.to_record:
+        p.differing += 1
+        if p.first < 0:
+            p.first = p.next
+    p.next += 1
+
+
+def input_runs():
+    """(offset, size) of neighbouring input fields of the sample."""
+    inputs = {f[0] for f in FIELDS if f[6] == "input"}
+    runs = []
+    for name in SAMPLE_DTYPE.names:
+        if name not in inputs:
+            continue
+        dtype, offset = SAMPLE_DTYPE.fields[name][:2]
+        if runs and sum(runs[-1]) == offset:
+            runs[-1] = (runs[-1][0], runs[-1][1] + dtype.itemsize)
+        else:
+            runs.append((offset, dtype.itemsize))
+    return runs
+
+
+cdef class LogPort(PortPart):
+    """records: contiguous structured array of the log; input_aux: declared auxiliary channels of the ports that were logged.
+    from_record, to_record: only these are compared."""
+
+    cdef Self c
+    cdef object _records
+    cdef object _keep
+    cdef readonly tuple channels
+
+    def __init__(self, records, input_aux=(), int64_t from_record=0, to_record=None):
+        cdef int i
+        memset(&self.c, 0, sizeof(Self))
+        self._records = np.ascontiguousarray(records)
+        cdef const unsigned char[::1] view = self._records.view(np.uint8).reshape(-1)
+        self.channels = tuple(input_aux)
+        self.c.records = &view[0]
+        self.c.record_size = self._records.dtype.itemsize
+        self.c.count = len(self._records)
+        self.c.input_aux = sum(channel.count for channel in self.channels)
+        self.c.first = -1
+        self.c.from_record = from_record
+        self.c.to_record = len(self._records) if to_record is None else to_record
+        runs = input_runs()
+        if len(runs) > MAX_RUNS:
+            raise ValueError(f"{len(runs)} runs of input fields, room for {MAX_RUNS}")
+        self.c.run_count = len(runs)
+        for i in range(len(runs)):
+            self.c.run[i].offset, self.c.run[i].size = runs[i]
+        self.plug.self = &self.c
+        self.plug.read = read
+        self.plug.write = write
+
+    @property
+    def AUX(self):
+        return self.channels
+
+    def watch(self, double[::1] line_aux, int64_t all_aux):
+        """Compares the line's auxiliary channels too. line_aux: the line's own array, alive as long as this port."""
+        self._keep = line_aux
+        self.c.line_aux = &line_aux[0] if all_aux else NULL
+        self.c.all_aux = all_aux
+
+    @property
+    def compared(self):
+        return self.c.next
+
+    @property
+    def differing(self):
+        """Records that are not equal, within the compared window."""
+        return self.c.differing
+
+    @property
+    def first(self):
+        """Index of the first record that differs, or None."""
+        return None if self.c.first < 0 else self.c.first

@@ -1,0 +1,216 @@
+"""A logged run again: the same stages, fed with the recorded inputs.
+
+* verify: every field of every tick is compared byte by byte; the constants of the stages come from the log, because the mathematics
+  library of another machine may have made others.
+* what-if (`--set`): stages whose configuration changed are built anew; the differences are reported. The measured force belongs to the
+  original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
+* playback (`--rate`): the run goes out on the bus at X times its own speed.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drivers.replayed.log_port import LogPort
+from hil_server import assembly, registry
+from hil_server.config import TestConfig, test_from_toml
+from hil_server.errors import ConfigurationError
+from hil_server.telemetry.log_file import Log, open_log
+from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
+from rt_kernels.loop import STAGE_ROLES, LoopLine
+
+CONFIGURATION = "configuration.toml"
+WHAT_IF = "the measured force belongs to the original motion: this is the answer of the changed parts to the recorded inputs"
+
+
+def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...] = (), start_s: float | None = None,
+           stop_s: float | None = None) -> dict[str, Any]:  # fmt: skip
+    """Runs the log through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None, seconds,
+    realtime_factor, damaged, incomplete; with overrides also `changes` per channel. Raises ConfigurationError, LogError."""
+    log = open_log(path)
+    if log.ticks == 0:
+        raise ConfigurationError(f"{path}: the log has no ticks")
+    window = _window(log, start_s, stop_s)
+    damaged = log.damaged()
+    line, port = build(log, overrides, window)
+    began = time.perf_counter()
+    line.run()
+    seconds = time.perf_counter() - began
+    first = _first_difference(log, overrides, window, port, damaged)
+    result: dict[str, Any] = {
+        "log": str(path),
+        "equal": port.differing == 0 and not damaged,
+        "ticks": window[1] - window[0],
+        "differing": port.differing,
+        "first_difference": first,
+        "damaged": [{"tick": t, "channel": c} for t, c in damaged[:20]],
+        "incomplete": list(log.incomplete),
+        "seconds": seconds,
+        "realtime_factor": log.ticks * log.header.period_ns * 1e-9 / max(seconds, 1e-9),
+    }
+    if overrides:
+        result["overrides"] = list(overrides)
+        result["note"] = WHAT_IF
+        result["changes"] = changes(log, overrides)
+    result["exit_code"] = 0 if result["equal"] or not verify else 1
+    return result
+
+
+def configuration(log: Log, overrides: tuple[str, ...] = ()) -> TestConfig:
+    """The logged configuration with overrides. Raises ConfigurationError when the log has none."""
+    text = log.header.configuration.get(CONFIGURATION)
+    if text is None:
+        raise ConfigurationError(f"{log.path}: the log holds no configuration: it cannot be replayed")
+    return test_from_toml(text, overrides, label=log.path.name)
+
+
+def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | None = None, clock: Any = None,
+          block: Any = None) -> tuple[LoopLine, LogPort]:  # fmt: skip
+    """The line of the log: its stages with the logged constants, but for those that an override changes."""
+    stages = _stages(log, ())
+    logged = {role: part.whole() for role, part in stages.items()}
+    if overrides:
+        changed = _stages(log, overrides)
+        stages = {role: changed[role] if changed[role].whole() != logged[role] else stages[role] for role in STAGE_ROLES}
+    for role, part in stages.items():
+        if part.whole() == logged[role] or not overrides:
+            part.restore_whole(log.header.states[role])
+    aux = tuple(log.header.aux)
+    own = sum(channel.count for part in stages.values() for channel in part.AUX)
+    inputs = _leading(aux, log.header.aux_count - own)
+    window = window or (0, log.ticks)
+    port = LogPort(log.records, inputs, *window)
+    clock = clock or registry.part("clocks", "free_running")(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
+    line = LoopLine(clock, [port], stages, block)
+    line.sample = np.frombuffer(log.header.initial_record[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)
+    port.watch(line.aux if len(line.aux) else np.zeros(1), len(line.aux))
+    return line, port
+
+
+def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
+    config = configuration(log, overrides)
+    context = assembly.base_context(config)
+    context |= log.header.calibration["context"]
+    return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
+
+
+def _leading(channels: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The first channels that make up `count` doubles: those of the ports."""
+    taken = []
+    for channel in channels:
+        if count <= 0:
+            break
+        taken.append(channel)
+        count -= channel.count
+    return tuple(taken)
+
+
+def _window(log: Log, start_s: float | None, stop_s: float | None) -> tuple[int, int]:
+    t = log.time_s
+    first = 0 if start_s is None else int(np.searchsorted(t, start_s))
+    last = log.ticks if stop_s is None else int(np.searchsorted(t, stop_s, side="right"))
+    if first >= last:
+        raise ConfigurationError(f"no tick between {start_s} s and {stop_s} s: the log goes from {t[0]:.3f} s to {t[-1]:.3f} s")
+    return first, last
+
+
+def _first_difference(log: Log, overrides: tuple[str, ...], window: tuple[int, int], port: LogPort,
+                      damaged: list[tuple[int, str]]) -> dict[str, Any] | None:  # fmt: skip
+    """Tick and channel that differ first: a damaged record names itself, else the computed sample is held against the record."""
+    found = []
+    if damaged:
+        tick, channel = damaged[0]
+        found.append((tick, {"tick": tick, "channel": channel or "(more than one bit)", "cause": "damaged record: its checksum is wrong"}))
+    if port.first is not None:
+        record = log.records[port.first]
+        computed = sample_at(log, port.first, overrides)
+        channel, a, b = _differing_channel(log, record, computed)
+        tick = int(record["tick"])
+        found.append((tick, {"tick": tick, "channel": channel, "logged": a, "computed": b, "cause": "computed otherwise"}))
+    return min(found, key=lambda item: item[0])[1] if found else None
+
+
+def sample_at(log: Log, index: int, overrides: tuple[str, ...] = ()) -> np.ndarray:
+    """Sample and auxiliary channels as computed at record `index`: one structured record."""
+    period = log.header.period_ns
+    clock = registry.part("clocks", "free_running")(period_ns=period, duration_ns=(index + 1) * period)
+    line, _ = build(log, overrides, clock=clock)
+    line.run()
+    out = np.zeros(1, log.records.dtype)
+    for name in SAMPLE_DTYPE.names or ():
+        out[name] = line.sample[name]
+    out["aux"] = line.aux
+    return out[0]
+
+
+def _differing_channel(log: Log, record: np.ndarray, computed: np.ndarray) -> tuple[str, Any, Any]:
+    """First channel in the order of the tick whose bytes differ, with both values."""
+    for name, _, shape, *_ in FIELDS:
+        if name != "record_crc" and record[name].tobytes() != computed[name].tobytes():
+            if shape == 1:
+                return name, record[name].item(), computed[name].item()
+            i = next(i for i in range(shape) if record[name][i].tobytes() != computed[name][i].tobytes())
+            return f"{name}[{i}]", record[name][i].item(), computed[name][i].item()
+    for i, name in enumerate(log.aux_names):
+        if record["aux"][i].tobytes() != computed["aux"][i].tobytes():
+            return name, float(record["aux"][i]), float(computed["aux"][i])
+    return "(none)", None, None
+
+
+def run_records(log: Log, overrides: tuple[str, ...] = ()) -> np.ndarray:
+    """All samples as the line computes them from the recorded inputs, (n,) SAMPLE_DTYPE."""
+    from rt_kernels.ring import SharedBlock
+
+    block = SharedBlock.create(log.ticks + 2, log.header.aux_count)
+    line, _ = build(log, overrides, block=block)
+    line.run()
+    whole = np.frombuffer(block.drain(log.ticks + 2), np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (log.header.aux_count,))]))
+    return whole
+
+
+def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
+    """What-if: the largest difference of every channel that changed, against its range in the log."""
+    computed = run_records(log, overrides)
+    rows = []
+    for name, kind, *_ in FIELDS:
+        if kind != "f8":
+            continue
+        a, b = log.records[name], computed[name]
+        difference = np.nanmax(np.abs(b - a)) if np.any(np.isfinite(b - a)) else np.nan
+        if difference > 0:
+            rows.append({"channel": name, "largest_difference": float(difference), "range": float(np.ptp(a))})
+    return rows
+
+
+def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, Any]:
+    """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it."""
+    from rt_kernels.ring import SharedBlock
+
+    from hil_server.telemetry.log_file import LogHeader
+    from hil_server.telemetry.process import TelemetryProcess
+    from hil_server.telemetry.settings import TelemetrySettings
+
+    if not 0.01 <= rate <= 100.0:
+        raise ConfigurationError(f"--rate {rate}: must be within 0.01...100 times the speed of the run")
+    log = open_log(path)
+    block = SharedBlock.create(8192, log.header.aux_count)
+    header = LogHeader(run_id=f"{log.header.run_id} (replayed)", period_ns=log.header.period_ns, aux=log.header.aux)
+    process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path=""), header)
+    dtype = log.records.dtype
+    began = time.monotonic()
+    sent = 0
+    try:
+        chunk = max(1, int(0.02 * rate / (log.header.period_ns * 1e-9)))
+        while sent < log.ticks:
+            sent += block.push_records(np.ascontiguousarray(log.records[sent : sent + chunk]).view(np.uint8).reshape(-1), dtype.itemsize)
+            ahead = log.time_s[min(sent, log.ticks - 1)] / rate - (time.monotonic() - began)
+            if ahead > 0:
+                time.sleep(ahead)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        block.finished = True
+        process.finish({})
+    return {"log": str(path), "ticks": sent, "rate": rate, "endpoints": process.endpoints, "exit_code": 0}
