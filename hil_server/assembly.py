@@ -163,3 +163,48 @@ def simulation(config: TestConfig) -> Assembly:
     port = simulated_port(config, context)
     context["sensor_scale"] = port.sensor_scale
     return finish(config, context, [port], port.delays, "free_running")
+
+
+# device table of a stand file, role in the registry: in the order in which they are opened and read
+DEVICE_ROLES = (("mechanism_signals", "mechanism_signals"), ("wrench_sensor", "wrench_sensors"), ("drives", "drives"))
+
+
+def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+    """The ports of a live run, not yet opened. tables: stand-file tables of the devices, each with its `part`."""
+    found = []
+    for name, role in DEVICE_ROLES:
+        if name in tables:
+            keys = dict(tables[name])
+            found.append(build_part(role, keys.pop("part"), keys, context))
+    return found
+
+
+def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, priority: int, cpu: int) -> Assembly:
+    """The line of a live run on opened devices: their scales and delays are known now."""
+    delays = {"sensor_delay_s": 0.0, "setpoint_ticks": 0.0, "measured_leg_delay_s": 0.0}
+    for device in opened:
+        scale = getattr(device, "sensor_scale", None)
+        if scale is not None:
+            context["sensor_scale"] = list(scale)
+        for key, value in getattr(device, "delays", {}).items():
+            delays[key] += value
+    return finish(config, context, opened, delays, "wall", priority=priority, cpu=cpu)
+
+
+def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, priority: int, loop_core: int) -> dict[str, Any]:
+    """What the virtual stand's process needs (see drivers.simulated.stand_server): the plant of this configuration, another core."""
+    import os
+
+    virtual = dict(config.stand["virtual"])
+    name = virtual.pop("part")
+    keys = check_part("simulated", name, virtual)
+    port_only = ("setpoint_delay_ticks", "measured_leg_delay_ticks", "faults")
+    mechanism = {k: v for k, v in config.mechanism.items() if k not in ("name", "description", "source", "synthetic")}
+    mechanism["part"] = registry.parts("mechanisms")[mechanism["part"]]
+    plant = {k: v for k, v in keys.items() if k not in port_only and v is not None}
+    plant["platform"] = config.stand["platform"]
+    plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in context["mounting"].items()}
+    plant["mechanism"] = mechanism
+    others = sorted(os.sched_getaffinity(0) - {loop_core})
+    sensor = {"rate_hz": 4000.0, "counts_per_force": int(keys["counts_per_newton"]), "counts_per_torque": int(keys["counts_per_newton_metre"])}
+    return {"plant": plant, "sensor": sensor, "priority": priority, "core": others[0] if others else -1, "lock_memory": True}

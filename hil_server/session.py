@@ -1,0 +1,306 @@
+"""One test: prepare, arm, run, stop, report. Live (`run_live`) and in process (`simulate`).
+
+Live, in this order: the virtual stand where there is no hardware, the devices, the line, the telemetry process, the host's real-time
+settings, then the loop on a thread of its own while this thread shows progress and signs as the supervisor. Nothing forks after the loop
+has started. Ctrl-C parks the platform and closes the log; a second one aborts; a third one gives up.
+"""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server import assembly
+from hil_server.assembly import Assembly
+from hil_server.config import TestConfig
+from hil_server.errors import DeviceError
+from hil_server.replay import CONFIGURATION
+from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+
+COMMANDS, PHASES = CODES["command"], {number: name for name, number in CODES["phase"].items()}
+PROGRESS_S = 0.25
+END_EXIT = {"tripped": 3}
+
+
+@dataclass
+class Options:
+    """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
+    prediction forbids it."""
+
+    out: str | None = None
+    quiet: bool = False
+    report: bool = True
+    force: bool = False
+
+
+# ------------------------------------------------------------------------------------------------------------ simulation
+
+
+def simulate(config: TestConfig, options: Options | None = None) -> dict[str, Any]:
+    """The test with everything in process, as fast as it goes. Returns the summary of the contract. Raises ConfigurationError."""
+    options = options or Options()
+    folder = _folder(config, options)
+    test = assembly.simulation(config)
+    log = folder / "run.mcap"
+    writer = LogWriter(log, header(test, folder.name, "simulation", {}))
+    began = time.perf_counter()
+    with _loop(test) as thread, _interruptible(test):
+        show = _Progress(test, options.quiet)
+        while thread.is_alive() or test.block.head > test.block.tail:
+            records = test.block.drain()
+            if records:
+                writer.write(records)
+            else:
+                time.sleep(0.001)
+            show.update()
+        show.end()
+    seconds = time.perf_counter() - began
+    simulated = float(test.line.sample["time_ns"][0]) * 1e-9
+    writer.close({"realtime_factor": simulated / max(seconds, 1e-9), "seconds": seconds})
+    return _conclude(log, options, {"realtime_factor": simulated / max(seconds, 1e-9)})
+
+
+# ------------------------------------------------------------------------------------------------------------------ live
+
+
+def run_live(config: TestConfig, options: Options | None = None) -> dict[str, Any]:
+    """The test on the stand: hardware, or the virtual stand over the wire. Returns the summary of the contract.
+
+    Raises ConfigurationError, DeviceError (a device is not there), InternalError."""
+    from hil_server.realtime_host import RealtimeHost
+    from hil_server.telemetry.process import TelemetryProcess
+
+    options = options or Options()
+    folder = _folder(config, options)
+    log = folder / "run.mcap"
+    with contextlib.ExitStack() as stack:
+        host = stack.enter_context(RealtimeHost())
+        context = assembly.base_context(config)
+        tables = stack.enter_context(_stand(config, context, host))
+        devices = assembly.devices(config, context, tables)
+        stack.enter_context(_opened(devices))
+        test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
+        facts = header(test, folder.name, "live", host.facts())
+        telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(config, log, host), facts)
+        stack.callback(telemetry.kill)
+        for line in host.missing:
+            _say(options, f"not real time: {line}")
+        _say(options, f"log {log}   bus {telemetry.endpoints.get('telemetry_address', '-')}   commands {telemetry.endpoints.get('command_address', '-')}")
+        with _loop(test) as thread, _interruptible(test):
+            show = _Progress(test, options.quiet)
+            while thread.is_alive():
+                test.block.heartbeat()
+                show.update()
+                time.sleep(0.02)
+            show.end()
+        clock = test.line.clock.facts()
+        closed = telemetry.finish(clock | {"devices": _counters(devices)})
+    extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks")}
+    return _conclude(log, options, extra | {"complete": closed["complete"], "overflow": closed["overflow"]})
+
+
+@contextlib.contextmanager
+def _stand(config: TestConfig, context: dict[str, Any], host: Any) -> Iterator[dict[str, dict[str, Any]]]:
+    """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run."""
+    if "drives" in config.stand:
+        yield {table: dict(config.stand[table]) for table in ("drives", "wrench_sensor", "mechanism_signals") if table in config.stand}
+        return
+    from drivers.simulated.stand_server_client import StandProcess
+
+    keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
+    try:
+        stand = StandProcess(keys)
+    except (ValueError, ConnectionError) as error:
+        raise DeviceError(f"virtual stand: {error}") from error
+    with stand:
+        yield {
+            "drives": {"part": "cia402", **stand.ports["drives"]},
+            "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
+            "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
+        }
+
+
+@contextlib.contextmanager
+def _opened(devices: list[Any]) -> Iterator[None]:
+    """Opens the devices in order; closes those that were opened, last first, whatever happens."""
+    opened: list[Any] = []
+    try:
+        for device in devices:
+            try:
+                device.open()
+            except (OSError, ConnectionError, TimeoutError) as error:
+                raise DeviceError(f"{type(device).__name__}: {error}") from error
+            opened.append(device)
+        yield
+    finally:
+        for device in reversed(opened):
+            with contextlib.suppress(OSError):
+                device.close()
+
+
+def _counters(devices: list[Any]) -> dict[str, Any]:
+    return {type(device).__name__: device.counters() for device in devices if hasattr(device, "counters")}
+
+
+def _telemetry_settings(config: TestConfig, log: Path, host: Any) -> Any:
+    import os
+
+    from hil_server.telemetry.settings import TelemetrySettings
+
+    others = sorted(os.sched_getaffinity(0) - {host.core})
+    return TelemetrySettings(
+        log_path=str(log),
+        telemetry_address=config.telemetry["publish"],
+        command_address=config.telemetry["command"],
+        hand_address=config.telemetry["hand_controller"],
+        batch_ticks=config.telemetry["samples_per_message"],
+        cores=others,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- what both do
+
+
+def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any]) -> LogHeader:
+    """Everything that a log must know of a run before its first tick."""
+    config = test.config
+    marks = {name: getattr(config, name) for name in ("stand", "active_vehicle", "target_vehicle", "mechanism")}
+    synthetic = ", ".join(f"{name} {table['name']}" for name, table in marks.items() if table.get("synthetic"))
+    return LogHeader(
+        run_id=run_id,
+        build_id=build_id(),
+        mode=mode,
+        period_ns=test.period_ns,
+        configuration={CONFIGURATION: config.as_toml(), **config.sources},
+        aux=tuple(test.aux),
+        host=host,
+        delay_ledger=test.ledger.as_dict(),
+        calibration={"context": {"delays": test.context["delays"], "sensor_scale": test.context["sensor_scale"]}},
+        notes=[config.test["notes"]] if config.test.get("notes") else [],
+        synthetic=synthetic,
+        initial_record=test.line.sample.tobytes(),
+        states={role: part.whole() for role, part in test.line.stages.items()},
+    )
+
+
+def build_id() -> str:
+    """Version of the package and a hash over the compiled kernels that are loaded from."""
+    import hashlib
+    from importlib.metadata import PackageNotFoundError, version
+
+    import rt_kernels
+
+    digest = hashlib.sha256()
+    for file in sorted(Path(rt_kernels.__path__[0]).rglob("*.so")):
+        digest.update(file.name.encode() + file.stat().st_size.to_bytes(8, "little"))
+    try:
+        number = version("hil-server")
+    except PackageNotFoundError:
+        number = "checkout"
+    return f"{number}-{digest.hexdigest()[:12]}"
+
+
+def _folder(config: TestConfig, options: Options) -> Path:
+    """The run's own folder, made new. A folder that has a log already gets a number behind its name."""
+    wanted = Path(options.out) if options.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{config.test['name']}")
+    folder, number = wanted, 1
+    while (folder / "run.mcap").exists():
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def _loop(test: Assembly) -> Iterator[threading.Thread]:
+    """The loop on a thread of its own; leaving this block early stops it."""
+    thread = threading.Thread(target=test.line.run, name="loop")
+    test.block.heartbeat()
+    thread.start()
+    try:
+        yield thread
+    finally:
+        if thread.is_alive():
+            test.block.request_stop()
+            thread.join(10.0)
+
+
+@contextlib.contextmanager
+def _interruptible(test: Assembly) -> Iterator[None]:
+    """Ctrl-C and SIGTERM: park; again: abort (trip); a third time: as Python does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = 0
+
+    def handler(number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed += 1
+        if pressed == 1:
+            test.block.push_command(COMMANDS["park"], source=1)
+            print("\nparking the platform; once more to abort", file=sys.stderr)
+        elif pressed == 2:
+            test.block.push_command(COMMANDS["abort"], source=1)
+        else:
+            raise KeyboardInterrupt
+
+    old = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for n, previous in old.items():
+            signal.signal(n, previous)
+
+
+class _Progress:
+    """One line, a few times a second: phase, time, force, lateness."""
+
+    def __init__(self, test: Assembly, quiet: bool) -> None:
+        self._test, self._next, self._shown = test, 0.0, False
+        self._on = not quiet and sys.stderr.isatty()
+
+    def update(self) -> None:
+        now = time.monotonic()
+        if not self._on or now < self._next:
+            return
+        self._next = now + PROGRESS_S
+        newest = self._test.block.newest()
+        if newest is None:
+            return
+        s = np.frombuffer(newest[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)[0]
+        force = float(np.linalg.norm(s["F_T"][:3]))
+        late = float(s["lateness_ns"]) * 1e-3
+        text = f"{PHASES[int(s['phase'])]:9s} {s['time_ns'] * 1e-9:8.2f} s  {force:8.1f} N  late {late:6.1f} us  missed {int(s['missed_total'])}"
+        print(f"\r{text}   ", end="", file=sys.stderr, flush=True)
+        self._shown = True
+
+    def end(self) -> None:
+        if self._shown:
+            print(file=sys.stderr)
+
+
+def _say(options: Options, text: str) -> None:
+    if not options.quiet:
+        print(text, file=sys.stderr)
+
+
+def _conclude(path: Path, options: Options, extra: dict[str, Any]) -> dict[str, Any]:
+    """Summary out of the log itself, and the report."""
+    from hil_server.analysis.summary import summarise
+
+    log = open_log(path)
+    summary = summarise(log) | extra | {"log": str(path), "report": None}
+    if options.report:
+        make: Callable[..., Any]
+        from hil_server.analysis.report import make_report as make
+
+        summary["report"] = str(make(path, path.parent))
+    return summary

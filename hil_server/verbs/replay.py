@@ -1,0 +1,37 @@
+"""`hil-server replay`: bit-exact check, what-if, or paced playback to the bus."""
+
+import argparse
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="log of a run")
+    parser.add_argument("--verify", action="store_true", help="exit code 1 unless every tick is equal by bytes")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="what-if: one key of the configuration changed")
+    parser.add_argument("--from", dest="start", type=float, metavar="S", help="compare from this run time on")
+    parser.add_argument("--to", dest="stop", type=float, metavar="S", help="and up to this one")
+    parser.add_argument("--rate", type=float, metavar="X", help="publish the run on the bus at X times its speed")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server import replay
+
+    if args.rate is not None:
+        result = replay.playback(args.log, args.rate)
+        print(f"published {result['ticks']} ticks")
+        return result
+    result = replay.replay(args.log, verify=args.verify, overrides=tuple(args.set), start_s=args.start, stop_s=args.stop)
+    for reason in result["incomplete"]:
+        print(f"incomplete: {reason}")
+    if result["equal"]:
+        print(f"equal: {result['ticks']} ticks, every field, {result['realtime_factor']:.0f} times real time")
+        return result
+    first = result["first_difference"]
+    print(f"different: first at tick {first['tick']}, channel {first['channel']} ({first['cause']}); {result['differing']} ticks differ")
+    if "logged" in first:
+        print(f"  logged {first['logged']!r}, computed {first['computed']!r}")
+    if args.set:
+        print(f"note: {result['note']}")
+        for row in sorted(result["changes"], key=lambda r: -r["largest_difference"] / (r["range"] or 1.0))[:12]:
+            print(f"  {row['channel']:18s} differs by up to {row['largest_difference']:.4g} (range in the log {row['range']:.4g})")
+    return result
