@@ -61,15 +61,15 @@ def mark_events(log: Log, axes: Sequence[Axes]) -> None:
     last, lowest, highest = log.records[-1], log.time_s[0], log.time_s[-1]
     trip = np.flatnonzero((log.records["tick"] == last["trip_tick"]) & (last["trip_tick"] >= 0))
     moments = [
-        ("first contact", last["first_contact_time"], "#555555"),
-        ("capture", last["capture_time"], "#009e73"),
-        ("trip", log.time_s[trip[0]] if len(trip) else -1.0, "#cc0000"),
+        ("first contact ", last["first_contact_time"], "#555555", "right"),
+        (" capture", last["capture_time"], "#009e73", "left"),
+        (" trip", log.time_s[trip[0]] if len(trip) else -1.0, "#cc0000", "left"),
     ]
-    for name, at, colour in moments:
+    for name, at, colour, side in moments:
         if at >= 0.0 and lowest <= at <= highest:
             for one in axes:
                 one.axvline(at, color=colour, linestyle=":", linewidth=1.0)
-            axes[0].annotate(name, (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, color=colour, va="bottom", ha="center")
+            axes[0].annotate(name, (at, 1.0), xycoords=("data", "axes fraction"), fontsize=7, color=colour, va="bottom", ha=side)
 
 
 def embedded(drawn: Figure) -> str:

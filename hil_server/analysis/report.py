@@ -85,7 +85,7 @@ def _section(title: str, body: str) -> str:
     return f"<section><h2>{_text(title)}</h2>{body}</section>"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+def table_html(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Numbers to the right, text to the left."""
     top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
@@ -138,14 +138,14 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
     ]
     names = {"fx_N": "Fx, N", "fy_N": "Fy, N", "fz_N": "Fz, N", "mx_N_m": "Mx, N·m", "my_N_m": "My, N·m", "mz_N_m": "Mz, N·m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
-    return _table((), rows) + _table(("peak wrench at T", "value", "at s"), peaks)
+    return table_html((), rows) + table_html(("peak wrench at T", "value", "at s"), peaks)
 
 
 def _faults(s: dict[str, Any]) -> str:
     if not s["faults"]:
         return '<p class="good">None.</p>'
     rows = [(f["name"], f["severity"], f["tick"], f["time_s"], f["meaning"], f["action"]) for f in s["fault_details"]]
-    return _table(("fault", "severity", "tick", "s", "meaning", "what to do"), rows)
+    return table_html(("fault", "severity", "tick", "s", "meaning", "what to do"), rows)
 
 
 def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
@@ -171,7 +171,7 @@ def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
         ("late ticks in the second before", int(np.count_nonzero(second["late_cause"]))),
         ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
     ]
-    body = _table((), rows) + pictures.embedded(pictures.around(log, centre, BEFORE_TRIP_S))
+    body = table_html((), rows) + pictures.embedded(pictures.around(log, centre, BEFORE_TRIP_S))
     return [_section("The last second before the trip", body)]
 
 
@@ -185,7 +185,7 @@ def _contacts(s: dict[str, Any]) -> str:
         return "<p>No contact.</p>"
     rows = [[contact[key] for key in CONTACT_COLUMNS] for contact in contacts[:MOST_CONTACTS]]
     more = len(contacts) - len(rows)
-    return _table(CONTACT_COLUMNS.values(), rows) + (f'<p class="note">and {more} more</p>' if more > 0 else "")
+    return table_html(CONTACT_COLUMNS.values(), rows) + (f'<p class="note">and {more} more</p>' if more > 0 else "")
 
 
 def _pictures(log: Log) -> list[str]:
@@ -217,9 +217,9 @@ def _time(log: Log, s: dict[str, Any]) -> str:
         ("mode", ("free-running", "soft, no real-time privilege", "real time")[s["realtime_mode"] % 3]),
     ]
     ledger = [(term.replace("_", " "), 1e3 * value) for term, value in s["delay_ledger"].items() if isinstance(value, int | float)]
-    body = _table(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + _table((), counts)
+    body = table_html(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + table_html((), counts)
     if ledger:
-        body += _table(("delay ledger", "ms"), [*ledger, ("sum that the compensator used", 1e3 * s["loop_delay_s"])])
+        body += table_html(("delay ledger", "ms"), [*ledger, ("sum that the compensator used", 1e3 * s["loop_delay_s"])])
     return body
 
 
@@ -227,8 +227,8 @@ def _configuration(log: Log) -> str:
     files = "".join(
         f"<details><summary>{_text(name)}</summary><pre>{_text(text)}</pre></details>" for name, text in log.header.configuration.items()
     )
-    host = _table((), [(key, str(value)) for key, value in log.header.host.items()])
+    host = table_html((), [(key, str(value)) for key, value in log.header.host.items()])
     return files + (f"<details><summary>host</summary>{host}</details>" if log.header.host else "")
 
 
-__all__ = ["make_report", "page", "summarise"]
+__all__ = ["make_report", "page", "summarise", "table_html"]

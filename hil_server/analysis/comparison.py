@@ -1,0 +1,230 @@
+"""Two runs side by side: a test and its prediction, or two tests. Aligned at first contact, forces first.
+
+Both are logs of the same form, so one tool compares stand, simulation and flight telemetry. Forces and moments come first because
+kinematics is their consequence. Time is counted from each run's own first contact (from the start when one of them has none, and the result
+says so); the second run is brought onto the ticks of the first by linear interpolation inside the time that both cover; nothing is
+extrapolated.
+
+For every channel: root mean square and peak of the difference, the peaks of both, and for wrenches the impulse (the integral over the
+common time), which does not mind a small shift of a short contact.
+"""
+
+import html
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.analysis.scalars import yaw_pitch_roll
+from hil_server.errors import UsageError
+from hil_server.telemetry.log_file import Log, open_log
+
+BEFORE_CONTACT_S = 1.0
+
+
+@dataclass(frozen=True)
+class ChannelDifference:
+    """One scalar in both runs over their common time. relative: peak difference over the peak of the first, None when that is zero.
+
+    impulse_a, impulse_b: integrals over the common time (wrench channels), else None.
+    """
+
+    name: str
+    unit: str
+    peak_a: float
+    peak_b: float
+    rms_difference: float
+    peak_difference: float
+    relative: float | None
+    impulse_a: float | None
+    impulse_b: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """a, b: names of the runs. aligned: "first contact" or "start of run". window_s: common time, from the moment of alignment.
+
+    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. channels: forces first.
+    """
+
+    a: str
+    b: str
+    aligned: str
+    window_s: tuple[float, float]
+    first_contact_s: tuple[float | None, float | None]
+    capture_s: tuple[float | None, float | None]
+    channels: tuple[ChannelDifference, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+# name of the group, unit, names of the scalars, is it a wrench; in the order of importance
+GROUPS = (
+    ("force", "N", ("Fx", "Fy", "Fz"), True),
+    ("moment", "N.m", ("Mx", "My", "Mz"), True),
+    ("velocity", "m/s", ("vx", "vy", "vz"), False),
+    ("angular velocity", "rad/s", ("wx", "wy", "wz"), False),
+    ("position", "m", ("x", "y", "z"), False),
+    ("attitude", "rad", ("yaw", "pitch", "roll"), False),
+    ("energy", "J", ("kinetic energy",), False),
+)
+
+
+def quantities(log: Log) -> dict[str, np.ndarray]:
+    """The compared channels of a run by group, each (n, k)."""
+    r = log.records
+    angles = np.unwrap(yaw_pitch_roll(r["X_TA"]), axis=0) if log.ticks else np.zeros((0, 3))
+    return {
+        "force": r["F_T"][:, :3],
+        "moment": r["F_T"][:, 3:],
+        "velocity": r["V_TA"][:, :3],
+        "angular velocity": r["V_TA"][:, 3:],
+        "position": r["X_TA"][:, :3],
+        "attitude": angles,
+        "energy": r["kinetic_energy"][:, None],
+    }
+
+
+def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S) -> Comparison:
+    """Compares two runs. before_s: how much of the approach counts. Raises UsageError when they share no time."""
+    contacts, captures = [_moments(log) for log in (a, b)], []
+    aligned = all(contact is not None for contact, _ in contacts)
+    zero = [contact if aligned and contact is not None else _start(log) for log, (contact, _) in zip((a, b), contacts, strict=True)]
+    for contact, capture in contacts:
+        captures.append(None if capture is None or contact is None else capture - contact)
+    time_a, time_b, window = _common_time(a, b, zero, before_s if aligned else None)
+    inside = (time_a >= window[0]) & (time_a <= window[1])
+    found = []
+    of_a, of_b = quantities(a), quantities(b)
+    for group, unit, names, is_wrench in GROUPS:
+        for i, name in enumerate(names):
+            ours = of_a[group][inside, i]
+            theirs = np.interp(time_a[inside], time_b, of_b[group][:, i])
+            found.append(_difference(name, unit, time_a[inside], ours, theirs, is_wrench))
+    return Comparison(
+        a=a.header.run_id,
+        b=b.header.run_id,
+        aligned="first contact" if aligned else "start of run",
+        window_s=window,
+        first_contact_s=(contacts[0][0], contacts[1][0]),
+        capture_s=(captures[0], captures[1]),
+        channels=tuple(found),
+    )
+
+
+def _start(log: Log) -> float:
+    return float(log.time_s[0]) if log.ticks else 0.0
+
+
+def _moments(log: Log) -> tuple[float | None, float | None]:
+    """First contact and capture, run time, s."""
+    if not log.ticks:
+        return None, None
+    last = log.records[-1]
+    contact, capture = float(last["first_contact_time"]), float(last["capture_time"])
+    return (contact if contact >= 0.0 else None, capture if capture >= 0.0 else None)
+
+
+def _common_time(
+    a: Log, b: Log, zero: list[float], before_s: float | None
+) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+    if not a.ticks or not b.ticks:
+        raise UsageError(f"{(b if a.ticks else a).path}: the log holds no tick")
+    time_a, time_b = a.time_s - zero[0], b.time_s - zero[1]
+    start = max(float(time_a[0]), float(time_b[0]), -np.inf if before_s is None else -before_s)
+    stop = min(float(time_a[-1]), float(time_b[-1]))
+    if stop <= start:
+        raise UsageError(f"{a.path} and {b.path} share no time around their alignment")
+    return time_a, time_b, (start, stop)
+
+
+def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool) -> ChannelDifference:
+    difference = b - a
+    peak_a, peak = float(np.abs(a).max()), float(np.abs(difference).max())
+    return ChannelDifference(
+        name=name,
+        unit=unit,
+        peak_a=peak_a,
+        peak_b=float(np.abs(b).max()),
+        rms_difference=float(np.sqrt(np.mean(difference**2))),
+        peak_difference=peak,
+        relative=peak / peak_a if peak_a > 0.0 else None,
+        impulse_a=_integral(a, t) if is_wrench else None,
+        impulse_b=_integral(b, t) if is_wrench else None,
+    )
+
+
+def _integral(values: np.ndarray, t: np.ndarray) -> float:
+    """Trapezoids."""
+    return float(0.5 * np.sum((values[1:] + values[:-1]) * np.diff(t)))
+
+
+# ------------------------------------------------------------------------------------------------------------------ page
+
+
+def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """Compares two logs; with `out`, also writes a self-contained HTML page there. Returns the figures, with `page` when written.
+
+    Raises LogError, UsageError.
+    """
+    a, b = open_log(path_a), open_log(path_b)
+    result = compare_logs(a, b)
+    figures = result.to_dict()
+    if out is not None:
+        path = Path(out)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(comparison_page(a, b, result), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror or error}") from error
+        figures["page"] = str(path)
+    return figures
+
+
+def comparison_page(a: Log, b: Log, result: Comparison) -> str:
+    """Table and pictures of a comparison as HTML."""
+    from hil_server.analysis.report import STYLE, table_html
+
+    title = html.escape(f"{result.a} and {result.b}")
+    head = ("channel", "unit", f"peak of {result.a}", f"peak of {result.b}", "rms difference", "peak difference", "relative", "impulse", "")
+    rows = [
+        (c.name, c.unit, c.peak_a, c.peak_b, c.rms_difference, c.peak_difference, c.relative, c.impulse_a, c.impulse_b)
+        for c in result.channels
+    ]
+    marks = [f"synthetic geometry in {log.header.run_id}: {log.header.synthetic}" for log in (a, b) if log.header.synthetic]
+    marks += [f"{log.header.run_id} is incomplete: {'; '.join(log.incomplete)}" for log in (a, b) if log.incomplete]
+    moments = [
+        ("first contact, run time s", *result.first_contact_s),
+        ("capture after first contact, s", *result.capture_s),
+    ]
+    body = [
+        f"<h1>{title}</h1>",
+        f"<p>Aligned at {result.aligned}; common time {result.window_s[0]:.3f}...{result.window_s[1]:.3f} s from there.</p>",
+        *(f'<p class="banner">{html.escape(mark)}.</p>' for mark in marks),
+        table_html(("", result.a, result.b), moments),
+        table_html(head, rows),
+        _pictures(a, b, result),
+    ]
+    style = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{style}</head><body>' + "\n".join(body) + "</body></html>"
+
+
+def _pictures(a: Log, b: Log, result: Comparison) -> str:
+    """Each group of both runs on one time axis: the first as a line, the second dashed."""
+    from hil_server.analysis import pictures
+
+    zero = [log_zero if log_zero is not None else _start(log) for log_zero, log in zip(result.first_contact_s, (a, b), strict=True)]
+    if result.aligned != "first contact":
+        zero = [_start(a), _start(b)]
+    of_a, of_b = quantities(a), quantities(b)
+    drawn, axes = pictures.figure(len(GROUPS))
+    for one, (group, unit, names, _) in zip(axes, GROUPS, strict=True):
+        for log, start, of, style, faint in ((a, zero[0], of_a, "-", False), (b, zero[1], of_b, "--", True)):
+            pictures.lines(one, log.time_s - start, of[group], names if not faint else ("",) * len(names), f"{group}, {unit}", style, faint)
+    axes[0].set_xlim(*result.window_s)
+    axes[0].set_title(f"{result.a}: lines; {result.b}: dashed", fontsize=9)
+    axes[-1].set_xlabel(f"time from {result.aligned}, s", fontsize=9)
+    return pictures.embedded(drawn)
