@@ -74,16 +74,17 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
 def input_runs():
     """(offset, size) of neighbouring input fields of the sample."""
     inputs = {f[0] for f in FIELDS if f[6] == "input"}
-    runs = []
+    runs = {}
+    start, end = None, None
     for name in SAMPLE_DTYPE.names:
         if name not in inputs:
             continue
         dtype, offset = SAMPLE_DTYPE.fields[name][:2]
-        if runs and sum(runs[-1]) == offset:
-            runs[-1] = (runs[-1][0], runs[-1][1] + dtype.itemsize)
-        else:
-            runs.append((offset, dtype.itemsize))
-    return runs
+        if offset != end:
+            start = offset
+        end = offset + dtype.itemsize
+        runs[start] = end - start
+    return sorted(runs.items())
 
 
 cdef class LogPort(PortPart):
