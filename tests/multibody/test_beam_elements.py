@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from rt_kernels.multibody.flexible import FlexibleTree
 from scipy.optimize import brentq
 
 from rt_kernels.multibody.beam_elements import Frame, Section, element_shapes, element_stiffness, straight_beam
 from rt_kernels.multibody.craft import Link
+from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.multibody.modes import ModalBody, clamped_modes, craig_bampton_modes, free_free_modes, skew
 
 L = 2.0

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rt_kernels.multibody.flexible import FlexibleTree
-from rt_kernels.multibody.integrators import Motion, step_limit
 from scipy.linalg import eigh
 from scipy.sparse import lil_matrix
 
 from rt_kernels.multibody.beam_elements import Section, square_truss, straight_beam
 from rt_kernels.multibody.craft import Link, assumed_beam, load_craft
+from rt_kernels.multibody.flexible import FlexibleTree
+from rt_kernels.multibody.integrators import Motion, step_limit
 from rt_kernels.multibody.modes import ModalBody, clamped_modes, lowest_modes
 
 CONFIGS = Path(__file__).parents[2] / "stand_configs"

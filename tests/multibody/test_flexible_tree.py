@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from rt_kernels.multibody.flexible import FlexibleTree
 
 from rt_kernels.multibody.craft import Link
+from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.multibody.modes import ModalBody, Port
 
 pin = pytest.importorskip("pinocchio")

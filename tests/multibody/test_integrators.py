@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from rt_kernels.multibody.flexible import FlexibleTree
-from rt_kernels.multibody.integrators import Motion, amplification, stability_limit, step_limit
 from scipy.integrate import solve_ivp
 
 from rt_kernels.multibody.craft import Link
+from rt_kernels.multibody.flexible import FlexibleTree
+from rt_kernels.multibody.integrators import Motion, amplification, stability_limit, step_limit
 from rt_kernels.multibody.modes import ModalBody
 
 METHODS = {"symplectic_euler": 1, "two_step": 2, "rk4": 4, "implicit_euler": 1}

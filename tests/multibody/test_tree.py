@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pinocchio as pin
 import pytest
-from rt_kernels.multibody.tree import INSTRUCTION_SETS
 
 from rt_kernels.multibody import Body, Tree
+from rt_kernels.multibody.tree import INSTRUCTION_SETS
 from tests.multibody.tree_cases import forces, full_mass_matrix, pinocchio_model, random_state, random_tree, relative
 
 TREES = 500
