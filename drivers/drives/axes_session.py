@@ -1,0 +1,162 @@
+"""Brings six CANopen axes from power-up to enabled and back, whatever their profile. Python, before and after the loop."""
+
+import socket
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from drivers.drives.canopen_setup import DriveSetupError, Link, Node
+from drivers.raw_frames.can_link import link_names, open_link
+from rt_kernels.parameters import Parameter
+
+COMMON_PARAMETERS = (
+    Parameter("links", "str", "-", "CAN links, separated by blanks: interface (can0), udp:127.0.0.1:PORT, or fd:N"),
+    Parameter("axis_link", "floats", "-", "which of the links each axis is on, from 0", (0, 0, 0, 0, 0, 0), 0, 2, shape=6),
+    Parameter("axis_node", "floats", "-", "CANopen node of each axis", (1, 2, 3, 4, 5, 6), 1, 127, shape=6),
+    Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
+    Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
+    Parameter("rate_hz", "float", "Hz", "rate of the loop: period of SYNC", 1000.0, 1.0, 4000.0),
+    Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
+    Parameter("no_data_periods", "int", "periods", "so many periods without an actual value are no data", 3, 1, 1000),
+    Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no set point came for so long", 5, 2, 1000),
+    Parameter("heartbeat_ms", "int", "ms", "heartbeat of the drives", 100, 10, 10000),
+    Parameter("bitrate", "float", "bit/s", "bit rate of the buses, for the bus budget", 1e6, 1e4, 1e6),
+    Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
+)
+
+
+class Profile(Protocol):
+    """What differs between drive profiles during set-up."""
+
+    def prepare(self, node: Node) -> None:
+        """Pre-operational: checks who it is, sets objects and PDOs."""
+
+    def clear_fault(self, node: Node) -> None:
+        """Operational: leaves a fault state; refuses local control."""
+
+    steps: Sequence[tuple[str, int, Any, bool]]
+    """In this order on the way up: (name of the state, control word, test of the status word, target := actual before it)."""
+
+    def step(self, node: Node, control_word: int) -> None:
+        """Writes the control word."""
+
+    def await_state(self, node: Node, name: str, reached: Any) -> int:
+        """Waits for a state, returns the status word."""
+
+    def hold_here(self, node: Node) -> int:
+        """Target := actual position. Returns the position in counts."""
+
+    def disable(self, node: Node) -> None:
+        """All the way down, each state confirmed."""
+
+
+class AxesSession:
+    """Six axes on one to three links, from `open` to `close`."""
+
+    def __init__(self, profile: Profile, links: str, axis_link: Sequence[float], axis_node: Sequence[float], answer_s: float):
+        self._profile = profile
+        self._names = link_names(links)
+        self.axis_link = [_whole("axis_link", x) for x in axis_link]
+        self.axis_node = [_whole("axis_node", x) for x in axis_node]
+        self._answer_s = answer_s
+        self._sockets: list[socket.socket] = []
+        if set(self.axis_link) != set(range(len(self._names))):
+            raise ValueError(
+                f"axis_link = {self.axis_link}: must use each of the {len(self._names)} links in links = {links!r}, numbered from 0"
+            )
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [s.fileno() for s in self._sockets]
+
+    def open(self) -> tuple[list[int], list[int]]:
+        """Enables all axes where they are. Returns their status words and positions in counts.
+
+        Raises DriveSetupError (a ConnectionError) when one is missing, in local control, or does not follow; then all are disabled again.
+        """
+        try:
+            self._sockets = [open_link(name) for name in self._names]
+            networks = self._connect()
+            try:
+                nodes = self._nodes(networks)
+                try:
+                    return self._bring_up(nodes)
+                except Exception:
+                    _quietly(self._profile.disable, nodes)
+                    raise
+            finally:
+                for network in networks:
+                    network.disconnect()
+        except Exception:
+            self._drop()
+            raise
+
+    def close(self) -> list[str]:
+        """Disables all axes in order, pre-operational at the end. Returns what did not work, empty when all did."""
+        if not self._sockets:
+            return []
+        networks = self._connect()
+        try:
+            nodes = self._nodes(networks)
+            problems = _quietly(self._profile.disable, nodes)
+            problems += _quietly(lambda node: node.command_nmt("PRE-OPERATIONAL"), nodes)
+            return problems
+        finally:
+            for network in networks:
+                network.disconnect()
+            self._drop()
+
+    def _connect(self) -> list[Link]:
+        return [Link(name, s, self._answer_s) for name, s in zip(self._names, self._sockets, strict=True)]
+
+    def _nodes(self, networks: Sequence[Link]) -> list[Node]:
+        return [networks[link].node(node) for link, node in zip(self.axis_link, self.axis_node, strict=True)]
+
+    def _bring_up(self, nodes: Sequence[Node]) -> tuple[list[int], list[int]]:
+        profile = self._profile
+        for node in nodes:
+            node.command_nmt("PRE-OPERATIONAL")
+        for node in nodes:
+            profile.prepare(node)
+        for node in nodes:
+            node.await_nmt("PRE-OPERATIONAL")
+        for node in nodes:
+            node.command_nmt("OPERATIONAL")
+        for node in nodes:
+            node.await_nmt("OPERATIONAL")
+            profile.clear_fault(node)
+
+        # All axes take the same step before any takes the next one.
+        status = [0] * len(nodes)
+        positions = [0] * len(nodes)
+        for name, control_word, reached, target_first in profile.steps:
+            for i, node in enumerate(nodes):
+                if target_first:
+                    positions[i] = profile.hold_here(node)
+                profile.step(node, control_word)
+            status = [profile.await_state(node, name, reached) for node in nodes]
+        for node in nodes:
+            if code := node.pending_emergency():
+                raise DriveSetupError(f"{node}: emergency message 0x{code:04X} is pending")
+        return status, positions
+
+    def _drop(self) -> None:
+        for s in self._sockets:
+            s.close()
+        self._sockets = []
+
+
+def _whole(key: str, value: float) -> int:
+    if value != int(value):
+        raise ValueError(f"{key} = {value}: must be a whole number")
+    return int(value)
+
+
+def _quietly(action: Any, nodes: Sequence[Node]) -> list[str]:
+    """The action on every node, also after one failed. Returns what failed."""
+    problems = []
+    for node in nodes:
+        try:
+            action(node)
+        except Exception as error:  # a dying bus raises anything from OSError to CanError; the other axes come first
+            problems.append(str(error))
+    return problems

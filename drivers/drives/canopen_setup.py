@@ -1,0 +1,144 @@
+"""Set-up of a CANopen node before the loop and after it: NMT, SDO, PDO mapping. Cyclic data do not pass through here.
+
+Sources: CiA 301 (communication objects 0x1000...0x1A00); order of a PDO set-up: disable, mapping count 0, entries, count, transmission type,
+enable. The `canopen` library does the SDO transfers over the link's `FrameBus`.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import canopen
+
+from drivers.raw_frames.can_link import FrameBus
+
+RPDO_COMMUNICATION, RPDO_MAPPING = 0x1400, 0x1600
+TPDO_COMMUNICATION, TPDO_MAPPING = 0x1800, 0x1A00
+COB_DISABLED = 0x80000000
+EVERY_SYNC = 1
+
+_FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
+
+
+class DriveSetupError(ConnectionError):
+    """A node is not there, refuses an object, or does not reach a state. The message names link, node, object and what was expected."""
+
+
+@dataclass(frozen=True)
+class Pdo:
+    """One process data object as it is to be set up. entries: (index, sub-index, bits). event_ms: deadline of an RPDO, 0 none."""
+
+    receive: bool
+    number: int
+    cob_id: int
+    entries: tuple[tuple[int, int, int], ...]
+    transmission: int = EVERY_SYNC
+    event_ms: int = 0
+
+
+class Link:
+    """One bus during set-up: a `canopen.Network` on an open socket, which stays open."""
+
+    def __init__(self, name: str, link: socket.socket, answer_s: float):
+        self.name = name
+        self.answer_s = answer_s
+        self.network = canopen.Network(FrameBus(link, name))
+        self.network.NOTIFIER_CYCLE = 0.02  # type: ignore[misc]  # how long disconnect() waits for its thread
+        self.network.connect()
+
+    def node(self, node_id: int) -> "Node":
+        return Node(self, node_id)
+
+    def disconnect(self) -> None:
+        self.network.disconnect()
+
+
+class Node:
+    """A remote node: typed reads and writes whose errors say what was meant, PDO set-up, NMT with confirmation."""
+
+    def __init__(self, link: Link, node_id: int):
+        self.link = link
+        self.id = node_id
+        self._remote = link.network.add_node(node_id)
+        self._remote.sdo.RESPONSE_TIMEOUT = link.answer_s
+
+    def __str__(self) -> str:
+        return f"node {self.id} on {self.link.name}"
+
+    def read(self, index: int, sub: int, size: int, meaning: str) -> int:
+        """Value of an object; size in bytes, negative for a signed one. Raises DriveSetupError."""
+        try:
+            data = self._remote.sdo.upload(index, sub)
+        except canopen.SdoError as error:
+            raise DriveSetupError(f"{self}: reading {meaning} (0x{index:04X}:{sub}) failed: {error}") from error
+        if len(data) < abs(size):
+            raise DriveSetupError(f"{self}: {meaning} (0x{index:04X}:{sub}) has {len(data)} bytes instead of {abs(size)}")
+        return struct.unpack(_FORMATS[size], data[: abs(size)])[0]
+
+    def write(self, index: int, sub: int, size: int, value: int, meaning: str, optional: bool = False) -> bool:
+        """Writes an object. With `optional` a node that does not have it is accepted (returns False). Raises DriveSetupError."""
+        try:
+            self._remote.sdo.download(index, sub, struct.pack(_FORMATS[size], value))
+        except canopen.SdoAbortedError as error:
+            if optional and error.code in (0x06020000, 0x06090011):
+                return False
+            raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} was refused: {error}") from error
+        except canopen.SdoError as error:
+            raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} failed: {error}") from error
+        return True
+
+    def set_pdo(self, pdo: Pdo) -> None:
+        """Sets up one PDO in the order that CiA 301 asks for."""
+        communication = (RPDO_COMMUNICATION if pdo.receive else TPDO_COMMUNICATION) + pdo.number - 1
+        mapping = (RPDO_MAPPING if pdo.receive else TPDO_MAPPING) + pdo.number - 1
+        name = f"{'RPDO' if pdo.receive else 'TPDO'}{pdo.number}"
+        self.write(communication, 1, 4, COB_DISABLED | pdo.cob_id, f"{name} off")
+        self.write(mapping, 0, 1, 0, f"{name} mapping count")
+        for place, (index, sub, bits) in enumerate(pdo.entries, start=1):
+            self.write(mapping, place, 4, index << 16 | sub << 8 | bits, f"{name} entry {place}")
+        self.write(mapping, 0, 1, len(pdo.entries), f"{name} mapping count")
+        self.write(communication, 2, 1, pdo.transmission, f"{name} transmission type")
+        if pdo.receive:
+            self.write(communication, 5, 2, pdo.event_ms, f"{name} receive time-out")
+        self.write(communication, 1, 4, pdo.cob_id, f"{name} on")
+
+    def disable_pdo(self, receive: bool, number: int, cob_id: int) -> None:
+        """Switches a PDO off that the node may have on by default; a node without it is accepted."""
+        communication = (RPDO_COMMUNICATION if receive else TPDO_COMMUNICATION) + number - 1
+        self.write(communication, 1, 4, COB_DISABLED | cob_id, f"{'RPDO' if receive else 'TPDO'}{number} off", optional=True)
+
+    def command_nmt(self, state: str) -> None:
+        """Sends an NMT command by the name of its state (`OPERATIONAL`, `PRE-OPERATIONAL`, `RESET`)."""
+        self._remote.nmt.state = state
+
+    def await_nmt(self, state: str) -> None:
+        """Waits until the node's heartbeat says `state`. Raises DriveSetupError after the time for answers, at least three heartbeats."""
+        # The library believes its own command: only a state that came with a heartbeat counts.
+        end = time.monotonic() + max(self.link.answer_s, 0.5)
+        last = "none"
+        while (left := end - time.monotonic()) > 0:
+            try:
+                last = self._remote.nmt.wait_for_heartbeat(left)
+            except canopen.nmt.NmtError:
+                break
+            if last == state:
+                return
+        raise DriveSetupError(f"{self}: no heartbeat with state {state} (last one: {last})")
+
+    def pending_emergency(self) -> int:
+        """Code of an emergency message that came during the set-up and was not taken back, else 0."""
+        active = self._remote.emcy.active
+        return active[-1].code if active else 0
+
+    def await_word(self, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
+        """Polls a 16-bit object until `reached`. Raises DriveSetupError naming the last value."""
+        end = time.monotonic() + max(self.link.answer_s, 0.5)
+        while True:
+            word = self.read(index, 0, 2, meaning)
+            if reached(word):
+                return word
+            if time.monotonic() > end:
+                raise DriveSetupError(f"{self}: {wanted} was not reached, {meaning} is 0x{word:04X}")
+            time.sleep(0.001)

@@ -1,0 +1,198 @@
+"""CiA 402 axes (servo drives, electric actuators) in cyclic synchronous position mode over CANopen.
+
+Objects (CiA 402 / IEC 61800-7-201): control word 0x6040, status word 0x6041, mode 0x6060 := 8, target 0x607A, actual position 0x6064,
+velocity offset 0x60B1, interpolation period 0x60C2 = period of SYNC. States by `status & 0x6F`: 0x21 ready to switch on, 0x23 switched on,
+0x27 operation enabled; fault 0x08 by `status & 0x4F`. Way up: 0x06 -> 0x07 -> target := actual -> 0x0F, each confirmed.
+"""
+
+from libc.stdint cimport uint16_t, uint32_t
+
+from drivers.drives.cyclic_axes cimport Axes, AxesState, CyclicAxes, axes_read, axes_write
+from rt_kernels.faults cimport (
+    DRIVE_STATUS_DEVICE_FAULT,
+    DRIVE_STATUS_FOLLOWING_ERROR,
+    DRIVE_STATUS_LIMIT_TOUCHED,
+    DRIVE_STATUS_LOCAL_CONTROL,
+    DRIVE_STATUS_NOT_ENABLED,
+    DRIVE_STATUS_WARNING,
+)
+from rt_kernels.plugs cimport PortPart
+
+from drivers.checked_parameters import checked
+from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession
+from drivers.drives.bus_budget import bus_load
+from drivers.drives.canopen_setup import DriveSetupError, Pdo
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    CONTROL_ENABLED = 0x0F
+    STATE_MASK = 0x6F
+    OPERATION_ENABLED = 0x27
+
+CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
+MODE, MODE_DISPLAY, CYCLIC_SYNCHRONOUS_POSITION = 0x6060, 0x6061, 8
+TARGET_POSITION, ACTUAL_POSITION, VELOCITY_OFFSET = 0x607A, 0x6064, 0x60B1
+INTERPOLATION_PERIOD = 0x60C2
+FAULT_RESET = 0x80
+
+
+# Status word -> drive_status. Bits: 3 fault, 7 warning, 9 remote, 11 internal limit, 13 following error.
+cdef uint32_t decode_status(uint16_t word) noexcept nogil:
+    cdef uint32_t status = 0
+    if word & STATE_MASK != OPERATION_ENABLED:
+        status |= <uint32_t>1 << DRIVE_STATUS_NOT_ENABLED
+    if word & 0x08:
+        status |= <uint32_t>1 << DRIVE_STATUS_DEVICE_FAULT
+    if word & 0x80:
+        status |= <uint32_t>1 << DRIVE_STATUS_WARNING
+    if not word & 0x200:
+        status |= <uint32_t>1 << DRIVE_STATUS_LOCAL_CONTROL
+    if word & 0x800:
+        status |= <uint32_t>1 << DRIVE_STATUS_LIMIT_TOUCHED
+    if word & 0x2000:
+        status |= <uint32_t>1 << DRIVE_STATUS_FOLLOWING_ERROR
+    return status
+
+
+def status_bits(int word):
+    """drive_status bits of a CiA 402 status word (tests, reports)."""
+    return decode_status(<uint16_t>word)
+
+
+def interpolation_period(double rate_hz):
+    """(value, exponent) of object 0x60C2: value * 10^exponent s, value 1...255. Raises ValueError when no such pair is exact to 0.1 %."""
+    period = 1.0 / rate_hz
+    for exponent in (-3, -4, -5, -6):
+        value = round(period / 10.0 ** exponent)
+        if 1 <= value <= 255 and abs(value * 10.0 ** exponent - period) <= 1e-3 * period:
+            return value, exponent
+    raise ValueError(f"rate_hz = {rate_hz}: its period is not value * 10^exponent s with value 1...255, which drives need for interpolation")
+
+
+class Cia402Profile:
+    """Set-up of one CiA 402 axis (see AxesSession)."""
+
+    steps = (
+        ("ready to switch on", 0x06, lambda word: word & 0x6F == 0x21, False),
+        ("switched on", 0x07, lambda word: word & 0x6F == 0x23, False),
+        ("operation enabled", CONTROL_ENABLED, lambda word: word & 0x6F == 0x27, True),
+    )
+
+    def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, feed_forward):
+        self._interpolation = interpolation_period(rate_hz)
+        self._period_us = round(1e6 / rate_hz)
+        self._timeout_ms = max(1, round(receive_timeout_periods * 1000 / rate_hz))
+        self._heartbeat_ms = heartbeat_ms
+        self._feed_forward = feed_forward
+
+    def prepare(self, node):
+        node.write(0x1017, 0, 2, self._heartbeat_ms, "heartbeat time")
+        kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
+        if kind != 402:
+            raise DriveSetupError(f"{node} is no CiA 402 device: its type is {kind}")
+        node.write(0x1006, 0, 4, self._period_us, "communication cycle period", optional=True)
+        n = node.id
+        node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (TARGET_POSITION, 0, 32)), event_ms=self._timeout_ms))
+        if self._feed_forward:
+            node.set_pdo(Pdo(True, 2, 0x300 + n, ((VELOCITY_OFFSET, 0, 32),)))
+        else:
+            node.disable_pdo(True, 2, 0x300 + n)
+        node.set_pdo(Pdo(False, 1, 0x180 + n, ((STATUS_WORD, 0, 16), (ACTUAL_POSITION, 0, 32))))
+        node.disable_pdo(False, 2, 0x280 + n)
+        value, exponent = self._interpolation
+        node.write(INTERPOLATION_PERIOD, 1, 1, value, "interpolation period")
+        node.write(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent")
+        node.write(MODE, 0, -1, CYCLIC_SYNCHRONOUS_POSITION, "mode of operation")
+
+    def clear_fault(self, node):
+        word = node.read(STATUS_WORD, 0, 2, "status word")
+        if not word & 0x200:
+            raise DriveSetupError(f"{node} is in local control (status word 0x{word:04X}, remote bit 9 is 0): give it back to the bus")
+        if word & 0x4F == 0x08:
+            node.write(CONTROL_WORD, 0, 2, 0, "control word")
+            node.write(CONTROL_WORD, 0, 2, FAULT_RESET, "control word (fault reset)")
+            node.await_word(STATUS_WORD, "status word", lambda w: w & 0x4F != 0x08, "the end of the fault state")
+        mode = node.read(MODE_DISPLAY, 0, -1, "mode display")
+        if mode != CYCLIC_SYNCHRONOUS_POSITION:
+            raise DriveSetupError(f"{node} does not take cyclic synchronous position mode: mode display is {mode} instead of 8")
+
+    def step(self, node, control_word):
+        node.write(CONTROL_WORD, 0, 2, control_word, "control word")
+
+    def await_state(self, node, name, reached):
+        return node.await_word(STATUS_WORD, "status word", reached, f"state '{name}'")
+
+    def hold_here(self, node):
+        position = node.read(ACTUAL_POSITION, 0, -4, "actual position")
+        node.write(TARGET_POSITION, 0, -4, position, "target position")
+        return position
+
+    def disable(self, node):
+        # A drive in fault is not enabled any more; the others go down one state at a time.
+        for control_word, mask, state, name in ((0x07, 0x6F, 0x23, "switched on"), (0x06, 0x6F, 0x21, "ready to switch on"),
+                                                (0x00, 0x4F, 0x40, "switch on disabled")):
+            word = node.read(STATUS_WORD, 0, 2, "status word")
+            if word & 0x08 or word & 0x4F == 0x40:
+                return
+            if control_word == 0x07 and word & 0x6F != 0x27:
+                continue
+            node.write(CONTROL_WORD, 0, 2, control_word, "control word")
+            node.await_word(STATUS_WORD, "status word", lambda w, m=mask, s=state: w & m == s or w & 0x08 != 0, f"state '{name}'")
+
+
+cdef class Cia402Port(PortPart):
+    """Six CiA 402 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status; sends leg_setpoint (and
+    leg_rate_setpoint as velocity offset when velocity_feed_forward is on).
+
+    `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
+    Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
+    """
+
+    PARAMETERS = (
+        *COMMON_PARAMETERS,
+        Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
+    )
+
+    cdef CyclicAxes _cyclic
+    cdef object _session
+    cdef dict _given
+    cdef readonly list close_problems
+
+    def __init__(self, **parameters):
+        given = self._given = checked(self.PARAMETERS, parameters)
+        profile = Cia402Profile(given["rate_hz"], given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
+        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])
+        self._cyclic = CyclicAxes()
+        self._cyclic.configure(
+            self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ENABLED,
+            given["velocity_feed_forward"], given["rate_window_periods"], given["no_data_periods"],
+        )
+        self._cyclic.axes.p.decode = decode_status
+        self.close_problems = []
+        self.plug.self = &self._cyclic.axes
+        self.plug.state = &self._cyclic.axes.s
+        self.plug.state_size = sizeof(AxesState)
+        self.plug.read = axes_read
+        self.plug.write = axes_write
+
+    def open(self):
+        self.close()
+        status, positions = self._session.open()
+        self._cyclic.start(self._session.descriptors, status, positions)
+
+    def close(self):
+        self._cyclic.stop()
+        self.close_problems = self._session.close()
+
+    def counters(self):
+        """Lost, damaged, ignored and not sent frames since open."""
+        return self._cyclic.counters()
+
+    def bus_loads(self):
+        """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
+        extra = (4,) if self._given["velocity_feed_forward"] else ()
+        result = []
+        for link in range(max(self._session.axis_link) + 1):
+            axes = self._session.axis_link.count(link)
+            result.append(bus_load(axes, 6, 6, self._given["rate_hz"], self._given["bitrate"], extra_frames=extra * axes))
+        return result

@@ -1,0 +1,178 @@
+"""CiA 408 hydraulic axes (digital axis control valves) in closed-loop position control over CANopen.
+
+Objects (Moog *Axis Control Valves with CANopen*, B99224-DV018-D-211; CiA 408): control word 0x6040 with bits 0 D, 1 H, 2 M, 3 R (reset);
+status word 0x6041 with the state in bits 0-3; device mode 0x6042 := 1 (set point from the bus), control mode 0x6043, position set point
+0x6600:1, actual position 0x6601:1. Way up: 0 -> 1 -> 3 -> target := actual -> 7, each confirmed by the status word.
+
+State (R M H D): INIT 1000, DISABLED 1001, HOLD 1011, ACTIVE 1111; FAULT DISABLED 0001, FAULT HOLD 0011, FAULT REACTION 0111; NOT READY and
+FAULT INIT both read 0000. All four bits are tested: 0111 is not ACTIVE.
+"""
+
+from libc.stdint cimport uint16_t, uint32_t
+
+from drivers.drives.cyclic_axes cimport Axes, AxesState, CyclicAxes, axes_read, axes_write
+from rt_kernels.faults cimport (
+    DRIVE_STATUS_DEVICE_FAULT,
+    DRIVE_STATUS_FOLLOWING_ERROR,
+    DRIVE_STATUS_LIMIT_TOUCHED,
+    DRIVE_STATUS_LOCAL_CONTROL,
+    DRIVE_STATUS_NOT_ENABLED,
+)
+from rt_kernels.plugs cimport PortPart
+
+from drivers.checked_parameters import checked
+from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession
+from drivers.drives.bus_budget import bus_load
+from drivers.drives.canopen_setup import DriveSetupError, Pdo
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    CONTROL_ACTIVE = 0x07
+    STATE_MASK = 0x0F
+    ACTIVE = 0x0F
+
+CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
+DEVICE_MODE, SET_POINT_FROM_BUS = 0x6042, 1
+CONTROL_MODE = 0x6043
+POSITION_SET_POINT, ACTUAL_POSITION = 0x6600, 0x6601
+TRAJECTORY_TYPE, HOLD_TARGET, HOLD_ACTUAL_POSITION = 0x5700, 0x585C, 2
+RESET = 0x08
+INIT, DISABLED, HOLD = 0x8, 0x9, 0xB
+
+
+# Status word -> drive_status. Bits: 0-3 state, 4 local control, 10 limit touched, 11 control deviation.
+cdef uint32_t decode_status(uint16_t word) noexcept nogil:
+    cdef uint32_t status = 0
+    if word & STATE_MASK != ACTIVE:
+        status |= <uint32_t>1 << DRIVE_STATUS_NOT_ENABLED
+    if not word & 0x08:
+        status |= <uint32_t>1 << DRIVE_STATUS_DEVICE_FAULT     # every state without R: a fault state, or not ready
+    if word & 0x10:
+        status |= <uint32_t>1 << DRIVE_STATUS_LOCAL_CONTROL
+    if word & 0x400:
+        status |= <uint32_t>1 << DRIVE_STATUS_LIMIT_TOUCHED
+    if word & 0x800:
+        status |= <uint32_t>1 << DRIVE_STATUS_FOLLOWING_ERROR
+    return status
+
+
+def status_bits(int word):
+    """drive_status bits of a CiA 408 status word (tests, reports)."""
+    return decode_status(<uint16_t>word)
+
+
+class Cia408Profile:
+    """Set-up of one CiA 408 axis (see AxesSession)."""
+
+    steps = (
+        ("INIT", 0x00, lambda word: word & 0xF == INIT, False),
+        ("DISABLED", 0x01, lambda word: word & 0xF == DISABLED, False),
+        ("HOLD", 0x03, lambda word: word & 0xF == HOLD, False),
+        ("ACTIVE", CONTROL_ACTIVE, lambda word: word & 0xF == ACTIVE, True),
+    )
+
+    def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, control_mode):
+        self._timeout_ms = max(1, round(receive_timeout_periods * 1000 / rate_hz))
+        self._heartbeat_ms = heartbeat_ms
+        self._control_mode = control_mode
+
+    def prepare(self, node):
+        node.write(0x1017, 0, 2, self._heartbeat_ms, "heartbeat time")
+        kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
+        if kind != 408:
+            raise DriveSetupError(f"{node} is no CiA 408 device: its type is {kind}")
+        n = node.id
+        node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (POSITION_SET_POINT, 1, 32)), event_ms=self._timeout_ms))
+        node.disable_pdo(True, 2, 0x300 + n)
+        node.set_pdo(Pdo(False, 1, 0x180 + n, ((STATUS_WORD, 0, 16), (ACTUAL_POSITION, 1, 32))))
+        node.disable_pdo(False, 2, 0x280 + n)
+        node.write(DEVICE_MODE, 0, -1, SET_POINT_FROM_BUS, "device mode")
+        node.write(CONTROL_MODE, 0, -1, self._control_mode, "control mode")
+        node.write(TRAJECTORY_TYPE, 0, 1, 0, "trajectory generator off", optional=True)
+        node.write(HOLD_TARGET, 0, 1, HOLD_ACTUAL_POSITION, "hold at the actual position", optional=True)
+
+    def clear_fault(self, node):
+        word = node.read(STATUS_WORD, 0, 2, "status word")
+        if word & 0x10 or node.read(DEVICE_MODE, 0, -1, "device mode") != SET_POINT_FROM_BUS:
+            raise DriveSetupError(f"{node} is in local control (status word 0x{word:04X}): give it back to the bus")
+        if not word & 0x08:
+            # Rising edge of R while the lower bits name the state that the axis holds.
+            lower = word & 0x3
+            node.write(CONTROL_WORD, 0, 2, lower, "control word")
+            node.write(CONTROL_WORD, 0, 2, lower | RESET, "control word (fault reset)")
+            node.await_word(STATUS_WORD, "status word", lambda w: w & 0x08 != 0, "the end of the fault state")
+
+    def step(self, node, control_word):
+        node.write(CONTROL_WORD, 0, 2, control_word, "control word")
+
+    def await_state(self, node, name, reached):
+        return node.await_word(STATUS_WORD, "status word", reached, f"state {name}")
+
+    def hold_here(self, node):
+        position = node.read(ACTUAL_POSITION, 1, -4, "actual position")
+        node.write(POSITION_SET_POINT, 1, -4, position, "position set point")
+        return position
+
+    def disable(self, node):
+        # An axis in a fault state does not listen to these; the others go down one state at a time.
+        for control_word, state, name in ((0x03, HOLD, "HOLD"), (0x01, DISABLED, "DISABLED"), (0x00, INIT, "INIT")):
+            word = node.read(STATUS_WORD, 0, 2, "status word")
+            if not word & 0x08 or word & 0x0F == INIT:
+                return
+            if control_word == 0x03 and word & 0x0F != ACTIVE:
+                continue
+            node.write(CONTROL_WORD, 0, 2, control_word, "control word")
+            node.await_word(STATUS_WORD, "status word", lambda w, s=state: w & 0xF == s or w & 0x08 == 0, f"state {name}")
+
+
+cdef class Cia408Port(PortPart):
+    """Six CiA 408 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status; sends leg_setpoint.
+
+    `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
+    Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
+    """
+
+    PARAMETERS = (
+        *COMMON_PARAMETERS,
+        Parameter("control_mode", "int", "-", "value of 0x6043 for closed-loop axis position: 9 or 8, see the device's EDS", 9, 8, 9),
+    )
+
+    cdef CyclicAxes _cyclic
+    cdef object _session
+    cdef dict _given
+    cdef readonly list close_problems
+
+    def __init__(self, **parameters):
+        given = self._given = checked(self.PARAMETERS, parameters)
+        profile = Cia408Profile(given["rate_hz"], given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
+        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])
+        self._cyclic = CyclicAxes()
+        self._cyclic.configure(
+            self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ACTIVE,
+            False, given["rate_window_periods"], given["no_data_periods"],
+        )
+        self._cyclic.axes.p.decode = decode_status
+        self.close_problems = []
+        self.plug.self = &self._cyclic.axes
+        self.plug.state = &self._cyclic.axes.s
+        self.plug.state_size = sizeof(AxesState)
+        self.plug.read = axes_read
+        self.plug.write = axes_write
+
+    def open(self):
+        self.close()
+        status, positions = self._session.open()
+        self._cyclic.start(self._session.descriptors, status, positions)
+
+    def close(self):
+        self._cyclic.stop()
+        self.close_problems = self._session.close()
+
+    def counters(self):
+        """Lost, damaged, ignored and not sent frames since open."""
+        return self._cyclic.counters()
+
+    def bus_loads(self):
+        """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
+        used = self._session.axis_link
+        return [bus_load(used.count(k), 6, 6, self._given["rate_hz"], self._given["bitrate"]) for k in range(max(used) + 1)]

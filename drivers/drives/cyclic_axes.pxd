@@ -1,0 +1,76 @@
+"""Cyclic part of CANopen axes, shared by the profiles: SYNC, set points out, actual values in. Description in the .pyx."""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+from rt_kernels.sample cimport Sample
+
+cdef enum:
+    AXES = 6
+    LINKS = 3
+    HISTORY = 16            # positions kept for the rate, a power of two
+
+
+# What a profile says about a status word: bits of the table's drive_status.
+ctypedef uint32_t (*DecodeStatus)(uint16_t status_word) noexcept nogil
+
+
+cdef struct AxisParams:
+    int32_t link
+    int32_t node
+    double counts_per_metre
+    double zero_m           # leg length at count 0
+
+
+cdef struct AxesParams:
+    int32_t fd[LINKS]       # -1: closed or not used
+    int32_t links
+    uint16_t control_word   # that keeps the axes enabled
+    int32_t feed_forward    # 1: a second set-point frame with the velocity
+    int32_t rate_window     # periods over which the leg rate is the difference quotient
+    int32_t no_data_periods
+    AxisParams axis[AXES]
+    DecodeStatus decode
+    int8_t receiver[LINKS][2048]    # COB-ID -> 1 + 4 * axis + kind, 0: nobody
+
+
+cdef struct AxisState:
+    int32_t counts          # newest position
+    int32_t target          # newest set point in counts
+    int32_t target_rate
+    uint16_t status_word
+    uint16_t emergency      # last error code, 0 when it was taken back
+    int32_t silent_periods  # since the newest actual value
+    int32_t nmt_state       # of the newest heartbeat, 5 operational
+    uint32_t seen           # bits of drive_status found while receiving in this tick
+    int32_t fresh           # an actual value came in this tick
+    int32_t history_count
+    int32_t pad
+    int32_t past_counts[HISTORY]
+    int64_t past_ns[HISTORY]        # SYNC at which it was sampled
+    int64_t lost_total
+    int64_t corrupt_total
+
+
+cdef struct AxesState:
+    AxisState axis[AXES]
+    int64_t sync_ns[LINKS]          # newest SYNC, 0 before the first
+    int64_t cycles
+    int64_t corrupt_total[LINKS]    # records that are no frame
+    int64_t ignored_total[LINKS]    # frames for nobody
+    int64_t drop_total[LINKS]       # frames that the transmit queue did not take
+    uint32_t link_seen[LINKS]       # bits of drive_status for every axis of the link
+    uint32_t link_latched[LINKS]    # bus off until the controller restarts
+    uint32_t pad
+
+
+cdef struct Axes:
+    AxesParams p
+    AxesState s
+
+
+cdef class CyclicAxes:
+    cdef Axes axes
+
+
+cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil
+cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nogil

@@ -1,0 +1,200 @@
+/* Non-blocking datagram input and output by file descriptor: many datagrams per system call, no allocation.
+ *
+ * A CAN frame is always the 16 bytes of `struct can_frame` (linux/can.h), whatever carries it: an AF_CAN raw socket, one end of an
+ * AF_UNIX SEQPACKET pair, or a UDP socket on the loopback. One code path for all three.
+ */
+#ifndef DRIVERS_FRAME_IO_H
+#define DRIVERS_FRAME_IO_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <linux/can.h>
+#include <linux/can/error.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define IO_BATCH 32
+
+static inline int64_t io_clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static inline int64_t io_now_ns(void) { return io_clock_ns(CLOCK_MONOTONIC); }
+static inline int64_t io_wall_ns(void) { return io_clock_ns(CLOCK_REALTIME); }
+
+/* Big-endian fields of a wire record. */
+static inline uint16_t io_load_be16(const uint8_t *p) { return (uint16_t)(p[0] << 8 | p[1]); }
+static inline uint32_t io_load_be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static inline void io_store_be16(uint8_t *p, uint16_t v) { p[0] = (uint8_t)(v >> 8); p[1] = (uint8_t)v; }
+static inline void io_store_be32(uint8_t *p, uint32_t v) { io_store_be16(p, (uint16_t)(v >> 16)); io_store_be16(p + 2, (uint16_t)v); }
+
+/* Little-endian fields of a CANopen frame. */
+static inline uint16_t io_load_le16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
+static inline uint32_t io_load_le32(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
+static inline void io_store_le16(uint8_t *p, uint16_t v) { p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); }
+static inline void io_store_le32(uint8_t *p, uint32_t v) { io_store_le16(p, (uint16_t)v); io_store_le16(p + 2, (uint16_t)(v >> 16)); }
+
+/* Sends `count` (at most IO_BATCH) frames, to `peer` or where the socket is connected to. Returns how many left; `*error` is 0 or errno. */
+static inline int io_send_frames(int fd, const struct can_frame *frames, int count, const struct sockaddr_in *peer, int *error)
+{
+    struct mmsghdr messages[IO_BATCH];
+    struct iovec parts[IO_BATCH];
+    int i, sent;
+    *error = 0;
+    if (count > IO_BATCH)
+        count = IO_BATCH;
+    memset(messages, 0, sizeof messages[0] * (size_t)count);
+    for (i = 0; i < count; i++) {
+        parts[i].iov_base = (void *)(frames + i);
+        parts[i].iov_len = sizeof frames[i];
+        messages[i].msg_hdr.msg_iov = parts + i;
+        messages[i].msg_hdr.msg_iovlen = 1;
+        if (peer) {
+            messages[i].msg_hdr.msg_name = (void *)peer;
+            messages[i].msg_hdr.msg_namelen = sizeof *peer;
+        }
+    }
+    sent = sendmmsg(fd, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) {
+        *error = errno;
+        return 0;
+    }
+    if (sent < count)
+        *error = EAGAIN;
+    return sent;
+}
+
+/* Takes up to IO_BATCH waiting frames; a datagram that is not one well-formed classic frame is left out and counted in `*bad`.
+ * `*peer` becomes the sender of the last one (when not NULL). `*more` is 1 when others may wait. `*error` is 0 or errno (never EAGAIN). */
+static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *bad, struct sockaddr_in *peer, int *more, int *error)
+{
+    struct mmsghdr messages[IO_BATCH];
+    struct iovec parts[IO_BATCH];
+    struct sockaddr_in senders[IO_BATCH];
+    int i, got, kept = 0;
+    *more = *error = 0;
+    memset(messages, 0, sizeof messages);
+    for (i = 0; i < IO_BATCH; i++) {
+        parts[i].iov_base = frames + i;
+        parts[i].iov_len = sizeof frames[i];
+        messages[i].msg_hdr.msg_iov = parts + i;
+        messages[i].msg_hdr.msg_iovlen = 1;
+        if (peer) {
+            messages[i].msg_hdr.msg_name = senders + i;
+            messages[i].msg_hdr.msg_namelen = sizeof senders[i];
+        }
+    }
+    got = recvmmsg(fd, messages, IO_BATCH, MSG_DONTWAIT, NULL);
+    if (got < 0) {
+        *error = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : errno;
+        return 0;
+    }
+    *more = got == IO_BATCH;
+    for (i = 0; i < got; i++) {
+        if (messages[i].msg_len != sizeof frames[i] || messages[i].msg_hdr.msg_flags & MSG_TRUNC || frames[i].can_dlc > 8) {
+            ++*bad;
+            continue;
+        }
+        if (peer)
+            *peer = senders[i];
+        if (kept != i)
+            frames[kept] = frames[i];
+        kept++;
+    }
+    return kept;
+}
+
+/* Takes up to `count` (at most IO_BATCH) datagrams into `buffer`, one each `stride` bytes. `length[i]` is its length, -1 when it did not fit;
+ * `age_ns[i]` is how long it had waited in the kernel (SO_TIMESTAMPNS set on the socket), 0 when the kernel gave no stamp. */
+static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *age_ns, int *error)
+{
+    struct mmsghdr messages[IO_BATCH];
+    struct iovec parts[IO_BATCH];
+    union { char bytes[CMSG_SPACE(sizeof(struct timespec))]; struct cmsghdr align; } control[IO_BATCH];
+    int i, got;
+    int64_t wall;
+    *error = 0;
+    if (count > IO_BATCH)
+        count = IO_BATCH;
+    memset(messages, 0, sizeof messages[0] * (size_t)count);
+    for (i = 0; i < count; i++) {
+        parts[i].iov_base = buffer + (size_t)i * (size_t)stride;
+        parts[i].iov_len = (size_t)stride;
+        messages[i].msg_hdr.msg_iov = parts + i;
+        messages[i].msg_hdr.msg_iovlen = 1;
+        messages[i].msg_hdr.msg_control = control + i;
+        messages[i].msg_hdr.msg_controllen = sizeof control[i];
+    }
+    got = recvmmsg(fd, messages, (unsigned)count, MSG_DONTWAIT, NULL);
+    if (got < 0) {
+        *error = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : errno;
+        return 0;
+    }
+    wall = io_wall_ns();
+    for (i = 0; i < got; i++) {
+        struct cmsghdr *c;
+        length[i] = messages[i].msg_hdr.msg_flags & MSG_TRUNC ? -1 : (int)messages[i].msg_len;
+        age_ns[i] = 0;
+        for (c = CMSG_FIRSTHDR(&messages[i].msg_hdr); c; c = CMSG_NXTHDR(&messages[i].msg_hdr, c))
+            if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+                struct timespec t;
+                memcpy(&t, CMSG_DATA(c), sizeof t);
+                age_ns[i] = wall - ((int64_t)t.tv_sec * 1000000000LL + t.tv_nsec);
+            }
+    }
+    return got;
+}
+
+/* One datagram with its sender, and one to a known receiver. */
+static inline int io_receive_from(int fd, uint8_t *buffer, int size, struct sockaddr_in *peer)
+{
+    socklen_t length = sizeof *peer;
+    return (int)recvfrom(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)peer, &length);
+}
+static inline int io_send_to(int fd, const uint8_t *buffer, int size, const struct sockaddr_in *peer)
+{
+    return (int)sendto(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)peer, sizeof *peer);
+}
+static inline int io_send(int fd, const uint8_t *buffer, int size) { return (int)send(fd, buffer, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL); }
+
+/* Waits until one of the descriptors can be read, or the time has passed. */
+static inline int io_wait_readable(struct pollfd *fds, int count, int64_t timeout_ns)
+{
+    struct timespec t;
+    if (timeout_ns < 0)
+        timeout_ns = 0;
+    t.tv_sec = timeout_ns / 1000000000LL;
+    t.tv_nsec = timeout_ns % 1000000000LL;
+    return ppoll(fds, (nfds_t)count, &t, NULL);
+}
+
+/* The calling thread's policy and core; both return 0 or an error number. Negative arguments leave things as they are. */
+static inline int io_set_fifo(int priority)
+{
+    struct sched_param p;
+    memset(&p, 0, sizeof p);
+    p.sched_priority = priority;
+    return priority <= 0 ? 0 : pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
+}
+static inline int io_set_core(int core)
+{
+    cpu_set_t set;
+    if (core < 0)
+        return 0;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    return pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+#endif

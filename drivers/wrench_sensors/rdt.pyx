@@ -1,0 +1,379 @@
+"""Force/torque sensor on ATI RDT over UDP: Net F/T, Ethernet Axia, OnRobot HEX / OptoForce.
+
+Wire (big-endian): request of 8 bytes `0x1234, command, count`; record of 36 bytes
+`rdt_sequence u32, ft_sequence u32, status u32, Fx Fy Fz Tx Ty Tz i32` (ATI *Net F/T Installation and Operation Manual* 9620-05-NET FT,
+ATI *Ethernet Axia Manual* 9610-05-Ethernet Axia). The stream is started once (command 2, count 0) and drained at every tick; the
+newest good record becomes `wrench_raw`, in counts.
+
+Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2^31 - 1 means `step - 1` lost ones, 0 or 2^31 ... is a
+duplicate or a late one and is dropped. `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
+
+Ages: kernel receive stamps tell how long a record had waited when it was drained; from there on CLOCK_MONOTONIC counts. A record is
+`stale` when `ft_sequence` (the sensor's own sample counter) has not moved for `stale_ms` although records arrive.
+"""
+
+import select
+import socket
+import struct
+import time
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
+from rt_kernels.faults cimport (
+    SENSOR_STATUS_BUSY,
+    SENSOR_STATUS_CORRUPT,
+    SENSOR_STATUS_DEVICE_FAULT,
+    SENSOR_STATUS_LOST,
+    SENSOR_STATUS_NO_DATA,
+    SENSOR_STATUS_STALE,
+)
+from rt_kernels.plugs cimport PortPart
+from rt_kernels.sample cimport Sample
+
+from drivers.checked_parameters import checked
+from drivers.wrench_sensors import rdt_scaling, rdt_status
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    RECORD = 36             # bytes of a record
+    MOST_RECORDS = 40       # in one datagram of the buffered mode
+    DATAGRAM = RECORD * MOST_RECORDS
+    MOST_ROUNDS = 8         # batches drained in one tick: bounds the time of a tick when somebody floods the port
+    COMMAND_STOP_STREAM = 0x0000
+    COMMAND_START_STREAM = 0x0002
+    COMMAND_BIAS = 0x0042
+    COMMAND_SET_FILTER = 0x0081     # OnRobot
+    COMMAND_SET_PERIOD = 0x0082     # OnRobot
+    REQUEST_HEADER = 0x1234
+
+
+cdef struct RdtParams:
+    int fd                          # connected UDP socket, -1 when closed
+    int64_t no_data_ns
+    int64_t stale_ns
+    int64_t busy_hold_ns
+    uint32_t mask_of_bit[32]        # bit of the device's word -> sensor_status
+
+
+cdef struct RdtState:
+    int32_t counts[6]               # newest good record
+    uint32_t rdt_sequence
+    uint32_t ft_sequence
+    uint32_t device_status
+    int32_t have_record
+    int32_t busy
+    int32_t pad
+    int64_t sequence                # rdt_sequence without roll-over
+    int64_t lost_total
+    int64_t corrupt_total
+    int64_t repeated_total          # duplicates and late ones
+    int64_t record_total
+    int64_t opened_ns
+    int64_t received_ns             # arrival of the newest record
+    int64_t ft_moved_ns             # last time that ft_sequence moved
+    int64_t busy_since_ns
+
+
+cdef struct Rdt:
+    RdtParams p
+    RdtState s
+    uint8_t buffer[IO_BATCH * DATAGRAM]
+
+
+# One bit of the table's sensor_status.
+cdef inline uint32_t bit(int number) noexcept nogil:
+    return <uint32_t>1 << number
+
+
+# The device's status word in the words of the table; a word that only sets bits without a class is a device fault.
+cdef inline uint32_t translate_status(const RdtParams *p, uint32_t word) noexcept nogil:
+    cdef uint32_t found = 0
+    cdef int i
+    if word == 0:
+        return 0
+    for i in range(32):
+        if word >> i & 1:
+            found |= p.mask_of_bit[i]
+    return found if found else bit(SENSOR_STATUS_DEVICE_FAULT)
+
+
+# One record that arrived at `arrived_ns`. Returns the sensor_status bits it causes by itself (lost).
+cdef uint32_t take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexcept nogil:
+    cdef RdtState *s = &rdt.s
+    cdef uint32_t rdt_sequence = io_load_be32(record)
+    cdef uint32_t ft_sequence = io_load_be32(record + 4)
+    cdef uint32_t step, found = 0
+    cdef uint32_t busy_mask = bit(SENSOR_STATUS_BUSY)
+    cdef int i
+
+    # Sequence: drop what is not newer, count what is missing.
+    if s.have_record:
+        step = rdt_sequence - s.rdt_sequence
+        if step == 0 or step >= <uint32_t>0x80000000:
+            s.repeated_total += 1
+            return 0
+        if step > 1:
+            s.lost_total += step - 1
+            found = bit(SENSOR_STATUS_LOST)
+        s.sequence += step
+    else:
+        s.sequence = rdt_sequence
+
+    # The sensor's own counter: a repeated value is an old sample sent again.
+    if not s.have_record or ft_sequence != s.ft_sequence:
+        s.ft_moved_ns = arrived_ns
+    s.rdt_sequence = rdt_sequence
+    s.ft_sequence = ft_sequence
+    s.received_ns = arrived_ns
+    s.record_total += 1
+    s.device_status = io_load_be32(record + 8)
+
+    # A busy sensor's data may jump: the last value is held.
+    if translate_status(&rdt.p, s.device_status) & busy_mask and s.have_record:
+        if not s.busy:
+            s.busy_since_ns = arrived_ns
+        s.busy = 1
+        return found
+    s.busy = 0
+    for i in range(6):
+        s.counts[i] = <int32_t>io_load_be32(record + 12 + 4 * i)
+    s.have_record = 1
+    return found
+
+
+# Everything that waits in the socket. Returns the bits lost and corrupt of this tick.
+cdef uint32_t drain(Rdt *rdt, int64_t now) noexcept nogil:
+    cdef int length[IO_BATCH]
+    cdef int64_t age[IO_BATCH]
+    cdef int64_t arrived
+    cdef uint32_t found = 0
+    cdef int turn, i, k, got, error
+    for turn in range(MOST_ROUNDS):
+        got = io_receive_datagrams(rdt.p.fd, rdt.buffer, DATAGRAM, IO_BATCH, length, age, &error)
+        for i in range(got):
+            # A record, or several back to back; anything else is damaged.
+            if length[i] <= 0 or length[i] % RECORD != 0:
+                rdt.s.corrupt_total += 1
+                found |= bit(SENSOR_STATUS_CORRUPT)
+                continue
+            # The wall-clock stamp of the kernel may jump: never before the previous record, never after now.
+            arrived = now - (age[i] if age[i] > 0 else 0)
+            if arrived < rdt.s.received_ns:
+                arrived = rdt.s.received_ns
+            if arrived > now:
+                arrived = now
+            for k in range(length[i] // RECORD):
+                found |= take_record(rdt, rdt.buffer + i * DATAGRAM + k * RECORD, arrived)
+        if got < IO_BATCH:
+            break
+    return found
+
+
+cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Rdt *rdt = <Rdt *>self
+    cdef RdtState *s = &rdt.s
+    cdef int64_t now = io_now_ns()
+    cdef uint32_t status = 0
+    cdef int i
+
+    # Read what came since the last tick.
+    if rdt.p.fd >= 0:
+        status = drain(rdt, now)
+        now = io_now_ns()
+
+    # Ages: no record, or records whose own counter stands still.
+    if rdt.p.fd < 0 or now - (s.received_ns if s.record_total else s.opened_ns) > rdt.p.no_data_ns:
+        status |= bit(SENSOR_STATUS_NO_DATA)
+    elif s.record_total and now - s.ft_moved_ns > rdt.p.stale_ns:
+        status |= bit(SENSOR_STATUS_STALE)
+    if s.busy and now - s.busy_since_ns > rdt.p.busy_hold_ns:
+        status |= bit(SENSOR_STATUS_STALE)
+
+    # Counts and status go into the sample.
+    for i in range(6):
+        sample.wrench_raw[i] = s.counts[i]
+    sample.wrench_sequence = s.sequence
+    sample.wrench_age_ns = now - (s.received_ns if s.record_total else s.opened_ns) if rdt.p.fd >= 0 else 0
+    sample.wrench_lost_total = s.lost_total
+    sample.wrench_status = status | translate_status(&rdt.p, s.device_status)
+    sample.wrench_device_status = s.device_status
+
+
+# A sensor takes nothing out.
+cdef void rdt_write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    pass
+
+
+cdef class RdtPort(PortPart):
+    """Reads an RDT force/torque sensor. Writes wrench_raw (counts), wrench_sequence, wrench_age_ns, wrench_lost_total, wrench_status and
+    wrench_device_status.
+
+    After `open()`: `counts_per_newton`, `counts_per_newton_metre`, `rate_hz` (0 when the device does not tell), `force_unit`,
+    `torque_unit`, `serial`, `calibration`, for the wrench stage and the log. `bias()` tares in the device. `counters()` for a report.
+
+    Raises ValueError for a parameter that cannot be, ConnectionError (from `open`) when the sensor or its scaling is not there.
+    """
+
+    PARAMETERS = (
+        Parameter("variant", "str", "-", "product family: decides the status word and the set-up page", "net_ft",
+                  choices=("net_ft", "axia", "onrobot")),
+        Parameter("address", "str", "-", "IPv4 address or name of the sensor"),
+        Parameter("stream_port", "int", "-", "UDP port of the stream", 49152, 1, 65535),
+        Parameter("scaling", "str", "-", "where the scaling is read: the XML page (http), the calibration info (tcp), or given here",
+                  "http", choices=("http", "tcp", "given")),
+        Parameter("http_port", "int", "-", "TCP port of the XML page", 80, 1, 65535),
+        Parameter("calibration_port", "int", "-", "TCP port of the calibration info", 49151, 1, 65535),
+        Parameter("counts_per_newton", "float", "1/N", "scaling = given: counts per newton", 1e6, 1e-6, 1e12),
+        Parameter("counts_per_newton_metre", "float", "1/(N.m)", "scaling = given: counts per newton metre", 1e6, 1e-6, 1e12),
+        Parameter("no_data_ms", "float", "ms", "a silence longer than this is no data", 5.0, 0.5, 10000.0),
+        Parameter("stale_ms", "float", "ms", "a sample counter that stands still for longer is stale", 5.0, 0.5, 10000.0),
+        Parameter("busy_hold_ms", "float", "ms", "a busy sensor's last value is held this long, then it is stale", 100.0, 1.0, 10000.0),
+        Parameter("bias_at_open", "bool", "-", "tare in the device at open", False),
+        Parameter("output_rate_hz", "float", "Hz", "onrobot: rate to ask for, 0 leaves it as it is", 0.0, 0.0, 1000.0),
+        Parameter("filter_index", "int", "-", "onrobot: filter to ask for, 0 off ... 6 slowest, -1 leaves it as it is", -1, -1, 6),
+        Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
+    )
+
+    cdef Rdt rdt
+    cdef object _socket
+    cdef dict _given
+    cdef readonly object scaling
+
+    def __cinit__(self):
+        memset(&self.rdt, 0, sizeof(Rdt))
+        self.rdt.p.fd = -1
+
+    def __init__(self, **parameters):
+        given = checked(self.PARAMETERS, parameters)
+        self._given = given
+        self.rdt.p.no_data_ns = <int64_t>(given["no_data_ms"] * 1e6)
+        self.rdt.p.stale_ns = <int64_t>(given["stale_ms"] * 1e6)
+        self.rdt.p.busy_hold_ns = <int64_t>(given["busy_hold_ms"] * 1e6)
+        for i, mask in enumerate(rdt_status.masks(given["variant"])):
+            self.rdt.p.mask_of_bit[i] = mask
+        self.plug.self = &self.rdt
+        self.plug.state = &self.rdt.s
+        self.plug.state_size = sizeof(RdtState)
+        self.plug.read = rdt_read
+        self.plug.write = rdt_write
+
+    @property
+    def counts_per_newton(self):
+        return self._opened().counts_per_newton
+
+    @property
+    def counts_per_newton_metre(self):
+        return self._opened().counts_per_newton_metre
+
+    @property
+    def rate_hz(self):
+        return self._opened().rate_hz
+
+    @property
+    def force_unit(self):
+        return self._opened().force_unit
+
+    @property
+    def torque_unit(self):
+        return self._opened().torque_unit
+
+    @property
+    def serial(self):
+        return self._opened().serial
+
+    @property
+    def calibration(self):
+        return self._opened().calibration
+
+    def _opened(self):
+        if self.scaling is None:
+            raise ValueError("the sensor's scaling is known after open()")
+        return self.scaling
+
+    def open(self):
+        """Reads the scaling, starts the stream and waits for its first record."""
+        self.close()
+        given = self._given
+        self.scaling = self._read_scaling()
+        try:
+            self._socket = _connected(given["address"], given["stream_port"])
+            if given["variant"] == "onrobot":
+                if given["filter_index"] >= 0:
+                    self._request(COMMAND_SET_FILTER, given["filter_index"])
+                if given["output_rate_hz"] > 0:
+                    self._request(COMMAND_SET_PERIOD, max(1, round(1000 / given["output_rate_hz"])))
+            if given["bias_at_open"]:
+                self.bias()
+            memset(&self.rdt.s, 0, sizeof(RdtState))
+            self._request(COMMAND_START_STREAM, 0)
+            self._await_record()
+        except OSError as error:
+            self.close()
+            raise ConnectionError(f"no RDT stream from the force sensor at {given['address']}:{given['stream_port']}: {error}") from error
+        self.rdt.s.opened_ns = io_now_ns()
+        self.rdt.p.fd = self._socket.fileno()
+
+    def _read_scaling(self):
+        given = self._given
+        try:
+            if given["scaling"] == "http":
+                return rdt_scaling.read_page(given["address"], given["http_port"], given["variant"], given["timeout_s"])
+            if given["scaling"] == "tcp":
+                return rdt_scaling.read_calibration(given["address"], given["calibration_port"], given["timeout_s"])
+        except ValueError as error:
+            raise ConnectionError(f"the force sensor at {given['address']} does not tell its scaling: {error}") from error
+        return rdt_scaling.scaling_from(given["counts_per_newton"], given["counts_per_newton_metre"], "N", "Nm")
+
+    def _request(self, command, count):
+        self._socket.send(struct.pack(">HHI", REQUEST_HEADER, command, count))
+
+    def _await_record(self):
+        end = time.monotonic() + self._given["timeout_s"]
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self._socket], [], [], max(0.0, end - time.monotonic()))
+            if ready and len(self._socket.recv(2048, socket.MSG_PEEK)) >= RECORD:
+                return
+            if ready:
+                self._socket.recv(2048)
+        raise TimeoutError(f"no record within {self._given['timeout_s']} s")
+
+    def bias(self):
+        """Tares in the device (software bias). There is no reply: the data show it."""
+        if self._socket is None:
+            raise ValueError("bias needs an open sensor")
+        self._request(COMMAND_BIAS, 0xFF if self._given["variant"] == "onrobot" else 0)
+
+    def close(self):
+        self.rdt.p.fd = -1
+        if self._socket is not None:
+            try:
+                self._request(COMMAND_STOP_STREAM, 0)
+            except OSError:
+                pass    # the sensor is gone: nothing left to stop
+            self._socket.close()
+            self._socket = None
+
+    def counters(self):
+        """Records, lost, repeated (duplicate or late) and damaged datagrams since open."""
+        return {
+            "records": self.rdt.s.record_total,
+            "lost": self.rdt.s.lost_total,
+            "repeated": self.rdt.s.repeated_total,
+            "corrupt": self.rdt.s.corrupt_total,
+        }
+
+
+def _connected(address, port):
+    """A connected non-blocking UDP socket with kernel receive stamps and room for a stalled loop."""
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        link.setblocking(False)
+        link.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_TIMESTAMPNS", 35), 1)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        link.connect((address, port))
+    except OSError:
+        link.close()
+        raise
+    return link
