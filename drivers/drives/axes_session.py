@@ -14,7 +14,6 @@ COMMON_PARAMETERS = (
     Parameter("axis_node", "floats", "-", "CANopen node of each axis", (1, 2, 3, 4, 5, 6), 1, 127, shape=6),
     Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
     Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
-    Parameter("rate_hz", "float", "Hz", "rate of the loop: period of SYNC", 1000.0, 1.0, 4000.0),
     Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
     Parameter("no_data_periods", "int", "periods", "so many periods without an actual value are no data", 3, 1, 1000),
     Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no set point came for so long", 5, 2, 1000),
@@ -143,6 +142,13 @@ class AxesSession:
         for s in self._sockets:
             s.close()
         self._sockets = []
+
+
+def loop_rate(period_s: float) -> float:
+    """Cycles per second of SYNC. Raises ValueError for a period that no bus can keep."""
+    if not 0.00025 <= period_s <= 1.0:
+        raise ValueError(f"period_s = {period_s}: SYNC can be sent every 0.00025...1 s")
+    return 1.0 / period_s
 
 
 def _whole(key: str, value: float) -> int:

@@ -19,7 +19,7 @@ from rt_kernels.faults cimport (
 from rt_kernels.plugs cimport PortPart
 
 from drivers.checked_parameters import checked
-from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession
+from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, loop_rate
 from drivers.drives.bus_budget import bus_load
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from rt_kernels.parameters import Parameter
@@ -153,14 +153,18 @@ cdef class Cia402Port(PortPart):
         Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
     )
 
+    CONTEXT = ("period_s",)
+
     cdef CyclicAxes _cyclic
     cdef object _session
     cdef dict _given
+    cdef readonly double _rate_hz
     cdef readonly list close_problems
 
-    def __init__(self, **parameters):
+    def __init__(self, *, period_s=0.001, **parameters):
         given = self._given = checked(self.PARAMETERS, parameters)
-        profile = Cia402Profile(given["rate_hz"], given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
+        self._rate_hz = loop_rate(period_s)
+        profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
         self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])
         self._cyclic = CyclicAxes()
         self._cyclic.configure(
@@ -184,6 +188,11 @@ cdef class Cia402Port(PortPart):
         self._cyclic.stop()
         self.close_problems = self._session.close()
 
+    @property
+    def delays(self):
+        """What this port adds to the delay ledger: set points act at the next SYNC, measured legs were sampled at the last one."""
+        return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
+
     def counters(self):
         """Lost, damaged, ignored and not sent frames since open."""
         return self._cyclic.counters()
@@ -194,5 +203,5 @@ cdef class Cia402Port(PortPart):
         result = []
         for link in range(max(self._session.axis_link) + 1):
             axes = self._session.axis_link.count(link)
-            result.append(bus_load(axes, 6, 6, self._given["rate_hz"], self._given["bitrate"], extra_frames=extra * axes))
+            result.append(bus_load(axes, 6, 6, self._rate_hz, self._given["bitrate"], extra_frames=extra * axes))
         return result

@@ -21,7 +21,7 @@ from rt_kernels.faults cimport (
 from rt_kernels.plugs cimport PortPart
 
 from drivers.checked_parameters import checked
-from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession
+from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, loop_rate
 from drivers.drives.bus_budget import bus_load
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from rt_kernels.parameters import Parameter
@@ -137,14 +137,18 @@ cdef class Cia408Port(PortPart):
         Parameter("control_mode", "int", "-", "value of 0x6043 for closed-loop axis position: 9 or 8, see the device's EDS", 9, 8, 9),
     )
 
+    CONTEXT = ("period_s",)
+
     cdef CyclicAxes _cyclic
     cdef object _session
     cdef dict _given
+    cdef readonly double _rate_hz
     cdef readonly list close_problems
 
-    def __init__(self, **parameters):
+    def __init__(self, *, period_s=0.001, **parameters):
         given = self._given = checked(self.PARAMETERS, parameters)
-        profile = Cia408Profile(given["rate_hz"], given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
+        self._rate_hz = loop_rate(period_s)
+        profile = Cia408Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
         self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])
         self._cyclic = CyclicAxes()
         self._cyclic.configure(
@@ -168,6 +172,11 @@ cdef class Cia408Port(PortPart):
         self._cyclic.stop()
         self.close_problems = self._session.close()
 
+    @property
+    def delays(self):
+        """What this port adds to the delay ledger: set points act at the next SYNC, measured legs were sampled at the last one."""
+        return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
+
     def counters(self):
         """Lost, damaged, ignored and not sent frames since open."""
         return self._cyclic.counters()
@@ -175,4 +184,4 @@ cdef class Cia408Port(PortPart):
     def bus_loads(self):
         """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
         used = self._session.axis_link
-        return [bus_load(used.count(k), 6, 6, self._given["rate_hz"], self._given["bitrate"]) for k in range(max(used) + 1)]
+        return [bus_load(used.count(k), 6, 6, self._rate_hz, self._given["bitrate"]) for k in range(max(used) + 1)]

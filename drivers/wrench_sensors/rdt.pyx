@@ -233,6 +233,8 @@ cdef class RdtPort(PortPart):
         Parameter("bias_at_open", "bool", "-", "tare in the device at open", False),
         Parameter("output_rate_hz", "float", "Hz", "onrobot: rate to ask for, 0 leaves it as it is", 0.0, 0.0, 1000.0),
         Parameter("filter_index", "int", "-", "onrobot: filter to ask for, 0 off ... 6 slowest, -1 leaves it as it is", -1, -1, 6),
+        Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger",
+                  0.0, 0.0, 0.1),
         Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
     )
 
@@ -266,6 +268,17 @@ cdef class RdtPort(PortPart):
     @property
     def counts_per_newton_metre(self):
         return self._opened().counts_per_newton_metre
+
+    @property
+    def sensor_scale(self):
+        """Counts per N and N.m of the six channels."""
+        return [self.counts_per_newton] * 3 + [self.counts_per_newton_metre] * 3
+
+    @property
+    def delays(self):
+        """What this port adds to the delay ledger: the device's filter, and on average half a period of its stream."""
+        rate = self.rate_hz
+        return {"sensor_delay_s": self._given["filter_delay_s"] + (0.5 / rate if rate > 0 else 0.0)}
 
     @property
     def rate_hz(self):

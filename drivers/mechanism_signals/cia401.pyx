@@ -1,0 +1,291 @@
+"""Mechanism signals and the independent emergency chain from a CiA 401 input module on a CAN link of its own.
+
+Objects (CiA 401): digital inputs 0x6000:1...4 (8 bits each), analogue inputs 0x6401:1...8 (i16). TPDO1 carries the four bytes, TPDO2 and
+TPDO3 the analogue inputs 1-4 and 5-8; RPDO1, when configured, one group of digital outputs 0x6200; all take
+effect or are sampled at SYNC (transmission type 1), which this port sends at every tick after it has taken
+what came on the last one: one period of dead time, constant. `value = offset + scale * counts`.
+
+The link is the module's own: sharing a drive's bus would make two ports read one descriptor.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from drivers.raw_frames.frame_io cimport (
+    CAN_EFF_FLAG,
+    CAN_ERR_FLAG,
+    CAN_RTR_FLAG,
+    IO_BATCH,
+    can_frame,
+    io_load_le16,
+    io_load_le32,
+    io_receive_frames,
+    io_send_frames,
+)
+from rt_kernels.faults cimport (
+    SENSOR_STATUS_CORRUPT,
+    SENSOR_STATUS_DEVICE_FAULT,
+    SENSOR_STATUS_LOST,
+    SENSOR_STATUS_NO_DATA,
+)
+from rt_kernels.plugs cimport PortPart
+from rt_kernels.sample cimport Sample
+
+from drivers.checked_parameters import checked
+from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
+from drivers.raw_frames.can_link import link_names, open_link
+from rt_kernels.layout import CODES
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    INPUTS = 32
+    ANALOG = 8
+    CHAIN = 3               # healthy, tripped, hydraulics blocked
+    MOST_ROUNDS = 4
+
+
+cdef struct ModuleParams:
+    int32_t fd
+    int32_t node
+    int32_t no_data_periods
+    int32_t command_output          # 1: mechanism_command goes out
+    uint32_t invert                 # inputs that are active low
+    int32_t signal_bit[INPUTS]      # input -> bit of mechanism_signal, -1 not used
+    int32_t chain_input[CHAIN]      # bit of analogue_chain -> input, -1 not wired
+    double scale[ANALOG]
+    double offset[ANALOG]
+
+
+cdef struct ModuleState:
+    uint32_t inputs
+    int16_t counts[ANALOG]
+    uint32_t emergency
+    int32_t fresh                   # TPDOs that came in this tick, bits 0-2
+    int32_t silent_periods
+    int32_t pad
+    int64_t cycles
+    int64_t lost_total
+    int64_t corrupt_total
+
+
+cdef struct Module:
+    ModuleParams p
+    ModuleState s
+
+
+# One frame. Returns sensor_status bits: corrupt.
+cdef uint32_t take_frame(Module *m, const can_frame *f) noexcept nogil:
+    cdef uint32_t from_node
+    cdef int i, first
+    if f.can_id & (CAN_ERR_FLAG | CAN_EFF_FLAG | CAN_RTR_FLAG):
+        return 0
+    if f.can_id & 0x7F != <uint32_t>m.p.node:
+        return 0
+    from_node = f.can_id & 0x780
+    if from_node == 0x180 and f.can_dlc == 4:
+        m.s.inputs = io_load_le32(f.data)
+        m.s.fresh |= 1
+    elif (from_node == 0x280 or from_node == 0x380) and f.can_dlc == 8:
+        first = 0 if from_node == 0x280 else 4
+        for i in range(4):
+            m.s.counts[first + i] = <int16_t>io_load_le16(f.data + 2 * i)
+        m.s.fresh |= 2 if first == 0 else 4
+    elif from_node == 0x080 and f.can_dlc == 8:
+        m.s.emergency = io_load_le16(f.data)
+    elif from_node == 0x180 or from_node == 0x280 or from_node == 0x380 or from_node == 0x080:
+        m.s.corrupt_total += 1
+        return <uint32_t>1 << SENSOR_STATUS_CORRUPT
+    return 0
+
+
+cdef void module_read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Module *m = <Module *>self
+    cdef can_frame frames[IO_BATCH]
+    cdef uint32_t status = 0, inputs, discrete = 0, chain = 0
+    cdef int i, got, turn, more = 0, error = 0
+    cdef int64_t bad = 0
+
+    # What the module answered to the last SYNC, then SYNC of this tick.
+    if m.p.fd >= 0:
+        for turn in range(MOST_ROUNDS):
+            got = io_receive_frames(m.p.fd, frames, &bad, NULL, &more, &error)
+            for i in range(got):
+                status |= take_frame(m, &frames[i])
+            if not more:
+                break
+        memset(&frames[0], 0, sizeof(can_frame))
+        frames[0].can_id = 0x080
+        io_send_frames(m.p.fd, frames, 1, NULL, &error)
+    if bad:
+        m.s.corrupt_total += bad
+        status |= <uint32_t>1 << SENSOR_STATUS_CORRUPT
+
+    # Silence: all three groups belong to every tick but the first.
+    if m.s.fresh == 7:
+        m.s.silent_periods = 0
+    elif m.s.cycles > 0:
+        m.s.silent_periods += 1
+        m.s.lost_total += 1
+        status |= <uint32_t>1 << SENSOR_STATUS_LOST
+    if m.p.fd < 0 or m.s.silent_periods >= m.p.no_data_periods:
+        status |= <uint32_t>1 << SENSOR_STATUS_NO_DATA
+    if m.s.emergency:
+        status |= <uint32_t>1 << SENSOR_STATUS_DEVICE_FAULT
+    m.s.fresh = 0
+    m.s.cycles += 1
+
+    # Inputs to signals, emergency chain, analogue values.
+    inputs = m.s.inputs ^ m.p.invert
+    for i in range(INPUTS):
+        if m.p.signal_bit[i] >= 0 and inputs >> i & 1:
+            discrete |= <uint32_t>1 << m.p.signal_bit[i]
+    for i in range(CHAIN):
+        if m.p.chain_input[i] >= 0 and inputs >> m.p.chain_input[i] & 1:
+            chain |= <uint32_t>1 << i
+    for i in range(ANALOG):
+        sample.signal_analog[i] = m.p.offset[i] + m.p.scale[i] * m.s.counts[i]
+    sample.signal_discrete = discrete
+    sample.analogue_chain = chain
+    sample.signal_status = status
+
+
+# Commands to the docking mechanism, when an output group is configured for them: they act at the next SYNC.
+cdef void module_write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    cdef Module *m = <Module *>self
+    cdef can_frame f
+    cdef int error = 0
+    if m.p.fd < 0 or not m.p.command_output:
+        return
+    memset(&f, 0, sizeof(f))
+    f.can_id = <uint32_t>(0x200 + m.p.node)
+    f.can_dlc = 1
+    f.data[0] = <uint8_t>(sample.mechanism_command & 0xFF)
+    io_send_frames(m.p.fd, &f, 1, NULL, &error)
+
+
+cdef class Cia401Port(PortPart):
+    """Writes signal_discrete, signal_analog, signal_status and analogue_chain.
+
+    Before `open()` and until the first record the chain reads 0: not healthy. Raises ValueError for a parameter that cannot be,
+    DriveSetupError (a ConnectionError, from `open`) when the module is not there.
+    """
+
+    PARAMETERS = (
+        Parameter("link", "str", "-", "CAN link of the module: interface (can2), udp:127.0.0.1:PORT, or fd:N"),
+        Parameter("node", "int", "-", "CANopen node of the module", 10, 1, 127),
+        Parameter("signal_bits", "floats", "-", "mechanism_signal bit of each digital input from input 0 on, -1 not used",
+                  tuple(range(18)), -1, 31),
+        Parameter("active_low_inputs", "floats", "-", "digital inputs that read 0 when the signal is there", (), 0, 31),
+        Parameter("chain_inputs", "floats", "-", "digital inputs of the emergency chain: healthy, tripped, hydraulics blocked; -1 not wired",
+                  (24, 25, 26), -1, 31, shape=3),
+        Parameter("command_output", "int", "-", "digital output group (0x6200:n, 8 bits) that carries mechanism_command, 0: none", 0, 0, 4),
+        Parameter("analog_scale", "floats", "unit/count", "analogue value per count", (1.0,) * 8, -1e9, 1e9, shape=8),
+        Parameter("analog_offset", "floats", "unit", "analogue value at 0 counts", (0.0,) * 8, -1e9, 1e9, shape=8),
+        Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data", 3, 1, 1000),
+        Parameter("heartbeat_ms", "int", "ms", "heartbeat of the module", 100, 10, 10000),
+        Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
+    )
+
+    cdef Module module
+    cdef dict _given
+    cdef object _socket
+
+    def __cinit__(self):
+        memset(&self.module, 0, sizeof(Module))
+        self.module.p.fd = -1
+
+    def __init__(self, **parameters):
+        given = self._given = checked(self.PARAMETERS, parameters)
+        if len(link_names(given["link"])) != 1:
+            raise ValueError(f"link = {given['link']!r}: the module is on exactly one link")
+        if len(given["signal_bits"]) > INPUTS:
+            raise ValueError(f"signal_bits has {len(given['signal_bits'])} entries: at most {INPUTS} inputs")
+        p = &self.module.p
+        p.node = given["node"]
+        p.no_data_periods = given["no_data_periods"]
+        p.command_output = given["command_output"] > 0
+        for i in range(INPUTS):
+            p.signal_bit[i] = _whole("signal_bits", given["signal_bits"][i]) if i < len(given["signal_bits"]) else -1
+        for i in range(CHAIN):
+            p.chain_input[i] = _whole("chain_inputs", given["chain_inputs"][i])
+        for number in given["active_low_inputs"]:
+            p.invert |= <uint32_t>1 << <int>_whole("active_low_inputs", number)
+        for i in range(ANALOG):
+            p.scale[i] = given["analog_scale"][i]
+            p.offset[i] = given["analog_offset"][i]
+        self.module.s.inputs = p.invert     # nothing read yet: no signal is there
+        self.plug.self = &self.module
+        self.plug.state = &self.module.s
+        self.plug.state_size = sizeof(ModuleState)
+        self.plug.read = module_read
+        self.plug.write = module_write
+
+    def open(self):
+        """Sets the module up, reads all inputs once and starts it."""
+        self.close()
+        given = self._given
+        self._socket = open_link(given["link"])
+        try:
+            network = Link(given["link"], self._socket, given["timeout_s"])
+            try:
+                self._bring_up(network.node(given["node"]))
+            finally:
+                network.disconnect()
+        except Exception:
+            self._drop()
+            raise
+        self.module.p.fd = self._socket.fileno()
+
+    def _bring_up(self, node):
+        node.command_nmt("PRE-OPERATIONAL")
+        node.write(0x1017, 0, 2, self._given["heartbeat_ms"], "heartbeat time")
+        kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
+        if kind != 401:
+            raise DriveSetupError(f"{node} is no CiA 401 module: its type is {kind}")
+        n = node.id
+        node.set_pdo(Pdo(False, 1, 0x180 + n, tuple((0x6000, k, 8) for k in range(1, 5))))
+        node.set_pdo(Pdo(False, 2, 0x280 + n, tuple((0x6401, k, 16) for k in range(1, 5))))
+        node.set_pdo(Pdo(False, 3, 0x380 + n, tuple((0x6401, k, 16) for k in range(5, 9))))
+        if self._given["command_output"]:
+            node.set_pdo(Pdo(True, 1, 0x200 + n, ((0x6200, self._given["command_output"], 8),)))
+        node.await_nmt("PRE-OPERATIONAL")
+        memset(&self.module.s, 0, sizeof(ModuleState))
+        self.module.s.inputs = sum(node.read(0x6000, k + 1, 1, "digital inputs") << 8 * k for k in range(4))
+        for k in range(ANALOG):
+            self.module.s.counts[k] = node.read(0x6401, k + 1, -2, "analogue input")
+        node.command_nmt("OPERATIONAL")
+        node.await_nmt("OPERATIONAL")
+
+    def close(self):
+        self.module.p.fd = -1
+        if self._socket is None:
+            return
+        try:
+            network = Link(self._given["link"], self._socket, self._given["timeout_s"])
+            try:
+                network.node(self._given["node"]).command_nmt("PRE-OPERATIONAL")
+            finally:
+                network.disconnect()
+        except Exception:   # the module only reads: when its bus is gone there is nothing to make safe
+            pass
+        self._drop()
+
+    def _drop(self):
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def counters(self):
+        """Ticks without a whole record, and damaged frames, since open."""
+        return {"lost": self.module.s.lost_total, "corrupt": self.module.s.corrupt_total}
+
+
+def signal_names():
+    """Bit -> name of the discrete mechanism signals."""
+    return {number: name for name, number in CODES["mechanism_signal"].items()}
+
+
+def _whole(key, value):
+    if value != int(value):
+        raise ValueError(f"{key} has {value}: must be a whole number")
+    return int(value)

@@ -1,0 +1,367 @@
+"""The stand in software as a process of its own: force sensor on RDT, six CANopen axes, an input module, one plant behind them.
+
+    python -m drivers.simulated.stand_server CONFIG.toml|CONFIG.json     (or `-`: one line of JSON on standard input)
+
+It binds its sockets on the loopback, prints one line of JSON with the parameters that the ports of `drivers` need to reach it, and runs until
+SIGTERM, the stop command on its control port, or, with `-`, until its standard input is closed: so it never outlives the process that
+started it, however that ended. At the end it prints one line of JSON with its counters. Exit code 2 for a configuration that cannot be.
+
+`drivers.simulated.stand_server_client.StandProcess` starts it from Python.
+"""
+
+import ctypes
+import http.server
+import importlib
+import json
+import select
+import signal
+import socket
+import socketserver
+import struct
+import sys
+import threading
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drivers.simulated.plant import PlantPart
+from drivers.simulated.stand_server_faults import BY_NAME, wire_fault
+from drivers.simulated.stand_server_loop import StandLoop
+from drivers.wrench_sensors.rdt_scaling import XML_PAGE, newton_metres_per_unit, newtons_per_unit
+from rt_kernels.stewart.platform import Platform
+
+# Every table and key with its default; a port 0 is chosen by the system.
+DEFAULTS: dict[str, Any] = {
+    "address": "127.0.0.1",
+    "priority": 0,  # SCHED_FIFO priority of the loop, 0: none
+    "core": -1,  # core of the loop, -1: any
+    "lock_memory": False,
+    "control_port": 0,
+    "plant": {},  # platform, mounting, mechanism and the keys of drivers.simulated.plant (see make_plant)
+    "sensor": {
+        "variant": "net_ft",
+        "rate_hz": 2000.0,
+        "counts_per_force": 1000000,
+        "counts_per_torque": 1000000,
+        "force_unit": "N",
+        "torque_unit": "Nm",
+        "buffer_size": 10,
+        "serial": "SIM00001",
+        "calibration": "simulated stand",
+        "stream_port": 0,
+        "http_port": 0,
+        "calibration_port": 0,
+    },
+    "drives": {
+        "profile": "cia402",
+        "axis_link": [0, 0, 0, 1, 1, 1],
+        "axis_node": [1, 2, 3, 4, 5, 6],
+        "counts_per_metre": 1e6,
+        "zero_m": [0.0] * 6,
+        "following_window_m": 0.2,
+        "ports": [0, 0, 0],
+    },
+    "module": {
+        "node": 10,
+        "signal_bits": list(range(18)),
+        "chain_inputs": [24, 25, 26],
+        "analog_scale": [0.001] * 8,
+        "analog_offset": [0.0] * 8,
+        "command_output": 1,
+        "port": 0,
+    },
+    "faults": [],  # tables with name, index, value, at_s, duration_s
+}
+_FAULT_KEYS = {"name", "index", "value", "at_s", "duration_s"}
+_GAUGE_16_FACTOR = 10000  # counts per step of the 16-bit values of the TCP interface
+_MCL_CURRENT = 1
+
+
+def complete(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with all defaults. Raises ValueError naming the key that is unknown or the value that cannot be."""
+    config = _merged("", DEFAULTS, given)
+    sensor, drives = config["sensor"], config["drives"]
+    if sensor["variant"] not in XML_PAGE:
+        raise ValueError(f"sensor.variant = {sensor['variant']!r}: must be one of {', '.join(XML_PAGE)}")
+    _within("sensor.rate_hz", sensor["rate_hz"], 1, 8000, "Hz")
+    _within("sensor.buffer_size", sensor["buffer_size"], 1, 40, "records")
+    for key in ("counts_per_force", "counts_per_torque"):
+        _within(f"sensor.{key}", sensor[key], 1, 2**32 - 1, "counts")
+    newtons_per_unit(sensor["force_unit"])
+    newton_metres_per_unit(sensor["torque_unit"])
+    if drives["profile"] not in ("cia402", "cia408"):
+        raise ValueError(f"drives.profile = {drives['profile']!r}: must be cia402 or cia408")
+    for key, low, high in (("axis_link", 0, 2), ("axis_node", 1, 127), ("zero_m", -100, 100)):
+        if len(drives[key]) != 6:
+            raise ValueError(f"drives.{key} = {drives[key]!r}: must have six entries")
+        for value in drives[key]:
+            _within(f"drives.{key}", value, low, high, "")
+    _within("drives.counts_per_metre", drives["counts_per_metre"], 1, 1e10, "1/m")
+    _within("priority", config["priority"], 0, 99, "")
+    for fault in config["faults"]:
+        if unknown := set(fault) - _FAULT_KEYS:
+            raise ValueError(f"faults: unknown key {sorted(unknown)[0]!r}; there are: {', '.join(sorted(_FAULT_KEYS))}")
+        wire_fault(fault.get("name", ""), fault.get("value"), sensor["variant"])
+    return config
+
+
+def make_plant(table: Mapping[str, Any]) -> PlantPart:
+    """The plant out of plain data: `platform` (a stand file's table), `mounting` (poses as seven numbers), `mechanism` (`part` = "module:Class"
+    and its keys), and the plant's own keys. Raises ValueError naming what is missing."""
+    keys = dict(table)
+    for name in ("platform", "mounting", "mechanism"):
+        if not isinstance(keys.get(name), Mapping):
+            raise ValueError(f"plant.{name}: must be a table")
+    mechanism = dict(keys.pop("mechanism"))
+    module_name, _, class_name = str(mechanism.pop("part", "")).partition(":")
+    try:
+        mechanism_class = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"plant.mechanism.part = {module_name}:{class_name}: {error}") from error
+    mounting = {key: np.array(value) if key.startswith("X_") else value for key, value in keys.pop("mounting").items()}
+    return PlantPart(platform=Platform.from_dict(keys.pop("platform")), mounting=mounting, mechanism=mechanism_class(**mechanism), **keys)
+
+
+def _merged(path: str, default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(default)
+    for key, value in given.items():
+        where = f"{path}{key}"
+        if key not in default:
+            raise ValueError(f"{where}: no such key; there are: {', '.join(default)}")
+        if key == "module" and value is None:
+            result[key] = None
+        elif isinstance(default[key], dict) and key != "plant":
+            if not isinstance(value, Mapping):
+                raise ValueError(f"{where} = {value!r}: must be a table")
+            result[key] = _merged(f"{where}.", default[key], value)
+        else:
+            if not _same_kind(default[key], value):
+                raise ValueError(f"{where} = {value!r}: must be like {default[key]!r}")
+            result[key] = value
+    return result
+
+
+def _same_kind(default: Any, value: Any) -> bool:
+    if isinstance(default, bool) or isinstance(value, bool):
+        return isinstance(default, bool) and isinstance(value, bool)
+    if isinstance(default, int | float):
+        return isinstance(value, int | float)
+    if isinstance(default, list):
+        return isinstance(value, list | tuple)
+    return isinstance(value, type(default))
+
+
+def _within(key: str, value: Any, low: float, high: float, unit: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError(f"{key} = {value!r}: must be {low}...{high} {unit}".rstrip())
+
+
+class SetUpServers:
+    """What a sensor answers before the run: the XML page by HTTP and the TCP interface (commands 0 read, 1 calibration info)."""
+
+    def __init__(self, address: str, sensor: Mapping[str, Any], gauge: Any):
+        page = _page(sensor)
+        path = XML_PAGE[sensor["variant"]]
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path.split("?")[0] != path:
+                    self.send_error(404)
+                    return
+                self.send_response(200)
+                self.send_header("Content-Type", "text/xml")
+                self.send_header("Content-Length", str(len(page)))
+                self.end_headers()
+                self.wfile.write(page)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Interface(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                self.request.settimeout(5.0)
+                while True:
+                    try:
+                        request = self.request.recv(20, socket.MSG_WAITALL)
+                    except OSError:
+                        return
+                    if len(request) != 20:
+                        return
+                    if reply := _tcp_reply(request, sensor, gauge()):
+                        self.request.sendall(reply)
+
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address = True
+            daemon_threads = True
+
+        self._servers = [
+            Server((address, sensor["http_port"]), Page),
+            Server((address, sensor["calibration_port"]), Interface),
+        ]
+        self.http_port, self.calibration_port = (s.server_address[1] for s in self._servers)
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+
+
+def _page(sensor: Mapping[str, Any]) -> bytes:
+    cal, force, torque = ("cal", "calfu", "caltu") if sensor["variant"] == "onrobot" else ("cfg", "scfgfu", "scfgtu")
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<netft><runstat>0x00000000</runstat><calsn>{sensor["serial"]}</calsn>'
+        f"<calpn>{sensor['calibration']}</calpn><{cal}cpf>{sensor['counts_per_force']}</{cal}cpf>"
+        f"<{cal}cpt>{sensor['counts_per_torque']}</{cal}cpt><{force}>{sensor['force_unit']}</{force}>"
+        f"<{torque}>{sensor['torque_unit']}</{torque}><comrdtrate>{sensor['rate_hz']:g}</comrdtrate>"
+        f"<comrdtbsiz>{sensor['buffer_size']}</comrdtbsiz></netft>\n"
+    ).encode()
+
+
+_FORCE_CODE = {"lbf": 1, "n": 2, "klbf": 3, "kn": 4, "kgf": 5, "gf": 6}
+_TORQUE_CODE = {"lbf-in": 1, "lbf-ft": 2, "nm": 3, "nmm": 4, "kgf-cm": 5, "knm": 6}
+
+
+def _tcp_reply(request: bytes, sensor: Mapping[str, Any], gauge: list[float]) -> bytes:
+    if request[0] == 0:
+        steps = [max(-32768, min(32767, round(count / _GAUGE_16_FACTOR))) for count in gauge]
+        return struct.pack(">HH6h", 0x1234, 0, *steps)
+    if request[0] == 1:
+        return struct.pack(
+            ">HBBII6H",
+            0x1234,
+            _FORCE_CODE[sensor["force_unit"].lower()],
+            _TORQUE_CODE.get(sensor["torque_unit"].lower(), 3),
+            int(sensor["counts_per_force"]),
+            int(sensor["counts_per_torque"]),
+            *[_GAUGE_16_FACTOR] * 6,
+        )
+    return b""
+
+
+def bound(address: str, port: int) -> socket.socket:
+    """A non-blocking UDP socket with room for a stall of the machine."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setblocking(False)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    s.bind((address, port))
+    return s
+
+
+class Stand:
+    """Sockets, set-up servers and the loop: `ports` says how to reach it, `run()` blocks until stopped (from any thread)."""
+
+    def __init__(self, given: Mapping[str, Any]):
+        config = self.config = complete(given)
+        address, sensor, drives, module = config["address"], config["sensor"], config["drives"], config["module"]
+        plant = make_plant(config["plant"])
+        links = [bound(address, drives["ports"][k]) for k in range(max(drives["axis_link"]) + 1)]
+        if module is not None:
+            links.append(bound(address, module["port"]))
+        self._stream, self._control = bound(address, sensor["stream_port"]), bound(address, config["control_port"])
+        self._sockets = [*links, self._stream, self._control]
+        faults = [
+            (*wire_fault(f["name"], f.get("value"), sensor["variant"]), int(f.get("index", -1)), f.get("at_s", 0.0), f.get("duration_s", 0.0))
+            for f in config["faults"]
+        ]
+        # Faults of the start first: some shape the first record.
+        self.loop = StandLoop(
+            plant,
+            [s.fileno() for s in links],
+            self._stream.fileno(),
+            self._control.fileno(),
+            drives,
+            sensor,
+            module,
+            [(number, index, value, 0.0 if _at_start(number) else at_s, duration) for number, value, index, at_s, duration in faults],
+        )
+        self._set_up = SetUpServers(address, sensor, self.loop.gauge)
+        names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
+        self.ports: dict[str, Any] = {
+            "wrench_sensors": {
+                "variant": sensor["variant"],
+                "address": address,
+                "stream_port": self._stream.getsockname()[1],
+                "http_port": self._set_up.http_port,
+                "calibration_port": self._set_up.calibration_port,
+            },
+            "drives": {
+                "links": " ".join(names[: len(names) - (module is not None)]),
+                "axis_link": drives["axis_link"],
+                "axis_node": drives["axis_node"],
+                "counts_per_metre": drives["counts_per_metre"],
+                "zero_m": drives["zero_m"],
+            },
+            "control_port": self._control.getsockname()[1],
+        }
+        if module is not None:
+            self.ports["mechanism_signals"] = {
+                "link": names[-1],
+                **{key: module[key] for key in ("node", "signal_bits", "chain_inputs", "command_output", "analog_scale", "analog_offset")},
+            }
+
+    def run(self) -> tuple[int, int]:
+        return self.loop.run(self.config["priority"], self.config["core"])
+
+    def stop(self) -> None:
+        self.loop.stop()
+
+    def close(self) -> None:
+        self._set_up.close()
+        for s in self._sockets:
+            s.close()
+
+
+def _at_start(number: int) -> bool:
+    return any(fault.at_start and fault.number == number for fault in BY_NAME.values())
+
+
+def _read(source: str) -> Mapping[str, Any]:
+    if source == "-":
+        return json.loads(sys.stdin.buffer.raw.readline() if hasattr(sys.stdin.buffer, "raw") else sys.stdin.readline())
+    text = Path(source).read_text()
+    return tomllib.loads(text) if source.endswith(".toml") else json.loads(text)
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python -m drivers.simulated.stand_server CONFIG.toml|CONFIG.json|-", file=sys.stderr)
+        return 2
+    try:
+        stand = Stand(_read(arguments[0]))
+    except (ValueError, TypeError, OSError) as error:
+        print(f"stand_server: {arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    follow = arguments[0] == "-"
+    signal.signal(signal.SIGTERM, lambda *_: stand.stop())
+    # Ctrl-C goes to the whole group: the server parks the platform first, then it closes our standard input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN if follow else lambda *_: stand.stop())
+    if stand.config["lock_memory"]:
+        ctypes.CDLL(None, use_errno=True).mlockall(_MCL_CURRENT)
+    outcome: list[tuple[int, int]] = []
+    thread = threading.Thread(target=lambda: outcome.append(stand.run()), name="stand")
+    thread.start()
+    print(json.dumps({"ready": True, **stand.ports}), flush=True)
+    while thread.is_alive():
+        if follow:
+            ready, _, _ = select.select([0], [], [], 0.1)
+            if ready and not sys.stdin.buffer.raw.read(4096):
+                stand.stop()
+                thread.join()
+        else:
+            thread.join(0.1)
+    fifo_error, core_error = outcome[0]
+    stand.close()
+    try:
+        print(json.dumps({**stand.loop.counters(), "fifo": fifo_error == 0, "pinned": core_error == 0}), flush=True)
+    except BrokenPipeError:
+        pass  # whoever started us is gone
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""Starts the stand in software as a process of its own, injects faults, stops it."""
+
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from drivers.simulated.stand_server_faults import PLANT_BASE, wire_fault
+
+_REQUEST = struct.Struct("<IIiiddQ")
+_ANSWER = struct.Struct("<IIii")
+_MAGIC = 0x53444E54
+_INJECT, _CLEAR, _CLEAR_ALL, _STOP, _PING = 1, 2, 3, 4, 5
+
+
+class StandControl:
+    """The control port of a running stand. Raises ConnectionError when it does not answer."""
+
+    def __init__(self, port: int, variant: str = "net_ft", address: str = "127.0.0.1", timeout_s: float = 2.0):
+        self._variant = variant
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.settimeout(timeout_s)
+        self._socket.connect((address, port))
+
+    def inject(self, name: str, index: int = -1, value: float | None = None, at_s: float = 0.0) -> None:
+        """Injects a fault of `stand_server_faults.FAULTS`: index -1 all axes or links, value None its default, at_s after the first SYNC.
+
+        Raises ValueError for an unknown fault or index.
+        """
+        number, wire_value = wire_fault(name, value, self._variant)
+        self._ask(_INJECT, number, index, wire_value, at_s, name)
+
+    def clear(self, name: str, index: int = -1) -> None:
+        """Takes one fault back (what it caused in a device may last, as it would there)."""
+        self._ask(_CLEAR, wire_fault(name, None, self._variant)[0], index, 0.0, 0.0, name)
+
+    def clear_all(self) -> None:
+        """Takes all faults of the wire back."""
+        self._ask(_CLEAR_ALL, 0, -1, 0.0, 0.0, "")
+
+    def inject_plant(self, code: int, index: int = -1, value: float = 1.0, at_s: float = 0.0) -> None:
+        """A fault of the plant itself, by the plant's own code; value 0 takes it back."""
+        self._ask(_INJECT, PLANT_BASE + code, index, value, at_s, f"plant {code}")
+
+    def ping(self) -> None:
+        """Returns when the stand has answered."""
+        self._ask(_PING, 0, -1, 0.0, 0.0, "")
+
+    def stop(self) -> None:
+        """Asks the stand to end."""
+        self._ask(_STOP, 0, -1, 0.0, 0.0, "")
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _ask(self, command: int, number: int, index: int, value: float, at_s: float, name: str) -> None:
+        try:
+            self._socket.send(_REQUEST.pack(_MAGIC, command, number, index, value, at_s, 0))
+            magic, echoed, result, _ = _ANSWER.unpack(self._socket.recv(64))
+        except (OSError, struct.error) as error:
+            raise ConnectionError(f"the stand does not answer on its control port: {error}") from error
+        if magic != _MAGIC or echoed != command:
+            raise ConnectionError("the stand answered something else on its control port")
+        if result:
+            raise ValueError(f"fault {name!r} with index {index}: the stand does not know it")
+
+
+class StandProcess:
+    """The stand as a child process. `ports` are the parameters for the ports of `drivers`, by role; `control` injects faults.
+
+    config: as `stand_server.DEFAULTS`. Started without fork's copy of this process; it ends with `stop()`, when this process ends, or when this
+    object's pipe is closed. Raises ValueError for a configuration that cannot be, ConnectionError when it does not come up.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, timeout_s: float = 20.0):
+        root = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "drivers.simulated.stand_server", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(dict(config or {})).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it said why on its standard error
+        answer = self._line(timeout_s)
+        self.ports: dict[str, Any] = {role: answer[role] for role in ("wrench_sensors", "drives", "mechanism_signals") if role in answer}
+        self.control = StandControl(answer["control_port"], answer["wrench_sensors"]["variant"])
+        self.counters: dict[str, Any] = {}
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _line(self, timeout_s: float) -> dict[str, Any]:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        end = time.monotonic() + timeout_s
+        ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, end - time.monotonic()))
+        line = self._process.stdout.readline() if ready else b""
+        if line:
+            return json.loads(line)
+        if not ready:
+            self._process.kill()
+        _, said = self._process.communicate()
+        text = said.decode(errors="replace").strip()
+        if self._process.returncode == 2:
+            raise ValueError(text)
+        raise ConnectionError(f"the stand did not come up within {timeout_s} s: {text}")
+
+    def stop(self, timeout_s: float = 5.0) -> dict[str, Any]:
+        """Ends it and returns its counters. May be called twice."""
+        if self._process.poll() is None or not self.counters:
+            self.control.close()
+            try:
+                out, _ = self._process.communicate(timeout=timeout_s)  # closes its standard input
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                out, _ = self._process.communicate()
+            except ValueError:
+                return self.counters  # stopped before
+            lines = out.decode().strip().splitlines()
+            self.counters = json.loads(lines[-1]) if lines else {}
+        return self.counters
+
+    def __enter__(self) -> "StandProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

@@ -1,0 +1,745 @@
+"""The loop of the stand in software as a process of its own: one thread, no interpreter, the protocols of the real devices.
+
+One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, RDT
+requests, control datagrams); send the RDT records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
+faults whose time has come. After a stall of the machine the records that a sensor would have sent meanwhile are sent in a burst, and receive
+time-outs are looked at only after the waiting set points were taken.
+
+Control datagram, 40 bytes little-endian: magic u32, command u32 (1 inject, 2 clear, 3 clear all, 4 stop, 5 are you there), number i32,
+index i32 (-1 all), value f64, at f64 [s after the first SYNC, 0 now], reserved u64. Answer, 16 bytes: magic, command, result i32 (0 done, 1 not
+known), 0.
+"""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from drivers.raw_frames.frame_io cimport (
+    IO_BATCH,
+    POLLIN,
+    can_frame,
+    io_load_be16,
+    io_load_be32,
+    io_load_le32,
+    io_now_ns,
+    io_receive_frames,
+    io_receive_from,
+    io_send_frames,
+    io_send_to,
+    io_set_core,
+    io_set_fifo,
+    io_store_be32,
+    io_store_le32,
+    io_wait_readable,
+    pollfd,
+    sockaddr_in,
+)
+from drivers.simulated.plant cimport (
+    INJECT_CLEAR,
+    Plant,
+    PlantPart,
+    plant_advance,
+    plant_inject,
+    plant_measure,
+    plant_set_commands,
+    plant_set_target,
+)
+from drivers.simulated.stand_server_node cimport (
+    DRIVE_SWITCH_ON_DISABLED,
+    EMERGENCY_DEVICE,
+    OUTBOX,
+    VALVE_DISABLED,
+    Node,
+    Outbox,
+    axis_enabled,
+    axis_fault,
+    axis_in_fault,
+    make_node,
+    node_timers,
+    send_emergency,
+    start_up,
+    sync_actual_values,
+    sync_set_points,
+    take_node_frame,
+)
+
+cdef enum:
+    AXES = 6
+    MODULE = 6                  # place of the input module among the nodes
+    NODES = 7
+    LINKS = 4                   # three of the drives, one of the module
+    RECORD = 36
+    QUEUE = 1024                # delayed records
+    PENDING = 64                # faults that wait for their time
+    MOST_BURST = 400            # records in one pass after a stall
+    MOST_ADVANCE_STEPS = 40000  # 2 s: a longer stall is not made up for
+    ANALOG = 8
+    INPUTS = 32
+    CONTROL_BYTES = 40
+    MAGIC = 0x53444E54
+    COB_SYNC = 0x080
+
+cdef enum:
+    SENSOR_DROP = 1
+    SENSOR_DUPLICATE = 2
+    SENSOR_DELAY = 3
+    SENSOR_REORDER = 4
+    SENSOR_ROLLOVER = 5
+    SENSOR_FREEZE = 6
+    SENSOR_STATUS_WORD = 7
+    SENSOR_TRUNCATE = 8
+    SENSOR_TAKEN_OVER = 9
+    SENSOR_STOP = 10
+    AXIS_SILENT = 20
+    AXIS_EMERGENCY = 21
+    AXIS_FAULT = 22
+    AXIS_DISABLED = 23
+    AXIS_LOCAL = 24
+    AXIS_DEVIATION = 25
+    AXIS_LIMIT = 26
+    AXIS_WRONG_LENGTH = 27
+    AXIS_RESTART = 28
+    LINK_SILENT = 30
+    MODULE_SILENT = 40
+    MODULE_FAULT = 41
+    PLANT_BASE = 1000
+
+cdef int64_t STEP_NS = 50000
+
+
+cdef struct Sensor:
+    int32_t fd
+    int32_t streaming
+    int32_t remaining           # records still to send, -1 without end
+    int32_t records_per_datagram
+    int32_t buffer_size         # of the buffered mode
+    int32_t single_command      # 1: the family knows command 1 (axia)
+    int64_t period_ns
+    int64_t due_ns
+    uint32_t rdt_sequence
+    uint32_t ft_sequence
+    double bias[6]
+    sockaddr_in peer
+    uint8_t datagram[RECORD * 40]
+    int32_t filled              # records in the datagram
+    # faults
+    int32_t drop_every
+    int32_t duplicate_every
+    int32_t reorder_every
+    int32_t truncate_every
+    int32_t frozen
+    int32_t taken_over
+    int32_t stopped
+    uint32_t first_sequence
+    uint32_t status_word
+    int64_t delay_ns
+    int64_t made                # records since start
+    uint8_t held[RECORD * 40]   # the one that leaves after its successor
+    int32_t held_bytes
+    int64_t queue_due[QUEUE]
+    int32_t queue_bytes[QUEUE]
+    uint8_t queue_data[QUEUE][RECORD * 40]
+    int32_t queue_head
+    int32_t queue_tail
+    int64_t sent_total
+
+
+cdef struct TimedFault:
+    int32_t number
+    int32_t index
+    int32_t on
+    int32_t used
+    double value
+    double at_s
+
+
+cdef struct Stand:
+    Plant *plant
+    int64_t plant_ns
+    Sensor sensor
+    Node node[NODES]
+    int32_t nodes               # 6, or 7 with an input module
+    int32_t links
+    int32_t link_fd[LINKS]
+    int32_t link_known[LINKS]
+    sockaddr_in link_peer[LINKS]
+    Outbox outbox[LINKS]
+    int32_t control_fd
+    volatile int32_t stop
+    double counts_per_metre
+    double zero_m[AXES]
+    double leg[AXES]
+    double gauge[6]
+    double analog[ANALOG]
+    uint32_t signals
+    uint32_t chain
+    uint32_t outputs            # of the input module: commands to the mechanism
+    double target[AXES]
+    double target_rate[AXES]
+    int64_t target_ns[AXES]     # SYNC at which the target was latched
+    int32_t was_enabled[AXES]
+    int32_t signal_bit[INPUTS]
+    int32_t chain_input[3]
+    double analog_scale[ANALOG]
+    double analog_offset[ANALOG]
+    int64_t first_sync_ns
+    int64_t sync_total
+    int64_t frame_total
+    int64_t bad_total
+    int64_t stall_total         # passes that found more than 5 ms gone
+    TimedFault pending[PENDING]
+
+
+# ------------------------------------------------------------------------------------------------------------------ plant
+cdef inline int32_t rounded(double x) noexcept nogil:
+    if not (x > -2147483000.0):
+        return -2147483000
+    if x > 2147483000.0:
+        return 2147483000
+    return <int32_t>(x + 0.5 if x >= 0.0 else x - 0.5)
+
+
+# Whole steps up to `now`; a stall beyond the limit is left out.
+cdef void advance_plant(Stand *s, int64_t now) noexcept nogil:
+    cdef int64_t steps = (now - s.plant_ns) // STEP_NS
+    if steps <= 0:
+        return
+    s.plant_ns += steps * STEP_NS
+    plant_advance(s.plant, steps if steps < MOST_ADVANCE_STEPS else MOST_ADVANCE_STEPS)
+
+
+# Everything that can be measured, into the objects of the nodes.
+cdef void measure(Stand *s) noexcept nogil:
+    cdef double rate[AXES]
+    cdef uint32_t inputs = 0
+    cdef Node *n
+    cdef int i
+    plant_measure(s.plant, s.leg, rate, s.gauge, &s.signals, s.analog, &s.chain)
+    for i in range(AXES):
+        n = &s.node[i]
+        n.object[n.actual].value = <uint32_t>rounded((s.leg[i] - s.zero_m[i]) * s.counts_per_metre)
+    if s.nodes <= MODULE:
+        return
+
+    # Input module: discrete signals, the emergency chain, analogue values.
+    n = &s.node[MODULE]
+    for i in range(INPUTS):
+        if s.signal_bit[i] >= 0:
+            inputs |= (s.signals >> s.signal_bit[i] & 1) << i
+    for i in range(3):
+        if s.chain_input[i] >= 0:
+            inputs = (inputs & ~(<uint32_t>1 << s.chain_input[i])) | (s.chain >> i & 1) << s.chain_input[i]
+    for i in range(4):
+        n.object[n.status + i].value = inputs >> 8 * i & 0xFF
+    for i in range(ANALOG):
+        n.object[n.actual + i].value = <uint32_t>clamp16((s.analog[i] - s.analog_offset[i]) / s.analog_scale[i]) & 0xFFFF
+
+
+cdef inline int32_t clamp16(double x) noexcept nogil:
+    cdef int32_t whole = rounded(x)
+    return -32768 if whole < -32768 else 32767 if whole > 32767 else whole
+
+
+# Targets of the axes: the set point while enabled, the place where it was otherwise.
+cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept nogil:
+    cdef Node *n
+    cdef double leg
+    cdef int i
+    cdef bint changed = False
+    for i in range(AXES):
+        n = &s.node[i]
+        if axis_enabled(n):
+            if n.link == link and (at_sync or not s.was_enabled[i]):
+                leg = s.zero_m[i] + <double><int32_t>n.object[n.target].value / s.counts_per_metre
+                s.target_rate[i] = 0.0
+                if n.velocity >= 0 and n.rpdo[1].on:
+                    s.target_rate[i] = <double><int32_t>n.object[n.velocity].value / s.counts_per_metre
+                elif s.was_enabled[i] and 0 < now - s.target_ns[i] < 100000000:
+                    s.target_rate[i] = (leg - s.target[i]) * 1e9 / <double>(now - s.target_ns[i])
+                s.target[i] = leg
+                s.target_ns[i] = now
+                changed = True
+            s.was_enabled[i] = 1
+        elif s.was_enabled[i] or s.target_ns[i] == 0:
+            s.was_enabled[i] = 0
+            s.target[i] = s.leg[i]
+            s.target_rate[i] = 0.0
+            s.target_ns[i] = now
+            changed = True
+    if changed:
+        plant_set_target(s.plant, s.target, s.target_rate)
+
+
+# ----------------------------------------------------------------------------------------------------------------- sensor
+cdef inline bint every(int n, int64_t count) noexcept nogil:
+    return n > 0 and count % n == 0
+
+
+cdef void send_datagram(Sensor *r, const uint8_t *data, int size) noexcept nogil:
+    if not r.taken_over and not r.stopped:
+        io_send_to(r.fd, data, size, &r.peer)
+        r.sent_total += 1
+
+
+# A finished datagram on its way out, through the faults of the network.
+cdef void emit(Sensor *r, const uint8_t *data, int size, int64_t now) noexcept nogil:
+    cdef int after
+    if every(r.drop_every, r.made):
+        return
+    if every(r.truncate_every, r.made):
+        size = size - 16
+    if r.delay_ns > 0 or r.queue_head != r.queue_tail:
+        after = (r.queue_head + 1) % QUEUE
+        if after != r.queue_tail:
+            memcpy(r.queue_data[r.queue_head], data, <size_t>size)
+            r.queue_bytes[r.queue_head] = size
+            r.queue_due[r.queue_head] = now + r.delay_ns
+            r.queue_head = after
+        return
+    if every(r.reorder_every, r.made) and r.held_bytes == 0:
+        memcpy(r.held, data, <size_t>size)
+        r.held_bytes = size
+        return
+    send_datagram(r, data, size)
+    if every(r.duplicate_every, r.made):
+        send_datagram(r, data, size)
+    if r.held_bytes:
+        send_datagram(r, r.held, r.held_bytes)
+        r.held_bytes = 0
+
+
+cdef void send_delayed(Sensor *r, int64_t now) noexcept nogil:
+    while r.queue_tail != r.queue_head and r.queue_due[r.queue_tail] <= now:
+        send_datagram(r, r.queue_data[r.queue_tail], r.queue_bytes[r.queue_tail])
+        r.queue_tail = (r.queue_tail + 1) % QUEUE
+
+
+# One record of what the gauges say now.
+cdef void make_record(Sensor *r, const double *gauge, int64_t now) noexcept nogil:
+    cdef uint8_t *record = r.datagram + r.filled * RECORD
+    cdef int i
+    r.rdt_sequence += 1
+    if not r.frozen:
+        r.ft_sequence += 1
+    io_store_be32(record, r.rdt_sequence)
+    io_store_be32(record + 4, r.ft_sequence)
+    io_store_be32(record + 8, r.status_word)
+    for i in range(6):
+        io_store_be32(record + 12 + 4 * i, <uint32_t>rounded(gauge[i] - r.bias[i]))
+    r.filled += 1
+    r.made += 1
+    if r.filled >= r.records_per_datagram:
+        emit(r, r.datagram, r.filled * RECORD, now)
+        r.filled = 0
+    if r.remaining > 0:
+        r.remaining -= 1
+        if r.remaining == 0:
+            r.streaming = 0
+
+
+# All records that are due, each with the plant advanced to its time.
+cdef void stream_records(Stand *s, int64_t now) noexcept nogil:
+    cdef Sensor *r = &s.sensor
+    cdef int burst = 0
+    while r.streaming and r.due_ns <= now:
+        if burst < MOST_BURST:
+            advance_plant(s, r.due_ns)
+            measure(s)
+            make_record(r, s.gauge, r.due_ns)
+            burst += 1
+        else:
+            r.rdt_sequence += 1         # a stall too long to make up for: the records are lost
+            r.ft_sequence += 1
+        r.due_ns += r.period_ns
+    send_delayed(r, now)
+
+
+# A request. Malformed ones and unknown commands are ignored; the newest client has the stream.
+cdef void take_request(Stand *s, const uint8_t *request, int size, const sockaddr_in *sender, int64_t now) noexcept nogil:
+    cdef Sensor *r = &s.sensor
+    cdef int command, i
+    cdef uint32_t count
+    if size != 8 or io_load_be16(request) != 0x1234:
+        return
+    command = io_load_be16(request + 2)
+    count = io_load_be32(request + 4)
+    if command == 0x0000:
+        r.streaming = 0
+    elif command == 0x0042:
+        for i in range(6):
+            r.bias[i] = s.gauge[i]
+    elif command == 0x0002 or command == 0x0003 or (command == 0x0001 and r.single_command):
+        r.peer = sender[0]
+        r.records_per_datagram = r.buffer_size if command == 0x0003 else 1
+        r.filled = 0
+        r.held_bytes = 0
+        r.queue_head = r.queue_tail = 0
+        r.rdt_sequence = r.first_sequence
+        r.remaining = -1 if count == 0 else <int32_t>(count & 0x7FFFFFFF)
+        r.streaming = 1
+        r.due_ns = now
+
+
+# ----------------------------------------------------------------------------------------------------------------- faults
+cdef int inject_axis(Stand *s, int number, int i, double value, bint on) noexcept nogil:
+    cdef Node *n = &s.node[i]
+    cdef Outbox *out = &s.outbox[n.link]
+    if number == AXIS_SILENT:
+        n.silent = on
+    elif number == AXIS_EMERGENCY:
+        send_emergency(n, out, <int>value if on else 0)
+    elif number == AXIS_FAULT:
+        n.stuck_fault = on
+        if on:
+            axis_fault(n, out, EMERGENCY_DEVICE)
+    elif number == AXIS_DISABLED:
+        if on and not axis_in_fault(n):
+            n.state = DRIVE_SWITCH_ON_DISABLED if n.kind == 402 else VALVE_DISABLED
+    elif number == AXIS_LOCAL:
+        n.local_control = on
+    elif number == AXIS_DEVIATION:
+        n.deviation = on
+    elif number == AXIS_LIMIT:
+        n.limit = on
+    elif number == AXIS_WRONG_LENGTH:
+        n.wrong_length = on
+    elif number == AXIS_RESTART:
+        if on:
+            start_up(n, out, s.plant_ns)
+    else:
+        return 1
+    return 0
+
+
+cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nogil:
+    cdef Sensor *r = &s.sensor
+    cdef int count = <int>value if on else 0
+    if number == SENSOR_DROP:
+        r.drop_every = count
+    elif number == SENSOR_DUPLICATE:
+        r.duplicate_every = count
+    elif number == SENSOR_DELAY:
+        r.delay_ns = <int64_t>(value * 1e6) if on else 0
+    elif number == SENSOR_REORDER:
+        r.reorder_every = count
+    elif number == SENSOR_ROLLOVER:
+        r.first_sequence = <uint32_t>0 - <uint32_t>count if on else 0
+    elif number == SENSOR_FREEZE:
+        r.frozen = on
+    elif number == SENSOR_STATUS_WORD:
+        r.status_word = <uint32_t>value if on else 0
+    elif number == SENSOR_TRUNCATE:
+        r.truncate_every = count
+    elif number == SENSOR_TAKEN_OVER:
+        r.taken_over = on
+    elif number == SENSOR_STOP:
+        r.stopped = on
+    else:
+        return 1
+    return 0
+
+
+# Injects or clears one fault. Returns 0, or 1 when there is no such fault or index.
+cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexcept nogil:
+    cdef int i, result = 0
+    if number >= PLANT_BASE:
+        # Taking one fault of the plant back makes the whole plant whole: that is what it offers.
+        plant_inject(s.plant, number - PLANT_BASE if on else INJECT_CLEAR, index if index >= 0 else 0, value)
+        return 1 if index >= AXES else 0
+    if AXIS_SILENT <= number <= AXIS_RESTART:
+        if index >= AXES:
+            return 1
+        for i in range(AXES):
+            if index < 0 or index == i:
+                result |= inject_axis(s, number, i, value, on)
+        return result
+    if number == LINK_SILENT:
+        for i in range(s.nodes):
+            if index < 0 or s.node[i].link == index:
+                s.node[i].silent = on
+        return 0
+    if number == MODULE_SILENT or number == MODULE_FAULT:
+        if s.nodes <= MODULE:
+            return 1
+        if number == MODULE_SILENT:
+            s.node[MODULE].silent = on
+        else:
+            send_emergency(&s.node[MODULE], &s.outbox[s.node[MODULE].link], <int>value if on else 0)
+        return 0
+    return inject_sensor(s, number, value, on)
+
+
+cdef void clear_all_faults(Stand *s) noexcept nogil:
+    cdef int number, i
+    for i in range(PENDING):
+        s.pending[i].used = 0
+    for number in range(SENSOR_DROP, SENSOR_STOP + 1):
+        inject_sensor(s, number, 0.0, False)
+    for i in range(s.nodes):
+        s.node[i].silent = 0
+        s.node[i].local_control = s.node[i].deviation = s.node[i].limit = s.node[i].stuck_fault = s.node[i].wrong_length = 0
+        if s.node[i].emergency and not axis_in_fault(&s.node[i]):
+            send_emergency(&s.node[i], &s.outbox[s.node[i].link], 0)
+    plant_inject(s.plant, INJECT_CLEAR, 0, 0.0)
+
+
+# Keeps a fault until its time after the first SYNC. Returns 1 when there is no room.
+cdef int set_fault_later(Stand *s, int number, int index, double value, bint on, double at_s) noexcept nogil:
+    cdef int i
+    for i in range(PENDING):
+        if not s.pending[i].used:
+            s.pending[i].used = 1
+            s.pending[i].number, s.pending[i].index, s.pending[i].on = number, index, on
+            s.pending[i].value, s.pending[i].at_s = value, at_s
+            return 0
+    return 1
+
+
+cdef void due_faults(Stand *s, int64_t now) noexcept nogil:
+    cdef TimedFault *f
+    cdef int i
+    if s.first_sync_ns == 0:
+        return
+    for i in range(PENDING):
+        f = &s.pending[i]
+        if f.used and <double>(now - s.first_sync_ns) >= f.at_s * 1e9:
+            f.used = 0
+            set_fault(s, f.number, f.index, f.value, f.on)
+
+
+cdef void take_control(Stand *s) noexcept nogil:
+    cdef uint8_t request[64]
+    cdef uint8_t answer[16]
+    cdef sockaddr_in sender
+    cdef double value, at_s
+    cdef uint32_t command
+    cdef int32_t number, index
+    cdef int size, result
+    while True:
+        size = io_receive_from(s.control_fd, request, 64, &sender)
+        if size < 0:
+            return
+        if size != CONTROL_BYTES or io_load_le32(request) != MAGIC:
+            s.bad_total += 1
+            continue
+        command = io_load_le32(request + 4)
+        number = <int32_t>io_load_le32(request + 8)
+        index = <int32_t>io_load_le32(request + 12)
+        memcpy(&value, request + 16, 8)
+        memcpy(&at_s, request + 24, 8)
+        result = 0
+        if not (-2147483000.0 < value < 4294967295.5):
+            result = 1
+        elif command == 1 or command == 2:
+            if at_s > 0.0:
+                result = set_fault_later(s, number, index, value, command == 1, at_s)
+            else:
+                result = set_fault(s, number, index, value, command == 1)
+        elif command == 3:
+            clear_all_faults(s)
+        elif command == 4:
+            s.stop = 1
+        elif command != 5:
+            result = 1
+        io_store_le32(answer, MAGIC)
+        io_store_le32(answer + 4, command)
+        io_store_le32(answer + 8, <uint32_t>result)
+        io_store_le32(answer + 12, 0)
+        io_send_to(s.control_fd, answer, 16, &sender)
+
+
+# ------------------------------------------------------------------------------------------------------------------ links
+cdef void flush(Stand *s, int link) noexcept nogil:
+    cdef Outbox *out = &s.outbox[link]
+    cdef int at = 0, n, error = 0
+    while at < out.count and s.link_known[link]:
+        n = out.count - at
+        io_send_frames(s.link_fd[link], &out.frame[at], n if n < IO_BATCH else IO_BATCH, &s.link_peer[link], &error)
+        at += IO_BATCH
+    out.count = 0
+
+
+cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
+    cdef int i
+    if s.first_sync_ns == 0:
+        s.first_sync_ns = now
+    s.sync_total += 1
+    for i in range(s.nodes):
+        if s.node[i].link == link and not s.node[i].silent:
+            sync_set_points(&s.node[i], &s.outbox[link])
+    set_targets(s, link, True, now)
+    if s.nodes > MODULE and s.node[MODULE].link == link and s.node[MODULE].object[s.node[MODULE].target].value != s.outputs:
+        s.outputs = s.node[MODULE].object[s.node[MODULE].target].value
+        plant_set_commands(s.plant, s.outputs)
+    for i in range(s.nodes):
+        if s.node[i].link == link and not s.node[i].silent:
+            sync_actual_values(&s.node[i], &s.outbox[link])
+
+
+cdef void take_link(Stand *s, int link, int64_t now) noexcept nogil:
+    cdef can_frame frames[IO_BATCH]
+    cdef int i, k, got, more = 1, error = 0, rounds = 0
+    while more and rounds < 8:
+        rounds += 1
+        got = io_receive_frames(s.link_fd[link], frames, &s.bad_total, &s.link_peer[link], &more, &error)
+        for i in range(got):
+            s.frame_total += 1
+            s.link_known[link] = 1
+            if frames[i].can_id == COB_SYNC:
+                take_sync(s, link, now)
+            else:
+                for k in range(s.nodes):
+                    if s.node[k].link == link:
+                        take_node_frame(&s.node[k], &s.outbox[link], &frames[i], now)
+                set_targets(s, link, False, now)
+            if s.outbox[link].count > OUTBOX - 16:
+                flush(s, link)
+    flush(s, link)
+
+
+# ------------------------------------------------------------------------------------------------------------------- loop
+cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
+    cdef uint8_t request[64]
+    cdef sockaddr_in sender
+    cdef int64_t now = io_now_ns(), timeout = 5000000
+    cdef int i, size
+
+    # Wait: a record is due, a delayed one is due, or at most 5 ms for the timers.
+    if s.sensor.streaming and s.sensor.due_ns - now < timeout:
+        timeout = s.sensor.due_ns - now
+    if s.sensor.queue_head != s.sensor.queue_tail and s.sensor.queue_due[s.sensor.queue_tail] - now < timeout:
+        timeout = s.sensor.queue_due[s.sensor.queue_tail] - now
+    io_wait_readable(fds, s.links + 2, timeout)
+    now = io_now_ns()
+    if now - last[0] > 10000000:
+        s.stall_total += 1
+    last[0] = now
+
+    # The plant up to now, measured once for everything that is asked in this pass.
+    stream_records(s, now)
+    advance_plant(s, now)
+    measure(s)
+    for i in range(s.links):
+        if fds[i].revents:
+            take_link(s, i, now)
+    if fds[s.links].revents:
+        while True:
+            size = io_receive_from(s.sensor.fd, request, 64, &sender)
+            if size < 0:
+                break
+            take_request(s, request, size, &sender, now)
+    if fds[s.links + 1].revents:
+        take_control(s)
+
+    # Faults whose time has come, heartbeats, receive time-outs.
+    due_faults(s, now)
+    for i in range(s.nodes):
+        node_timers(&s.node[i], &s.outbox[s.node[i].link], now)
+    set_targets(s, -1, False, now)
+    for i in range(s.links):
+        flush(s, i)
+
+
+cdef void run_stand(Stand *s) noexcept nogil:
+    cdef pollfd fds[LINKS + 2]
+    cdef int64_t last = io_now_ns()
+    cdef int i
+    for i in range(s.links):
+        fds[i].fd = s.link_fd[i]
+    fds[s.links].fd = s.sensor.fd
+    fds[s.links + 1].fd = s.control_fd
+    for i in range(s.links + 2):
+        fds[i].events = POLLIN
+        fds[i].revents = 0
+    s.plant_ns = last
+    measure(s)
+    while not s.stop:
+        one_pass(s, fds, &last)
+
+
+cdef class StandLoop:
+    """The stand's loop on sockets that Python has bound. `run()` blocks without the interpreter until `stop()` or the stop command.
+
+    plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one).
+    drives, sensor, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s, duration_s).
+    """
+
+    cdef Stand stand
+    cdef PlantPart _plant
+
+    def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=()):
+        cdef Stand *s = &self.stand
+        memset(s, 0, sizeof(Stand))
+        self._plant = plant
+        s.plant = &plant.plant
+        s.control_fd = control_fd
+        s.links = len(link_fds)
+        for i, fd in enumerate(link_fds):
+            s.link_fd[i] = fd
+        self._make_nodes(drives, module)
+        self._make_sensor(sensor_fd, sensor)
+        for number, index, value, at_s, duration_s in faults:
+            if at_s <= 0.0:
+                failed = set_fault(s, number, index, value, True)
+            else:
+                failed = set_fault_later(s, number, index, value, True, at_s)
+            if not failed and duration_s > 0:
+                failed = set_fault_later(s, number, index, value, False, at_s + duration_s)
+            if failed:
+                raise ValueError(f"fault number {number}, index {index}: not known, or more than {PENDING} timed faults")
+
+    def _make_nodes(self, drives, module):
+        cdef Stand *s = &self.stand
+        s.counts_per_metre = drives["counts_per_metre"]
+        window = rounded(drives["following_window_m"] * s.counts_per_metre)
+        s.nodes = AXES if module is None else NODES
+        for i in range(AXES):
+            s.zero_m[i] = drives["zero_m"][i]
+            make_node(&s.node[i], 402 if drives["profile"] == "cia402" else 408, drives["axis_node"][i], drives["axis_link"][i], window)
+        for i in range(INPUTS):
+            s.signal_bit[i] = -1
+        if module is None:
+            return
+        make_node(&s.node[MODULE], 401, module["node"], s.links - 1, 0)
+        for i, number in enumerate(module["signal_bits"]):
+            s.signal_bit[i] = number
+        for i in range(3):
+            s.chain_input[i] = module["chain_inputs"][i]
+        for i in range(ANALOG):
+            s.analog_scale[i] = module["analog_scale"][i]
+            s.analog_offset[i] = module["analog_offset"][i]
+
+    def _make_sensor(self, int fd, sensor):
+        cdef Sensor *r = &self.stand.sensor
+        r.fd = fd
+        r.period_ns = <int64_t>(1e9 / sensor["rate_hz"])
+        r.buffer_size = sensor["buffer_size"]
+        r.single_command = sensor["variant"] == "axia"
+
+    def run(self, int priority=0, int core=-1):
+        """Runs in the calling thread. Returns (error of FIFO, error of the core), each 0 when it was given."""
+        cdef int fifo, pinned
+        with nogil:
+            pinned = io_set_core(core)
+            fifo = io_set_fifo(priority)
+            run_stand(&self.stand)
+            io_set_fifo(0)
+        return fifo, pinned
+
+    def stop(self):
+        self.stand.stop = 1
+
+    def gauge(self):
+        """The six values of the sensor as the plant said them last, in counts."""
+        return [self.stand.gauge[i] for i in range(6)]
+
+    def counters(self):
+        """Records sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""
+        s = &self.stand
+        return {
+            "records": s.sensor.sent_total,
+            "syncs": s.sync_total,
+            "frames": s.frame_total,
+            "malformed": s.bad_total,
+            "stalls": s.stall_total,
+            "not_sent": sum(s.outbox[i].lost for i in range(s.links)),
+        }

@@ -1,0 +1,584 @@
+"""A CANopen node in software (inline, header only): object dictionary, expedited SDO server, NMT, PDOs, heartbeat, emergency messages, and the
+state machines of a CiA 402 and a CiA 408 axis. One struct per node, no allocation; frames to send go to an outbox.
+
+It is the other end of `drivers.drives` and `drivers.mechanism_signals` and knows nothing of them: it follows CiA 301, CiA 402 and CiA 408 as
+a device would, and refuses (SDO abort) what a device would refuse.
+"""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from drivers.raw_frames.frame_io cimport CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, can_frame, io_load_le16, io_load_le32, io_store_le16, io_store_le32
+
+
+cdef enum:
+    OBJECTS = 128
+    PDO_ENTRIES = 8
+    RPDOS = 2
+    TPDOS = 3
+    OUTBOX = 64
+
+    NMT_STOPPED = 0x04
+    NMT_OPERATIONAL = 0x05
+    NMT_PRE_OPERATIONAL = 0x7F
+
+    # SDO abort codes
+    ABORT_COMMAND = 0x05040001
+    ABORT_READ_ONLY = 0x06010002
+    ABORT_NO_OBJECT = 0x06020000
+    ABORT_NOT_MAPPABLE = 0x06040041
+    ABORT_MAPPING_LENGTH = 0x06040042
+    ABORT_LENGTH = 0x06070010
+    ABORT_NO_SUB_INDEX = 0x06090011
+    ABORT_VALUE = 0x06090030
+    ABORT_STATE = 0x08000022
+
+    # states of a CiA 402 axis: the status word's state bits
+    DRIVE_SWITCH_ON_DISABLED = 0x40
+    DRIVE_READY = 0x21
+    DRIVE_SWITCHED_ON = 0x23
+    DRIVE_ENABLED = 0x27
+    DRIVE_FAULT = 0x08
+
+    # states of a CiA 408 axis: bits R M H D
+    VALVE_INIT = 0x8
+    VALVE_DISABLED = 0x9
+    VALVE_HOLD = 0xB
+    VALVE_ACTIVE = 0xF
+    VALVE_FAULT_DISABLED = 0x1
+    VALVE_FAULT_HOLD = 0x3
+
+    EMERGENCY_LENGTH = 0x8210       # RPDO of the wrong length
+    EMERGENCY_TIMEOUT = 0x8250      # RPDO time-out
+    EMERGENCY_DEVICE = 0xFF00       # a fault of the device itself
+
+
+cdef struct Object:
+    uint16_t index
+    uint8_t sub
+    uint8_t size            # bytes
+    uint8_t writable
+    uint32_t value
+
+
+cdef struct NodePdo:
+    int32_t on
+    int32_t count
+    int32_t entry[PDO_ENTRIES]      # places in Node.object
+    int32_t bytes
+    int32_t every_sync              # transmission type 1...240
+    int32_t sync_count
+    int32_t waiting                 # RPDO: data wait for SYNC
+    uint8_t data[8]
+    uint32_t cob_id
+    int64_t deadline_ns             # RPDO: time-out, 0 none
+    int64_t last_ns                 # RPDO: newest, 0 before the first
+
+
+cdef struct Outbox:
+    can_frame frame[OUTBOX]
+    int32_t count
+    int32_t lost
+
+
+cdef struct Node:
+    int32_t id
+    int32_t link
+    int32_t kind                    # 402, 408, 401
+    int32_t nmt
+    int32_t objects
+    Object object[OBJECTS]
+    NodePdo rpdo[RPDOS]
+    NodePdo tpdo[TPDOS]
+    int64_t heartbeat_due_ns
+    # places of the objects that the application uses, -1 not there
+    int32_t control
+    int32_t status
+    int32_t target
+    int32_t actual
+    int32_t velocity
+    int32_t mode
+    int32_t mode_display
+    int32_t device_mode
+    int32_t window
+    # the axis
+    int32_t state
+    int32_t control_before
+    uint32_t emergency
+    # injected faults
+    int32_t silent
+    int32_t local_control
+    int32_t deviation
+    int32_t limit
+    int32_t stuck_fault             # a fault that a reset does not clear
+    int32_t wrong_length
+
+
+# ------------------------------------------------------------------------------------------------------------ dictionary
+cdef inline int add_object(Node *n, int index, int sub, int size, int writable, uint32_t value) noexcept nogil:
+    if n.objects >= OBJECTS:
+        return -1
+    n.object[n.objects].index = <uint16_t>index
+    n.object[n.objects].sub = <uint8_t>sub
+    n.object[n.objects].size = <uint8_t>size
+    n.object[n.objects].writable = <uint8_t>writable
+    n.object[n.objects].value = value
+    n.objects += 1
+    return n.objects - 1
+
+
+cdef inline int find_object(const Node *n, int index, int sub) noexcept nogil:
+    cdef int i
+    for i in range(n.objects):
+        if n.object[i].index == index and n.object[i].sub == sub:
+            return i
+    return -1
+
+
+cdef inline bint has_index(const Node *n, int index) noexcept nogil:
+    cdef int i
+    for i in range(n.objects):
+        if n.object[i].index == index:
+            return True
+    return False
+
+
+cdef inline uint32_t value_of(const Node *n, int index, int sub) noexcept nogil:
+    cdef int i = find_object(n, index, sub)
+    return n.object[i].value if i >= 0 else 0
+
+
+# Power-up state of a node: dictionary with default PDOs (all switched off except TPDO1/RPDO1 as CiA 301 presets them), pre-operational.
+cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t window_counts) noexcept nogil:
+    cdef int i, k, base
+    memset(n, 0, sizeof(Node))
+    n.id, n.link, n.kind, n.nmt = node_id, link, kind, NMT_PRE_OPERATIONAL
+    n.control = n.status = n.target = n.actual = n.velocity = n.mode = n.mode_display = n.device_mode = n.window = -1
+    add_object(n, 0x1000, 0, 4, 0, <uint32_t>kind)
+    add_object(n, 0x1001, 0, 1, 0, 0)
+    add_object(n, 0x1006, 0, 4, 1, 0)
+    add_object(n, 0x1017, 0, 2, 1, 0)
+    add_object(n, 0x1018, 0, 1, 0, 1)
+    add_object(n, 0x1018, 1, 4, 0, 0)
+    for i in range(1 if kind == 401 else RPDOS):
+        add_object(n, 0x1400 + i, 0, 1, 0, 5)
+        add_object(n, 0x1400 + i, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>(0x200 + 0x100 * i + node_id))
+        add_object(n, 0x1400 + i, 2, 1, 1, 255)
+        add_object(n, 0x1400 + i, 5, 2, 1, 0)
+        for k in range(PDO_ENTRIES + 1):
+            add_object(n, 0x1600 + i, k, 4 if k else 1, 1, 0)
+    for i in range(TPDOS if kind == 401 else 2):
+        add_object(n, 0x1800 + i, 0, 1, 0, 5)
+        add_object(n, 0x1800 + i, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>(0x180 + 0x100 * i + node_id))
+        add_object(n, 0x1800 + i, 2, 1, 1, 255)
+        for k in range(PDO_ENTRIES + 1):
+            add_object(n, 0x1A00 + i, k, 4 if k else 1, 1, 0)
+    if kind == 401:
+        add_object(n, 0x6000, 0, 1, 0, 4)
+        for k in range(4):
+            base = add_object(n, 0x6000, k + 1, 1, 0, 0)
+            if k == 0:
+                n.status = base             # first of four bytes
+        add_object(n, 0x6401, 0, 1, 0, 8)
+        for k in range(8):
+            base = add_object(n, 0x6401, k + 1, 2, 0, 0)
+            if k == 0:
+                n.actual = base             # first of eight values
+        add_object(n, 0x6200, 0, 1, 0, 4)
+        for k in range(4):
+            base = add_object(n, 0x6200, k + 1, 1, 1, 0)
+            if k == 0:
+                n.target = base             # first of four bytes of outputs
+        return
+    n.control = add_object(n, 0x6040, 0, 2, 1, 0)
+    n.status = add_object(n, 0x6041, 0, 2, 0, 0)
+    if kind == 402:
+        n.state = DRIVE_SWITCH_ON_DISABLED
+        n.mode = add_object(n, 0x6060, 0, 1, 1, 0)
+        n.mode_display = add_object(n, 0x6061, 0, 1, 0, 0)
+        n.target = add_object(n, 0x607A, 0, 4, 1, 0)
+        n.actual = add_object(n, 0x6064, 0, 4, 0, 0)
+        n.velocity = add_object(n, 0x60B1, 0, 4, 1, 0)
+        n.window = add_object(n, 0x6065, 0, 4, 1, window_counts)
+        add_object(n, 0x60C2, 0, 1, 0, 2)
+        add_object(n, 0x60C2, 1, 1, 1, 1)
+        add_object(n, 0x60C2, 2, 1, 1, <uint32_t>(-3) & 0xFF)
+        add_object(n, 0x603F, 0, 2, 0, 0)
+    else:
+        n.state = VALVE_INIT
+        n.device_mode = add_object(n, 0x6042, 0, 1, 1, 1)
+        n.mode = add_object(n, 0x6043, 0, 1, 1, 0)
+        n.target = add_object(n, 0x6600, 1, 4, 1, 0)
+        n.actual = add_object(n, 0x6601, 1, 4, 0, 0)
+        n.window = add_object(n, 0x6354, 1, 4, 1, window_counts)
+        add_object(n, 0x5700, 0, 1, 1, 1)
+        add_object(n, 0x585C, 0, 1, 1, 0)
+        add_object(n, 0x2831, 1, 4, 0, 0)
+
+
+# ----------------------------------------------------------------------------------------------------------------- output
+cdef inline can_frame *new_frame(Node *n, Outbox *out, uint32_t cob_id, int length) noexcept nogil:
+    cdef can_frame *f
+    if n.silent or out.count >= OUTBOX:
+        out.lost += not n.silent
+        return NULL
+    f = &out.frame[out.count]
+    out.count += 1
+    memset(f, 0, sizeof(can_frame))
+    f.can_id = cob_id
+    f.can_dlc = <uint8_t>length
+    return f
+
+
+cdef inline void send_heartbeat(Node *n, Outbox *out, int state) noexcept nogil:
+    cdef can_frame *f = new_frame(n, out, <uint32_t>(0x700 + n.id), 1)
+    if f != NULL:
+        f.data[0] = <uint8_t>state
+
+
+cdef inline void send_emergency(Node *n, Outbox *out, int code) noexcept nogil:
+    cdef can_frame *f
+    cdef int register_place = find_object(n, 0x1001, 0)
+    n.emergency = <uint32_t>code
+    n.object[register_place].value = 0 if code == 0 else 0x11 if code & 0xF000 == 0x8000 else 0x01
+    f = new_frame(n, out, <uint32_t>(0x080 + n.id), 8)
+    if f != NULL:
+        io_store_le16(f.data, <uint16_t>code)
+        f.data[2] = <uint8_t>n.object[register_place].value
+
+
+# ------------------------------------------------------------------------------------------------------------------- axis
+cdef inline bint axis_enabled(const Node *n) noexcept nogil:
+    return n.state == (DRIVE_ENABLED if n.kind == 402 else VALVE_ACTIVE)
+
+
+cdef inline bint axis_in_fault(const Node *n) noexcept nogil:
+    return n.state == DRIVE_FAULT if n.kind == 402 else n.state & 0x8 == 0
+
+
+cdef inline void axis_fault(Node *n, Outbox *out, int code) noexcept nogil:
+    if n.kind == 401:
+        send_emergency(n, out, code)
+        return
+    if not axis_in_fault(n):
+        if n.kind == 402:
+            n.state = DRIVE_FAULT
+        else:
+            n.state = VALVE_FAULT_HOLD if n.state == VALVE_ACTIVE or n.state == VALVE_HOLD else VALVE_FAULT_DISABLED
+    send_emergency(n, out, code)
+
+
+# Control word of a CiA 402 axis: bits 0 switch on, 1 enable voltage, 2 quick stop (active low), 3 enable operation, 7 fault reset (edge).
+cdef inline void control_drive(Node *n, Outbox *out, int word) noexcept nogil:
+    if n.state == DRIVE_FAULT:
+        if word & 0x80 and not n.control_before & 0x80 and not n.stuck_fault:
+            n.state = DRIVE_SWITCH_ON_DISABLED
+            send_emergency(n, out, 0)
+    elif word & 0x06 != 0x06:                       # disable voltage, quick stop
+        n.state = DRIVE_SWITCH_ON_DISABLED
+    elif word & 0x07 == 0x06:                       # shutdown
+        n.state = DRIVE_READY
+    elif word & 0x0F == 0x07:                       # switch on, disable operation
+        if n.state == DRIVE_READY or n.state == DRIVE_ENABLED:
+            n.state = DRIVE_SWITCHED_ON
+    elif word & 0x0F == 0x0F and n.object[n.mode].value == 8:   # enable operation, only in the mode that there is
+        if n.state == DRIVE_SWITCHED_ON:
+            n.state = DRIVE_ENABLED
+
+
+# Control word of a CiA 408 axis: bits 0 D, 1 H, 2 M, 3 R (reset, edge). Upwards one state at a time.
+cdef inline void control_valve(Node *n, Outbox *out, int word) noexcept nogil:
+    cdef int wanted = word & 0x7
+    if n.state & 0x8 == 0:
+        if word & 0x8 and not n.control_before & 0x8 and not n.stuck_fault and wanted == (n.state & 0x3):
+            n.state |= 0x8
+            send_emergency(n, out, 0)
+    elif wanted == 0:
+        n.state = VALVE_INIT
+    elif wanted == 1:
+        n.state = VALVE_DISABLED
+    elif wanted == 3:
+        if n.state != VALVE_INIT:
+            n.state = VALVE_HOLD
+    elif wanted == 7:
+        if n.state == VALVE_HOLD:
+            n.state = VALVE_ACTIVE
+
+
+cdef inline void control_axis(Node *n, Outbox *out) noexcept nogil:
+    cdef int word = <int>n.object[n.control].value
+    if n.kind == 402:
+        control_drive(n, out, word)
+    else:
+        control_valve(n, out, word)
+    n.control_before = word
+
+
+# Status word as it is now.
+cdef inline void update_status(Node *n) noexcept nogil:
+    cdef uint32_t word
+    cdef int64_t error
+    cdef bint deviates, local
+    if n.kind == 401:
+        return
+    error = <int64_t><int32_t>n.object[n.target].value - <int64_t><int32_t>n.object[n.actual].value
+    deviates = n.deviation or (axis_enabled(n) and (error if error >= 0 else -error) > <int64_t>n.object[n.window].value)
+    local = n.local_control or (n.device_mode >= 0 and n.object[n.device_mode].value != 1)
+    if n.kind == 402:
+        word = <uint32_t>n.state | 0x10                          # voltage is there
+        word |= 0 if local else 0x200                            # remote
+        word |= 0x800 if n.limit else 0
+        word |= 0x2000 if deviates else 0
+        word |= 0x1000 if axis_enabled(n) else 0                 # follows the command
+    else:
+        word = <uint32_t>n.state
+        word |= 0x10 if local else 0
+        word |= 0x400 if n.limit else 0
+        word |= 0x800 if deviates else 0
+    n.object[n.status].value = word
+
+
+# -------------------------------------------------------------------------------------------------------------------- PDO
+# Resolves the mapping of a PDO that is switched on. Returns 0 or an SDO abort code.
+cdef inline uint32_t switch_pdo_on(Node *n, bint receive, int number) noexcept nogil:
+    cdef NodePdo *pdo = &n.rpdo[number] if receive else &n.tpdo[number]
+    cdef int communication = (0x1400 if receive else 0x1800) + number
+    cdef int mapping = (0x1600 if receive else 0x1A00) + number
+    cdef int count = <int>value_of(n, mapping, 0)
+    cdef uint32_t entry, kind = value_of(n, communication, 2)
+    cdef int i, place
+    pdo.bytes = 0
+    pdo.count = count
+    for i in range(count):
+        entry = value_of(n, mapping, i + 1)
+        place = find_object(n, <int>(entry >> 16), <int>(entry >> 8 & 0xFF))
+        if place < 0 or entry & 0xFF != 8 * <uint32_t>n.object[place].size or (receive and not n.object[place].writable):
+            return ABORT_NOT_MAPPABLE
+        pdo.entry[i] = place
+        pdo.bytes += n.object[place].size
+    if pdo.bytes > 8:
+        return ABORT_MAPPING_LENGTH
+    pdo.cob_id = value_of(n, communication, 1) & 0x7FF
+    pdo.every_sync = <int>kind if 1 <= kind <= 240 else 0
+    pdo.sync_count = 0
+    pdo.waiting = 0
+    pdo.last_ns = 0
+    pdo.deadline_ns = <int64_t>value_of(n, communication, 5) * 1000000 if receive else 0
+    pdo.on = 1
+    return 0
+
+
+# What a received PDO says goes into the objects.
+cdef inline void apply_rpdo(Node *n, Outbox *out, NodePdo *pdo) noexcept nogil:
+    cdef int i, k, at = 0
+    cdef uint32_t value
+    cdef bint controlled = False
+    for i in range(pdo.count):
+        value = 0
+        for k in range(n.object[pdo.entry[i]].size):
+            value |= <uint32_t>pdo.data[at] << 8 * k
+            at += 1
+        n.object[pdo.entry[i]].value = value
+        controlled = controlled or pdo.entry[i] == n.control
+    pdo.waiting = 0
+    if controlled:
+        control_axis(n, out)
+
+
+cdef inline void send_tpdo(Node *n, Outbox *out, NodePdo *pdo) noexcept nogil:
+    cdef can_frame *f = new_frame(n, out, pdo.cob_id, pdo.bytes)
+    cdef int i, k, at = 0
+    if f == NULL:
+        return
+    for i in range(pdo.count):
+        for k in range(n.object[pdo.entry[i]].size):
+            f.data[at] = <uint8_t>(n.object[pdo.entry[i]].value >> 8 * k)
+            at += 1
+    if n.wrong_length and f.can_dlc > 0:
+        f.can_dlc -= 1
+
+
+# First half of SYNC: the set points that wait take effect.
+cdef inline void sync_set_points(Node *n, Outbox *out) noexcept nogil:
+    cdef int i
+    if n.nmt != NMT_OPERATIONAL:
+        return
+    for i in range(RPDOS):
+        if n.rpdo[i].on and n.rpdo[i].waiting:
+            apply_rpdo(n, out, &n.rpdo[i])
+
+
+# Second half of SYNC, after the application wrote the actual values: they are sent.
+cdef inline void sync_actual_values(Node *n, Outbox *out) noexcept nogil:
+    cdef NodePdo *pdo
+    cdef int i
+    update_status(n)
+    if n.nmt != NMT_OPERATIONAL:
+        return
+    for i in range(TPDOS):
+        pdo = &n.tpdo[i]
+        if not pdo.on or pdo.every_sync == 0:
+            continue
+        pdo.sync_count += 1
+        if pdo.sync_count >= pdo.every_sync:
+            pdo.sync_count = 0
+            send_tpdo(n, out, pdo)
+
+
+# -------------------------------------------------------------------------------------------------------------------- SDO
+cdef inline void send_sdo(Node *n, Outbox *out, uint8_t command, const uint8_t *address, uint32_t value) noexcept nogil:
+    cdef can_frame *f = new_frame(n, out, <uint32_t>(0x580 + n.id), 8)
+    if f != NULL:
+        f.data[0] = command
+        memcpy(f.data + 1, address, 3)
+        io_store_le32(f.data + 4, value)
+
+
+# Consequences of a written object. `before` is its old value. Returns 0 or an abort code (the caller restores the old value).
+cdef inline uint32_t object_written(Node *n, Outbox *out, int place, int64_t now_ns) noexcept nogil:
+    cdef int index = n.object[place].index, sub = n.object[place].sub, number
+    cdef uint32_t value = n.object[place].value
+    cdef bint receive = 0x1400 <= index < 0x1800
+    cdef NodePdo *pdo
+    if 0x1400 <= index < 0x1C00:
+        number = index & 0x1FF
+        receive = index < 0x1800
+        pdo = &n.rpdo[number] if receive else &n.tpdo[number]
+        if index & 0x200:                            # mapping
+            if pdo.on:
+                return ABORT_STATE
+            if sub == 0:
+                if value > PDO_ENTRIES:
+                    return ABORT_VALUE
+            elif value_of(n, index, 0) != 0:
+                return ABORT_STATE
+            elif find_object(n, <int>(value >> 16), <int>(value >> 8 & 0xFF)) < 0:
+                return ABORT_NOT_MAPPABLE
+        elif sub == 1:
+            if value & <uint32_t>0x80000000:
+                pdo.on = 0
+            else:
+                return switch_pdo_on(n, receive, number)
+        elif pdo.on and sub == 2:
+            return ABORT_STATE
+        elif pdo.on and sub == 5:
+            pdo.deadline_ns = <int64_t>value * 1000000
+    elif index == 0x1017:
+        n.heartbeat_due_ns = now_ns if value else 0
+    elif place == n.control:
+        control_axis(n, out)
+    elif place == n.mode and n.mode_display >= 0:
+        if value != 8:
+            return ABORT_VALUE
+        n.object[n.mode_display].value = value
+    return 0
+
+
+cdef inline void serve_sdo(Node *n, Outbox *out, const can_frame *f, int64_t now_ns) noexcept nogil:
+    cdef int index = io_load_le16(f.data + 1), sub = f.data[3], place, size
+    cdef uint8_t command = f.data[0]
+    cdef uint32_t failed, before
+    if f.can_dlc != 8 or command >> 5 == 4:          # a client's abort has no answer
+        return
+    if command >> 5 != 1 and command >> 5 != 2:
+        send_sdo(n, out, 0x80, f.data + 1, ABORT_COMMAND)
+        return
+    place = find_object(n, index, sub)
+    if place < 0:
+        send_sdo(n, out, 0x80, f.data + 1, ABORT_NO_SUB_INDEX if has_index(n, index) else ABORT_NO_OBJECT)
+        return
+    if command >> 5 == 2:                            # upload
+        update_status(n)
+        size = n.object[place].size
+        send_sdo(n, out, <uint8_t>(0x43 | (4 - size) << 2), f.data + 1, n.object[place].value)
+        return
+    size = 4 - (command >> 2 & 3) if command & 1 else n.object[place].size
+    if not command & 2:                              # only expedited transfers: nothing here is longer than four bytes
+        failed = ABORT_COMMAND
+    elif not n.object[place].writable:
+        failed = ABORT_READ_ONLY
+    elif size != n.object[place].size:
+        failed = ABORT_LENGTH
+    else:
+        before = n.object[place].value
+        n.object[place].value = io_load_le32(f.data + 4) & (<uint32_t>0xFFFFFFFF >> (32 - 8 * size))
+        failed = object_written(n, out, place, now_ns)
+        if failed:
+            n.object[place].value = before
+    send_sdo(n, out, 0x80 if failed else 0x60, f.data + 1, failed)
+
+
+# -------------------------------------------------------------------------------------------------------------------- NMT
+cdef inline void start_up(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
+    cdef uint32_t window = n.object[n.window].value if n.window >= 0 else 0
+    cdef Node fresh
+    make_node(&fresh, n.kind, n.id, n.link, window)
+    fresh.silent, fresh.local_control, fresh.deviation, fresh.limit = n.silent, n.local_control, n.deviation, n.limit
+    fresh.stuck_fault, fresh.wrong_length = n.stuck_fault, n.wrong_length
+    if n.actual >= 0 and n.kind != 401:
+        fresh.object[fresh.actual].value = n.object[n.actual].value
+    n[0] = fresh
+    send_heartbeat(n, out, 0)
+
+
+cdef inline void command_nmt(Node *n, Outbox *out, int command, int64_t now_ns) noexcept nogil:
+    cdef int i
+    if command == 1:
+        n.nmt = NMT_OPERATIONAL
+        for i in range(RPDOS):
+            n.rpdo[i].last_ns = 0
+            n.rpdo[i].waiting = 0
+    elif command == 2:
+        n.nmt = NMT_STOPPED
+    elif command == 128:
+        n.nmt = NMT_PRE_OPERATIONAL
+    elif command == 129 or command == 130:
+        start_up(n, out, now_ns)
+
+
+# ----------------------------------------------------------------------------------------------------------------- frames
+# One frame on the node's link, except SYNC (which the stand splits in two halves).
+cdef inline void take_node_frame(Node *n, Outbox *out, const can_frame *f, int64_t now_ns) noexcept nogil:
+    cdef NodePdo *pdo
+    cdef int i
+    if n.silent or f.can_id & (CAN_ERR_FLAG | CAN_EFF_FLAG | CAN_RTR_FLAG):
+        return
+    if f.can_id == 0:
+        if f.can_dlc == 2 and (f.data[1] == 0 or f.data[1] == n.id):
+            command_nmt(n, out, f.data[0], now_ns)
+    elif f.can_id == <uint32_t>(0x600 + n.id):
+        if n.nmt != NMT_STOPPED:
+            serve_sdo(n, out, f, now_ns)
+    elif n.nmt == NMT_OPERATIONAL:
+        for i in range(RPDOS):
+            pdo = &n.rpdo[i]
+            if not pdo.on or f.can_id != pdo.cob_id:
+                continue
+            if f.can_dlc < pdo.bytes:
+                send_emergency(n, out, EMERGENCY_LENGTH)
+                continue
+            memcpy(pdo.data, f.data, 8)
+            pdo.waiting = 1
+            pdo.last_ns = now_ns
+            if pdo.every_sync == 0:
+                apply_rpdo(n, out, pdo)
+
+
+# Heartbeat and receive time-outs. To be called after all waiting frames were taken.
+cdef inline void node_timers(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
+    cdef NodePdo *pdo
+    cdef int64_t period = <int64_t>value_of(n, 0x1017, 0) * 1000000
+    cdef int i
+    if n.heartbeat_due_ns and now_ns >= n.heartbeat_due_ns:
+        send_heartbeat(n, out, n.nmt)
+        n.heartbeat_due_ns += period
+        if n.heartbeat_due_ns < now_ns:
+            n.heartbeat_due_ns = now_ns + period
+    if n.nmt != NMT_OPERATIONAL:
+        return
+    for i in range(RPDOS):
+        pdo = &n.rpdo[i]
+        if pdo.on and pdo.deadline_ns and pdo.last_ns and now_ns - pdo.last_ns > pdo.deadline_ns:
+            pdo.last_ns = 0
+            if axis_enabled(n):
+                axis_fault(n, out, EMERGENCY_TIMEOUT)
