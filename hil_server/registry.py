@@ -47,7 +47,9 @@ PARTS: dict[str, dict[str, str]] = {
         "cia402": "drivers.drives.cia402:Cia402Port",
         "cia408": "drivers.drives.cia408:Cia408Port",
     },
-    "mechanism_signals": {},
+    "mechanism_signals": {
+        "cia401": "drivers.mechanism_signals.cia401:Cia401Port",
+    },
     "commands": {
         "latch": "rt_kernels.command_latch:CommandLatch",
     },

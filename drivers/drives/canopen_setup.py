@@ -1,7 +1,7 @@
 """Set-up of a CANopen node before the loop and after it: NMT, SDO, PDO mapping. Cyclic data do not pass through here.
 
-Sources: CiA 301 (communication objects 0x1000...0x1A00); order of a PDO set-up: disable, mapping count 0, entries, count, transmission type,
-enable. The `canopen` library does the SDO transfers over the link's `FrameBus`.
+Sources: CiA 301 (communication objects 0x1000...0x1A00); order of a PDO set-up: disable, mapping count 0, entries, count,
+transmission type, enable. The `canopen` library does the SDO transfers over the link's `FrameBus`.
 """
 
 import socket

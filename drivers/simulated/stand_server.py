@@ -2,8 +2,8 @@
 
     python -m drivers.simulated.stand_server CONFIG.toml|CONFIG.json     (or `-`: one line of JSON on standard input)
 
-It binds its sockets on the loopback, prints one line of JSON with the parameters that the ports of `drivers` need to reach it, and runs until
-SIGTERM, the stop command on its control port, or, with `-`, until its standard input is closed: so it never outlives the process that
+It binds its sockets on the loopback, prints one line of JSON with the parameters that the ports of `drivers` need to reach it, and runs
+until SIGTERM, the stop command on its control port, or, with `-`, until its standard input is closed: so it never outlives the process that
 started it, however that ended. At the end it prints one line of JSON with its counters. Exit code 2 for a configuration that cannot be.
 
 `drivers.simulated.stand_server_client.StandProcess` starts it from Python.
@@ -44,8 +44,6 @@ DEFAULTS: dict[str, Any] = {
     "sensor": {
         "variant": "net_ft",
         "rate_hz": 2000.0,
-        "counts_per_force": 1000000,
-        "counts_per_torque": 1000000,
         "force_unit": "N",
         "torque_unit": "Nm",
         "buffer_size": 10,
@@ -88,8 +86,6 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"sensor.variant = {sensor['variant']!r}: must be one of {', '.join(XML_PAGE)}")
     _within("sensor.rate_hz", sensor["rate_hz"], 1, 8000, "Hz")
     _within("sensor.buffer_size", sensor["buffer_size"], 1, 40, "records")
-    for key in ("counts_per_force", "counts_per_torque"):
-        _within(f"sensor.{key}", sensor[key], 1, 2**32 - 1, "counts")
     newtons_per_unit(sensor["force_unit"])
     newton_metres_per_unit(sensor["torque_unit"])
     if drives["profile"] not in ("cia402", "cia408"):
@@ -109,8 +105,8 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_plant(table: Mapping[str, Any]) -> PlantPart:
-    """The plant out of plain data: `platform` (a stand file's table), `mounting` (poses as seven numbers), `mechanism` (`part` = "module:Class"
-    and its keys), and the plant's own keys. Raises ValueError naming what is missing."""
+    """The plant out of plain data: `platform` (a stand file's table), `mounting` (poses as seven numbers), `mechanism` (`part` =
+    "module:Class" and its keys), and the plant's own keys. Raises ValueError naming what is missing."""
     keys = dict(table)
     for name in ("platform", "mounting", "mechanism"):
         if not isinstance(keys.get(name), Mapping):
@@ -159,11 +155,21 @@ def _within(key: str, value: Any, low: float, high: float, unit: str) -> None:
         raise ValueError(f"{key} = {value!r}: must be {low}...{high} {unit}".rstrip())
 
 
+def counts_per_unit(sensor: Mapping[str, Any], scale: list[float] | None) -> tuple[int, int]:
+    """Counts per force and torque unit as the device states them, from the plant's counts per N and N.m (None: bare gauges, 1)."""
+    per_newton, per_newton_metre = (scale[0], scale[3]) if scale is not None else (1.0, 1.0)
+    force = round(per_newton * newtons_per_unit(sensor["force_unit"]))
+    torque = round(per_newton_metre * newton_metres_per_unit(sensor["torque_unit"]))
+    if not (1 <= force < 2**32 and 1 <= torque < 2**32):
+        raise ValueError(f"sensor: {force} counts per {sensor['force_unit']}, {torque} per {sensor['torque_unit']}: must fit in 32 bits")
+    return force, torque
+
+
 class SetUpServers:
     """What a sensor answers before the run: the XML page by HTTP and the TCP interface (commands 0 read, 1 calibration info)."""
 
-    def __init__(self, address: str, sensor: Mapping[str, Any], gauge: Any):
-        page = _page(sensor)
+    def __init__(self, address: str, sensor: Mapping[str, Any], counts: tuple[int, int], gauge: Any):
+        page = _page(sensor, counts)
         path = XML_PAGE[sensor["variant"]]
 
         class Page(http.server.BaseHTTPRequestHandler):
@@ -190,7 +196,7 @@ class SetUpServers:
                         return
                     if len(request) != 20:
                         return
-                    if reply := _tcp_reply(request, sensor, gauge()):
+                    if reply := _tcp_reply(request, sensor, counts, gauge()):
                         self.request.sendall(reply)
 
         class Server(socketserver.ThreadingTCPServer):
@@ -211,12 +217,12 @@ class SetUpServers:
             server.server_close()
 
 
-def _page(sensor: Mapping[str, Any]) -> bytes:
+def _page(sensor: Mapping[str, Any], counts: tuple[int, int]) -> bytes:
     cal, force, torque = ("cal", "calfu", "caltu") if sensor["variant"] == "onrobot" else ("cfg", "scfgfu", "scfgtu")
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<netft><runstat>0x00000000</runstat><calsn>{sensor["serial"]}</calsn>'
-        f"<calpn>{sensor['calibration']}</calpn><{cal}cpf>{sensor['counts_per_force']}</{cal}cpf>"
-        f"<{cal}cpt>{sensor['counts_per_torque']}</{cal}cpt><{force}>{sensor['force_unit']}</{force}>"
+        f"<calpn>{sensor['calibration']}</calpn><{cal}cpf>{counts[0]}</{cal}cpf>"
+        f"<{cal}cpt>{counts[1]}</{cal}cpt><{force}>{sensor['force_unit']}</{force}>"
         f"<{torque}>{sensor['torque_unit']}</{torque}><comrdtrate>{sensor['rate_hz']:g}</comrdtrate>"
         f"<comrdtbsiz>{sensor['buffer_size']}</comrdtbsiz></netft>\n"
     ).encode()
@@ -226,7 +232,7 @@ _FORCE_CODE = {"lbf": 1, "n": 2, "klbf": 3, "kn": 4, "kgf": 5, "gf": 6}
 _TORQUE_CODE = {"lbf-in": 1, "lbf-ft": 2, "nm": 3, "nmm": 4, "kgf-cm": 5, "knm": 6}
 
 
-def _tcp_reply(request: bytes, sensor: Mapping[str, Any], gauge: list[float]) -> bytes:
+def _tcp_reply(request: bytes, sensor: Mapping[str, Any], counts: tuple[int, int], gauge: list[float]) -> bytes:
     if request[0] == 0:
         steps = [max(-32768, min(32767, round(count / _GAUGE_16_FACTOR))) for count in gauge]
         return struct.pack(">HH6h", 0x1234, 0, *steps)
@@ -236,8 +242,7 @@ def _tcp_reply(request: bytes, sensor: Mapping[str, Any], gauge: list[float]) ->
             0x1234,
             _FORCE_CODE[sensor["force_unit"].lower()],
             _TORQUE_CODE.get(sensor["torque_unit"].lower(), 3),
-            int(sensor["counts_per_force"]),
-            int(sensor["counts_per_torque"]),
+            *counts,
             *[_GAUGE_16_FACTOR] * 6,
         )
     return b""
@@ -264,11 +269,11 @@ class Stand:
             links.append(bound(address, module["port"]))
         self._stream, self._control = bound(address, sensor["stream_port"]), bound(address, config["control_port"])
         self._sockets = [*links, self._stream, self._control]
-        faults = [
-            (*wire_fault(f["name"], f.get("value"), sensor["variant"]), int(f.get("index", -1)), f.get("at_s", 0.0), f.get("duration_s", 0.0))
-            for f in config["faults"]
-        ]
-        # Faults of the start first: some shape the first record.
+        faults = []
+        for f in config["faults"]:
+            number, value = wire_fault(f["name"], f.get("value"), sensor["variant"])
+            at_s = 0.0 if BY_NAME[f["name"]].at_start else f.get("at_s", 0.0)
+            faults.append((number, int(f.get("index", -1)), value, at_s, f.get("duration_s", 0.0)))
         self.loop = StandLoop(
             plant,
             [s.fileno() for s in links],
@@ -277,9 +282,9 @@ class Stand:
             drives,
             sensor,
             module,
-            [(number, index, value, 0.0 if _at_start(number) else at_s, duration) for number, value, index, at_s, duration in faults],
+            faults,
         )
-        self._set_up = SetUpServers(address, sensor, self.loop.gauge)
+        self._set_up = SetUpServers(address, sensor, counts_per_unit(sensor, plant.sensor_scale), self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
         self.ports: dict[str, Any] = {
             "wrench_sensors": {
@@ -314,10 +319,6 @@ class Stand:
         self._set_up.close()
         for s in self._sockets:
             s.close()
-
-
-def _at_start(number: int) -> bool:
-    return any(fault.at_start and fault.number == number for fault in BY_NAME.values())
 
 
 def _read(source: str) -> Mapping[str, Any]:

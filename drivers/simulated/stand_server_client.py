@@ -1,7 +1,6 @@
 """Starts the stand in software as a process of its own, injects faults, stops it."""
 
 import json
-import os
 import select
 import socket
 import struct
@@ -17,6 +16,7 @@ from drivers.simulated.stand_server_faults import PLANT_BASE, wire_fault
 _REQUEST = struct.Struct("<IIiiddQ")
 _ANSWER = struct.Struct("<IIii")
 _MAGIC = 0x53444E54
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from drivers.simulated.stand_server import main; sys.exit(main(['-']))"
 _INJECT, _CLEAR, _CLEAR_ALL, _STOP, _PING = 1, 2, 3, 4, 5
 
 
@@ -75,19 +75,17 @@ class StandControl:
 class StandProcess:
     """The stand as a child process. `ports` are the parameters for the ports of `drivers`, by role; `control` injects faults.
 
-    config: as `stand_server.DEFAULTS`. Started without fork's copy of this process; it ends with `stop()`, when this process ends, or when this
-    object's pipe is closed. Raises ValueError for a configuration that cannot be, ConnectionError when it does not come up.
+    config: as `stand_server.DEFAULTS`. Started without fork's copy of this process; it ends with `stop()`, or when this process
+    ends. Raises ValueError for a configuration that cannot be, ConnectionError when it does not come up.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, timeout_s: float = 20.0):
         root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "drivers.simulated.stand_server", "-"],
+            [sys.executable, "-c", _START, root],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
         )
         assert self._process.stdin is not None
         try:

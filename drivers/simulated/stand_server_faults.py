@@ -46,7 +46,8 @@ def _signal(name: str) -> tuple[tuple[str, str, str], ...]:
 FAULTS: tuple[InjectableFault, ...] = (
     InjectableFault("sensor_drop", 1, "sensor", "every n-th record is not sent", 3, "n, 1 = all", _sensor("lost"), "sensor_lost"),
     InjectableFault("sensor_duplicate", 2, "sensor", "every n-th record is sent twice", 2, "n"),
-    InjectableFault("sensor_delay", 3, "sensor", "records leave late: a gap, then old data", 50, "ms", _sensor("no_data"), "sensor_no_data"),
+    InjectableFault("sensor_delay", 3, "sensor", "records leave late: a gap, then old ones", 50, "ms", _sensor("no_data"),
+                    "sensor_no_data"),
     InjectableFault("sensor_reorder", 4, "sensor", "every n-th record leaves after its successor", 4, "n", _sensor("lost"), "sensor_lost"),
     InjectableFault("sensor_rollover", 5, "sensor", "the record sequence starts n before its roll-over", 500, "n", at_start=True),
     InjectableFault("sensor_freeze", 6, "sensor", "the sample counter stands still, records go on", 1, "not used", _sensor("stale"),

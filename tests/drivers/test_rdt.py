@@ -1,0 +1,422 @@
+"""The RDT port against a sensor made of `struct` and a socket, and the simulated sensor against a client made the same way."""
+
+import random
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from drivers.simulated.stand_server_faults import FAULTS
+from drivers.wrench_sensors import rdt_scaling, rdt_status
+from drivers.wrench_sensors.rdt import RdtPort
+from tests.drivers.plain_stand import has, until
+
+RECORD = struct.Struct(">IIIiiiiii")
+
+
+class PlainSensor:
+    """Answers a start request with one record; after that the test sends what it likes."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.settimeout(5)
+        self.requests = []
+        self.ports = []
+
+    def port(self, first=1, **keys):
+        """An open port on this sensor, whose first record has the sequence `first`."""
+        port = RdtPort(address="127.0.0.1", stream_port=self.socket.getsockname()[1], scaling="given", **keys)
+        answer = threading.Thread(target=self.answer, args=(first,))
+        answer.start()
+        self.ports.append(port)
+        port.open()
+        answer.join()
+        return port
+
+    def answer(self, first):
+        command = None
+        while command != 2:
+            request, self.client = self.socket.recvfrom(100)
+            header, command, count = struct.unpack(">HHI", request)
+            assert header == 0x1234
+            self.requests.append((command, count))
+        self.send(first, first)
+
+    def send(self, rdt, ft, status=0, counts=(1, 2, 3, 4, 5, 6)):
+        self.raw(RECORD.pack(rdt & 0xFFFFFFFF, ft & 0xFFFFFFFF, status, *counts))
+
+    def raw(self, data):
+        self.socket.sendto(data, self.client)
+
+
+@pytest.fixture
+def sensor():
+    made = PlainSensor()
+    yield made
+    for port in made.ports:
+        port.close()
+    made.socket.close()
+
+
+def status(sample, name):
+    return has(sample["wrench_status"][0], "sensor_status", name)
+
+
+def test_newest_record_and_its_numbers(sensor, sample):
+    port = sensor.port()
+    sensor.send(2, 7, counts=(-(2**31), 2**31 - 1, -3, 4, -5, 6))
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [-(2**31), 2**31 - 1, -3, 4, -5, 6]
+    assert sample["wrench_sequence"][0] == 2 and sample["wrench_lost_total"][0] == 0 and sample["wrench_status"][0] == 0
+    assert sensor.requests == [(2, 0)]
+    port.close()
+    request, _ = sensor.socket.recvfrom(100)
+    assert struct.unpack(">HHI", request) == (0x1234, 0, 0)
+
+
+def test_gap_duplicate_and_late_records(sensor, sample):
+    port = sensor.port()
+    port.read(sample)
+    sensor.send(5, 5, counts=(50,) * 6)  # 2, 3, 4 are missing
+    port.read(sample)
+    assert sample["wrench_lost_total"][0] == 3 and status(sample, "lost")
+    sensor.send(5, 5, counts=(51,) * 6)  # again
+    sensor.send(3, 3, counts=(30,) * 6)  # late
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [50] * 6 and not status(sample, "lost")
+    assert port.counters() == {"records": 2, "lost": 3, "repeated": 2, "corrupt": 0}
+
+
+def test_roll_over_is_no_gap(sensor, sample):
+    port = sensor.port(first=0xFFFFFFFE)
+    sensor.send(0xFFFFFFFF, 2)
+    sensor.send(0, 3)
+    sensor.send(1, 4)
+    port.read(sample)
+    assert sample["wrench_lost_total"][0] == 0 and sample["wrench_sequence"][0] == 0x100000001
+
+
+def test_frozen_counter_is_stale_and_silence_is_no_data(sensor, sample):
+    port = sensor.port(stale_ms=20.0, no_data_ms=200.0)
+    for n in range(2, 8):
+        time.sleep(0.008)
+        sensor.send(n, 1)
+        port.read(sample)
+    assert status(sample, "stale") and not status(sample, "no_data")
+    sensor.send(9, 2)
+    port.read(sample)
+    assert not status(sample, "stale")
+    time.sleep(0.22)
+    port.read(sample)
+    assert status(sample, "no_data") and not status(sample, "stale")
+    assert 0.2e9 < sample["wrench_age_ns"][0] < 5e9
+
+
+def test_age_counts_from_arrival_not_from_reading(sensor, sample):
+    port = sensor.port()
+    port.read(sample)
+    sensor.send(2, 2)
+    time.sleep(0.05)
+    port.read(sample)
+    assert 0.045e9 < sample["wrench_age_ns"][0] < 2e9
+
+
+def test_damaged_datagrams_are_counted_and_change_nothing(sensor, sample):
+    port = sensor.port()
+    port.read(sample)
+    before = sample["wrench_raw"][0].copy()
+    for size in (0, 1, 20, 35, 37, 71, 1476, 3000):
+        sensor.raw(bytes(size))
+    port.read(sample)
+    assert status(sample, "corrupt") and port.counters()["corrupt"] == 8
+    assert list(sample["wrench_raw"][0]) == list(before)
+    sensor.send(2, 2)
+    port.read(sample)
+    assert not status(sample, "corrupt")
+
+
+def test_buffered_datagram(sensor, sample):
+    port = sensor.port()
+    sensor.raw(b"".join(RECORD.pack(n, n, 0, n, 0, 0, 0, 0, 0) for n in range(2, 42)))
+    port.read(sample)
+    assert sample["wrench_raw"][0, 0] == 41 and sample["wrench_lost_total"][0] == 0 and port.counters()["records"] == 41
+
+
+def test_random_datagrams(sensor, sample):
+    """Whatever comes: no crash, everything that is no multiple of a record is counted, nothing else is."""
+    port = sensor.port(no_data_ms=10000.0)
+    port.read(sample)
+    source = random.Random(4)
+    odd = 0
+    for _ in range(60):
+        for _ in range(20):
+            size = source.choice((0, 8, 36, 36, 72, 35, 108, source.randrange(1500)))
+            odd += size == 0 or size % 36 != 0 or size > 1440
+            sensor.raw(source.randbytes(size))
+        port.read(sample)
+    assert port.counters()["corrupt"] == odd
+
+
+def test_flood_does_not_hold_the_tick(sensor, sample):
+    port = sensor.port()
+    for n in range(2, 700):
+        sensor.send(n, n)
+    port.read(sample)
+    assert port.counters()["records"] <= 8 * 32
+    for _ in range(4):
+        port.read(sample)
+    assert sample["wrench_sequence"][0] == 699
+
+
+@pytest.mark.parametrize(
+    ("variant", "word", "names"),
+    [
+        ("net_ft", 0x80010000, {"warning"}),
+        ("net_ft", 0x80020000, {"saturated"}),
+        ("net_ft", 0x80000000, {"device_fault"}),
+        ("net_ft", 0x40000000, {"device_fault"}),
+        ("net_ft", 0x80000360, {"supply"}),
+        ("net_ft", 0x80008000, {"device_fault"}),
+        ("axia", 0x80000001, {"temperature"}),
+        ("axia", 0x88000004, {"saturated", "broken_wire"}),
+        ("axia", 0xC0000000, {"out_of_range"}),
+        ("axia", 0x00000008, {"busy"}),
+        ("axia", 0x80010000, {"warning"}),
+        ("axia", 0x80020000, {"device_fault"}),
+        ("onrobot", 0x00000001, {"device_fault"}),
+    ],
+)
+def test_status_words(sensor, sample, variant, word, names):
+    port = sensor.port(variant=variant)
+    sensor.send(2, 2, status=word)
+    port.read(sample)
+    assert {name for name in rdt_status.SENSOR_STATUS if status(sample, name)} == names
+    assert sample["wrench_device_status"][0] == word
+
+
+def test_busy_holds_the_value_then_is_stale(sensor, sample):
+    port = sensor.port(variant="axia", busy_hold_ms=30.0)
+    sensor.send(2, 2, counts=(9,) * 6)
+    port.read(sample)
+    sensor.send(3, 3, status=8, counts=(1000,) * 6)
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [9] * 6 and status(sample, "busy") and not status(sample, "stale")
+    time.sleep(0.05)
+    sensor.send(4, 4, status=8)
+    port.read(sample)
+    assert status(sample, "stale")
+    sensor.send(5, 5, counts=(7,) * 6)
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [7] * 6 and sample["wrench_status"][0] == 0
+
+
+def test_onrobot_commands(sensor, sample):
+    sensor.port(variant="onrobot", output_rate_hz=500.0, filter_index=3, bias_at_open=True)
+    assert sensor.requests == [(0x81, 3), (0x82, 2), (0x42, 0xFF), (2, 0)]
+
+
+def test_snapshot_holds_the_whole_state(sensor, sample):
+    port = sensor.port()
+    sensor.send(2, 2, counts=(5,) * 6)
+    port.read(sample)
+    kept = port.snapshot()
+    sensor.send(3, 3, counts=(8,) * 6)
+    port.read(sample)
+    port.restore(kept)
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [5] * 6 and sample["wrench_sequence"][0] == 2
+
+
+def test_closed_port_has_no_data(sample):
+    port = RdtPort(address="127.0.0.1", scaling="given")
+    port.read(sample)
+    assert status(sample, "no_data")
+
+
+# ------------------------------------------------------------------------------------------------------------- scaling
+@pytest.mark.parametrize(
+    ("force", "torque", "newtons", "newton_metres"),
+    [
+        ("N", "Nm", 1, 1),
+        ("kN", "N-mm", 1000, 0.001),
+        ("lbf", "lbf-in", 4.4482216152605, 0.1129848290276167),
+        ("Kgf", "Kgf-cm", 9.80665, 0.0980665),
+    ],
+)
+def test_units(force, torque, newtons, newton_metres):
+    scaling = rdt_scaling.scaling_from(1000, 500, force, torque)
+    assert scaling.counts_per_newton == pytest.approx(1000 / newtons, rel=1e-14)
+    assert scaling.counts_per_newton_metre == pytest.approx(500 / newton_metres, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        (b"no xml", "not XML"),
+        (b"<netft/>", "cfgcpf"),
+        (b"<a><cfgcpf>x</cfgcpf></a>", "'x'"),
+        (b"<a><cfgcpf>1</cfgcpf><cfgcpt>0</cfgcpt><scfgfu>N</scfgfu><scfgtu>Nm</scfgtu></a>", "counts per torque = 0"),
+        (b"<a><cfgcpf>1</cfgcpf><cfgcpt>1</cfgcpt><scfgfu>pond</scfgfu><scfgtu>Nm</scfgtu></a>", "pond"),
+    ],
+)
+def test_wrong_pages_say_why(page, says):
+    with pytest.raises(ValueError, match=says):
+        rdt_scaling.scaling_of_page(page, "net_ft")
+
+
+def test_absent_sensor_is_named():
+    with pytest.raises(ConnectionError, match="127.0.0.1:1/netftapi2.xml"):
+        RdtPort(address="127.0.0.1", http_port=1, timeout_s=0.2).open()
+    with pytest.raises(ConnectionError, match="no RDT stream"):
+        RdtPort(address="127.0.0.1", scaling="given", stream_port=1, timeout_s=0.2).open()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (dict(), "address is missing"),
+        (dict(address="x", stream_port=0), "stream_port = 0: must be at least 1"),
+        (dict(address="x", variant="kistler"), "variant"),
+        (dict(address="x", stale_ms=float("nan")), "stale_ms"),
+        (dict(address="x", port=1), "port is no parameter"),
+        (dict(address=3), "address = 3"),
+    ],
+)
+def test_wrong_parameters_are_named(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        RdtPort(**wrong)
+
+
+# ------------------------------------------------------------------------------- the simulated sensor, plain client
+@pytest.fixture
+def client():
+    """Makes plain clients, closes them at the end."""
+    made = []
+
+    def make(port):
+        made.append(PlainClient(port))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.socket.close()
+
+
+class PlainClient:
+    def __init__(self, port):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.settimeout(1.0)
+
+    def request(self, command, count=0, header=0x1234):
+        self.socket.send(struct.pack(">HHI", header, command, count))
+
+    def records(self, n):
+        return [RECORD.unpack(self.socket.recv(2000)[:36]) for _ in range(n)]
+
+    def silent(self, seconds=0.1):
+        self.socket.settimeout(0)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            try:
+                while True:
+                    self.socket.recv(2000)
+            except BlockingIOError:
+                pass
+            time.sleep(seconds)
+            try:
+                self.socket.recv(2000)
+            except BlockingIOError:
+                self.socket.settimeout(1.0)
+                return True
+        return False
+
+
+@pytest.mark.parametrize("variant", ["net_ft", "axia", "onrobot"])
+def test_simulated_sensor_tells_its_scaling(stand, variant):
+    ports = stand(sensor={"variant": variant, "force_unit": "kN", "torque_unit": "Nmm"}).ports["wrench_sensors"]
+    by_page = rdt_scaling.read_page("127.0.0.1", ports["http_port"], variant, 2.0)
+    by_tcp = rdt_scaling.read_calibration("127.0.0.1", ports["calibration_port"], 2.0)
+    for scaling in (by_page, by_tcp):
+        assert scaling.counts_per_newton == pytest.approx(1e5) and scaling.counts_per_newton_metre == pytest.approx(2e5)
+    assert by_page.rate_hz == 2000.0
+
+
+def test_simulated_sensor_follows_the_manual(stand, client):
+    one = stand(plant={"sensor_bias": [100.0, 0, 0, 0, 0, 20.0]}, sensor={"buffer_size": 5})
+    port = one.ports["wrench_sensors"]["stream_port"]
+    new, client = client, client(port)
+    client.request(2, 3)
+    records = client.records(3)
+    assert [r[0] for r in records] == [1, 2, 3]  # the sequence starts at 1 for a request
+    assert [b[1] - a[1] for a, b in zip(records, records[1:], strict=False)] == [1, 1]
+    assert records[0][3:] == (10_000_000, 0, 0, 0, 0, 4_000_000)
+    assert client.silent()  # three were asked for, three came
+
+    client.request(2)
+    client.request(0x42)  # tare: no answer, the data show it
+    assert until(lambda: client.records(1)[0][3:] == (0,) * 6)
+    client.request(0)
+    assert client.silent()
+    for malformed in ((2, 1, 0x1235), (7, 1, 0x1234)):
+        client.request(*malformed)
+    client.socket.send(b"\x12\x34\x00\x02")
+    assert client.silent()
+
+    client.request(3, 10)
+    datagram = client.socket.recv(2000)
+    assert len(datagram) == 5 * 36 and [r[0] for r in RECORD.iter_unpack(datagram)] == [1, 2, 3, 4, 5]
+
+    client.request(2)
+    client.records(2)
+    second = new(port)
+    second.request(2)
+    assert [r[0] for r in second.records(3)] == [1, 2, 3]
+    assert client.silent()  # the second client has the stream
+
+
+def test_port_on_the_simulated_sensor(stand, sample):
+    one = stand(plant={"sensor_bias": [100.0, 0, 0, 0, 0, 20.0]}, faults=[{"name": "sensor_rollover", "value": 300}])
+    for scaling in ("http", "tcp"):
+        port = RdtPort(**one.ports["wrench_sensors"], scaling=scaling)
+        port.open()
+        assert port.sensor_scale == [1e5] * 3 + [2e5] * 3
+        assert until(lambda p=port: (p.read(sample), p.counters()["records"] > 600)[1])  # beyond the roll-over
+        assert list(sample["wrench_raw"][0]) == [10_000_000, 0, 0, 0, 0, 4_000_000]
+        assert port.counters()["lost"] == 0 and sample["wrench_sequence"][0] > 2**32
+        port.close()
+
+
+SENSOR_FAULTS = [fault for fault in FAULTS if fault.where == "sensor" and fault.shows]
+
+
+@pytest.mark.parametrize("fault", SENSOR_FAULTS, ids=lambda fault: fault.name)
+def test_sensor_faults_show_their_bit(stand, sample, fault):
+    one = stand(sensor={"variant": "axia"})
+    port = RdtPort(**one.ports["wrench_sensors"], no_data_ms=30.0, stale_ms=30.0)
+    port.open()
+
+    def reads(wanted):
+        port.read(sample)
+        return wanted(int(sample["wrench_status"][0]))
+
+    _, code, name = fault.shows[0]
+    assert until(lambda: reads(lambda word: word == 0))
+    one.control.inject(fault.name)
+    assert until(lambda: reads(lambda word: has(word, code, name)))
+    one.control.clear(fault.name)
+    assert until(lambda: reads(lambda word: word == 0))
+    port.close()
+
+
+def test_duplicates_change_nothing(stand, sample):
+    one = stand()
+    port = RdtPort(**one.ports["wrench_sensors"])
+    port.open()
+    one.control.inject("sensor_duplicate")
+    assert until(lambda: (port.read(sample), port.counters()["repeated"] > 20)[1])
+    assert port.counters()["lost"] == 0
+    port.close()
