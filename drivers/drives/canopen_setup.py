@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import canopen
+from canopen.nmt import NmtError
+from canopen.sdo.exceptions import SdoAbortedError, SdoError
 
 from drivers.raw_frames.can_link import FrameBus
 
@@ -45,7 +47,7 @@ class Link:
         self.name = name
         self.answer_s = answer_s
         self.network = canopen.Network(FrameBus(link, name))
-        self.network.NOTIFIER_CYCLE = 0.02  # type: ignore[misc]  # how long disconnect() waits for its thread
+        self.network.NOTIFIER_CYCLE = 0.02  # how long disconnect() waits for its thread
         self.network.connect()
 
     def node(self, node_id: int) -> "Node":
@@ -71,7 +73,7 @@ class Node:
         """Value of an object; size in bytes, negative for a signed one. Raises DriveSetupError."""
         try:
             data = self._remote.sdo.upload(index, sub)
-        except canopen.SdoError as error:
+        except SdoError as error:
             raise DriveSetupError(f"{self}: reading {meaning} (0x{index:04X}:{sub}) failed: {error}") from error
         if len(data) < abs(size):
             raise DriveSetupError(f"{self}: {meaning} (0x{index:04X}:{sub}) has {len(data)} bytes instead of {abs(size)}")
@@ -81,11 +83,11 @@ class Node:
         """Writes an object. With `optional` a node that does not have it is accepted (returns False). Raises DriveSetupError."""
         try:
             self._remote.sdo.download(index, sub, struct.pack(_FORMATS[size], value))
-        except canopen.SdoAbortedError as error:
+        except SdoAbortedError as error:
             if optional and error.code in (0x06020000, 0x06090011):
                 return False
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} was refused: {error}") from error
-        except canopen.SdoError as error:
+        except SdoError as error:
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} failed: {error}") from error
         return True
 
@@ -121,7 +123,7 @@ class Node:
         while (left := end - time.monotonic()) > 0:
             try:
                 last = self._remote.nmt.wait_for_heartbeat(left)
-            except canopen.nmt.NmtError:
+            except NmtError:
                 break
             if last == state:
                 return

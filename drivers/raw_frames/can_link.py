@@ -22,6 +22,7 @@ import can
 FRAME = struct.Struct("=IB3x8s")  # can_id, length, data: struct can_frame of linux/can.h
 _EXTENDED, _REMOTE, _ERROR = 0x80000000, 0x40000000, 0x20000000
 _RECEIVE_BUFFER = 1 << 20
+_CAN_RAW_ERR_FILTER = 2  # linux/can/raw.h
 
 
 def link_names(text: str) -> list[str]:
@@ -78,7 +79,7 @@ def _open_interface(name: str) -> socket.socket:
     link = socket.socket(socket.AF_CAN, socket.SOCK_RAW, socket.CAN_RAW)
     try:
         link.setsockopt(socket.SOL_CAN_RAW, socket.CAN_RAW_RECV_OWN_MSGS, 0)
-        link.setsockopt(socket.SOL_CAN_RAW, socket.CAN_RAW_ERR_FILTER, 0x1FFFFFFF)
+        link.setsockopt(socket.SOL_CAN_RAW, _CAN_RAW_ERR_FILTER, 0x1FFFFFFF)
         link.bind((name,))
     except OSError:
         link.close()

@@ -13,6 +13,7 @@ import ctypes
 import http.server
 import importlib
 import json
+import os
 import select
 import signal
 import socket
@@ -323,7 +324,7 @@ class Stand:
 
 def _read(source: str) -> Mapping[str, Any]:
     if source == "-":
-        return json.loads(sys.stdin.buffer.raw.readline() if hasattr(sys.stdin.buffer, "raw") else sys.stdin.readline())
+        return json.loads(sys.stdin.readline())
     text = Path(source).read_text()
     return tomllib.loads(text) if source.endswith(".toml") else json.loads(text)
 
@@ -350,7 +351,7 @@ def main(arguments: list[str]) -> int:
     while thread.is_alive():
         if follow:
             ready, _, _ = select.select([0], [], [], 0.1)
-            if ready and not sys.stdin.buffer.raw.read(4096):
+            if ready and not os.read(0, 4096):
                 stand.stop()
                 thread.join()
         else:
