@@ -203,8 +203,9 @@ class KaneModel:
         right = [f"    u_dot[{k}] = {text(e)};" for k, e in enumerate(reduced[len(lower): len(lower) + n])]
         kinematics = [f"    q_dot[{k}] = {text(e)};" for k, e in enumerate(reduced[len(lower) + n:])]
         turns = [f"    double {s}, {c}; turn({text(a)}, &{s}, &{c});" for s, c, a in lines]
-        return _TEMPLATE.format(name=name, n=n, m=m, size=len(lower), sincos=_SINCOS if turns else "", turns="\n".join(turns), body="\n".join(body),
-                                triangle="\n".join(triangle), right="\n".join(right), kinematics="\n".join(kinematics))
+        parts = {"turns": turns, "body": body, "triangle": triangle, "right": right, "kinematics": kinematics}
+        return _TEMPLATE.format(name=name, n=n, m=m, size=len(lower), sincos=_SINCOS if turns else "",
+                                **{key: "\n".join(lines) for key, lines in parts.items()})
 
     def compile(self, name: str, directory: str | Path | None = None, compiler: str | None = None) -> CompiledModel:
         """Emit, compile with the system compiler and load. Kept in `directory` under a hash of the source (None: a temporary one)."""
