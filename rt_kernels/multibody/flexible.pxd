@@ -43,7 +43,7 @@ cdef struct Body:
     double V[6]                  # twist of the body origin, body axes, linear first
     double c[6]                  # velocity part of the acceleration, body axes
     double A[6]                  # classical acceleration of the body origin, body axes
-    double *J                    # (6, s of the parent) port motion per modal rate, taken at the body origin, parent axes
+    double *J                    # (s of the parent, 6) port motion per modal rate, taken at the body origin, parent axes
     # one evaluation: inertia and bias, then the articulated quantities
     double M[36]                 # rigid part of the (articulated) inertia
     double z[6]                  # rigid part of the bias

@@ -140,11 +140,16 @@ cdef inline void rotate_block(const double *R, const double *B, int stride, doub
 
 
 cdef inline void multiply_6(const double *P, const double *x, double *out) noexcept nogil:
-    # out = P x, P symmetric 6x6
-    cdef int i
+    # out = P x, P symmetric 6x6: sum of rows, so that six lanes run side by side
+    cdef double t[6]
+    cdef int i, j
     for i in range(6):
-        out[i] = (P[6 * i] * x[0] + P[6 * i + 1] * x[1] + P[6 * i + 2] * x[2]
-                  + P[6 * i + 3] * x[3] + P[6 * i + 4] * x[4] + P[6 * i + 5] * x[5])
+        t[i] = P[i] * x[0]
+    for j in range(1, 6):
+        for i in range(6):
+            t[i] += P[6 * j + i] * x[j]
+    for i in range(6):
+        out[i] = t[i]
 
 
 # --- kinematics: positions, velocities, velocity part of accelerations ---------------------------------------------------------------
@@ -221,8 +226,8 @@ cdef void port_motion(Model *m, Body *b, const Body *parent, const double *q, co
         rot3.apply(JL, column, column)
         vec3.cross(column, l, shift)
         for i in range(3):
-            b.J[i * s + a] = b.phi[i * s + a] + shift[i]
-            b.J[(3 + i) * s + a] = column[i]
+            b.J[6 * a + i] = b.phi[i * s + a] + shift[i]
+            b.J[6 * a + 3 + i] = column[i]
 
 
 cdef void move_body(Model *m, int index, const double *q, const double *v) noexcept nogil:
@@ -303,9 +308,10 @@ cdef void weigh_body(Body *b, const double *q, const double *v) noexcept nogil:
     cdef double cd[3]
     cdef double E[9]
     cdef double H[9]
+    cdef double g[9]
     cdef double t[3]
     cdef double u[3]
-    cdef double *G
+    cdef const double *G
     cdef const double *w = b.V + 3
     cdef const double *eta = q + b.eq
     cdef const double *rate = v + b.ev
@@ -317,18 +323,20 @@ cdef void weigh_body(Body *b, const double *q, const double *v) noexcept nogil:
         cd[i] = 0.0
     # integrals over the deformed body
     for a in range(s):
-        G = b.G + 9 * a
-        memcpy(G, b.N + 9 * a, 9 * sizeof(double))
-        for k in range(s):
-            for i in range(9):
-                G[i] += eta[k] * b.Q[9 * (s * a + k) + i]
+        memcpy(g, b.N + 9 * a, 9 * sizeof(double))
         for i in range(3):
             c[i] += eta[a] * b.P[3 * a + i]
             cd[i] += rate[a] * b.P[3 * a + i]
             for j in range(3):
-                E[3 * i + j] += eta[a] * (b.N[9 * a + 3 * j + i] + G[3 * i + j])
+                E[3 * i + j] += eta[a] * g[3 * j + i]
+        for k in range(s):
+            x = eta[k]
+            for i in range(9):
+                g[i] += x * b.Q[9 * (s * a + k) + i]
         for i in range(9):
-            H[i] += rate[a] * G[i]
+            E[i] += eta[a] * g[i]
+            H[i] += rate[a] * g[i]
+        memcpy(b.G + 9 * a, g, 9 * sizeof(double))
     # rigid part of the inertia: [m 1, -S(c); S(c), tr(E) 1 - E]
     memset(b.M, 0, 36 * sizeof(double))
     trace = E[0] + E[4] + E[8]
@@ -411,28 +419,33 @@ cdef void eliminate_modes(Body *b, double h, const double *q, const double *v, c
     """Cholesky of the modal block; P_a = P - X^T X, z_a = z + X^T y with X = L^-1 M_em (kept in Mem), y = L^-1 (t - z_e)."""
     cdef int s = b.s
     cdef int a, i, j, k
-    cdef double *row
+    cdef double row[6]
+    cdef double M[36]
+    cdef double x, y
     if h > 0.0:
         for a in range(s * s):
             b.Maa[a] += h * (b.C[a] + h * b.K[a])
     cholesky(b.Maa, s, s)
+    memcpy(M, b.M, 36 * sizeof(double))
     for a in range(s):
-        b.y[a] = tau[b.ev + a] + modal_force(b, a, h, q, v) - b.ze[a]
-        row = b.Mem + 6 * a
+        y = tau[b.ev + a] + modal_force(b, a, h, q, v) - b.ze[a]
+        memcpy(row, b.Mem + 6 * a, 6 * sizeof(double))
         for k in range(a):
-            b.y[a] -= b.Maa[a * s + k] * b.y[k]
+            x = b.Maa[a * s + k]
+            y -= x * b.y[k]
             for i in range(6):
-                row[i] -= b.Maa[a * s + k] * b.Mem[6 * k + i]
-        b.y[a] *= b.Maa[a * s + a]
+                row[i] -= x * b.Mem[6 * k + i]
+        x = b.Maa[a * s + a]
+        y *= x
         for i in range(6):
-            row[i] *= b.Maa[a * s + a]
+            row[i] *= x
         for i in range(6):
-            b.z[i] += row[i] * b.y[a]
-            for j in range(i + 1):
-                b.M[6 * i + j] -= row[i] * row[j]
-    for i in range(6):
-        for j in range(i):
-            b.M[6 * j + i] = b.M[6 * i + j]
+            b.z[i] += row[i] * y
+            for j in range(6):
+                M[6 * i + j] -= row[i] * row[j]
+        b.y[a] = y
+        memcpy(b.Mem + 6 * a, row, 6 * sizeof(double))
+    memcpy(b.M, M, 36 * sizeof(double))
 
 
 cdef inline double joint_component(const Body *b, int k, const double *w) noexcept nogil:
@@ -495,19 +508,22 @@ cdef void eliminate_joint(Body *b, double h, const double *q, const double *v, c
     # U <- L^-1 U, e <- L^-1 e: then P+ = P - U^T U, z+ = z + U^T e
     cholesky(b.D, n, 6)
     for k in range(n):
+        memcpy(f, b.U + 6 * k, 6 * sizeof(double))
         for j in range(k):
             x = b.D[6 * k + j]
             b.e[k] -= x * b.e[j]
             for i in range(6):
-                b.U[6 * k + i] -= x * b.U[6 * j + i]
+                f[i] -= x * b.U[6 * j + i]
         x = b.D[7 * k]
         b.e[k] *= x
         for i in range(6):
-            b.U[6 * k + i] *= x
+            f[i] *= x
+        x = b.e[k]
         for i in range(6):
-            z[i] += b.U[6 * k + i] * b.e[k]
+            z[i] += f[i] * x
             for j in range(6):
-                P[6 * i + j] -= b.U[6 * k + i] * b.U[6 * k + j]
+                P[6 * i + j] -= f[i] * f[j]
+        memcpy(b.U + 6 * k, f, 6 * sizeof(double))
 
 
 cdef void hand_wrench(const Body *b, Body *parent, const double *z, double *shifted) noexcept nogil:
@@ -525,7 +541,7 @@ cdef void hand_wrench(const Body *b, Body *parent, const double *z, double *shif
         for a in range(s):
             x = 0.0
             for i in range(6):
-                x += b.J[i * s + a] * shifted[i]
+                x += b.J[6 * a + i] * shifted[i]
             parent.ze[a] += x
 
 
@@ -550,15 +566,11 @@ cdef void hand_inertia(const Body *b, Body *parent, const double *P) noexcept no
                 Q[6 * (3 + i) + 3 + j] = B[18 + 3 * i + j]
         for a in range(s):
             # W = P J_a, then the modal block and, shifted, the coupling
-            for i in range(6):
-                x = 0.0
-                for j in range(6):
-                    x += Q[6 * i + j] * b.J[j * s + a]
-                W[i] = x
+            multiply_6(Q, b.J + 6 * a, W)
             for k in range(a + 1):
                 x = 0.0
                 for i in range(6):
-                    x += b.J[i * s + k] * W[i]
+                    x += b.J[6 * k + i] * W[i]
                 parent.Maa[a * s + k] += x
                 if k != a:
                     parent.Maa[k * s + a] += x
@@ -610,9 +622,9 @@ cdef inline void carry_acceleration(Model *m, const Body *b, const double *a, do
         A[i] = parent.A[i] + t[i]
         A[3 + i] = parent.A[3 + i]
     if b.J != NULL:
-        for i in range(6):
-            for k in range(s):
-                A[i] += b.J[i * s + k] * a[parent.ev + k]
+        for k in range(s):
+            for i in range(6):
+                A[i] += b.J[6 * k + i] * a[parent.ev + k]
     rot3.apply_transposed(b.R, A, A)
     rot3.apply_transposed(b.R, A + 3, A + 3)
 
