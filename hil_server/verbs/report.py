@@ -1,0 +1,23 @@
+"""`hil-server report LOG`: the page with figures and pictures of a run, made anew from its log."""
+
+import argparse
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="log of the run")
+    parser.add_argument("--out", metavar="DIR", help="folder for the page (default: beside LOG)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis.report import make_report
+    from hil_server.analysis.summary import summarise
+    from hil_server.telemetry.log_file import open_log
+
+    path = make_report(args.log, args.out)
+    summary = summarise(open_log(args.log))
+    print(f"{summary['run']}: {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
+    for reason in summary["incomplete"]:
+        print(f"incomplete: {reason}")
+    print(f"report    {path}")
+    return {**summary, "report": str(path), "run_exit_code": summary["exit_code"], "exit_code": 0}
