@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.craft import Link
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.multibody.modes import ModalBody, Port
@@ -224,6 +225,35 @@ def test_rigid_trees_equal_pinocchio(seed):
     assert balance["potential"] == pytest.approx(pin.computePotentialEnergy(model, data, q_pin), rel=1e-11, abs=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_rigid_trees_equal_the_rigid_kernel(seed):
+    """Given and wanted joints mixed, external wrenches, against the kernel for rigid trees."""
+    rng = np.random.default_rng(600 + seed)
+    n, links, bodies = 9, [], []
+    for k in range(n):
+        parent = None if k == 0 else f"b{rng.integers(0, k)}"
+        kind = "free" if k == 0 else str(rng.choice(["revolute", "prismatic", "spherical", "free"]))
+        mass, centre, A = rng.uniform(0.5, 5.0), 0.3 * rng.normal(size=3), rng.normal(size=(3, 3))
+        inertia = 0.1 * mass * (np.trace(A @ A.T) * np.eye(3) - A @ A.T)
+        axis, p, R = rng.normal(size=3), 0.5 * rng.normal(size=3), random_rotation(rng)
+        links.append(Link(f"b{k}", ModalBody.rigid(mass, centre, inertia), parent, None, kind, axis, p, R))
+        bodies.append(Body(f"b{k}", parent, kind, R_PJ=R, p_PJ_P=p, axis=axis, mass=mass, com=centre, inertia=inertia))
+    gravity = (0.4, -1.0, -9.0)
+    tree, rigid = FlexibleTree(links, gravity), Tree(bodies, gravity)
+    q, v = random_state(rng, tree)
+    tau, a, f, known = rng.normal(size=tree.nv), rng.normal(size=tree.nv), rng.normal(size=(n, 6)), rng.random(tree.nv) < 0.5
+    at_q, at_v = np.empty(tree.nq, dtype=int), np.empty(tree.nv, dtype=int)
+    for link in links:
+        other_q, other_v = rigid.coordinates(link.name)
+        at_q[tree.q_slice(link.name)[0]] = np.arange(other_q.start, other_q.stop)
+        at_v[tree.v_slice(link.name)[0]] = np.arange(other_v.start, other_v.stop)
+    back_q, back_v = np.argsort(at_q), np.argsort(at_v)
+    rows = [tree.index(body.name) for body in bodies]
+    wanted = rigid.hybrid_dynamics(q[back_q], v[back_v], tau[back_v], a[back_v], known[back_v], f[rows])
+    for got, expected in zip(tree.hybrid_dynamics(q, v, tau, a, known, f), wanted, strict=True):
+        np.testing.assert_allclose(got[back_v], expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_power_balance(seed):
     """d/dt (kinetic + potential) = v . (tau - C eta_dot); checked by a difference along the flow, so the rate terms are all there."""
@@ -248,6 +278,24 @@ def test_power_balance(seed):
     h = 1e-4
     rate = (8.0 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12.0 * h)
     assert rate == pytest.approx(v @ (tau - C @ v), rel=1e-6, abs=1e-6 * np.abs(v @ tau))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_implicit_step_is_the_dense_one(seed):
+    """(M + h C + h^2 K) a = f - C v - K (q + h v) with springs and dampers of joints and modes, O(N) against the dense solve."""
+    rng = np.random.default_rng(700 + seed)
+    tree, _ = random_tree(rng, 6, types=("revolute", "prismatic"), base=("free", "revolute")[seed % 2])
+    sprung = [Link(x.name, x.body, x.parent, x.port, x.joint, x.axis, x.position, x.rotation, 0.1, 30.0, 2.0)
+              if x.joint in ("revolute", "prismatic") else x for x in tree.links]
+    tree = FlexibleTree(sprung, (0.0, 0.0, -9.81))
+    q, v = random_state(rng, tree)
+    tau, h = rng.normal(size=tree.nv), 0.05
+    K, C, M = tree.stiffness_matrix(), tree.damping_matrix(), tree.mass_matrix(q)
+    bias = tree.inverse_dynamics(q, v, np.zeros(tree.nv))
+    expected = np.linalg.solve(M + h * C + h * h * K, tau - bias - h * K @ v)
+    np.testing.assert_allclose(tree.forward_dynamics(q, v, tau, step=h), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+    with pytest.raises(ValueError, match="step: -1.0 s"):
+        tree.forward_dynamics(q, v, tau, step=-1.0)
 
 
 def move(tree, q, u):
