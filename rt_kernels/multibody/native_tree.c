@@ -259,26 +259,11 @@ INLINE Sym shift_inertia(Sym J, Vec h, double m, Vec r)
                  J.yy + (x + z), J.yz - (r.y * k.z + h.y * r.z), J.zz + (x + y)};
 }
 
-/* wrench that a unit acceleration of column j gives the composite body */
-INLINE void column_wrench(const TreeBody *b, const TreeLink *link, const TreeBlock *B, int lane, int j, Sym J, Vec h, double m, Vec *n, Vec *f)
-{
-    const Vec z = load_vec(link->z);
-    if (b->kind == TREE_REVOLUTE || b->kind == TREE_CONTINUOUS) {
-        *n = smul(J, z);
-        *f = cross(z, h);
-    } else if (b->kind == TREE_PRISMATIC) {
-        *n = cross(h, z);
-        *f = scale(m, z);
-    } else if (b->kind == TREE_SCREW) {
-        *n = add_scaled(smul(J, z), b->pitch, cross(h, z));
-        *f = add_scaled(cross(z, h), b->pitch * m, z);
-    } else {
-        const int column = joint_column(b->kind, j);
-        const Vec x = column_of(get_mat(B->R, lane), column < 3 ? column : column - 3);
-        *n = column < 3 ? cross(h, x) : smul(J, x);
-        *f = column < 3 ? scale(m, x) : cross(x, h);
-    }
-}
+/* masks of the mass matrix: one lane of a block; the first lanes of a block (read at an offset) */
+#define L(k) {-(k == 0), -(k == 1), -(k == 2), -(k == 3), -(k == 4), -(k == 5), -(k == 6), -(k == 7)}
+static const int64_t ONE_LANE[TREE_BLOCK][TREE_BLOCK] __attribute__((aligned(64))) = {L(0), L(1), L(2), L(3), L(4), L(5), L(6), L(7)};
+#undef L
+static const double LEADING[2 * TREE_BLOCK] = {1, 1, 1, 1, 1, 1, 1, 1};
 
 /* components of a wrench along the columns of a joint */
 INLINE void project_columns(const TreeBody *b, const TreeLink *link, Mat R, Vec n, Vec f, double *out)
@@ -578,8 +563,10 @@ void tree_arrange(TreeModel *M)
         next[i] = first[up];
         first[up] = i;
     }
-    int slot = 0, at = first[n];
+    int slot = 0, at = first[n], columns = 0;
     M->n_angles = 0;
+    M->bushy = 0;
+    M->in_order = 1;
     while (at >= 0) {
         const TreeInertia *mass = &M->mass[at];
         TreeBody *b = &M->body[slot];
@@ -597,6 +584,9 @@ void tree_arrange(TreeModel *M)
         C->mass[lane] = mass->mass;
         set_vec(C->h, lane, load_vec(mass->h));
         for (int k = 0; k < 6; ++k) C->tensor[k][lane] = mass->tensor[k];
+        b->column = columns;
+        M->in_order &= columns == b->v_index;
+        for (int k = 0; k < b->n_v; ++k) M->column_v[columns++] = b->v_index + k;
         M->slot[at] = slot++;
         /* next in depth-first order */
         if (first[at] >= 0)
@@ -605,6 +595,14 @@ void tree_arrange(TreeModel *M)
             while (at >= 0 && next[at] < 0) at = M->declared[at].parent;
             if (at >= 0) at = next[at];
         }
+    }
+    for (int i = 0; i < n; ++i) {
+        M->body[i].columns_end = M->body[i].column + M->body[i].n_v;
+        M->bushy |= M->body[i].parent != i - 1;
+    }
+    for (int i = n - 1; i >= 0; --i) {
+        const TreeBody *b = &M->body[i];
+        if (b->parent >= 0 && M->body[b->parent].columns_end < b->columns_end) M->body[b->parent].columns_end = b->columns_end;
     }
 }
 

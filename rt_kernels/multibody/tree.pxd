@@ -33,6 +33,8 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         int branches
         int user_body
         int sine_slot
+        int column
+        int columns_end
         double R_place[9]
         double p_place[3]
         double R_align[9]
@@ -97,6 +99,9 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         double *armature
         uint8_t *locked
         int *angle_q
+        int *column_v
+        int bushy
+        int in_order
         TreeKernels kernels
         TreeOperations operations
 
@@ -109,6 +114,9 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         double *angle
         double *sine
         double *cosine
+        double *wrench
+        double *row
+        int column_stride
         double *scratch
         double *rows
         double *momentum

@@ -164,16 +164,17 @@ cdef class Tree:
         """All tables in one block of memory, each on a cache line."""
         cdef TreeModel *M = &self.c_model
         cdef TreeWork *W = &self.c_work
-        cdef int blocks = (n + TREE_BLOCK - 1) // TREE_BLOCK, angles = TREE_BLOCK * blocks
-        cdef size_t sizes[21]
-        cdef size_t offsets[21]
+        cdef int blocks = (n + TREE_BLOCK - 1) // TREE_BLOCK, angles = TREE_BLOCK * blocks, stride = (nv // TREE_BLOCK + 2) * TREE_BLOCK
+        cdef size_t sizes[24]
+        cdef size_t offsets[24]
         cdef size_t total = 0
         sizes[:] = [n * sizeof(TreeBody), n * sizeof(TreeInertia), n * sizeof(int), (2 * n + 2) * sizeof(int), n * sizeof(TreeBody),
                     blocks * sizeof(TreeInertiaBlock), nv * sizeof(double), nv, n * sizeof(int),
                     blocks * sizeof(TreeBlock), n * sizeof(TreeLink), nv * sizeof(TreeColumn), n * sizeof(TreeArticulated), n * sizeof(TreeMotion),
                     angles * sizeof(double), angles * sizeof(double), angles * sizeof(double),
-                    2 * nv * sizeof(double), 18 * n * sizeof(double), 6 * n * sizeof(double), nv]
-        for k in range(21):
+                    2 * nv * sizeof(double), 18 * n * sizeof(double), 6 * n * sizeof(double), nv,
+                    nv * sizeof(int), 6 * stride * sizeof(double), stride * sizeof(double)]
+        for k in range(24):
             offsets[k] = total
             total += (sizes[k] + 63) // 64 * 64
         if posix_memalign(&self.memory, 64, total) != 0:
@@ -201,6 +202,10 @@ cdef class Tree:
         W.rows = <double *>(at + offsets[18])
         W.momentum = <double *>(at + offsets[19])
         W.known = <uint8_t *>(at + offsets[20])
+        M.column_v = <int *>(at + offsets[21])
+        W.wrench = <double *>(at + offsets[22])
+        W.row = <double *>(at + offsets[23])
+        W.column_stride = stride
         M.n, M.nq, M.nv, M.n_user = n, nq, nv, len(self.bodies)
         self.model, self.work = M, W
         return 0

@@ -31,6 +31,8 @@ typedef struct {
     int branches;         /* 1: some child is not the next body */
     int user_body;        /* row of f_ext, -1: massless body inside a universal joint */
     int sine_slot;        /* slot of its angle among all angles, -1: none */
+    int column;           /* first of its velocity coordinates, counted in the order of slots ... */
+    int columns_end;      /* ... and one past the last of its whole subtree */
     double R_place[9];    /* aligned joint frame at q = 0, components to the parent's aligned frame */
     double p_place[3];    /* its origin, parent's aligned frame [m] */
     double R_align[9];    /* components: aligned frame to the user's joint frame */
@@ -121,6 +123,9 @@ struct TreeModel {
     double *armature;   /* nv: reflected inertia of the drive, gear ratio squared times rotor inertia */
     uint8_t *locked;    /* nv: 1 where the acceleration is held at zero */
     int *angle_q;       /* q index of each angle */
+    int *column_v;      /* v index of each column */
+    int bushy;          /* 1: not one chain */
+    int in_order;       /* 1: column_v counts up */
     TreeKernels kernels;
     TreeOperations operations;
 };
@@ -132,6 +137,9 @@ struct TreeWork {
     TreeArticulated *branch;
     TreeMotion *motion;
     double *angle, *sine, *cosine; /* per angle, padded to whole blocks */
+    double *wrench;                /* 6 rows of column_stride: wrench of each column, the mass matrix's */
+    double *row;                   /* column_stride */
+    int column_stride;             /* nv and a whole block more */
     double *scratch;               /* 2 nv */
     double *rows;                  /* 18 n */
     double *momentum;              /* 6 n */
