@@ -22,8 +22,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rt_kernels.multibody import Body, Tree  # noqa: E402
 from rt_kernels.multibody.tree import aligned_axes  # noqa: E402
+
+from rt_kernels.multibody import Body, Tree  # noqa: E402
 
 HERE = Path(__file__).resolve().parent / "bench_multibody"
 STATES = 32

@@ -351,7 +351,8 @@ int tree_kernels(int set, TreeKernels *out)
 static void sincos_one(double x, double *s, double *c)
 {
     lanes_sse2 sine, cosine;
-    sincos_sse2((lanes_sse2){x, 0.0}, &sine, &cosine);
+    const lanes_sse2 angle = {x, 0.0};
+    sincos_sse2(&angle, &sine, &cosine);
     *s = sine[0];
     *c = cosine[0];
 }
@@ -689,6 +690,7 @@ static int tree_attach(TreeModel *M, TreeWork *W, double *q, double *v, int numb
     put_mat(b->R_place, IDENTITY);
     put_vec3(b->p_place, ZERO);
     b->parent = parent;
+    M->changed = 1;
     int held = 0;
     for (int k = 0; k < 6; ++k) {
         uint8_t *locked = M->locked + b->v_index + k;
@@ -704,6 +706,7 @@ static int tree_attach(TreeModel *M, TreeWork *W, double *q, double *v, int numb
 static void tree_set_inertia(TreeModel *M, int number, const TreeInertia *mass)
 {
     M->mass[number] = *mass;
+    M->changed = 1;
     tree_arrange(M);
 }
 

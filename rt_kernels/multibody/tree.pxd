@@ -102,7 +102,9 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         int *column_v
         int bushy
         int in_order
+        int changed
         TreeKernels kernels
+        TreeKernels general
         TreeOperations operations
 
     ctypedef struct TreeWork:
@@ -137,7 +139,8 @@ cdef class Tree:
     cdef readonly list frames
     cdef readonly list joint_names
     cdef readonly str instruction_set
-    cdef readonly object generated     # None, or the loaded library
+    cdef readonly object generated     # None, or the path of the generated library
+    cdef object _library
     cdef list _number                  # user body -> declared number
     cdef object _frame_of
     cdef int _allocate(self, int n, int nq, int nv) except -1

@@ -17,6 +17,7 @@ Gravity acts on every body as a uniform field, default (0, 0, -9.81) m/s^2 on th
 Angles are good for |q| <= 1e5 rad.  Kernels: `native_tree.c`.
 """
 
+import ctypes
 import math
 
 import numpy as np
@@ -72,6 +73,12 @@ cdef inline cnp.ndarray _new(cnp.npy_intp n):
 cdef void _put(double *to, object values) except *:
     for k, value in enumerate(np.asarray(values, dtype=float).ravel()):
         to[k] = value
+
+
+cdef list _rows(const double *R):
+    """3x3 as lists; entries within rounding of 0 and +-1 are taken for them, so that generated code can leave them out."""
+    values = [round(R[k]) * 1.0 if abs(R[k] - round(R[k])) < 1e-15 else R[k] for k in range(9)]
+    return [values[0:3], values[3:6], values[6:9]]
 
 
 # ---- set-up ------------------------------------------------------------------------------------------------------------------------
@@ -302,9 +309,41 @@ cdef class Tree:
             raise ValueError(f"instruction_set: '{name}', one of {', '.join(INSTRUCTION_SETS)} is needed")
         for candidate in reversed(INSTRUCTION_SETS) if name is None else (name,):
             if tree_kernels(INSTRUCTION_SETS.index(candidate), &self.c_model.kernels):
-                self.instruction_set = candidate
+                self.c_model.general = self.c_model.kernels
+                self.instruction_set, self.generated = candidate, None
                 return
         raise ValueError(f"instruction_set: this processor has no '{name}'")
+
+    def constants(self):
+        """Rows of constants per slot, for the generator: everything the recursion needs but the state and gravity."""
+        cdef TreeBody *b
+        kinds = {number: name for name, number in _KIND.items()}
+        out, slot_number = [], {self.c_model.slot[i]: i for i in range(self.n)}
+        for slot in range(self.n):
+            b = &self.c_model.body[slot]
+            mass = self.c_model.mass[<int>slot_number[slot]]
+            kind = kinds[b.kind]
+            out.append({
+                "kind": kind, "parent": b.parent, "q": b.q_index, "n_q": JOINT_KINDS[kind][0], "v": b.v_index, "n_v": b.n_v, "sine": b.sine_slot,
+                "user": b.user_body, "pitch": b.pitch, "R_place": _rows(b.R_place), "p_place": [b.p_place[k] for k in range(3)],
+                "R_align": _rows(b.R_align), "mass": mass.mass, "h": [mass.h[k] for k in range(3)], "inertia": [mass.tensor[k] for k in range(6)],
+                "armature": [self.c_model.armature[b.v_index + k] for k in range(b.n_v)],
+            })  # fmt: skip
+        return out
+
+    def generate(self, cache=None):
+        """The same tree with kernels generated for it: straight-line C with its constants folded in, compiled once and kept in `cache`.
+
+        Raises GenerationError when there is no compiler; `.generated` of the result is the library's path.
+        """
+        from rt_kernels.multibody import tree_generator
+
+        cdef Tree other = Tree(self.bodies, self.gravity, self.instruction_set)
+        text = tree_generator.source(other.constants(), other.nv, other.c_model.n_angles)
+        loaded, path = tree_generator.library(text, other.instruction_set, cache)
+        loaded.generated_kernels(ctypes.c_void_p(<uintptr_t>&other.c_model.kernels))
+        other.generated, other._library = path, loaded
+        return other
 
     def coordinates(self, joint):
         """(slice of q, slice of v) of a joint given by name."""
@@ -552,5 +591,6 @@ cdef class Tree:
             raise ModelError(f"body '{body}': mass {mass!r} kg, centre of mass and inertia must be finite and the mass positive")
         check_inertia(body, float(mass), inertia)
         cdef int number = self._number[names.index(body)]
+        self.c_model.changed = 1
         self._put_mass(number, _about_joint(float(mass), com, inertia, self._align_of(self.bodies[names.index(body)])))
         tree_arrange(self.model)

@@ -126,7 +126,9 @@ struct TreeModel {
     int *column_v;      /* v index of each column */
     int bushy;          /* 1: not one chain */
     int in_order;       /* 1: column_v counts up */
+    int changed;        /* 1: topology or masses are no longer those of the construction; generated kernels then use the general ones */
     TreeKernels kernels;
+    TreeKernels general;
     TreeOperations operations;
 };
 

@@ -6,6 +6,7 @@ body's own frame is J after the joint has moved.  SI units; inertia tensor about
 
 import math
 import tomllib
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,10 @@ JOINT_KINDS = {
     "free": (7, 6, False),
     "fixed": (0, 0, False),
 }
+
+
+#: Bounds of every number of a model (SI units): far beyond any craft, and products of them stay finite.
+LARGEST, SMALLEST_MASS = 1e30, 1e-30
 
 
 class ModelError(ValueError):
@@ -63,6 +68,8 @@ class Body:
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)) or not math.isfinite(value):
                 raise ModelError(f"body '{self.name}': {key} is {value!r}, a finite number is needed")
+            if abs(value) > LARGEST:
+                raise ModelError(f"body '{self.name}': {key} is {value:g}, the limit is {LARGEST:g}")
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,8 @@ def _array(value: object, shape: tuple[int, ...], what: str) -> np.ndarray:
         raise ModelError(f"{what}: shape {out.shape}, {shape} is needed")
     if not np.isfinite(out).all():
         raise ModelError(f"{what}: not finite: {out.tolist()}")
+    if np.abs(out).max(initial=0.0) > LARGEST:
+        raise ModelError(f"{what}: {np.abs(out).max():g} is above the limit {LARGEST:g}")
     return out
 
 
@@ -92,8 +101,8 @@ def _array(value: object, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 def check_inertia(name: str, mass: float, inertia: np.ndarray) -> None:
     """Mass not negative; tensor symmetric, not negative, and no principal moment above the sum of the other two."""
-    if mass < 0.0:
-        raise ModelError(f"body '{name}': mass is {mass:g} kg, it cannot be negative")
+    if mass < 0.0 or 0.0 < mass < SMALLEST_MASS:
+        raise ModelError(f"body '{name}': mass is {mass:g} kg, it must be 0 or at least {SMALLEST_MASS:g}")
     scale = float(np.abs(inertia).max())
     if mass == 0.0 and scale > 0.0:
         raise ModelError(f"body '{name}': mass is 0 kg but its inertia is not zero")
@@ -273,6 +282,7 @@ def _load_urdf(path: Path):
     if not path.is_file():
         raise ModelError(f"{path}: no such file")
     try:
+        ElementTree.parse(path)  # the reader repairs broken XML silently: refuse it first
         return yourdfpy.URDF.load(str(path), load_meshes=False, build_scene_graph=False, build_collision_scene_graph=False).robot
     except Exception as error:  # the reader raises whatever its parts raise on a malformed file
         raise ModelError(f"{path}: not a URDF model that can be read: {type(error).__name__}: {error}") from None

@@ -1,0 +1,198 @@
+"""URDF and TOML models: the same coordinates as Pinocchio's reader, and bad models end in an error that names the fault."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from rt_kernels.multibody import Body, ModelError, Tree
+from tests.multibody.tree_cases import full_mass_matrix, relative
+
+pytest.importorskip("yourdfpy")
+MANIPULATORS = Path(__file__).parents[2] / "stand_configs" / "manipulators"
+MUTANTS = 400  # tools/mutate_urdf.py runs 10 000 under the address sanitizer
+
+LINK = (
+    '<link name="{0}"><inertial><origin xyz="0.1 0.02 {2}" rpy="0.3 -0.2 0.5"/><mass value="{1}"/>'
+    '<inertia ixx="0.4" ixy="0.01" ixz="-0.02" iyy="0.5" iyz="0.03" izz="0.6"/></inertial></link>'
+)
+JOINT = '<joint name="{0}" type="{1}"><origin xyz="{4}" rpy="0.1 0.7 -0.4"/><parent link="{2}"/><child link="{3}"/>{5}</joint>'
+LIMIT = '<axis xyz="{0}"/><limit lower="-3" upper="3" effort="10" velocity="2"/>'
+
+
+def sample_urdf():
+    """Every joint kind of URDF, two branches whose joints are not declared in order, fixed links with and without mass."""
+    masses = {"base": (20, 0.1), "a": (3, 0.2), "b": (2, -0.1), "c": (1.5, 0), "d": (1, 0.3), "e": (2.5, 0.1), "g": (4, 0)}
+    links = [LINK.format(name, *values) for name, values in masses.items()]
+    links += ['<link name="tool"/>', LINK.format("ballast", 0.7, 0.05)]
+    joints = [
+        JOINT.format("z_first", "revolute", "base", "a", "0 0 0.5", LIMIT.format("0 0 1")),
+        JOINT.format("slide", "prismatic", "a", "b", "0.2 0 0.1", LIMIT.format("0.6 0 0.8")),
+        JOINT.format("wheel", "continuous", "b", "c", "0.1 0.1 0", LIMIT.format("0 1 0")),
+        JOINT.format("a_second", "revolute", "base", "d", "0 -0.4 0", LIMIT.format("0.2 -0.5 0.9")),
+        JOINT.format("m_weld", "fixed", "d", "ballast", "0 0 0.2", ""),
+        JOINT.format("n_tool", "fixed", "ballast", "tool", "0.3 0 0", ""),
+        JOINT.format("o_after", "revolute", "ballast", "e", "0 0.2 0", LIMIT.format("1 0 0")),
+        JOINT.format("loose", "floating", "e", "g", "0 0 0.4", ""),
+    ]
+    return f'<robot name="sample">{"".join(links)}{"".join(joints)}</robot>'
+
+
+@pytest.fixture
+def sample(tmp_path):
+    path = tmp_path / "sample.urdf"
+    path.write_text(sample_urdf())
+    return path
+
+
+@pytest.mark.parametrize("floating", [True, False])
+def test_urdf_against_pinocchio(sample, floating):
+    model = pin.buildModelFromUrdf(str(sample), pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(str(sample))
+    data, tree = model.createData(), Tree.from_urdf(sample, floating_base=floating)
+    assert (tree.nq, tree.nv, tree.joint_names) == (model.nq, model.nv, list(model.names)[1:])
+    rng = np.random.default_rng(1)
+    pin.seed(1)
+    for _ in range(10):
+        q = pin.randomConfiguration(model, np.full(model.nq, -1.0), np.full(model.nq, 1.0))
+        v, tau = rng.normal(size=(2, tree.nv))
+        assert relative(tree.forward_dynamics(q, v, tau), pin.aba(model, data, q, v, tau)) < 1e-12
+        assert relative(tree.inverse_dynamics(q, v, tau), pin.rnea(model, data, q, v, tau)) < 1e-12
+        assert relative(tree.mass_matrix(q), full_mass_matrix(model, data, q)) < 1e-12
+        pin.framesForwardKinematics(model, data, q)
+        R, p = tree.pose(q, "tool")
+        pose = data.oMf[model.getFrameId("tool")]
+        np.testing.assert_allclose(np.column_stack([R, p]), np.column_stack([pose.rotation, pose.translation]), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in MANIPULATORS.glob("*.toml")))
+def test_shipped_models_load_and_invert(name):
+    tree = Tree.from_toml(MANIPULATORS / name)
+    rng = np.random.default_rng(2)
+    q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv), 1.0)
+    v, tau = rng.normal(size=(2, tree.nv))
+    assert relative(tree.inverse_dynamics(q, v, tree.forward_dynamics(q, v, tau)), tau) < 1e-9
+
+
+def test_canadarm2_geometry():
+    """Stretched arm: the tip lies where the offsets of the published chain sum up to; masses as published."""
+    tree = Tree.from_toml(MANIPULATORS / "canadarm2.toml")
+    _, p = tree.pose(tree.neutral(), "tip")
+    np.testing.assert_allclose(p, [1.3589 + 7.11 + 7.11 + 1.3589, -0.5692 - 0.475 - 0.5692, 0.0], atol=1e-12)
+    assert tree.nv == 7
+    free = Tree.from_toml(MANIPULATORS / "canadarm2_free_flyer.toml")
+    assert abs(sum(b.mass for b in free.bodies) - 100_000 - 1505.3) < 0.1
+
+
+BAD = {
+    "zero mass": ('<mass value="3"/>', '<mass value="0"/>', "link 'a'.*mass"),
+    "negative mass": ('<mass value="3"/>', '<mass value="-3"/>', "link 'a'.*mass"),
+    "mass not finite": ('<mass value="3"/>', '<mass value="nan"/>', "link 'a'.*mass"),
+    "inertia not physical": ('izz="0.6"', 'izz="6"', "not physical"),
+    "inertia negative": ('ixx="0.4"', 'ixx="-0.4"', "negative principal moment"),
+    "unknown joint kind": ('type="prismatic"', 'type="ball"', "'slide'.*'ball'"),
+    "unknown parent": ('<parent link="b"/>', '<parent link="nowhere"/>', "nowhere"),
+    "two parents": ('<child link="d"/>', '<child link="c"/>', "child of two joints"),
+    "loop": ('<parent link="base"/><child link="d"/>', '<parent link="e"/><child link="d"/>', "root links|loop"),
+    "no axis": ('<axis xyz="0.2 -0.5 0.9"/>', '<axis xyz="0 0 0"/>', "'a_second'.*axis"),
+    "massless tip": (LINK.format("g", 4, 0), '<link name="g"/>', "'loose' moves no inertia"),
+    "link given twice": ('<link name="tool"/>', '<link name="a"/>', "'a'"),
+    "not XML": ("</robot>", "", "not a URDF"),
+    "not a robot": ('<robot name="sample">', "<html>", "not a URDF"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_urdf_is_named(tmp_path, fault):
+    old, new, message = BAD[fault]
+    text = sample_urdf()
+    assert old in text
+    path = tmp_path / "bad.urdf"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ModelError, match=message):
+        Tree.from_urdf(path, floating_base=True)
+
+
+def test_bad_bodies_are_named():
+    good = {"name": "a", "mass": 1.0, "inertia": np.eye(3)}
+    for change, message in (
+        ({"joint": "ball"}, "'ball'"), ({"axis": [0, 0]}, "axis: shape"), ({"axis": [0, 0, np.nan]}, "not finite"),
+        ({"mass": "3"}, "mass"), ({"mass": 1e40}, "limit"), ({"mass": 1e-40}, "at least"),
+        ({"R_PJ": 2 * np.eye(3)}, "not a rotation"), ({"rotor_inertia": -1.0}, "rotor_inertia"), ({"parent": "ghost"}, "ghost"),
+        ({"inertia": np.diag([1, 1, 3])}, "not physical"), ({"joint": "free", "rotor_inertia": 1.0}, "no drive"), ({"joint": "fixed"}, "no moving"),
+        ({"mass": 0.0, "inertia": np.zeros((3, 3))}, "moves no inertia"), ({"joint": "universal", "axis2": [0, 0, 2]}, "parallel"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=message):
+            Tree([Body(**{**good, **change})])
+    with pytest.raises(ModelError, match="a -> b -> a"):
+        Tree([Body(**good, parent="b"), Body(**{**good, "name": "b"}, parent="a")])
+    with pytest.raises(ModelError, match="given twice: a"):
+        Tree([Body(**good), Body(**good)])
+    with pytest.raises(ModelError, match="no moving body"):
+        Tree([])
+    with pytest.raises(ModelError, match="no such file"):
+        Tree.from_urdf("/nonexistent.urdf")
+
+
+def test_wrong_shapes_are_named(sample):
+    tree = Tree.from_urdf(sample, floating_base=True)
+    q, v = tree.neutral(), np.zeros(tree.nv)
+    with pytest.raises(ValueError, match=rf"q: shape \({tree.nq - 1},\)"):
+        tree.forward_dynamics(q[1:], v, v)
+    with pytest.raises(ValueError, match="tau: shape"):
+        tree.forward_dynamics(q, v, np.zeros((tree.nv, 1)))
+    with pytest.raises(ValueError, match="f_ext: shape"):
+        tree.inverse_dynamics(q, v, v, np.zeros((tree.n_bodies + 1, 6)))
+    with pytest.raises(ValueError, match="known: float64"):
+        tree.hybrid_dynamics(q, v, v, v, np.zeros(tree.nv))
+    with pytest.raises(ValueError, match="a: an array of float64"):
+        tree.inverse_dynamics(q, v, ["x"] * tree.nv)
+    with pytest.raises(ValueError, match="unknown joint 'elbow'"):
+        tree.lock(q, v, "elbow")
+    # what can be turned into the right array is
+    assert np.array_equal(tree.forward_dynamics(list(q), np.zeros(2 * tree.nv)[::2], v.astype(int)), tree.forward_dynamics(q, v, v))
+
+
+def mutant(rng, text):
+    """One to three small damages: characters, numbers, attributes or elements changed, dropped or doubled."""
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(text))
+        kind = rng.randrange(6)
+        if kind == 0:
+            text = text[:at] + rng.choice('<>"/= 0-9.eE\x00\u00e9') + text[at + 1 :]
+        elif kind == 1:
+            text = text[:at] + text[at + rng.randint(1, 40) :]
+        elif kind == 2:
+            part = text[at : at + rng.randint(1, 80)]
+            text = text[:at] + part + text[at:]
+        else:
+            values = [i for i in range(len(text)) if text.startswith('="', i)]
+            start = rng.choice(values) + 2
+            end = text.find('"', start)
+            new = rng.choice(["", "0", "-1", "1e308", "1e-308", "nan", "inf", "a", "base", "1 2", "0 0 0", "free", "revolute", "1e20", "\u0663"])
+            text = text[:start] + new + text[max(end, start) :]
+    return text
+
+
+def try_model(path):
+    """Load and use a model that may be broken: it works or says why not."""
+    try:
+        tree = Tree.from_urdf(path, floating_base=True)
+    except ModelError as error:
+        assert str(error)
+        return 0
+    v = np.full(tree.nv, 0.1)
+    q = tree.integrate(tree.neutral(), v, 1.0)
+    for result in (tree.forward_dynamics(q, v, v), tree.inverse_dynamics(q, v, v), tree.mass_matrix(q), tree.momentum(q, v)):
+        assert result is not None
+    return 1
+
+
+def test_mutated_urdfs(tmp_path):
+    rng, text, loaded = random.Random(1), sample_urdf(), 0
+    path = tmp_path / "mutant.urdf"
+    for _ in range(MUTANTS):
+        path.write_text(mutant(rng, text), encoding="utf-8")
+        loaded += try_model(path)
+    assert 0 < loaded < MUTANTS
