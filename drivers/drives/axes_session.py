@@ -23,6 +23,9 @@ COMMON_PARAMETERS = (
 )
 
 
+CLOSING_ANSWER_S = 0.25  # a dead bus must not hold the end of a run
+
+
 class Profile(Protocol):
     """What differs between drive profiles during set-up."""
 
@@ -74,7 +77,7 @@ class AxesSession:
         """
         try:
             self._sockets = [open_link(name) for name in self._names]
-            networks = self._connect()
+            networks = self._connect(self._answer_s)
             try:
                 nodes = self._nodes(networks)
                 try:
@@ -93,7 +96,7 @@ class AxesSession:
         """Disables all axes in order, pre-operational at the end. Returns what did not work, empty when all did."""
         if not self._sockets:
             return []
-        networks = self._connect()
+        networks = self._connect(min(self._answer_s, CLOSING_ANSWER_S))
         try:
             nodes = self._nodes(networks)
             problems = _quietly(self._profile.disable, nodes)
@@ -104,8 +107,8 @@ class AxesSession:
                 network.disconnect()
             self._drop()
 
-    def _connect(self) -> list[Link]:
-        return [Link(name, s, self._answer_s) for name, s in zip(self._names, self._sockets, strict=True)]
+    def _connect(self, answer_s: float) -> list[Link]:
+        return [Link(name, s, answer_s) for name, s in zip(self._names, self._sockets, strict=True)]
 
     def _nodes(self, networks: Sequence[Link]) -> list[Node]:
         return [networks[link].node(node) for link, node in zip(self.axis_link, self.axis_node, strict=True)]

@@ -116,8 +116,12 @@ class FrameBus(can.BusABC):
             return None, False
         try:
             data = self._link.recv(72)
-        except (BlockingIOError, ConnectionRefusedError):
+        except BlockingIOError:
             return None, False
+        except OSError:
+            data = b""
+        if not data:
+            time.sleep(0.005)  # the other end is gone: whoever waits for an answer finds out by its time-out, and nobody spins
         if len(data) != FRAME.size:
             return None, False
         identifier, length, payload = FRAME.unpack(data)

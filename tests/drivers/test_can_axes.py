@@ -1,0 +1,353 @@
+"""CANopen axes: set-up against drives made of the `canopen` library, cyclic part frame by frame over a socket pair."""
+
+import random
+import struct
+
+import numpy as np
+import pytest
+
+from drivers.drives import cia402, cia408
+from drivers.drives.canopen_setup import DriveSetupError
+from drivers.raw_frames.can_link import FRAME, link_names, open_link
+from tests.drivers.library_drives import LibraryDrives
+from tests.drivers.plain_stand import has
+
+PORTS = {402: cia402.Cia402Port, 408: cia408.Cia408Port}
+GOOD = {402: 0x1237, 408: 0x000F}
+
+
+@pytest.fixture
+def drives():
+    made = []
+
+    def make(kind=402, **keys):
+        made.append(LibraryDrives(kind, **keys))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def opened(peer, **keys):
+    port = PORTS[peer.kind](links=peer.link, zero_m=[1.0] * 6, timeout_s=2.0, heartbeat_ms=20, **keys)
+    peer.ports.append(port)
+    port.open()
+    return port
+
+
+def running(drives, kind=402, **keys):
+    peer = drives(kind)
+    port = opened(peer, **keys)
+    peer.let_go()
+    return peer, port
+
+
+def drive_bits(sample, axis=0):
+    return {
+        name
+        for name in ("no_data", "lost", "corrupt", "device_fault", "not_enabled", "following_error", "limit_touched", "local_control",
+                     "bus_fault", "warning", "emergency", "tx_drop")
+        if has(sample["drive_status"][0, axis], "drive_status", name)
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------- set-up
+@pytest.mark.parametrize(("kind", "way_up"), [(402, [0x06, 0x07, 0x0F]), (408, [0x00, 0x01, 0x03, 0x07])])
+def test_set_up_of_library_drives(drives, sample, kind, way_up):
+    peer = drives(kind)
+    port = opened(peer)
+    for n in range(1, 7):
+        assert peer.words[n] == way_up
+        assert peer.nodes[n].nmt.state == "OPERATIONAL"
+        # mapping: control word and position in, status word and position out, every SYNC, time-out of five periods
+        rpdo = [peer.get(n, 0x1600, place, 4) for place in (1, 2)]
+        tpdo = [peer.get(n, 0x1A00, place, 4) for place in (1, 2)]
+        position = {402: (0x607A0020, 0x60640020), 408: (0x66000120, 0x66010120)}[kind]
+        assert rpdo == [0x60400010, position[0]] and tpdo == [0x60410010, position[1]]
+        assert (peer.get(n, 0x1400, 1, 4), peer.get(n, 0x1800, 1, 4)) == (0x200 + n, 0x180 + n)
+        assert (peer.get(n, 0x1400, 2, 1), peer.get(n, 0x1800, 2, 1), peer.get(n, 0x1400, 5, 2)) == (1, 1, 5)
+        # target is where the axis stands
+        target = (0x607A, 0) if kind == 402 else (0x6600, 1)
+        assert peer.get(n, *target, -4) == peer.positions[n - 1]
+        if kind == 402:
+            assert (peer.get(n, 0x6060, 0, -1), peer.get(n, 0x60C2, 1, 1), peer.get(n, 0x60C2, 2, -1)) == (8, 1, -3)
+        else:
+            assert (peer.get(n, 0x6042, 0, -1), peer.get(n, 0x6043, 0, -1)) == (1, 9)
+    port.read(sample)
+    np.testing.assert_allclose(sample["measured_leg"][0], 1 + 1e-6 * np.array(peer.positions), rtol=0, atol=1e-12)
+    assert not sample["drive_status"].any()
+
+    port.close()
+    assert port.close_problems == []
+    for n in range(1, 7):
+        assert peer.words[n][len(way_up) :] == ([0x07, 0x06, 0x00] if kind == 402 else [0x03, 0x01, 0x00])
+
+
+@pytest.mark.parametrize(("kind", "fault", "reset"), [(402, 0x208, [0x00, 0x80]), (408, 0x1, [0x1, 0x9]), (408, 0x3, [0x3, 0xB])])
+def test_fault_is_reset_before_enabling(drives, kind, fault, reset):
+    peer = drives(kind, first_status=fault)
+    port = opened(peer)
+    assert all(peer.words[n][:2] == reset for n in range(1, 7))
+    port.close()
+
+
+@pytest.mark.parametrize(("kind", "status"), [(402, 0x040), (408, 0x18)])
+def test_local_control_is_refused(drives, kind, status):
+    peer = drives(kind)
+    peer.show(4, status)
+    with pytest.raises(DriveSetupError, match="node 4 .* local control"):
+        opened(peer)
+    assert all(0x0F not in words and 0x07 not in words for words in peer.words.values())
+
+
+def test_wrong_device_and_state_not_reached_are_named(drives):
+    peer = drives(408)
+    with pytest.raises(DriveSetupError, match="node 1 .* is no CiA 402 device: its type is 408"):
+        cia402.Cia402Port(links=peer.link, timeout_s=2.0).open()
+    peer = drives(402)
+    peer.refuse = {3: (0x0F,)}
+    with pytest.raises(DriveSetupError, match="node 3 .*'operation enabled' was not reached.*0x0223"):
+        opened(peer)
+    # the others, already enabled, are disabled again
+    assert all(peer.words[n][-1] == 0x00 for n in (1, 2, 4, 5, 6))
+
+
+def test_absent_drives_and_links_are_named(drives):
+    peer = drives(402)
+    with pytest.raises(DriveSetupError, match="node 9 on .*heartbeat time"):
+        cia402.Cia402Port(links=peer.link, axis_node=[9, 1, 2, 3, 4, 5], timeout_s=0.1).open()
+    with pytest.raises(ConnectionError, match="CAN link 'can77'"):
+        cia402.Cia402Port(links="can77").open()
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        (dict(), "links is missing"),
+        (dict(links=""), "at least one CAN link"),
+        (dict(links="udp:10.0.0.1:5000"), "loopback only"),
+        (dict(links="udp:127.0.0.1:0"), "port must be"),
+        (dict(links="can0", axis_link=[0, 0, 0, 1, 1, 1]), "axis_link"),
+        (dict(links="can0", axis_node=[1, 1, 2, 3, 4, 5]), "share a node"),
+        (dict(links="can0", axis_node=[1.5, 1, 2, 3, 4, 5]), "whole number"),
+        (dict(links="can0", axis_node=[1, 2, 3]), "axis_node"),
+        (dict(links="can0", counts_per_metre=float("inf")), "counts_per_metre"),
+        (dict(links="can0", period_s=1 / 777.0), "0.1 %|interpolation"),
+        (dict(links="can0", period_s=2.0), "period_s = 2.0"),
+    ],
+)
+def test_wrong_parameters_are_named(keys, says):
+    with pytest.raises(ValueError, match=says):
+        cia402.Cia402Port(**keys)
+
+
+def test_bus_loads_of_a_port():
+    port = cia408.Cia408Port(links="can0 can1", axis_link=[0, 0, 0, 1, 1, 1])
+    assert [(round(load.cycle_us_min), round(load.cycle_us_max), load.fits) for load in port.bus_loads()] == [(617, 745, True)] * 2
+    assert not cia408.Cia408Port(links="can0").bus_loads()[0].fits
+
+
+# ---------------------------------------------------------------------------------------------------------------- cyclic
+@pytest.mark.parametrize("kind", [402, 408])
+def test_order_of_a_cycle(drives, sample, kind):
+    peer, port = running(drives, kind)
+    port.read(sample)
+    assert peer.take() == [(0x080, b"")]
+    sample["leg_setpoint"] = 1.0 + np.array([1e-6, -2e-6, 3.4e-6, 0.5, -0.25, 2.0])
+    port.write(sample)
+    counts = [1, -2, 3, 500000, -250000, 2000000]
+    word = {402: 0x0F, 408: 0x07}[kind]
+    assert peer.take() == [(0x200 + n, struct.pack("<Hi", word, counts[n - 1])) for n in range(1, 7)]
+    for n in range(1, 7):
+        peer.answer(n, GOOD[kind], 1000 * n)
+    port.read(sample)
+    assert peer.take() == [(0x080, b"")]
+    np.testing.assert_allclose(sample["measured_leg"][0], 1 + 1e-3 * np.arange(1, 7), rtol=0, atol=1e-12)
+    assert not sample["drive_status"].any()
+
+
+def test_velocity_feed_forward_frame(drives, sample):
+    peer, port = running(drives, velocity_feed_forward=True)
+    assert peer.get(2, 0x1601, 1, 4) == 0x60B10020
+    port.read(sample)
+    peer.take()
+    sample["leg_setpoint"], sample["leg_rate_setpoint"] = 1.0, [0.1, -0.2, 0.3, 0, 0, 0]
+    port.write(sample)
+    frames = dict(peer.take())
+    assert [struct.unpack("<i", frames[0x300 + n])[0] for n in range(1, 7)] == [100000, -200000, 300000, 0, 0, 0]
+
+
+def test_set_point_that_is_no_number_keeps_the_last_one(drives, sample):
+    peer, port = running(drives)
+    port.read(sample)
+    for bad in (float("nan"), float("inf"), -1e12):
+        sample["leg_setpoint"] = 1.25
+        port.write(sample)
+        sample["leg_setpoint"] = bad
+        peer.take()
+        port.write(sample)
+        assert all(struct.unpack("<Hi", data) == (0x0F, 250000) for _, data in peer.take())
+
+
+def test_rate_is_the_difference_over_the_true_time(drives, sample):
+    import time
+
+    peer, port = running(drives, rate_window_periods=3)
+    began = []
+    for k in range(8):
+        began.append(time.monotonic())
+        port.read(sample)
+        for n in range(1, 7):
+            peer.answer(n, 0x1237, 1000 * k * n)
+        time.sleep(0.004 if k % 2 else 0.009)
+    # the newest three differences: 3000 n counts over the time from the 4th-last to the newest SYNC that was answered
+    elapsed = began[6] - began[3]
+    np.testing.assert_allclose(sample["measured_leg_rate"][0], 3e-3 * np.arange(1, 7) / elapsed, rtol=0.05)
+
+
+def test_silence_counts_up_to_no_data(drives, sample):
+    peer, port = running(drives, no_data_periods=3)
+    port.read(sample)
+    seen = []
+    for _ in range(4):
+        for n in range(2, 7):
+            peer.answer(n, 0x1237, 0)
+        port.read(sample)
+        seen.append(drive_bits(sample))
+        assert drive_bits(sample, 1) == set()
+    assert seen == [{"lost"}, {"lost"}, {"lost", "no_data"}, {"lost", "no_data"}]
+    for n in range(1, 7):
+        peer.answer(n, 0x1237, 0)
+    port.read(sample)
+    assert drive_bits(sample) == set() and port.counters()["axis_lost"] == [4, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "bits"),
+    [
+        (402, 0x1237, set()),
+        (402, 0x0233, {"not_enabled"}),
+        (402, 0x0218, {"not_enabled", "device_fault"}),
+        (402, 0x1037, {"local_control"}),
+        (402, 0x12B7, {"warning"}),
+        (402, 0x1A37, {"limit_touched"}),
+        (402, 0x3237, {"following_error"}),
+        (402, 0x0217, {"not_enabled"}),
+        (408, 0x000F, set()),
+        (408, 0x0007, {"not_enabled", "device_fault"}),
+        (408, 0x000B, {"not_enabled"}),
+        (408, 0x0009, {"not_enabled"}),
+        (408, 0x0000, {"not_enabled", "device_fault"}),
+        (408, 0x001F, {"local_control"}),
+        (408, 0x040F, {"limit_touched"}),
+        (408, 0x080F, {"following_error"}),
+    ],
+)
+def test_status_words(drives, sample, kind, status, bits):
+    word = (cia402 if kind == 402 else cia408).status_bits(status)
+    sample["drive_status"][0, 0] = word
+    assert drive_bits(sample) == bits
+
+
+def test_emergency_and_heartbeat(drives, sample):
+    peer, port = running(drives)
+
+    def cycle():
+        for n in range(1, 7):
+            peer.answer(n, 0x1237, 0)
+        port.read(sample)
+        return drive_bits(sample, 2)
+
+    assert cycle() == set()
+    peer.send(0x083, struct.pack("<HB5x", 0x8301, 1))
+    assert cycle() == {"emergency", "device_fault"}
+    assert sample["drive_device_status"][0, 2] == 0x8301_1237
+    assert cycle() == {"emergency", "device_fault"}  # until it is taken back
+    peer.send(0x083, bytes(8))
+    assert cycle() == set()
+    peer.send(0x703, b"\x00")  # boot-up: the node restarted
+    assert cycle() == {"not_enabled"}
+    peer.send(0x703, b"\x05")
+    assert cycle() == set()
+
+
+def test_error_frames_of_the_controller(drives, sample):
+    peer, port = running(drives)
+
+    def cycle():
+        for n in range(1, 7):
+            peer.answer(n, 0x1237, 0)
+        port.read(sample)
+        return drive_bits(sample)
+
+    cycle()
+    peer.send(0x20000004, b"\x00\x20" + bytes(6))  # error-passive
+    assert cycle() == {"warning"}
+    assert cycle() == set()
+    peer.send(0x20000040, bytes(8))  # bus off, until the controller restarts
+    assert cycle() == {"bus_fault"} and cycle() == {"bus_fault"}
+    peer.send(0x20000100, bytes(8))
+    assert cycle() == set()
+
+
+def test_wrong_lengths_are_corrupt(drives, sample):
+    peer, port = running(drives)
+    port.read(sample)
+    peer.send(0x181, bytes(5))
+    peer.far.send(b"short")
+    port.read(sample)
+    assert "corrupt" in drive_bits(sample) and port.counters()["axis_corrupt"][0] == 1 and port.counters()["link_corrupt"] == [1]
+
+
+def test_full_queue_drops_and_counts(drives, sample):
+    """Nobody takes the frames: the queue of the link fills, nothing waits, the next sample says so."""
+    peer, port = running(drives)
+    for _ in range(400):
+        port.read(sample)
+        port.write(sample)
+        if "tx_drop" in drive_bits(sample):
+            break
+    assert "tx_drop" in drive_bits(sample) and "bus_fault" not in drive_bits(sample)
+    assert port.counters()["link_not_sent"][0] > 0
+
+
+def test_dead_link_is_a_bus_fault(drives, sample):
+    peer, port = running(drives, no_data_periods=1)
+    port.read(sample)
+    peer.far.close()
+    port.write(sample)
+    port.read(sample)
+    assert {"bus_fault", "no_data"} <= drive_bits(sample)
+    port.close()
+    assert len(port.close_problems) >= 6
+
+
+def test_random_frames(drives, sample):
+    """Random records and random frames to known identifiers: no crash, what is no frame is counted, positions stay numbers."""
+    peer, port = running(drives)
+    port.read(sample)
+    source = random.Random(8)
+    known = [base + n for base in (0x080, 0x180, 0x700) for n in range(1, 7)]
+    odd = 0
+    for _ in range(150):
+        for _ in range(25):
+            if source.random() < 0.5:
+                record = source.randbytes(source.choice((1, 8, 15, 16, 16, 17, 72)))
+            else:
+                record = FRAME.pack(source.choice(known), source.randrange(16), source.randbytes(8))
+            odd += len(record) != 16 or record[4] > 8
+            peer.far.send(record)
+        port.read(sample)
+        peer.take()
+        assert np.isfinite(sample["measured_leg"]).all() and np.isfinite(sample["measured_leg_rate"]).all()
+    assert port.counters()["link_corrupt"] == [odd]
+
+
+def test_link_names():
+    assert link_names(" can0  udp:127.0.0.1:5000 fd:3 ") == ["can0", "udp:127.0.0.1:5000", "fd:3"]
+    for wrong in ("udp:127.0.0.1", "fd:x", "a:b", "x" * 16):
+        with pytest.raises(ValueError, match="link"):
+            link_names(wrong)
+    with pytest.raises(ConnectionError, match="not open"):
+        open_link("fd:999")

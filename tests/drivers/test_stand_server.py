@@ -1,0 +1,394 @@
+"""The stand as a process: its CANopen nodes against the `canopen` library, the ports on it, every fault of its table, its end."""
+
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import canopen
+import numpy as np
+import pytest
+from canopen.profiles.p402 import BaseNode402
+from canopen.sdo.exceptions import SdoAbortedError
+
+from drivers.drives.cia402 import Cia402Port
+from drivers.drives.cia408 import Cia408Port
+from drivers.mechanism_signals.cia401 import Cia401Port
+from drivers.raw_frames.can_link import FrameBus, open_link
+from drivers.simulated import stand_server_client
+from drivers.simulated.stand_server import complete
+from drivers.simulated.stand_server_client import StandProcess
+from drivers.simulated.stand_server_faults import BY_NAME, FAULTS, wire_fault
+from drivers.wrench_sensors.rdt import RdtPort
+from rt_kernels.layout import CODES
+from rt_kernels.layout import FAULTS as FAULT_TABLE
+from tests.drivers.library_drives import object_dictionary
+from tests.drivers.plain_stand import has, stand_config, until
+
+DRIVES = {"cia402": Cia402Port, "cia408": Cia408Port}
+# Nothing here is about milliseconds: this test's loop is Python on a busy machine.
+PATIENT = {"receive_timeout_periods": 1000, "no_data_periods": 60}
+
+
+class Line:
+    """The ports on one stand, run by hand."""
+
+    def __init__(self, one, profile, sample, **keys):
+        self.sample = sample
+        self.drives = DRIVES[profile](**one.ports["drives"], **{**PATIENT, **keys})
+        self.module = Cia401Port(**one.ports["mechanism_signals"], no_data_periods=60)
+        self.sensor = RdtPort(**one.ports["wrench_sensors"], no_data_ms=200.0)
+        self.ports = (self.sensor, self.drives, self.module)
+        self.motion = np.zeros(6)
+
+    def __enter__(self):
+        for port in self.ports:
+            port.open()
+        self.read()
+        self.home = self.sample["measured_leg"][0].copy()
+        return self
+
+    def __exit__(self, *_):
+        for port in self.ports:
+            port.close()
+
+    def read(self):
+        for port in self.ports:
+            port.read(self.sample)
+
+    def cycle(self):
+        self.read()
+        self.sample["leg_setpoint"] = self.home + self.motion
+        for port in self.ports:
+            port.write(self.sample)
+        time.sleep(0.001)
+
+    def until(self, condition, seconds=4.0):
+        return until(lambda: (self.cycle(), condition(self.sample[0]))[1], seconds)
+
+    def clean(self):
+        return self.until(lambda s: not s["drive_status"].any() and s["signal_status"] == 0 and s["wrench_status"] == 0)
+
+
+# --------------------------------------------------------------------------------------------- nodes against the library
+@pytest.fixture
+def network(stand):
+    """A canopen network on the first link of a stand: `network(profile)`."""
+    made = []
+
+    def make(profile="cia402", **tables):
+        one = stand(drives={"profile": profile, **tables})
+        link = open_link(one.ports["drives"]["links"].split()[0])
+        net = canopen.Network(FrameBus(link, "stand"))
+        net.NOTIFIER_CYCLE = 0.02
+        net.connect()
+        made.append((net, link))
+        return one, net
+
+    yield make
+    for net, link in made:
+        net.disconnect()
+        link.close()
+
+
+def test_library_state_machine_of_cia402(network):
+    """BaseNode402 of the library walks the simulated axis through its states, back, and out of a fault."""
+    one, net = network()
+    node = BaseNode402(1, object_dictionary(402))
+    net.add_node(node)
+    node.sdo.RESPONSE_TIMEOUT = 2.0
+    for index in (0x6040, 0x6041):
+        assert index in node.object_dictionary
+    assert node.sdo[0x1000].raw == 402
+    node.sdo[0x6060].raw = 8
+    for state in ("READY TO SWITCH ON", "SWITCHED ON", "OPERATION ENABLED", "SWITCHED ON", "READY TO SWITCH ON", "SWITCH ON DISABLED"):
+        node.state = state
+        assert node.state == state
+    node.state = "OPERATION ENABLED"  # the library finds the way by itself
+    one.control.inject("axis_fault", 0)
+    assert until(lambda: node.state == "FAULT")
+    assert until(lambda: [e.code for e in node.emcy.active] == [0xFF00])
+    one.control.clear("axis_fault", 0)
+    node.state = "SWITCH ON DISABLED"  # by fault reset
+    assert node.state == "SWITCH ON DISABLED"
+    assert until(lambda: node.emcy.active == [])
+
+
+def test_cia408_states(network):
+    """Every state of the diagram by its control word, upwards one at a time, reset by an edge with the matching lower bits."""
+    one, net = network("cia408")
+    node = net.add_node(2, object_dictionary(408))
+    node.sdo.RESPONSE_TIMEOUT = 2.0
+
+    def after(word):
+        node.sdo[0x6040].raw = word
+        return node.sdo[0x6041].raw & 0xF
+
+    assert [after(w) for w in (0, 7, 3, 1, 7, 3, 7)] == [0x8, 0x8, 0x8, 0x9, 0x9, 0xB, 0xF]
+    assert [after(w) for w in (3, 1, 0)] == [0xB, 0x9, 0x8]
+    assert [after(w) for w in (1, 3, 7)] == [0x9, 0xB, 0xF]
+    one.control.inject("axis_fault", 1)
+    assert until(lambda: node.sdo[0x6041].raw & 0xF == 0x3)
+    assert after(0x0B) == 0x3  # the cause is still there
+    one.control.clear("axis_fault", 1)
+    assert [after(w) for w in (0x07, 0x09, 0x01, 0x0B)] == [0x3, 0x3, 0x3, 0xB]
+
+
+def test_sdo_server_refuses_what_a_device_refuses(network):
+    _, net = network()
+    node = net.add_node(1, object_dictionary(402))
+    node.sdo.RESPONSE_TIMEOUT = 2.0
+
+    def abort_of(action, *arguments):
+        with pytest.raises(SdoAbortedError) as caught:
+            action(*arguments)
+        return caught.value.code
+
+    up, down = node.sdo.upload, node.sdo.download
+    assert abort_of(up, 0x5555, 0) == 0x06020000
+    assert abort_of(up, 0x1018, 9) == 0x06090011
+    assert abort_of(down, 0x1000, 0, bytes(4)) == 0x06010002
+    assert abort_of(down, 0x6040, 0, bytes(4)) == 0x06070010
+    assert abort_of(down, 0x6040, 0, bytes(7)) == 0x05040001  # segmented
+    assert abort_of(down, 0x6060, 0, b"\x01") == 0x06090030  # only cyclic synchronous position
+    # PDO mapping: only while the PDO is off and the count is zero, only objects that exist, at most eight bytes
+    down(0x1600, 0, b"\x01")
+    assert abort_of(down, 0x1600, 1, struct.pack("<I", 0x60400010)) == 0x08000022
+    down(0x1600, 0, b"\x00")
+    assert abort_of(down, 0x1600, 1, struct.pack("<I", 0x12340010)) == 0x06040041
+    for place, entry in enumerate((0x607A0020, 0x60B10020, 0x60400010), start=1):
+        down(0x1600, place, struct.pack("<I", entry))
+    down(0x1600, 0, b"\x03")
+    assert abort_of(down, 0x1400, 1, struct.pack("<I", 0x201)) == 0x06040042
+    down(0x1600, 0, b"\x02")
+    down(0x1400, 1, struct.pack("<I", 0x201))
+    assert abort_of(down, 0x1600, 0, b"\x00") == 0x08000022
+    assert up(0x1600, 0) == b"\x02"
+
+
+def test_nmt_heartbeat_and_boot_up(network):
+    _, net = network()
+    node = net.add_node(3, object_dictionary(402))
+    node.sdo.RESPONSE_TIMEOUT = 2.0
+    node.sdo[0x1017].raw = 10
+    for state in ("OPERATIONAL", "STOPPED", "PRE-OPERATIONAL"):
+        node.nmt.state = state
+        assert until(lambda s=state: node.nmt.wait_for_heartbeat(2) == s)
+    node.sdo[0x6060].raw = 8
+    heard = []
+    net.subscribe(0x703, lambda identifier, data, stamp: heard.append(bytes(data)))
+    node.nmt.state = "RESET"
+    assert until(lambda: b"\x00" in heard)
+    assert until(lambda: node.sdo[0x6060].raw == 0)  # power-up values again
+
+
+def test_loss_of_the_master_stops_the_axes(stand, sample):
+    """The receive time-out that the port sets is the drive's own: fault and emergency message when set points stop."""
+    one = stand()
+    with Line(one, "cia402", sample, receive_timeout_periods=100) as line:
+        assert line.clean()
+        time.sleep(0.3)
+        assert line.until(lambda s: all(has(w, "drive_status", "emergency") for w in s["drive_status"]))
+        assert sample["drive_device_status"][0, 0] >> 16 == 0x8250
+    with Line(one, "cia402", sample) as line:  # the next open resets it
+        assert line.clean()
+
+
+# ------------------------------------------------------------------------------------------------------- ports on the stand
+@pytest.mark.parametrize("profile", ["cia402", "cia408"])
+def test_legs_follow_over_the_wire(stand, sample, profile):
+    one = stand(drives={"profile": profile, "zero_m": [3.0] * 6, "axis_link": [0, 1, 2, 0, 1, 2]}, plant={"drive_frequency_hz": 13.25})
+    with Line(one, profile, sample) as line:
+        assert line.clean()
+        line.motion = np.array([0.01, -0.01, 0.02, 0.005, 0.0, -0.02])
+        assert line.until(lambda s: np.abs(s["measured_leg"] - line.home - line.motion).max() < 3e-6)
+        counters = line.drives.counters()
+        assert counters["link_corrupt"] == [0] * 3 and counters["link_not_sent"] == [0] * 3
+    assert line.drives.close_problems == []
+    assert one.stop()["malformed"] == 0
+
+
+def test_module_carries_signals_and_commands(stand, sample):
+    one = stand(module={"analog_scale": [0.5] * 8, "analog_offset": [1.0] * 8})
+    module = Cia401Port(**one.ports["mechanism_signals"], no_data_periods=60)
+    module.read(sample)
+    assert sample["analogue_chain"][0] == 0 and has(sample["signal_status"][0], "sensor_status", "no_data")
+    module.open()
+
+    def cycle():
+        module.read(sample)
+        module.write(sample)
+        return sample["signal_status"][0] == 0 and sample["analogue_chain"][0] == 1
+
+    assert until(cycle)
+    # a bumper has no analogue signals: 0 in the plant, through scale and offset of the module and back
+    assert np.abs(sample["signal_analog"][0]).max() < 0.5
+    module.close()
+
+
+AXIS_FAULTS = [fault for fault in FAULTS if fault.where in ("axis", "link", "module") and fault.shows]
+
+
+@pytest.fixture(scope="module", params=["cia402", "cia408"])
+def lasting(request):
+    """One stand for many faults: after each it must come back without a restart."""
+    with StandProcess(stand_config(drives={"profile": request.param})) as one:
+        yield one, request.param
+
+
+@pytest.mark.parametrize("fault", AXIS_FAULTS, ids=lambda fault: fault.name)
+def test_faults_of_the_wire_show_their_bit(lasting, sample, fault):
+    one, profile = lasting
+    one.control.clear_all()
+    with Line(one, profile, sample) as line:
+        assert line.clean()
+        index = {"axis": 3, "link": 1, "module": -1}[fault.where]
+        one.control.inject(fault.name, index)
+        for field, code, name in fault.shows:
+
+            def shown(s, field=field, code=code, name=name):
+                words = s[field] if s[field].ndim else [s[field]]
+                return has(words[3 if len(words) == 6 else 0], code, name)
+
+            assert line.until(shown), (field, name)
+        if fault.where == "axis":  # the others know nothing of it
+            assert line.until(lambda s: not s["drive_status"][[0, 1, 2, 4, 5]].any())
+        one.control.clear_all()
+
+
+def test_faults_of_the_plant(lasting, sample):
+    one, profile = lasting
+    one.control.clear_all()
+    with Line(one, profile, sample) as line:
+        assert line.clean() and sample["analogue_chain"][0] == 1
+        one.control.inject("transducer_offset", 2, 0.05)
+        assert line.until(lambda s: abs(s["measured_leg"][2] - line.home[2] - 0.05) < 1e-5)
+        one.control.clear("transducer_offset", 2)
+        one.control.inject("external_force", 1, 250.0)
+        assert line.until(lambda s: abs(s["wrench_raw"][1] - 250e5) < 1)
+        one.control.inject("leg_stuck", 4)
+        line.motion = np.full(6, 0.01)
+        assert line.until(lambda s: abs(s["measured_leg"][0] - line.home[0] - 0.01) < 1e-4)
+        assert abs(sample["measured_leg"][0, 4] - line.home[4]) < 1e-5
+        one.control.clear_all()
+        assert line.until(lambda s: abs(s["measured_leg"][4] - line.home[4] - 0.01) < 1e-4)
+        for name in ("chain_tripped", "chain_unhealthy"):
+            one.control.inject(name, 0)
+            assert line.until(lambda s: s["analogue_chain"] != 1)
+            one.control.clear_all()
+            assert line.until(lambda s: s["analogue_chain"] == 1)
+
+
+def test_faults_at_a_time(stand, sample):
+    one = stand(faults=[{"name": "axis_limit", "index": 5, "at_s": 0.3, "duration_s": 0.3}])
+    with Line(one, "cia402", sample) as line:
+        began = time.monotonic()
+        assert line.until(lambda s: has(s["drive_status"][5], "drive_status", "limit_touched"))
+        assert time.monotonic() - began > 0.2
+        assert line.until(lambda s: not has(s["drive_status"][5], "drive_status", "limit_touched"))
+
+
+def test_fault_table_is_sound():
+    names = {fault["name"] if isinstance(fault, dict) else fault[0] for fault in FAULT_TABLE}
+    for fault in FAULTS:
+        assert not fault.fault or fault.fault in names, fault
+        for _, code, name in fault.shows:
+            assert name in CODES[code]
+    assert len({fault.number for fault in FAULTS}) == len(FAULTS)
+    with pytest.raises(ValueError, match="unknown"):
+        wire_fault("sensor_melts", None, "axia")
+    with pytest.raises(ValueError, match="onrobot has no such class"):
+        wire_fault("sensor_busy", None, "onrobot")
+    assert set(BY_NAME) == {fault.name for fault in FAULTS}
+
+
+# --------------------------------------------------------------------------------------------------------- bad input, end
+def test_random_datagrams_do_no_harm(lasting, sample):
+    """Random bytes to every socket of the stand: it goes on, counts what is malformed, and still works."""
+    one, profile = lasting
+    one.control.clear_all()
+    source = random.Random(5)
+    links = [int(name.rpartition(":")[2]) for name in one.ports["drives"]["links"].split()]
+    ports = [*links, one.ports["wrench_sensors"]["stream_port"], one.control._socket.getpeername()[1]]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as noise:
+        for _ in range(1500):
+            size = source.choice((0, 3, 8, 8, 15, 16, 16, 17, 40, 41, 1400))
+            data = bytearray(source.randbytes(size))
+            if size == 16 and source.random() < 0.7:  # frames to nodes that are there, of all lengths
+                identifier = source.choice((0x000, 0x080, 0x200, 0x300, 0x600)) + source.randrange(7)
+                data[:8] = struct.pack("<IBxxx", identifier, source.randrange(10))
+            noise.sendto(data, ("127.0.0.1", source.choice(ports)))
+    one.control.ping()
+    one.control.clear_all()
+    with Line(one, profile, sample) as line:
+        assert line.clean()
+
+
+def test_control_port_refuses_nonsense(lasting):
+    one, _ = lasting
+    with pytest.raises(ValueError, match="index 6"):
+        one.control.inject("axis_silent", 6)
+    nobody = stand_server_client.StandControl(1, timeout_s=0.2)
+    with pytest.raises(ConnectionError, match="does not answer"):
+        nobody.ping()
+    nobody.close()
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (dict(sensr={}), "sensr: no such key"),
+        (dict(sensor={"rate_hz": 0}), "sensor.rate_hz = 0: must be 1...8000 Hz"),
+        (dict(sensor={"variant": "x"}), "sensor.variant"),
+        (dict(sensor=3), "sensor = 3: must be a table"),
+        (dict(drives={"profile": "cia999"}), "drives.profile"),
+        (dict(drives={"axis_link": [0]}), "six entries"),
+        (dict(drives={"axis_node": [1, 2, 3, 4, 5, 500]}), "drives.axis_node = 500"),
+        (dict(priority=True), "priority = True"),
+        (dict(faults=[{"name": "x"}]), "'x' is unknown"),
+        (dict(faults=[{"name": "axis_fault", "when": 1}]), "'when'"),
+    ],
+)
+def test_wrong_configurations_are_named(config, says):
+    with pytest.raises(ValueError, match=says):
+        complete(config)
+
+
+def test_wrong_configuration_ends_the_process_with_a_reason():
+    with pytest.raises(ValueError, match="plant.platform: must be a table"):
+        StandProcess({})
+
+
+def test_stand_ends_with_the_process_that_started_it():
+    """A parent that is killed cannot stop anything: the stand finds its standard input closed."""
+    script = (
+        "import json, sys, time\nfrom drivers.simulated.stand_server_client import StandProcess\n"
+        "one = StandProcess(json.loads(sys.argv[1]))\nprint(one.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, json.dumps(stand_config())], stdout=subprocess.PIPE)
+    stand_pid = int(parent.stdout.readline())
+    os.kill(stand_pid, 0)
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+
+    def gone():
+        try:
+            with open(f"/proc/{stand_pid}/stat") as file:
+                return file.read().rpartition(")")[2].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    assert until(gone, 10.0)
+
+
+def test_stop_command_and_interrupt(stand):
+    one = stand()
+    os.kill(one.pid, signal.SIGINT)  # Ctrl-C of the group: the server parks first
+    one.control.ping()
+    one.control.stop()
+    assert one.stop()["malformed"] == 0
