@@ -22,7 +22,7 @@ def figure(rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
     drawn = Figure(figsize=(10.0, height * rows))
     FigureCanvasAgg(drawn)
     inch = height * rows
-    drawn.subplots_adjust(left=0.075, right=0.99, top=1.0 - 0.2 / inch, bottom=0.45 / inch, hspace=0.12)
+    drawn.subplots_adjust(left=0.075, right=0.99, top=1.0 - 0.2 / inch, bottom=0.45 / inch, hspace=0.17)
     axes = drawn.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
     for one in axes:
         one.grid(True, linewidth=0.4, alpha=0.6)
@@ -51,7 +51,7 @@ def lines(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], l
         axes.plot(at, y, style, color=COLOURS[i % len(COLOURS)], linewidth=0.9, alpha=0.55 if faint else 1.0, label=name or None)
     axes.set_ylabel(label, fontsize=9)
     if any(names):
-        axes.legend(fontsize=7, loc="upper right", ncols=min(6, len(names)))
+        axes.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.97), ncols=len(names), frameon=False, borderpad=0.2)
 
 
 def mark_events(log: Log, axes: Sequence[Axes]) -> None:

@@ -26,6 +26,7 @@ CONTACT_COLUMNS = {
     "energy_ratio": "ratio",
     "restitution": "restitution",
     "work_J": "work, J",
+    "energy_ratio_of_contact": "ratio of the contact alone",
 }
 
 STYLE = """
@@ -135,6 +136,7 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
         ("contacts", len(s["contacts"])),
         ("smallest stroke margin, m", s["stroke_margin_min_m"]),
         ("largest following error, m", s["following_error_max_m"]),
+        *((f"ticks with clipped leg {what}", count) for what, count in s["clipped_ticks"].items()),
     ]
     names = {"fx_N": "Fx, N", "fy_N": "Fy, N", "fz_N": "Fz, N", "mx_N_m": "Mx, N·m", "my_N_m": "My, N·m", "mz_N_m": "Mz, N·m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
@@ -185,7 +187,8 @@ def _contacts(s: dict[str, Any]) -> str:
         return "<p>No contact.</p>"
     rows = [[contact[key] for key in CONTACT_COLUMNS] for contact in contacts[:MOST_CONTACTS]]
     more = len(contacts) - len(rows)
-    return table_html(CONTACT_COLUMNS.values(), rows) + (f'<p class="note">and {more} more</p>' if more > 0 else "")
+    note = '<p class="note">Energies include what control forces add during a contact; work is that of the measured wrench alone.</p>'
+    return table_html(CONTACT_COLUMNS.values(), rows) + note + (f'<p class="note">and {more} more</p>' if more > 0 else "")
 
 
 def _pictures(log: Log) -> list[str]:
@@ -200,8 +203,9 @@ def _pictures(log: Log) -> list[str]:
         ("Relative twist", pictures.relative_twist),
         ("Legs", pictures.legs),
         ("Energy", pictures.energy),
-        ("Lateness", pictures.lateness),
     ]
+    if log.records["realtime_mode"].any():
+        topics.append(("Lateness", pictures.lateness))
     return [_section(title, pictures.embedded(draw(log))) for title, draw in topics]
 
 
@@ -217,7 +221,11 @@ def _time(log: Log, s: dict[str, Any]) -> str:
         ("mode", ("free-running", "soft, no real-time privilege", "real time")[s["realtime_mode"] % 3]),
     ]
     ledger = [(term.replace("_", " "), 1e3 * value) for term, value in s["delay_ledger"].items() if isinstance(value, int | float)]
-    body = table_html(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + table_html((), counts)
+    if s["realtime_mode"]:
+        body = table_html(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + table_html((), counts)
+    else:
+        factor = log.end.get("realtime_factor")
+        body = "<p>Free-running: no lateness. " + (f"{factor:.0f} times real time.</p>" if isinstance(factor, int | float) else "</p>")
     if ledger:
         body += table_html(("delay ledger", "ms"), [*ledger, ("sum that the compensator used", 1e3 * s["loop_delay_s"])])
     return body

@@ -11,6 +11,7 @@ from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, FAULTS
 
 WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
+CLIPPED = {"length": 0x3F, "rate": 0x3F00, "acceleration": 0x3F0000}  # bits of `setpoint_status`
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
 
@@ -51,7 +52,8 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
 
     energy_before_J and energy_after_J are `kinetic_energy` at the last tick before and the first after the contact; energy_ratio their
     quotient, restitution its root (the coefficient of restitution of a contact along one direction); None while in contact at the end.
-    work_J is what the energy monitor counted (`contact_work` at the last tick of the contact).
+    They include what control forces add during the contact. work_J is what the energy monitor counted for the measured wrench alone
+    (`contact_work` at the last tick of the contact), and energy_ratio_of_contact is 1 + work_J/energy_before_J.
     """
     r, time_s = log.records, log.time_s
     touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
@@ -63,6 +65,7 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
         energy_before = float(r["kinetic_energy"][before])
         energy_after = float(r["kinetic_energy"][stop]) if ended else None
         ratio = energy_after / energy_before if energy_after is not None and energy_before > 0.0 else None
+        work = float(r["contact_work"][stop - 1])
         contacts.append(
             {
                 "begin_s": float(time_s[start]),
@@ -76,7 +79,8 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
                 "energy_after_J": energy_after,
                 "energy_ratio": ratio,
                 "restitution": None if ratio is None or ratio < 0.0 else float(np.sqrt(ratio)),
-                "work_J": float(r["contact_work"][stop - 1]),
+                "work_J": work,
+                "energy_ratio_of_contact": 1.0 + work / energy_before if energy_before > 0.0 else None,
             }
         )
     return contacts
@@ -87,8 +91,8 @@ def summarise(log: Log) -> dict[str, Any]:
 
     Keys: run, mode, log, complete, incomplete, end, exit_code, captured, capture_time_s, first_contact_time_s, duration_s, ticks, missed,
     overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode,
-    peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, faults (names), fault_details, trip_tick, contacts,
-    loop_delay_s, delay_ledger, synthetic.
+    peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults
+    (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, synthetic.
     """
     r = log.records
     faults = faults_of(log)
@@ -149,11 +153,13 @@ def _loads(log: Log) -> dict[str, Any]:
     r = log.records
     if not log.ticks:
         zeros: dict[str, float] = dict.fromkeys(WRENCH_NAMES, 0.0)
-        return {"peak_wrench": zeros, "peak_wrench_time_s": dict(zeros), "stroke_margin_min_m": 0.0, "following_error_max_m": 0.0}
+        nothing = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPPED, 0)}
+        return {"peak_wrench": zeros, "peak_wrench_time_s": dict(zeros), **nothing}
     at = np.abs(r["F_T"]).argmax(axis=0)
     return {
         "peak_wrench": {name: float(r["F_T"][at[i], i]) for i, name in enumerate(WRENCH_NAMES)},
         "peak_wrench_time_s": {name: float(log.time_s[at[i]]) for i, name in enumerate(WRENCH_NAMES)},
         "stroke_margin_min_m": float(r["stroke_margin"].min()),
         "following_error_max_m": float(np.abs(r["following_error"]).max()),
+        "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in CLIPPED.items()},
     }

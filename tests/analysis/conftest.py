@@ -19,6 +19,7 @@ def bouncing_run(first=FIRST, force_scale=1.0, seconds=END):
     t = np.arange(count) * 1e-3
     r["tick"], r["time_ns"] = np.arange(count), np.arange(count) * 1_000_000
     r["lateness_ns"], r["compute_ns"], r["read_ns"], r["write_ns"], r["periods"] = 20_000, 5_000, 8_000, 7_000, 1
+    r["realtime_mode"] = 2
     r["X_TA"][:, 6] = r["X_WP"][:, 6] = 1.0
     r["X_TA"][:, 0] = np.maximum(SPEED * (first - t), 0.0)
     touching = (t >= first) & (t < first + HALF_PERIOD)
@@ -56,6 +57,7 @@ def tripped_run():
     r["late_cause"][[100, 200, 300]] = [CODES["late_cause"][name] for name in ("wake_up", "io", "io")]
     r["lateness_ns"][100] = 2_500_000
     r["missed_total"][100:] = 2
+    r["setpoint_status"][[1001, 1002, 1003]] = [1 << 16, 1 << 21, 1 << 18 | 1 << 13]
     r["end_cause"][-1] = CODES["end_cause"]["tripped"]
     return r
 

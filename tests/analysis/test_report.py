@@ -67,17 +67,21 @@ def test_report_of_a_trip_shows_the_last_second(trip, tmp_path):
         assert words in seen.text, words
 
 
-def test_incomplete_run_says_so(bounce, tmp_path):
-    (tmp_path / "cut.mcap").write_bytes(bounce.read_bytes()[:-5000])
-    assert "This run is incomplete: the file is cut" in Checker(page(open_log(tmp_path / "cut.mcap"))).text
+def test_incomplete_run_of_one_tick_says_so(write_run, make_bounce, tmp_path):
+    (tmp_path / "cut.mcap").write_bytes(write_run(make_bounce()[:1]).read_bytes()[:-5])
+    seen = Checker(page(open_log(tmp_path / "cut.mcap")))
+    assert "This run is incomplete: the file is cut" in seen.text and seen.images
+
+
+def test_free_running_run_has_no_lateness(write_run, make_bounce):
+    free = make_bounce()
+    free["realtime_mode"] = 0
+    seen = Checker(page(open_log(write_run(free, facts={"realtime_factor": 87.3}))))
+    assert len(seen.images) == 6 and "Free-running: no lateness. 87 times real time." in seen.text
 
 
 def test_empty_run(write_run, make_bounce):
     assert "no tick" in Checker(page(open_log(write_run(make_bounce()[:0])))).text
-
-
-def test_one_tick(write_run, make_bounce):
-    assert Checker(page(open_log(write_run(make_bounce()[:1])))).images
 
 
 def test_folder_that_cannot_be_made(bounce, tmp_path):

@@ -36,6 +36,7 @@ def test_rebound_and_energy_of_every_contact(bounce_log):
     assert first["restitution"] == pytest.approx(RESTITUTION, rel=1e-12)
     assert first["energy_ratio"] == pytest.approx(RESTITUTION**2, rel=1e-12)
     assert first["energy_before_J"] == pytest.approx(0.5 * MASS * SPEED**2) and first["work_J"] == -3.0
+    assert first["energy_ratio_of_contact"] == pytest.approx(1.0 - 3.0 / 20.0)
     assert (first["axial_speed_before_m_per_s"], first["axial_speed_after_m_per_s"]) == (-SPEED, pytest.approx(SPEED * RESTITUTION))
     assert not second["ended"] and second["energy_after_J"] is None and second["restitution"] is None
 
@@ -48,6 +49,7 @@ def test_tripped_run(trip_log):
     assert detail["tick"] == 1020 and detail["severity"] == "stop" and "software limit" in detail["meaning"] and detail["action"]
     assert s["late_causes"] == {"wake_up": 1, "compute": 0, "io": 2} and s["lateness_us"]["max"] == 2500.0
     assert s["margin_us"]["min"] == 1000.0 - 2500.0 - 20.0
+    assert s["clipped_ticks"] == {"length": 0, "rate": 1, "acceleration": 3}
 
 
 def test_facts_of_the_server_take_precedence(write_run, make_bounce):

@@ -76,6 +76,7 @@ class LoopStandIn:
         self._slots = size - block.capacity * block.record_size
         self.tick = 0
         self.command = 0
+        self.stopping = False
         block.finished = True
         assert self._get(self.FINISHED) == 1
         block.finished = False
@@ -130,7 +131,7 @@ class LoopStandIn:
     def run_for(self, seconds, rate=1000):
         """Publishes in step with the wall clock, as the loop does."""
         start, first = time.monotonic(), self.tick
-        while (now := time.monotonic() - start) < seconds:
+        while (now := time.monotonic() - start) < seconds and not self.stopping:
             self.publish(max(0, int(now * rate) - (self.tick - first)))
             time.sleep(0.002)
 

@@ -51,10 +51,31 @@ def client_of(process, **options):
     return Client(process.endpoints["telemetry_address"], process.endpoints["command_address"], **options)
 
 
-def in_background(loop, seconds):
-    thread = threading.Thread(target=loop.run_for, args=(seconds,))
-    thread.start()
-    return thread
+class InBackground:
+    """The loop beside the test, until `join`."""
+
+    def __init__(self, loop):
+        self._loop = loop
+        self._thread = threading.Thread(target=loop.run_for, args=(60.0,))
+        self._thread.start()
+
+    def join(self):
+        self._loop.stopping = True
+        self._thread.join()
+
+
+@pytest.fixture
+def in_background():
+    """in_background(loop) -> started InBackground; joined at the end whatever happens."""
+    made = []
+
+    def make(loop):
+        made.append(InBackground(loop))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.join()
 
 
 # ------------------------------------------------------------------------------------------------------------------- log
@@ -140,11 +161,11 @@ def test_existing_log_is_refused_at_the_start(start, tmp_path):
 # ------------------------------------------------------------------------------------------------------------- telemetry
 
 
-def test_subscriber_sees_every_sample_of_the_channels_it_asked_for(start):
+def test_subscriber_sees_every_sample_of_the_channels_it_asked_for(start, in_background):
     loop, process = start()
     client = client_of(process)
     batches = client.subscribe(["F_T", "tick", "damper_stroke"], timeout_s=5.0)
-    thread = in_background(loop, 1.0)
+    thread = in_background(loop)
     got = [next(batches) for _ in range(15)]
     thread.join()
     batches.close()
@@ -161,7 +182,7 @@ def test_subscriber_sees_every_sample_of_the_channels_it_asked_for(start):
         assert np.array_equal(batch["F_T"], log.records["F_T"][batch["tick"]])
 
 
-def test_message_form_for_plotjuggler(start):
+def test_message_form_for_plotjuggler(start, in_background):
     """Exactly two parts; a map with string keys; `t` a number in seconds at the top level of every message."""
     loop, process = start(plotjuggler_address=ANY)
     context = zmq.Context.instance()
@@ -170,7 +191,7 @@ def test_message_form_for_plotjuggler(start):
         all_topics.connect(process.endpoints["telemetry_address"])
         for socket in (plot, all_topics):
             socket.setsockopt(zmq.SUBSCRIBE, b"")
-        thread = in_background(loop, 0.8)
+        thread = in_background(loop)
         seen = {}
         for socket in [plot] * 5 + [all_topics] * 60:
             assert socket.poll(3000)
@@ -293,9 +314,9 @@ class Garbage:
 # -------------------------------------------------------------------------------------------------------------- commands
 
 
-def test_command_is_acknowledged_with_the_tick_that_took_it(start):
+def test_command_is_acknowledged_with_the_tick_that_took_it(start, in_background):
     loop, process = start()
-    thread = in_background(loop, 1.5)
+    thread = in_background(loop)
     with client_of(process, name="test") as client:
         first, second = client.command("hold"), client.command("inject_fault", kind=3, index=2, value=-1.5)
         client.leave_desk()
@@ -309,9 +330,9 @@ def test_command_is_acknowledged_with_the_tick_that_took_it(start):
     assert loop.taken[1][3] == [3.0, 2.0, -1.5, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_req_socket_of_another_language_works(start):
+def test_req_socket_of_another_language_works(start, in_background):
     loop, process = start()
-    thread = in_background(loop, 1.0)
+    thread = in_background(loop)
     with zmq.Context.instance().socket(zmq.REQ) as req:
         req.setsockopt(zmq.LINGER, 0)
         req.connect(process.endpoints["command_address"])
@@ -369,9 +390,9 @@ def test_server_refuses_what_the_client_did_not_check(start):
     process.finish()
 
 
-def test_one_commanding_client_at_a_time(start):
+def test_one_commanding_client_at_a_time(start, in_background):
     loop, process = start()
-    thread = in_background(loop, 2.5)
+    thread = in_background(loop)
     with client_of(process, name="desk A") as a, client_of(process, name="desk B") as b:
         a.command("start")
         with pytest.raises(RefusedError, match="held by desk A") as refusal:
@@ -405,9 +426,9 @@ def test_describe(start):
     process.finish()
 
 
-def test_asyncio_client(start):
+def test_asyncio_client(start, in_background):
     loop, process = start()
-    thread = in_background(loop, 1.5)
+    thread = in_background(loop)
 
     async def work():
         async with AsyncClient(process.endpoints["telemetry_address"], process.endpoints["command_address"]) as client:
@@ -497,7 +518,7 @@ def test_taken_address_is_named(start):
     process.finish()
 
 
-def test_curve_lets_in_the_listed_key_only(start, tmp_path):
+def test_curve_lets_in_the_listed_key_only(start, tmp_path, in_background):
     make_keys(tmp_path / "keys", ("friend",))
     table = {"publish": "tcp://0.0.0.0:*", "command": "tcp://0.0.0.0:*", "hand_controller": "", "samples_per_message": 20}
     settings = TelemetrySettings.from_table({**table, "keys": str(tmp_path / "keys")}, str(tmp_path / "run.mcap"))
@@ -506,7 +527,7 @@ def test_curve_lets_in_the_listed_key_only(start, tmp_path):
     friend = [key.decode() for key in zmq.auth.load_certificate(tmp_path / "keys" / "clients" / "friend.key_secret")]
     stranger = [key.decode() for key in zmq.curve_keypair()]
     ends = {key: end.replace("0.0.0.0", "127.0.0.1") for key, end in process.endpoints.items()}
-    thread = in_background(loop, 2.5)
+    thread = in_background(loop)
     with Client(ends["telemetry_address"], ends["command_address"], server_key=server[0], keys=tuple(friend)) as client:
         assert client.command("hold").tick >= 0
         batches = client.subscribe(["tick"], timeout_s=3.0)
