@@ -94,6 +94,8 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         for line in host.missing:
             _say(options, f"not real time: {line}")
         _say(options, f"log {log}   bus {telemetry.endpoints.get('telemetry_address', '-')}   commands {telemetry.endpoints.get('command_address', '-')}")
+        for device in devices:
+            device.begin()
         with _loop(test) as thread, _interruptible(test):
             show = _Progress(test, options.quiet)
             while thread.is_alive():
@@ -122,7 +124,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any) -> Iterator[d
         raise DeviceError(f"virtual stand: {error}") from error
     with stand:
         yield {
-            "drives": {"part": "cia402", **stand.ports["drives"]},
+            "drives": {"part": "cia402", "receive_timeout_periods": 50, **stand.ports["drives"]},
             "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
         }

@@ -44,6 +44,17 @@ cdef class StagePart:
         self.plug.step(self.plug.self, <Sample *>&s[0], &a[0])
         return aux
 
+    def repeat(self, sample, long count, aux=None):
+        """`count` steps on the same sample, without the interpreter in between."""
+        sample, aux = _arrays(sample, aux, self.AUX)
+        cdef unsigned char[::1] s = sample.view(np.uint8)
+        cdef double[::1] a = aux
+        cdef long i
+        with nogil:
+            for i in range(count):
+                self.plug.step(self.plug.self, <Sample *>&s[0], &a[0])
+        return aux
+
     def snapshot(self):
         return _copy_out(self.plug.state, self.plug.state_size)
 
@@ -72,6 +83,9 @@ cdef class PortPart:
 
     def open(self):
         """Finds and sets up the device. Raises hil_server.errors.DeviceError through the caller when it is not there."""
+
+    def begin(self):
+        """The loop is about to start: throws away what has piled up since `open`."""
 
     def close(self):
         """Leaves the device safe and lets go of it. May be called twice."""

@@ -325,8 +325,19 @@ cdef class RdtPort(PortPart):
         except OSError as error:
             self.close()
             raise ConnectionError(f"no RDT stream from the force sensor at {given['address']}:{given['stream_port']}: {error}") from error
-        self.rdt.s.opened_ns = io_now_ns()
         self.rdt.p.fd = self._socket.fileno()
+        self.begin()
+
+    def begin(self):
+        """Records that came before the loop are read and forgotten; the counters start at zero."""
+        if self.rdt.p.fd < 0:
+            return
+        seen = -1
+        while seen != self.rdt.s.record_total + self.rdt.s.corrupt_total + self.rdt.s.repeated_total:
+            seen = self.rdt.s.record_total + self.rdt.s.corrupt_total + self.rdt.s.repeated_total
+            drain(&self.rdt, io_now_ns())
+        memset(&self.rdt.s, 0, sizeof(RdtState))
+        self.rdt.s.opened_ns = io_now_ns()
 
     def _read_scaling(self):
         given = self._given

@@ -45,10 +45,12 @@ cdef struct Params:
     double energy_warn          # relative gain of a contact
     double energy_trip
     double energy_floor         # J: contacts below it are not judged
+    double damaged_max          # ticks with lost or damaged records in a second
     int64_t supervisor_ns
     int periods_max             # skipped at once
     int missing_sensor          # periods without a record
     int missing_drive
+    int missing_signals
 
 cdef struct State:
     double leg[6]
@@ -59,11 +61,15 @@ cdef struct State:
     double drift[3]
     double drift_clock
     double energy_at_start
+    double lost_rate            # ticks with a loss in about the last second
+    double corrupt_rate
+    double bus_rate
     int64_t faults
     int64_t trip_tick
     int armed                   # set points have been taken from the measured legs
     int mode
     int sensor_silent
+    int signals_silent
     int drive_silent[6]
     int in_contact
 
@@ -136,6 +142,14 @@ cdef bint brake_legs(const Params *p, State *s, double dt) noexcept nogil:
 
 # -------------------------------------------------------------------------------------------------------------- faults
 
+cdef inline bint too_often(const Params *p, double *rate, bint now, int periods) noexcept nogil:
+    """Ticks with a damage in about the last second (first-order fading), against the number allowed."""
+    rate[0] *= 1.0 - clip(p.period * periods, 0.0, 1.0)
+    if now:
+        rate[0] += 1.0
+    return rate[0] > p.damaged_max
+
+
 cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
     cdef uint32_t w = o.wrench_fault
     cdef int64_t f = 0
@@ -144,9 +158,10 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
         f |= FAULT_SENSOR_NO_DATA
     if (w >> SENSOR_STATUS_STALE) & 1:
         f |= FAULT_SENSOR_STALE
-    if (w >> SENSOR_STATUS_LOST) & 1:
+    # single losses and damages are counted, a rate of them trips
+    if too_often(p, &s.lost_rate, (w >> SENSOR_STATUS_LOST) & 1, o.periods):
         f |= FAULT_SENSOR_LOST
-    if (w >> SENSOR_STATUS_CORRUPT) & 1:
+    if too_often(p, &s.corrupt_rate, (w >> SENSOR_STATUS_CORRUPT) & 1, o.periods):
         f |= FAULT_SENSOR_CORRUPT
     if (w >> SENSOR_STATUS_SATURATED) & 1:
         f |= FAULT_SENSOR_SATURATED
@@ -158,7 +173,8 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
         f |= FAULT_SENSOR_BROKEN_WIRE
     if (w >> SENSOR_STATUS_BUSY) & 1:
         f |= FAULT_SENSOR_BUSY
-    if (o.signal_status >> SENSOR_STATUS_NO_DATA) & 1:
+    s.signals_silent = s.signals_silent + o.periods if (o.signal_status >> SENSOR_STATUS_NO_DATA) & 1 else 0
+    if s.signals_silent >= p.missing_signals:
         f |= FAULT_SIGNALS_NO_DATA
     if o.analogue_chain & 6:
         f |= FAULT_ANALOGUE_CHAIN
@@ -169,6 +185,7 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
     cdef int64_t f = 0
     cdef int i
     cdef uint32_t d
+    cdef bint damaged = False
     for i in range(6):
         d = o.drive_status[i]
         s.drive_silent[i] = s.drive_silent[i] + o.periods if (d >> DRIVE_STATUS_NO_DATA) & 1 else 0
@@ -182,10 +199,14 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
             f |= FAULT_FOLLOWING_ERROR
         if (d >> DRIVE_STATUS_BUS_FAULT) & 1:
             f |= FAULT_BUS_FAULT
+        if (d >> DRIVE_STATUS_CORRUPT) & 1:
+            damaged = True
         if (d >> DRIVE_STATUS_LIMIT_TOUCHED) & 1:
             f |= FAULT_DRIVE_LIMIT_TOUCHED
         if (d >> DRIVE_STATUS_LOCAL_CONTROL) & 1:
             f |= FAULT_DRIVE_LOCAL_CONTROL
+    if too_often(p, &s.bus_rate, damaged, o.periods):
+        f |= FAULT_BUS_FAULT
     return f
 
 
@@ -347,8 +368,10 @@ cdef class SafetyLimits(StagePart):
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are not judged", 0.05, low=0.0, high=1e6),
         Parameter("supervisor_s", "float", "s", "silence of the supervisor", 5.0, low=0.1, high=60.0),
         Parameter("skipped_periods_max", "int", "-", "periods skipped at once that trip", 50, low=1, high=10000),
+        Parameter("damaged_per_s_max", "float", "1/s", "ticks with lost or damaged records in a second that are tolerated", 5.0, low=0.0, high=1e4),
         Parameter("sensor_missing_periods", "int", "-", "periods without a sensor record that trip", 1, low=1, high=1000),
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
+        Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000),
     )
     CONTEXT = ("period_s", "platform", "delays", "limits")
     cdef Self c
@@ -356,7 +379,8 @@ cdef class SafetyLimits(StagePart):
     def __init__(self, *, period_s, platform, delays, limits, braking_m_s2=4.0,
                  stroke_reserve_m=0.01, following_max_m=0.02, following_time_s=0.05, rate_excess_s=0.05, condition_max=30.0, drift_max_n=0.5,
                  drift_time_s=1.0, energy_warn=0.05, energy_trip=0.2, energy_floor_j=0.05, supervisor_s=5.0, skipped_periods_max=50,
-                 sensor_missing_periods=1, drive_missing_periods=3):
+                 damaged_per_s_max=5.0, sensor_missing_periods=1, drive_missing_periods=3,
+                 signals_missing_periods=3):
         cdef Params *p = &self.c.params
         cdef int i
         memset(&self.c, 0, sizeof(Self))
@@ -374,8 +398,10 @@ cdef class SafetyLimits(StagePart):
             p.force_max[i], p.moment_max[i] = limits["force_limit_n"][i], limits["moment_limit_n_m"][i]
         p.drift_max, p.drift_time = drift_max_n, drift_time_s
         p.energy_warn, p.energy_trip, p.energy_floor = energy_warn, energy_trip, energy_floor_j
+        p.damaged_max = damaged_per_s_max
         p.supervisor_ns = <int64_t>(supervisor_s * 1e9)
         p.periods_max, p.missing_sensor, p.missing_drive = skipped_periods_max, sensor_missing_periods, drive_missing_periods
+        p.missing_signals = signals_missing_periods
         self.c.state.trip_tick = -1
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
