@@ -47,6 +47,9 @@ cdef struct Body:
     double q[4]
     double L[3]                 # angular momentum about the centre of mass, N axes
     double w[3]                 # angular velocity, N axes
+    double p_rest[3]            # what the sums of p, v and L have lost to rounding
+    double v_rest[3]
+    double L_rest[3]
 
 cdef struct State:
     Body active
@@ -84,13 +87,24 @@ cdef inline void turn(const double *w, double h, double *q) noexcept nogil:
     quat.normalize(q)
 
 
+cdef inline void accumulate(double h, const double *rate, double *sum, double *rest) noexcept nogil:
+    """sum += h rate, with the rounding error of the sum carried along (Kahan): a million ticks keep the momentum to the last digits."""
+    cdef int i
+    cdef double y, t
+    for i in range(3):
+        y = h * rate[i] - rest[i]
+        t = sum[i] + y
+        rest[i] = (t - sum[i]) - y
+        sum[i] = t
+
+
 cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h) noexcept nogil:
     """One symplectic step under force f and moment m about the centre of mass, both in N axes."""
     cdef double half[4]
     cdef double w[3]
-    vec3.add_scaled(b.v, h * vehicle.inverse_mass, f, b.v)
-    vec3.add_scaled(b.L, h, m, b.L)
-    vec3.add_scaled(b.p, h, b.v, b.p)
+    accumulate(h * vehicle.inverse_mass, f, b.v, b.v_rest)
+    accumulate(h, m, b.L, b.L_rest)
+    accumulate(h, b.v, b.p, b.p_rest)
     # attitude with the rate at half the step
     angular_rate(vehicle, b.q, b.L, w)
     quat.copy(b.q, half)
@@ -296,7 +310,7 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_C, d
     solve3(I_N, s.join_L, w)
     vec3.scale(h, w, phi)
     quat.exponential(phi, dq)
-    # both centres of mass turn about the common one
+    # both centres of mass turn about the common one, which moves on
     for k in range(2):
         b = &s.active if k == 0 else &s.target
         vec3.sub(b.p, s.join_p, r)
@@ -305,10 +319,16 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_C, d
         vec3.add_scaled(b.p, h, s.join_v, b.p)
         quat.multiply(dq, b.q, b.q)
         quat.normalize(b.q)
+    vec3.add_scaled(s.join_p, h, s.join_v, s.join_p)
+    # rates of the new attitude: the angular momentum is the state, so it is kept whatever the step
+    joined_inertia(p, s, I_N)
+    solve3(I_N, s.join_L, w)
+    for k in range(2):
+        b = &s.active if k == 0 else &s.target
+        vec3.sub(b.p, s.join_p, r)
         vec3.cross(w, r, b.v)
         vec3.add(b.v, s.join_v, b.v)
         set_rate(&p.active if k == 0 else &p.target, b, w)
-    vec3.add_scaled(s.join_p, h, s.join_v, s.join_p)
 
 
 # ------------------------------------------------------------------------------------------------------------- invariants

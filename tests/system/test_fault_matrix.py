@@ -1,0 +1,93 @@
+"""Every fault that the virtual stand can have, in process: the right bit, in time, a trip that decelerates inside the limits."""
+
+import numpy as np
+import pytest
+from conftest import FAULT_BIT, QUICK, STOPPING, fault_names, run_line
+
+from drivers.simulated.virtual_stand import FAULTS
+from rt_kernels.layout import CODES
+
+STRICT = ("safety.sensor_missing_periods=1", "safety.drive_missing_periods=1", "safety.signals_missing_periods=1")
+AT = 1.0
+# fault, index, value -> bit; ticks from what the sample shows to the bit
+MATRIX = [
+    ("sensor_silent", 0, 0.0, "sensor_no_data"),
+    ("sensor_stale", 0, 0.0, "sensor_stale"),
+    ("sensor_lost", 0, 0.0, "sensor_lost"),
+    ("sensor_corrupt", 0, 0.0, "sensor_corrupt"),
+    ("sensor_device_fault", 0, 0.0, "sensor_device_fault"),
+    ("sensor_busy", 0, 0.0, "sensor_busy"),
+    ("gauge_broken", 2, 0.0, "sensor_saturated"),
+    ("gauge_saturated", 1, 2147483647.0, "sensor_saturated"),
+    ("external_force", 0, 5600.0, "force_limit"),
+    ("external_force", 4, 3600.0, "moment_limit"),
+    ("sensor_bias", 1, 9000.0, "sensor_out_of_range"),
+    ("sensor_bias", 1, 30.0, "tare_drift"),
+    ("drive_silent", 3, 0.0, "drive_no_data"),
+    ("drive_fault", 0, 0.0, "drive_device_fault"),
+    ("drive_emergency", 0, 0.0, "drive_device_fault"),
+    ("drive_disabled", 5, 0.0, "drive_not_enabled"),
+    ("drive_following_error", 1, 0.0, "following_error"),
+    ("drive_limit_touched", 1, 0.0, "drive_limit_touched"),
+    ("drive_local", 4, 0.0, "drive_local_control"),
+    ("bus_fault", 0, 0.0, "bus_fault"),
+    ("leg_stuck", 2, 0.0, "following_error"),
+    ("leg_slow", 2, 0.2, "following_error"),
+    ("transducer_offset", 0, 0.05, "following_error"),
+    ("transducer_offset", 0, 5.0, "platform_unknown"),
+    ("signals_silent", 0, 0.0, "signals_no_data"),
+    ("chain_tripped", 0, 0.0, "analogue_chain"),
+    ("chain_unhealthy", 0, 0.0, "analogue_chain"),
+    ("analogue_chain_unread", 0, 0.0, "analogue_chain"),
+]
+
+
+def test_the_matrix_names_every_injectable_fault():
+    assert {row[0] for row in MATRIX} == set(FAULTS) - {"clear"}
+
+
+@pytest.mark.parametrize("name, index, value, bit", MATRIX, ids=[f"{r[0]}-{r[3]}" for r in MATRIX])
+def test_fault_sets_its_bit_and_the_legs_decelerate_inside_limits(name, index, value, bit):
+    records = run_line((*QUICK, *STRICT, f"stand.virtual.faults=[[{AT}, {float(FAULTS[name])}, {float(index)}, {value}]]",
+                        "guidance.fault_s=0.3", "test.duration_max_s=8.0"))  # fmt: skip
+    assert bit in fault_names(records[-1]["faults"])
+    first = int(np.flatnonzero((records["faults"] >> FAULT_BIT[bit]) & 1)[0])
+    assert records["time_ns"][first] * 1e-9 >= AT
+    shown = _first_shown(records, bit)
+    if shown is not None:
+        assert first - shown <= 2
+    if bit not in STOPPING:
+        assert records[-1]["trip_tick"] == -1
+        return
+    assert records[-1]["trip_tick"] == records["tick"][first] or records[-1]["trip_tick"] < records["tick"][first]
+    assert records[-1]["end_cause"] == CODES["end_cause"]["tripped"]
+    # at rest at the end, and never faster to brake than allowed; no jump of a set point
+    rate = np.diff(records["leg_setpoint"], axis=0) / 1e-3
+    assert np.abs(rate[-1]).max() == 0.0
+    after = rate[first:]
+    assert np.abs(np.diff(after, axis=0)).max() / 1e-3 <= 10.0 + 1e-6
+
+
+def _first_shown(records, bit):
+    """First tick whose inputs show a fault that acts at once (status words); None where a time or a rate has to pass."""
+    status = {"sensor_no_data": 0, "sensor_stale": 1, "sensor_device_fault": 6, "sensor_busy": 7}
+    drive = {"drive_no_data": 0, "drive_not_enabled": 5, "drive_limit_touched": 7, "drive_local_control": 8, "bus_fault": 9}
+    if bit in status:
+        return int(np.flatnonzero((records["wrench_status"] >> status[bit]) & 1)[0])
+    if bit in drive:
+        return int(np.flatnonzero(((records["drive_status"] >> drive[bit]) & 1).any(axis=1))[0])
+    if bit == "drive_device_fault":
+        return int(np.flatnonzero(((records["drive_status"] >> 4) & 1 | (records["drive_status"] >> 11) & 1).any(axis=1))[0])
+    if bit == "signals_no_data":
+        return int(np.flatnonzero(records["signal_status"])[0])
+    if bit == "analogue_chain":
+        return int(np.flatnonzero((records["analogue_chain"] & 7) != 1)[0])
+    if bit in ("sensor_saturated", "sensor_out_of_range"):
+        return int(np.flatnonzero(records["wrench_channel_fault"])[0])
+    if bit == "force_limit":
+        return int(np.flatnonzero((np.abs(records["F_S"][:, :3]) > 5000.0).any(axis=1))[0])
+    if bit == "moment_limit":
+        return int(np.flatnonzero((np.abs(records["F_S"][:, 3:]) > 3000.0).any(axis=1))[0])
+    if bit == "platform_unknown":
+        return int(np.flatnonzero(records["locate_status"] & 3)[0])
+    return None
