@@ -359,6 +359,7 @@ cdef class PlantPart:
         cdef PlantParams *p = &self.plant.params
         cdef PlantState *s = &self.plant.state
         cdef int i
+        cdef MechanismOutput nothing
         cdef double inf = float("inf")
         memset(&self.plant, 0, sizeof(Plant))
         self.mechanism = mechanism
@@ -407,6 +408,9 @@ cdef class PlantPart:
             s.input_leg[i] = s.leg[i]
         inverse_jacobian(&p.platform, s.X_WP, s.J_inverse)
         relative_pose(&p.mounting, s.X_WP, s.X_TA)
+        # the cell feels the weight from the start
+        memset(&nothing, 0, sizeof(nothing))
+        load_on_cell(p, s, &nothing, s.history[0])
         s.random = <uint64_t>seed * <uint64_t>0x9E3779B97F4A7C15ULL
         s.chain = 1
 

@@ -5,14 +5,15 @@ rate, acceleration. A trip brings every leg to rest with the braking acceleratio
 
 Fault bits are latched for the run. The independent analogue chain is read and recorded; nothing here can override it.
 
-Energy monitor (hybrid-stability notes 5.4 (5), R-St-32): work of the measured wrench on the relative motion of the model, trapezoid in
-the force, velocity of the step; the kinetic energy of relative motion at the end of a contact against that at its start.
+Energy monitor (hybrid-stability notes 5.4 (5), R-St-32): work of the measured wrench on the relative motion of the model, since the
+contact began, against the kinetic energy of relative motion at its start.
 """
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
+from rt_kernels.algebra cimport vec3
 from rt_kernels.faults cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -58,8 +59,8 @@ cdef struct State:
     double excess_time[6]
     double following_time[6]
     double F_previous[6]
+    double V_previous[6]
     double drift[3]
-    double drift_clock
     double energy_at_start
     double lost_rate            # ticks with a loss in about the last second
     double corrupt_rate
@@ -176,7 +177,7 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
     s.signals_silent = s.signals_silent + o.periods if (o.signal_status >> SENSOR_STATUS_NO_DATA) & 1 else 0
     if s.signals_silent >= p.missing_signals:
         f |= FAULT_SIGNALS_NO_DATA
-    if o.analogue_chain & 6:
+    if o.analogue_chain & 7 != 1:
         f |= FAULT_ANALOGUE_CHAIN
     return f
 
@@ -219,14 +220,11 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
             f |= FAULT_FORCE_LIMIT
         if not (fabs(o.F_S[3 + i]) <= p.moment_max[i]):
             f |= FAULT_MOMENT_LIMIT
-    # mean force while nothing touches: a wrong tare drives the model away
-    if o.contact or o.phase == PHASE_IDLE:
-        s.drift_clock = 0.0
-    else:
-        s.drift_clock += p.period * o.periods
+    # mean force while nothing touches: a wrong tare drives the model away (starting from zero, the mean never overstates)
+    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and not o.contact:
         for i in range(3):
-            s.drift[i] += (p.period * o.periods / p.drift_time) * (o.F_T[i] - s.drift[i])
-        if s.drift_clock > 3.0 * p.drift_time and sqrt(s.drift[0] * s.drift[0] + s.drift[1] * s.drift[1] + s.drift[2] * s.drift[2]) > p.drift_max:
+            s.drift[i] += clip(p.period * o.periods / p.drift_time, 0.0, 1.0) * (o.F_T[i] - s.drift[i])
+        if sqrt(s.drift[0] * s.drift[0] + s.drift[1] * s.drift[1] + s.drift[2] * s.drift[2]) > p.drift_max:
             f |= FAULT_TARE_DRIFT
     return f
 
@@ -270,11 +268,24 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
     return f
 
 
+cdef inline double contact_power(const double *F_T, const double *X_TA, const double *V_TA) noexcept nogil:
+    """Power that the active unit puts into the contact: wrench at T times the relative twist of the point of A at T's origin."""
+    cdef double v[3]
+    vec3.cross(V_TA + 3, X_TA, v)
+    vec3.sub(V_TA, v, v)
+    return vec3.dot(F_T, v) + vec3.dot(F_T + 3, V_TA + 3)
+
+
 cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
-    """Work in this contact and the gain of relative kinetic energy over it."""
+    """Energy that the contact has given the model, against the energy of relative motion when the contact began.
+
+    Only the work of the measured wrench counts: thrust may add energy during a contact, the contact may not. Trapezoid in the force,
+    mean velocity of the step (hybrid-stability notes 5.4 (5)).
+    """
     cdef int64_t f = 0
     cdef int i
-    cdef double power = 0.0
+    cdef double F[6]
+    cdef double V[6]
     if o.motion != MOTION_FREE:
         s.in_contact = 0
         return 0
@@ -283,12 +294,14 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
         s.energy_at_start = o.kinetic_energy
         o.contact_work = 0.0
     for i in range(6):
-        power += 0.5 * (s.F_previous[i] + o.F_T[i]) * o.V_TA[i]
+        F[i] = 0.5 * (s.F_previous[i] + o.F_T[i])
+        V[i] = 0.5 * (s.V_previous[i] + o.V_TA[i])
         s.F_previous[i] = o.F_T[i]
+        s.V_previous[i] = o.V_TA[i]
     if s.in_contact:
-        o.contact_work -= power * dt
+        o.contact_work -= contact_power(F, o.X_TA, V) * dt
         if s.energy_at_start > p.energy_floor:
-            o.contact_energy_ratio = o.kinetic_energy / s.energy_at_start
+            o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
             if o.contact_energy_ratio > 1.0 + p.energy_trip:
                 f |= FAULT_ENERGY_GAIN
             elif o.contact_energy_ratio > 1.0 + p.energy_warn:

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from conftest import FAULT_BIT, QUICK, STOPPING, fault_names, run_line
+from tests.system.line_runs import FAULT_BIT, QUICK, STOPPING, fault_names, run_line
 
 from drivers.simulated.virtual_stand import FAULTS
 from rt_kernels.layout import CODES
 
 STRICT = ("safety.sensor_missing_periods=1", "safety.drive_missing_periods=1", "safety.signals_missing_periods=1")
-AT = 1.0
+AT = 0.3
 # fault, index, value -> bit; ticks from what the sample shows to the bit
 MATRIX = [
     ("sensor_silent", 0, 0.0, "sensor_no_data"),

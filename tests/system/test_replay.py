@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import QUICK
+from tests.system.line_runs import QUICK
 
 from hil_server import replay
 from hil_server.config import load_test

@@ -4,7 +4,6 @@ import threading
 import time
 
 import numpy as np
-import pytest
 
 from hil_server import assembly
 from hil_server.config import load_test
@@ -49,9 +48,3 @@ def phases(records):
     names = {number: name for name, number in CODES["phase"].items()}
     order = records["phase"][np.flatnonzero(np.diff(records["phase"], prepend=-1))]
     return [names[int(p)] for p in order]
-
-
-@pytest.fixture(scope="session")
-def docking():
-    """The shipped docking, in process."""
-    return run_line(QUICK)
