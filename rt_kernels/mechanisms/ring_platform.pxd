@@ -569,3 +569,7 @@ cdef inline void react_on_base(const Leg *leg, const double *accel, LegMotion *m
         vec3.cross(r, a, t)
         vec3.add(torque, t, torque)
         vec3.sub(W + 3, torque, W + 3)
+
+
+# set-up, with the interpreter
+cdef void build_leg(object table, Leg *leg) except *
