@@ -173,12 +173,12 @@ cdef inline bint flank_pair(const RingGeometry *g, const double *p_A, const doub
     rot3.apply(R_P, g.outward[b], t)
     vec3.sub(reference, t, reference)
     for i in range(2):
-        edge = &g.upper[a][0][0] if i == 0 else &g.lower[a][0][0]
+        edge = <const double *> &g.upper[a][0][0] if i == 0 else &g.lower[a][0][0]
         rot3.apply(R_A, edge, OA)
         vec3.add(p_A, OA, OA)
         rot3.apply(R_A, edge + 3, LA)
         for j in range(2):
-            edge = &g.upper[b][0][0] if j == 0 else &g.lower[b][0][0]
+            edge = <const double *> &g.upper[b][0][0] if j == 0 else &g.lower[b][0][0]
             rot3.apply(R_P, edge, OP)
             vec3.add(p_P, OP, OP)
             rot3.apply(R_P, edge + 3, LP)
@@ -327,6 +327,7 @@ cdef inline void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_
     """One step of the six latches: guiding face, firing, locking face of the stops."""
     cdef double B[3]
     cdef double A[3]
+    cdef double C[3]
     cdef double E[3]
     cdef double n_L[3]
     cdef double n[3]
@@ -334,7 +335,8 @@ cdef inline void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_
     cdef double x_tip = law.stop_radius_max - law.stop_radius_min
     cdef double x_v = x_tip - law.stop_radius_min
     cdef double sqrt_half = sqrt(0.5)
-    cdef double d_C, d_E, t, depth, share, kap, f_n
+    cdef double d_C, d_E, depth, share, kap, f_n
+    cdef double t = 0.0
     cdef Contact locked[2]
     cdef int i, count
     for i in range(RING_LATCHES):
@@ -357,21 +359,23 @@ cdef inline void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_
             d_C = sqrt(E[1] * E[1] + E[2] * E[2])
         if states[i].fired == 0.0 and d_C < law.stop_radius_min and B[0] > x_tip:
             states[i].fired = 1.0
-            states[i].x = 0.0
             states[i].v = 0.0
         if states[i].fired != 0.0:
-            # locking face r = x - x_v: the tip, and the segment at the edge
+            # behind the stop the spring drives the latch out as far as the locking face r = x - x_v lets it, and it never goes back in
+            tip_on_locking_face(law, &states[i], B, n_L, x_v, E, &d_E, &depth)
             count = 0
-            d_E = sqrt(B[1] * B[1] + B[2] * B[2])
-            depth = (d_E - (B[0] - x_v)) * sqrt_half
             if 0.0 < depth < 0.03 and d_E > law.stop_radius_min:
-                locking_contact(depth, B, d_E, &locked[count])
+                locking_contact(depth, E, d_E, &locked[count])
                 count += 1
-            depth = (d_C - law.stop_radius_min) * sqrt_half
-            if 0.0 < depth < 0.03 and A[0] < x_tip < B[0]:
-                locking_contact(depth, E, d_C, &locked[count])
-                count += 1
+            # the segment at the stop's edge
+            if fabs(n_L[0]) > 1e-9:
+                vec3.add_scaled(A, t, n_L, C)
+                depth = (d_C - law.stop_radius_min) * sqrt_half
+                if 0.0 < depth < 0.03 and A[0] < x_tip < E[0]:
+                    locking_contact(depth, C, d_C, &locked[count])
+                    count += 1
             contact_loads(contact_law, locked, count, N, out)
+            out.stored += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x)
             continue
         # guiding face: 45 deg cone r = R_max - x against the tip at its present compression
         vec3.add_scaled(B, -states[i].x, n_L, E)
@@ -396,6 +400,25 @@ cdef inline void latch_loads(const RingLatchLaw *law, const ContactLaw *contact_
         else:
             latch_step(h, law.mass, law.stiffness, law.preload, 0.0, &states[i].v, &states[i].x)
         out.stored += states[i].x * (law.preload + 0.5 * law.stiffness * states[i].x) + 0.5 * law.mass * states[i].v * states[i].v
+
+
+cdef inline void tip_on_locking_face(const RingLatchLaw *law, RingLatchState *s, const double *B, const double *n_L, double x_v, double *E,
+                                     double *d_E, double *depth) noexcept nogil:
+    """Tip of a fired latch: its compression shrinks to where the tip touches the locking face; penetration along the face's normal."""
+    cdef double gain
+    vec3.add_scaled(B, -s.x, n_L, E)
+    d_E[0] = sqrt(E[1] * E[1] + E[2] * E[2])
+    depth[0] = d_E[0] - (E[0] - x_v)
+    # outward motion of the tip against the face, per extension of the latch
+    gain = (n_L[1] * E[1] + n_L[2] * E[2]) / d_E[0] - n_L[0]
+    if depth[0] < 0.0 and s.x > 0.0 and gain > 1e-3:
+        s.x += depth[0] / gain
+        if s.x < 0.0:
+            s.x = 0.0
+        vec3.add_scaled(B, -s.x, n_L, E)
+        d_E[0] = sqrt(E[1] * E[1] + E[2] * E[2])
+        depth[0] = d_E[0] - (E[0] - x_v)
+    depth[0] *= sqrt(0.5)
 
 
 cdef inline void locking_contact(double depth, const double *P, double d, Contact *out) noexcept nogil:
