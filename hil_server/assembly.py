@@ -206,5 +206,5 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in context["mounting"].items()}
     plant["mechanism"] = mechanism
     others = sorted(os.sched_getaffinity(0) - {loop_core})
-    sensor = {"rate_hz": 4000.0, "counts_per_force": int(keys["counts_per_newton"]), "counts_per_torque": int(keys["counts_per_newton_metre"])}
+    sensor = {"rate_hz": 4000.0}
     return {"plant": plant, "sensor": sensor, "priority": priority, "core": others[0] if others else -1, "lock_memory": True}
