@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,13 +85,15 @@ class Link:
 # --- craft files ------------------------------------------------------------------------------------------------------------------------
 
 
-def _number(low: float, high: float = np.inf, strict: bool = False) -> Callable[[Any], float]:
+_LARGEST = 1e15
+
+
+def _number(low: float, high: float = _LARGEST) -> Callable[[Any], float]:
     def check(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise ValueError(f"{value!r} is not a finite number")
-        if not low <= value <= high or (strict and value == low):
-            above = f" and at most {high:g}" if np.isfinite(high) else ""
-            raise ValueError(f"{value} is not {'above' if strict else 'at least'} {low:g}{above}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            raise ValueError(f"{value!r} is not a number")
+        if not low <= value <= high:
+            raise ValueError(f"{value} is not from {low:g} to {high:g}")
         return float(value)
 
     return check
@@ -109,10 +112,10 @@ def _numbers(*shapes: tuple[int, ...]) -> Callable[[Any], np.ndarray]:
     def check(value: Any) -> np.ndarray:
         try:
             array = np.array(value, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{value!r} is not an array of numbers") from None
-        if array.shape not in shapes or not np.all(np.isfinite(array)):
-            raise ValueError(f"finite numbers of shape {' or '.join(map(str, shapes))} expected, got {value!r}")
+        if array.shape not in shapes or not np.all(np.abs(array) <= _LARGEST):
+            raise ValueError(f"numbers of shape {' or '.join(map(str, shapes))}, at most {_LARGEST:g}, expected, got {value!r}")
         return array
 
     return check
@@ -148,7 +151,7 @@ def _table(value: Any) -> dict:
 
 
 _REQUIRED = object()
-_POSITIVE, _NOT_NEGATIVE, _VECTOR = _number(0.0, strict=True), _number(0.0), _numbers((3,))
+_POSITIVE, _NOT_NEGATIVE, _VECTOR = _number(1e-9), _number(0.0), _numbers((3,))
 _SPECTRUM = {
     "mode_set": (_text("clamped", "free_free", "mass_loaded"), "clamped"),
     "modes": (_integer(0, 60), _REQUIRED),
@@ -210,23 +213,22 @@ def _read(table: dict, kind: str, where: str) -> dict[str, Any]:
     return out
 
 
-def _rotation(quaternion: np.ndarray, where: str) -> np.ndarray:
+def _rotation(quaternion: np.ndarray) -> np.ndarray:
     if abs(np.linalg.norm(quaternion) - 1.0) > 1e-6:
-        raise ValueError(f"{where}: quaternion_xyzw {quaternion.tolist()} has norm {np.linalg.norm(quaternion):.6g}, 1 expected")
+        raise ValueError(f"quaternion_xyzw {quaternion.tolist()} has norm {np.linalg.norm(quaternion):.6g}, 1 expected")
     x, y, z, w = quaternion / np.linalg.norm(quaternion)
     return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
                      [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
                      [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]])
 
 
-def _rigid(d: dict, where: str) -> ModalBody:
+def _rigid(d: dict) -> ModalBody:
     ports = {}
     for name, port in d["ports"].items():
-        unknown = set(port) - {"position_m", "quaternion_xyzw"}
-        if unknown or "position_m" not in port:
-            raise ValueError(f"{where}.ports.{name}: position_m and, if turned, quaternion_xyzw expected")
-        turn = _numbers((4,))(port.get("quaternion_xyzw", [0, 0, 0, 1]))
-        ports[name] = (_VECTOR(port["position_m"]), _rotation(turn, f"{where}.ports.{name}"))
+        if not isinstance(port, dict) or set(port) - {"position_m", "quaternion_xyzw"} or "position_m" not in port:
+            raise ValueError(f"rigid: ports.{name}: position_m and, if turned, quaternion_xyzw expected")
+        with _named(f"rigid: ports.{name}"):
+            ports[name] = (_VECTOR(port["position_m"]), _rotation(_numbers((4,))(port.get("quaternion_xyzw", [0, 0, 0, 1]))))
     return ModalBody.rigid(d["mass_kg"], d["centre_m"], d["inertia_kg_m2"], ports)
 
 
@@ -313,8 +315,8 @@ def load_craft(path):
     unknown = set(document) - {"craft", "body"}
     if unknown:
         raise ValueError(f"{path}: unknown key {', '.join(sorted(unknown))}")
-    craft = _read(document.get("craft", {}), "craft", f"{path}: craft")
-    if not isinstance(document.get("body"), list):
+    craft = _read(_table(document.get("craft", {})), "craft", f"{path}: craft")
+    if not isinstance(document.get("body"), list) or not all(isinstance(table, dict) for table in document["body"]):
         raise ValueError(f"{path}: at least one [[body]] is needed")
     tables = []
     for number, table in enumerate(document["body"]):
@@ -325,30 +327,42 @@ def load_craft(path):
             raise ValueError(f"{where}: exactly one of {', '.join(_SHAPES)} is needed, {', '.join(kinds) or 'none'} given")
         tables.append((where, d, kinds[0], _read(d[kinds[0]], kinds[0], f"{where}: {kinds[0]}")))
     bodies: dict[str, ModalBody] = {}
-    for where, d, kind, shape in tables:
-        if kind == "rigid":
-            bodies[d["name"]] = _rigid(shape, f"{where}: rigid")
-        elif kind == "assumed":
-            body = assumed_beam(shape["length_m"], shape["mass_kg"], shape["bending_stiffness_n_m2"], shape["nodes"], shape["powers_y"],
-                                shape["powers_z"])
-            bodies[d["name"]] = body.with_damping_ratio(shape["damping_ratio"]) if shape["damping_ratio"] else body
-        elif kind == "modal_file":
-            body = ModalBody.load(path.parent / shape["file"])
-            bodies[d["name"]] = body.clamped_at(shape["inboard_port"]) if shape["inboard_port"] else body
-    for where, d, kind, shape in tables:
-        if kind in ("beam", "truss"):
-            # what is fixed to the ports, for mass-loaded modes
-            carried = {other["port"]: bodies[other["name"]] for _, other, other_kind, _ in tables
-                       if other["parent"] == d["name"] and other_kind == "rigid" and other["joint"] == "fixed"}
-            body = _flexible(kind, shape, carried, f"{where}: {kind}")
-            if d["parent"] is not None and shape["mode_set"] != "clamped":
-                body = body.clamped_at("root")
-            bodies[d["name"]] = body
+    # rigid bodies first: mass-loaded modes need them
+    for where, d, kind, shape in sorted(tables, key=lambda table: table[2] in ("beam", "truss")):
+        with _named(where):
+            bodies[d["name"]] = _body(d, kind, shape, path, tables, bodies, f"{where}: {kind}")
     links = []
     for where, d, _, _ in tables:
-        links.append(Link(d["name"], bodies[d["name"]], d["parent"], d["port"], d["joint"], d["axis"], d["position_m"],
-                          _rotation(d["quaternion_xyzw"], where), d["armature"], d["joint_stiffness"], d["joint_damping"]))
-    try:
+        with _named(where):
+            links.append(Link(d["name"], bodies[d["name"]], d["parent"], d["port"], d["joint"], d["axis"], d["position_m"],
+                              _rotation(d["quaternion_xyzw"]), d["armature"], d["joint_stiffness"], d["joint_damping"]))
+    with _named(str(path)):
         return FlexibleTree(links, craft["gravity_m_per_s2"], craft["rates"])
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Whatever goes wrong inside with the numbers of a file is a ValueError that says where."""
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            yield
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError, OSError) as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _body(d: dict, kind: str, shape: dict, path: Path, tables: list, bodies: dict[str, ModalBody], where: str) -> ModalBody:
+    """Modal body of one table."""
+    if kind == "rigid":
+        return _rigid(shape)
+    if kind == "modal_file":
+        body = ModalBody.load(path.parent / shape["file"])
+        return body.clamped_at(shape["inboard_port"]) if shape["inboard_port"] else body
+    if kind == "assumed":
+        body = assumed_beam(shape["length_m"], shape["mass_kg"], shape["bending_stiffness_n_m2"], shape["nodes"], shape["powers_y"],
+                            shape["powers_z"])
+        return body.with_damping_ratio(shape["damping_ratio"]) if shape["damping_ratio"] else body
+    # what is fixed to the ports, for mass-loaded modes
+    carried = {other["port"]: bodies[other["name"]] for _, other, other_kind, _ in tables
+               if other["parent"] == d["name"] and other_kind == "rigid" and other["joint"] == "fixed"}
+    body = _flexible(kind, shape, carried, where)
+    return body.clamped_at("root") if d["parent"] is not None and shape["mode_set"] != "clamped" else body

@@ -963,6 +963,10 @@ cdef class FlexibleTree:
         cdef unsigned char[::1] k_ = mask
         with nogil:
             accelerate(&self.model, step, &q_[0], &v_[0], &tau_[0], &f_[0, 0], &k_[0], &a_[0], &t_[0])
+        if not np.isfinite(result).all():
+            raise ValueError("q: a joint or mode of the links " + ", ".join(
+                name for name in self.names if not all(np.isfinite(result[part]).all() for part in self.v_slice(name)))
+                + " moves no mass in this configuration, or the state is beyond all bounds")
         return forces, result
 
     def inverse_dynamics(self, q, v, a, f_ext=None):
@@ -1071,6 +1075,8 @@ cdef class FlexibleTree:
         cdef double[::1] v_ = self._vector("v", v, self.nv)
         cdef int i, j
         out = np.empty((self.model.n, 6))
+        if self.nv == 0:
+            raise ValueError("twists: the tree has no coordinate")
         move(&self.model, &q_[0], &v_[0])
         for i in range(self.model.n):
             for j in range(6):
