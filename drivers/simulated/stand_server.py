@@ -45,6 +45,8 @@ DEFAULTS: dict[str, Any] = {
     "sensor": {
         "variant": "net_ft",
         "rate_hz": 2000.0,
+        "counts_per_force": 0,  # what the device states; 0: as the plant makes its counts
+        "counts_per_torque": 0,
         "force_unit": "N",
         "torque_unit": "Nm",
         "buffer_size": 10,
@@ -86,6 +88,8 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     if sensor["variant"] not in XML_PAGE:
         raise ValueError(f"sensor.variant = {sensor['variant']!r}: must be one of {', '.join(XML_PAGE)}")
     _within("sensor.rate_hz", sensor["rate_hz"], 1, 8000, "Hz")
+    for key in ("counts_per_force", "counts_per_torque"):
+        _within(f"sensor.{key}", sensor[key], 0, 2**32 - 1, "counts")
     _within("sensor.buffer_size", sensor["buffer_size"], 1, 40, "records")
     newtons_per_unit(sensor["force_unit"])
     newton_metres_per_unit(sensor["torque_unit"])
@@ -157,10 +161,10 @@ def _within(key: str, value: Any, low: float, high: float, unit: str) -> None:
 
 
 def counts_per_unit(sensor: Mapping[str, Any], scale: list[float] | None) -> tuple[int, int]:
-    """Counts per force and torque unit as the device states them, from the plant's counts per N and N.m (None: bare gauges, 1)."""
+    """Counts per force and torque unit as the device states them: given, or from the plant (scale None: bare gauges, 1)."""
     per_newton, per_newton_metre = (scale[0], scale[3]) if scale is not None else (1.0, 1.0)
-    force = round(per_newton * newtons_per_unit(sensor["force_unit"]))
-    torque = round(per_newton_metre * newton_metres_per_unit(sensor["torque_unit"]))
+    force = int(sensor["counts_per_force"]) or round(per_newton * newtons_per_unit(sensor["force_unit"]))
+    torque = int(sensor["counts_per_torque"]) or round(per_newton_metre * newton_metres_per_unit(sensor["torque_unit"]))
     if not (1 <= force < 2**32 and 1 <= torque < 2**32):
         raise ValueError(f"sensor: {force} counts per {sensor['force_unit']}, {torque} per {sensor['torque_unit']}: must fit in 32 bits")
     return force, torque

@@ -1,4 +1,4 @@
-"""Six drives made of `canopen.LocalNode`: object dictionary, SDO server, NMT and heartbeat are the library's, the state machines a few lines.
+"""Six drives made of `canopen.LocalNode`: object dictionary, SDO server, NMT and heartbeat are the library's, states a few lines.
 
 The test holds the other end of the link: after the set-up the library lets go of it and the test sends and takes single frames.
 """

@@ -345,6 +345,15 @@ def test_simulated_sensor_tells_its_scaling(stand, variant):
     assert by_page.rate_hz == 2000.0
 
 
+def test_simulated_sensor_can_state_another_scale(stand):
+    ports = stand(sensor={"counts_per_force": 12345, "counts_per_torque": 678}).ports["wrench_sensors"]
+    for scaling in (
+        rdt_scaling.read_page("127.0.0.1", ports["http_port"], "net_ft", 2.0),
+        rdt_scaling.read_calibration("127.0.0.1", ports["calibration_port"], 2.0),
+    ):
+        assert (scaling.counts_per_newton, scaling.counts_per_newton_metre) == (12345, 678)
+
+
 def test_simulated_sensor_follows_the_manual(stand, client):
     one = stand(plant={"sensor_bias": [100.0, 0, 0, 0, 0, 20.0]}, sensor={"buffer_size": 5})
     port = one.ports["wrench_sensors"]["stream_port"]
