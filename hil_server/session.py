@@ -98,8 +98,14 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
             device.begin()
         with _loop(test) as thread, _interruptible(test):
             show = _Progress(test, options.quiet)
+            recording = True
             while thread.is_alive():
                 test.block.heartbeat()
+                if recording and not telemetry.alive:
+                    # a test without a record is no test: the platform goes home
+                    recording = False
+                    test.block.push_command(COMMANDS["park"], source=1)
+                    _say(options, "the telemetry process has died: parking the platform")
                 show.update()
                 time.sleep(0.02)
             show.end()
