@@ -657,3 +657,66 @@ def test_errors_of_a_craft_file_are_named(tmp_path):
             continue
         with pytest.raises(ValueError, match=message):
             load_craft(path)
+
+
+WING = """
+[[body]]
+name = "hub"
+joint = "free"
+rigid = {{ mass_kg = 300.0, inertia_kg_m2 = [200.0, 200.0, 200.0] }}
+
+[[body]]
+name = "wing"
+parent = "hub"
+position_m = [0.5, 0.0, 0.0]
+{shape}
+
+[[body]]
+name = "tip"
+parent = "wing"
+port = "tip"
+rigid = {{ mass_kg = 4.0, inertia_kg_m2 = [0.5, 0.5, 0.5] }}
+"""
+BEAM = """length_m = 5.0
+elements = 8
+mass_per_length_kg_per_m = 3.0
+axial_stiffness_n = 1e7
+bending_stiffness_y_n_m2 = 2000.0
+bending_stiffness_z_n_m2 = 5000.0
+torsion_stiffness_n_m2 = 900.0
+gyration_y_m = 0.2
+gyration_z_m = 0.05
+"""
+
+
+def test_one_wing_by_every_road(tmp_path):
+    """All clamped or all free-free modes span the finite elements and agree; twelve mass-loaded ones are as good; a file is the same."""
+    path, found = tmp_path / "craft.toml", {}
+    for mode_set, modes in (("clamped", 48), ("mass_loaded", 12), ("free_free", 48)):
+        path.write_text(WING.format(shape=f'[body.beam]\n{BEAM}mode_set = "{mode_set}"\nmodes = {modes}'))
+        tree = load_craft(path)
+        found[mode_set] = tree.frequencies()[6:10]
+        assert tree.balance(tree.neutral(), np.zeros(tree.nv))["centre"][0] == pytest.approx((15.0 * 3.0 + 4.0 * 5.5) / 319.0, rel=1e-9)
+        if mode_set == "mass_loaded":
+            tree.links[1].body.save(tmp_path / "wing.npz")
+    path.write_text(WING.format(shape='[body.modal_file]\nfile = "wing.npz"'))
+    found["file"] = load_craft(path).frequencies()[6:10]
+    np.testing.assert_allclose(found["file"], found["mass_loaded"], rtol=1e-12)
+    np.testing.assert_allclose(found["clamped"], found["free_free"], rtol=1e-6)
+    np.testing.assert_allclose(found["mass_loaded"], found["free_free"], rtol=1e-3)
+    assert np.all(found["mass_loaded"] >= found["free_free"] * (1.0 - 1e-6))
+    path.write_text(WING.format(shape='[body.modal_file]\nfile = "none.npz"'))
+    with pytest.raises(ValueError, match="body 'wing': .*none.npz"):
+        load_craft(path)
+
+
+def test_truss_held_at_its_root(tmp_path):
+    """Clamped truss by its own modes against the mass-loaded set held at the root."""
+    truss = ("[body.truss]\nbays = 4\nside_m = 0.75\nmass_kg = 150.0\nyoungs_modulus_pa = 1.0079e9\nshear_modulus_pa = 1.0079e9\n"
+             "member_area_m2 = 6.24e-4\nmember_bending_m4 = 4.685e-7\nmember_torsion_m4 = 2.37e-7\n")
+    path, found = tmp_path / "craft.toml", []
+    for choice in ('mode_set = "clamped"\nmodes = 10', 'mode_set = "mass_loaded"\nmodes = 46'):
+        path.write_text('[[body]]\nname = "hub"\nrigid = { mass_kg = 1.0 }\n[[body]]\nname = "truss"\nparent = "hub"\n' + truss + choice)
+        found.append(load_craft(path).frequencies()[:3])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-3)
+    assert np.all(found[1] >= found[0])
