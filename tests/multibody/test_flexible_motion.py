@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 from scipy.sparse import lil_matrix
+from scipy.spatial.transform import Rotation
 
 from rt_kernels.multibody.beam_elements import Section, square_truss, straight_beam
 from rt_kernels.multibody.craft import Link, assumed_beam, load_craft
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.multibody.integrators import Motion, step_limit
-from rt_kernels.multibody.modes import ModalBody, clamped_modes, lowest_modes
+from rt_kernels.multibody.modes import ModalBody, clamped_modes, free_free_modes, lowest_modes
 
 CONFIGS = Path(__file__).parents[2] / "stand_configs"
 AXES = (2, 1, 1, 0, 1, 2)
@@ -116,11 +117,9 @@ def stations():
         for y in (-c, c):
             for z in (-c, c):
                 frame.add_point(node, total / 4.0, (0.0, y, z))
-    from rt_kernels.multibody.modes import free_free_modes
-
     f, X = free_free_modes(frame, 11)
     ports = {"root": frame.port(frame.node_dofs(0), (-15, 0, 0), X), "tip": frame.port(frame.node_dofs(40), (15, 0, 0), X)}
-    return f, frame.modal_body(X, ports, frequencies_hz=TABLE_3)
+    return f, frame, X, frame.modal_body(X, ports, frequencies_hz=TABLE_3)
 
 
 def test_truss_has_the_published_modes(paper_craft):
@@ -141,7 +140,7 @@ def test_table_5_by_the_truss(paper_craft):
 
 
 def test_table_5_by_the_beam(paper_craft):
-    f, body = stations()
+    f, _, _, body = stations()
     np.testing.assert_allclose(f, TABLE_3, rtol=2e-3)
     np.testing.assert_allclose(np.linalg.norm(body.ports["root"].phi, axis=0)[[0, 2, 4]], [0.050281, 0.049012, 0.047571], rtol=1e-4)
     for tree, wanted in ((paper_craft, [0.1022, 0.1022, 0.3414, 0.3417, 0.8656, 0.8667]),
@@ -152,6 +151,63 @@ def test_table_5_by_the_beam(paper_craft):
         np.testing.assert_allclose(bending[:6], wanted, rtol=3e-3)
         if tree is paper_craft:
             assert f[2] == pytest.approx(0.1699, rel=0.015)
+
+
+def test_dense_equations_of_the_paper(paper_craft):
+    """Equations (36)-(43) as corrected, assembled over the 164 points of the 41 stations, against the tree with first-order rates."""
+    _, frame, X, body = stations()
+    masses, rho0, B = frame.point_operator()
+    phi0 = np.asarray(B @ X).reshape(-1, 3, 11)
+    links = [replace(link, body=body) if link.name == "truss" else link for link in paper_craft.links]
+    tree = FlexibleTree(links, rates="first_order")
+    rng = np.random.default_rng(8)
+    a, a_dot, omega_1 = rng.normal(size=11), 0.5 * rng.normal(size=11), 0.3 * rng.normal(size=3)
+    M1, M3 = rng.normal(size=3) * 100.0, rng.normal(size=3) * 100.0
+    m1, m3, J1, J3 = 7000.0, 3500.0, 42000.0 * np.eye(3), 5250.0 * np.eye(3)
+    R2 = exp3(rng.normal(size=3))
+    P2, P3 = body.ports["root"], body.ports["tip"]
+    R1, R3 = R2 @ exp3(P2.psi @ a), R2 @ exp3(P3.psi @ a)
+    S = skew
+    # on inertial axes: arms of the nodes and interfaces in frame 2, mode matrices
+    node = (rho0 + phi0 @ a) @ R2.T
+    phi, psi_2, psi_3 = np.einsum("ij,njk->nik", R2, phi0), R2 @ P2.psi, R2 @ P3.psi
+    phi_2, phi_3, p2, p3 = R2 @ P2.phi, R2 @ P3.phi, R2 @ (P2.position + P2.phi @ a), R2 @ (P3.position + P3.phi @ a)
+    to_p2, to_c, own = R1 @ [3.0, 0.0, 0.0], R1 @ [9.2, 0.0, 0.0], R3 @ [-1.5, 0.0, 0.0]
+    omega_2 = omega_1 - psi_2 @ a_dot
+    omega_3 = omega_2 + psi_3 @ a_dot
+    W1, W2, W3 = S(omega_1), S(omega_2), S(omega_3)
+    b2, b3, d_psi = W2 @ psi_2 @ a_dot, W2 @ psi_3 @ a_dot, psi_3 - psi_2
+    bodies = [(m1, to_c, np.zeros((3, 11)), -W1 @ W1 @ to_c)]
+    for m, x, f in zip(masses, node, phi, strict=True):
+        eta = (S(x) - S(p2)) @ psi_2 + f - phi_2
+        xi = W1 @ W1 @ (to_p2 - to_c) + W2 @ W2 @ (x - p2) + 2 * W2 @ (f - phi_2) @ a_dot + (S(x) - S(p2)) @ b2
+        bodies.append((m, to_c - to_p2 + p2 - x, eta, xi))
+    eta = (-S(p2) + S(p3) - S(own)) @ psi_2 + S(own) @ psi_3 + phi_3 - phi_2
+    xi = (W1 @ W1 @ (to_p2 - to_c) + W2 @ W2 @ (p3 - p2) - W3 @ W3 @ own + 2 * W2 @ (phi_3 - phi_2) @ a_dot
+          + (-S(p2) + S(p3) - S(own)) @ b2 + S(own) @ b3)
+    bodies.append((m3, to_c - to_p2 + p2 - p3 + own, eta, xi))
+    M, w = np.zeros((17, 17)), np.zeros(17)
+    for m, arm, eta, xi in bodies:
+        J = np.hstack([np.eye(3), S(arm), eta])
+        M += m * J.T @ J
+        w += m * J.T @ xi
+    turn = np.hstack([np.zeros((3, 3)), np.eye(3), d_psi])
+    M += turn.T @ J3 @ turn
+    M[3:6, 3:6] += J1
+    w[3:6] += W1 @ J1 @ omega_1
+    w += turn.T @ (W3 @ J3 @ omega_3 + J3 @ W2 @ d_psi @ a_dot)
+    force = np.concatenate([np.zeros(3), M1 + M3, d_psi.T @ M3 - body.stiffness @ a])
+    expected = np.linalg.solve(M, force - w)
+    # the tree: same state, torques on the two bodies
+    q, v = tree.neutral(), np.zeros(17)
+    x = Rotation.from_matrix(R2).as_quat()
+    q[3:7], q[7:], v[3:6], v[6:] = x, a, R2.T @ omega_2, a_dot
+    loads = np.zeros((3, 6))
+    loads[tree.index("main_body"), 3:], loads[tree.index("reactor"), 3:] = R1.T @ M1, R3.T @ M3
+    found = tree.forward_dynamics(q, v, np.zeros(17), loads)
+    np.testing.assert_allclose(found[6:], expected[6:], rtol=0, atol=1e-10 * np.abs(expected[6:]).max())
+    alpha_1 = R2 @ found[3:6] + psi_2 @ found[6:] + np.cross(omega_2, psi_2 @ a_dot)
+    np.testing.assert_allclose(alpha_1, expected[3:6], rtol=0, atol=1e-9 * np.abs(expected[3:6]).max())
 
 
 def full_finite_elements():
