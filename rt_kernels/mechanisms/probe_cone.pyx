@@ -1,3 +1,4 @@
+# cython: wraparound=True
 """Central (probe-cone) docking unit: contact, swinging body, elastic probe, dampers, drive, latches, sensors.
 
 What it computes (dissertation ch. 5.3, 6; errata of the printed formulas applied): from the pose and twist of the active unit's base A in the target
@@ -58,7 +59,7 @@ cdef enum:
     RECORD = 352
 
 # places of the ledger: what is stored, then what is lost
-cdef enum Ledger:
+cdef enum:
     E_KINETIC = 0
     E_CONTACT = 1
     E_AXIAL = 2
@@ -184,7 +185,7 @@ cdef struct Unit:
 
 
 # places of the auxiliary record; the declaration AUX below follows the same order
-cdef enum Place:
+cdef enum:
     P_Q = 0
     P_V = 7
     P_ACC = 14
@@ -1565,6 +1566,41 @@ cdef class ProbeCone(MechanismPart):
         copy.deepest = 0.0
         substep(&copy, p, q, V, w, 1e-9, 0, copy.record)
         return copy.deepest
+
+    def glide(self, X_TA, V_TA, double dt, int ticks, unsigned int commands=0, int every=1):
+        """`ticks` steps with the base on the constant twist V_TA from the pose X_TA. Returns (pose after it, samples): every `every`-th tick a row of
+        F_T 6, F_A 6, signals, then the auxiliary channels."""
+        if ticks < 0 or every < 1 or not dt > 0.0:
+            raise ValueError(f"glide needs ticks >= 0, every >= 1 and dt > 0 s, got {ticks}, {every}, {dt}")
+        cdef MechanismInput inp
+        cdef MechanismOutput out
+        cdef double turn[4]
+        cdef double step[3]
+        cdef double aux[RECORD]
+        rows = np.zeros((ticks // every, 13 + P_END))
+        cdef double[:, ::1] r = rows
+        cdef int i, j, n = 0
+        memset(&inp, 0, sizeof(inp))
+        for i in range(7):
+            inp.X_TA[i] = X_TA[i]
+        for i in range(6):
+            inp.V_TA[i] = V_TA[i]
+        inp.dt = dt
+        inp.commands = commands
+        vec3.scale(dt, inp.V_TA + 3, step)
+        quat.exponential(step, turn)
+        with nogil:
+            for i in range(ticks):
+                advance(&self.unit, &inp, &out, aux)
+                vec3.add_scaled(inp.X_TA, dt, inp.V_TA, inp.X_TA)
+                quat.multiply(turn, inp.X_TA + 3, inp.X_TA + 3)
+                if (i + 1) % every == 0:
+                    memcpy(&r[n, 0], out.F_T, sizeof(out.F_T))
+                    memcpy(&r[n, 6], out.F_A, sizeof(out.F_A))
+                    r[n, 12] = out.signals
+                    memcpy(&r[n, 13], aux, sizeof(double) * P_END)
+                    n += 1
+        return np.array([inp.X_TA[i] for i in range(7)]), rows
 
     def set_state(self, coordinates=None, rates=None):
         """Set the seven coordinates (swing y, z, bend y, z, twist [rad], free length, limiter position [m]) and rates; hysteresis is left as it is."""
