@@ -400,15 +400,24 @@ cdef inline void one_latch(Unit *u, int k, Bodies *head, const double *R_TH, con
     cdef bint bottomed
     cdef int j, n
     cdef double *r = rec + P_LATCH + 8 * k
-    # outermost point at rest, in T
+    # outermost point and locking segment at rest, in T
     vec3.fill(g.pivot_x + g.tip_x, uy * (g.pivot_rho + g.tip_rho), uz * (g.pivot_rho + g.tip_rho), local)
     rot3.apply(R_TH, local, tip)
     vec3.add(tip, head.p, tip)
+    vec3.fill(g.lock_x, uy * g.lock_rho_inner, uz * g.lock_rho_inner, local)
+    rot3.apply(R_TH, local, inner)
+    vec3.add(inner, head.p, inner)
+    vec3.fill(g.lock_x, uy * g.lock_rho_outer, uz * g.lock_rho_outer, local)
+    rot3.apply(R_TH, local, outer)
+    vec3.add(outer, head.p, outer)
+    n = latch_in_groove(&u.groove, k, inner, outer, found)
     if s.latch_phase[k] != FIRED:
         s.latch_angle[k] = pressed_angle(&u.cone, u.entry_x, u.entry_radius, head.p, R_TH, uy, uz, g, s.latch_angle[k], &touch, &bottomed)
         s.latch_phase[k] = PRESSED if s.latch_angle[k] > 0.0 else FREE
-        # the tip at rest inside the groove's outline: it springs out behind the stop
-        if inside_groove(&u.groove, tip[0] - u.groove.stop_x, tip[2 - (k & 1)]) and tip[1 + (k & 1)] * (1.0 if k < 2 else -1.0) > u.groove.plane:
+        # tip at rest inside the groove's outline and locking face clear of stop and walls: it springs out behind the stop
+        if n == 0 and tip[1 + (k & 1)] * (1.0 if k < 2 else -1.0) > u.groove.plane and inside_groove(
+            &u.groove, tip[0] - u.groove.stop_x, tip[2 - (k & 1)]
+        ):
             s.latch_phase[k] = FIRED
             s.latch_angle[k] = 0.0
         elif s.latch_angle[k] > 0.0:
@@ -426,13 +435,6 @@ cdef inline void one_latch(Unit *u, int k, Bodies *head, const double *R_TH, con
         rec[P_LEDGER + E_LATCH] += energy
     if s.latch_phase[k] == FIRED:
         u.signals |= 512 << k
-        vec3.fill(g.lock_x, uy * g.lock_rho_inner, uz * g.lock_rho_inner, local)
-        rot3.apply(R_TH, local, inner)
-        vec3.add(inner, head.p, inner)
-        vec3.fill(g.lock_x, uy * g.lock_rho_outer, uz * g.lock_rho_outer, local)
-        rot3.apply(R_TH, local, outer)
-        vec3.add(outer, head.p, outer)
-        n = latch_in_groove(&u.groove, k, inner, outer, found)
         for j in range(n):
             contact_reaction(u, &u.latch_law, &found[j], head, p_TA, F_T, h, stored, &normal)
             r[6] = found[j].depth
@@ -1059,7 +1061,7 @@ PARAMETERS = (
     _p("levers", "bool", "-", "alignment levers fitted", True),
     _p("roller_radius_m", "float", "m", "rollers of the alignment levers", 0.02, 1e-3, 0.5),
     _p("lever_cam", "rows", "rad, m, m", "nut angle, roller centre x and rho in the body, linear between",
-       [[0.0, 0.45, 0.16], [44.0, 0.45, 0.16], [50.0, 0.45, 0.253], [70.0, 0.45, 0.253]], -1e4, 1e4),
+       [[0.0, 0.45, 0.16], [34.0, 0.45, 0.16], [42.0, 0.45, 0.253], [70.0, 0.45, 0.253]], -1e4, 1e4),
     _p("plane_x_m", "float", "m", "docking plane of the active unit in its base frame", 0.30, -5.0, 5.0),
     _p("pusher_radius_m", "float", "m", "radius of the four pushers", 0.60, 0.01, 5.0),
     _p("pusher_length_m", "float", "m", "free length of a pusher above its plane", 0.020, 0.0, 1.0),
@@ -1076,7 +1078,7 @@ PARAMETERS = (
     _p("sensor_radius_m", "float", "m", "circle radius", 0.006, 1e-4, 0.5),
     _p("sensor_angle_max_rad", "float", "rad", "end of the lever travel", 0.6, 1e-3, 1.5),
     _p("sensor_torque", "floats", "N.m, N.m/rad", "preload and rate of the lever spring", [0.1, 0.5], 0.0, 1e4, 2),
-    _p("sensor_release_x_m", "float", "m", "depth in the target port frame at which a lever is released", 0.422, -5.0, 5.0),
+    _p("sensor_release_x_m", "float", "m", "depth in the target port frame at which a lever is released", 0.420, -5.0, 5.0),
     _p("sensor_friction_n", "float", "N", "axial friction of head and levers in the socket after capture", 40.0, 0.0, 1e4),
     # contact
     *_law("head", 2.0e7, 6000.0, 0.10),
