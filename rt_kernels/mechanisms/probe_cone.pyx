@@ -1145,9 +1145,9 @@ PARAMETERS = (
     _p("train_damping_nms_rad", "float", "N.m.s/rad", "structural damping of the gear train", 0.05, 0.0, 1e4),
     _p("axial_brake_table", "rows", "rad/s, N.m", "torque of the two axial magnetic brakes at the nut over nut speed",
        [[0.0, 0.0], [20.0, 0.9], [50.0, 1.6]], 0.0, 1e5),
-    _p("brake1_moment", "floats", "N.m", "modified damper: slip moments of brake 1 in compression and back", [11.15, 3.7166666666666667], 1e-6, 1e6, 2),
+    _p("brake1_moment", "floats", "N.m", "modified damper: slip moments of brake 1 in compression and back", [16.0, 5.333333333333333], 1e-6, 1e6, 2),
     _p("brake1_stroke_rad", "float", "rad", "modified damper: travel of brake 1", 13.675, 1e-6, 1e4),
-    _p("brake2_moment", "floats", "N.m", "modified damper: slip moments of brake 2 in compression and in tension", [44.6, 100.0], 1e-6, 1e6, 2),
+    _p("brake2_moment", "floats", "N.m", "modified damper: slip moments of brake 2 in compression and in tension", [64.0, 100.0], 1e-6, 1e6, 2),
     _p("travel_stop_stiffness_n_m", "float", "N/m", "end stops of the stroke", 2.0e6, 0.0, 1e9),
     _p("travel_stop_damping_ns_m", "float", "N.s/m", "end stops of the stroke", 2000.0, 0.0, 1e6),
     # drive

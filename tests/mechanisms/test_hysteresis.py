@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from rt_kernels.mechanisms.hysteresis import Hysteresis, TwoBrakes
 
 F = [(0.001, 0), (0.002, 1), (0.010, 5), (0.020, 15)]
