@@ -83,6 +83,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "mechanisms": {
         "bumper": "rt_kernels.mechanisms.bumper:Bumper",
+        "probe_cone": "rt_kernels.mechanisms.probe_cone:ProbeCone",
         "probe_cone_simple": "rt_kernels.mechanisms.probe_cone_simple:ProbeConeSimple",
     },
 }

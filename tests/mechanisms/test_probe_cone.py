@@ -49,11 +49,11 @@ def captured(part, compression=0.0):
 
 
 def test_shipped_configurations_are_marked_synthetic_and_build():
-    existing = configuration("probe_cone")
+    existing = configuration("probe_cone_existing")
     assert set(existing) == set(DECLARED)
     for key, value in existing.items():
         assert value == DECLARED[key].default, key
-    for name in ("probe_cone", "probe_cone_modified", "probe_cone_movable_limiter"):
+    for name in ("probe_cone_existing", "probe_cone_modified", "probe_cone_movable_limiter"):
         ProbeCone(**configuration(name))
 
 
@@ -150,7 +150,7 @@ def ledger(rows):
     return supplied, stored, lost
 
 
-@pytest.mark.parametrize("name", ["probe_cone", "probe_cone_modified"])
+@pytest.mark.parametrize("name", ["probe_cone_existing", "probe_cone_modified"])
 def test_closed_cycles_gain_nothing_and_the_ledger_closes(name):
     """Axial push with a lateral circle, captured: what is put in is stored or lost, within 0.1 %, and nothing is gained."""
     part = ProbeCone(**configuration(name))
@@ -451,7 +451,7 @@ def test_cyclogram_manual_and_bad_delay():
 
 @cache
 def docking(
-    name="probe_cone", vx=0.15, miss=(0.0, 0.0), angles=(0.0, 0.0, 0.0), v_lateral=(0.0, 0.0), w=(0.0, 0.0, 0.0), duration=20.0,
+    name="probe_cone_existing", vx=0.15, miss=(0.0, 0.0), angles=(0.0, 0.0, 0.0), v_lateral=(0.0, 0.0), w=(0.0, 0.0, 0.0), duration=20.0,
     target=420e3, press=200.0, every=10, overrides=(),
 ):
     part = ProbeCone(**{**configuration(name), **dict(overrides)})
