@@ -71,6 +71,12 @@ PARTS: dict[str, dict[str, str]] = {
     "compensators": {
         "none": "rt_kernels.compensators.none:NoCompensator",
         "phase_lead": "rt_kernels.compensators.phase_lead:PhaseLead",
+        "polynomial": "rt_kernels.compensators.polynomial:Polynomial",
+        "pose_referenced_force": "rt_kernels.compensators.pose_referenced_force:PoseReferencedForce",
+        "smith": "rt_kernels.compensators.smith:SmithPredictor",
+        "energy_cap": "rt_kernels.compensators.energy_cap:EnergyCap",
+        "lead_and_pose_force": "rt_kernels.compensators.lead_and_pose_force:LeadAndPoseForce",
+        "phased": "rt_kernels.compensators.phased:Phased",
     },
     "dynamics": {
         "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",

@@ -377,7 +377,7 @@ cdef class SafetyLimits(StagePart):
         Parameter("drift_max_n", "float", "N", "mean force without contact that raises a warning", 0.5, low=0.0, high=1e4),
         Parameter("drift_time_s", "float", "s", "averaging time of the drift warning", 1.0, low=0.01, high=100.0),
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0),
-        Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=100.0),
+        Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6),
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are not judged", 0.05, low=0.0, high=1e6),
         Parameter("supervisor_s", "float", "s", "silence of the supervisor", 5.0, low=0.1, high=60.0),
         Parameter("skipped_periods_max", "int", "-", "periods skipped at once that trip", 50, low=1, high=10000),

@@ -1,0 +1,120 @@
+"""Energy cap: passivity observer and controller at the simulated port (Hannaford and Ryu 2002; hybrid-stability notes 5.4 (5)).
+
+Observer: the relative kinetic energy of the model at the start of the contact, E0, plus what the control wrench has done since, is all
+that the contact may give back. One symplectic step under the force s F changes the energy by
+
+    -s h F.V + 1/2 s^2 h^2 F.L^-1 F        L^-1 inverse inertia of the relative motion, V twist at the origin of T
+
+Controller: while the force pushes apart (F.V < 0) the largest s in 0...1 is taken that keeps the energy within (1 - dissipated) E0 + work.
+It needs no model of drive or contact. It is a net, not a compensator: below the cap it does nothing, so a damped contact keeps its error.
+"""
+
+from libc.math cimport sqrt
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.faults cimport MOTION_FREE
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+from rt_kernels.parameters import Parameter
+
+
+cdef struct State:
+    double energy               # allowed
+    int in_contact
+    int unused
+
+cdef struct Self:
+    double inverse_inertia[36]
+    double period
+    double dissipated
+    double floor
+    double loop_delay
+    State state
+
+
+cdef double control_power(const Sample *o) noexcept nogil:
+    """Power of the control wrench on the active vehicle's motion relative to the visited one."""
+    cdef double f[3]
+    cdef double m[3]
+    cdef double v[3]
+    quat.rotate(o.X_NC + 3, o.control_C, f)
+    quat.rotate(o.X_NC + 3, o.control_C + 3, m)
+    vec3.sub(o.V_NC, o.V_NV, v)
+    return vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *p = <Self *>self
+    cdef State *s = &p.state
+    cdef double h = p.period * sample.periods
+    cdef double t[3]
+    cdef double V[6]
+    cdef double power = 0.0, square = 0.0, excess, k
+    cdef int i, j
+    for i in range(6):
+        sample.F_T_corrected[i] = sample.F_T[i]
+        sample.lead_offset[i] = 0.0
+    sample.lead[0] = 1.0
+    sample.lead[1] = 0.0
+    sample.lead[2] = 0.0
+    sample.loop_delay = p.loop_delay
+    sample.compensator_status = 0
+    if not sample.contact or sample.motion != MOTION_FREE:
+        s.in_contact = 0
+        return
+    sample.compensator_status = 8
+    if not s.in_contact:
+        s.in_contact = 1
+        s.energy = (1.0 - p.dissipated) * sample.kinetic_energy
+    s.energy += h * control_power(sample)
+    # twist at the origin of T
+    vec3.cross(sample.X_TA, sample.V_TA + 3, t)
+    vec3.add(sample.V_TA, t, V)
+    vec3.copy(sample.V_TA + 3, V + 3)
+    for i in range(6):
+        power += sample.F_T[i] * V[i]
+        for j in range(6):
+            square += 0.5 * sample.F_T[i] * p.inverse_inertia[6 * i + j] * sample.F_T[j]
+    power *= h
+    square *= h * h
+    excess = sample.kinetic_energy - power + square - s.energy
+    if excess <= 0.0 or power >= 0.0 or s.energy < p.floor:
+        return
+    # square k^2 - power k + (kinetic - allowed) = 0, the root nearest to no force
+    excess = s.energy - sample.kinetic_energy
+    if excess <= 0.0 or not (square > 0.0):
+        k = 0.0
+    else:
+        k = 2.0 * excess / (-power + sqrt(power * power + 4.0 * square * excess))
+        k = 1.0 if k > 1.0 else k
+    for i in range(6):
+        sample.F_T_corrected[i] = k * sample.F_T[i]
+    sample.compensator_status |= 32
+
+
+cdef class EnergyCap(StagePart):
+    """No contact gives back more energy than it took."""
+
+    PARAMETERS = (
+        Parameter("dissipated", "float", "-", "share of the energy that the contact is known to keep", 0.0, low=0.0, high=1.0),
+        Parameter("energy_floor_j", "float", "J", "contacts with less energy are left alone", 1e-6, low=0.0, high=1e6),
+    )
+    CONTEXT = ("period_s", "delays", "vehicles", "start")
+    cdef Self c
+
+    def __init__(self, *, period_s, delays, vehicles, start, dissipated=0.0, energy_floor_j=1e-6):
+        cdef int i
+        memset(&self.c, 0, sizeof(Self))
+        inverse = relative_inverse_inertia(vehicles, start["X_TA"])
+        for i in range(36):
+            self.c.inverse_inertia[i] = inverse.flat[i]
+        self.c.period, self.c.dissipated, self.c.floor = period_s, dissipated, energy_floor_j
+        self.c.loop_delay = delays["total_s"]
+        self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step

@@ -1,0 +1,126 @@
+"""Set-point lead with limits, for the compensators that have one.
+
+    d = l1 V_TA + l2 A_TA                       what the placer adds to the simulated pose (T axes)
+
+The lead runs before the dynamics: what V and A will be at the end of this tick is foreseen from the change of the contact wrench and the
+inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, the placer gets
+the difference between the limited and the foreseen lead as its offset. Unlimited, the offset is exactly zero.
+"""
+
+from libc.math cimport sqrt
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+from rt_kernels.faults cimport MOTION_FREE
+from rt_kernels.sample cimport Sample
+
+cdef enum:
+    STATUS_RATE = 1
+    STATUS_ACCELERATION = 2
+    STATUS_CLIPPED = 4
+    STATUS_CONTACT = 8
+    STATUS_ADAPTING = 16
+    STATUS_ENERGY = 32
+
+cdef struct LeadParams:
+    double l1                   # s
+    double l2                   # s2
+    double rate_max             # of the lead's translation, m/s; of its rotation, divided by the lever
+    double acceleration_max
+    double lever                # m
+    double period
+    double inverse_inertia[36]  # wrench on the target at and in T -> relative acceleration as in A_TA
+
+cdef struct LeadState:
+    double d[6]
+    double rate[6]
+    double F[6]
+    int started
+    int unused
+
+
+cdef inline double limited(double *v, double limit) noexcept nogil:
+    """Shortens the 3-vector v to `limit`. Returns its length before."""
+    cdef double n = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    cdef double k
+    if n > limit:
+        k = limit / n
+        v[0] *= k; v[1] *= k; v[2] *= k
+    return n
+
+
+cdef inline void foresee(const LeadParams *p, const LeadState *s, const Sample *o, double h, double *d) noexcept nogil:
+    """The lead that the placer would add at the end of this tick."""
+    cdef double a
+    cdef int i, j
+    for i in range(6):
+        a = o.A_TA[i]
+        if o.motion == MOTION_FREE:
+            for j in range(6):
+                a -= p.inverse_inertia[6 * i + j] * (o.F_T_corrected[j] - s.F[j])
+        d[i] = p.l1 * (o.V_TA[i] + h * a) + p.l2 * a
+
+
+cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noexcept nogil:
+    """Writes lead and lead_offset; F_T_corrected must be there already. Returns the status bits."""
+    cdef double h = p.period * o.periods
+    cdef double d[6]
+    cdef double rate[6]
+    cdef double change[6]
+    cdef uint32_t status = 0
+    cdef double k
+    cdef int i
+    o.lead[0] = 1.0
+    o.lead[1] = p.l1
+    o.lead[2] = p.l2
+    foresee(p, s, o, h, d)
+    for i in range(6):
+        s.F[i] = o.F_T_corrected[i]
+        rate[i] = (d[i] - s.d[i]) / h if s.started else 0.0
+    if s.started:
+        if limited(rate, p.rate_max) > p.rate_max or limited(rate + 3, p.rate_max / p.lever) > p.rate_max / p.lever:
+            status |= STATUS_RATE
+        for i in range(6):
+            change[i] = (rate[i] - s.rate[i]) / h
+        if limited(change, p.acceleration_max) > p.acceleration_max or \
+                limited(change + 3, p.acceleration_max / p.lever) > p.acceleration_max / p.lever:
+            status |= STATUS_ACCELERATION
+            for i in range(6):
+                rate[i] = s.rate[i] + h * change[i]
+    for i in range(6):
+        if status:
+            k = s.d[i] + h * rate[i]
+            o.lead_offset[i] = k - d[i]
+            s.d[i] = k
+        else:
+            o.lead_offset[i] = 0.0
+            s.d[i] = d[i]
+        s.rate[i] = rate[i]
+    s.started = 1
+    return status
+
+
+cdef inline int fill_lead(LeadParams *p, LeadState *s, dict keys, double period_s, dict delays, inverse_inertia, platform_limits) except -1:
+    """From the keys of LEAD_PARAMETERS, the ledger, L^-1 (6, 6) and the legs' (rate, acceleration) limits."""
+    cdef int i
+    memset(p, 0, sizeof(LeadParams))
+    memset(s, 0, sizeof(LeadState))
+    l1, l2 = lead_coefficients(delays)
+    p.l1 = keys["lead_factor"] * l1
+    p.l2 = keys["lead_factor"] * l2 if keys["order"] == 2 else 0.0
+    rate, acceleration = keys["lead_rate_max_m_s"], keys["lead_acceleration_max_m_s2"]
+    p.rate_max = platform_limits[0] if rate is None else rate
+    p.acceleration_max = platform_limits[1] if acceleration is None else acceleration
+    p.lever, p.period = 1.0, period_s
+    for i in range(36):
+        p.inverse_inertia[i] = inverse_inertia.flat[i]
+    return 0
+
+
+cdef inline tuple lead_coefficients(dict delays):
+    """(l1 [s], l2 [s2]) of a second-order drive behind the ledger's pure delay."""
+    cdef double tau = delays["transport_s"], w, zeta = delays["drive_damping"]
+    if not delays["drive_frequency_hz"] > 0.0:
+        return tau, 0.5 * tau * tau
+    w = 6.283185307179586 * delays["drive_frequency_hz"]
+    return tau + 2.0 * zeta / w, 1.0 / (w * w) + 2.0 * zeta * tau / w + 0.5 * tau * tau

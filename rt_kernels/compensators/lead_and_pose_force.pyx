@@ -1,0 +1,59 @@
+"""The recommended stack: second-order lead, and the pose-referenced force for what the lead leaves (hybrid-stability notes 0.4).
+
+The lead brings the platform to where the model is; a drive that is known only to some per cent, or has drifted, leaves a small x - y,
+which the force correction takes out. Neither alone holds the band: see lead.pxd and pose_force.pxd for the formulas.
+"""
+
+from libc.string cimport memset
+
+from rt_kernels.compensators.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.compensators.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+from rt_kernels.stewart.platform cimport Platform
+
+from rt_kernels.compensators.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia, with_defaults
+from rt_kernels.parameters import Aux
+
+
+cdef struct State:
+    LeadState lead
+    PoseForceState force
+
+cdef struct Self:
+    LeadParams lead
+    PoseForceParams force
+    double loop_delay
+    State state
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *p = <Self *>self
+    # the force first: the lead foresees the acceleration that it will make
+    sample.compensator_status = pose_force_step(&p.force, &p.state.force, sample)
+    sample.compensator_status |= lead_step(&p.lead, &p.state.lead, sample)
+    sample.loop_delay = p.loop_delay
+    aux[0] = p.state.force.stiffness
+
+
+cdef class LeadAndPoseForce(StagePart):
+    """Lead and force correction together. Raises ValueError without a stiffness."""
+
+    PARAMETERS = LEAD_PARAMETERS + POSE_FORCE_PARAMETERS
+    AUX = (Aux("contact_stiffness", "N/m", "stiffness that the force correction uses"),)
+    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform")
+    cdef Self c
+
+    def __init__(self, *, period_s, delays, vehicles, start, platform, **given):
+        cdef Platform legs = platform
+        keys = with_defaults(self.PARAMETERS, given)
+        memset(&self.c, 0, sizeof(Self))
+        fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
+                  (legs.params.rate_max, legs.params.acceleration_max))
+        fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays)
+        self.c.loop_delay = delays["total_s"]
+        self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step

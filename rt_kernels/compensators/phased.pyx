@@ -1,0 +1,166 @@
+"""Two compensators, one for free motion and one for contact, and a change between them without a step.
+
+Both run at every tick, so that neither starts cold; what goes out is (1 - w) of the free one and w of the contact one, and w moves
+between 0 and 1 in `blend_s` (at once with 0), along 3 w^2 - 2 w^3. The contact one is in charge while the event detector reports a contact
+and for `hold_s` after it. The command `set_compensator` overrides this: argument 0 by phase, 1 the free one, 2 the contact one.
+
+The parts keep their state inside this part's block, so that a snapshot is still one copy; their functions stand in front of the block,
+because a function's address means nothing to another process.
+"""
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stddef cimport size_t
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy, memset
+
+from rt_kernels.faults cimport COMMAND_SET_COMPENSATOR
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+import importlib
+
+from rt_kernels.parameters import Aux, Parameter
+
+ctypedef void (*Step)(void *self, Sample *sample, double *aux) noexcept nogil
+
+cdef struct Functions:
+    Step free
+    Step contact
+
+cdef struct Block:
+    size_t contact_offset       # of the contact part's block from the free part's
+    double period
+    double blend
+    double hold
+    double loop_delay
+    double w                    # state from here on
+    double since_contact
+    int choice
+    int unused
+
+cdef struct Output:
+    double F_T[6]
+    double lead[3]
+    double offset[6]
+    uint32_t status
+
+
+cdef inline void take(const Sample *o, Output *out) noexcept nogil:
+    memcpy(out.F_T, o.F_T_corrected, sizeof(out.F_T))
+    memcpy(out.lead, o.lead, sizeof(out.lead))
+    memcpy(out.offset, o.lead_offset, sizeof(out.offset))
+    out.status = o.compensator_status
+
+
+cdef inline bint contact_in_charge(Block *b, const Sample *o, double dt) noexcept nogil:
+    b.since_contact = 0.0 if o.contact else b.since_contact + dt
+    if b.choice:
+        return b.choice == 2
+    return b.since_contact <= b.hold
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Functions *call = <Functions *>self - 1
+    cdef Block *b = <Block *>self
+    cdef char *parts = <char *>self + sizeof(Block)
+    cdef double dt = b.period * sample.periods
+    cdef double change = dt / b.blend if b.blend > 0.0 else 1.0
+    cdef Output free
+    cdef Output contact
+    cdef double k
+    cdef int i
+    if sample.command_code == COMMAND_SET_COMPENSATOR and 0.0 <= sample.command_arg[0] <= 2.0:
+        b.choice = <int>sample.command_arg[0]
+    call.free(parts, sample, aux)
+    take(sample, &free)
+    call.contact(parts + b.contact_offset, sample, aux + 8)
+    take(sample, &contact)
+    # the weight of the contact part
+    b.w += change if contact_in_charge(b, sample, dt) else -change
+    b.w = 0.0 if b.w < 0.0 else (1.0 if b.w > 1.0 else b.w)
+    k = b.w * b.w * (3.0 - 2.0 * b.w)
+    for i in range(6):
+        sample.F_T_corrected[i] = free.F_T[i] + k * (contact.F_T[i] - free.F_T[i])
+        sample.lead_offset[i] = free.offset[i] + k * (contact.offset[i] - free.offset[i])
+    for i in range(3):
+        sample.lead[i] = free.lead[i] + k * (contact.lead[i] - free.lead[i])
+    sample.compensator_status = contact.status if k >= 0.5 else free.status
+    sample.loop_delay = b.loop_delay
+
+
+NAMES = {
+    "none": "rt_kernels.compensators.none:NoCompensator",
+    "phase_lead": "rt_kernels.compensators.phase_lead:PhaseLead",
+    "polynomial": "rt_kernels.compensators.polynomial:Polynomial",
+    "pose_referenced_force": "rt_kernels.compensators.pose_referenced_force:PoseReferencedForce",
+    "smith": "rt_kernels.compensators.smith:SmithPredictor",
+    "energy_cap": "rt_kernels.compensators.energy_cap:EnergyCap",
+    "lead_and_pose_force": "rt_kernels.compensators.lead_and_pose_force:LeadAndPoseForce",
+}
+
+
+def build(role, table, context):
+    """The part that `table` names, with the context it asks for. Raises ValueError with the key's path."""
+    keys = dict(table)
+    name = keys.pop("part", None)
+    if name not in NAMES:
+        raise ValueError(f"compensators.{role}.part: {name!r} is none of {', '.join(NAMES)}")
+    module, _, cls = NAMES[name].partition(":")
+    part = getattr(importlib.import_module(module), cls)
+    known = {p.key for p in part.PARAMETERS}
+    for key in keys:
+        if key not in known:
+            raise ValueError(f"compensators.{role}.{key}: {name} has no such key; there are: {', '.join(sorted(known)) or 'none'}")
+    try:
+        return part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"compensators.{role}: {error}") from error
+
+
+cdef class Phased(StagePart):
+    """Changes between two compensators with the phase. Raises ValueError for an unknown part or key of either."""
+
+    PARAMETERS = (
+        Parameter("free", "table", "-", "compensator in free motion: part = name, and its keys", {"part": "phase_lead"}),
+        Parameter("contact", "table", "-", "compensator in contact: part = name, and its keys"),
+        Parameter("blend_s", "float", "s", "the change from one to the other takes this long", 0.02, low=0.0, high=10.0),
+        Parameter("hold_s", "float", "s", "the contact compensator stays this long after a contact", 0.05, low=0.0, high=10.0),
+    )
+    AUX = (
+        Aux("free_compensator", "-", "auxiliary channels of the compensator in free motion", 8),
+        Aux("contact_compensator", "-", "and of the one in contact", 8),
+    )
+    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")
+    cdef char *memory
+
+    def __cinit__(self):
+        self.memory = NULL
+
+    def __init__(self, *, contact, free=None, blend_s=0.02, hold_s=0.05, **context):
+        cdef StagePart first = build("free", free or {"part": "phase_lead"}, context)
+        cdef StagePart second = build("contact", contact, context)
+        # constants and state of both, on multiples of 16 bytes
+        cdef size_t size_first = (first.plug.self_size + 15) & ~<size_t>15
+        cdef size_t size = sizeof(Block) + size_first + second.plug.self_size
+        cdef Functions *call
+        cdef Block *b
+        self.memory = <char *>PyMem_Malloc(sizeof(Functions) + size)
+        if self.memory == NULL:
+            raise MemoryError()
+        memset(self.memory, 0, sizeof(Functions) + size)
+        call = <Functions *>self.memory
+        call.free, call.contact = first.plug.step, second.plug.step
+        b = <Block *>(call + 1)
+        b.contact_offset, b.period, b.blend, b.hold = size_first, context["period_s"], blend_s, hold_s
+        b.loop_delay = context["delays"]["total_s"]
+        b.since_contact = 1e30
+        memcpy(<char *>(b + 1), first.plug.self, first.plug.self_size)
+        memcpy(<char *>(b + 1) + size_first, second.plug.self, second.plug.self_size)
+        self.plug.self = b
+        self.plug.self_size = size
+        self.plug.state = b
+        self.plug.state_size = size
+        self.plug.step = step
+
+    def __dealloc__(self):
+        PyMem_Free(self.memory)

@@ -1,0 +1,122 @@
+"""Polynomial extrapolation of the set point (Horiuchi and Konno, Phil. Trans. A 359:1893, 2001; hybrid-stability notes 5.4 (2)).
+
+    x_c = sum_i c_i x(t - i h)        c_i = prod_{j != i} (r + j)/(j - i),   r = T/h
+
+the polynomial of order n through the last n + 1 simulated poses at the spacing h, read off at the horizon T = total loop delay. It needs
+no model of the drive, and compensates delay only, not the drive's gain.
+
+The newest pose belongs to the end of this tick, which the compensator does not know yet: with x_new = x + Ts v_new the sum is
+x_new + (c_0 - 1) Ts v_new + sum_{i>0} c_i (x(t_new - i h) - x), so that (c_0 - 1) Ts goes out as velocity lead and the rest as offset.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    HISTORY = 512
+    MAX_ORDER = 4
+
+cdef struct State:
+    double X[512][7]
+    int64_t count
+    int motion
+    int unused
+
+cdef struct Self:
+    double c[5]
+    double period
+    double loop_delay
+    int order
+    int spacing                 # ticks
+    State state
+
+
+cdef inline void difference(const double *X_from, const double *X_to, double *d) noexcept nogil:
+    cdef double inverse[4]
+    cdef double dq[4]
+    vec3.sub(X_to, X_from, d)
+    quat.conjugate(X_from + 3, inverse)
+    quat.multiply(X_to + 3, inverse, dq)
+    quat.logarithm(dq, d + 3)
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *p = <Self *>self
+    cdef State *s = &p.state
+    cdef int n = sample.periods if 1 <= sample.periods <= HISTORY else 1
+    cdef int i, j
+    cdef double d[6]
+    cdef double *old
+    for i in range(6):
+        sample.F_T_corrected[i] = sample.F_T[i]
+        sample.lead_offset[i] = 0.0
+    while n > 0:
+        pose.copy(sample.X_TA, s.X[s.count % HISTORY])
+        s.count += 1
+        n -= 1
+    # a change of the motion's source puts a corner into the past: extrapolation begins anew behind it
+    if s.motion != sample.motion:
+        s.motion = sample.motion
+        s.count = 1
+        pose.copy(sample.X_TA, s.X[0])
+    sample.lead[0] = 1.0
+    sample.lead[1] = p.loop_delay
+    sample.lead[2] = 0.0
+    if s.count > p.order * p.spacing:
+        sample.lead[1] = (p.c[0] - 1.0) * p.period
+        for i in range(1, p.order + 1):
+            old = s.X[(s.count - i * p.spacing) % HISTORY]
+            difference(sample.X_TA, old, d)
+            for j in range(6):
+                sample.lead_offset[j] += p.c[i] * d[j]
+    sample.loop_delay = p.loop_delay
+    sample.compensator_status = 0
+
+
+def coefficients(order, r):
+    """c_0...c_n of the extrapolation r spacings ahead."""
+    out = []
+    for i in range(order + 1):
+        c = 1.0
+        for j in range(order + 1):
+            if j != i:
+                c *= (r + j) / (j - i)
+        out.append(c)
+    return out
+
+
+cdef class Polynomial(StagePart):
+    """Extrapolates the set point over the loop's delay."""
+
+    PARAMETERS = (
+        Parameter("order", "int", "-", "order of the polynomial", 3, low=1, high=4),
+        Parameter("spacing_ticks", "int", "-", "spacing of the poses it goes through; 0: the delay itself, which is best with noise", 0,
+                  low=0, high=100),
+        Parameter("lead_factor", "float", "-", "multiplies the horizon: 1 unless the effect of a wrong delay is studied", 1.0,
+                  low=0.0, high=2.0),
+    )
+    CONTEXT = ("period_s", "delays")
+    cdef Self c
+
+    def __init__(self, *, period_s, delays, order=3, spacing_ticks=0, lead_factor=1.0):
+        memset(&self.c, 0, sizeof(Self))
+        horizon = delays["total_s"] * lead_factor
+        self.c.order = order
+        self.c.spacing = spacing_ticks or max(1, round(horizon / period_s))
+        if order * self.c.spacing + 2 > HISTORY:
+            raise ValueError(f"compensators.spacing_ticks: {self.c.spacing} ticks times order {order} is more than {HISTORY - 2} ticks")
+        for i, value in enumerate(coefficients(order, horizon / (self.c.spacing * period_s))):
+            self.c.c[i] = value
+        self.c.period = period_s
+        self.c.loop_delay = delays["total_s"]
+        self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step

@@ -1,0 +1,52 @@
+"""Pose-referenced force: the measured force is carried from the platform's pose to the simulated one (pose_force.pxd).
+
+The set point has no lead; whatever lag drive and sensor have shows as x - y and is taken back through the stiffness of the contact.
+Source: hybrid-stability notes 5.4 (4).
+"""
+
+from libc.string cimport memset
+
+from rt_kernels.compensators.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.compensators.declarations import POSE_FORCE_PARAMETERS, with_defaults
+from rt_kernels.parameters import Aux
+
+
+cdef struct Self:
+    PoseForceParams force
+    double loop_delay
+    PoseForceState state
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *p = <Self *>self
+    cdef int i
+    sample.compensator_status = pose_force_step(&p.force, &p.state, sample)
+    sample.lead[0] = 1.0
+    sample.lead[1] = 0.0
+    sample.lead[2] = 0.0
+    for i in range(6):
+        sample.lead_offset[i] = 0.0
+    sample.loop_delay = p.loop_delay
+    aux[0] = p.state.stiffness
+
+
+cdef class PoseReferencedForce(StagePart):
+    """Force correction by the contact's stiffness, no lead. Raises ValueError without a stiffness."""
+
+    PARAMETERS = POSE_FORCE_PARAMETERS
+    AUX = (Aux("contact_stiffness", "N/m", "stiffness that the force correction uses"),)
+    CONTEXT = ("period_s", "delays")
+    cdef Self c
+
+    def __init__(self, *, period_s, delays, **given):
+        memset(&self.c, 0, sizeof(Self))
+        fill_pose_force(&self.c.force, &self.c.state, with_defaults(self.PARAMETERS, given), period_s, delays)
+        self.c.loop_delay = delays["total_s"]
+        self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(PoseForceState)
+        self.plug.step = step

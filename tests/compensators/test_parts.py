@@ -1,0 +1,170 @@
+"""Every compensator of the registry by itself: its own fields only, the same bits twice, snapshot, wrong keys named."""
+
+import numpy as np
+import pytest
+
+from hil_server import registry
+from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
+from rt_kernels.stewart.platform import Platform
+
+OWN = {name for name, *rest in FIELDS if name in ("F_T_corrected", "lead", "lead_offset", "loop_delay", "compensator_status")}
+NEEDED = {
+    "pose_referenced_force": {"stiffness_n_m": 1e5},
+    "lead_and_pose_force": {"stiffness_n_m": 1e5},
+    "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5}},
+}
+NAMES = sorted(registry.PARTS["compensators"])
+
+
+@pytest.fixture(scope="module")
+def context():
+    from hil_server import assembly
+    from hil_server.config import load_test
+
+    test = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml"))
+    assert isinstance(test.context["platform"], Platform)
+    return test.context
+
+
+def build(name, context, **keys):
+    part = registry.part("compensators", name)
+    return part(**(NEEDED.get(name, {}) | keys), **{wanted: context[wanted] for wanted in part.CONTEXT})
+
+
+def samples(count=200, seed=1):
+    """A contact with noise: random poses, twists and wrenches, contact in the second half."""
+    rng = np.random.default_rng(seed)
+    for i in range(count):
+        s = np.zeros(1, SAMPLE_DTYPE)
+        s["periods"], s["motion"], s["contact"] = 1, CODES["motion"]["free"], i > count // 2
+        for name in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
+            s[name][0, :3] = 1e-3 * rng.normal(size=3)
+            q = np.array([0, 0, 0, 1.0]) + 1e-3 * np.append(rng.normal(size=3), 0.0)
+            s[name][0, 3:] = q / np.linalg.norm(q)
+        s["V_TA"], s["A_TA"], s["F_T"] = 0.02 * rng.normal(size=6), 0.1 * rng.normal(size=6), 100.0 * rng.normal(size=6)
+        s["kinetic_energy"] = 0.06
+        yield s
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_writes_its_own_fields_only_and_finite(name, context):
+    part = build(name, context)
+    for s in samples():
+        before = s.copy()
+        part.step(s)
+        for field in SAMPLE_DTYPE.names:
+            if field not in OWN:
+                assert s[field].tobytes() == before[field].tobytes(), field
+        assert all(np.all(np.isfinite(s[field])) for field in OWN)
+    assert s["loop_delay"][0] == pytest.approx(context["delays"]["total_s"], abs=1e-15)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_snapshot_gives_the_same_bits(name, context):
+    part = build(name, context)
+    run = list(samples())
+    for s in run[:120]:
+        part.step(s)
+    kept = part.snapshot()
+    first = [(part.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
+    part.restore(kept)
+    again = [(part.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
+    assert first == again
+    # and in a part built anew, from constants and state as bytes
+    other = build(name, context)
+    part.restore(kept)
+    other.restore_whole(part.whole())
+    assert first == [(other.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_in_gives_nothing_out(name, context):
+    s = np.zeros(1, SAMPLE_DTYPE)
+    s["periods"] = 1
+    for field in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
+        s[field][0, 6] = 1.0
+    build(name, context).step(s)
+    assert not s["F_T_corrected"].any() and not s["lead_offset"].any()
+
+
+def test_stiffness_follows_the_wrench_of_any_single_contact(context):
+    """Force at the pose x out of the force at the pose y of one spring, anywhere, in any direction: exact."""
+    rng = np.random.default_rng(3)
+    together = context | {"delays": context["delays"] | {"sensor_delay_s": 0.0, "measured_leg_delay_s": 0.0}}
+    part = build("pose_referenced_force", together, stiffness_n_m=1e5)
+    for _ in range(20):
+        n = rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        p = rng.normal(size=3)
+        u = np.concatenate([n, np.cross(p, n)])
+        x, y = 1e-4 * rng.normal(size=3), 1e-4 * rng.normal(size=3)
+        depth_y, depth_x = 2e-3 + n @ y, 2e-3 + n @ x
+        s = np.zeros(1, SAMPLE_DTYPE)
+        s["periods"], s["contact"] = 1, 1
+        s["X_TA"][0, :3], s["X_TA_measured"][0, :3] = x, y
+        s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
+        s["F_T"] = 1e5 * depth_y * u
+        part.step(s)
+        np.testing.assert_allclose(s["F_T_corrected"][0], 1e5 * depth_x * u, rtol=1e-9, atol=1e-6)
+
+
+def test_force_is_never_turned_around(context):
+    part = build("pose_referenced_force", context, stiffness_n_m=1e6)
+    s = np.zeros(1, SAMPLE_DTYPE)
+    s["periods"], s["contact"] = 1, 1
+    s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
+    s["X_TA"][0, 0] = -0.01
+    s["F_T"][0, 0] = 50.0
+    part.step(s)
+    assert s["F_T_corrected"][0, 0] == 0.0 and s["compensator_status"][0] & 4
+
+
+def test_lead_is_limited_and_says_so(context):
+    """A lead that jumps is led up inside its limits; the flag tells."""
+    part = build("phase_lead", context, lead_rate_max_m_s=0.05, lead_acceleration_max_m_s2=2.0)
+    s = np.zeros(1, SAMPLE_DTYPE)
+    s["periods"] = 1
+    s["X_TA"][0, 6] = 1.0
+    leads, flags = [], 0
+    for i in range(60):
+        s["V_TA"][0, 0] = 0.1 if i > 5 else 0.0
+        part.step(s)
+        leads.append(float(s["lead"][0, 1] * s["V_TA"][0, 0] + s["lead_offset"][0, 0]))
+        flags |= int(s["compensator_status"][0])
+    rate = np.diff(leads) / 1e-3
+    assert rate.max() <= 0.05 + 1e-9 and np.abs(np.diff(rate)).max() / 1e-3 <= 2.0 + 1e-6
+    assert flags & 1 and flags & 2
+    assert leads[-1] == pytest.approx(0.1 * context_lead(context), rel=0.05)
+
+
+def context_lead(context):
+    from hil_server.analysis.stability import lead_coefficients
+
+    return lead_coefficients(context["delays"])[0]
+
+
+def test_stiffness_estimate_finds_the_contact_and_stays_in_bounds(context):
+    """Prior wrong by 30 %: found; wrong by a factor of 3: held at the bound."""
+    for prior, expected in ((1.3e5, 1e5), (3e5, 1.5e5)):
+        part = build("pose_referenced_force", context, stiffness_n_m=prior, estimate=True)
+        aux = np.zeros(1)
+        for i in range(300):
+            y = 1e-3 * np.sin(0.03 * i)
+            s = np.zeros(1, SAMPLE_DTYPE)
+            s["periods"], s["contact"] = 1, 1
+            s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
+            s["X_TA"][0, 0] = s["X_TA_measured"][0, 0] = y
+            s["F_T"][0, 0] = 1e5 * (y + 2e-3)
+            part.step(s, aux)
+        assert aux[0] == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(("name", "keys", "named"), [
+    ("pose_referenced_force", {"stiffness_n_m": 0.0}, "stiffness_n_m"),
+    ("phased", {"contact": {"part": "leed"}}, "contact.part"),
+    ("phased", {"contact": {"part": "phase_lead", "ordre": 1}}, "contact.ordre"),
+    ("polynomial", {"order": 4, "spacing_ticks": 200}, "spacing_ticks"),
+])  # fmt: skip
+def test_wrong_keys_are_named(name, keys, named, context):
+    with pytest.raises(ValueError, match=named):
+        build(name, context, **keys)
