@@ -80,6 +80,8 @@ def drive_model(stand: Mapping[str, Any]) -> dict[str, Any]:
     if virtual is None:
         raise ConfigurationError("stand: neither [drive_model] nor [virtual]: run hil-server identify on this stand first")
     keys = check_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"})
+    if "drive_frequency_hz" not in keys:
+        return {"frequency_hz": 0.0, "damping": 1.0, "delay_s": 0.0, "origin": "derived"}
     return {
         "frequency_hz": keys["drive_frequency_hz"],
         "damping": keys["drive_damping"],

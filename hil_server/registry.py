@@ -55,6 +55,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "simulated": {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
+        "ideal_stand": "drivers.simulated.ideal_stand:IdealStandPort",
     },
     "locators": {
         "stewart_forward": "rt_kernels.stewart.locate:StewartForward",

@@ -1,0 +1,143 @@
+"""A stand without drives, delay or noise: the mechanism meets the simulated relative motion itself (virtual docking).
+
+The mechanism is advanced once a tick at the pose and twist that the dynamics have just computed; its wrench reaches the load cell in the
+same tick, with the weight of the carried unit, so that the wrench path is the same as on a stand. Legs follow their set points exactly.
+The mechanism's own channels (damper strokes, contact flags, ...) are this port's auxiliary channels.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, MechanismPart, PortPart
+from rt_kernels.sample cimport Sample
+from rt_kernels.stewart.platform cimport Platform, leg_lengths
+
+import numpy as np
+
+from rt_kernels.parameters import Parameter
+
+
+cdef struct Params:
+    Mechanism mechanism
+    double dt
+    int substeps
+    double X_S_port[7]
+    double weight_S[6]          # wrench of the carried unit's weight on the load cell
+    double X_CA[7]
+    double neutral_leg[6]
+    int target_on_cell
+
+cdef struct State:
+    double leg_last[6]
+    int64_t sequence
+    int started
+
+cdef struct Self:
+    Params params
+    State state
+
+
+cdef void wrench_on_cell(const Params *p, const MechanismOutput *out, double *F_S) noexcept nogil:
+    cdef int i
+    if p.target_on_cell:
+        pose.wrench_to_parent(p.X_S_port, out.F_T, F_S)
+    else:
+        pose.wrench_to_parent(p.X_S_port, out.F_A, F_S)
+    for i in range(6):
+        F_S[i] += p.weight_S[i]
+
+
+cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Params *p = &(<Self *>self).params
+    cdef State *s = &(<Self *>self).state
+    cdef MechanismInput inp
+    cdef MechanismOutput out
+    cdef double q_NA[4]
+    cdef int i, k
+    # legs are where they were told to be
+    for i in range(6):
+        sample.measured_leg[i] = sample.leg_setpoint[i] if s.started and sample.leg_setpoint[i] > 0.0 else p.neutral_leg[i]
+        sample.measured_leg_rate[i] = (sample.measured_leg[i] - s.leg_last[i]) / (p.dt * sample.periods) if s.started else 0.0
+        s.leg_last[i] = sample.measured_leg[i]
+        sample.drive_status[i] = 0
+    # the mechanism between the ports of the model
+    pose.copy(sample.X_TA, inp.X_TA)
+    memcpy(inp.V_TA, sample.V_TA, sizeof(inp.V_TA))
+    quat.multiply(sample.X_NC + 3, p.X_CA + 3, q_NA)
+    quat.rotate_back(q_NA, sample.V_NC + 3, inp.w_A)
+    inp.commands = sample.mechanism_command
+    inp.dt = p.dt / p.substeps
+    memset(&out, 0, sizeof(out))
+    if s.started:
+        for k in range(p.substeps * sample.periods):
+            p.mechanism.advance(p.mechanism.self, &inp, &out, aux)
+    wrench_on_cell(p, &out, sample.wrench_raw)
+    s.started = 1
+    s.sequence += 1
+    sample.wrench_sequence = s.sequence
+    sample.wrench_status = 0
+    sample.signal_discrete = out.signals
+    sample.signal_status = 0
+    memcpy(sample.signal_analog, out.analog, sizeof(sample.signal_analog))
+    sample.analogue_chain = 1
+
+
+cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    pass
+
+
+cdef class IdealStandPort(PortPart):
+    """Virtual docking: no stand between model and mechanism."""
+
+    PARAMETERS = (
+        Parameter("substeps", "int", "-", "steps of the mechanism in a tick", 1, low=1, high=100),
+    )
+    CONTEXT = ("period_s", "platform", "mounting", "mechanism", "vehicles")
+    cdef Self c
+    cdef readonly MechanismPart mechanism
+
+    def __init__(self, *, period_s, platform, mounting, MechanismPart mechanism, vehicles, substeps=1):
+        cdef int i
+        cdef Params *p = &self.c.params
+        memset(&self.c, 0, sizeof(Self))
+        self.mechanism = mechanism
+        p.mechanism = mechanism.plug
+        p.dt = period_s
+        p.substeps = substeps
+        p.target_on_cell = mounting["unit_on_load_cell"] == "target"
+        for i in range(7):
+            p.X_S_port[i] = mounting["X_S_port"][i]
+            p.X_CA[i] = vehicles["active"]["X_port"][i]
+        if mounting["load_cell_on"] != "floor":
+            raise ValueError("an ideal stand needs its load cell on the floor (mounting.load_cell_on)")
+        cdef double X_S[7]
+        cdef double f[3]
+        cdef double com[3]
+        for i in range(7):
+            X_S[i] = mounting["X_S"][i]
+        for i in range(3):
+            f[i] = mounting["carried_mass_kg"] * mounting["gravity_m_s2"][i]
+            com[i] = mounting["carried_com_m"][i]
+        quat.rotate_back(X_S + 3, f, f)
+        vec3.copy(f, p.weight_S)
+        vec3.cross(com, f, p.weight_S + 3)
+        cdef Platform legs = platform
+        leg_lengths(&legs.params, legs.params.neutral, p.neutral_leg)
+        self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.read = read
+        self.plug.write = write
+
+    @property
+    def AUX(self):
+        return tuple(self.mechanism.AUX)
+
+    @property
+    def sensor_scale(self):
+        return [1.0] * 6
+
+    @property
+    def delays(self):
+        return {"sensor_delay_s": 0.0, "setpoint_ticks": 0.0, "measured_leg_delay_s": 0.0}
