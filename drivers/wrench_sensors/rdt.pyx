@@ -325,19 +325,21 @@ cdef class RdtPort(PortPart):
         except OSError as error:
             self.close()
             raise ConnectionError(f"no RDT stream from the force sensor at {given['address']}:{given['stream_port']}: {error}") from error
+        self.rdt.s.opened_ns = io_now_ns()
         self.rdt.p.fd = self._socket.fileno()
-        self.begin()
 
     def begin(self):
-        """Records that came before the loop are read and forgotten; the counters start at zero."""
+        """What piled up before the loop is read; the counters start at zero, the newest record and its sequence stay."""
+        s = &self.rdt.s
         if self.rdt.p.fd < 0:
             return
         seen = -1
-        while seen != self.rdt.s.record_total + self.rdt.s.corrupt_total + self.rdt.s.repeated_total:
-            seen = self.rdt.s.record_total + self.rdt.s.corrupt_total + self.rdt.s.repeated_total
+        while seen != s.record_total + s.corrupt_total + s.repeated_total:
+            seen = s.record_total + s.corrupt_total + s.repeated_total
             drain(&self.rdt, io_now_ns())
-        memset(&self.rdt.s, 0, sizeof(RdtState))
-        self.rdt.s.opened_ns = io_now_ns()
+        s.lost_total = s.corrupt_total = s.repeated_total = 0
+        s.record_total = s.have_record
+        s.opened_ns = io_now_ns()
 
     def _read_scaling(self):
         given = self._given

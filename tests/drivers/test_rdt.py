@@ -8,10 +8,11 @@ import time
 
 import pytest
 
+from drivers.simulated.stand_server_client import StandProcess
 from drivers.simulated.stand_server_faults import FAULTS
 from drivers.wrench_sensors import rdt_scaling, rdt_status
 from drivers.wrench_sensors.rdt import RdtPort
-from tests.drivers.plain_stand import has, until
+from tests.drivers.plain_stand import has, stand_config, until
 
 RECORD = struct.Struct(">IIIiiiiii")
 
@@ -88,6 +89,18 @@ def test_gap_duplicate_and_late_records(sensor, sample):
     port.read(sample)
     assert list(sample["wrench_raw"][0]) == [50] * 6 and not status(sample, "lost")
     assert port.counters() == {"records": 2, "lost": 3, "repeated": 2, "corrupt": 0}
+
+
+def test_begin_forgets_what_piled_up_but_not_where_it_was(sensor, sample):
+    port = sensor.port()
+    for n in (2, 3, 9, 9, 2000):
+        sensor.send(n, n)
+    sensor.raw(b"short")
+    port.begin()
+    assert port.counters() == {"records": 1, "lost": 0, "repeated": 0, "corrupt": 0}
+    sensor.send(2003, 2003)
+    port.read(sample)
+    assert sample["wrench_lost_total"][0] == 2 and sample["wrench_sequence"][0] == 2003
 
 
 def test_roll_over_is_no_gap(sensor, sample):
@@ -402,9 +415,17 @@ def test_port_on_the_simulated_sensor(stand, sample):
 SENSOR_FAULTS = [fault for fault in FAULTS if fault.where == "sensor" and fault.shows]
 
 
+@pytest.fixture(scope="module")
+def lasting():
+    """One stand for many faults: after each it must come back without a restart."""
+    with StandProcess(stand_config(sensor={"variant": "axia"})) as one:
+        yield one
+
+
 @pytest.mark.parametrize("fault", SENSOR_FAULTS, ids=lambda fault: fault.name)
-def test_sensor_faults_show_their_bit(stand, sample, fault):
-    one = stand(sensor={"variant": "axia"})
+def test_sensor_faults_show_their_bit(lasting, sample, fault):
+    one = lasting
+    one.control.clear_all()
     port = RdtPort(**one.ports["wrench_sensors"], no_data_ms=30.0, stale_ms=30.0)
     port.open()
 
