@@ -1,6 +1,7 @@
 """Speed of the tree kernels against Pinocchio's C++ and MuJoCo's step: same models, same states, one core, interleaved.
 
-    python tools/bench_multibody.py [--rounds 15] [--models free_flyer,...] [--compiler clang|g++] [--core 1] [--json FILE] [--cold]
+    python tools/bench_multibody.py [--rounds 15] [--models free_flyer,...] [--compiler clang|g++] [--core 1] [--json FILE]
+           [--linear] [--sets] [--no-generated]
 
 Builds the peer from the headers of the `pin` wheel (optional group `test`) with Clang from the `ziglang` wheel (optional group `bench`),
 `-O3 -march=native -ffp-contract=fast`, header-only: Pinocchio's fastest build; g++ 12 and the wheel's own library take about 1.8 times as
@@ -22,9 +23,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rt_kernels.multibody.tree import aligned_axes  # noqa: E402
-
 from rt_kernels.multibody import Body, Tree  # noqa: E402
+from rt_kernels.multibody.tree import aligned_axes  # noqa: E402
 
 HERE = Path(__file__).resolve().parent / "bench_multibody"
 STATES = 32
@@ -33,24 +33,45 @@ GOALS = {"forward": (0.55, 0.33), "inverse": (0.60, 0.40), "mass matrix": (0.75,
 
 
 class BenchBody(ctypes.Structure):
-    _fields_ = [("parent", ctypes.c_int), ("free_base", ctypes.c_int), ("R", ctypes.c_double * 9), ("p", ctypes.c_double * 3),
-                ("mass", ctypes.c_double), ("com", ctypes.c_double * 3), ("inertia", ctypes.c_double * 6)]  # fmt: skip
+    _fields_ = [
+        ("parent", ctypes.c_int),
+        ("free_base", ctypes.c_int),
+        ("R", ctypes.c_double * 9),
+        ("p", ctypes.c_double * 3),
+        ("mass", ctypes.c_double),
+        ("com", ctypes.c_double * 3),
+        ("inertia", ctypes.c_double * 6),
+    ]
 
 
-# ---- models --------------------------------------------------------------------------------------------------------------------------
+# ---- models --------------------------------------------------
 
 
 def chain(n: int = 50) -> list[Body]:
     """Fixed chain of n short rods, axes turned by right angles."""
-    c = {"x+": [[1, 0, 0], [0, 0, -1], [0, 1, 0]], "x-": [[1, 0, 0], [0, 0, 1], [0, -1, 0]], "y+": [[0, 0, 1], [0, 1, 0], [-1, 0, 0]],
-         "0": np.eye(3), "y-": [[0, 0, -1], [0, 1, 0], [1, 0, 0]]}  # fmt: skip
+    c = {
+        "x+": [[1, 0, 0], [0, 0, -1], [0, 1, 0]],
+        "x-": [[1, 0, 0], [0, 0, 1], [0, -1, 0]],
+        "y+": [[0, 0, 1], [0, 1, 0], [-1, 0, 0]],
+        "0": np.eye(3),
+        "y-": [[0, 0, -1], [0, 1, 0], [1, 0, 0]],
+    }
     turns = [np.array(m, dtype=float) for m in c.values()]
     rod = np.diag([0.0016, 0.0158, 0.0158]) + 1e-4 * np.array([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
     return [
-        Body(f"b{i}", f"b{i - 1}" if i else None, "revolute", "", turns[i % 5], [0.3, 0.02, 0.05] if i else [0, 0, 0],
-             mass=2.0 + 0.01 * i, com=[0.15, 0.01, 0.0], inertia=rod)
+        Body(
+            f"b{i}",
+            f"b{i - 1}" if i else None,
+            "revolute",
+            "",
+            turns[i % 5],
+            [0.3, 0.02, 0.05] if i else [0, 0, 0],
+            mass=2.0 + 0.01 * i,
+            com=[0.15, 0.01, 0.0],
+            inertia=rod,
+        )
         for i in range(n)
-    ]  # fmt: skip
+    ]
 
 
 def tree_of(name: str) -> Tree:
@@ -73,10 +94,17 @@ def aligned_bodies(tree: Tree) -> list[dict]:
     rows = []
     for i, b in enumerate(tree.bodies):
         up = np.eye(3) if b.parent is None else align[number[b.parent]]
-        rows.append({
-            "parent": -1 if b.parent is None else number[b.parent], "free": b.joint == "free", "R": up.T @ b.R_PJ @ align[i], "p": up.T @ b.p_PJ_P,
-            "mass": b.mass, "com": align[i].T @ b.com, "inertia": align[i].T @ b.inertia @ align[i],
-        })  # fmt: skip
+        rows.append(
+            {
+                "parent": -1 if b.parent is None else number[b.parent],
+                "free": b.joint == "free",
+                "R": up.T @ b.R_PJ @ align[i],
+                "p": up.T @ b.p_PJ_P,
+                "mass": b.mass,
+                "com": align[i].T @ b.com,
+                "inertia": align[i].T @ b.inertia @ align[i],
+            }
+        )
     return rows
 
 
@@ -117,14 +145,18 @@ def mjcf(rows: list[dict]) -> str:
     )
 
 
-# ---- libraries ---------------------------------------------------------------------------------------------------------------------------
+# ---- libraries --------------------------------------------------
 
 
 def build(output: Path, sources: list[Path], command: list[str], libraries: list[str] | None = None) -> ctypes.CDLL:
-    depends = [*sources, HERE / "bench_case.h", ROOT / "rt_kernels" / "multibody" / "tree_kernel.h"]
+    depends = [*sources, HERE / "bench_case.h"]
+    if output.stem == "harness":
+        depends.append(ROOT / "rt_kernels" / "multibody" / "tree_kernel.h")
     if not output.exists() or output.stat().st_mtime < max(p.stat().st_mtime for p in depends):
         print(f"building {output.name} ...", file=sys.stderr)
-        subprocess.run([*command, "-shared", "-fPIC", f"-I{HERE}", f"-I{ROOT}", *map(str, sources), *(libraries or []), "-o", str(output)], check=True)
+        subprocess.run(
+            [*command, "-shared", "-fPIC", f"-I{HERE}", f"-I{ROOT}", *map(str, sources), *(libraries or []), "-o", str(output)], check=True
+        )
     return ctypes.CDLL(str(output))
 
 
@@ -157,7 +189,7 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-# ---- one model ----------------------------------------------------------------------------------------------------------------------------
+# ---- one model --------------------------------------------------
 
 
 class Cases:
@@ -256,8 +288,12 @@ def measure(name: str, args, harness, peer, mujoco, folder: Path) -> dict:
 def show(name: str, result: dict) -> None:
     ns, ratio = result["ns"], result["ratio"]
     print(f"\n{name}  (instruction set {result['set']}; ns: least of the round medians; ratio: median [least-greatest] of the rounds)")
-    theirs = {"forward": min(ns["pinocchio forward_local"], ns["pinocchio forward_world"]), "inverse": ns["pinocchio inverse"],
-              "mass_matrix": min(ns["pinocchio mass_matrix_local"], ns["pinocchio mass_matrix_world"]), "step": ns.get("mujoco step")}  # fmt: skip
+    theirs = {
+        "forward": min(ns["pinocchio forward_local"], ns["pinocchio forward_world"]),
+        "inverse": ns["pinocchio inverse"],
+        "mass_matrix": min(ns["pinocchio mass_matrix_local"], ns["pinocchio mass_matrix_world"]),
+        "step": ns.get("mujoco step"),
+    }
     for label, peer_ns in theirs.items():
         for key in (k for k in ns if k.endswith(f" {label}") and not k.startswith(("pinocchio", "mujoco"))):
             variant = key[: -len(label) - 1]
@@ -265,11 +301,34 @@ def show(name: str, result: dict) -> None:
             if key in ratio:
                 goal = GOALS[label.replace("_", " ")][variant == "generated"]
                 m, low, high = ratio[key]
-                line += f"   peer {peer_ns:8.1f} ns   ratio {m:.3f} [{low:.3f}-{high:.3f}]   goal {goal:.2f} {'met' if m <= goal else 'NOT MET'}"
+                line += f"   peer {peer_ns:8.1f} ns   ratio {m:.3f} [{low:.3f}-{high:.3f}]   goal {goal:.2f} "
+                line += "met" if m <= goal else "NOT MET"
             print(line)
         if label != "step" and f"generated {label}" in ns:
             gain = 1.0 - ns[f"generated {label}"] / ns[f"general {label}"]
-            print(f"  {label:12s} generated saves {100 * gain:.0f} % of the general kernel: {'default' if gain >= 0.15 else 'not the default (under 15 %)'}")
+            verdict = "default" if gain >= 0.15 else "not the default (under 15 %)"
+            print(f"  {label:12s} generated saves {100 * gain:.0f} % of the general kernel: {verdict}")
+
+
+def linear(args, harness) -> dict:
+    """Forward dynamics of chains of 5 to 100 bodies: straight line through the times, largest residual relative to the time."""
+    sizes = (5, 10, 20, 35, 50, 75, 100)
+    cases, keep = Cases(harness), []
+    harness.own_context.restype = ctypes.c_void_p
+    for n in sizes:
+        tree = tree_of(f"chain{n}")
+        state = states(tree, np.random.default_rng(5))
+        arrays = [np.ascontiguousarray(state[k]) for k in ("q", "v", "tau", "a")]
+        own = harness.own_context(*(ctypes.c_void_p(x) for x in tree.model_address), *map(pointer, arrays))
+        keep += [tree, arrays]
+        cases.add(f"chain{n}", harness.own_forward, own)
+    ns = cases.run(args.rounds, args.samples).min(axis=0)
+    # weighted by 1/ns: every size counts alike, relative to its own time
+    slope, offset = np.polyfit(sizes, ns, 1, w=1.0 / ns)
+    residual = np.abs(slope * np.array(sizes) + offset - ns) / ns
+    print(f"\nlinear cost: {slope:.1f} ns a body + {offset:.0f} ns; largest residual {100 * residual.max():.1f} % (goal 5 %)")
+    print("  " + ", ".join(f"{n}: {t:.0f}" for n, t in zip(sizes, ns, strict=True)) + " ns")
+    return {"slope_ns": float(slope), "offset_ns": float(offset), "residual": float(residual.max())}
 
 
 def main() -> None:
@@ -282,14 +341,20 @@ def main() -> None:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "bench_multibody")
     parser.add_argument("--no-generated", dest="generated", action="store_false")
     parser.add_argument("--sets", action="store_true", help="time the SSE2 and AVX2 copies too")
+    parser.add_argument("--linear", action="store_true", help="only the cost over the number of bodies")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     args.build.mkdir(parents=True, exist_ok=True)
     harness = build(args.build / "harness.so", [HERE / "harness.c"], ["gcc", "-std=gnu11", "-O2"])
+    if args.linear:
+        os.sched_setaffinity(0, {args.core})
+        linear(args, harness)
+        return
     peer, peer_name = build_peer(args.build, args.compiler)
     mujoco = build_mujoco(args.build)
     os.sched_setaffinity(0, {args.core})
-    print(f"peer: {peer_name}; step: {mujoco[1] + ', mj_step Euler, no contact' if mujoco else 'MuJoCo is not installed'}; core {args.core}")
+    step_peer = mujoco[1] + ", mj_step Euler, no contact" if mujoco else "MuJoCo is not installed"
+    print(f"peer: {peer_name}; step: {step_peer}; core {args.core}")
     results = {}
     for name in args.models.split(","):
         results[name] = measure(name, args, harness, peer, mujoco, args.build)

@@ -44,8 +44,9 @@ for i in range(count):
     f = None if g.random() < 0.5 else g.normal(size=(n(tree.n_bodies), n(6)))
     known = g.random(n(tree.nv)) < 0.5
     for call in (lambda: tree.forward_dynamics(q, v, tau, f), lambda: tree.inverse_dynamics(q, v, tau, f), lambda: tree.mass_matrix(q),
-                 lambda: tree.hybrid_dynamics(q, v, tau, tau, known, f), lambda: tree.lock(q, v, "loose", [n(6)]), lambda: tree.unlock("loose"),
-                 lambda: tree.joint_reactions(q, v, tau, f), lambda: tree.attach(q, v, "g", str(g.choice(["a", "b", "c", "e", "x"])), known[:6])):
+                 lambda: tree.hybrid_dynamics(q, v, tau, tau, known, f), lambda: tree.lock(q, v, "loose", [n(6)]),
+                 lambda: tree.unlock("loose"), lambda: tree.joint_reactions(q, v, tau, f),
+                 lambda: tree.attach(q, v, "g", str(g.choice(["a", "b", "c", "e", "x"])), known[:6])):
         try:
             call()
         except ValueError:
@@ -64,7 +65,9 @@ def build(folder: Path) -> None:
     include = [f"-I{p}" for p in (folder, sysconfig.get_paths()["include"], numpy.get_include())]
     flags = "-shared -fPIC -g -O1 -std=gnu11 -ffp-contract=off -fsanitize=address -fno-omit-frame-pointer -w"
     defines = "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION"
-    subprocess.run(["gcc", *flags.split(), defines, *include, str(source / "tree.c"), str(source / "native_tree.c"), "-o", str(output)], check=True)
+    subprocess.run(
+        ["gcc", *flags.split(), defines, *include, str(source / "tree.c"), str(source / "native_tree.c"), "-o", str(output)], check=True
+    )
 
 
 def main() -> int:

@@ -452,6 +452,10 @@ cdef class Tree:
 
     # ---- kinematics, momentum, energy ------------------------------------------------------------------------------------------------
 
+    def slot_of(self, int body):
+        """Slot of a body given by its number in `bodies`."""
+        return self.c_model.slot[<int>self._number[body]]
+
     def _align(self, int slot):
         return np.array([self.c_model.body[slot].R_align[k] for k in range(9)]).reshape(3, 3)
 

@@ -22,7 +22,10 @@ from pathlib import Path
 VERSION = "1"
 #: Above this many coordinates the mass matrix stays with the general kernel: its text grows with their square.
 MASS_MATRIX_LIMIT = 32
-FLAGS = ["-O2", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w"]
+#: Above this many lines the compiler runs with -O1: -O2 takes minutes on one straight line of that length.
+LONG_TEXT = 12_000
+FLAGS = ["-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w"]
+LANES = {"sse2": 2, "avx2": 4, "avx512": 8}
 SET_FLAGS = {"sse2": [], "avx2": ["-mavx2"], "avx512": ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl"]}
 
 
@@ -30,7 +33,7 @@ class GenerationError(RuntimeError):
     """No compiler, or the compiler refused; the general kernels remain."""
 
 
-# ---- expressions -----------------------------------------------------------------------------------------------------------------------
+# ---- expressions --------------------------------------------------
 
 
 class Table:
@@ -133,7 +136,7 @@ def reciprocal(x):
     return x.reciprocal() if isinstance(x, Term) else 1.0 / x
 
 
-# ---- three-vectors and matrices of values ---------------------------------------------------------------------------------------------------
+# ---- three-vectors and matrices of values --------------------------------------------------
 
 
 def add(a, b):
@@ -194,7 +197,7 @@ ZERO = [0.0, 0.0, 0.0]
 UNIT = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
 
-# ---- joints ---------------------------------------------------------------------------------------------------------------------------------
+# ---- joints --------------------------------------------------
 
 
 class Turn:
@@ -288,7 +291,7 @@ def pose(table, body):
     return turn, add(body["p_place"], mul(place, travel))
 
 
-# ---- the recursions ---------------------------------------------------------------------------------------------------------------------------
+# ---- the recursions --------------------------------------------------
 
 
 def motion(table, bodies, with_accelerations):
@@ -402,8 +405,10 @@ def forward_dynamics(bodies, with_wrenches):
             C = madd(B, matmul(S, M))
             left, right = matmul(S, transpose(C)), matmul(B, transpose(S))  # -B S(r) = B S(r)^T
             handed = (mirror(madd(madd(J, left), right)), C, M, n, f)
-        X[parent] = handed if X[parent] is None else tuple(
-            add(a, b) if k > 2 else madd(a, b) for k, (a, b) in enumerate(zip(X[parent], handed, strict=True))
+        X[parent] = (
+            handed
+            if X[parent] is None
+            else tuple(add(a, b) if k > 2 else madd(a, b) for k, (a, b) in enumerate(zip(X[parent], handed, strict=True)))
         )
     outputs, beyond = [], []
     for i, body in enumerate(bodies):
@@ -501,14 +506,14 @@ def mass_matrix(bodies, nv):
     return table.emit(outputs)
 
 
-# ---- text, compiler, library -----------------------------------------------------------------------------------------------------------------
+# ---- text, compiler, library --------------------------------------------------
 
 
 def source(bodies: list[dict], nv: int, n_angles: int) -> str:
     """The C file for a tree given as rows of constants (`Tree.constants`)."""
     sines = (
-        "    double angle[ANGLES] __attribute__((aligned(64))), sine[ANGLES] __attribute__((aligned(64))), cosine[ANGLES] __attribute__((aligned(64)));\n"
-        f"    for (int j = 0; j < {n_angles}; ++j) angle[j] = q[ANGLE_Q[j]];\n"
+        "    double angle[ANGLES] ALIGNED, sine[ANGLES] ALIGNED, cosine[ANGLES] ALIGNED;\n"
+        f"    for (int j = 0; j < ANGLES; ++j) angle[j] = j < {n_angles} ? q[ANGLE_Q[j]] : 0.0;\n"
         "    for (int j = 0; j < ANGLES; j += LANES) sincos_lanes((const lanes *)&angle[j], (lanes *)&sine[j], (lanes *)&cosine[j]);\n"
     )
     angle_q = {b["sine"]: b["q"] for b in bodies if b["sine"] >= 0}
@@ -516,7 +521,8 @@ def source(bodies: list[dict], nv: int, n_angles: int) -> str:
         f"/* generated, version {VERSION}: {len(bodies)} bodies, {nv} velocity coordinates */",
         '#include "tree_kernel.h"',
         f"#define ANGLES {-(-max(n_angles, 1) // 8) * 8}",
-        f"static const int ANGLE_Q[] = {{{', '.join(str(angle_q[j]) for j in range(n_angles)) or '0'}}};",
+        "#define ALIGNED __attribute__((aligned(64)))",
+        f"static const int ANGLE_Q[ANGLES] = {{{', '.join(str(angle_q[j]) for j in range(n_angles)) or '0'}}};",
         '#include "tree_sincos.inc"',
     ]
     state = "const TreeModel *M, TreeWork *W, const double *restrict q"
@@ -524,9 +530,7 @@ def source(bodies: list[dict], nv: int, n_angles: int) -> str:
     start = "    const double *gravity = M->gravity;\n" + (sines if n_angles else "")
 
     def function(name: str, arguments: str, lines: list[str], head: str) -> None:
-        zero = "    for (int j = 0; j < ANGLES; ++j) angle[j] = 0.0;\n" if n_angles and head is start else ""
-        body = head.replace("    for (int j = 0; j < " + str(n_angles), zero + "    for (int j = 0; j < " + str(n_angles), 1)
-        text.append(f"static void {name}({state}, {arguments})\n{{\n{body}    " + "\n    ".join(lines) + "\n}")
+        text.append(f"static void {name}({state}, {arguments})\n{{\n{head}    " + "\n    ".join(lines) + "\n}")
 
     motion_in = "const double *restrict v, const double *restrict {}, const double *restrict f_ext, double *restrict {}"
     for name, given, result, make in (("forward", "tau", "a", forward_dynamics), ("inverse", "a", "tau", inverse_dynamics)):
@@ -538,15 +542,14 @@ def source(bodies: list[dict], nv: int, n_angles: int) -> str:
         + "    (f_ext ? forward_wrenches : forward)(M, W, q, v, tau, f_ext, a);\n}"
     )
     text.append(
-        f"static void inverse_dynamics({state}, const double *v, const double *a, const double *f_ext, double *tau, double *reactions)\n{{\n"
+        f"static void inverse_dynamics({state}, const double *v, const double *a, const double *f_ext, double *tau,\n"
+        "                             double *reactions)\n{\n"
         "    if (reactions || M->changed) { M->general.inverse_dynamics(M, W, q, v, a, f_ext, tau, reactions); return; }\n"
         "    (f_ext ? inverse_wrenches : inverse)(M, W, q, v, a, f_ext, tau);\n}"
     )
     table = "    out->forward_dynamics = forward_dynamics;\n    out->inverse_dynamics = inverse_dynamics;\n"
     if nv <= MASS_MATRIX_LIMIT:
         head = "    if (M->changed) { M->general.mass_matrix(M, W, q, H); return; }\n" + (sines if n_angles else "")
-        if n_angles:
-            head = head.replace("    for (int j = 0; j < ANGLES", "    for (int j = ANGLES; j-- > " + str(n_angles) + ";) angle[j] = 0.0;\n    for (int j = 0; j < ANGLES", 1)
         function("mass_matrix", "double *restrict H", mass_matrix(bodies, nv), head)
         table += "    out->mass_matrix = mass_matrix;\n"
     text.append(f"void generated_kernels(TreeKernels *out)\n{{\n{table}}}\n")
@@ -567,7 +570,8 @@ def library(text: str, instruction_set: str, cache: Path | None = None) -> tuple
     version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
     include = Path(__file__).parent
     headers = "".join((include / name).read_text() for name in ("tree_kernel.h", "tree_sincos.inc"))
-    flags = FLAGS + SET_FLAGS[instruction_set] + [f"-DLANES={ {'sse2': 2, 'avx2': 4, 'avx512': 8}[instruction_set]}"]
+    optimise = "-O1" if text.count("\n") > LONG_TEXT else "-O2"
+    flags = [optimise, *FLAGS, *SET_FLAGS[instruction_set], f"-DLANES={LANES[instruction_set]}"]
     key = hashlib.sha256("\0".join([text, headers, version, *flags]).encode()).hexdigest()[:32]
     folder = Path.home() / ".cache" / "hil-server" / "kernels" if cache is None else Path(cache)
     folder.mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,7 @@ def _array(value: object, shape: tuple[int, ...], what: str) -> np.ndarray:
     return out
 
 
-# ---- checks ------------------------------------------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------
 
 
 def check_inertia(name: str, mass: float, inertia: np.ndarray) -> None:
@@ -211,7 +211,7 @@ def resolve(bodies: Sequence[Body]) -> tuple[list[Body], list[Frame]]:
     return merged, frames
 
 
-# ---- files -------------------------------------------------------------------------------------------------------------------------
+# ---- files --------------------------------------------------
 
 
 def _rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:

@@ -44,8 +44,11 @@ def test_generated_equals_general(case, cache):
 
 def test_interface_is_the_same_and_it_follows_events(cache):
     rng = np.random.default_rng(30)
-    bodies = [Body("craft", None, "free", mass=5.0, inertia=np.eye(3)), Body("arm", "craft", "revolute", p_PJ_P=[1, 0, 0], mass=1.0, inertia=np.eye(3)),
-              Body("payload", None, "free", mass=2.0, inertia=np.eye(3))]  # fmt: skip
+    bodies = [
+        Body("craft", None, "free", mass=5.0, inertia=np.eye(3)),
+        Body("arm", "craft", "revolute", p_PJ_P=[1, 0, 0], mass=1.0, inertia=np.eye(3)),
+        Body("payload", None, "free", mass=2.0, inertia=np.eye(3)),
+    ]
     general = Tree(bodies, gravity=(0, 0, 0))
     generated = general.generate(cache)
     assert generated.generated.exists() and general.generated is None and generated.joint_names == general.joint_names
@@ -91,7 +94,10 @@ def test_constants_zeros_and_repeats_are_folded():
 
 def test_fewer_operations_than_the_blocks(cache):
     """The planar arm: axes parallel, offsets along one axis; most of the 3x3 arithmetic must be gone."""
-    arm = [Body(f"b{i}", f"b{i - 1}" if i else None, "revolute", p_PJ_P=[1.0, 0, 0], mass=1.0, com=[0.5, 0, 0], inertia=np.diag([0, 0.1, 0.1])) for i in range(3)]
+    arm = [
+        Body(f"b{i}", f"b{i - 1}" if i else None, "revolute", p_PJ_P=[1.0, 0, 0], mass=1.0, com=[0.5, 0, 0], inertia=np.diag([0, 0.1, 0.1]))
+        for i in range(3)
+    ]
     tree = Tree(arm)
     text = generator.source(tree.constants(), tree.nv, 3)
     body = text[text.index("static void mass_matrix") : text.index("void generated_kernels")]

@@ -109,7 +109,7 @@ def test_integrate_against_pinocchio():
         np.testing.assert_allclose(pin.normalize(model, found), found, atol=1e-15)
 
 
-# ---- mixed joints ----------------------------------------------------------------------------------------------------------------------
+# ---- mixed joints --------------------------------------------------
 
 
 def test_every_subset_of_known_joints():
@@ -175,7 +175,7 @@ def test_golden_mixed_case():
     assert abs(a[6] - 0.7547876919) < 1e-9 and abs(tau[7] - 0.1531138338) < 1e-9
 
 
-# ---- far from the origin, equal bits, gravity ----------------------------------------------------------------------------------------
+# ---- far from the origin, equal bits, gravity --------------------------------------------------
 
 
 @pytest.mark.parametrize("distance", [1e3, 1e5, 7e6])
@@ -254,3 +254,29 @@ def test_energy_is_kept_by_a_tumbling_tree():
         v = v + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
     assert abs(tree.kinetic_energy(q, v) / energy - 1) < 1e-7
     np.testing.assert_allclose(tree.momentum(q, v, about=(0, 0, 0)), momentum, rtol=1e-6, atol=1e-6)
+
+
+def test_cost_is_linear_in_the_number_of_bodies():
+    """Row 9, rigid, in a measure that no other load disturbs: the floating-point operations of the generated recursion, per body."""
+    from rt_kernels.multibody import tree_generator
+
+    def operations(n):
+        bodies = [
+            Body(
+                f"b{i}",
+                f"b{i - 1}" if i else None,
+                "revolute",
+                p_PJ_P=[0.3, 0.02, 0.05],
+                axis=np.eye(3)[i % 3],
+                mass=1.0,
+                inertia=np.eye(3),
+            )
+            for i in range(n)
+        ]
+        tree = Tree(bodies)
+        return len(tree_generator.forward_dynamics(tree.constants(), False))
+
+    counts = {n: operations(n) for n in (5, 10, 20, 40)}
+    slope, offset = np.polyfit(list(counts), list(counts.values()), 1)
+    for n, count in counts.items():
+        assert abs(slope * n + offset - count) < 0.05 * count

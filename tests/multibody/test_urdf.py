@@ -66,7 +66,7 @@ def test_urdf_against_pinocchio(sample, floating):
         np.testing.assert_allclose(np.column_stack([R, p]), np.column_stack([pose.rotation, pose.translation]), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(p.name for p in MANIPULATORS.glob("*.toml")))
+@pytest.mark.parametrize("name", ["canadarm2.toml", "canadarm2_free_flyer.toml", "craft_wings_arm.toml", "puma560.toml"])
 def test_shipped_models_load_and_invert(name):
     tree = Tree.from_toml(MANIPULATORS / name)
     rng = np.random.default_rng(2)
@@ -117,12 +117,21 @@ def test_bad_urdf_is_named(tmp_path, fault):
 def test_bad_bodies_are_named():
     good = {"name": "a", "mass": 1.0, "inertia": np.eye(3)}
     for change, message in (
-        ({"joint": "ball"}, "'ball'"), ({"axis": [0, 0]}, "axis: shape"), ({"axis": [0, 0, np.nan]}, "not finite"),
-        ({"mass": "3"}, "mass"), ({"mass": 1e40}, "limit"), ({"mass": 1e-40}, "at least"),
-        ({"R_PJ": 2 * np.eye(3)}, "not a rotation"), ({"rotor_inertia": -1.0}, "rotor_inertia"), ({"parent": "ghost"}, "ghost"),
-        ({"inertia": np.diag([1, 1, 3])}, "not physical"), ({"joint": "free", "rotor_inertia": 1.0}, "no drive"), ({"joint": "fixed"}, "no moving"),
-        ({"mass": 0.0, "inertia": np.zeros((3, 3))}, "moves no inertia"), ({"joint": "universal", "axis2": [0, 0, 2]}, "parallel"),
-    ):  # fmt: skip
+        ({"joint": "ball"}, "'ball'"),
+        ({"axis": [0, 0]}, "axis: shape"),
+        ({"axis": [0, 0, np.nan]}, "not finite"),
+        ({"mass": "3"}, "mass"),
+        ({"mass": 1e40}, "limit"),
+        ({"mass": 1e-40}, "at least"),
+        ({"R_PJ": 2 * np.eye(3)}, "not a rotation"),
+        ({"rotor_inertia": -1.0}, "rotor_inertia"),
+        ({"parent": "ghost"}, "ghost"),
+        ({"inertia": np.diag([1, 1, 3])}, "not physical"),
+        ({"joint": "free", "rotor_inertia": 1.0}, "no drive"),
+        ({"joint": "fixed"}, "no moving"),
+        ({"mass": 0.0, "inertia": np.zeros((3, 3))}, "moves no inertia"),
+        ({"joint": "universal", "axis2": [0, 0, 2]}, "parallel"),
+    ):
         with pytest.raises(ModelError, match=message):
             Tree([Body(**{**good, **change})])
     with pytest.raises(ModelError, match="a -> b -> a"):
@@ -170,7 +179,9 @@ def mutant(rng, text):
             values = [i for i in range(len(text)) if text.startswith('="', i)]
             start = rng.choice(values) + 2
             end = text.find('"', start)
-            new = rng.choice(["", "0", "-1", "1e308", "1e-308", "nan", "inf", "a", "base", "1 2", "0 0 0", "free", "revolute", "1e20", "\u0663"])
+            new = rng.choice(
+                ["", "0", "-1", "1e308", "1e-308", "nan", "inf", "a", "base", "1 2", "0 0 0", "free", "revolute", "1e20", "\u0663"]
+            )
             text = text[:start] + new + text[max(end, start) :]
     return text
 
