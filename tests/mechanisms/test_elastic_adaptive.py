@@ -17,7 +17,7 @@ def table(pytestconfig):
     with open(pytestconfig.rootpath / "stand_configs/mechanisms/elastic_adaptive.toml", "rb") as file:
         data = tomllib.load(file)
     assert data["synthetic"] is True
-    return {key: value for key, value in data["mechanism"].items() if key != "part"}
+    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
 
 
 def meet(table, mass, v, w_deg, miss, angles_deg, **change):

@@ -13,7 +13,7 @@ def shipped(pytestconfig, name):
     with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
         data = tomllib.load(file)
     assert data["synthetic"] is True
-    return {key: value for key, value in data["mechanism"].items() if key != "part"}
+    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,29 @@
+"""Berthing devices: swinging head in a cone, manual-type unit of two pins and a lock. Equations: berthing_head.pyx, berthing_pins.pyx."""
+
+from libc.math cimport sqrt, fabs
+
+from rt_kernels.algebra cimport rot3
+from rt_kernels.algebra cimport vec3
+
+
+cdef inline void swing_step(double h, double inertia, double stiffness, double damping, double free_angle, double moment, double *w,
+                            double *angle) noexcept nogil:
+    """One implicit Euler step of a hinge axis: free within `free_angle`, one-sided spring and damper beyond (dissertation (8.4), corrected)."""
+    cdef double side = 1.0 if angle[0] >= 0.0 else -1.0
+    cdef double D0, w_next
+    if fabs(angle[0]) <= free_angle:
+        w[0] += h * moment / inertia
+        angle[0] += h * w[0]
+        return
+    D0 = 1.0 + (h / inertia) * (damping + h * stiffness)
+    w_next = (w[0] + (h / inertia) * (moment - stiffness * (angle[0] - side * free_angle))) / D0
+    angle[0] = (angle[0] * (1.0 + h * damping / inertia) + h * (w[0] + (moment + stiffness * side * free_angle) * h / inertia)) / D0
+    w[0] = w_next
+
+
+cdef inline void add_wrench(const double *f, const double *r, double sign, double *W) noexcept nogil:
+    # force sign f at the point r, about the origin
+    cdef double t[3]
+    vec3.add_scaled(W, sign, f, W)
+    vec3.cross(r, f, t)
+    vec3.add_scaled(W + 3, sign, t, W + 3)
