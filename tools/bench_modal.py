@@ -11,6 +11,7 @@ import json
 import time
 
 import numpy as np
+
 from rt_kernels.dynamics.modal import ModalCraft
 
 TICKS_PER_SAMPLE = 20

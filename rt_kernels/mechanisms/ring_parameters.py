@@ -48,7 +48,7 @@ RING_PARAMETERS = (
     _f("ring_joint_azimuth_deg", "deg", "ring joints of the same struts, from the same middle", 0.0, 60.0),
     _f("ready_distance_m", "m", "ring plane before the base plane in the initial position", 0.01, 5.0),
     _f("ring_mass_kg", "kg", "ring with petals and latches", 0.1, 1e4),
-    Parameter("ring_inertia_kg_m2", "floats", "kg m^2", "ring about its centre: axial, transverse Y, transverse Z", low=1e-4, high=1e5, shape=3),
+    Parameter("ring_inertia_kg_m2", "floats", "kg m^2", "ring about its centre: about X, Y, Z", low=1e-4, high=1e5, shape=3),
     _f("strut_mass_kg", "kg", "outer part of a leg", 1e-3, 1e3),
     _f("strut_centre_m", "m", "its centre of mass from the base joint", 0.0, 5.0),
     _f("strut_inertia_kg_m2", "kg m^2", "transverse, about its centre of mass", 1e-6, 1e4),
@@ -61,7 +61,7 @@ RING_PARAMETERS = (
 
 
 def joint_circles(t: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Base joints (6, 3) in the base and ring joints (6, 3) in the ring: pairs of struts at 60, 180, 300 deg, V-shaped towards the petals."""
+    """Base joints (6, 3) in the base and ring joints (6, 3) in the ring: pairs of struts at 60, 180, 300 deg."""
     base, ring = [], []
     for k in range(6):
         middle, sign = np.pi / 3 + 2 * np.pi * (k // 2) / 3, (1 if k % 2 else -1)

@@ -3,9 +3,10 @@
 import mpmath
 import numpy as np
 import pytest
-from rt_kernels.dynamics.modal import ModalCraft, damping, deform_port, step_coefficients
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
+
+from rt_kernels.dynamics.modal import ModalCraft, damping, deform_port, step_coefficients
 
 DT = 5e-4
 

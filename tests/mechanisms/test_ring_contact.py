@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from rt_kernels.mechanisms.ring_contact import RingContact, implicit_latch, petal_shape, rotation_x
 from scipy.spatial.transform import Rotation
+
+from rt_kernels.mechanisms.ring_contact import RingContact, implicit_latch, petal_shape, rotation_x
 
 TABLE = dict(
     inner_radius_m=0.6, face_radius_m=0.66, petal_height_m=0.14, petal_half_angle_deg=42.5, petal_clearance_m=1e-3,
@@ -23,7 +24,8 @@ def scan(rings, p, R):
     """Deepest generator of every petal against the opposite circle by looking at all 257: list of (depth, index)."""
     out = []
     for k in range(3):
-        for start, along, centre, axis in ((*rings.petal(k, R, p), np.zeros(3), np.array([1.0, 0, 0])), (*rings.petal(k), np.asarray(p), R[:, 0])):
+        of_active, of_passive = rings.petal(k, R, p), rings.petal(k)
+        for start, along, centre, axis in ((*of_active, np.zeros(3), np.array([1.0, 0, 0])), (*of_passive, np.asarray(p), R[:, 0])):
             t = (centre - start) @ axis / (along @ axis)
             radius = np.linalg.norm(start + t[:, None] * along - centre, axis=1)
             inside = (t >= 0) & (t <= 1)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from rt_kernels.mechanisms.ring_platform import RingPlatform, leg_axes
 from scipy.spatial.transform import Rotation
+
+from rt_kernels.mechanisms.ring_platform import RingPlatform, leg_axes
 
 
 def dcm(psi, theta, phi):
@@ -87,7 +88,7 @@ def test_golden_case_g1():
     np.testing.assert_allclose(out["reaction"][0][:3], [-2.3856321505, 8.6976054898, 6.9070909453], atol=1e-9)
     want = [-176.5746404612, -19.0101753749, -1.7110730919, -16.1639839219, 15.3144998584, -25.2103009245]
     np.testing.assert_allclose(out["base_wrench"], want, atol=1e-9)
-    # power: d(kinetic energy)/dt = external power + drive power, through A* and b*; and the printed base wrench (no ring reaction) is elsewhere
+    # the printed base wrench, without the ring's reaction on the last link, is elsewhere
     assert abs(out["base_wrench"][0] - -196.64) > 20
 
 
@@ -96,7 +97,7 @@ ORDER = {"UPS": "yzP", "UCU": "yzPx", "SPU": "yzxP", "RUS": "zzy", "RSU": "zzyx"
 
 
 def chain(table, p, rate, accel, base):
-    """Slow twin: forward kinematics of one leg with plain recursions. base = (w, alpha, a). Returns cut (x, v_rel, a), last frame, bodies."""
+    """Slow twin: one leg with plain recursions. base = (w, alpha, a). Returns cut point, its acceleration, last frame, w, eps, bodies."""
     w, eps, a = (np.array(x, dtype=float) for x in base)
     x, R = np.zeros(3), np.eye(3)
 

@@ -4,9 +4,12 @@ import tomllib
 
 import numpy as np
 import pytest
+
 from rt_kernels.mechanisms.elastic_adaptive import ElasticAdaptive
 from rt_kernels.mechanisms.ring_trial import Trial, aux_index, first_contact
 from rt_kernels.mechanisms.ring_unit import Ring
+
+HERE = [0, 0, 0, 0, 0, 0, 1]
 
 
 def shipped(pytestconfig, name):
@@ -63,7 +66,7 @@ def test_capture_at_moderate_speed_and_release(table):
     mass = 8000.0
     active = dict(mass=mass, inertia=np.diag([1.3e4, 2e4, 2e4]), X_port=[2.0, 0, 0, 0, 0, 0, 1],
                   X=[X[0] - 2.0, X[1], X[2], *q], v=[0.1, 0, 0], w=[0, 0, 0])
-    target = dict(mass=4e5, inertia=np.diag([5e7, 1e8, 1e8]), X_port=[0, 0, 0, 0, 0, 0, 1], X=[0, 0, 0, 0, 0, 0, 1], v=[0, 0, 0], w=[0, 0, 0])
+    target = dict(mass=4e5, inertia=np.diag([5e7, 1e8, 1e8]), X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
     trial = Trial(unit, active, target)
     out = trial.run(60.0, 5e-4, every=10, stop_signals=1 << 1)
     assert out["signals"][-1] & 2 and out["aux"][-1, aux_index(unit, "capture_time")] > 0
@@ -98,8 +101,8 @@ def test_more_substeps_converge(table):
     peaks = []
     for n in (1, 4, 16):
         unit = Ring(**(table | {"substeps": n}))
-        active = dict(mass=5000.0, inertia=np.eye(3) * 1e4, X_port=[0, 0, 0, 0, 0, 0, 1], X=[-0.36, 0, 0, 0, 0, 0, 1], v=[0.08, 0, 0], w=[0, 0, 0])
-        target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=[0, 0, 0, 0, 0, 0, 1], X=[0, 0, 0, 0, 0, 0, 1], v=[0, 0, 0], w=[0, 0, 0])
+        active = dict(mass=5000.0, inertia=np.eye(3) * 1e4, X_port=HERE, X=[-0.36, 0, 0, 0, 0, 0, 1], v=[0.08, 0, 0], w=[0, 0, 0])
+        target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
         trial = Trial(unit, active, target)
         trial.run(1.0, 5e-4, every=10)
         peaks.append(trial.relative_pose()[0])
@@ -108,8 +111,10 @@ def test_more_substeps_converge(table):
 
 
 def test_errors_name_the_key(table):
+    generates = [[0.0, 0.0], [0.002, 60.0], [0.08, 500.0], [0.15, 900.0]]
     for change, message in ((dict(friction=-0.1), "friction: -0.1 -, limits 0...1.5"), (dict(substeps=0), "substeps: 0 -, limits 1...50"),
-                            (dict(plunger_switch_m=0.01), "plunger_switch_m: 0.01 m"), (dict(ring_inertia_kg_m2=[1.0, 2.0]), "ring_inertia_kg_m2: 2 numbers"),
-                            (dict(spring_backward_n=[[0.0, 0.0], [0.002, 60.0], [0.08, 500.0], [0.15, 900.0]]), "spring_forward_n: the return branch")):
+                            (dict(plunger_switch_m=0.01), "plunger_switch_m: 0.01 m"),
+                            (dict(ring_inertia_kg_m2=[1.0, 2.0]), "ring_inertia_kg_m2: 2 numbers"),
+                            (dict(spring_backward_n=generates), "spring_forward_n: the return branch")):
         with pytest.raises(ValueError, match=message):
             Ring(**(table | change))
