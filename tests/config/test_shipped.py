@@ -1,0 +1,210 @@
+"""Every key of every shipped file removed, misspelt, of a wrong type, out of range, not finite: one line that names file, key, value,
+limit and unit, exit code 2, and never another exception."""
+
+import copy
+import shutil
+import tomllib
+
+import pytest
+
+from hil_server import registry
+from hil_server.cli import main
+from hil_server.config import SHIPPED, load_test, tables, toml_text
+from hil_server.errors import ConfigurationError
+from hil_server.programme import PROGRAMME, VARIANT, load_programme
+from rt_kernels.stewart.platform import Platform
+
+TEST_TABLES = {"test": tables.TEST, "initial_conditions": tables.INITIAL_CONDITIONS, "initial_conditions.limits": tables.CRITICALITY_LIMITS,
+               "telemetry": tables.TELEMETRY}  # fmt: skip
+STAND_TABLES = {"": tables.STAND, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL,
+                "platform": Platform.PARAMETERS}  # fmt: skip
+DEVICE_ROLES = {"wrench_sensor": "wrench_sensors", "virtual": "simulated"}
+
+
+def kind_of(document):
+    for key, kind in {"test": "test", "programme": "programme", "platform": "stand", "mass_kg": "vehicle", "part": "mechanism"}.items():
+        if key in document:
+            return kind
+    return None  # a table to be taken into another file, or a file with a loader of its own
+
+
+FILES = {
+    str(path.relative_to(SHIPPED)): kind_of(tomllib.loads(path.read_text()))
+    for path in sorted(SHIPPED.rglob("*.toml"))
+    if kind_of(tomllib.loads(path.read_text()))
+}
+
+
+def leaves(table, path=()):
+    for key, value in table.items():
+        if isinstance(value, dict) and not isinstance(declared(value), str):
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def declared(value):
+    """The free table `set` of a variant is a value, not a table of the file."""
+    return "set" if value and all("." in key for key in value) else None
+
+
+def parameter_of(kind, document, path):
+    """The declaration of a key of a shipped file; None for `part` itself."""
+    outer, key = ".".join(path[:-1]), path[-1]
+    if key == "part":
+        return None
+    table = document
+    for step in path[:-1]:
+        table = table[step]
+    if kind == "test":
+        declaration = TEST_TABLES.get(outer) or registry.part(outer, table["part"]).PARAMETERS
+    elif kind == "stand":
+        declaration = STAND_TABLES.get(outer) or registry.part(DEVICE_ROLES.get(outer, outer), table["part"]).PARAMETERS
+    elif kind == "vehicle":
+        declaration = tables.VEHICLE
+    else:
+        declaration = (*tables.MECHANISM, *registry.part("mechanisms", table["part"]).PARAMETERS)
+    return next(p for p in declaration if p.key == key)
+
+
+def with_value(document, path, value, new_key=None):
+    """A copy with the value at `path` replaced (None: removed), or its key renamed."""
+    changed = copy.deepcopy(document)
+    table = changed
+    for step in path[:-1]:
+        table = table[step]
+    if new_key is not None:
+        table[new_key] = table.pop(path[-1])
+    elif value is None:
+        del table[path[-1]]
+    else:
+        table[path[-1]] = value
+    return changed
+
+
+def first_number(value, replacement):
+    """The value with its first number replaced; None if there is none."""
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            inner = first_number(item, replacement)
+            if inner is not None:
+                return [*value[:i], inner, *value[i + 1 :]]
+        return None
+    return replacement if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def mutations(document, path, parameter):
+    """(what, changed document, words that the message must have)."""
+    value = document
+    for step in path:
+        value = value[step]
+    key = path[-1]
+    misspelt = key[:-1] + "q" if len(key) > 3 else key + "q"
+    yield "misspelt", with_value(document, path, None, misspelt), [f"{misspelt}: unknown key"]
+    if parameter is None or parameter.required:
+        yield "removed", with_value(document, path, None), [f"{key}: missing key", "value none", "limit", "unit"]
+    else:
+        yield "removed", with_value(document, path, None), []
+    wrong = 3 if isinstance(value, str) else "three"
+    yield "wrong type", with_value(document, path, wrong), [key, "wrong type" if not isinstance(value, str) else "", f"value {wrong!r}", "limit", "unit"]
+    for number in (float("nan"), float("inf")):
+        changed = first_number(value, number)
+        if changed is not None:
+            words = [key, "value", "limit", "unit"]
+            yield str(number), with_value(document, path, changed), words
+    if parameter is not None:
+        for limit, beyond in ((parameter.low, "below its limit"), (parameter.high, "above its limit")):
+            changed = None if limit is None else first_number(value, _beyond(limit, parameter.kind, beyond))
+            if changed is not None:
+                yield beyond, with_value(document, path, changed), [key, beyond, f"{limit:g}", f"unit {parameter.unit}"]
+        if parameter.choices:
+            yield "no choice", with_value(document, path, "elsewhere"), [key, "not one of its choices", "value 'elsewhere'", parameter.choices[0]]
+
+
+def _beyond(limit, kind, side):
+    step = 1 if kind == "int" else max(abs(limit) * 0.5, 1e-6)
+    return limit - step if side.startswith("below") else limit + step
+
+
+def write(document):
+    """`toml_text.dumps`, with the numbers that TOML has and configurations may not have."""
+    return toml_text.dumps(document)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A copy of the shipped files, and a loader for one of them through the test that uses it."""
+    home = tmp_path / "stand_configs"
+    shutil.copytree(SHIPPED, home, ignore=shutil.ignore_patterns("*.py", "*.pyc", "__pycache__"))
+    use = {"stand": "test.stand", "vehicle": "test.active_vehicle", "mechanism": "test.mechanism"}
+
+    def load(file, kind):
+        if kind == "programme":
+            return load_programme(home / file)
+        if kind == "test":
+            return load_test(home / file)
+        return load_test(home / "programmes/docking.toml", [f"{use[kind]}={toml_text.value(str(home / file))}"])
+
+    load.home = home
+    return load
+
+
+def test_there_is_one_of_each_kind():
+    assert {"test", "programme", "stand", "vehicle", "mechanism"} <= set(FILES.values())
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_shipped_file_loads(tree, file):
+    tree(file, FILES[file])
+
+
+@pytest.mark.parametrize("file", [f for f, kind in FILES.items() if kind != "programme"])
+def test_every_key_is_held(tree, file):
+    kind = FILES[file]
+    target = tree.home / file
+    document = tomllib.loads(target.read_text())
+    tried = 0
+    for path in leaves(document):
+        for what, changed, words in mutations(document, path, parameter_of(kind, document, path)):
+            target.write_text(write(changed))
+            tried += 1
+            try:
+                tree(file, kind)
+            except ConfigurationError as error:
+                lines = error.faults
+            else:
+                lines = ()
+            case = f"{file}: {'.'.join(path)}: {what}: {lines}"
+            assert bool(lines) == bool(words), case
+            assert not words or any(str(target) in line and all(word in line for word in words) for line in lines), case
+    assert tried > 20
+
+
+@pytest.mark.parametrize("file", [f for f, kind in FILES.items() if kind == "programme"])
+def test_every_key_of_a_programme_is_held(tree, file):
+    target = tree.home / file
+    document = tomllib.loads(target.read_text())
+    rows = [("programme", document["programme"], PROGRAMME)] + [(f"variant[{i}]", row, VARIANT) for i, row in enumerate(document["variant"][:2])]
+    for where, row, table in rows:
+        for key, value in list(row.items()):
+            for what, changed in (("misspelt", {key + "q": value}), ("removed", {}), ("wrong type", {key: 3})):
+                del row[key]
+                row.update(changed)
+                target.write_text(write(document))
+                required = table.parameters[key].required
+                try:
+                    tree(file, "programme")
+                except ConfigurationError as error:
+                    assert any(str(target) in line and where in line and key in line for line in error.faults), (key, what, error)
+                else:
+                    assert what == "removed" and not required, (where, key, what)
+                for extra in changed:
+                    row.pop(extra, None)
+                row[key] = value
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e400", '"text"', "true", "[1.0]", "2024-01-01", "{}"])
+def test_the_command_ends_with_2_and_without_a_traceback(number, capsys):
+    assert main(["check", "--seconds", "0", "--set", f"active_vehicle.mass_kg={number}"]) == 2
+    out = capsys.readouterr()
+    assert "active_vehicle.mass_kg" in out.out and "unit kg" in out.out and "Traceback" not in out.out + out.err

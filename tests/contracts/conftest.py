@@ -1,0 +1,102 @@
+"""What every part in the registry is built from: the shipped docking, assembled in process."""
+
+import numpy as np
+import pytest
+
+from hil_server import assembly, registry
+from hil_server.config import load_test
+from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
+
+# Keys for parts whose required keys cannot be guessed from their limits.
+EXAMPLES: dict[tuple[str, str], dict] = {
+    ("mechanisms", "bumper"): {"stiffness_n_m": 5e4},
+}
+
+
+@pytest.fixture(scope="session")
+def simulated():
+    """The shipped docking as an assembly."""
+    return assembly.simulation(load_test())
+
+
+@pytest.fixture
+def build(simulated):
+    """Function (role, name) → a new part, with keys that are at least valid."""
+    return lambda role, name: assembly.build_part(role, name, valid_keys(role, name), simulated.context)
+
+
+@pytest.fixture
+def keys():
+    """Function (role, name) → keys that the part's declaration allows."""
+    return valid_keys
+
+
+def valid_keys(role, name):
+    if (role, name) in EXAMPLES:
+        return dict(EXAMPLES[role, name])
+    return {p.key: valid_value(p) for p in registry.part(role, name).PARAMETERS if p.required}
+
+
+def valid_value(p):
+    """Some value that the declaration allows."""
+    if p.choices:
+        return p.choices[0]
+    low, high = (p.low if p.low is not None else -1.0), (p.high if p.high is not None else 1.0)
+    number = low if p.high is None else high if p.low is None else 0.5 * (low + high)
+    if p.kind == "floats":
+        return [number] * (p.shape or 1)
+    if p.kind == "rows":
+        rows, columns = p.shape or (1, 1)
+        return [[number] * columns for _ in range(rows)]
+    return {"float": number, "int": round(number), "bool": True, "str": "text", "table": {}}[p.kind]
+
+
+def samples(first, count, seed=1):
+    """`count` samples in which every input and every field of another stage moves by a little: a plausible run through a contact."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for k in range(count):
+        s = first.copy()
+        s["tick"], s["time_ns"], s["periods"] = k, k * 1_000_000, 1
+        for name, kind, shape, *_ in FIELDS:
+            if kind != "f8":
+                continue
+            if name.startswith(("X_", "profile_X")):
+                s[name][0, :3] += rng.normal(0.0, 1e-3, 3)
+                q = s[name][0, 3:] + rng.normal(0.0, 1e-3, 4)
+                s[name][0, 3:] = q / np.linalg.norm(q)
+            elif name.startswith("F_"):
+                s[name][0] = rng.normal(0.0, 100.0, shape)
+            elif name == "wrench_raw":
+                s[name][0] = np.round(rng.normal(0.0, 1e6, shape))
+            elif name.startswith(("V_", "profile_V", "measured_leg_rate", "leg_rate")):
+                s[name][0] = rng.normal(0.0, 0.01, shape)
+            elif name in ("measured_leg", "leg_demand", "leg_setpoint"):
+                s[name][0] += rng.normal(0.0, 1e-4, shape)
+        s["signal_discrete"] = 3 if k > count // 2 else 0
+        s["contact"] = int(k > count // 4)
+        s["wrench_sequence"] = k + 1
+        s["analogue_chain"] = 1
+        out.append(s)
+    return out
+
+
+@pytest.fixture
+def stream(simulated):
+    """Function (count, seed) → samples around the neutral pose of the stand."""
+    platform = simulated.context["platform"]
+    first = np.zeros(1, SAMPLE_DTYPE)
+    for name, *_ in FIELDS:
+        if name.startswith(("X_", "profile_X")):
+            first[name][0, 6] = 1.0
+    neutral = np.asarray(platform.neutral_pose)
+    lengths = platform.lengths(neutral)
+    first["X_WP"] = first["X_WP_measured"] = neutral
+    for name in ("measured_leg", "leg_demand", "leg_setpoint"):
+        first[name] = lengths
+    for name in ("X_TA", "X_TA_measured", "profile_X_TA"):
+        first[name] = simulated.context["start"]["X_TA"]
+    first["first_contact_time"] = first["capture_time"] = -1.0
+    first["trip_tick"] = -1
+    first["lead"][:, 0] = 1.0
+    return lambda count, seed=1: samples(first, count, seed)

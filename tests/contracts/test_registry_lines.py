@@ -1,0 +1,19 @@
+"""Every line of the registry leads to a class that declares itself."""
+
+import pytest
+
+from hil_server import registry
+from rt_kernels.parameters import Aux, Parameter
+
+LINES = [(role, name) for role, names in registry.PARTS.items() for name in names]
+
+
+@pytest.mark.parametrize(("role", "name"), LINES)
+def test_line_imports_and_declares_its_parameters(role, name):
+    part = registry.part(role, name)
+    assert part.PARAMETERS is not None and all(isinstance(p, Parameter) for p in part.PARAMETERS)
+    assert all(isinstance(a, Aux) for a in part.AUX)
+    keys = [p.key for p in part.PARAMETERS]
+    assert len(set(keys)) == len(keys)
+    for p in part.PARAMETERS:
+        assert p.meaning and p.unit, f"{role}.{name}.{p.key}"
