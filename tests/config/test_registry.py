@@ -67,8 +67,8 @@ def test_part_from_outside(outside):
 
 
 def test_part_from_outside_cannot_replace_ours(outside):
-    outside("drives.cia402 = rt_kernels.parameters:Parameter")
-    assert registry.parts("drives")["cia402"] == registry.PARTS["drives"]["cia402"]
+    outside("compensators.none = rt_kernels.parameters:Parameter")
+    assert registry.parts("compensators")["none"] == registry.PARTS["compensators"]["none"]
 
 
 def test_part_from_outside_with_unknown_role(outside):

@@ -105,8 +105,9 @@ def mutations(document, path, parameter):
         yield "removed", with_value(document, path, None), [f"{key}: missing key", "value none", "limit", "unit"]
     else:
         yield "removed", with_value(document, path, None), []
+    complaint = "not one of its choices" if parameter is not None and parameter.choices else "wrong type"
     wrong = 3 if isinstance(value, str) else "three"
-    yield "wrong type", with_value(document, path, wrong), [key, "wrong type" if not isinstance(value, str) else "", f"value {wrong!r}", "limit", "unit"]
+    yield "wrong type", with_value(document, path, wrong), [key, complaint, f"value {wrong!r}", "limit", "unit"]
     for number in (float("nan"), float("inf")):
         changed = first_number(value, number)
         if changed is not None:
@@ -118,7 +119,8 @@ def mutations(document, path, parameter):
             if changed is not None:
                 yield beyond, with_value(document, path, changed), [key, beyond, f"{limit:g}", f"unit {parameter.unit}"]
         if parameter.choices:
-            yield "no choice", with_value(document, path, "elsewhere"), [key, "not one of its choices", "value 'elsewhere'", parameter.choices[0]]
+            words = [key, "not one of its choices", "value 'elsewhere'", parameter.choices[0]]
+            yield "no choice", with_value(document, path, "elsewhere"), words
 
 
 def _beyond(limit, kind, side):
@@ -184,8 +186,8 @@ def test_every_key_is_held(tree, file):
 def test_every_key_of_a_programme_is_held(tree, file):
     target = tree.home / file
     document = tomllib.loads(target.read_text())
-    rows = [("programme", document["programme"], PROGRAMME)] + [(f"variant[{i}]", row, VARIANT) for i, row in enumerate(document["variant"][:2])]
-    for where, row, table in rows:
+    rows = [(f"variant[{i}]", row, VARIANT) for i, row in enumerate(document["variant"][:2])]
+    for where, row, table in [("programme", document["programme"], PROGRAMME), *rows]:
         for key, value in list(row.items()):
             for what, changed in (("misspelt", {key + "q": value}), ("removed", {}), ("wrong type", {key: 3})):
                 del row[key]

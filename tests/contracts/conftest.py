@@ -90,7 +90,7 @@ def stream(simulated):
         if name.startswith(("X_", "profile_X")):
             first[name][0, 6] = 1.0
     neutral = np.asarray(platform.neutral_pose)
-    lengths = platform.lengths(neutral)
+    lengths = platform.leg_lengths(neutral)
     first["X_WP"] = first["X_WP_measured"] = neutral
     for name in ("measured_leg", "leg_demand", "leg_setpoint"):
         first[name] = lengths

@@ -75,13 +75,13 @@ def test_snapshot_and_restore_give_the_same_bits(build, stream, role, name):
 
 @all_stages
 def test_zero_input_gives_finite_output(build, simulated, role, name):
-    part = build(role, name)
-    for sample in (np.zeros(1, SAMPLE_DTYPE), simulated.line.sample):
-        for _ in range(3):
-            aux = part.step(sample)
-            assert np.isfinite(aux).all()
-            for field in SAMPLE_DTYPE.names:
-                assert np.isfinite(sample[field]).all(), field
+    """The sample before the first tick: zeros, identity poses, no device has answered yet."""
+    part, sample = build(role, name), simulated.line.sample
+    for _ in range(3):
+        aux = part.step(sample)
+        assert np.isfinite(aux).all()
+        for field in SAMPLE_DTYPE.names:
+            assert np.isfinite(sample[field]).all(), field
 
 
 class Mallinfo2(ctypes.Structure):
