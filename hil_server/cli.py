@@ -30,9 +30,8 @@ class Verb(NamedTuple):
 
 
 VERBS: dict[str, Verb] = {
-    "run": Verb("hil_server.verbs.run", "live test on the stand that CONFIG names", "hil_server.session"),
+    "run": Verb("hil_server.verbs.run", "live test, or a programme of tests, on the stand that CONFIG names", "hil_server.session"),
     "simulate": Verb("hil_server.verbs.simulate", "the same test with everything in process, as fast as it goes", "hil_server.session"),
-    "programme": Verb("hil_server.verbs.programme", "a list of variants, one after another", "hil_server.session"),
     "replay": Verb("hil_server.verbs.replay", "a logged run again: bit-exact check, what-if, paced playback", "hil_server.replay"),
     "check": Verb("hil_server.verbs.check", "configuration, installation, and what the host lacks for real time"),
     "predict": Verb("hil_server.analysis.predict", "before the test: restitution, critical delay, phase budget"),

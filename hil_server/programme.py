@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil_server.config import TestConfig, criticality, load_test, toml_text
+from hil_server.config import SHIPPED, TestConfig, criticality, load_test, toml_text
 from hil_server.config.checks import Table, line, unknown_key
-from hil_server.errors import ConfigurationError, HilError, TripError
+from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
 
 VERDICTS = ("captured", "not_captured", "tripped", "any")
@@ -87,7 +87,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict)
-    base = next((p for p in (file.parent / head["test"], _shipped() / head["test"]) if p.is_file()), None)
+    base = next((p for p in (file.parent / head["test"], SHIPPED / head["test"]) if p.is_file()), None)
     if base is None:
         raise ConfigurationError(line(str(file), "programme.test", "no such file", head["test"], limit="a test file", unit="-"))
     variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, faults) for i, row in enumerate(rows)]
@@ -189,20 +189,7 @@ SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m
 
 
 def _peak(row: dict[str, Any], which: int) -> float | None:
-    """Greatest force (0) or moment (1) of a run, whichever form the summary has it in."""
+    """Greatest force (0) or moment (1) component of a run."""
     peak = row.get("peak_wrench")
-    if isinstance(peak, dict):
-        found = peak.get(("force_n", "moment_n_m")[which])
-        return float(found) if isinstance(found, int | float) else None
-    if peak is not None and len(peak) == 6:
-        return max(abs(float(x)) for x in peak[3 * which : 3 * which + 3])
-    return None
-
-
-def _shipped() -> Path:
-    from hil_server.config import SHIPPED
-
-    return SHIPPED
-
-
-__all__ = ["HilError", "Variant", "is_programme", "load_programme", "run_programme", "summary_rows", "verdict"]
+    values = list(peak.values()) if isinstance(peak, dict) else list(peak or ())
+    return max(abs(float(x)) for x in values[3 * which : 3 * which + 3]) if len(values) == 6 else None

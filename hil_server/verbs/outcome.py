@@ -1,12 +1,52 @@
-"""What the verbs that run a test have in common: their options, and the summary for people."""
+"""What the verbs that run a test have in common: their options, a test or a programme of tests, and the summary for people."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.add_argument("--no-report", action="store_true", help="no report, only the log")
+    parser.add_argument("--continue-after-trip", action="store_true", help="a live programme goes on with the next variant after a trip")
+
+
+def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
+    """Runs CONFIG with `run_one(config, options)`: one test, or every variant of a programme. Returns the summary."""
+    from hil_server.config import load_test
+    from hil_server.installation import check_installation
+    from hil_server.programme import is_programme
+    from hil_server.session import Options
+
+    check_installation()
+    if is_programme(args.config):
+        return _perform_programme(args, run_one, live)
+    summary = run_one(load_test(args.config, args.set), Options(out=args.out, quiet=args.quiet, report=not args.no_report))
+    print_summary(summary)
+    return summary
+
+
+def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
+    import time
+
+    from hil_server.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
+    from hil_server.session import Options
+    from hil_server.verbs.list import print_table
+
+    name, variants = load_programme(args.config, args.set)
+    out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
+
+    def run_variant(config: Any, folder: Path) -> dict[str, Any]:
+        return run_one(config, Options(out=str(folder), quiet=args.quiet, report=not args.no_report))
+
+    summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip)
+    print()
+    print_table(summary_rows(summary), SUMMARY_HEADS)
+    print(f"\n{summary['passed']} of {len(variants)} passed; logs in {out}")
+    if summary["not_run"]:
+        print(f"not run: {', '.join(summary['not_run'])}")
+    return summary | {"out": str(out)}
 
 
 def print_summary(summary: dict[str, Any]) -> None:

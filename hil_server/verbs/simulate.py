@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from hil_server.cli import add_configuration_arguments
-from hil_server.verbs.outcome import add_run_arguments, print_summary
+from hil_server.verbs.outcome import add_run_arguments, perform
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,9 +13,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.config import load_test
-    from hil_server.session import Options, simulate
+    from hil_server.session import simulate
 
-    summary = simulate(load_test(args.config, args.set), Options(out=args.out, quiet=args.quiet, report=not args.no_report))
-    print_summary(summary)
-    return summary
+    return perform(args, simulate, live=False)
