@@ -76,4 +76,6 @@ def cythonize_without_hints(modules: list[Extension]) -> list[Extension]:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    setup(ext_modules=cythonize_without_hints(extensions()))
+    # HIL_KERNELS_IN_PLACE=1: the kernels are already built in place (tools/environment.sh), an editable install need not build them again
+    in_place = os.environ.get("HIL_KERNELS_IN_PLACE") == "1"
+    setup(ext_modules=[] if in_place else cythonize_without_hints(extensions()))

@@ -22,22 +22,21 @@ EXIT_CODES = (
 
 
 class Verb(NamedTuple):
-    """module: has `add_arguments` and `run`; needs: what it calls. A verb is offered when both are installed."""
+    """module: has `add_arguments` and `run`. A verb is offered when its module is installed."""
 
     module: str
     summary: str
-    needs: str = ""
 
 
 VERBS: dict[str, Verb] = {
-    "run": Verb("hil_server.verbs.run", "live test, or a programme of tests, on the stand that CONFIG names", "hil_server.session"),
-    "simulate": Verb("hil_server.verbs.simulate", "the same test with everything in process, as fast as it goes", "hil_server.session"),
-    "replay": Verb("hil_server.verbs.replay", "a logged run again: bit-exact check, what-if, paced playback", "hil_server.replay"),
+    "run": Verb("hil_server.verbs.run", "live test, or a programme of tests, on the stand that CONFIG names"),
+    "simulate": Verb("hil_server.verbs.simulate", "the same test with everything in process, as fast as it goes"),
+    "replay": Verb("hil_server.verbs.replay", "a logged run again: bit-exact check, what-if, paced playback"),
     "check": Verb("hil_server.verbs.check", "configuration, installation, and what the host lacks for real time"),
     "predict": Verb("hil_server.analysis.predict", "before the test: restitution, critical delay, phase budget"),
     "list": Verb("hil_server.verbs.list", "parts and their parameters"),
-    "report": Verb("hil_server.verbs.report", "plots and figures of a run", "hil_server.analysis.report"),
-    "export": Verb("hil_server.verbs.export", "a log for other tools", "hil_server.analysis.export"),
+    "report": Verb("hil_server.verbs.report", "plots and figures of a run"),
+    "export": Verb("hil_server.verbs.export", "a log for other tools"),
     "compare": Verb("hil_server.analysis.compare", "two runs side by side"),
     "identify": Verb("hil_server.analysis.identify", "delay and response of the drives out of a log"),
     "calibrate": Verb("hil_server.analysis.calibrate", "force sensor: bias, payload, matrix"),
@@ -116,13 +115,11 @@ def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
 
 def offered() -> dict[str, Verb]:
     """The verbs whose modules are installed."""
-    return {name: verb for name, verb in VERBS.items() if _installed(verb.module) and _installed(verb.needs)}
+    return {name: verb for name, verb in VERBS.items() if _installed(verb.module)}
 
 
 def _installed(module: str) -> bool:
     """Whether the module's file lies there; does not import anything."""
-    if not module:
-        return True
     here = Path(__file__).parent.joinpath(*module.split(".")[1:])
     return here.with_suffix(".py").exists() or here.joinpath("__init__.py").exists()
 

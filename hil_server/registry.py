@@ -11,6 +11,7 @@ Every class declares `PARAMETERS` (see `rt_kernels.parameters`); `hil-server lis
 
 import importlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 from hil_server.errors import ConfigurationError
 
@@ -100,8 +101,9 @@ PARTS: dict[str, dict[str, str]] = {
 }
 
 
+@lru_cache(maxsize=1)
 def parts_from_outside() -> dict[str, dict[str, str]]:
-    """Role → name → "module:Class" of the installed entry points. Raises ConfigurationError for one that names no role of ours."""
+    """Role → name → "module:Class" of the entry points, read once. Raises ConfigurationError for one that names no role of ours."""
     from importlib.metadata import entry_points
 
     found: dict[str, dict[str, str]] = {}

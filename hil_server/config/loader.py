@@ -5,6 +5,7 @@ All of it becomes one document with the top-level tables `test`, `initial_condit
 reads back. Nothing is merged silently: a key comes from exactly one file, or from `--set`.
 """
 
+import copy
 import hashlib
 import tomllib
 from collections.abc import Callable, Sequence
@@ -133,7 +134,7 @@ def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]
     """A TOML file's document and its text; on failure an empty document and one more fault."""
     try:
         text = file.read_bytes().decode()
-        return tomllib.loads(text), {str(file): text}
+        return copy.deepcopy(_parsed(text)), {str(file): text}
     except OSError as error:
         faults.append(f"{file}: cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
@@ -143,6 +144,12 @@ def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]
     except RecursionError:
         faults.append(f"{file}: not TOML: nested too deeply")
     return {}, {}
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> dict[str, Any]:
+    """The variants of a programme read the same few files over and over."""
+    return tomllib.loads(text)
 
 
 def _resolve(named: str, file: Path) -> Path | None:

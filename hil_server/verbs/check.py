@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from hil_server.config import criticality, load_test
+from hil_server.config import TestConfig, criticality, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.installation import check_installation
 from hil_server.preflight import examine
@@ -52,7 +52,26 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
     print(f"  {config.test['name']}: good; hash {config.hash}; criticality R1 {r1:.2f}, R2 {r2:.2f}{beyond}")
     for table, path in config.paths.items():
         print(f"  {table:15s} {path}")
-    return {"faults": [], "hash": config.hash, "R1": r1, "R2": r2, "files": config.paths}
+    return {"faults": [], "hash": config.hash, "R1": r1, "R2": r2, "files": config.paths, "buses": _buses(config, summary)}
+
+
+def _buses(config: TestConfig, summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Load of each CAN bus of the drives at the rate of the loop; exit code 1 if one does not fit."""
+    if "drives" not in config.stand:
+        return []
+    from hil_server.assembly import build_part
+
+    keys = dict(config.stand["drives"])
+    drives = build_part("drives", keys.pop("part"), keys, {"period_s": 1.0 / config.test["rate_hz"]})
+    rows = []
+    for number, load in enumerate(drives.bus_loads() if hasattr(drives, "bus_loads") else []):
+        verdict = "fits" if load.fits else "DOES NOT FIT: fewer axes on this bus, a lower rate, or a faster bus"
+        share = 100.0 * load.load_max
+        print(f"  bus {number}: {load.cycle_us_min:.0f} ... {load.cycle_us_max:.0f} us a cycle, {share:.0f} % at worst: {verdict}")
+        rows.append({"cycle_us_max": load.cycle_us_max, "load_max": load.load_max, "fits": load.fits})
+        if not load.fits:
+            summary["exit_code"] = max(summary["exit_code"], 1)
+    return rows
 
 
 def _faulty(error: ConfigurationError, summary: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,11 @@ def outside(tmp_path, monkeypatch):
     def write(line):
         info.joinpath("entry_points.txt").write_text(f"[hil_server.parts]\n{line}\n")
 
-    return write
+        registry.parts_from_outside.cache_clear()
+
+    yield write
+    monkeypatch.undo()
+    registry.parts_from_outside.cache_clear()
 
 
 def test_part_from_outside(outside):
