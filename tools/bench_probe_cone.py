@@ -1,7 +1,7 @@
 """Cost of one tick of the probe-cone unit (0.5 ms, all auxiliary channels written), and of a whole docking of two rigid craft.
 
-Run on a quiet core: `taskset -c 1 python tools/bench_probe_cone.py`. Batches of 200 ticks; median, 99 % and least of the batches; then the docking of
-`tests/mechanisms/test_probe_cone.py` (first contact to end of retraction). Times are processor times of the thread.
+Run on a quiet core: `taskset -c 1 python tools/bench_probe_cone.py`. Batches of 200 ticks; median, 99 % and least of the batches; then
+the docking of `tests/mechanisms/test_probe_cone.py` (first contact to end of retraction). Times are processor times of the thread.
 """
 
 import time
@@ -58,7 +58,8 @@ def main() -> None:
                               (420e3, [1e7, 3e7, 3e7], [-15.0, 0, 0]), pose, [0.12, 0.005, -0.005, 0, 0, 0], (0.001, -0.002, 0.002),
                               duration=420.0, press_thrust=300.0, every=20)
         spent = time.thread_time() - start
-        print(f"docking, sub-steps {substeps}: {out['times']['end']:.1f} s of process in {spent:.2f} s: {out['times']['end'] / spent:.0f} x real time")
+        end = out["times"]["end"]
+        print(f"docking, sub-steps {substeps}: {end:.1f} s of process in {spent:.2f} s: {end / spent:.0f} x real time")
 
 
 if __name__ == "__main__":

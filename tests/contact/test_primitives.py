@@ -3,8 +3,9 @@
 import coal
 import numpy as np
 import pytest
-from rt_kernels.contact.primitives import Cavity, deepest_index, segment_with_circle, segment_with_segment
 from scipy.optimize import minimize
+
+from rt_kernels.contact.primitives import Cavity, deepest_index, segment_with_circle, segment_with_segment
 
 PROFILE = np.array([(0, 0.30), (0, 0.22), (0.10, 0.12), (0.20, 0.05), (0.28, 0.05), (0.28, 0)])
 R_S = 0.04

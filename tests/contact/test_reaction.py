@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from rt_kernels.contact.primitives import Cavity, LatchInSocket, Law, bounce, groove_contacts, in_groove
 
 N = np.array([0.6, 0.0, 0.8])

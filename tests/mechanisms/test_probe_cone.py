@@ -270,7 +270,10 @@ def test_E47_screw_friction_takes_energy_in_both_directions():
     for v in (0.05, -0.05):
         X, rows = part.glide(X, [v, 0, 0, 0, 0, 0], DT, 800)
         losses.append(np.diff(column(rows, "energy_lost_screw")))
-        assert column(rows, "stroke_rate")[-1] * v < 0
+        rate, friction = column(rows, "stroke_rate")[-1], column(rows, "axial_friction")[-1]
+        assert rate * v < 0
+        # against the motion, and as large as screw and brakes together: the printed sign would take the screw's part off in compression
+        assert friction == pytest.approx(-np.sign(rate) * (column(rows, "screw_limit")[-1] + column(rows, "axial_brake")[-1]), rel=1e-9)
     assert all(step.min() >= 0 and step.sum() > 0.5 for step in losses)
 
 
