@@ -1,5 +1,8 @@
 """What every part in the registry is built from: the shipped docking, assembled in process."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -31,9 +34,21 @@ def keys():
     return valid_keys
 
 
+def shipped_mechanism(name):
+    """Keys of the first shipped file of a mechanism, or nothing: a geometry has to fit together, limits alone do not make one."""
+    for path in sorted(Path(__file__).parents[2].joinpath("stand_configs", "mechanisms").glob("*.toml")):
+        table = tomllib.loads(path.read_text())
+        if table.get("part") == name:
+            own = {p.key for p in registry.part("mechanisms", name).PARAMETERS}
+            return {key: value for key, value in table.items() if key in own}
+    return None
+
+
 def valid_keys(role, name):
     if (role, name) in EXAMPLES:
         return dict(EXAMPLES[role, name])
+    if role == "mechanisms" and (shipped := shipped_mechanism(name)):
+        return shipped
     return {p.key: valid_value(p) for p in registry.part(role, name).PARAMETERS if p.required}
 
 
