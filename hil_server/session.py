@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,14 @@ END_EXIT = {"tripped": 3}
 @dataclass
 class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
-    prediction forbids it."""
+    prediction forbids it; stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server:
+    other devices, faults)."""
 
     out: str | None = None
     quiet: bool = False
     report: bool = True
     force: bool = False
+    stand: dict[str, Any] = field(default_factory=dict)
 
 
 # ------------------------------------------------------------------------------------------------------------ simulation
@@ -84,7 +86,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
         context = assembly.base_context(config)
-        tables = stack.enter_context(_stand(config, context, host))
+        tables = stack.enter_context(_stand(config, context, host, options.stand))
         devices = assembly.devices(config, context, tables)
         stack.enter_context(_opened(devices))
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
@@ -116,7 +118,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
 
 
 @contextlib.contextmanager
-def _stand(config: TestConfig, context: dict[str, Any], host: Any) -> Iterator[dict[str, dict[str, Any]]]:
+def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]) -> Iterator[dict[str, dict[str, Any]]]:
     """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run."""
     if "drives" in config.stand:
         yield {table: dict(config.stand[table]) for table in ("drives", "wrench_sensor", "mechanism_signals") if table in config.stand}
@@ -124,13 +126,15 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any) -> Iterator[d
     from drivers.simulated.stand_server_client import StandProcess
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
+    for table, value in beside.items():
+        keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
         stand = StandProcess(keys)
     except (ValueError, ConnectionError) as error:
         raise DeviceError(f"virtual stand: {error}") from error
     with stand:
         yield {
-            "drives": {"part": "cia402", "receive_timeout_periods": 50, **stand.ports["drives"]},
+            "drives": {"part": beside.get("drives", {}).get("profile", "cia402"), "receive_timeout_periods": 50, **stand.ports["drives"]},
             "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
         }

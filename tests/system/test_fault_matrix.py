@@ -17,7 +17,7 @@ MATRIX = [
     ("sensor_corrupt", 0, 0.0, "sensor_corrupt"),
     ("sensor_device_fault", 0, 0.0, "sensor_device_fault"),
     ("sensor_busy", 0, 0.0, "sensor_busy"),
-    ("gauge_broken", 2, 0.0, "sensor_saturated"),
+    ("gauge_broken", 2, 0.0, "sensor_broken_wire"),
     ("gauge_saturated", 1, 2147483647.0, "sensor_saturated"),
     ("external_force", 0, 5600.0, "force_limit"),
     ("external_force", 4, 3600.0, "moment_limit"),
@@ -82,7 +82,7 @@ def _first_shown(records, bit):
         return int(np.flatnonzero(records["signal_status"])[0])
     if bit == "analogue_chain":
         return int(np.flatnonzero((records["analogue_chain"] & 7) != 1)[0])
-    if bit in ("sensor_saturated", "sensor_out_of_range"):
+    if bit in ("sensor_saturated", "sensor_out_of_range", "sensor_broken_wire"):
         return int(np.flatnonzero(records["wrench_channel_fault"])[0])
     if bit == "force_limit":
         return int(np.flatnonzero((np.abs(records["F_S"][:, :3]) > 5000.0).any(axis=1))[0])
