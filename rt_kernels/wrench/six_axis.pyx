@@ -212,7 +212,7 @@ cdef class SixAxis(StagePart):
         Parameter("bias_counts", "floats", "counts", "zero of each channel (tare)", (0.0,) * 6, shape=6),
         Parameter("range_force_n", "floats", "N", "range of the force channels", (5000.0,) * 3, low=0.0, shape=3),
         Parameter("range_moment_n_m", "floats", "N.m", "range of the moment channels", (3000.0,) * 3, low=0.0, shape=3),
-        Parameter("saturation_counts", "float", "counts", "a channel at or beyond it is saturated", 2147483646.0, low=1.0),
+        Parameter("saturation_counts", "float", "counts", "a channel at or beyond it is saturated", 2147480000.0, low=1.0),
         Parameter("broken_wire_counts", "floats", "counts", "a channel between these two is a broken wire; none: no such check", None, shape=2),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
         Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
@@ -222,7 +222,7 @@ cdef class SixAxis(StagePart):
     cdef readonly double filter_delay_s
 
     def __init__(self, *, period_s, mounting, sensor_scale=None, calibration=None, bias_counts=(0.0,) * 6, range_force_n=(5000.0,) * 3,
-                 range_moment_n_m=(3000.0,) * 3, saturation_counts=2147483646.0, broken_wire_counts=None, filter_order=0,
+                 range_moment_n_m=(3000.0,) * 3, saturation_counts=2147480000.0, broken_wire_counts=None, filter_order=0,
                  filter_corner_hz=100.0):
         cdef int i
         memset(&self.c, 0, sizeof(Self))

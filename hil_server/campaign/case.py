@@ -1,0 +1,83 @@
+"""One case of a campaign: the line in process, no log, one row of figures. Imported by the workers."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hil_server import assembly
+from hil_server.config import test_from_toml
+from hil_server.errors import HilError
+from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
+
+END = {number: name for name, number in CODES["end_cause"].items()}
+IN_LOOP = [CODES["phase"][name] for name in ("contact", "latched")]
+PEAKS = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
+
+
+def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float]) -> dict[str, Any]:
+    """Runs one case. text: the base test (`TestConfig.as_toml()`). Returns a row: number, conditions, end, captured, times, peak loads per
+    component in the closed loop, largest strokes (analogue signals), faults. An error of the case is its result, not the campaign's."""
+    row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
+    try:
+        overrides = [f"initial_conditions.{key}={float(v)!r}" for key, v in zip(keys, values, strict=True)]
+        test = assembly.simulation(test_from_toml(text, overrides, label=f"case {number}"))
+    except HilError as error:
+        return row | _empty() | {"end": "error", "error": str(error)}
+    thread = threading.Thread(target=test.line.run)
+    dtype = np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (test.block.aux_count,))])
+    peak, analog = np.zeros(6), np.zeros(8)
+    thread.start()
+    try:
+        while thread.is_alive() or test.block.head > test.block.tail:
+            records = np.frombuffer(test.block.drain(4096), dtype)
+            inside = records[np.isin(records["phase"], IN_LOOP)]
+            if len(inside):
+                peak = np.maximum(peak, np.abs(inside["F_T"]).max(axis=0))
+                analog = np.maximum(analog, np.abs(inside["signal_analog"]).max(axis=0))
+            if not len(records):
+                thread.join(0.002)
+    finally:
+        test.block.request_stop()
+        thread.join(10.0)
+    last = test.line.sample[0]
+    captured = last["capture_time"] >= 0.0
+    first = float(last["first_contact_time"])
+    return row | {
+        "end": END.get(int(last["end_cause"]), "time") if last["end_cause"] else "time",
+        "captured": bool(captured),
+        "first_contact_s": first,
+        "capture_after_s": float(last["capture_time"]) - first if captured else float("nan"),
+        "faults": ",".join(name for name, bit, *_ in FAULTS if int(last["faults"]) >> bit & 1),
+        **{f"peak_{name}": float(v) for name, v in zip(PEAKS, peak, strict=True)},
+        **{f"peak_analog{i}": float(v) for i, v in enumerate(analog)},
+        "error": "",
+    }
+
+
+def _empty() -> dict[str, Any]:
+    nan = float("nan")
+    return {
+        "end": "error",
+        "captured": False,
+        "first_contact_s": nan,
+        "capture_after_s": nan,
+        "faults": "",
+        **{f"peak_{name}": nan for name in PEAKS},
+        **{f"peak_analog{i}": nan for i in range(8)},
+        "error": "",
+    }
+
+
+def run_chunk(text: str, numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
+    """Several cases, one after another, in this process."""
+    return [run_case(text, n, keys, c) for n, c in zip(numbers, conditions, strict=True)]
+
+
+def failed_chunk(numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]], why: str) -> list[dict[str, Any]]:
+    """Rows of cases whose workers died again and again."""
+    return [
+        {"number": n, **{k: float(v) for k, v in zip(keys, c, strict=True)}, **_empty(), "error": why}
+        for n, c in zip(numbers, conditions, strict=True)
+    ]

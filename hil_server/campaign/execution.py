@@ -1,0 +1,144 @@
+"""Runs the chunks of a campaign on this machine's cores or on a Dask cluster, and keeps what is done.
+
+Results are Parquet files named by their cases, written beside their place and moved there: a file is whole or not there. A campaign that
+was interrupted, whatever killed it, goes on with the chunks that are missing; nothing is repeated, nothing lost. A chunk whose worker
+died is run again; after three deaths it is run case by case, and a case that still kills its worker is recorded as an error.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from hil_server.campaign.case import failed_chunk, run_chunk
+from hil_server.campaign.plan import Plan
+from hil_server.errors import ConfigurationError
+
+DEATHS_TOLERATED = 3
+Chunk = tuple[int, int]  # first case, one behind the last
+
+
+def chunks(plan: Plan) -> list[Chunk]:
+    return [(first, min(first + plan.chunk, plan.cases)) for first in range(0, plan.cases, plan.chunk)]
+
+
+def part_file(folder: Path, chunk: Chunk) -> Path:
+    return folder / "parts" / f"cases-{chunk[0]:07d}-{chunk[1] - 1:07d}.parquet"
+
+
+def prepare(plan: Plan, folder: Path) -> list[Chunk]:
+    """Makes the folder, or takes up the campaign in it; returns the chunks still to be run. Raises ConfigurationError when the folder holds
+    another campaign."""
+    (folder / "parts").mkdir(parents=True, exist_ok=True)
+    card = folder / "campaign.json"
+    mine = {"name": plan.name, "identity": plan.identity, "cases": plan.cases, "seed": plan.seed, "sampling": plan.sampling}
+    if card.exists():
+        there = json.loads(card.read_text())
+        if there.get("identity") != plan.identity:
+            raise ConfigurationError(
+                f"{folder}: holds campaign {there.get('name')!r} with identity {there.get('identity')}, this one has {plan.identity}: "
+                "another test, box, seed or number of cases; choose another --out"
+            )
+    else:
+        _write_whole(card, json.dumps(mine, indent=2).encode())
+        _write_whole(folder / "test.toml", plan.base.as_toml().encode())
+    for leftover in (folder / "parts").glob("*.tmp"):
+        leftover.unlink()
+    return [c for c in chunks(plan) if not part_file(folder, c).exists()]
+
+
+def run(plan: Plan, folder: Path, workers: int | None = None, scheduler: str | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None) -> None:  # fmt: skip
+    """Runs what is missing; `progress(done cases, all cases)` after every chunk."""
+    todo = prepare(plan, folder)
+    done = plan.cases - sum(b - a for a, b in todo)
+    progress(done, plan.cases)
+    conditions = plan.conditions()
+    text = plan.base.as_toml()
+
+    def job(chunk: Chunk) -> tuple[Any, ...]:
+        return text, list(range(*chunk)), plan.keys, conditions[chunk[0] : chunk[1]].tolist()
+
+    source = _on_cluster(todo, job, scheduler) if scheduler else _on_this_machine(todo, job, workers or os.cpu_count() or 1)
+    for chunk, rows in source:
+        write_part(part_file(folder, chunk), rows)
+        done += chunk[1] - chunk[0]
+        progress(done, plan.cases)
+
+
+def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
+                     workers: int) -> Iterator[tuple[Chunk, list[dict[str, Any]]]]:  # fmt: skip
+    """A pool of processes; when a worker dies the pool is made anew with what has not come back."""
+    left = list(todo)
+    deaths: dict[Chunk, int] = {}
+    while left:
+        # after a death the chunks go one at a time, so that the guilty one is known
+        careful = [c for c in left if deaths.get(c)]
+        batch = careful[:1] or left
+        with ProcessPoolExecutor(1 if careful else workers, mp_context=get_context("spawn")) as pool:
+            futures = {pool.submit(run_chunk, *job(c)): c for c in batch}
+            try:
+                for future in as_completed(futures):
+                    rows = future.result()
+                    left.remove(futures[future])
+                    yield futures[future], rows
+            except BrokenProcessPool:
+                for chunk in batch if careful else [c for c in batch if c in left][: 2 * workers]:
+                    deaths[chunk] = deaths.get(chunk, 0) + 1
+        for chunk in [c for c in left if deaths.get(c, 0) >= DEATHS_TOLERATED]:
+            left.remove(chunk)
+            yield chunk, failed_chunk(*job(chunk)[1:], "its worker died three times")
+
+
+def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
+                scheduler: str) -> Iterator[tuple[Chunk, list[dict[str, Any]]]]:  # fmt: skip
+    """A Dask cluster: tasks of a worker that dies go to another one, the scheduler sees to it."""
+    try:
+        from distributed import Client
+        from distributed import as_completed as completed
+    except ImportError as error:
+        raise ConfigurationError("--scheduler needs Dask: pip install 'hil-server[campaign]'") from error
+    try:
+        client = Client(scheduler, timeout="5s")
+    except OSError as error:
+        raise ConfigurationError(f"--scheduler {scheduler}: no Dask scheduler there: {error}") from error
+    with client:
+        futures = {client.submit(run_chunk, *job(c), pure=False, retries=2): c for c in todo}
+        for future in completed(list(futures)):
+            chunk = futures.pop(future)
+            error = future.exception()
+            yield chunk, failed_chunk(*job(chunk)[1:], f"its worker died: {error}") if error else future.result()
+            future.release()
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+def write_part(file: Path, rows: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    temporary = file.with_suffix(".tmp")
+    pq.write_table(pa.Table.from_pylist(rows), temporary, compression="zstd")
+    os.replace(temporary, file)
+
+
+def read_results(folder: Path) -> Any:
+    """All rows that are there, a pyarrow table sorted by case number."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts = sorted((folder / "parts").glob("cases-*.parquet"))
+    if not parts:
+        raise ConfigurationError(f"{folder}: no results yet")
+    return pa.concat_tables([pq.read_table(p) for p in parts]).sort_by("number")
+
+
+def _write_whole(file: Path, data: bytes) -> None:
+    temporary = file.with_suffix(".tmp")
+    temporary.write_bytes(data)
+    os.replace(temporary, file)

@@ -1,0 +1,148 @@
+"""A campaign file, and the initial conditions of each of its cases.
+
+    [campaign]
+    name = "idss"
+    test = "docking.toml"                # the test that every case starts from
+    cases = 2000
+    seed = 1
+    sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners
+    chunk = 20                           # cases that one worker takes at a time
+    worst = 5                            # worst runs that are run again with full logs
+    set = { "guidance.contact_max_s" = 40.0 }
+
+    [box]                                # keys of [initial_conditions]: [low, high]
+    lateral_y_m = [-0.1, 0.1]
+
+uniform and latin_hypercube fill the box; normal is centred in it with the box at three standard deviations, cut there; corners are the
+box's worst cases: every parameter at one of its ends, signs drawn. A case is its number: the same number and seed give the same
+conditions, whoever computes them.
+"""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.config import TestConfig, load_test, toml_text
+from hil_server.config.checks import Table, line, unknown_key
+from hil_server.config.tables import INITIAL_CONDITIONS
+from hil_server.errors import ConfigurationError
+from rt_kernels.parameters import Parameter
+
+SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners")
+CAMPAIGN = Table(
+    (
+        Parameter("name", "str", "-", "short name, shown in reports"),
+        Parameter("description", "str", "-", "what it is", default=""),
+        Parameter("source", "str", "-", "where the box comes from", default=""),
+        Parameter("test", "str", "-", "test file that every case starts from"),
+        Parameter("cases", "int", "-", "number of cases", low=1, high=10_000_000),
+        Parameter("seed", "int", "-", "seed of the sampling", default=1, low=0, high=2**31 - 1),
+        Parameter("sampling", "str", "-", "how the box is filled", default="latin_hypercube", choices=SAMPLINGS),
+        Parameter("chunk", "int", "-", "cases that one worker takes at a time", default=20, low=1, high=1000),
+        Parameter("worst", "int", "-", "worst runs that are run again with full logs", default=5, low=0, high=100),
+        Parameter("set", "table", "-", "overrides of the test", default={}),
+    )
+)
+BOX_KEYS = {p.key: p for p in INITIAL_CONDITIONS if p.kind == "float" and p.key != "first_contact_penetration_m"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked campaign. base: the test with the campaign's overrides; low, high: of the box, in the order of `keys`."""
+
+    name: str
+    cases: int
+    seed: int
+    sampling: str
+    chunk: int
+    worst: int
+    keys: tuple[str, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    base: TestConfig
+
+    @property
+    def identity(self) -> str:
+        """16 hexadecimal digits of everything that decides a case's result: what resumes must have the same."""
+        text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high)) + self.base.as_toml()
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def conditions(self) -> np.ndarray:
+        """Initial conditions of all cases, shape (cases, len(keys)), in the units of the keys."""
+        low, high = np.array(self.low), np.array(self.high)
+        d = len(self.keys)
+        rng = np.random.default_rng(self.seed)
+        if self.sampling == "latin_hypercube":
+            # a permutation of the strata for every parameter, a place drawn inside each
+            strata = np.column_stack([rng.permutation(self.cases) for _ in range(d)])
+            unit = (strata + rng.random((self.cases, d))) / self.cases
+        elif self.sampling == "uniform":
+            unit = rng.random((self.cases, d))
+        elif self.sampling == "normal":
+            unit = 0.5 + rng.normal(size=(self.cases, d)) / 6.0
+            while np.any(outside := (unit < 0.0) | (unit > 1.0)):
+                unit[outside] = 0.5 + rng.normal(size=int(outside.sum())) / 6.0
+        else:
+            unit = rng.integers(0, 2, (self.cases, d)).astype(float)
+        return low + unit * (high - low)
+
+
+def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | None = None) -> Plan:
+    """Reads and checks a campaign file. Raises ConfigurationError with all faults."""
+    from hil_server.programme import _flat
+
+    file = Path(file)
+    try:
+        document = tomllib.loads(file.read_bytes().decode())
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{file}: not TOML: {error}") from None
+    faults = [unknown_key(str(file), k, v, k, ("campaign", "box")) for k, v in document.items() if k not in ("campaign", "box")]
+    head, box = document.get("campaign"), document.get("box")
+    faults += CAMPAIGN.faults(head, str(file), "campaign")
+    faults += _box_faults(box, str(file))
+    if faults:
+        raise ConfigurationError(faults)
+    assert isinstance(head, dict) and isinstance(box, dict)
+    head = CAMPAIGN.with_defaults(head)
+    import stand_configs
+
+    shipped = Path(stand_configs.__file__).parent / "programmes"
+    base = next((p for p in (file.parent / head["test"], shipped / head["test"]) if p.is_file()), None)
+    if base is None:
+        raise ConfigurationError(line(str(file), "campaign.test", "no such file", head["test"], limit="a test file", unit="-"))
+    settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(head["set"])]
+    return Plan(
+        name=head["name"],
+        cases=head["cases"] if cases is None else cases,
+        seed=head["seed"],
+        sampling=head["sampling"],
+        chunk=head["chunk"],
+        worst=head["worst"],
+        keys=tuple(box),
+        low=tuple(float(v[0]) for v in box.values()),
+        high=tuple(float(v[1]) for v in box.values()),
+        base=load_test(base, [*settings, *overrides]),
+    )
+
+
+def _box_faults(box: Any, file: str) -> list[str]:
+    if not isinstance(box, dict) or not box:
+        return [line(file, "box", "missing table", "none", limit="at least one key of initial_conditions", unit="-")]
+    faults = []
+    for key, value in box.items():
+        path = f"box.{key}"
+        if key not in BOX_KEYS:
+            faults.append(unknown_key(file, path, value, key, BOX_KEYS))
+            continue
+        p = BOX_KEYS[key]
+        if not (isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)):
+            faults.append(line(file, path, "wrong type", value, limit="[low, high]", unit=p.unit))
+        elif not (p.low <= value[0] <= value[1] <= p.high):  # type: ignore[operator]
+            faults.append(line(file, path, "out of range", value, limit=f"{p.low} <= low <= high <= {p.high}", unit=p.unit))
+    return faults

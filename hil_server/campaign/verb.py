@@ -1,0 +1,74 @@
+"""`hil-server campaign PROGRAMME`: thousands of initial conditions, on this machine's cores or on a Dask cluster; resumes by itself."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("programme", metavar="PROGRAMME", help="campaign file (stand_configs/programmes/*_campaign.toml)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the test")
+    parser.add_argument("--out", metavar="DIR", help="folder of the results; an unfinished campaign in it goes on (default: runs/ and its name)")
+    parser.add_argument("--cases", type=int, metavar="N", help="number of cases instead of the file's")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: its cores)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786")
+    parser.add_argument("--quiet", action="store_true", help="no progress line")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.campaign import execution, statistics
+    from hil_server.campaign.plan import load_plan
+    from hil_server.errors import UsageError
+
+    if args.cases is not None and args.cases < 1 or args.workers is not None and args.workers < 1:
+        raise UsageError("--cases and --workers must be at least 1")
+    plan = load_plan(args.programme, tuple(args.set), args.cases)
+    folder = Path(args.out) if args.out else Path("runs") / f"campaign-{plan.name.replace(' ', '-')}"
+    began = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        if not args.quiet and sys.stderr.isatty():
+            print(f"\r{done} of {total} cases, {time.monotonic() - began:.0f} s", end="", file=sys.stderr, flush=True)
+
+    try:
+        execution.run(plan, folder, args.workers, args.scheduler, progress)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
+        return {"exit_code": 130, "folder": str(folder)}
+    table = execution.read_results(folder)
+    summary = statistics.statistics(table, plan.keys)
+    synthetic = ", ".join(t["name"] for t in (plan.base.mechanism, plan.base.active_vehicle, plan.base.target_vehicle) if t.get("synthetic"))
+    statistics.write_report(table, summary, plan.keys, plan.name, synthetic, folder / "report.html")
+    numbers = statistics.worst(table, plan.worst)
+    logs = rerun(plan, numbers, folder)
+    low, high = summary["capture_interval_95"]
+    print(f"\n{summary['cases']} cases: capture probability {summary['capture_probability']:.4f} (95 %: {low:.4f}...{high:.4f})")
+    print("ends      " + ", ".join(f"{k} {v}" for k, v in summary["ends"].items()))
+    for name, v in summary["loads"].items():
+        print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
+    print(f"report    {folder / 'report.html'}")
+    return summary | {"folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
+                      "seconds": time.monotonic() - began, "exit_code": 0}  # fmt: skip
+
+
+def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
+    """The worst cases again, with full logs; those that are there already stay."""
+    from hil_server.config import test_from_toml
+    from hil_server.errors import HilError
+    from hil_server.session import Options, simulate
+
+    conditions = plan.conditions()
+    done = []
+    for number in numbers:
+        out = folder / "worst" / f"case-{number:07d}"
+        log = out / "run.mcap"
+        if not log.exists():
+            overrides = [f"initial_conditions.{k}={float(v)!r}" for k, v in zip(plan.keys, conditions[number], strict=True)]
+            try:
+                simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
+            except HilError:
+                continue
+        done.append({"number": number, "log": str(log)})
+    return done
