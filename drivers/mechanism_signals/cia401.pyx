@@ -42,6 +42,7 @@ cdef enum:
     ANALOG = 8
     CHAIN = 3               # healthy, tripped, hydraulics blocked
     MOST_ROUNDS = 4
+    REPEAT_COMMAND = 64     # ticks
 
 
 cdef struct ModuleParams:
@@ -62,7 +63,7 @@ cdef struct ModuleState:
     uint32_t emergency
     int32_t fresh                   # TPDOs that came in this tick, bits 0-2
     int32_t silent_periods
-    int32_t pad
+    uint32_t sent_command
     int64_t cycles
     int64_t lost_total
     int64_t corrupt_total
@@ -149,13 +150,17 @@ cdef void module_read(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.signal_status = status
 
 
-# Commands to the docking mechanism, when an output group is configured for them: they act at the next SYNC.
+# Commands to the docking mechanism, when an output group is configured for them: they act at the next SYNC. Sent when they change, and
+# now and then for a module that missed one.
 cdef void module_write(void *self, const Sample *sample, double *aux) noexcept nogil:
     cdef Module *m = <Module *>self
     cdef can_frame f
     cdef int error = 0
     if m.p.fd < 0 or not m.p.command_output:
         return
+    if sample.mechanism_command == m.s.sent_command and m.s.cycles % REPEAT_COMMAND != 1:
+        return
+    m.s.sent_command = sample.mechanism_command
     memset(&f, 0, sizeof(f))
     f.can_id = <uint32_t>(0x200 + m.p.node)
     f.can_dlc = 1

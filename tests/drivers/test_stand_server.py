@@ -3,11 +3,13 @@
 import json
 import os
 import random
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import canopen
@@ -19,7 +21,7 @@ from canopen.sdo.exceptions import SdoAbortedError
 from drivers.drives.cia402 import Cia402Port
 from drivers.drives.cia408 import Cia408Port
 from drivers.mechanism_signals.cia401 import Cia401Port
-from drivers.raw_frames.can_link import FrameBus, open_link
+from drivers.raw_frames.can_link import FRAME, FrameBus, open_link
 from drivers.simulated import stand_server_client
 from drivers.simulated.stand_server import complete
 from drivers.simulated.stand_server_client import StandProcess
@@ -229,6 +231,54 @@ def test_module_carries_signals_and_commands(stand, sample):
     # a bumper has no analogue signals: 0 in the plant, through scale and offset of the module and back
     assert np.abs(sample["signal_analog"][0]).max() < 0.5
     module.close()
+
+
+def test_module_sends_commands_when_they_change_and_now_and_then(stand, sample):
+    """Frame by frame on a socket pair, set up by the stand's own answers: `relay` stands between the port and the stand."""
+    one = stand()
+    keys = one.ports["mechanism_signals"]
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    wire = open_link(keys["link"])
+    seen = []
+    with Relay(far, wire, seen):
+        module = Cia401Port(**{**keys, "link": f"fd:{near.fileno()}", "no_data_periods": 60})
+        module.open()
+        for k in range(130):
+            sample["mechanism_command"] = 5 if k >= 100 else 0
+            module.read(sample)
+            module.write(sample)
+            time.sleep(0.0005)
+        assert until(lambda: len([1 for name, _ in seen if name == 0x20A]) == 4)
+        module.close()
+    commands = [data[0] for name, data in seen if name == 0x20A]
+    assert commands == [0, 0, 5, 5]  # at ticks 0 and 64, at the change, at 128
+    for end in (near, far, wire):
+        end.close()
+
+
+class Relay(threading.Thread):
+    """Passes frames both ways and keeps what went to the stand."""
+
+    def __init__(self, far, wire, seen):
+        super().__init__()
+        self.far, self.wire, self.seen, self.over = far, wire, seen, False
+
+    def run(self):
+        while not self.over:
+            ready, _, _ = select.select([self.far, self.wire], [], [], 0.02)
+            for end in ready:
+                data = end.recv(100)
+                (self.wire if end is self.far else self.far).send(data)
+                if end is self.far:
+                    identifier, length, payload = FRAME.unpack(data)
+                    self.seen.append((identifier, payload[:length]))
+
+    def __enter__(self):
+        self.start()
+
+    def __exit__(self, *_):
+        self.over = True
+        self.join()
 
 
 AXIS_FAULTS = [fault for fault in FAULTS if fault.where in ("axis", "link", "module") and fault.shows]
