@@ -18,7 +18,7 @@ from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
 CHECKED = os.environ.get("HIL_DEBUG_KERNELS") == "1"
-COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-std=gnu11"]
+COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-std=gnu11", "-g0"]
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": CHECKED,

@@ -168,14 +168,7 @@ def _telemetry_settings(config: TestConfig, log: Path, host: Any) -> Any:
     from hil_server.telemetry.settings import TelemetrySettings
 
     others = sorted(os.sched_getaffinity(0) - {host.core})
-    return TelemetrySettings(
-        log_path=str(log),
-        telemetry_address=config.telemetry["publish"],
-        command_address=config.telemetry["command"],
-        hand_address=config.telemetry["hand_controller"],
-        batch_ticks=config.telemetry["samples_per_message"],
-        cores=others,
-    )
+    return TelemetrySettings.from_table(config.telemetry, str(log), cores=others)
 
 
 # ---------------------------------------------------------------------------------------------------------- what both do

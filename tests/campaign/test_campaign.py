@@ -1,0 +1,163 @@
+"""Campaigns: the same cases whoever runs them, nothing lost or repeated, statistics against closed forms."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from hil_server.campaign import execution, statistics
+from hil_server.campaign.case import run_case
+from hil_server.campaign.plan import SAMPLINGS, load_plan
+from hil_server.errors import ConfigurationError
+
+FILE = """
+[campaign]
+name = "small"
+test = "docking.toml"
+cases = {cases}
+seed = 7
+sampling = "{sampling}"
+chunk = 2
+worst = 1
+set = {{ "guidance.speed_max_m_s" = 0.4, "guidance.acceleration_max_m_s2" = 1.0, "guidance.contact_max_s" = 2.0, "test.duration_max_s" = 6.0 }}
+
+[box]
+lateral_y_m = [-0.05, 0.05]
+lateral_z_m = [-0.05, 0.05]
+velocity_x_m_s = [0.08, 0.12]
+"""
+
+
+def plan(folder, cases=6, sampling="latin_hypercube"):
+    file = folder / "small_campaign.toml"
+    file.write_text(FILE.format(cases=cases, sampling=sampling))
+    return load_plan(file)
+
+
+def rows(folder):
+    return execution.read_results(folder).to_pylist()
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_sampling_stays_in_the_box_and_repeats(tmp_path, sampling):
+    p = plan(tmp_path, 400, sampling)
+    x = p.conditions()
+    assert x.shape == (400, 3) and np.all(x >= p.low) and np.all(x <= p.high)
+    np.testing.assert_array_equal(x, plan(tmp_path, 400, sampling).conditions())
+    if sampling == "latin_hypercube":
+        strata = np.floor((x - p.low) / (np.array(p.high) - p.low) * 400 * (1 - 1e-12)).astype(int)
+        assert all(len(set(column)) == 400 for column in strata.T)
+    if sampling == "corners":
+        assert np.all((x == p.low) | (x == p.high))
+    if sampling == "normal":
+        assert abs(x[:, 0].std() / (0.1 / 6) - 1) < 0.1
+
+
+@pytest.mark.parametrize("hits, cases", [(0, 20), (7, 20), (20, 20), (1980, 2000)])
+def test_interval_is_wilsons(hits, cases):
+    expected = binomtest(hits, cases).proportion_ci(method="wilson")
+    low, high = statistics.wilson(hits, cases)
+    assert math.isclose(low, expected.low, abs_tol=1e-12) and math.isclose(high, expected.high, abs_tol=1e-12)
+
+
+def test_a_case_gives_the_same_row_again(tmp_path):
+    p = plan(tmp_path)
+    args = (p.base.as_toml(), 3, p.keys, p.conditions()[3])
+    first, again = run_case(*args), run_case(*args)
+    assert first == again and first["captured"] and first["peak_fx_n"] > 100.0
+
+
+def test_interrupted_campaign_goes_on_without_repeating(tmp_path):
+    p = plan(tmp_path)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    execution.run(p, whole, workers=1)
+    execution.run(p, cut, workers=1)
+    lost = execution.part_file(cut, (2, 4))
+    kept = execution.part_file(cut, (0, 2))
+    stamp = kept.stat().st_mtime_ns
+    lost.unlink()
+    (cut / "parts" / "cases-0000002-0000003.tmp").write_bytes(b"half a file")
+    execution.run(p, cut, workers=1)
+    assert kept.stat().st_mtime_ns == stamp and not list((cut / "parts").glob("*.tmp"))
+    assert rows(whole) == rows(cut)
+    with pytest.raises(ConfigurationError, match="another campaign|holds campaign"):
+        execution.prepare(plan(tmp_path, 8), cut)
+
+
+def test_killed_workers_cases_are_run_again(tmp_path):
+    """SIGKILL to a worker of the pool half-way: the same table in the end."""
+    p = plan(tmp_path, 12)
+    folder = tmp_path / "out"
+    killed = []
+
+    def kill_one(done, total):
+        if done and not killed:
+            children = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"], capture_output=True, text=True).stdout.split()
+            killed.extend(children[:1])
+            for child in children[:1]:
+                os.kill(int(child), signal.SIGKILL)
+
+    execution.run(p, folder, workers=2, progress=kill_one)
+    assert killed
+    found = rows(folder)
+    assert [r["number"] for r in found] == list(range(12)) and not any(r["error"] for r in found)
+    alone = run_case(p.base.as_toml(), 11, p.keys, p.conditions()[11])
+    assert found[11] == alone
+
+
+def test_dask_gives_the_same_table_with_one_or_two_workers(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    p = plan(tmp_path)
+    execution.run(p, tmp_path / "pool", workers=1)
+    for count in (1, 2):
+        with distributed.LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+            execution.run(p, tmp_path / f"dask{count}", scheduler=cluster.scheduler_address)
+        assert rows(tmp_path / f"dask{count}") == rows(tmp_path / "pool")
+
+
+def test_no_scheduler_is_a_clear_error(tmp_path):
+    with pytest.raises(ConfigurationError, match="no Dask scheduler"):
+        execution.run(plan(tmp_path), tmp_path / "x", scheduler="tcp://127.0.0.1:1")
+
+
+def test_verb_resumes_after_sigkill(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text(FILE.format(cases=8, sampling="uniform"))
+    out, summary = tmp_path / "out", tmp_path / "summary.json"
+    command = [sys.executable, "-m", "hil_server", "campaign", str(file), "--out", str(out), "--workers", "1", "--json", str(summary)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))}
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(out.glob("parts/*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    had = {f: f.stat().st_mtime_ns for f in out.glob("parts/*.parquet")}
+    assert had
+    assert subprocess.run(command, env=env, stdout=subprocess.DEVNULL, timeout=100).returncode == 0
+    assert all(f.stat().st_mtime_ns == stamp for f, stamp in had.items())
+    result = json.loads(summary.read_text())
+    assert result["cases"] == 8 and result["captured"] == 8 and Path(result["report"]).exists()
+    assert Path(result["worst"][0]["log"]).exists()
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[campaign]\nname=1", "campaign.name"),
+    (FILE.format(cases=0, sampling="uniform"), "campaign.cases"),
+    (FILE.format(cases=2, sampling="sobol"), "campaign.sampling"),
+    (FILE.format(cases=2, sampling="uniform").replace("lateral_y_m", "lateral_q_m"), "did you mean"),
+    (FILE.format(cases=2, sampling="uniform").replace("[-0.05, 0.05]", "[0.05, -0.05]"), "box.lateral_y_m"),
+])  # fmt: skip
+def test_wrong_files_are_named(tmp_path, text, said):
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=said.replace(".", r"\.")):
+        load_plan(file)
