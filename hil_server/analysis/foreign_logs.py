@@ -1,0 +1,186 @@
+"""Recordings of other programs: CSV or MCAP streams with their own, irregular clocks, brought onto one grid by a stated rule.
+
+Rule: on the grid a value is interpolated linearly between the two records around it. Where these are further apart than `gap_s` the
+grid point is marked as a gap and stays not-a-number; before the first and after the last record as well. Nothing is filled in silently:
+`Resampled.report()` says per stream how many points, which rate, which offset, how many gaps. Time stamps in us, ms, ns or s are told
+apart by the column's name (t_us, t_ms, t_ns, t_s) or, for a bare `t` or `time`, by the size of the steps.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.errors import ConfigurationError
+
+TIME_NAMES = {"t_s": 1.0, "time_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9, "t": None, "time": None, "timestamp": None}
+WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
+WRENCH_NAMES = {w: w for w in WRENCH} | {"mx": "tx", "my": "ty", "mz": "tz"}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One recorded stream. time_s: (n,), or None for a list without a clock; columns: name → (n,)."""
+
+    name: str
+    time_s: np.ndarray | None
+    columns: dict[str, np.ndarray]
+    backwards: int = 0
+
+    def stack(self, names: Sequence[str]) -> np.ndarray:
+        """(n, len(names)). Raises ConfigurationError for a column that is not there."""
+        missing = [n for n in names if n not in self.columns]
+        if missing:
+            raise ConfigurationError(f"{self.name}: no column {', '.join(missing)}; there are: {', '.join(self.columns)}")
+        return np.column_stack([self.columns[n] for n in names])
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """A stream on the grid. values: (n, k), NaN in gaps; gap: (n,) bool."""
+
+    name: str
+    values: np.ndarray
+    gap: np.ndarray
+    facts: dict[str, Any]
+
+
+def read_csv(path: str | Path, name: str | None = None) -> Stream:
+    """A CSV file with one line of column names. Raises ConfigurationError with the line of a value that is no number."""
+    file = Path(path)
+    try:
+        with file.open(newline="") as handle:
+            rows = list(csv.reader(handle))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error}") from error
+    if len(rows) < 2:
+        raise ConfigurationError(f"{file}: needs a line of column names and at least one record")
+    names = [cell.strip().lower() for cell in rows[0]]
+    values = np.empty((len(rows) - 1, len(names)))
+    for i, row in enumerate(rows[1:]):
+        if len(row) != len(names):
+            raise ConfigurationError(f"{file}: line {i + 2} has {len(row)} values, the header {len(names)}")
+        for j, cell in enumerate(row):
+            try:
+                values[i, j] = float(cell)
+            except ValueError:
+                raise ConfigurationError(f"{file}: line {i + 2}, column {names[j]}: {cell!r} is no number") from None
+    # integer time stamps in us are beyond what a double keeps when they count from 1970: subtract first
+    columns = {n: values[:, j] for j, n in enumerate(names)}
+    clock = next((n for n in TIME_NAMES if n in columns), None)
+    if clock is None:
+        return Stream(name or file.stem, None, columns)
+    ticks = np.array([_exact(row[names.index(clock)]) for row in rows[1:]], dtype=object)
+    return _with_clock(name or file.stem, clock, ticks, {k: v for k, v in columns.items() if k != clock})
+
+
+def _exact(cell: str) -> Any:
+    return int(cell) if cell.strip().lstrip("+-").isdigit() else float(cell)
+
+
+def _with_clock(name: str, clock: str, ticks: np.ndarray, columns: dict[str, np.ndarray]) -> Stream:
+    """Sorted by time; records that repeat a time stamp are dropped, and counted with those that came out of order."""
+    steps = np.array([float(b - a) for a, b in zip(ticks, ticks[1:], strict=False)])
+    unit = TIME_NAMES[clock]
+    if unit is None:
+        typical = float(np.median(np.abs(steps))) if len(steps) else 1.0
+        unit = 1.0 if typical < 1.0 else 1e-3 if typical < 50.0 else 1e-6 if typical < 5e4 else 1e-9
+    time = np.array([float(t) * unit if isinstance(t, float) else t * unit for t in ticks])
+    # kept to the last digit relative to the first stamp; the absolute start goes along as its own number
+    first = ticks[0]
+    relative = np.array([float(t - first) * unit for t in ticks])
+    order = np.argsort(relative, kind="stable")
+    keep = order[np.concatenate([[True], np.diff(relative[order]) > 0])]
+    return Stream(name, float(time[0]) + relative[keep], {k: v[keep] for k, v in columns.items()}, len(ticks) - len(keep) + int((steps < 0).sum()))
+
+
+def read_mcap(path: str | Path, topic: str) -> Stream:
+    """One topic of an MCAP file whose messages are JSON, or ROS 2 `geometry_msgs/WrenchStamped` (CDR); time is the log time.
+
+    Raises ConfigurationError for a file or topic that cannot be read."""
+    import json
+    import struct
+
+    from mcap.exceptions import McapError
+    from mcap.reader import make_reader
+
+    times: list[int] = []
+    rows: list[dict[str, float]] = []
+    topics = set()
+    try:
+        with Path(path).open("rb") as handle:
+            for schema, channel, message in make_reader(handle).iter_messages():
+                topics.add(channel.topic)
+                if channel.topic != topic:
+                    continue
+                times.append(message.log_time)
+                if channel.message_encoding == "json":
+                    rows.append({k: float(v) for k, v in _flat(json.loads(message.data)).items() if isinstance(v, int | float)})
+                elif channel.message_encoding == "cdr" and schema is not None and schema.name.endswith("WrenchStamped"):
+                    # header (stamp, frame id with its length), then six doubles on an eight-byte border behind the four of the encoding
+                    length = struct.unpack_from("<I", message.data, 12)[0]
+                    at = 4 + -(-(12 + length) // 8) * 8
+                    rows.append(dict(zip(WRENCH, struct.unpack_from("<6d", message.data, at), strict=True)))
+                else:
+                    kind = f"{channel.message_encoding}/{schema.name if schema else '-'}"
+                    raise ConfigurationError(f"{path}: topic {topic} is {kind}: only json and geometry_msgs/WrenchStamped are known")
+    except (OSError, McapError, ValueError, struct.error) as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+    if not rows:
+        raise ConfigurationError(f"{path}: no topic {topic}; there are: {', '.join(sorted(topics)) or 'none'}")
+    names = sorted(set.intersection(*(set(r) for r in rows)))
+    return _with_clock(topic, "t_ns", np.array(times, dtype=object), {n: np.array([r[n] for r in rows]) for n in names})
+
+
+def _flat(tree: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        return {path: tree}
+    return {k: v for key, inner in tree.items() for k, v in _flat(inner, f"{path}.{key}" if path else str(key).lower()).items()}
+
+
+def resample(stream: Stream, names: Sequence[str], grid_s: np.ndarray, gap_s: float, offset_s: float = 0.0) -> Resampled:
+    """`names` of the stream at the times grid_s (n,), by the rule above. offset_s is taken off the stream's time stamps."""
+    if stream.time_s is None:
+        raise ConfigurationError(f"{stream.name}: no column with time stamps ({', '.join(TIME_NAMES)})")
+    time, values = stream.time_s - offset_s, stream.stack(names)
+    after = np.searchsorted(time, grid_s, side="left")
+    inside = (after > 0) & (after < len(time)) | np.isin(grid_s, time)
+    left, right = np.clip(after - 1, 0, len(time) - 1), np.clip(after, 0, len(time) - 1)
+    gap = ~inside | ((time[right] - time[left] > gap_s) & (time[right] != grid_s))
+    out = np.column_stack([np.interp(grid_s, time, column) for column in values.T])
+    out[gap] = np.nan
+    steps = np.diff(time)
+    facts = {
+        "records": len(time),
+        "rate_hz": float(1.0 / np.median(steps)) if len(steps) else 0.0,
+        "step_s": [float(steps.min()), float(steps.max())] if len(steps) else [],
+        "begins_s": float(time[0] - grid_s[0]),
+        "offset_taken_off_s": offset_s,
+        "out_of_order": stream.backwards,
+        "gap_points": int(gap.sum()),
+        "gaps": int(np.sum(np.diff(np.concatenate([[0], gap.astype(int)])) == 1)),
+        "rule": f"linear between neighbours, gap beyond {gap_s} s",
+    }
+    return Resampled(stream.name, out, gap, facts)
+
+
+def common_grid(streams: Sequence[Stream], period_s: float) -> np.ndarray:
+    """Times from the first instant at which all streams run to the last one, (n,)."""
+    clocks = [s.time_s for s in streams if s.time_s is not None]
+    begin, end = max(c[0] for c in clocks), min(c[-1] for c in clocks)
+    if end <= begin:
+        raise ConfigurationError(f"the streams {', '.join(s.name for s in streams)} do not overlap in time")
+    return begin + period_s * np.arange(int((end - begin) / period_s + 1e-9) + 1)
+
+
+def report(resampled: Mapping[str, Resampled] | Sequence[Resampled]) -> list[str]:
+    """One line per stream: what was done to it."""
+    items = list(resampled.values()) if isinstance(resampled, Mapping) else list(resampled)
+    return [
+        f"{r.name}: {r.facts['records']} records, {r.facts['rate_hz']:.0f} Hz, begins {r.facts['begins_s'] * 1e3:+.2f} ms, "
+        f"{r.facts['rule']}: {r.facts['gap_points']} of {len(r.gap)} points in {r.facts['gaps']} gaps"
+        for r in items
+    ]
