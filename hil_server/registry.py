@@ -69,6 +69,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "guidance": {
         "docking": "rt_kernels.guidance.docking:DockingGuidance",
+        "excitation": "rt_kernels.guidance.excitation:Excitation",
     },
     "compensators": {
         "none": "rt_kernels.compensators.none:NoCompensator",

@@ -20,7 +20,7 @@ import numpy as np
 from hil_server import assembly
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
-from hil_server.errors import DeviceError
+from hil_server.errors import DeviceError, VerdictError
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
@@ -91,6 +91,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         stack.enter_context(_opened(devices))
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
         facts = header(test, folder.name, "live", host.facts())
+        facts.notes.extend(_foreseen(config, test, options))
         telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(config, log, host), facts)
         stack.callback(telemetry.kill)
         for line in host.missing:
@@ -115,6 +116,19 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         closed = telemetry.finish(clock | {"devices": _counters(devices)})
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks")}
     return _conclude(log, options, extra | {"complete": closed["complete"], "overflow": closed["overflow"]})
+
+
+def _foreseen(config: TestConfig, test: Assembly, options: Options) -> list[str]:
+    """Refuses to arm when the contact would leave the band, unless told; then the log says that it was told. Raises VerdictError."""
+    from hil_server.analysis.predict import predict
+
+    found = predict(config, test)
+    if found.within:
+        return []
+    if not options.force:
+        raise VerdictError(f"not armed: {found.verdict()} (hil-server predict shows why; --force runs it all the same)")
+    _say(options, f"forced: {found.verdict()}")
+    return [f"armed by --force against the prediction: {found.verdict()}"]
 
 
 @contextlib.contextmanager

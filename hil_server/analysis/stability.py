@@ -291,7 +291,7 @@ class Mode:
 
 
 def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: np.ndarray | None = None,
-                  series: np.ndarray | None = None, least_hz: float = 1e-3) -> list[Mode]:  # fmt: skip
+                  series: np.ndarray | None = None, least_hz: float = 0.1) -> list[Mode]:  # fmt: skip
     """Modes of det(K - w^2 L) = 0: eigenvalues of L^-1 K. inverse_inertia, stiffness, damping: (6, 6) at and in T.
 
     series: compliance (6, 6) in series with the contact (arm, load cell, base): K <- (K^+ + C)^+ on the range of K."""

@@ -107,6 +107,12 @@ DRIVE_MODEL = (
     Parameter("damping", "float", "-", "damping ratio of a drive", low=0.01, high=5.0),
     Parameter("delay_s", "float", "s", "transport delay of a drive", low=0.0, high=0.5),
     Parameter("date", "str", "-", "when it was identified; empty: a figure of the manufacturer", default=""),
+    Parameter("gain", "float", "-", "static gain", default=1.0, low=0.1, high=10.0),
+    Parameter("dead_band_m", "float", "m", "dead band, half width", default=0.0, low=0.0, high=0.1),
+    Parameter("frequency_sigma_hz", "float", "Hz", "standard deviation of the frequency over the legs", default=0.0, low=0.0),
+    Parameter("damping_sigma", "float", "-", "of the damping ratio", default=0.0, low=0.0),
+    Parameter("delay_sigma_s", "float", "s", "of the delay", default=0.0, low=0.0),
+    Parameter("confidence", "float", "-", "share of the chirp's motion that the model explains", default=0.0, low=0.0, high=1.0),
 )
 
 # ------------------------------------------------------------------------------------------------- vehicle and mechanism file

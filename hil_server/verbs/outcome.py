@@ -17,28 +17,32 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
     from hil_server.config import load_test
     from hil_server.installation import check_installation
     from hil_server.programme import is_programme
-    from hil_server.session import Options
 
     check_installation()
     if is_programme(args.config):
         return _perform_programme(args, run_one, live)
-    summary = run_one(load_test(args.config, args.set), Options(out=args.out, quiet=args.quiet, report=not args.no_report))
+    summary = run_one(load_test(args.config, args.set), _options(args, args.out))
     print_summary(summary)
     return summary
+
+
+def _options(args: argparse.Namespace, out: str | None) -> Any:
+    from hil_server.session import Options
+
+    return Options(out=out, quiet=args.quiet, report=not args.no_report, force=getattr(args, "force", False))
 
 
 def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
     import time
 
     from hil_server.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
-    from hil_server.session import Options
     from hil_server.verbs.list import print_table
 
     name, variants = load_programme(args.config, args.set)
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
 
     def run_variant(config: Any, folder: Path) -> dict[str, Any]:
-        return run_one(config, Options(out=str(folder), quiet=args.quiet, report=not args.no_report))
+        return run_one(config, _options(args, str(folder)))
 
     summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip)
     print()

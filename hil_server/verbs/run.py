@@ -10,6 +10,7 @@ from hil_server.verbs.outcome import add_run_arguments, perform
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_configuration_arguments(parser)
     add_run_arguments(parser)
+    parser.add_argument("--force", action="store_true", help="arm although the prediction says that the contact would not be as in orbit")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""Identification on the virtual stand: what it finds against what the stand was given."""
+
+import numpy as np
+import pytest
+
+from hil_server.analysis.identify import fit_model, run_on, second_order, write_stand
+from hil_server.config import load_test
+
+STAND = "stand_configs/stands/docking_stand.toml"
+NOISE = ("stand.virtual.leg_noise_m=1e-5",)
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory):
+    return run_on(STAND, NOISE, out=str(tmp_path_factory.mktemp("spec")))
+
+
+def test_model_of_the_default_stand(spec):
+    """13.25 Hz, 0.784, 2 ms under 10 um of noise on the legs: 2 %, 2 %, 0.2 ms; -2 dB and -70 degrees at 10 Hz."""
+    found, _ = spec
+    for leg in (*found.legs, found.platform):
+        assert leg.frequency_hz == pytest.approx(13.25, rel=0.02)
+        assert leg.damping == pytest.approx(0.784, rel=0.02)
+        assert leg.delay_s == pytest.approx(0.002, abs=0.2e-3)
+        assert leg.gain == pytest.approx(1.0, abs=0.002)
+        assert not leg.dead_band_found
+        assert leg.confidence > 0.97
+    db, degrees = found.without_delay[0].at_spec()
+    assert db == pytest.approx(-2.0, abs=0.1) and degrees == pytest.approx(-70.0, abs=1.0)
+    assert found.within_spec
+
+
+def test_uneven_resonant_drives_with_dead_band(tmp_path):
+    """Every leg its own frequency; a dead band of 50 um is found and measured."""
+    spread = (0.95, 1.0, 1.05, 1.0, 0.9, 1.1)
+    found, _ = run_on(STAND, (*NOISE, "stand.virtual.drive_dead_band_m=5e-5", f"stand.virtual.drive_spread={list(spread)}"), out=str(tmp_path))
+    for leg, share in zip(found.legs, spread, strict=True):
+        assert leg.dead_band_found
+        assert leg.dead_band_m == pytest.approx(5e-5, rel=0.1)
+        assert leg.frequency_hz == pytest.approx(13.25 * share, rel=0.02)
+    assert found.model["dead_band_m"] == pytest.approx(5e-5, rel=0.1)
+
+
+def test_fast_and_slow_drives_with_a_sensor_delay_of_their_own(tmp_path):
+    keys = ("stand.virtual.drive_frequency_hz=7.0", "stand.virtual.drive_damping=0.7", "stand.virtual.drive_delay_s=0.003")
+    found, _ = run_on(STAND, (*NOISE, *keys, "stand.virtual.sensor_delay_s=0.003"), out=str(tmp_path))
+    assert found.model["frequency_hz"] == pytest.approx(7.0, rel=0.02)
+    assert found.model["damping"] == pytest.approx(0.7, rel=0.02)
+    assert found.model["delay_s"] == pytest.approx(0.003, abs=0.2e-3)
+    assert not found.within_spec
+
+
+def test_result_goes_into_the_stand_file_and_into_the_ledger(spec, tmp_path):
+    found, _ = spec
+    target = tmp_path / "identified.toml"
+    write_stand(STAND, target, found.model)
+    write_stand(target, target, found.model)  # over itself
+    assert target.read_text().count("[drive_model]") == 1
+    config = load_test("stand_configs/programmes/elastic_contact.toml", (f'test.stand="{target}"',))
+    from hil_server import assembly
+
+    test = assembly.simulation(config)
+    assert test.ledger.drive_frequency_hz == pytest.approx(found.model["frequency_hz"], rel=1e-5)
+    drive = next(term for term in test.ledger.terms if term.name == "drive")
+    assert drive.origin == f"identified {found.date}"
+
+
+def test_fit_says_how_sure_it_is():
+    """Scatter of the fit over noisy responses is what it claims, on the safe side."""
+    rng = np.random.default_rng(1)
+    f = np.array([0.5, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20.0])
+    true = second_order(f, 1.0, 13.25, 0.784, 0.004)
+    noise = np.full(len(f), 2e-3)
+    fits = []
+    for _ in range(25):
+        x, sigma = fit_model(f, true + noise / np.sqrt(2) * (rng.normal(size=len(f)) + 1j * rng.normal(size=len(f))), noise)
+        fits.append((x - [1.0, 13.25, 0.784, 0.004]) / sigma)
+    scale = np.sqrt(np.mean(np.square(fits), axis=0))
+    assert np.all(scale > 0.3) and np.all(scale < 1.5)

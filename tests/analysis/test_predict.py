@@ -1,0 +1,145 @@
+"""The pre-test prediction: laws, modes in six dimensions, the verdict, and the gate in front of a live run."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hil_server import assembly
+from hil_server.analysis.predict import contact_matrices, loop_of, predict
+from hil_server.analysis.stability import (
+    Loop,
+    contact_modes,
+    critical_delay,
+    latched_limit,
+    one_contact,
+    phase_budget,
+    rebound,
+    stability_indicator,
+    stiffness_along,
+)
+from hil_server.cli import main
+from hil_server.config import load_test
+from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+
+ELASTIC = "stand_configs/programmes/elastic_contact.toml"
+
+
+def test_critical_delay_against_the_published_and_as_the_border_of_growth():
+    def of(f, zeta):
+        K = 300 * (2 * math.pi * f) ** 2
+        return 300.0, K, 2 * zeta * math.sqrt(300 * K)
+
+    for f, zeta, ms in ((3, 0.1, 10.469), (10, 0.1, 3.141), (20, 0.1, 1.570), (3, 0.05, 5.287), (10, 0.02, 0.636)):
+        assert critical_delay(*of(f, zeta)) * 1e3 == pytest.approx(ms, abs=6e-4)
+    for zeta in (0.02, 0.05, 0.1):
+        M, K, B = of(5, zeta)
+        t = critical_delay(M, K, B)
+        assert rebound(M, K, B, 0.98 * t) < 1.0 < rebound(M, K, B, 1.02 * t)
+
+
+def test_phase_budget_and_indicator():
+    for f, ms in ((1, 2.006), (3, 0.669), (10, 0.201), (30, 0.067)):
+        degrees, seconds = phase_budget(f)
+        assert degrees == pytest.approx(0.722, abs=1e-3) and seconds * 1e3 == pytest.approx(ms, abs=1e-3)
+    assert stability_indicator(10.469e-3) == pytest.approx(1.02, abs=0.001)
+
+
+@pytest.mark.parametrize(("drive", "compensator", "zeta", "published"), [
+    ((13.25, 0.784, 0.002), "none", 0.02, 0.31), ((13.25, 0.784, 0.002), "none", 0.05, 0.76),
+    ((13.25, 0.784, 0.002), "phase_lead", 0.02, 14.6), ((13.25, 0.784, 0.002), "phase_lead", 0.05, 17.8),
+    ((60.0, 0.7, 0.002), "none", 0.02, 1.1), ((60.0, 0.7, 0.002), "none", 0.05, 2.8),
+    ((7.0, 0.7, 0.003), "none", 0.02, 0.18), ((7.0, 0.7, 0.003), "none", 0.05, 0.46),
+    ((7.0, 0.7, 0.003), "phase_lead", 0.02, 8.0), ((7.0, 0.7, 0.003), "phase_lead", 0.05, 9.9),
+])  # fmt: skip
+def test_latched_limit_against_the_table(drive, compensator, zeta, published):
+    frequency, damping, delay = drive
+    transport = delay
+    sums = {"transport_s": transport, "total_s": transport + damping / (math.pi * frequency), "drive_frequency_hz": frequency,
+            "drive_damping": damping}  # fmt: skip
+    assert latched_limit(Loop(transport, frequency, damping, sums, compensator), zeta) == pytest.approx(published, rel=0.1)
+
+
+def test_effective_mass_against_the_closed_form():
+    """1/M = sum 1/m + (r x n)^T I^-1 (r x n), for vehicles that stand askew."""
+    from scipy.spatial.transform import Rotation
+
+    rng = np.random.default_rng(2)
+
+    def random_vehicle():
+        A = rng.normal(size=(3, 3))
+        return {"mass_kg": float(rng.uniform(100, 1000)), "inertia_kg_m2": A @ A.T * 50 + 100 * np.eye(3),
+                "X_port": np.concatenate([rng.normal(size=3), Rotation.random(random_state=rng).as_quat()])}  # fmt: skip
+
+    vehicles = {"active": random_vehicle(), "target": random_vehicle()}
+    X_TA = np.concatenate([0.1 * rng.normal(size=3), Rotation.random(random_state=rng).as_quat()])
+    n = rng.normal(size=3)
+    n /= np.linalg.norm(n)
+    p = 0.2 * rng.normal(size=3)
+    inverse = 0.0
+    R_VT = Rotation.from_quat(vehicles["target"]["X_port"][3:])
+    X_V = vehicles["target"]["X_port"][:3] + R_VT.apply(p)  # contact point in the target's body frame
+    R_TA = Rotation.from_quat(X_TA[3:])
+    R_CA = Rotation.from_quat(vehicles["active"]["X_port"][3:])
+    X_C = vehicles["active"]["X_port"][:3] + R_CA.apply(R_TA.inv().apply(p - X_TA[:3]))
+    for vehicle, r, direction in (("target", X_V, R_VT.apply(n)), ("active", X_C, (R_CA * R_TA.inv()).apply(n))):
+        arm = np.cross(r, direction)
+        v = vehicles[vehicle]
+        inverse += 1 / v["mass_kg"] + arm @ np.linalg.solve(v["inertia_kg_m2"], arm)
+    u = np.concatenate([n, np.cross(p, n)])
+    assert u @ relative_inverse_inertia(vehicles, X_TA) @ u == pytest.approx(inverse, rel=1e-12)
+
+
+def test_modes_of_a_spring_and_its_series_compliance():
+    K = stiffness_along(1e5, [0, 0.2, 0.1], [1, 0.2, 0])
+    L = np.diag([1 / 300] * 3 + [1 / 75] * 3)
+    (mode,) = contact_modes(L, K)
+    n = np.array([1, 0.2, 0]) / np.linalg.norm([1, 0.2, 0])
+    u = np.concatenate([n, np.cross([0, 0.2, 0.1], n)])
+    assert mode.effective_mass == pytest.approx(1 / (u @ L @ u), rel=1e-9)
+    assert mode.frequency_hz == pytest.approx(math.sqrt(1e5 * (u @ L @ u)) / 2 / math.pi, rel=1e-9)
+    np.testing.assert_allclose(mode.shape / mode.shape[0], u / u[0], atol=1e-9)
+    # an arm as stiff as the contact along it: half the stiffness
+    softer = contact_modes(L, K, series=np.outer(u, u) / (u @ u) ** 2 / 1e5)[0]
+    assert softer.frequency_hz == pytest.approx(mode.frequency_hz / math.sqrt(2), rel=1e-6)
+
+
+def test_stiffness_of_the_mechanism_is_measured_on_its_own_model():
+    config = load_test(ELASTIC, ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_m=200.0"])
+    test = assembly.simulation(config)
+    K, B = contact_matrices(test.context["mechanism"], test.context["start"]["X_TA"], 1e-3)
+    p = test.context["start"]["X_TA"][:3] + [0.0, 0.1, 0.05]
+    np.testing.assert_allclose(K, stiffness_along(106590.0, p, [1, 0.3, 0]), rtol=1e-3, atol=20.0)
+    np.testing.assert_allclose(B, stiffness_along(200.0, p, [1, 0.3, 0]), rtol=1e-3, atol=0.05)
+
+
+def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
+    found = predict(load_test(ELASTIC))
+    assert found.modes[-1].frequency_hz == pytest.approx(3.0, abs=1e-3) and found.within
+    assert main(["predict", ELASTIC, "--picture", str(tmp_path / "p.png")]) == 0
+    assert (tmp_path / "p.png").stat().st_size > 10_000
+    assert main(["predict", ELASTIC, "--set", "compensators.part=none"]) == 1
+    said = capsys.readouterr().out
+    assert "OUTSIDE" in said and "outside 0.98...1.02" in said
+
+
+def test_live_run_does_not_arm_against_the_prediction_unless_told():
+    from hil_server.errors import VerdictError
+    from hil_server.session import Options, _foreseen
+
+    config = load_test(ELASTIC, ["compensators.part=none"])
+    test = assembly.simulation(config)
+    with pytest.raises(VerdictError, match="not armed: contact at 3.00 Hz"):
+        _foreseen(config, test, Options(quiet=True))
+    (note,) = _foreseen(config, test, Options(quiet=True, force=True))
+    assert "armed by --force" in note
+    assert _foreseen(load_test(ELASTIC), assembly.simulation(load_test(ELASTIC)), Options(quiet=True)) == []
+
+
+def test_damped_contact_and_drive_limits_of_the_predictor():
+    """No stand at all: e of the closed form."""
+    sums = {"transport_s": 0.0, "total_s": 0.0, "drive_lag_s": 0.0, "sensor_delay_s": 0.0, "drive_frequency_hz": 0.0, "drive_damping": 1.0}
+    ideal = Loop(0.0, 0.0, 1.0, sums, period_s=1e-4)
+    for zeta in (0.0, 0.05, 0.1):
+        assert one_contact(ideal, 3.0, zeta, 300.0) == pytest.approx(math.exp(-math.pi * zeta / math.sqrt(1 - zeta**2)), rel=2e-3)
+    assert loop_of(assembly.simulation(load_test(ELASTIC)), "none", {}).compensator == "none"
