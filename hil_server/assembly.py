@@ -144,7 +144,8 @@ def new_block(context: Mapping[str, Any], parts: list[Any]) -> SharedBlock:
     return SharedBlock.create(max(64, int(np.ceil(RING_SECONDS / context["period_s"]))), aux_count)
 
 
-def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], delays: Mapping[str, float], clock: str, **settings: Any) -> Assembly:
+def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], delays: Mapping[str, float], clock: str,
+           **settings: Any) -> Assembly:  # fmt: skip
     """Stages, shared block, clock and line. devices: the ports that touch the stand; delays: their sensor_delay_s, setpoint_ticks,
     measured_leg_delay_s; clock: its name in the registry; settings: its further keys."""
     wrench = part_of(config, "wrench", context)

@@ -186,11 +186,10 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, Any]:
     """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it."""
-    from rt_kernels.ring import SharedBlock
-
     from hil_server.telemetry.log_file import LogHeader
     from hil_server.telemetry.process import TelemetryProcess
     from hil_server.telemetry.settings import TelemetrySettings
+    from rt_kernels.ring import SharedBlock
 
     if not 0.01 <= rate <= 100.0:
         raise ConfigurationError(f"--rate {rate}: must be within 0.01...100 times the speed of the run")

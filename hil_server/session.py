@@ -96,7 +96,8 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         stack.callback(telemetry.kill)
         for line in host.missing:
             _say(options, f"not real time: {line}")
-        _say(options, f"log {log}   bus {telemetry.endpoints.get('telemetry_address', '-')}   commands {telemetry.endpoints.get('command_address', '-')}")
+        bus, commands = (telemetry.endpoints.get(f"{name}_address", "-") for name in ("telemetry", "command"))
+        _say(options, f"log {log}   bus {bus}   commands {commands}")
         for device in devices:
             device.begin()
         with _loop(test) as thread, _interruptible(test):
@@ -140,6 +141,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[
     from drivers.simulated.stand_server_client import StandProcess
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
+    profile = beside.get("drives", {}).get("profile", "cia402")
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
@@ -148,7 +150,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[
         raise DeviceError(f"virtual stand: {error}") from error
     with stand:
         yield {
-            "drives": {"part": beside.get("drives", {}).get("profile", "cia402"), "receive_timeout_periods": 50, **stand.ports["drives"]},
+            "drives": {"part": profile, "receive_timeout_periods": 50, **stand.ports["drives"]},
             "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
         }
@@ -297,8 +299,8 @@ class _Progress:
         s = np.frombuffer(newest[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)[0]
         force = float(np.linalg.norm(s["F_T"][:3]))
         late = float(s["lateness_ns"]) * 1e-3
-        text = f"{PHASES[int(s['phase'])]:9s} {s['time_ns'] * 1e-9:8.2f} s  {force:8.1f} N  late {late:6.1f} us  missed {int(s['missed_total'])}"
-        print(f"\r{text}   ", end="", file=sys.stderr, flush=True)
+        text = f"{PHASES[int(s['phase'])]:9s} {s['time_ns'] * 1e-9:8.2f} s  {force:8.1f} N  late {late:6.1f} us"
+        print(f"\r{text}  missed {int(s['missed_total'])}   ", end="", file=sys.stderr, flush=True)
         self._shown = True
 
     def end(self) -> None:

@@ -8,9 +8,9 @@ lists what the part needs of the rest of the configuration; the assembly passes 
     vehicles        {"active": vehicle, "target": vehicle}; vehicle: mass_kg, inertia_kg_m2 (3 rows), X_port (7 numbers: port in the
                     centre-of-mass frame), thrust_n
     platform        rt_kernels.stewart.platform.Platform
-    mounting        {"unit_on_load_cell", "load_cell_on" (floor or platform), "X_WF" (fixed port in W), "X_PM" (moving port on the platform),
-                    "X_S" (load cell in W, or on
-                    the platform), "X_S_port" (port of the carried unit in S), "carried_mass_kg", "carried_com_m", "gravity_m_s2" (in W)}
+    mounting        {"unit_on_load_cell" (target or active), "load_cell_on" (floor or platform), "X_WF" (fixed port in W), "X_PM"
+                    (moving port on the platform), "X_S" (load cell in W, or on the platform), "X_S_port" (port of the carried unit
+                    in S), "carried_mass_kg", "carried_com_m", "gravity_m_s2" (in W)}
     start           {"X_TA", "V_TA", "orbital_rate_rad_s"}: relative pose and twist at the nominal first contact
     limits          {"force_limit_n", "moment_limit_n_m"}: software limits of the wrench on the load cell
     mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)

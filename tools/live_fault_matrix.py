@@ -2,9 +2,9 @@
 
     python tools/live_fault_matrix.py [NAME ...]
 
-Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s after the
-first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit, exit code,
-largest deceleration of a set point, whether the log is complete. Exit code 1 when a row is not as it should be.
+Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s
+after the first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit,
+exit code, largest deceleration of a set point, whether the log is complete. Exit code 1 when a row is not as it should be.
 """
 
 import sys
@@ -26,20 +26,25 @@ BITS = {name: bit for name, bit, *_ in TABLE}
 STOP = {name for name, _, severity, *_ in TABLE if severity == "stop"}
 QUICK = ["guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
          "test.duration_max_s=4.0", "telemetry.publish=tcp://127.0.0.1:*", "telemetry.command=tcp://127.0.0.1:*",
-         "telemetry.hand_controller=tcp://127.0.0.1:*"]  # fmt: skip
+         "telemetry.hand_controller=tcp://127.0.0.1:*",
+         "safety.sensor_missing_periods=1", "safety.drive_missing_periods=1", "safety.signals_missing_periods=1"]  # fmt: skip
 # what tells that a fault of the plant has reached the inputs: nothing to look for but the bit itself
 AT_S = 1.5
 
 
 def shown(records: np.ndarray, fault) -> int | None:
     """First tick whose inputs show the fault."""
-    found = [np.flatnonzero((records[field].reshape(len(records), -1) >> CODES[group][name] & 1).any(axis=1)) for field, group, name in fault.shows]
+    found = []
+    for field, group, name in fault.shows:
+        words = records[field].reshape(len(records), -1)
+        found.append(np.flatnonzero((words >> CODES[group][name] & 1).any(axis=1)))
     return min((int(f[0]) for f in found if len(f)), default=None)
 
 
 def one(fault) -> tuple[str, bool]:
     with tempfile.TemporaryDirectory() as folder:
-        stand = {"sensor": {"variant": "axia"}, "faults": [{"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}]}
+        injected = {"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}
+        stand = {"sensor": {"variant": "axia"}, "faults": [injected]}
         summary = run_live(load_test(None, QUICK), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
         log = open_log(summary["log"])
         records = log.records

@@ -70,6 +70,11 @@ def run(plan: Plan, folder: Path, workers: int | None = None, scheduler: str | N
         progress(done, plan.cases)
 
 
+def _failed(arguments: tuple[Any, ...], why: str) -> list[dict[str, Any]]:
+    _, numbers, keys, conditions = arguments
+    return failed_chunk(numbers, keys, conditions, why)
+
+
 def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
                      workers: int) -> Iterator[tuple[Chunk, list[dict[str, Any]]]]:  # fmt: skip
     """A pool of processes; when a worker dies the pool is made anew with what has not come back."""
@@ -91,7 +96,7 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
                     deaths[chunk] = deaths.get(chunk, 0) + 1
         for chunk in [c for c in left if deaths.get(c, 0) >= DEATHS_TOLERATED]:
             left.remove(chunk)
-            yield chunk, failed_chunk(*job(chunk)[1:], "its worker died three times")
+            yield chunk, _failed(job(chunk), "its worker died three times")
 
 
 def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
@@ -110,8 +115,8 @@ def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
         futures = {client.submit(run_chunk, *job(c), pure=False, retries=2): c for c in todo}
         for future in completed(list(futures)):
             chunk = futures.pop(future)
-            error = future.exception()
-            yield chunk, failed_chunk(*job(chunk)[1:], f"its worker died: {error}") if error else future.result()
+            problem = future.exception()
+            yield chunk, _failed(job(chunk), f"its worker died: {problem}") if problem else future.result()
             future.release()
 
 

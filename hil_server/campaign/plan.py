@@ -143,6 +143,6 @@ def _box_faults(box: Any, file: str) -> list[str]:
         p = BOX_KEYS[key]
         if not (isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)):
             faults.append(line(file, path, "wrong type", value, limit="[low, high]", unit=p.unit))
-        elif not (p.low <= value[0] <= value[1] <= p.high):  # type: ignore[operator]
+        elif not (p.low <= value[0] <= value[1] <= p.high):
             faults.append(line(file, path, "out of range", value, limit=f"{p.low} <= low <= high <= {p.high}", unit=p.unit))
     return faults

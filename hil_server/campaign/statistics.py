@@ -60,7 +60,8 @@ def envelope(values: np.ndarray, captured: np.ndarray, bins: int = 10) -> list[d
         inside = index == b
         low, high = wilson(int(captured[inside].sum()), int(inside.sum()))
         p = float(captured[inside].mean()) if inside.any() else math.nan
-        rows.append({"from": float(edges[b]), "to": float(edges[b + 1]), "cases": int(inside.sum()), "probability": p, "low": low, "high": high})
+        place = {"from": float(edges[b]), "to": float(edges[b + 1]), "cases": int(inside.sum())}
+        rows.append(place | {"probability": p, "low": low, "high": high})
     return rows
 
 
@@ -76,14 +77,16 @@ def write_report(table: Any, summary: dict[str, Any], keys: tuple[str, ...], nam
     """One HTML file without a network: figures and pictures."""
     import html
 
+    quantiles = ("p50", "p95", "p99", "max")
     rows = "".join(
-        f"<tr><td>{n}</td>" + "".join(f"<td>{v[k]:.4g}</td>" for k in ("p50", "p95", "p99", "max")) + "</tr>" for n, v in summary["loads"].items()
+        f"<tr><td>{n}</td>" + "".join(f"<td>{v[k]:.4g}</td>" for k in quantiles) + "</tr>" for n, v in summary["loads"].items()
     )
     low, high = summary["capture_interval_95"]
     mark = f"<p><b>Made with synthetic geometry: {html.escape(synthetic)}</b></p>" if synthetic else ""
     ends = ", ".join(f"{k} {v}" for k, v in summary["ends"].items())
     file.write_text(
-        f"<!doctype html><meta charset=utf-8><title>{html.escape(name)}</title><style>body{{font:15px sans-serif;max-width:1000px;margin:2em auto}}"
+        f"<!doctype html><meta charset=utf-8><title>{html.escape(name)}</title>"
+        "<style>body{font:15px sans-serif;max-width:1000px;margin:2em auto}"
         f"td,th{{padding:2px 10px;text-align:right}}</style><h1>{html.escape(name)}</h1>{mark}"
         f"<p>{summary['cases']} cases, {summary['captured']} captured: probability {summary['capture_probability']:.4f}, "
         f"95 % interval {low:.4f}...{high:.4f}. Ends: {html.escape(ends)}.</p>"

@@ -10,7 +10,7 @@ from typing import Any
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("programme", metavar="PROGRAMME", help="campaign file (stand_configs/programmes/*_campaign.toml)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the test")
-    parser.add_argument("--out", metavar="DIR", help="folder of the results; an unfinished campaign in it goes on (default: runs/ and its name)")
+    parser.add_argument("--out", metavar="DIR", help="folder of the results; an unfinished campaign goes on (default: runs/ and its name)")
     parser.add_argument("--cases", type=int, metavar="N", help="number of cases instead of the file's")
     parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: its cores)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786")
@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return {"exit_code": 130, "folder": str(folder)}
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
-    synthetic = ", ".join(t["name"] for t in (plan.base.mechanism, plan.base.active_vehicle, plan.base.target_vehicle) if t.get("synthetic"))
+    tables = (plan.base.mechanism, plan.base.active_vehicle, plan.base.target_vehicle)
+    synthetic = ", ".join(t["name"] for t in tables if t.get("synthetic"))
     statistics.write_report(table, summary, plan.keys, plan.name, synthetic, folder / "report.html")
     numbers = statistics.worst(table, plan.worst)
     logs = rerun(plan, numbers, folder)

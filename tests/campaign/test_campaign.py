@@ -27,7 +27,7 @@ seed = 7
 sampling = "{sampling}"
 chunk = 2
 worst = 1
-set = {{ "guidance.speed_max_m_s" = 0.4, "guidance.acceleration_max_m_s2" = 1.0, "guidance.contact_max_s" = 2.0, "test.duration_max_s" = 6.0 }}
+set = {{ guidance = {{ speed_max_m_s = 0.4, acceleration_max_m_s2 = 1.0, contact_max_s = 2.0 }}, "test.duration_max_s" = 6.0 }}
 
 [box]
 lateral_y_m = [-0.05, 0.05]

@@ -88,7 +88,7 @@ def test_constants_zeros_and_repeats_are_folded():
     unused = x * 3.0
     lines = table.emit([("out[0]", (x + y) * 2.0), ("out[1]", -(x - y)), ("out[2]", 0.0)])
     assert not any(f"t{unused.row} " in line for line in lines)
-    code = "double f(double x, double y, double *out) { %s }" % " ".join(lines)
+    code = "double f(double x, double y, double *out) {" + " ".join(lines) + "}"
     assert code.count("=") == 2 + 3 + 3  # two inputs, three operations, three outputs
 
 

@@ -148,7 +148,7 @@ def test_mass_matrix_by_columns(printed):
     assert error < RIGHT if not printed else error > WRONG
 
 
-# ---- spatial operator algebra: free base, torques and accelerations known, inertial axes --------------------------------------------------
+# ---- spatial operator algebra: free base, torques and accelerations known, inertial axes -----------------------------------------------
 
 
 def spatial_operators(bodies, q, v, tau, beta_dot, known, printed=()):

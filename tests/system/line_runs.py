@@ -1,4 +1,4 @@
-"""Runs of the real line in process: assembled from the shipped configuration, free-running clock, drained like the telemetry process does."""
+"""Runs of the real line in process: shipped configuration, free-running clock, drained like the telemetry process does."""
 
 import threading
 import time

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.system.line_runs import QUICK, fault_names, phases, run_line
 
 from rt_kernels.layout import CODES
+from tests.system.line_runs import QUICK, fault_names, phases, run_line
 
 PHASE, COMMAND, END = CODES["phase"], CODES["command"], CODES["end_cause"]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.system.line_runs import FAULT_BIT, QUICK, STOPPING, fault_names, run_line
 
 from drivers.simulated.virtual_stand import FAULTS
 from rt_kernels.layout import CODES
+from tests.system.line_runs import FAULT_BIT, QUICK, STOPPING, fault_names, run_line
 
 STRICT = ("safety.sensor_missing_periods=1", "safety.drive_missing_periods=1", "safety.signals_missing_periods=1")
 AT = 0.3

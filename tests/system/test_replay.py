@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.system.line_runs import QUICK
 
 from hil_server import replay
 from hil_server.config import load_test
 from hil_server.session import Options, simulate
 from hil_server.telemetry.log_file import LogWriter, open_log
+from tests.system.line_runs import QUICK
 
 
 @pytest.fixture(scope="module")
