@@ -47,12 +47,26 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
         config = load_test(args.config, args.set)
     except ConfigurationError as error:
         return _faulty(error, summary)
+    try:
+        _assemble(config)
+    except ConfigurationError as error:
+        return _faulty(error, summary)
     r1, r2 = criticality(config.initial_conditions)
     beyond = " (beyond nominal approach)" if r1 > 1.0 else ""
     print(f"  {config.test['name']}: good; hash {config.hash}; criticality R1 {r1:.2f}, R2 {r2:.2f}{beyond}")
     for table, path in config.paths.items():
         print(f"  {table:15s} {path}")
     return {"faults": [], "hash": config.hash, "R1": r1, "R2": r2, "files": config.paths, "buses": _buses(config, summary)}
+
+
+def _assemble(config: TestConfig) -> None:
+    """Builds every part once: what only its constructor can refuse is refused here, not at the run."""
+    from hil_server import assembly
+
+    if "virtual" in config.stand:
+        assembly.simulation(config)
+    else:
+        assembly.base_context(config)
 
 
 def _buses(config: TestConfig, summary: dict[str, Any]) -> list[dict[str, Any]]:

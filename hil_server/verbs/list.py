@@ -50,11 +50,16 @@ def _part(role: str, name: str) -> dict[str, Any]:
     ]  # fmt: skip
     rows = [(p["key"], p["unit"], "required" if p["required"] else shown(p["default"]), p["limit"], p["meaning"]) for p in parameters]
     print_table(rows, ("key", "unit", "default", "limit", "meaning")) if rows else print("No parameters.")
-    aux = [{"name": a.name, "unit": a.unit, "count": a.count, "meaning": a.meaning} for a in part.AUX]
+    aux = [{"name": a.name, "unit": a.unit, "count": a.count, "meaning": a.meaning} for a in declared_aux(part)]
     if aux:
         print()
         print_table([(a["name"], a["unit"], str(a["count"]), a["meaning"]) for a in aux], ("auxiliary channel", "unit", "count", "meaning"))
     return {"role": role, "name": name, "class": registry.parts(role)[name], "parameters": parameters, "aux": aux}
+
+
+def declared_aux(part: Any) -> tuple[Any, ...]:
+    """Auxiliary channels of the class; none for a part whose channels depend on its parameters (a property of the instance)."""
+    return part.AUX if isinstance(part.AUX, tuple) else ()
 
 
 def description(part: type) -> str:

@@ -10,9 +10,11 @@ from hil_server import assembly, registry
 from hil_server.config import load_test
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 
-# Keys for parts whose required keys cannot be guessed from their limits.
+# Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
-    ("mechanisms", "bumper"): {"stiffness_n_m": 5e4},
+    ("compensators", "pose_referenced_force"): {"stiffness_n_m": 1e5},
+    ("compensators", "lead_and_pose_force"): {"stiffness_n_m": 1e5},
+    ("compensators", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},
 }
 
 
