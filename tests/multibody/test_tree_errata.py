@@ -9,6 +9,7 @@ import pytest
 
 from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.tree_loops import ClosedTree
+from tests.multibody.test_tree_loops import golden_state, platform
 from tests.multibody.tree_cases import random_body, relative
 
 WRONG = 1e-4  # a printed form misses by more than this, relative
@@ -148,7 +149,7 @@ def test_mass_matrix_by_columns(printed):
     assert error < RIGHT if not printed else error > WRONG
 
 
-# ---- spatial operator algebra: free base, torques and accelerations known, inertial axes -----------------------------------------------
+# ---- spatial operator algebra: free base, torques and accelerations known, inertial axes ----
 
 
 def spatial_operators(bodies, q, v, tau, beta_dot, known, printed=()):
@@ -301,6 +302,76 @@ def test_loop_closure_by_separation_of_variables(printed):
     u_dot = np.concatenate([ring_R @ (a[:3] + np.cross(v[3:6], v[:3])), a[3:6]])
     error = max(relative(end, p + R @ tip), relative(H @ u, v[6:]), relative(H @ u_dot + h, a[6:]))
     assert error < 1e-10 if not printed else error > WRONG
+
+
+# ---- wrench of a parallel mechanism on its base (sections 2.3 and 2.4) ---------------------------------------------------------------
+
+
+def base_wrench_of_legs(tree, q, v, a, tau, reactions, printed=()):
+    """Section 2.4 on the golden platform: each leg is swept from its cut to the base, the component along a joint's axis being replaced by
+    its drive force. E1.27 prints a cut without reaction: f^S_n = 0."""
+    alone = tree.joint_reactions(q, v, a)  # what the legs need for their motion without the cut
+    total = np.zeros(6)
+    for k in range(6):
+        rod, leg = tree.joint_names.index(f"rod{k}"), tree.joint_names.index(f"leg{k}")
+        (R_rod, p_rod), (R_leg, p_leg) = tree.pose(q, f"rod{k}"), tree.pose(q, f"leg{k}")
+        F3, M3 = R_rod @ alone[rod, :3], R_rod @ alone[rod, 3:]
+        arm = p_rod - p_leg
+        F2, M2 = R_leg @ alone[leg, :3] - F3, R_leg @ alone[leg, 3:] - M3 - np.cross(arm, F3)
+        if "E1.27" not in printed:
+            F3 = F3 + reactions[3 * k : 3 * k + 3]  # the ring pushes the rod by -reactions: less is needed of the joint
+        along = R_rod[:, 0]
+        F3 = F3 - along * (along @ F3) + along * tau[tree.coordinates(f"rod{k}")[1]][0]
+        F, M = F2 + F3, M2 + M3 + np.cross(arm, F3)
+        second = R_leg[:, 2]
+        M = M - second * (second @ M)
+        first = tree.bodies[leg].R_PJ @ [0, 1, 0]
+        M = M - first * (first @ M)
+        total -= [*F, *(M + np.cross(p_leg, F))]
+    return total
+
+
+@pytest.mark.parametrize("printed", ["", "E1.27"])
+def test_base_wrench_of_the_platform(printed):
+    tree, loops, _ = platform()
+    q, v, tau, _ = golden_state(tree, loops)
+    a, reactions = loops.forward_dynamics(q, v, tau)
+    found = base_wrench_of_legs(tree, q, v, a, tau, reactions, {printed})
+    expected = np.array([-176.5746404612, -19.0101753749, -1.7110730919, -16.1639839219, 15.3144998584, -25.2103009245])
+    if printed:
+        assert abs(found[0] + 196.64) < 0.01  # the digest's value of the printed form
+    else:
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("printed", ["", "E1.25"])
+def test_ring_on_a_moving_base(printed):
+    """(2.3.1): the ring's generalised force with base rotation and acceleration; E1.25 prints it without transport terms. The base is a
+    planar and spherical joint whose motion is given, the ring a free joint on it."""
+    rng = np.random.default_rng(8)
+    base = Body("base", None, "free", mass=1.0, inertia=np.eye(3))
+    ring = Body("ring", "base", "free", mass=7.0, inertia=np.diag([0.9, 0.6, 0.7]))
+    tree = Tree([base, ring], gravity=(0, 0, 0))
+    q = tree.integrate(tree.neutral(), rng.normal(size=12), 1.0)
+    v, tau, a = rng.normal(size=(3, 12))
+    known = np.arange(12) < 6
+    _, found = tree.hybrid_dynamics(q, v, tau, a, known)
+    # quantities of the text: base frame 0, om_0, eps_0, w_0 on its axes; ring's velocity relative to it on axes 0, omega on ring axes
+    om_0, eps_0, w_0 = v[3:6], a[3:6], a[:3] + np.cross(v[3:6], v[:3])
+    (R_0, p_0), (R_N, p_N) = tree.pose(q, "base"), tree.pose(q, "ring")
+    al, r_N = (R_0.T @ R_N).T, R_0.T @ (p_N - p_0)
+    v_N, omega = al.T @ v[6:9], v[9:12]
+    f_E, m_E, m, I = al.T @ tau[6:9], tau[9:12], 7.0, ring.inertia
+    if printed:
+        s_f, s_m = f_E, m_E - S(omega) @ I @ omega
+    else:
+        om_a = omega + al @ om_0
+        s_f = f_E - m * (w_0 + S(eps_0) @ r_N + S(om_0) @ S(om_0) @ r_N + 2 * S(om_0) @ v_N)
+        s_m = m_E - S(om_a) @ I @ om_a - I @ (al @ eps_0 - S(omega) @ al @ om_0)
+    v_dot, omega_dot = s_f / m, np.linalg.solve(I, s_m)  # relative velocity's rate on axes 0; on ring axes
+    expected = np.concatenate([al @ v_dot - np.cross(omega, v[6:9]), omega_dot])
+    error = relative(expected, found[6:])
+    assert error < RIGHT if not printed else error > WRONG
 
 
 # ---- closed forms of leg coordinates (section 1.4) --------------------------------------------------

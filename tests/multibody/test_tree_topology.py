@@ -155,10 +155,10 @@ def test_random_events_on_a_tumbling_tree():
 def test_events_and_kernels_do_not_allocate():
     """The C file of the kernels has no allocation, no lock, no input or output, and no function of the C library at all."""
     folder = Path(rt_kernels.multibody.__file__).parent
-    for name in ("native_tree.c", "tree_algorithms.inc", "tree_vec3.inc", "tree_sincos.inc", "tree_kernel.h"):
+    own = ("native_tree.c", "tree_algorithms.inc", "tree_vec3.inc", "tree_sincos.inc", "tree_kernel.h")
+    for name in own:
         text = re.sub(r"/\*.*?\*/", "", (folder / name).read_text(), flags=re.S)
-        own = {"tree_kernel.h", "tree_vec3.inc", "tree_algorithms.inc", "tree_sincos.inc"}
-        assert set(re.findall(r'#include\s+[<"]([^>"]+)', text)) <= own | {"stdint.h"}
+        assert set(re.findall(r'#include\s+[<"]([^>"]+)', text)) <= {"stdint.h", *own}
         assert not re.search(r"\b(malloc|calloc|realloc|free|alloca|printf|pthread_\w+|sin|cos|atan2|exp|pow)\s*\(", text)
 
 
