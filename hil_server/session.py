@@ -150,6 +150,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[
         raise DeviceError(f"virtual stand: {error}") from error
     with stand:
         yield {
+            # a process on the same machine may be held up longer than a device would be
             "drives": {"part": profile, "receive_timeout_periods": 50, **stand.ports["drives"]},
             "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},

@@ -1,0 +1,130 @@
+"""Clocks, command latch and the loop's own duties: grid, skipped periods, overflow, acknowledgement, hand controllers, end of the run."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from hil_server import assembly, registry
+from hil_server.config import load_test
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.loop import LoopLine
+from rt_kernels.ring import SharedBlock
+
+PERIOD = 1_000_000
+
+
+def line(clock, block, config=None):
+    """The shipped line on another clock and block."""
+    test = assembly.simulation(config or load_test(None))
+    context = {**test.context, "block": block}
+    ports = [assembly.build_part("commands", "latch", {}, context), *test.ports[1:]]
+    return LoopLine(clock, ports, test.line.stages, block)
+
+
+def drained(block):
+    return np.frombuffer(block.drain(100_000), np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (block.aux_count,))]))
+
+
+def test_free_running_clock_ticks_every_period_and_ends_on_time():
+    block = SharedBlock.create(200)
+    clock = registry.part("clocks", "free_running")(period_ns=PERIOD, duration_ns=100 * PERIOD)
+    line(clock, block).run()
+    got = drained(block)
+    np.testing.assert_array_equal(got["tick"], np.arange(100))
+    np.testing.assert_array_equal(got["time_ns"], np.arange(100) * PERIOD)
+    assert block.finished
+
+
+def test_live_ring_drops_the_newest_and_counts():
+    """Nobody reads: the first samples stay, the rest is counted; the loop goes on."""
+    block = SharedBlock.create(50)
+    clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=200 * PERIOD, priority=0, block=block)
+    run = line(clock, block)
+    run.run()
+    got = drained(block)
+    assert len(got) == 50 and got["tick"][0] == 0
+    assert block.overflow == run.sample["overflow_total"][0] + 1 or block.overflow >= run.sample["overflow_total"][0] > 0
+
+
+def test_wall_clock_keeps_its_grid_and_counts_every_skipped_period():
+    block = SharedBlock.create(1000)
+    clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=300 * PERIOD, priority=0, block=block)
+    line(clock, block).run()
+    got = drained(block)
+    np.testing.assert_array_equal(got["time_ns"], got["tick"] * PERIOD)
+    # what was skipped is in `periods`, and nothing is made up for afterwards
+    np.testing.assert_array_equal(np.diff(got["tick"]), got["periods"][1:])
+    assert got["missed_total"][-1] == np.sum(got["periods"][1:] - 1)
+    assert np.all(got["lateness_ns"] >= 0) and np.all(got["lateness_ns"] <= PERIOD)
+    late = got["periods"][1:] > 1
+    assert np.all(got["late_cause"][1:][late] != CODES["late_cause"]["none"])
+
+
+def test_stop_word_ends_the_loop():
+    block = SharedBlock.create(100_000)
+    clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=60_000 * PERIOD, priority=0, block=block)
+    run = line(clock, block)
+    thread = threading.Thread(target=run.run)
+    thread.start()
+    time.sleep(0.05)
+    block.request_stop()
+    thread.join(5.0)
+    assert not thread.is_alive() and block.finished
+
+
+def test_silent_supervisor_trips():
+    block = SharedBlock.create(100_000)
+    config = load_test(None, ["safety.supervisor_s=0.1", "guidance.fault_s=0.1", "telemetry.samples_per_message=20"])
+    clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=3_000 * PERIOD, priority=0, block=block)
+    run = line(clock, block, config)
+    run.run()
+    assert drained(block)["faults"][-1] >> 25 & 1
+
+
+def test_hand_controller_reaches_the_sample_and_goes_stale():
+    block = SharedBlock.create(10)
+    latch = registry.part("commands", "latch")(block=block, stale_s=0.05)
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    latch.read(sample)
+    assert sample["hand_status"][0][0] == 0
+    block.put_hand(0, 7, 123, [0.1, 0.2, 0.3, -0.1, -0.2, -0.3], 1)
+    latch.read(sample)
+    np.testing.assert_array_equal(sample["hand_axis"][0][:6], [0.1, 0.2, 0.3, -0.1, -0.2, -0.3])
+    assert sample["hand_sequence"][0][0] == 7 and sample["hand_status"][0][0] & 1 and not sample["hand_status"][0][0] & 2
+    time.sleep(0.06)
+    latch.read(sample)
+    assert sample["hand_status"][0][0] & 2
+
+
+def test_one_command_a_tick_and_its_sequence_as_acknowledgement():
+    block = SharedBlock.create(10)
+    latch = registry.part("commands", "latch")(block=block)
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sent = [block.push_command(code, (float(code),)) for code in (3, 4)]
+    seen = []
+    for _tick in range(3):
+        latch.read(sample)
+        seen.append((int(sample["command_code"][0]), int(sample["command_sequence"][0]), float(sample["command_arg"][0][0])))
+    assert seen == [(3, sent[0], 3.0), (4, sent[1], 4.0), (0, sent[1], 0.0)]
+
+
+def test_a_line_names_what_is_missing():
+    clock = registry.part("clocks", "free_running")(period_ns=PERIOD, duration_ns=PERIOD)
+    with pytest.raises(ValueError, match="needs the roles"):
+        LoopLine(clock, [], {})
+
+
+def test_snapshot_and_restore_give_the_same_bits():
+    config = load_test(None)
+    block = SharedBlock.create(5000)
+    clock = registry.part("clocks", "free_running")(period_ns=PERIOD, duration_ns=50 * PERIOD)
+    run = line(clock, block, config)
+    run.run()
+    before = run.snapshot()
+    run.tick_once()
+    once = run.sample.tobytes()
+    run.restore(before)
+    run.tick_once()
+    assert run.sample.tobytes() == once
