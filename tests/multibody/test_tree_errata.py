@@ -420,3 +420,42 @@ def test_spin_of_a_leg_with_a_universal_head(printed):
         else:
             assert gap < 1e-13
     assert not printed
+
+
+def planar_loop(p1, rate, acceleration, printed=()):
+    """Secondary loop on a crank (section 1.3): angle and stroke of the strut to the crank's end, rates, accelerations.
+
+    E1.12 prints p'' = H p1'' without the centripetal and Coriolis part h; E1.13 prints the velocity of the crank's end with S(l) for S(l)^T.
+    """
+    crank, foot = np.array([0.25, 0.04]), np.array([0.5, -0.2])
+    s = np.array([[np.cos(p1), -np.sin(p1)], [np.sin(p1), np.cos(p1)]]) @ crank
+    r = s - foot
+    L = np.linalg.norm(r)
+    e = r / L
+    n, across = np.array([-e[1], e[0]]), np.array([-s[1], s[0]])
+    if "E1.13" in printed:
+        across = -across
+    H = np.array([n @ across / L, e @ across])
+    p, p_dot = np.array([np.arctan2(r[1], r[0]), L]), H * rate
+    h = np.array([(-(rate**2) * (n @ s) - 2 * p_dot[1] * p_dot[0]) / L, -(rate**2) * (e @ s) + L * p_dot[0] ** 2])
+    return p, p_dot, H * acceleration + (0 if "E1.12" in printed else h)
+
+
+@pytest.mark.parametrize("printed", ["", "E1.12", "E1.13"])
+def test_planar_secondary_loop(printed):
+    """Against the strut of a tree that is put on the crank's end: positions by pose, rates and accelerations by differences in time."""
+    rate, acceleration, step = 0.8, -0.5, 1e-4
+    at = [planar_loop(0.3 + rate * t + 0.5 * acceleration * t * t, 0, 0)[0] for t in (-step, 0.0, step)]
+    p, p_dot, p_ddot = planar_loop(0.3, rate, acceleration, {printed})
+    z = [0.0, 0.0, 1.0]
+    bodies = [Body("strut", axis=z, p_PJ_P=[0.5, -0.2, 0], mass=1, inertia=np.eye(3)),
+              Body("end", "strut", "prismatic", axis=[1, 0, 0], mass=1, inertia=np.eye(3)),
+              Body("crank", axis=z, mass=1, inertia=np.eye(3))]  # fmt: skip
+    tree = Tree(bodies)
+    q = np.array([*p, 0.3])
+    R, _ = tree.pose(q, "crank")
+    np.testing.assert_allclose(tree.pose(q, "end")[1], R @ [0.25, 0.04, 0.0], atol=1e-13)
+    found = np.array([*p_dot, *p_ddot])
+    expected = np.array([*(at[2] - at[0]) / (2 * step), *(at[2] - 2 * at[1] + at[0]) / step**2])
+    error = np.abs(found - expected).max()
+    assert error < 1e-6 if not printed else error > 1e-2
