@@ -1,0 +1,259 @@
+"""Joint drive of a manipulator. Equations: joint_drive.pxd."""
+
+import numpy as np
+
+from libc.string cimport memset
+
+from rt_kernels.mechanisms.ring_unit import checked_table
+from rt_kernels.parameters import Parameter
+
+
+cdef inline double motor_rate(double load, double friction, double damped, double That, double g, double T_max, double *torque) noexcept nogil:
+    """w_m of  damped w_m = T_m - friction + load,  T_m = That - g w_m held within +-T_max. T_m falls with w_m, so there is one solution."""
+    cdef double w_m = (load - friction + That) / (damped + g)
+    torque[0] = That - g * w_m
+    if fabs(torque[0]) > T_max:
+        torque[0] = T_max if torque[0] > 0.0 else -T_max
+        w_m = (load - friction + torque[0]) / damped
+    return w_m
+
+
+cdef inline double motor_rate_with_friction(double load, double friction, double damped, double That, double g, double T_max,
+                                            double *torque) noexcept nogil:
+    """As above with Coulomb friction: forwards, backwards, or held at rest. Friction rises with w_m, so exactly one case fits."""
+    cdef double w_m = motor_rate(load, friction, damped, That, g, T_max, torque)
+    if friction == 0.0 or w_m > 0.0:
+        return w_m
+    w_m = motor_rate(load, -friction, damped, That, g, T_max, torque)
+    if w_m < 0.0:
+        return w_m
+    torque[0] = T_max if That > T_max else (-T_max if That < -T_max else That)
+    return 0.0
+
+
+cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil:
+    """One step of h [s]: motor voltage V [V], b = m_IA/i_R [N m] inertial load, inertia = J* [kg m^2]; both on the motor side.
+
+    Backward Euler with angles and motor torque eliminated:
+        [J_m/h + c_v + g + f kap    -f kap   ] [w_m+]   [J_m w_m/h + That - T_f - f T(delta)]
+        [     -kap               J*/h + kap  ] [ w+ ] = [J* w/h + b* + T(delta)             ]
+    kap = h k + c_g, e = 1 + h/tau, g = (h/tau) K_T K_B/(R e), That = (T_m + (h/tau)(K_T/R) V)/e, f = load factor. Its determinant is positive.
+    The second row is eliminated, which leaves a scalar equation for saturation and friction.
+    """
+    cdef double T = gear_torque(d, s.delta)
+    cdef double kap = h * gear_stiffness(d, s.delta) + d.c_g
+    cdef double e = 1.0 + h / d.tau
+    cdef double gain = h / d.tau * d.K_T / d.R
+    cdef double f = load_factor(d, s.T_g * s.w_m)
+    cdef double friction = d.friction + (d.brake if s.braked else 0.0)
+    cdef double row = inertia / h + kap
+    cdef double right = inertia / h * s.w + b + T
+    # w+ = (right + kap w_m+)/row
+    cdef double damped = d.J_m / h + d.viscous + f * kap * (inertia / h) / row
+    cdef double load = d.J_m / h * s.w_m - f * T + f * kap * right / row
+    s.w_m = motor_rate_with_friction(load, friction, damped, (s.T_m + gain * V) / e, gain * d.K_B / e, d.T_max, &s.T_m)
+    s.w = (right + kap * s.w_m) / row
+    s.T_g = T + kap * (s.w_m - s.w)
+    s.delta += h * (s.w_m - s.w)
+    s.phi += h * s.w
+
+
+cdef void staggered_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil:
+    """The same step in the order of (8.2.4), (8.2.5): motor with the gear torque of the step before, then the gear with the new motor."""
+    cdef double delta = s.delta
+    cdef double k = gear_stiffness(d, delta)
+    cdef double offset = gear_torque(d, delta) - k * delta
+    cdef double e = 1.0 + h / d.tau
+    cdef double gain = h / d.tau * d.K_T / d.R
+    cdef double friction = d.friction + (d.brake if s.braked else 0.0)
+    cdef double load = d.J_m / h * s.w_m - load_factor(d, s.T_g * s.w_m) * s.T_g
+    cdef double w, a = h / inertia
+    s.w_m = motor_rate_with_friction(load, friction, d.J_m / h + d.viscous, (s.T_m + gain * V) / e, gain * d.K_B / e, d.T_max, &s.T_m)
+    # phi_m+ - phi = delta + h w_m+
+    w = (s.w + a * (b + offset + k * (delta + h * s.w_m) + d.c_g * s.w_m)) / (1.0 + a * (d.c_g + h * k))
+    s.delta += h * (s.w_m - w)
+    s.T_g = offset + k * s.delta + d.c_g * (s.w_m - w)
+    s.w = w
+    s.phi += h * w
+
+
+cdef double limited_voltage(const Drive *d, const Controller *c, double V, double w_m, int *limited) noexcept nogil:
+    """Voltage [V] that keeps the steady current within T_max/K_T, not against the motion without regeneration, and within V_max (last)."""
+    cdef double emf = d.K_B * w_m
+    cdef double span = d.R * d.T_max / d.K_T
+    cdef double low = emf - span, high = emf + span
+    if not c.regenerative:
+        if w_m > 0.0:
+            low = emf
+        elif w_m < 0.0:
+            high = emf
+    limited[0] = 0
+    if V < low:
+        V = low
+        limited[0] = -1
+    elif V > high:
+        V = high
+        limited[0] = 1
+    if V > d.V_max:
+        V = d.V_max
+        limited[0] = 1
+    elif V < -d.V_max:
+        V = -d.V_max
+        limited[0] = -1
+    return V
+
+
+cdef double control_step(const Drive *d, const Controller *c, ControllerState *k, const DriveState *s, double w_c, double h) noexcept nogil:
+    """Motor voltage [V] for the rate command w_c [rad/s, motor side]; called every inner period h, the outer loop runs every `ratio` calls.
+
+    outer: e = w_c - w, I += K_i e T_o, w_ref = w_c + K_p e + I;   inner: V = K_v (w_ref - w_m) + K_B w_m, limited.
+    While the voltage is limited the integral only moves out of the limit.
+    """
+    cdef double e
+    if k.count == 0:
+        e = w_c - s.w
+        if e * k.limited <= 0.0:
+            k.integral += c.K_i * e * h * c.ratio
+        k.w_ref = w_c + c.K_p * e + k.integral
+    k.count = k.count + 1 if k.count + 1 < c.ratio else 0
+    return limited_voltage(d, c, c.K_v * (k.w_ref - s.w_m) + d.K_B * s.w_m, s.w_m, &k.limited)
+
+
+def gains_for_payload(table, mass_kg):
+    """(K_p, K_i) of the outer loop: the row [mass up to, K_p, K_i] with the smallest mass not below `mass_kg` [kg]; ValueError beyond the last."""
+    rows = sorted(tuple(float(x) for x in row) for row in table)
+    if not np.isfinite(mass_kg) or mass_kg < 0.0:
+        raise ValueError(f"mass_kg: {mass_kg} kg is not a finite number >= 0")
+    for limit, K_p, K_i in rows:
+        if mass_kg <= limit:
+            return K_p, K_i
+    limit = max((row[0] for row in rows), default=0.0)
+    raise ValueError(f"mass_kg: {mass_kg:g} kg, limit {limit:g} kg (last of {len(rows)} rows of the gain table)")
+
+
+cdef class JointDrive:
+    """One joint drive for set-up, tests and parameter studies. Parameters: `JointDrive.PARAMETERS`, as keyword arguments; ValueError for limits.
+
+    Everything is on the motor side: rates [rad/s], torques [N m]; `inertia` arguments are I*/i_R^2 [kg m^2] without J_g.
+    """
+
+    cdef Drive d
+    cdef DriveState s
+    cdef Controller c
+    cdef ControllerState k
+
+    PARAMETERS = (
+        Parameter("motor_inertia_kg_m2", "float", "kg m^2", "inertia of the rotor", low=1e-9, high=10.0),
+        Parameter("electrical_time_s", "float", "s", "inductance over resistance", low=1e-7, high=1.0),
+        Parameter("torque_constant", "float", "N m/A", "motor torque per current", low=1e-6, high=1e3),
+        Parameter("back_emf_constant", "float", "V s/rad", "voltage per motor rate", low=0.0, high=1e3),
+        Parameter("resistance_ohm", "float", "ohm", "winding and leads", low=1e-6, high=1e6),
+        Parameter("voltage_max_v", "float", "V", "largest voltage of the controller", 1e6, low=0.0, high=1e6),
+        Parameter("torque_max_n_m", "float", "N m", "current limit times torque constant", 1e6, low=0.0, high=1e6),
+        Parameter("friction_n_m", "float", "N m", "Coulomb friction at the motor", 0.0, low=0.0, high=1e6),
+        Parameter("viscous_n_m_s_per_rad", "float", "N m s/rad", "viscous friction at the motor", 0.0, low=0.0, high=1e6),
+        Parameter("brake_n_m", "float", "N m", "further friction while the brake is on", 0.0, low=0.0, high=1e6),
+        Parameter("gear_ratio", "float", "1", "motor angle per joint angle", low=1.0, high=1e6),
+        Parameter("gear_inertia_kg_m2", "float", "kg m^2", "gear inertia at its input", low=0.0, high=10.0),
+        Parameter("gear_stiffness_n_m_per_rad", "float", "N m/rad", "beyond the backlash, at the gear's input", low=1e-6, high=1e9),
+        Parameter("backlash_torque_n_m", "float", "N m", "gear torque at the end of the backlash", low=1e-9, high=1e6),
+        Parameter("backlash_rad", "float", "rad", "half width of the backlash at the gear's input", low=1e-9, high=10.0),
+        Parameter("gear_damping_n_m_s_per_rad", "float", "N m s/rad", "at the gear's input", 0.0, low=0.0, high=1e6),
+        Parameter("efficiency", "float", "1", "of the gear", 1.0, low=0.05, high=1.0),
+        Parameter("blend_power_w", "float", "W", "the efficiency changes side within +- this power", 1e-3, low=1e-9, high=1e6),
+        Parameter("inner_gain", "float", "V s/rad", "voltage per error of the motor rate", 0.0, low=0.0, high=1e6),
+        Parameter("outer_gain", "float", "1", "reference rate per error of the output rate", 0.0, low=0.0, high=1e6),
+        Parameter("outer_integral_gain", "float", "1/s", "of the output rate's error", 0.0, low=0.0, high=1e6),
+        Parameter("outer_ratio", "int", "1", "inner periods per outer period (8 ms over 0.5 ms)", 16, low=1, high=1000),
+        Parameter("regenerative", "bool", "", "current against the motion is allowed", True),
+    )
+
+    def __init__(self, **parameters):
+        t = checked_table(JointDrive, parameters)
+        memset(&self.s, 0, sizeof(DriveState))
+        memset(&self.k, 0, sizeof(ControllerState))
+        self.d.J_m = t["motor_inertia_kg_m2"]
+        self.d.tau = t["electrical_time_s"]
+        self.d.K_T = t["torque_constant"]
+        self.d.K_B = t["back_emf_constant"]
+        self.d.R = t["resistance_ohm"]
+        self.d.V_max = t["voltage_max_v"]
+        self.d.T_max = t["torque_max_n_m"]
+        self.d.friction = t["friction_n_m"]
+        self.d.viscous = t["viscous_n_m_s_per_rad"]
+        self.d.brake = t["brake_n_m"]
+        self.d.i_R = t["gear_ratio"]
+        self.d.J_g = t["gear_inertia_kg_m2"]
+        self.d.k_g = t["gear_stiffness_n_m_per_rad"]
+        self.d.T_D = t["backlash_torque_n_m"]
+        self.d.B_L = t["backlash_rad"]
+        self.d.c_g = t["gear_damping_n_m_s_per_rad"]
+        self.d.eta = t["efficiency"]
+        self.d.P_blend = t["blend_power_w"]
+        self.c.K_v = t["inner_gain"]
+        self.c.K_p = t["outer_gain"]
+        self.c.K_i = t["outer_integral_gain"]
+        self.c.ratio = int(t["outer_ratio"])
+        self.c.regenerative = bool(t["regenerative"])
+
+    @property
+    def state(self):
+        """dict: w_m, w [rad/s]; T_m, T_g [N m]; phi_m, phi, delta [rad]; braked."""
+        s = self.s
+        return {"w_m": s.w_m, "phi_m": s.phi + s.delta, "T_m": s.T_m, "w": s.w, "phi": s.phi, "delta": s.delta, "T_g": s.T_g,
+                "braked": bool(s.braked)}
+
+    def set_state(self, w_m=0.0, T_m=0.0, w=0.0, phi=0.0, delta=0.0, T_g=0.0, braked=False):
+        """Set all of the state; the controller starts anew."""
+        values = np.array([w_m, T_m, w, phi, delta, T_g], dtype=float)
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"state: {values} is not finite")
+        self.s.w_m, self.s.T_m, self.s.w, self.s.phi, self.s.delta, self.s.T_g = values
+        self.s.braked = bool(braked)
+        memset(&self.k, 0, sizeof(ControllerState))
+
+    def torque(self, double delta):
+        """(T, dT/d delta) of the gear at delta [rad]: N m, N m/rad."""
+        return gear_torque(&self.d, delta), gear_stiffness(&self.d, delta)
+
+    def run(self, voltage, double load, double inertia, double h, bint staggered=False):
+        """Steps of h [s] with the voltages (n,) [V], inertial load b* [N m] and I*/i_R^2 [kg m^2]. Returns (n, 5): w_m, phi_m, T_m, w, phi."""
+        cdef double[::1] V = np.array(voltage, dtype=float).reshape(-1)
+        cdef double[:, ::1] out = np.empty((V.shape[0], 5))
+        cdef double J = self.checked_inertia(inertia, h)
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(V.shape[0]):
+                if staggered:
+                    staggered_step(&self.d, &self.s, V[i], load, J, h)
+                else:
+                    drive_step(&self.d, &self.s, V[i], load, J, h)
+                self.record(&out[i, 0])
+        return np.asarray(out)
+
+    def track(self, rate, double load, double inertia, double h):
+        """The controller follows rate commands (n,) [rad/s], one inner period h [s] each. Returns (n, 6): as `run`, and the voltage [V]."""
+        cdef double[::1] w_c = np.array(rate, dtype=float).reshape(-1)
+        cdef double[:, ::1] out = np.empty((w_c.shape[0], 6))
+        cdef double J = self.checked_inertia(inertia, h)
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(w_c.shape[0]):
+                out[i, 5] = control_step(&self.d, &self.c, &self.k, &self.s, w_c[i], h)
+                drive_step(&self.d, &self.s, out[i, 5], load, J, h)
+                self.record(&out[i, 0])
+        return np.asarray(out)
+
+    cdef void record(self, double *row) noexcept nogil:
+        row[0] = self.s.w_m
+        row[1] = self.s.phi + self.s.delta
+        row[2] = self.s.T_m
+        row[3] = self.s.w
+        row[4] = self.s.phi
+
+    cdef double checked_inertia(self, double inertia, double h) except? -1.0:
+        if not (inertia >= 0.0 and np.isfinite(inertia) and inertia + self.d.J_g > 0.0):
+            raise ValueError(f"inertia: {inertia} kg m^2, needed: finite, >= 0, with the gear's inertia > 0")
+        if not (h > 0.0 and np.isfinite(h)):
+            raise ValueError(f"h: {h} s is not a finite number > 0")
+        return inertia + self.d.J_g
