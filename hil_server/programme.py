@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil_server.config import SHIPPED, TestConfig, criticality, load_test, toml_text
+from hil_server.config import SHIPPED, TestConfig, criticality, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, unknown_key
 from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
@@ -59,7 +59,7 @@ class Variant:
 def is_programme(file: str | Path | None) -> bool:
     """Whether a file is a programme rather than a single test; False for anything unreadable (the loader then says why)."""
     try:
-        return file is not None and "programme" in tomllib.loads(Path(file).read_text())
+        return file is not None and "programme" in tomllib.loads(named_file(file).read_text())
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -68,7 +68,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     """Name and variants of a programme file; `overrides` apply to every variant, after its own.
 
     Raises ConfigurationError with all faults of the file and of every variant, each with the variant's number."""
-    file = Path(file)
+    file = named_file(file)
     try:
         document = tomllib.loads(file.read_bytes().decode())
     except OSError as error:

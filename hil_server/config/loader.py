@@ -68,7 +68,7 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
     """Reads and checks the test file `path` (none: the shipped docking) and everything it names.
 
     overrides: items `a.b.c=value`, values in TOML (a bare word counts as text). Raises ConfigurationError with all independent faults."""
-    file = Path(path) if path is not None else DEFAULT_TEST
+    file = named_file(path) if path is not None else DEFAULT_TEST
     settings = [parse_override(item) for item in overrides]
     faults: list[str] = []
     document, sources = _read(file, faults)
@@ -98,6 +98,13 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
         return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
     except ConfigurationError as error:
         raise ConfigurationError(_name_overrides(error.faults, labels, settings)) from None
+
+
+def named_file(path: str | Path) -> Path:
+    """A file as it is named on the command line: as it stands, else among the shipped ones. Need not exist."""
+    if not Path(path).exists() and SHIPPED.joinpath(path).is_file():
+        return SHIPPED / path
+    return Path(path)
 
 
 def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log") -> TestConfig:

@@ -224,3 +224,7 @@ def test_criticality_of_a_variant(files):
     conditions = load_test(files(), ["initial_conditions.velocity_x_m_s=0.14", "initial_conditions.yaw_deg=-2"]).initial_conditions
     r1, r2 = criticality(conditions)  # lateral 0.02/0.1, yaw 2/4, velocity 0.04/0.05
     assert r1 == pytest.approx(np.sqrt(0.2**2 + 0.5**2 + 0.8**2)) and r2 == pytest.approx(1.5)
+
+
+def test_a_shipped_file_may_be_named_without_its_folder():
+    assert load_test("programmes/docking.toml").hash == load_test().hash
