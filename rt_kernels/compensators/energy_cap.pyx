@@ -32,18 +32,19 @@ cdef struct Self:
     double dissipated
     double floor
     double loop_delay
+    double share                # of the thrust's work that goes into relative motion: m_V / (m_C + m_V)
     State state
 
 
-cdef double control_power(const Sample *o) noexcept nogil:
-    """Power of the control wrench on the active vehicle's motion relative to the visited one."""
+cdef double control_power(const Sample *o, double share) noexcept nogil:
+    """Power of the control wrench into the energy of relative motion."""
     cdef double f[3]
     cdef double m[3]
     cdef double v[3]
     quat.rotate(o.X_NC + 3, o.control_C, f)
     quat.rotate(o.X_NC + 3, o.control_C + 3, m)
     vec3.sub(o.V_NC, o.V_NV, v)
-    return vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
+    return share * vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -69,7 +70,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     if not s.in_contact:
         s.in_contact = 1
         s.energy = (1.0 - p.dissipated) * sample.kinetic_energy
-    s.energy += h * control_power(sample)
+    s.energy += h * control_power(sample, p.share)
     # twist at the origin of T
     vec3.cross(sample.X_TA, sample.V_TA + 3, t)
     vec3.add(sample.V_TA, t, V)
@@ -111,6 +112,8 @@ cdef class EnergyCap(StagePart):
         inverse = relative_inverse_inertia(vehicles, start["X_TA"])
         for i in range(36):
             self.c.inverse_inertia[i] = inverse.flat[i]
+        masses = [vehicles[name]["mass_kg"] for name in ("active", "target")]
+        self.c.share = masses[1] / sum(masses)
         self.c.period, self.c.dissipated, self.c.floor = period_s, dissipated, energy_floor_j
         self.c.loop_delay = delays["total_s"]
         self.plug.self = &self.c

@@ -2,7 +2,9 @@
 
     F = F_m + K (x - y) + B d/dt (x - y)        while there is contact
 
-x simulated pose at the tick, y measured pose of the instant at which F_m was measured, x - y as a small motion at the origin of T. One
+x simulated pose at the tick, y measured pose of the instant at which F_m was measured, x - y as a small motion at the origin of T.
+Where the measured pose is older than the force, the newest force is kept, and x - y is that of the pose's instant: with a lead it is
+small and changes little within a tick, while an older force would be a delay that nothing takes out. One
 contact without friction presses along one screw u = F_m / |f|: point and direction of the contact need not be known, and with the
 scalar stiffness k of the contact K = k u u^T, so that
 
@@ -37,13 +39,14 @@ cdef struct PoseForceParams:
     double forgetting
     double excitation           # m: least change of pose along u that is learnt from
     double pose_age             # ticks between the newest measured pose and the pose that belongs to the force
-    double force_age            # ticks between the newest force and the one that belongs to the newest measured pose
+    double force_age            # ticks by which the newest measured pose is older than the newest force
     int full                    # the 6x6 matrix is used
     int estimate
 
 cdef struct Measured:
     double X[7]                 # X_TA_measured
     double F[6]                 # F_T
+    double x[7]                 # X_TA, simulated
 
 cdef struct PoseForceState:
     Measured history[256]
@@ -66,6 +69,7 @@ cdef inline void remember(PoseForceState *s, const Sample *o) noexcept nogil:
         m = &s.history[s.count % HISTORY]
         for i in range(7):
             m.X[i] = o.X_TA_measured[i]
+            m.x[i] = o.X_TA[i]
         for i in range(6):
             m.F[i] = o.F_T[i]
         s.count += 1
@@ -90,6 +94,22 @@ cdef inline void earlier(const PoseForceState *s, double age, double *X, double 
     if F != NULL:
         for i in range(6):
             F[i] = a.F[i] + w * (b.F[i] - a.F[i])
+
+
+cdef inline void simulated(const PoseForceState *s, double age, double *x) noexcept nogil:
+    """Simulated pose `age` ticks ago, linear between the ticks."""
+    cdef int64_t whole = <int64_t>age
+    cdef double w = age - <double>whole
+    cdef const Measured *a
+    cdef const Measured *b
+    cdef int i
+    if whole > s.count - 2:
+        whole = s.count - 2 if s.count >= 2 else 0
+    a = &s.history[(s.count - 1 - whole) % HISTORY]
+    b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else a
+    for i in range(7):
+        x[i] = a.x[i] + w * (b.x[i] - a.x[i])
+    quat.normalize(x + 3)
 
 
 cdef inline void motion_at_target(const double *X_from, const double *X_to, double *d) noexcept nogil:
@@ -135,6 +155,7 @@ cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const double
 cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s, Sample *o) noexcept nogil:
     """Writes F_T_corrected. Returns the status bits."""
     cdef double X[7]
+    cdef double x[7]
     cdef double F[6]
     cdef double u[6]
     cdef double d[6]
@@ -153,9 +174,11 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         s.in_contact = 1
         s.contact_ticks = 0
         s.peak = 0.0
-    # force and pose of the same instant
+    # the pose of the force's instant; an older one is set against the model of its own instant
     earlier(s, p.pose_age, X, NULL)
-    earlier(s, p.force_age, NULL, F)
+    for i in range(6):
+        F[i] = o.F_T[i]
+    simulated(s, p.force_age, x)
     f = sqrt(vec3.dot(F, F))
     if f > s.peak:
         s.peak = f
@@ -163,7 +186,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         for i in range(6):
             o.F_T_corrected[i] = F[i]
         return status
-    motion_at_target(X, o.X_TA, d)
+    motion_at_target(X, x, d)
     if p.full:
         # K d, and no further than to zero force
         work = 0.0

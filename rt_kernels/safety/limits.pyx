@@ -279,13 +279,15 @@ cdef inline double contact_power(const double *F_T, const double *X_TA, const do
 cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Energy that the contact has given the model, against the energy of relative motion when the contact began.
 
-    Only the work of the measured wrench counts: thrust may add energy during a contact, the contact may not. Trapezoid in the force,
+    Only the work of the contact wrench counts, as measured and corrected by the compensator, for that is what moves the model: thrust may
+    add energy during a contact, the contact may not. Trapezoid in the force,
     mean velocity of the step (hybrid-stability notes 5.4 (5)).
     """
     cdef int64_t f = 0
     cdef int i
     cdef double F[6]
     cdef double V[6]
+    cdef double ahead
     if o.motion != MOTION_FREE:
         s.in_contact = 0
         return 0
@@ -294,15 +296,17 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
         s.energy_at_start = o.kinetic_energy
         o.contact_work = 0.0
     for i in range(6):
-        F[i] = 0.5 * (s.F_previous[i] + o.F_T[i])
+        F[i] = 0.5 * (s.F_previous[i] + o.F_T_corrected[i])
         V[i] = 0.5 * (s.V_previous[i] + o.V_TA[i])
-        s.F_previous[i] = o.F_T[i]
+        s.F_previous[i] = o.F_T_corrected[i]
         s.V_previous[i] = o.V_TA[i]
     if s.in_contact:
         o.contact_work -= contact_power(F, o.X_TA, V) * dt
         if s.energy_at_start > p.energy_floor:
             o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
-            if o.contact_energy_ratio > 1.0 + p.energy_trip:
+            # where the next tick would lead at this power: the trip comes before the limit is passed
+            ahead = o.contact_energy_ratio - contact_power(o.F_T_corrected, o.X_TA, o.V_TA) * dt / s.energy_at_start
+            if ahead > 1.0 + p.energy_trip:
                 f |= FAULT_ENERGY_GAIN
             elif o.contact_energy_ratio > 1.0 + p.energy_warn:
                 f |= FAULT_ENERGY_WARNING

@@ -1,0 +1,47 @@
+"""What each compensator costs per tick: median of the added time over `none`, in contact. `python tools/bench_compensators.py`"""
+
+import argparse
+import statistics
+
+import numpy as np
+
+from hil_server import assembly, registry
+from hil_server.config import load_test
+from rt_kernels.compensators.timing import step_times
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+
+KEYS = {
+    "pose_referenced_force": {"stiffness_n_m": 1e5},
+    "lead_and_pose_force": {"stiffness_n_m": 1e5},
+    "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5}},
+}
+
+
+def contact_sample():
+    s = np.zeros(1, SAMPLE_DTYPE)
+    s["periods"], s["contact"], s["motion"] = 1, 1, CODES["motion"]["free"]
+    for name in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
+        s[name][0, 6] = 1.0
+    s["F_T"], s["A_TA"], s["kinetic_energy"] = 100.0, 0.1, 0.06
+    return s
+
+
+def added_cost(repeats=5):
+    """Compensator → median added seconds a tick over `none`."""
+    context = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml")).context
+
+    def median(name):
+        part = registry.part("compensators", name)
+        built = part(**KEYS.get(name, {}), **{wanted: context[wanted] for wanted in part.CONTEXT})
+        return min(float(np.median(step_times(built, contact_sample()))) for _ in range(repeats))
+
+    base = median("none")
+    return {name: median(name) - base for name in sorted(registry.PARTS["compensators"])}
+
+
+if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    costs = added_cost()
+    for name, seconds in costs.items():
+        print(f"{name:24s} {seconds * 1e9:8.1f} ns")
+    print(f"{'median of all':24s} {statistics.median(costs.values()) * 1e9:8.1f} ns")
