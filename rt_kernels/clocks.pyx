@@ -146,8 +146,12 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
             host_pause()
             now = host_now()
     lateness = now - target
+    if c.tick < 0:
+        # the grid begins where the first tick came: start-up is nobody's lateness
+        c.start_ns += lateness
+        lateness = 0
     # a wake-up that came after whole periods: those are skipped too
-    if lateness > c.period_ns and c.tick >= 0:
+    if lateness > c.period_ns:
         if s.late_cause == LATE_CAUSE_NONE:
             s.late_cause = LATE_CAUSE_WAKE_UP
         s.periods += <int>(lateness // c.period_ns)

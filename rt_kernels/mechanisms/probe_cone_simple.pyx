@@ -7,8 +7,9 @@ The head is a sphere of mass m_h, held to the active unit by an axial and a late
     m_h p_TH'' = R_TA f_A - f_contact - f_latch
 
 Contact with the cavity (cone, socket cylinder, bottom) by penalty, friction regularised at small sliding speed (dissertation 4.4).
-The latch closes when the head's centre is in the socket: from then on a spring-damper holds the head at the socket's middle, until the
-release command. The axial spring is preloaded by nothing: this is a synthetic unit, not a model of a flight one (see probe_cone).
+The latch closes behind a head that is deep enough in the socket: from then on a one-sided spring-damper keeps it from leaving, until the
+release command. It closes without a force and never pushes, so it adds no energy. The axial spring is preloaded by nothing: this is a
+synthetic unit, not a model of a flight one (see probe_cone).
 
 Semi-implicit steps of at most 100 us; T axes: X into the cone.
 """
@@ -39,8 +40,7 @@ cdef struct Params:
     double friction
     double slip_speed       # regularisation of the friction
     double k_latch, c_latch
-    double capture_x        # head beyond this depth is captured
-    double socket[3]        # where the latch holds the head's centre
+    double capture_x        # head beyond this depth is captured, and kept from coming back
 
 cdef struct State:
     double p[3]             # head in T
@@ -119,8 +119,8 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef double total[3]
     cdef double r[3]
     cdef double deepest = 0.0, bottom = 0.0
-    cdef double h
-    cdef int n = 1, k, i
+    cdef double h, pull
+    cdef int n = 1, k
     memset(out, 0, sizeof(MechanismOutput))
     if not s.started:
         # the head starts at its nominal place, moving with the active unit
@@ -142,12 +142,14 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
             s.latched = 0
         elif not s.latched and s.p[0] >= p.capture_x:
             s.latched = 1
-        if s.latched:
-            for i in range(3):
-                f_latch[i] = p.k_latch * (s.p[i] - p.socket[i]) + p.c_latch * s.v[i]
-            vec3.add(f_target, f_latch, f_target)
-            vec3.cross(p.socket, f_latch, r)
-            vec3.add(m_target, r, m_target)
+        if s.latched and s.p[0] < p.capture_x:
+            # pulls at the target through the head, never pushes
+            pull = p.k_latch * (s.p[0] - p.capture_x) + p.c_latch * s.v[0]
+            if pull < 0.0:
+                vec3.fill(pull, 0.0, 0.0, f_latch)
+                vec3.add(f_target, f_latch, f_target)
+                vec3.cross(s.p, f_latch, r)
+                vec3.add(m_target, r, m_target)
         # head: what the probe does to it, less what it does to the target
         vec3.sub(f_spring, f_target, total)
         vec3.add_scaled(s.v, h / p.head_mass, total, s.v)
@@ -190,7 +192,6 @@ cdef class ProbeConeSimple(MechanismPart):
         Parameter("cavity_m", "rows", "m", "profile of the cavity: rows (x, radius) from the mouth to the bottom, X into the cone",
                   ((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0))),
         Parameter("capture_x_m", "float", "m", "the latch closes when the head's centre is deeper than this", 0.02),
-        Parameter("socket_m", "floats", "m", "where the latch holds the head's centre, T axes", (0.035, 0.0, 0.0), shape=3),
         Parameter("latch_stiffness_n_m", "float", "N/m", "latch", 2e5, low=1.0, high=1e8),
         Parameter("latch_damping_n_s_m", "float", "N.s/m", "latch", 1e3, low=0.0, high=1e6),
     )
@@ -199,7 +200,7 @@ cdef class ProbeConeSimple(MechanismPart):
     def __init__(self, *, head_radius_m=0.04, head_mass_kg=4.0, probe_m=(0.6, 0.0, 0.0), axial_stiffness_n_m=8e3, axial_damping_n_s_m=4e3,
                  lateral_stiffness_n_m=2e4, lateral_damping_n_s_m=1.5e3, contact_stiffness_n_m=1e6, contact_damping_n_s_m=500.0,
                  friction=0.1, slip_speed_m_s=1e-3, cavity_m=((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0)), capture_x_m=0.02,
-                 socket_m=(0.035, 0.0, 0.0), latch_stiffness_n_m=2e5, latch_damping_n_s_m=1e3):
+                 latch_stiffness_n_m=2e5, latch_damping_n_s_m=1e3):
         cdef Params *p = &self.c.params
         cdef int i
         memset(&self.c, 0, sizeof(Self))
@@ -216,7 +217,7 @@ cdef class ProbeConeSimple(MechanismPart):
         p.k_contact, p.c_contact, p.friction, p.slip_speed = contact_stiffness_n_m, contact_damping_n_s_m, friction, slip_speed_m_s
         p.k_latch, p.c_latch, p.capture_x = latch_stiffness_n_m, latch_damping_n_s_m, capture_x_m
         for i in range(3):
-            p.probe[i], p.socket[i] = probe_m[i], socket_m[i]
+            p.probe[i] = probe_m[i]
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
