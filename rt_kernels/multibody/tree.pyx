@@ -345,6 +345,20 @@ cdef class Tree:
         other.generated, other._library = path, loaded
         return other
 
+    def fastest(self, cache=None):
+        """The generated twin where it pays, else this tree; `.generated` of the result (a path or None) says which.
+
+        It pays up to 32 coordinates (45-70 % less time on the measured models, nothing on a chain of 50) and when a compiler is there.
+        """
+        from rt_kernels.multibody import tree_generator
+
+        if self.nv > tree_generator.WORTHWHILE:
+            return self
+        try:
+            return self.generate(cache)
+        except tree_generator.GenerationError:
+            return self
+
     def coordinates(self, joint):
         """(slice of q, slice of v) of a joint given by name."""
         i = self._joint(joint)

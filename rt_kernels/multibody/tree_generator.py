@@ -22,8 +22,10 @@ from pathlib import Path
 VERSION = "1"
 #: Above this many coordinates the mass matrix stays with the general kernel: its text grows with their square.
 MASS_MATRIX_LIMIT = 32
-#: Above this many lines the compiler runs with -O1: -O2 takes minutes on one straight line of that length.
-LONG_TEXT = 12_000
+#: Up to this many coordinates the generated kernels are the default (`Tree.fastest`): longer text no longer fits the instruction cache.
+WORTHWHILE = 32
+#: Passes that look for repeated work between branches: none here, and they take minutes on one long straight line.
+OPTIMISE = ["-O2", "-fno-tree-pre", "-fno-gcse"]
 FLAGS = ["-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w"]
 LANES = {"sse2": 2, "avx2": 4, "avx512": 8}
 SET_FLAGS = {"sse2": [], "avx2": ["-mavx2"], "avx512": ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl"]}
@@ -570,8 +572,7 @@ def library(text: str, instruction_set: str, cache: Path | None = None) -> tuple
     version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
     include = Path(__file__).parent
     headers = "".join((include / name).read_text() for name in ("tree_kernel.h", "tree_sincos.inc"))
-    optimise = "-O1" if text.count("\n") > LONG_TEXT else "-O2"
-    flags = [optimise, *FLAGS, *SET_FLAGS[instruction_set], f"-DLANES={LANES[instruction_set]}"]
+    flags = [*OPTIMISE, *FLAGS, *SET_FLAGS[instruction_set], f"-DLANES={LANES[instruction_set]}"]
     key = hashlib.sha256("\0".join([text, headers, version, *flags]).encode()).hexdigest()[:32]
     folder = Path.home() / ".cache" / "hil-server" / "kernels" if cache is None else Path(cache)
     folder.mkdir(parents=True, exist_ok=True)

@@ -105,6 +105,15 @@ def test_fewer_operations_than_the_blocks(cache):
     assert body.count("const double t") < 60
 
 
+def test_default_is_generated_only_where_it_pays(cache, monkeypatch):
+    rng = np.random.default_rng(33)
+    short, long = Tree(random_tree(rng, 2, True)), Tree(random_tree(rng, 40, True, kinds=["revolute"]))
+    assert short.fastest(cache).generated is not None
+    assert long.fastest(cache) is long
+    monkeypatch.setattr(generator.shutil, "which", lambda name: None)
+    assert short.fastest(cache) is short
+
+
 def test_no_compiler_is_said(monkeypatch):
     monkeypatch.setattr(generator.shutil, "which", lambda name: None)
     with pytest.raises(generator.GenerationError, match="no C compiler"):

@@ -425,7 +425,7 @@ def test_spin_of_a_leg_with_a_universal_head(printed):
 def planar_loop(p1, rate, acceleration, printed=()):
     """Secondary loop on a crank (section 1.3): angle and stroke of the strut to the crank's end, rates, accelerations.
 
-    E1.12 prints p'' = H p1'' without the centripetal and Coriolis part h; E1.13 prints the velocity of the crank's end with S(l) for S(l)^T.
+    E1.12 prints p'' = H p1'' without the centripetal and Coriolis part h; E1.13 the velocity of the crank's end with S(l) for S(l)^T.
     """
     crank, foot = np.array([0.25, 0.04]), np.array([0.5, -0.2])
     s = np.array([[np.cos(p1), -np.sin(p1)], [np.sin(p1), np.cos(p1)]]) @ crank
