@@ -67,11 +67,13 @@ def description(part: type) -> str:
     import inspect
     import sys
 
-    text = part.__doc__ or ""
-    if len(text.splitlines()) < 3:  # a Cython class often carries its signature only; the module explains
-        module = sys.modules[part.__module__].__doc__ or ""
+    text = inspect.cleandoc(part.__doc__ or "")
+    if text.startswith(f"{part.__name__}("):  # Cython puts the signature in front
+        text = text.partition("\n")[2].strip()
+    if len(text.splitlines()) < 3:  # the class says what it is, its module how
+        module = inspect.cleandoc(sys.modules[part.__module__].__doc__ or "")
         text = f"{text}\n\n{module}" if text else module
-    return inspect.cleandoc(text).strip() or "(no description)"
+    return text.strip() or "(no description)"
 
 
 def first_sentence(part: type) -> str:
