@@ -260,13 +260,12 @@ class HandDesk:
         return BUDGET
 
     def _handle(self, frames: list[bytes]) -> None:
-        if len(frames) != 3 or frames[1] != HAND:
-            self._reject("malformed", None)
-            return
         try:
+            if len(frames) != 3 or frames[1] != HAND:
+                raise MalformedError("a hand-controller message has two parts")
             record = check_hand(unpack(frames[2], small=True))
         except MalformedError:
-            self._reject("malformed", None)
+            self._reject("malformed", next((s for s in self._stations if s.sender == frames[0]), None))
             return
         station = self._station(record["id"], frames[0])
         reason = self._why_not(station, frames[0], record)

@@ -89,13 +89,15 @@ def test_hand_controller_reaches_the_sample_and_goes_stale():
     sample = np.zeros(1, SAMPLE_DTYPE)
     latch.read(sample)
     assert sample["hand_status"][0][0] == 0
+    block.put_hand(0, 6, 122, [0.0] * 6, 1)  # armed: centred, with the deadman held
+    latch.read(sample)
     block.put_hand(0, 7, 123, [0.1, 0.2, 0.3, -0.1, -0.2, -0.3], 1)
     latch.read(sample)
     np.testing.assert_array_equal(sample["hand_axis"][0][:6], [0.1, 0.2, 0.3, -0.1, -0.2, -0.3])
     assert sample["hand_sequence"][0][0] == 7 and sample["hand_status"][0][0] & 1 and not sample["hand_status"][0][0] & 2
     time.sleep(0.06)
     latch.read(sample)
-    assert sample["hand_status"][0][0] & 2
+    assert sample["hand_status"][0][0] & 2 and not sample["hand_axis"][0].any()
 
 
 def test_one_command_a_tick_and_its_sequence_as_acknowledgement():

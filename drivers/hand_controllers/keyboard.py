@@ -1,0 +1,68 @@
+"""A terminal's keyboard as a hand controller, for rehearsals without one.
+
+A terminal tells presses, not releases, so keys change a rate by steps and the rate stays: `w s` x, `a d` y, `r f` z, `u o` roll,
+`j l` yaw, `i k` pitch; space: all rates zero; return: deadman on or off. The deadman lets go of itself after ten seconds without a key.
+"""
+
+import errno
+import os
+import termios
+import time
+import tty
+from collections.abc import Callable
+
+from drivers.hand_controllers import Reading
+
+STEP = 0.2
+LETS_GO_AFTER = 10.0  # s
+KEYS = {"w": (0, 1), "s": (0, -1), "a": (1, 1), "d": (1, -1), "r": (2, 1), "f": (2, -1)}
+KEYS |= {"u": (3, 1), "o": (3, -1), "j": (4, 1), "l": (4, -1), "i": (5, 1), "k": (5, -1)}
+DEADMAN = 0
+
+
+class KeyboardSource:
+    """fd: a terminal. Its settings are put back by `close`."""
+
+    framed = False
+
+    def __init__(self, fd: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        if not os.isatty(fd):
+            raise OSError(errno.ENOTTY, "the keyboard wants a terminal")
+        self._fd, self._clock = fd, clock
+        self._before = termios.tcgetattr(fd)
+        tty.setcbreak(fd)
+        self._steps = [0] * 6
+        self._deadman = False
+        self._last_key = clock()
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def close(self) -> None:
+        termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
+
+    def read(self) -> list[Reading]:
+        data = os.read(self._fd, 256)
+        if not data:
+            raise OSError(errno.ENODEV, "the terminal is gone")
+        for key in data.decode("ascii", errors="replace"):
+            self._press(key)
+        self._last_key = self._clock()
+        return [self.now()]
+
+    def now(self) -> Reading:
+        """The state without a new key: the deadman may have let go."""
+        if self._clock() - self._last_key > LETS_GO_AFTER:
+            self._deadman = False
+            self._steps = [0] * 6
+        return Reading({n: STEP * step for n, step in enumerate(self._steps)}, frozenset({DEADMAN} if self._deadman else ()))
+
+    def _press(self, key: str) -> None:
+        if key in KEYS:
+            channel, sign = KEYS[key]
+            self._steps[channel] = max(-5, min(5, self._steps[channel] + sign))
+        elif key == " ":
+            self._steps = [0] * 6
+        elif key in "\r\n":
+            self._deadman = not self._deadman
+            self._steps = [0] * 6

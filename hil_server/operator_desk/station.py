@@ -1,0 +1,135 @@
+"""One hand controller, from its source to the server: at least 50 records a second while all is well, and silence when it is not.
+
+Silence is the alarm: the loop takes a record older than 0.2 s for zero rate, raises the event and waits for a centred stick. So a device
+that is gone, frozen or says what cannot be leads to one record of zeros without deadman, at once, and then to silence for longer than
+that. A device that is gone is looked for again every second.
+"""
+
+import select
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from drivers.hand_controllers import FaultyDeviceError, Reading
+from hil_server.operator_desk.calibration import DEADMAN, Calibration
+
+QUIET = 0.3  # s of silence after a fault: longer than the loop's 0.2 s
+LOOK_AGAIN = 1.0  # s
+ZEROS = [0.0] * 6
+
+
+class Source(Protocol):
+    framed: bool
+
+    def fileno(self) -> int: ...
+    def read(self) -> list[Reading]: ...
+    def close(self) -> None: ...
+
+
+class Station:
+    """open_source: makes the source, raises OSError. send(axes, buttons) -> taken. say: told about every fault, once.
+
+    sent, unsent, faults: counts so far.
+    """
+
+    def __init__(
+        self,
+        open_source: Callable[[], Source],
+        calibration: Calibration,
+        send: Callable[[list[float], int], bool],
+        rate_hz: float = 100.0,
+        still_limit_s: float = 0.0,
+        say: Callable[[str], None] = lambda text: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._open, self._calibration, self._send, self._say, self._clock = open_source, calibration, send, say, clock
+        self._period, self._still_limit = 1.0 / rate_hz, still_limit_s
+        self._source: Source | None = None
+        self._newest: Reading | None = None
+        self._changed_at = self._next_send = self._quiet_until = self._look_at = -float("inf")
+        self.sent = self.unsent = self.faults = 0
+
+    def connect(self) -> None:
+        """Opens the source. Raises OSError."""
+        self._source = self._open()
+        self._newest = getattr(self._source, "now", lambda: None)()
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+
+    def step(self) -> None:
+        """Waits for the device or the next record, whichever is first, and handles it. Never longer than a period."""
+        now = self._clock()
+        if self._source is None:
+            self._look_for_it(now)
+            return
+        try:
+            wait = max(0.0, min(self._period, self._next_send - now))
+            ready, _, _ = select.select([self._source], [], [], wait)
+            readings = self._source.read() if ready else []
+            if self._source.framed:
+                for reading in readings:
+                    self._pass_on(reading)
+            else:
+                self._beat(readings)
+        except FaultyDeviceError as error:
+            self._fault(error.strerror)
+        except OSError as error:
+            self.close()
+            self._newest = None
+            self._look_at = self._clock() + LOOK_AGAIN
+            self._fault(error.strerror or str(error))
+
+    def _beat(self, readings: list[Reading]) -> None:
+        """A device that speaks only on changes: its newest state at a fixed rate."""
+        now = self._clock()
+        if readings:
+            self._newest, self._changed_at = readings[-1], now
+        now_of = getattr(self._source, "now", None)
+        if now_of is not None:
+            self._newest = now_of()
+        if self._newest is None or now < self._next_send:
+            return
+        self._next_send = max(self._next_send + self._period, now)
+        rates, buttons = self._calibration.record(self._newest)
+        still = now - self._changed_at
+        if 0 < self._still_limit < still and any(rates) and buttons & DEADMAN:
+            self._newest = None  # until it says something again
+            raise FaultyDeviceError(f"deflected and without any change for {still:.2f} s: frozen")
+        self._pass_on(self._newest)
+
+    def _pass_on(self, reading: Reading) -> None:
+        rates, buttons = self._calibration.record(reading)
+        if self._clock() >= self._quiet_until:
+            self._put(rates, buttons)
+
+    def _put(self, rates: list[float], buttons: int) -> None:
+        if self._send(rates, buttons):
+            self.sent += 1
+        else:
+            self.unsent += 1
+
+    def _fault(self, text: str) -> None:
+        """Zeros at once, then silence."""
+        now = self._clock()
+        if now >= self._quiet_until:
+            self.faults += 1
+            self._say(text)
+            self._put(ZEROS, 0)
+        self._quiet_until = now + QUIET
+
+    def _look_for_it(self, now: float) -> None:
+        if now < self._look_at:
+            time.sleep(min(self._period, self._look_at - now))
+            return
+        self._look_at = now + LOOK_AGAIN
+        try:
+            self.connect()
+        except OSError:
+            return
+        self._say("the hand controller is back; it moves nothing until it is centred")
+
+    def summary(self) -> dict[str, Any]:
+        return {"sent": self.sent, "unsent": self.unsent, "faults": self.faults}

@@ -1,0 +1,84 @@
+"""`hil-server hand-controller`: the process of one operator's station."""
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from hil_server.errors import ConfigurationError, DeviceError, UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("calibration", nargs="?", metavar="CALIBRATION", help="TOML file: device, axes, buttons (see docs/operator.md)")
+    parser.add_argument("--keyboard", action="store_true", help="the terminal's keys instead of a device, for rehearsals")
+    parser.add_argument("--station", type=int, choices=(0, 1), help="overrides the file's station")
+    parser.add_argument("--address", metavar="ADDRESS", help="overrides the file's address of the server")
+    parser.add_argument("--duration", type=float, metavar="S", help="ends after so many seconds (default: with Ctrl-C)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from drivers.hand_controllers.evdev import EvdevSource
+    from drivers.hand_controllers.keyboard import KeyboardSource
+    from drivers.hand_controllers.serial_box import SerialBoxSource
+    from hil_server.operator_desk.calibration import KEYBOARD, Desk, load
+    from hil_server.operator_desk.sender import HandSender
+    from hil_server.operator_desk.station import Station
+    from hil_server.telemetry.wire import HAND_ADDRESS
+
+    if args.keyboard == bool(args.calibration):
+        raise UsageError("hand-controller wants a CALIBRATION file, or --keyboard")
+    desk = Desk(0, 100.0, HAND_ADDRESS, "", "", {"kind": "keyboard"}, KEYBOARD) if args.keyboard else load(args.calibration)
+    source = desk.source
+
+    def open_source() -> Any:
+        if source["kind"] == "keyboard":
+            return KeyboardSource(sys.stdin.fileno())
+        if source["kind"] == "serial":
+            return SerialBoxSource(source["path"], source["baud"])
+        return EvdevSource(source["path"], desk.calibration.channels)
+
+    server_key, keys = _keys(desk.server_key, desk.own_keys)
+    station = desk.station if args.station is None else args.station
+    started = time.monotonic()
+    with HandSender(station, args.address or desk.address, server_key, keys) as sender:
+        desk_station = Station(open_source, desk.calibration, sender.send, desk.rate_hz, source.get("still_limit_s", 0.0), _say)
+        try:
+            desk_station.connect()
+        except OSError as error:
+            raise DeviceError(f"hand controller {source.get('path', source['kind'])}: {error.strerror or error}") from None
+        if args.keyboard:
+            _say("w s x, a d y, r f z, u o roll, j l yaw, i k pitch; space: zero; return: deadman on or off; Ctrl-C ends")
+        try:
+            while args.duration is None or time.monotonic() - started < args.duration:
+                desk_station.step()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            desk_station.close()
+    seconds = time.monotonic() - started
+    summary = desk_station.summary() | {"exit_code": 0, "station": station, "seconds": seconds, "rate_hz": desk_station.sent / seconds}
+    print(f"station {station}: {summary['sent']} records in {seconds:.1f} s ({summary['rate_hz']:.0f} Hz), "
+          f"{summary['unsent']} not sent, {summary['faults']} faults")  # fmt: skip
+    return summary
+
+
+def _keys(server_key: str, own_keys: str) -> tuple[str | None, tuple[str, str] | None]:
+    """The server's public key and the own pair, from files as `make_keys` writes them."""
+    import zmq.auth
+
+    if bool(server_key) != bool(own_keys):
+        raise ConfigurationError("hand controller: server_key and own_keys: give both, or none on the server's own machine")
+    if not server_key:
+        return None, None
+    try:
+        public, _ = zmq.auth.load_certificate(server_key)
+        own_public, own_secret = zmq.auth.load_certificate(own_keys)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"hand controller: keys: {error}") from None
+    if own_secret is None:
+        raise ConfigurationError(f"hand controller: own_keys: {own_keys}: no secret key in it")
+    return public.decode(), (own_public.decode(), own_secret.decode())
+
+
+def _say(text: str) -> None:
+    print(f"hand controller: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,491 @@
+"""Hand controllers from the device to the sample: pipes and pseudo-terminals as devices, the real wire, the real latch.
+
+The row "stick failure" of the operator's desk: whatever goes wrong, the axes in the sample are zero within 0.2 s, the event bit is there,
+and nothing moves on return before the stick was centred.
+"""
+
+import json
+import math
+import os
+import pty
+import threading
+import time
+
+import numpy as np
+import pytest
+import zmq
+
+from drivers.hand_controllers import FaultyDeviceError, Reading
+from drivers.hand_controllers.evdev import ABS, EVENT, KEY, SYN, SYN_DROPPED, EvdevSource
+from drivers.hand_controllers.keyboard import LETS_GO_AFTER, KeyboardSource
+from drivers.hand_controllers.serial_box import FRAME, SerialBoxSource, checksum, encode
+from hil_server.cli import main
+from hil_server.config.toml_text import dumps
+from hil_server.errors import ConfigurationError
+from hil_server.operator_desk.calibration import Axis, Calibration, desk_of, load
+from hil_server.operator_desk.receiver import HandDesk
+from hil_server.operator_desk.sender import HandSender
+from hil_server.operator_desk.station import Station
+from rt_kernels.command_latch import CommandLatch
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.mechanisms.event_detection import DockingEvents
+from rt_kernels.ring import SharedBlock
+
+STALE = 2
+WITHIN = 0.2
+AXIS = Axis(0, centre=100.0, range=1000.0, dead_band=0.1, curve=0.0, sign=1)
+CALIBRATION = Calibration((AXIS, None, None, None, None, None), deadman=3, others=(5,))
+PUSHED, CENTRE = 1100, 100
+EVENT_BIT = 1 << CODES["event"]["hand_controller_stale"]
+
+
+class Loop:
+    """What the loop sees: the desk's socket, the shared block, the latch and the events of every tick."""
+
+    def __init__(self):
+        self.context = zmq.Context()
+        self.router = self.context.socket(zmq.ROUTER)
+        port = self.router.bind_to_random_port("tcp://127.0.0.1")
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.block = SharedBlock.create(16)
+        self.desk = HandDesk(self.router, self.block)
+        self.latch = CommandLatch(block=self.block)
+        self.events = DockingEvents(period_s=0.002)
+        self.sample = np.zeros(1, SAMPLE_DTYPE)
+        self.seen = 0
+        self.senders = []
+
+    def sender(self, station=0):
+        self.senders.append(HandSender(station, self.address, context=self.context))
+        return self.senders[-1]
+
+    def tick(self, station=0):
+        """Returns axis 0 and the status of the station after one tick."""
+        self.desk.serve()
+        self.latch.read(self.sample)
+        self.events.step(self.sample)
+        self.seen |= int(self.sample["events"][0])
+        return float(self.sample["hand_axis"][0, 6 * station]), int(self.sample["hand_status"][0, station])
+
+    def close(self):
+        for socket in (*self.senders, self.router):
+            socket.close()
+        self.context.term()
+
+
+@pytest.fixture
+def loop():
+    made = Loop()
+    yield made
+    made.close()
+
+
+def fly(loop, station, seconds, until=None, feed=lambda: None):
+    """Runs station and loop side by side. Returns (time, axis, status) of every tick; ends when `until(axis, status)`."""
+    seen, start = [], time.monotonic()
+    while (now := time.monotonic()) - start < seconds:
+        feed()
+        station.step()
+        seen.append((now, *loop.tick()))
+        if until is not None and until(*seen[-1][1:]):
+            break
+    return seen
+
+
+def zero_after(seen, moment):
+    """Time from `moment` to the first tick from which on the axis stays zero."""
+    moving = [t for t, axis, _ in seen if axis != 0.0]
+    return (moving[-1] if moving else moment) - moment
+
+
+# ------------------------------------------------------------------------------------------------------------- devices
+
+
+def events(*triples):
+    return b"".join(EVENT.pack(1, 0, kind, code, value) for kind, code, value in (*triples, (SYN, 0, 0)))
+
+
+class EvdevPipe:
+    """A pipe that speaks as an evdev device."""
+
+    framed = False
+
+    def __init__(self):
+        self.path, self.out = os.pipe()
+        self.source = EvdevSource(self.path, (0,))
+
+    def put(self, value, held):
+        os.write(self.out, events((ABS, 0, value), (KEY, 3, int(held))))
+
+    def keep_alive(self):
+        pass
+
+    def unplug(self):
+        os.close(self.out)
+        self.out = -1
+
+    def garbage(self):
+        os.write(self.out, bytes(range(1, 241)))
+
+    def close(self):
+        if self.out >= 0:
+            self.unplug()
+
+
+class SerialPty:
+    """A pseudo-terminal that speaks as a serial box, 100 frames a second."""
+
+    framed = True
+
+    def __init__(self):
+        self.out, line = pty.openpty()
+        self.path = os.ttyname(line)
+        self.source = SerialBoxSource(self.path)
+        os.close(line)
+        self.sequence, self.state, self.next = 65530, (CENTRE, False), 0.0
+
+    def put(self, value, held):
+        self.state = value, held
+
+    def frame(self, sequence):
+        return encode(sequence, (self.state[0], 0, 0, 0, 0, 0), (1 << 3) * self.state[1])
+
+    def keep_alive(self):
+        if time.monotonic() >= self.next and self.out >= 0:
+            self.next = time.monotonic() + 0.01
+            os.write(self.out, self.frame(self.sequence))
+            self.sequence += 1
+
+    def unplug(self):
+        os.close(self.out)
+        self.out = -1
+
+    def garbage(self):
+        os.write(self.out, os.urandom(300))
+
+    def close(self):
+        if self.out >= 0:
+            self.unplug()
+
+
+@pytest.fixture(params=[EvdevPipe, SerialPty])
+def device(request):
+    made = request.param()
+    yield made
+    made.close()
+
+
+def pushed(loop, device, **options):
+    """A station whose stick was centred and is now fully deflected with the deadman held, and what it does between ticks."""
+    sender = loop.sender()
+    opened = []
+
+    def open_source():
+        if opened:
+            raise OSError(19, "gone")
+        opened.append(True)
+        return device.source
+
+    station = Station(open_source, CALIBRATION, sender.send, **options)
+    station.connect()
+    device.put(CENTRE, True)
+    fly(loop, station, 2.0, lambda axis, status: status == 1, device.keep_alive)
+    fly(loop, station, 0.1, None, device.keep_alive)
+    device.put(PUSHED, True)
+    seen = fly(loop, station, 2.0, lambda axis, status: axis == 1.0, device.keep_alive)
+    assert seen[-1][1:] == (1.0, 1), "the stick moves something"
+    fly(loop, station, 0.1, None, device.keep_alive)
+    loop.seen = 0
+    return station
+
+
+def test_rate_of_records(loop, device):
+    station = pushed(loop, device)
+    before, accepted = station.sent, loop.desk.accepted
+    seen = fly(loop, station, 0.6, None, device.keep_alive)
+    elapsed = seen[-1][0] - seen[0][0]
+    assert (station.sent - before) / elapsed >= 50 and loop.desk.accepted - accepted >= 50 * elapsed - 3 and station.unsent == 0
+    station.close()
+
+
+def test_unplugged(loop, device):
+    station = pushed(loop, device)
+    device.unplug()
+    moment = time.monotonic()
+    seen = fly(loop, station, 0.4)
+    assert zero_after(seen, moment) < WITHIN and seen[-1][2] & STALE and loop.seen & EVENT_BIT and station.faults == 1
+
+
+def test_process_killed(loop):
+    """Nobody sends any more: only the age tells."""
+    sender = loop.sender()
+    for _ in range(3):
+        sender.send([0.0] * 6, 1)
+        time.sleep(0.01)
+        loop.tick()
+    sender.send([1.0] + [0.0] * 5, 1)
+    moment = time.monotonic()
+    seen = []
+    while time.monotonic() - moment < 0.35:
+        seen.append((time.monotonic(), *loop.tick()))
+    assert any(axis == 1.0 for _, axis, _ in seen)
+    assert zero_after(seen, moment) < WITHIN + 0.02, "one transport later than 0.2 s after it was sent"
+    assert seen[-1][2] & STALE and loop.seen & EVENT_BIT
+
+
+def test_frozen_box_repeats_its_last_frame(loop):
+    device = SerialPty()
+    station = pushed(loop, device)
+    last, moment = device.frame(device.sequence - 1), time.monotonic()
+
+    def repeat():
+        if time.monotonic() >= device.next:
+            device.next = time.monotonic() + 0.01
+            os.write(device.out, last)
+
+    seen = fly(loop, station, 0.4, None, repeat)
+    assert zero_after(seen, moment) < WITHIN and seen[-1][2] & STALE and loop.seen & EVENT_BIT
+    device.close()
+
+
+def test_frozen_joystick_is_found_by_its_stillness(loop):
+    device = EvdevPipe()
+    station = pushed(loop, device, still_limit_s=0.15)
+    moment = time.monotonic()
+    seen = fly(loop, station, 0.5)
+    assert zero_after(seen, moment) < WITHIN and seen[-1][2] & STALE and loop.seen & EVENT_BIT
+    device.close()
+
+
+def test_garbage(loop, device):
+    station = pushed(loop, device)
+    moment = time.monotonic()
+    seen = fly(loop, station, 0.4, None, device.garbage)
+    assert zero_after(seen, moment) < WITHIN and seen[-1][2] & STALE and loop.seen & EVENT_BIT
+
+
+def test_out_of_order_at_the_box(loop):
+    device = SerialPty()
+    station = pushed(loop, device)
+    device.sequence -= 50
+    moment = time.monotonic()
+    seen = fly(loop, station, 0.6, None, device.keep_alive)
+    assert zero_after(seen, moment) < WITHIN and loop.seen & EVENT_BIT, "and it stays zero although frames go on with the stick deflected"
+    device.put(CENTRE, True)
+    assert fly(loop, station, 1.0, lambda axis, status: not status & STALE, device.keep_alive)[-1][2] == 1
+    device.put(PUSHED, True)
+    assert fly(loop, station, 1.0, lambda axis, status: axis == 1.0, device.keep_alive)[-1][1] == 1.0
+    device.close()
+
+
+def test_out_of_order_and_malformed_on_the_wire(loop):
+    sender = loop.sender()
+
+    def send(axis, seconds=0.1):
+        seen, end = [], time.monotonic() + seconds
+        while time.monotonic() < end:
+            sender.send([axis] + [0.0] * 5, 1)
+            time.sleep(0.005)
+            seen.append((time.monotonic(), *loop.tick()))
+        return seen
+
+    for spoil in (
+        lambda: setattr(sender, "_sequence", sender._sequence - 5),
+        lambda: sender._socket.send_multipart([b"hand", b"\xff garbage"]),
+    ):
+        send(0.0)
+        assert send(1.0)[-1][1:] == (1.0, 1)
+        loop.seen = 0
+        spoil()
+        moment = time.monotonic()
+        seen = send(1.0, 0.3)
+        assert zero_after(seen, moment) < WITHIN and seen[-1][2] & STALE and loop.seen & EVENT_BIT
+
+
+def test_two_at_once(loop):
+    first, second = loop.sender(), loop.sender()
+    for value in (0.0, 1.0):
+        for _ in range(10):
+            first.send([value] + [0.0] * 5, 1)
+            time.sleep(0.005)
+            axis, status = loop.tick()
+    assert (axis, status) == (1.0, 1)
+    moment, seen = time.monotonic(), []
+    while time.monotonic() - moment < 0.3:
+        first.send([1.0] + [0.0] * 5, 1)
+        second.send([-1.0] + [0.0] * 5, 1)
+        time.sleep(0.005)
+        seen.append((time.monotonic(), *loop.tick()))
+    assert zero_after(seen, moment) < WITHIN and seen[-1][2] & STALE and loop.seen & EVENT_BIT
+    assert all(axis >= 0.0 for _, axis, _ in seen), "the second one never moves anything"
+
+
+def test_return_after_a_pause_does_not_jump(loop):
+    sender = loop.sender()
+
+    def send(axis, held=1):
+        for _ in range(4):
+            sender.send([axis] + [0.0] * 5, held)
+            time.sleep(0.005)
+            seen = loop.tick()
+        return seen
+
+    assert send(0.5) == (0.0, 1), "deflected at the very start: nothing moves"
+    assert send(0.0) == (0.0, 1)
+    assert send(0.5) == (0.5, 1)
+    time.sleep(0.25)
+    assert loop.tick()[1] & STALE
+    assert send(0.5) == (0.0, 1 | STALE) and send(-0.03) == (0.0, 1 | STALE)
+    assert send(0.01)[1] == 1 and send(0.5) == (0.5, 1)
+    assert send(0.5, held=0) == (0.0, 1), "released"
+    assert send(0.5) == (0.0, 1), "held again, still deflected"
+    assert send(0.0) == (0.0, 1) and send(-0.5) == (-0.5, 1)
+
+
+# --------------------------------------------------------------------------------------------------------- single pieces
+
+
+def test_evdev_state_after_dropped_events_is_unknown_until_told_again():
+    device = EvdevPipe()
+    device.put(7, True)
+    assert device.source.read() == [Reading({0: 7.0}, frozenset({3}))]
+    os.write(device.out, EVENT.pack(1, 0, SYN, SYN_DROPPED, 0) + events((ABS, 0, 9)))
+    assert device.source.read() == []
+    os.write(device.out, events((ABS, 0, 11))[:30])
+    assert device.source.read() == []
+    os.write(device.out, events((ABS, 0, 11))[30:])
+    assert device.source.read() == [Reading({0: 11.0}, frozenset())]
+    device.close()
+
+
+def test_serial_frame_and_checksum():
+    assert checksum(b"123456789") == 0x29B1, "CRC-16/CCITT-FALSE, catalogued check value"
+    frame = encode(0x1234, (1, -2, 3, -4, 5, -32768), 0x8001)
+    assert len(frame) == FRAME.size == 20 and frame[:4] == b"\xa5\x5a\x34\x12" and frame[6:8] == b"\xfe\xff"
+    device = SerialPty()
+    for bit in range(160):
+        spoilt = bytearray(frame)
+        spoilt[bit // 8] ^= 1 << bit % 8
+        os.write(device.out, spoilt)
+        time.sleep(0.0005)
+        assert device.source.read() == []
+    os.write(device.out, b"\xa5" + frame)
+    time.sleep(0.01)
+    reading = device.source.read()[-1]
+    assert list(reading.raw.values()) == [1, -2, 3, -4, 5, -32768] and reading.pressed == {0, 15} and device.source.corrupt > 0
+    device.close()
+
+
+def test_serial_sequence_wraps_and_may_have_gaps():
+    device = SerialPty()
+    os.write(device.out, device.frame(65535) + device.frame(0) + device.frame(7))
+    time.sleep(0.01)
+    assert len(device.source.read()) == 3
+    os.write(device.out, device.frame(6))
+    time.sleep(0.01)
+    with pytest.raises(FaultyDeviceError, match="from 7 to 6"):
+        device.source.read()
+    device.close()
+
+
+def test_keyboard_steps_and_lets_go():
+    keys, line = pty.openpty()
+    now = [0.0]
+    source = KeyboardSource(line, clock=lambda: now[0])
+    os.write(keys, b"\nww s??wk")
+    time.sleep(0.05)
+    reading = source.read()[0]
+    assert reading.raw == {0: 0.0, 1: 0, 2: 0, 3: 0, 4: 0, 5: pytest.approx(-0.2)} and reading.pressed == {0}
+    os.write(keys, b"w" * 20)
+    time.sleep(0.05)
+    assert source.read()[0].raw[0] == 1.0
+    now[0] = LETS_GO_AFTER + 0.1
+    assert source.now() == Reading(dict.fromkeys(range(6), 0.0), frozenset())
+    source.close()
+    os.close(keys)
+    os.close(line)
+
+
+def test_curve_is_continuous_odd_and_full():
+    axis = Axis(0, centre=-20.0, range=500.0, dead_band=0.1, curve=0.6, sign=-1)
+    raw = np.linspace(-520.0, 480.0, 4001)
+    rates = np.array([axis.rate(r) for r in raw])
+    assert rates[0] == 1.0 and rates[-1] == -1.0 and axis.rate(-20.0 - 600.0) == 1.0
+    assert np.all(rates[np.abs(raw + 20) <= 50] == 0.0) and np.all(np.diff(rates) <= 0) and np.max(np.abs(np.diff(rates))) < 2e-3
+    assert np.max(np.abs(rates + rates[::-1])) < 1e-12
+    v = (0.5 - 0.1) / 0.9
+    assert axis.rate(-270.0) == pytest.approx(0.4 * v + 0.6 * v**3, rel=1e-14)
+    for wrong in (1000.0, -1000.0, math.nan, math.inf):
+        with pytest.raises(FaultyDeviceError, match="channel 0"):
+            axis.rate(wrong)
+
+
+def good_table(path="/dev/ttyS9"):
+    axis = {"channel": 0, "centre": 100.0, "range": 1000.0, "dead_band": 0.1}
+    return {"source": {"kind": "serial", "path": path}, "buttons": {"deadman": 3, "others": [5]}, "axes": {"x": axis}}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: t.update(rate_hz=10.0), r"rate_hz: below its limit, value 10.0, limit 50"),
+        (lambda t: t.update(statoin=1), "unknown key.*did you mean 'station'"),
+        (lambda t: t.pop("buttons"), "buttons: missing key"),
+        (lambda t: t["source"].update(kind="mouse"), "source.kind: not one of its choices"),
+        (lambda t: t["axes"]["x"].update(range=0.0), "axes.x.range: below its limit"),
+        (lambda t: t["axes"]["x"].update(centre=math.nan), "axes.x.centre: not a finite number"),
+        (lambda t: t["axes"]["x"].update(sign=0), "axes.x.sign: value 0"),
+        (lambda t: t["axes"]["x"].update(channel=6), "axes.x.channel: value 6, limit 0 ... 5"),
+        (lambda t: t["axes"].update(y=dict(t["axes"]["x"])), "axes.y.channel: value 0, already axes.x's"),
+        (lambda t: t["axes"].update(surge=1), "axes.surge: unknown key"),
+        (lambda t: t.update(axes={}), "axes: empty"),
+        (lambda t: t["buttons"].update(others=[3]), "buttons: value"),
+    ],
+)
+def test_every_fault_of_the_file_is_named(change, says):
+    table = good_table()
+    assert desk_of(table).calibration == CALIBRATION
+    change(table)
+    with pytest.raises(ConfigurationError, match=says):
+        desk_of(table)
+
+
+def test_verb_with_a_serial_box(loop, tmp_path, capsys):
+    device = SerialPty()
+    device.source.close()
+    device.put(PUSHED, True)
+    file = tmp_path / "sticks.toml"
+    file.write_text(dumps({"station": 1, "address": loop.address, **good_table(path=device.path)}))
+    assert load(str(file)).calibration == CALIBRATION
+    done = threading.Event()
+
+    def box():
+        while not done.is_set():
+            device.keep_alive()
+            loop.desk.serve()
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=box)
+    thread.start()
+    code = main(["hand-controller", str(file), "--duration", "0.6", "--json", str(tmp_path / "out.json")])
+    done.set()
+    thread.join()
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert code == 0 and summary["station"] == 1 and summary["rate_hz"] > 50 and summary["faults"] == 0
+    assert loop.desk.accepted > 25 and loop.tick(1)[1] & 1 and "station 1" in capsys.readouterr().out
+    device.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ([], 2, "--keyboard"),
+        (["/nowhere.toml"], 2, "cannot be read"),
+        (["{good}"], 4, "/dev/ttyS9"),
+    ],
+)
+def test_verb_says_what_is_wrong(arguments, code, says, tmp_path, capsys):
+    good = tmp_path / "good.toml"
+    good.write_text(dumps(good_table()))
+    assert main(["hand-controller", *(a.format(good=good) for a in arguments)]) == code
+    assert says in capsys.readouterr().err
