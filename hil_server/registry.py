@@ -75,6 +75,7 @@ PARTS: dict[str, dict[str, str]] = {
         "none": "rt_kernels.compensators.none:NoCompensator",
         "phase_lead": "rt_kernels.compensators.phase_lead:PhaseLead",
         "polynomial": "rt_kernels.compensators.polynomial:Polynomial",
+        "adaptive_time_series": "rt_kernels.compensators.adaptive_time_series:AdaptiveTimeSeries",
         "pose_referenced_force": "rt_kernels.compensators.pose_referenced_force:PoseReferencedForce",
         "smith": "rt_kernels.compensators.smith:SmithPredictor",
         "energy_cap": "rt_kernels.compensators.energy_cap:EnergyCap",

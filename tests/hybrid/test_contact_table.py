@@ -129,3 +129,13 @@ def test_changing_between_compensators_makes_no_step():
     step = np.abs(np.diff(r["leg_demand"], axis=0)).max()
     # 20 mm/s is 0.02 mm a tick; 0.4 mm of lead over 50 ticks adds 0.012 mm at the steepest place of the blend
     assert step < 0.04e-3
+
+
+def test_adaptive_lead_finds_a_drive_that_the_ledger_has_wrong():
+    """The ledger says 11.9 Hz, the drive has 13.25: what is learnt on the approach takes that out, and is frozen in the closed loop."""
+    wrong = {"stand.drive_model.frequency_hz": 11.9, "stand.drive_model.damping": 0.784, "stand.drive_model.delay_s": 0.002}
+    _, records = run(settings(3, "spec", "adaptive_time_series", **wrong))
+    assert np.ptp(closed_loop(records)["lead"], axis=0).max() == 0.0
+    assert rebound_of(records) == pytest.approx(1.0, abs=0.003)
+    assert measured(3, "spec", "phase_lead", **wrong) < 0.95
+    assert measured(10, "spec", "adaptive_time_series", **wrong) == pytest.approx(1.027, abs=0.01)
