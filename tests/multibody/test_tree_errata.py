@@ -1,7 +1,8 @@
 """Errata of the seed texts that concern rigid trees: the corrected form agrees with the kernel, the printed one does not.
 
 Each algorithm is written down here as in the text, in plain matrices, with the errata as switches: `printed` names those that are put back.
-Ids as in the digest: E0 spatial operator algebra, E1 docking mechanisms (chapters 1 and 2).
+Ids as in the digest: E0 spatial operator algebra, E1 docking mechanisms (chapters 1 and 2). Of E1.17 the oblique plane is tested, with
+its normal made a unit vector; the indices that are misprinted there concern no kernel.
 """
 
 import numpy as np
@@ -106,6 +107,23 @@ class BodyAxes:
                 f[self.parent[j]] += self.B[j].T @ f[j]
         return out
 
+    def wrenches(self, qdd, g, printed=()):
+        """(2.1.2), (2.1.3): wrench of the joint on body j, (n, 6): P_j g_j + P_c r_c, the reactions r_c from the balance of the body.
+        E1.18 prints there the wrench on the body before: -P_j g_j + P_c P_c^T (f^I + f^S)."""
+        a, inertial = [], []
+        for j in range(self.n):
+            a_p = a[self.parent[j]] if self.parent[j] >= 0 else np.zeros(6)
+            a.append(self.B[j] @ a_p + self.P[j] * qdd[j] + self.eta[j])
+            inertial.append(self.s[j] - self.M[j] @ a[j])
+        out, after = np.zeros((self.n, 6)), np.zeros((self.n, 6))
+        for j in reversed(range(self.n)):
+            loads = inertial[j] + after[j]
+            reactions = loads - self.P[j] * (self.P[j] @ loads)
+            out[j] = -self.P[j] * g[j] + reactions if "E1.18" in printed else self.P[j] * g[j] - reactions
+            if self.parent[j] >= 0:
+                after[self.parent[j]] -= self.B[j].T @ out[j]
+        return out
+
     def mass_matrix(self, printed=()):
         """Columns by unit accelerations of a chain (2.2.5); E1.22 starts the wrenches one body too late."""
         A = np.zeros((self.n, self.n))
@@ -142,6 +160,14 @@ def test_recursive_inverse_dynamics(printed):
     assert error < RIGHT if not printed else error > WRONG
 
 
+@pytest.mark.parametrize("printed", ["", "E1.18"])
+def test_wrenches_of_the_joints(printed):
+    text, tree, (q, v, g, f_ext) = body_axes_case(9)
+    a = tree.forward_dynamics(q, v, g, f_ext)
+    error = relative(text.wrenches(a, g, {printed}), tree.joint_reactions(q, v, a, f_ext))
+    assert error < RIGHT if not printed else error > WRONG
+
+
 @pytest.mark.parametrize("printed", ["", "E1.22"])
 def test_mass_matrix_by_columns(printed):
     text, tree, (q, *_) = body_axes_case(3, chain=1.0)
@@ -153,8 +179,8 @@ def test_mass_matrix_by_columns(printed):
 
 
 def spatial_operators(bodies, q, v, tau, beta_dot, known, printed=()):
-    """Order [rotation; translation]; joint 0 free. Returns joint accelerations and torques. E0.7: the wrong shift of a force;
-    E0.10: P a missing; E0.11: nu = D^-1 z; E0.12: no a_k."""
+    """Order [rotation; translation]; joint 0 free. Returns joint accelerations and torques. E0.4: D of the body
+    numbered k + 1; E0.7: the wrong shift of a force; E0.10: P a missing; E0.11: nu = D^-1 z; E0.12: no a_k."""
     n = len(bodies)
     parent = [next((k for k, p in enumerate(bodies) if p.name == b.parent), -1) for b in bodies]
     R, w, H, Phi, a, P, z = [], [], [], [], [], [], []
@@ -190,7 +216,8 @@ def spatial_operators(bodies, q, v, tau, beta_dot, known, printed=()):
     for k in range(n - 1, 0, -1):
         p = parent[k]
         F = Phi[k].T if "E0.7" not in printed else np.linalg.inv(Phi[k])
-        D[k] = H[k] @ P[k] @ H[k]
+        other = k + 1 if "E0.4" in printed and k + 1 < n else k
+        D[k] = H[other] @ P[other] @ H[other]
         G[k] = P[k] @ H[k] / D[k]
         if known[5 + k]:
             inside = H[k] * beta_dot[5 + k] + (a[k] if "E0.10" not in printed else 0)
@@ -212,7 +239,7 @@ def spatial_operators(bodies, q, v, tau, beta_dot, known, printed=()):
     return acc, torque
 
 
-@pytest.mark.parametrize("printed", ["", "E0.7", "E0.10", "E0.11", "E0.12"])
+@pytest.mark.parametrize("printed", ["", "E0.4", "E0.7", "E0.10", "E0.11", "E0.12"])
 def test_spatial_operator_recursion(printed):
     rng = np.random.default_rng(4)
     bodies = [random_body(rng, 0, None, "free")]
@@ -344,6 +371,58 @@ def test_base_wrench_of_the_platform(printed):
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
+def gimballed_probe(rng):
+    """A ring on a universal joint with a probe that slides in it, and four legs to the ring (universal, stroke, ball joint cut)."""
+    inertia = np.diag([0.5, 0.6, 0.7])
+    probe = [Body("ring", None, "universal", p_PJ_P=[0.4, 0.1, -0.2], axis=[0, 1, 0], axis2=[0, 0, 1], mass=6.0, com=[0.1, 0.02, 0],
+                  inertia=inertia),
+             Body("probe", "ring", "prismatic", p_PJ_P=[0.5, 0, 0], axis=[1, 0, 0], mass=3.0, com=[0.2, 0, 0.01],
+                  inertia=inertia)]  # fmt: skip
+    legs, cuts = [], []
+    for k in range(4):
+        around = np.array([0, np.cos(1.6 * k), np.sin(1.6 * k)])
+        head = np.array([0.3, 0, 0]) + 0.3 * around
+        axes = turn(rng.normal(size=3), 0.2).T
+        legs += [Body(f"leg{k}", None, "universal", R_PJ=axes, p_PJ_P=0.8 * around - [0.3, 0, 0], axis=[0, 1, 0], axis2=[0, 0, 1], mass=1.5,
+                      com=[0.3, 0, 0], inertia=0.1 * inertia),
+                 Body(f"rod{k}", f"leg{k}", "prismatic", p_PJ_P=[0.6, 0, 0], axis=[1, 0, 0], mass=1.0, com=[-0.2, 0, 0],
+                      inertia=0.1 * inertia)]  # fmt: skip
+        cuts.append({"bodies": (f"rod{k}", "ring"), "points": ((0, 0, 0), head)})
+    return probe, legs, cuts
+
+
+@pytest.mark.parametrize("printed", ["", "E1.31"])
+def test_base_wrench_of_a_gimballed_probe(printed):
+    """Section 2.5, end. The legs load the ring by a moment about the centre of its universal joint. The independent chain under this
+    moment gives (2.5.7), which E1.31 takes for the load of the base; missing are what the legs hand to the base, and the sum of the
+    heads' forces, which the universal joint hands on. Against the momentum balance of the whole mechanism: no load but the base's."""
+    rng = np.random.default_rng(10)
+    probe, legs, cuts = gimballed_probe(rng)
+    tree, alone, feet = (Tree(b, gravity=(0, 0, 0)) for b in (probe + legs, probe, legs))
+    loops = ClosedTree(tree, cuts, ["ring", "probe"])
+    q = tree.neutral()
+    q[:3] = [0.1, -0.15, 0.05]
+    q = loops.close(q)
+    v = loops.project(q, rng.normal(size=tree.nv))
+    a, reactions = loops.forward_dynamics(q, v, rng.normal(size=tree.nv))
+    # what the whole mechanism receives from the base is the rate of its momentum: a central difference along the motion
+    step = 1e-4
+    momenta = [tree.momentum(tree.integrate(q, v + 0.5 * t * a, t), v + t * a, about=np.zeros(3)) for t in (-step, step)]
+    expected = (momenta[1] - momenta[0]) / (2 * step)
+    R, centre = tree.pose(q, "ring")
+    load, on_ring, on_legs = np.zeros((2, 6)), np.zeros(6), np.zeros((8, 6))
+    for k, cut in enumerate(cuts):
+        force = reactions[3 * k : 3 * k + 3]
+        load[0, 3:] += R.T @ np.cross(R @ cut["points"][1], force)
+        on_ring += [*force, *np.cross(centre, force)]
+        on_legs[2 * k + 1, :3] = tree.pose(q, f"rod{k}")[0].T @ -force
+    found = alone.base_wrench(q[:3], v[:3], a[:3], load)
+    if not printed:
+        found = found - on_ring + feet.base_wrench(q[3:], v[3:], a[3:], on_legs)
+    error = relative(found, expected)
+    assert error < 1e-6 if not printed else error > 0.1
+
+
 @pytest.mark.parametrize("printed", ["", "E1.25"])
 def test_ring_on_a_moving_base(printed):
     """(2.3.1): the ring's generalised force with base rotation and acceleration; E1.25 prints it without transport terms. The base is a
@@ -420,6 +499,49 @@ def test_spin_of_a_leg_with_a_universal_head(printed):
         else:
             assert gap < 1e-13
     assert not printed
+
+
+def rus_angles(r, l12, l23, tilt, normal=None):
+    """Section 1.4: hinge angle about z, then the two angles of the universal joint, its first axis tilted about the crank by `tilt`.
+
+    r: ball joint from the hinge on the hinge's axes. `normal` puts E1.17 back: the second joint's angles are measured to the plane of
+    the nominal pose, which stays with the base (here with a unit normal, the text has none)."""
+    h, planar = r[2], np.hypot(r[0], r[1])
+    f1 = np.arccos((l12**2 + planar**2 - (l23**2 - h**2)) / (2 * l12 * planar))
+    p1 = f1 + np.arctan2(r[1], r[0])
+    r12 = l12 * np.array([np.cos(p1), np.sin(p1), 0.0])
+    if normal is not None:
+        height = -normal @ r
+        in_plane = r + height * normal
+        l23_P = np.linalg.norm(in_plane - r12)
+        cosine = -(l12**2 + l23_P**2 - in_plane @ in_plane) / (2 * l12 * l23_P)
+        return np.array([p1, -np.arccos(cosine), np.arcsin(height / l23)])
+    d = turn(np.array([1.0, 0, 0]), tilt) @ turn(np.array([0, 0, 1.0]), p1) @ (r - r12) / l23
+    return np.array([p1, np.arctan2(d[1], d[0]), -np.arcsin(d[2])])
+
+
+@pytest.mark.parametrize("printed", ["", "E1.17"])
+def test_rus_closed_form(printed):
+    """Crank and link of the digest's case: 0.25 and 0.40 m, plane of the nominal pose tilted by 31 degrees about the crank."""
+    l12, l23, tilt, x, y, z = 0.25, 0.40, np.radians(31.0), *np.eye(3)
+    R_LU = turn(x, tilt).T
+    bodies = [Body("crank", axis=z, mass=1, inertia=np.eye(3)),
+              Body("link", "crank", "universal", R_PJ=R_LU, p_PJ_P=[l12, 0, 0], axis=z, axis2=y, mass=1, inertia=np.eye(3))]  # fmt: skip
+    tree = Tree(bodies)
+
+    def end(q):
+        R, p = tree.pose(q, "link")
+        return p + R @ [l23, 0, 0]
+
+    q = np.radians([100.0, -75.0, 0.0])
+    nominal = end(q)
+    normal = turn(z, q[0]).T @ R_LU @ z if printed else None
+    for sign in (1.0, -1.0):  # in the nominal pose the printed form is exact
+        np.testing.assert_allclose(rus_angles(nominal, l12, l23, tilt, normal) * [1, 1, sign], q, atol=1e-7)
+    for move in ([0.05, 0, 0], [-0.05, 0.02, 0.02], [0, -0.03, 0.04]):
+        found = rus_angles(nominal + move, l12, l23, tilt, normal)
+        gaps = [np.linalg.norm(end(found * [1, 1, sign]) - nominal - move) for sign in (1.0, -1.0)]
+        assert gaps[0] < 1e-13 if not printed else min(gaps) > WRONG
 
 
 def planar_loop(p1, rate, acceleration, printed=()):
