@@ -40,6 +40,7 @@ VERBS: dict[str, Verb] = {
     "compare": Verb("hil_server.analysis.compare", "two runs side by side"),
     "identify": Verb("hil_server.analysis.identify", "delay and response of the drives out of a log"),
     "calibrate": Verb("hil_server.analysis.calibrate", "force sensor: bias, payload, matrix"),
+    "import": Verb("hil_server.analysis.foreign_logs", "a foreign recording of the wrench as a log that replays"),
     "workspace": Verb("hil_server.analysis.workspace", "what the platform can reach"),
     "campaign": Verb("hil_server.campaign.verb", "many simulated runs: sampling, execution, statistics"),
     "console": Verb("hil_server.console.verb", "the web console"),

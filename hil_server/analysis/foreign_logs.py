@@ -184,3 +184,92 @@ def report(resampled: Mapping[str, Resampled] | Sequence[Resampled]) -> list[str
         f"{r.facts['rule']}: {r.facts['gap_points']} of {len(r.gap)} points in {r.facts['gaps']} gaps"
         for r in items
     ]
+
+
+# -------------------------------------------------------------------------------------------------------- as a run's log
+
+
+def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any]:
+    """A run's log whose measured wrench (N, N.m, at and in S) is the recording: the line of `config` sees it tick by tick, the platform at
+    rest in its neutral pose. It replays (`--verify`) and answers what-ifs like any log.
+
+    wrench: on the grid of the loop, (n, 6). In a gap the sensor reports no data: the last value stays, its age grows. Raises ValueError for
+    a recording of another shape, ConfigurationError for one that begins with a gap."""
+    from hil_server import assembly, registry
+    from hil_server.session import header
+    from hil_server.telemetry.log_file import LogWriter
+    from hil_server.telemetry.record import record_dtype
+
+    from drivers.replayed.log_port import LogPort
+    from rt_kernels.layout import CODES
+    from rt_kernels.loop import LoopLine
+    from rt_kernels.ring import SharedBlock
+
+    if wrench.values.ndim != 2 or wrench.values.shape[1] != 6:
+        raise ValueError(f"a wrench has six columns, got an array of shape {wrench.values.shape}")
+    if wrench.gap[0]:
+        raise ConfigurationError(f"{wrench.name}: begins with a gap; start the grid at the first record")
+    test = assembly.simulation(config)
+    facts = header(test, Path(path).stem, "imported", {})
+    facts.notes.extend(["imported recording", *report([wrench])])
+    count, ports = len(wrench.gap), tuple(channel for port in test.ports for channel in port.AUX)
+    records = np.zeros(count, record_dtype(facts.aux_count))
+    records["tick"], records["periods"] = np.arange(count), 1
+    records["time_ns"] = np.arange(count, dtype=np.int64) * test.period_ns
+    records["measured_leg"] = _neutral_legs(test)
+    records["analogue_chain"] = 1
+    # the last good value stays in a gap
+    good = np.maximum.accumulate(np.where(wrench.gap, 0, np.arange(count)))
+    records["wrench_raw"] = wrench.values[good] * np.asarray(test.context["sensor_scale"], float)
+    records["wrench_status"] = np.where(wrench.gap, 1 << CODES["sensor_status"]["no_data"], 0)
+    records["wrench_sequence"] = np.cumsum(~wrench.gap)
+    records["wrench_age_ns"] = (np.arange(count) - good) * test.period_ns
+    block = SharedBlock.create(count + 2, facts.aux_count)
+    clock = registry.part("clocks", "free_running")(period_ns=test.period_ns, duration_ns=count * test.period_ns)
+    port = LogPort(records, ports)
+    line = LoopLine(clock, [port], test.line.stages, block)
+    line.sample = test.line.sample
+    line.run()
+    with_outputs = block.drain(count + 2)
+    writer = LogWriter(path, facts)
+    writer.write(with_outputs)
+    writer.close({})
+    return {"log": str(path), "ticks": len(with_outputs) // records.dtype.itemsize, "gap_points": int(wrench.gap.sum()), "streams": wrench.facts}
+
+
+def _neutral_legs(test: Any) -> np.ndarray:
+    """Leg lengths (6,) of the neutral pose, as the virtual stand has them at its start."""
+    from rt_kernels.layout import SAMPLE_DTYPE
+
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["periods"] = 1
+    test.ports[-1].read(sample)
+    return sample["measured_leg"][0]
+
+
+# ------------------------------------------------------------------------------------------------------------------ verb
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("source", metavar="CSV|MCAP", help="recorded wrench with time stamps: fx fy fz tx ty tz")
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test whose line is to see it (default: the shipped docking)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the configuration")
+    parser.add_argument("--topic", default="/wrench", help="topic of an MCAP file")
+    parser.add_argument("--gap-s", type=float, default=0.01, metavar="S", help="neighbours further apart than this are a gap")
+    parser.add_argument("--out", default="imported.mcap", metavar="FILE", help="the log that is written")
+
+
+def run(args: Any) -> dict[str, Any]:
+    from hil_server import assembly
+    from hil_server.config import load_test
+
+    config = load_test(args.config, args.set)
+    stream = read_mcap(args.source, args.topic) if Path(args.source).suffix == ".mcap" else read_csv(args.source)
+    grid = common_grid([stream], assembly.period_ns(config) * 1e-9)
+    found = resample(stream, WRENCH, grid, args.gap_s)
+    print("\n".join(report([found])))
+    if Path(args.out).exists():
+        raise ConfigurationError(f"--out {args.out}: there is such a file already")
+    result = write_run(config, found, args.out)
+    print(f"log       {result['log']}: {result['ticks']} ticks, {result['gap_points']} of them in gaps")
+    return result | {"exit_code": 0}

@@ -70,3 +70,27 @@ def test_faults_are_named(tmp_path):
         read_csv(tmp_path / "a.csv")
     with pytest.raises(ConfigurationError, match="no column fz"):
         read_csv(write_csv(tmp_path / "b.csv", [0.0], {"fx": [1.0]})).stack(("fz",))
+
+
+def test_recording_becomes_a_log_that_replays_with_its_gaps_marked(tmp_path):
+    """The real recording, with a hole cut into it: the line sees it tick by tick, gaps are the sensor's own 'no data'."""
+    from pathlib import Path
+
+    from hil_server.cli import main
+    from hil_server.replay import replay
+    from hil_server.telemetry.log_file import open_log
+
+    source = Path(__file__).parents[1] / "data" / "force_torque" / "1-baseline_wrench.csv"
+    lines = source.read_text().splitlines()
+    (tmp_path / "cut.csv").write_text("\n".join(lines[:1000] + lines[1100:3000]) + "\n")
+    out = tmp_path / "a.mcap"
+    keys = ["--set", "stand.mounting.carried_mass_kg=0.0"]
+    assert main(["import", str(tmp_path / "cut.csv"), "stand_configs/programmes/elastic_contact.toml", *keys, "--out", str(out)]) == 0
+    log = open_log(out)
+    silent = log.records["wrench_status"] == 1
+    assert 135 <= silent.sum() <= 150 and not silent[0]
+    first = np.array([float(v) for v in lines[1].split(",")[1:]])
+    np.testing.assert_allclose(log.records["F_S"][0], first, atol=1e-3)
+    assert log.records["wrench_age_ns"].max() == int(silent.sum()) * 1_000_000
+    assert replay(out, verify=True)["equal"]
+    assert main(["import", str(tmp_path / "cut.csv"), "--out", str(out)]) == 2  # nothing is written over

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.stability import Loop, one_contact, rebound
+from hil_server.analysis.stability import Loop, critical_delay, one_contact, rebound
 from tests.hybrid.bounce import DRIVES, MASS, closed_loop, rebound_of, run, settings, stiffness
 
 FREQUENCIES = (1, 3, 5, 10)
@@ -139,3 +139,33 @@ def test_adaptive_lead_finds_a_drive_that_the_ledger_has_wrong():
     assert rebound_of(records) == pytest.approx(1.0, abs=0.003)
     assert measured(3, "spec", "phase_lead", **wrong) < 0.95
     assert measured(10, "spec", "adaptive_time_series", **wrong) == pytest.approx(1.027, abs=0.01)
+
+
+@pytest.mark.parametrize(("zeta", "f"), [(0.02, 3), (0.05, 3), (0.1, 3)])
+def test_critical_delay_is_bracketed(zeta, f):
+    """2 % below the critical delay a contact loses, 2 % above it gains: with the tick set so that the delay is a whole number of ticks."""
+    K = stiffness(f)
+    t = critical_delay(MASS, K, 2 * zeta * np.sqrt(MASS * K))
+    ticks = max(4, round(t / 3e-4))
+    es = []
+    for share in (0.98, 1.02):
+        tick_ns = round(share * t / ticks * 1e8) * 10
+        delay = {"test.rate_hz": 1e9 / tick_ns, "stand.virtual.sensor_delay_s": ticks * tick_ns * 1e-9, "stand.virtual.plant_step_s": tick_ns * 1e-10}
+        es.append(rebound_of(run(settings(f, "ideal", "none", zeta=zeta, **delay))[1]))
+    assert es[0] < 1.0 < es[1]
+
+
+def test_integrator_terms_of_the_ledger():
+    """Held force at 1 kHz, 10 Hz, nothing else late: symplectic 1.000 (the line's own), constant acceleration 1.051, explicit Euler 1.104."""
+    assert measured(10, "ideal", "none", **{"stand.virtual.sensor_delay_s": 0.0}) == pytest.approx(1.000, abs=0.003)
+
+    def contact(step):
+        x, v = 0.0, 0.02
+        for _ in range(200):
+            a = -stiffness(10) / MASS * max(x, 0.0)
+            x, v = step(x, v, a)
+        return -v / 0.02
+
+    h = 1e-3
+    assert contact(lambda x, v, a: (x + h * v + 0.5 * h * h * a, v + h * a)) == pytest.approx(1.051, abs=0.003)
+    assert contact(lambda x, v, a: (x + h * v, v + h * a)) == pytest.approx(1.104, abs=0.003)
