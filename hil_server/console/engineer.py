@@ -1,0 +1,244 @@
+"""The engineer's view of a run: state, health of the loop, delays, wrench, legs, energy, faults with what to do, commands.
+
+Every card that shows a live value turns grey when the value is old.
+"""
+
+import time
+from typing import Any
+
+from nicegui import ui
+
+from hil_server.analysis.summary import name_of
+from hil_server.client import AsyncClient
+from hil_server.console.feed import Feed
+from hil_server.errors import HilError
+
+PERIOD = 0.1  # s between looks at the feed
+CURVE_PERIOD = 0.25
+MODES = {0: "free-running", 1: "soft: no real-time privilege", 2: "real time"}
+WRENCH = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
+UNITS = ("N", "N", "N", "N.m", "N.m", "N.m")
+COLOURS = ("#4fc3f7", "#ffb74d", "#aed581")
+COMMANDS = ("start", "hold", "resume", "park", "stop")
+
+
+class Commander:
+    """One page's right to command: its own client of the desk, and a second one so that ABORT never waits behind another command."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._ordinary, self._urgent = feed.client("console"), feed.client("console abort")
+        self.answer = "no command given"
+        self.good = True
+
+    async def give(self, name: str) -> None:
+        """Asks for the command and keeps the loop's acknowledgement, or why there is none."""
+        client: AsyncClient = self._urgent if name in ("abort", "hold", "stop") else self._ordinary
+        start = time.monotonic()
+        try:
+            taken = await client.command(name)
+            self.good = True
+            self.answer = f"{name}: taken by the loop at tick {taken.tick}, t {taken.t:.3f} s ({1e3 * (time.monotonic() - start):.0f} ms)"
+        except HilError as error:
+            self.good, self.answer = False, f"{name}: {error}"
+
+    def close(self) -> None:
+        self._ordinary.close()
+        self._urgent.close()
+
+
+def header(feed: Feed, commander: Commander, here: str) -> None:
+    """Title, where else to go, age of the data, and ABORT: the same on every page."""
+    with ui.header().classes("items-center bg-slate-900 q-py-xs"):
+        ui.label("HIL server").classes("text-h6")
+        for name, target in (("Engineer", "/"), ("Replay", "/replay")):
+            ui.link(name, target).classes("text-white q-mx-sm " + ("text-bold" if name == here else "opacity-60"))
+        run = ui.label().classes("q-ml-md")
+        age = ui.badge("")
+        answer = ui.label().classes("text-caption ellipsis").style("max-width: 45vw")
+        ui.space()
+        ui.button("ABORT", on_click=lambda: commander.give("abort"), color="red").classes("text-h6 text-bold").props("id=abort")
+
+    def update() -> None:
+        newest = feed.newest
+        run.text = newest.run if newest else "no run"
+        age.text = feed.trouble if newest is None else f"{feed.age():.1f} s old" if feed.old else "live"
+        age.props(f"color={'orange' if feed.old else 'green'}")
+        answer.text = commander.answer
+        answer.classes(replace="text-caption ellipsis " + ("text-green-3" if commander.good else "text-red-4"))
+
+    ui.timer(PERIOD, update)
+
+
+class Card:
+    """A titled card of lines `name value`; grey while the feed is old."""
+
+    def __init__(self, title: str, names: tuple[str, ...]) -> None:
+        with ui.card().classes("live q-pa-sm gap-1") as self.root:
+            ui.label(title).classes("text-subtitle2 text-sky-300")
+            with ui.grid(columns="auto auto").classes("gap-x-4 gap-y-0"):
+                self._values = {name: self._row(name) for name in names}
+
+    @staticmethod
+    def _row(name: str) -> ui.label:
+        ui.label(name).classes("text-caption opacity-70")
+        return ui.label("-").classes("font-mono text-caption")
+
+    def show(self, values: dict[str, str], old: bool) -> None:
+        for name, text in values.items():
+            if name in self._values:
+                self._values[name].text = text
+        self.root.classes(add="old") if old else self.root.classes(remove="old")
+
+
+class Engineer:
+    """Builds the page into the present NiceGUI client and keeps it up to date."""
+
+    def __init__(self, feed: Feed, commander: Commander) -> None:
+        self._feed, self._commander = feed, commander
+        self._lines_shown: Any = None
+        with ui.row().classes("w-full items-stretch"):
+            self._state = Card("State", ("phase", "in this phase", "motion", "safety", "contact", "end", "time", "tick"))
+            self._health = Card("Real time", ("mode", "late, max", "compute, max", "missed", "overflow", "lost to us", "log", "desk"))
+            self._delays = Card("Delay ledger", ("sensor", "sensor filter", "transport", "ticks", "hold", "integrator", "drive", "total"))
+            self._energy = Card("Contact", ("energy ratio", "work", "kinetic energy", "contact lasts", "first contact", "capture"))
+            self._build_commands()
+        with ui.row().classes("w-full items-stretch no-wrap"):
+            self._build_wrench()
+            self._build_legs()
+        self._build_faults()
+        ui.timer(PERIOD, self.update)
+        ui.timer(CURVE_PERIOD, self._draw)
+
+    def _build_commands(self) -> None:
+        with ui.card().classes("q-pa-sm gap-1"):
+            ui.label("Commands").classes("text-subtitle2 text-sky-300")
+            for name in COMMANDS:
+                ui.button(name, on_click=lambda name=name: self._commander.give(name)).props(f"dense id={name}").classes("w-full")
+
+    def _build_wrench(self) -> None:
+        self._wrench = Card("Wrench F_T: now, smallest, largest", WRENCH)
+        with ui.card().classes("live q-pa-sm grow").style("min-width: 0") as self._curve_card:
+            self._chart = ui.echart(force_chart()).classes("w-full").style("height: 240px")
+
+    def _build_legs(self) -> None:
+        with ui.card().classes("live q-pa-sm gap-1") as self._leg_card:
+            self._leg_title = ui.label("Legs").classes("text-subtitle2 text-sky-300")
+            self._legs = []
+            for n in range(6):
+                with ui.row().classes("items-center gap-2 no-wrap"):
+                    ui.label(str(n + 1)).classes("text-caption")
+                    bar = ui.linear_progress(0.0, show_value=False, size="14px").classes("w-32").props("instant-feedback")
+                    self._legs.append((bar, ui.label("-").classes("font-mono text-caption").style("min-width: 19em")))
+
+    def _build_faults(self) -> None:
+        with ui.card().classes("w-full q-pa-sm"):
+            ui.label("Events and faults, and what to do").classes("text-subtitle2 text-sky-300")
+            columns = [{"name": k, "label": k, "field": k, "align": "left"} for k in ("t", "kind", "name", "what to do")]
+            self._table = ui.table(columns=columns, rows=[], row_key="key", pagination=8).classes("w-full").props("dense flat wrap-cells")
+
+    def update(self) -> None:
+        feed, old = self._feed, self._feed.old
+        for card in (self._curve_card, self._leg_card):
+            card.classes(add="old") if old else card.classes(remove="old")
+        if feed.newest is None:
+            for live in (self._state, self._health, self._delays, self._energy, self._wrench):
+                live.show({}, True)
+            return
+        last, low, high = feed.newest.last, feed.newest.minimum, feed.newest.maximum
+        self._state.show(_state(feed.newest.t, last), old)
+        self._health.show(_health(feed, last, high), old)
+        self._delays.show({name: f"{1e3 * seconds:8.3f} ms" for name, seconds in feed.about.get("delay_ledger", {}).items()}, old)
+        self._energy.show(_energy(last), old)
+        numbers = zip(WRENCH, UNITS, last["F_T"], low["F_T"], high["F_T"], strict=True)
+        self._wrench.show({name: f"{now:9.1f} {small:9.1f} {large:9.1f} {unit}" for name, unit, now, small, large in numbers}, old)
+        self._show_legs(last)
+        self._show_lines()
+
+    def _show_legs(self, last: dict[str, Any]) -> None:
+        limits = self._feed.limits
+        low, high = limits.get("leg_length_min_m"), limits.get("leg_length_max_m")
+        if low is None or high is None:
+            low, high = min(last["measured_leg"]) - 1.0, max(last["measured_leg"]) + 1.0
+            self._leg_title.text = "Legs (the run names no limits)"
+        else:
+            self._leg_title.text = f"Legs, {low:.3f} ... {high:.3f} m, margin {last['stroke_margin']:.3f} m"
+        for (bar, text), length, error in zip(self._legs, last["measured_leg"], last["following_error"], strict=True):
+            part = (length - low) / (high - low)
+            bar.value = min(1.0, max(0.0, part))
+            bar.props(f"color={'light-blue' if 0.1 < part < 0.9 else 'orange' if 0.0 < part < 1.0 else 'red'}")
+            text.text = f"{length:7.4f} m  follows {1e3 * error:7.2f} mm"
+
+    def _show_lines(self) -> None:
+        lines = list(self._feed.lines)
+        if lines == self._lines_shown:
+            return
+        self._lines_shown = lines
+        self._table.rows = [
+            {"key": i, "t": f"{line.t:.2f} s", "kind": line.severity, "name": line.name.replace("_", " "), "what to do": line.action}
+            for i, line in enumerate(lines)
+        ]
+
+    def _draw(self) -> None:
+        points = list(self._feed.curve)
+        for n, series in enumerate(self._chart.options["series"]):
+            series["data"] = [[p[0], p[n + 1]] for p in points[-600:]]
+        self._chart.update()
+
+
+def force_chart() -> dict[str, Any]:
+    series = [
+        {"name": name, "type": "line", "showSymbol": False, "animation": False, "data": [], "lineStyle": {"width": 1.5}, "color": colour}
+        for name, colour in zip(WRENCH, COLOURS, strict=False)
+    ]
+    text = {"color": "#cfd8dc"}
+    axis = {"type": "value", "scale": True, "axisLabel": text, "splitLine": {"lineStyle": {"color": "#37474f"}}, "nameTextStyle": text}
+    return {
+        "animation": False,
+        "grid": {"left": 60, "right": 20, "top": 30, "bottom": 30},
+        "legend": {"textStyle": text, "data": list(WRENCH[:3]), "top": 0},
+        "xAxis": {**axis, "name": "s"},
+        "yAxis": {**axis, "name": "N"},
+        "series": series,
+    }
+
+
+def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
+    return {
+        "phase": name_of("phase", last["phase"]),
+        "in this phase": f"{last['phase_time']:.2f} s",
+        "motion": name_of("motion", last["motion"]).replace("_", " "),
+        "safety": "tripped at tick " + str(last["trip_tick"]) if last["trip_tick"] >= 0 else f"state {last['safety_state']}",
+        "contact": "yes" if last["contact"] else "no",
+        "end": name_of("end_cause", last["end_cause"]),
+        "time": f"{t:.2f} s",
+        "tick": str(last["tick"]),
+    }
+
+
+def _health(feed: Feed, last: dict[str, Any], high: dict[str, Any]) -> dict[str, str]:
+    status = feed.status
+    log = "-" if not status else "whole" if status["log_ok"] else "INCOMPLETE: " + "; ".join(status["log_reasons"])
+    return {
+        "mode": MODES.get(last["realtime_mode"], str(last["realtime_mode"])),
+        "late, max": f"{1e-3 * high['lateness_ns']:.0f} us",
+        "compute, max": f"{1e-3 * high['compute_ns']:.0f} us",
+        "missed": str(last["missed_total"]),
+        "overflow": str(last["overflow_total"]),
+        "lost to us": str(feed.lost),
+        "log": log,
+        "desk": status.get("desk_holder") or "free",
+    }
+
+
+def _energy(last: dict[str, Any]) -> dict[str, str]:
+    def stamp(t: float) -> str:
+        return f"{t:.3f} s" if t >= 0 else "not yet"
+
+    return {
+        "energy ratio": f"{last['contact_energy_ratio']:.3f}",
+        "work": f"{last['contact_work']:.2f} J",
+        "kinetic energy": f"{last['kinetic_energy']:.2f} J",
+        "contact lasts": f"{last['contact_time']:.3f} s",
+        "first contact": stamp(last["first_contact_time"]),
+        "capture": stamp(last["capture_time"]),
+    }
