@@ -11,7 +11,7 @@
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensators.part" = "none" }
 
 `set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
-stand wants to be looked at (`continue_after_trip` of the command line says otherwise).
+stand wants to be looked at (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.
 """
 
 import re
@@ -145,6 +145,10 @@ def run_programme(
         if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped":
             say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
             exit_code = TripError.exit_code
+            break
+        if summary.get("end") == "stopped":
+            say(f"{variant.number} was stopped by the operator: the programme ends here")
+            exit_code = max(exit_code, 1)
             break
     not_run = [v.number for v in variants[len(rows) :]]
     return {"programme": name, "exit_code": exit_code, "passed": sum(r["passed"] for r in rows), "variants": rows, "not_run": not_run}

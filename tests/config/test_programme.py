@@ -121,6 +121,12 @@ def test_unexpected_trip_ends_a_live_programme(programme, tmp_path, trip):
     assert summary["exit_code"] == 1 and summary["not_run"] == [] and summary["passed"] == 2
 
 
+def test_a_stop_by_the_operator_ends_the_programme(programme, tmp_path):
+    run_one = outcomes(CAPTURED, {"end": "stopped", "captured": False}, CAPTURED)
+    summary = run_programme("three", three(programme, "any", "any", "any"), run_one, tmp_path, False, quiet)
+    assert summary["exit_code"] == 1 and summary["not_run"] == ["RT-2"]
+
+
 def test_a_lost_device_ends_the_programme(programme, tmp_path):
     with pytest.raises(DeviceError):
         run_programme("three", three(programme, "any", "any", "any"), outcomes(DeviceError("gone")), tmp_path, True, quiet)
