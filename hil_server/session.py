@@ -151,7 +151,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[
     with stand:
         yield {
             # a process on the same machine may be held up longer than a device would be
-            "drives": {"part": profile, "receive_timeout_periods": 50, **stand.ports["drives"]},
+            "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
             "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
         }
