@@ -61,7 +61,7 @@ def noisy(seeds):
     for share in (0.8, 1.0, 1.2):
         for f in (1, 2, 3, 5, 7, 10, 12, 15):
             keys = NOISY | drive | {"compensators.stiffness_factor": share}
-            es = [rebound_of(run(settings(f, "spec", "lead_and_pose_force", **keys, **{"stand.virtual.seed": s}))[1]) for s in range(1, seeds + 1)]
+            es = [row("spec", "lead_and_pose_force", (f,), **keys, **{"stand.virtual.seed": s}) for s in range(1, seeds + 1)]
             print(f"| x {share} | {f} Hz | {np.mean(es):.4f} +- {np.std(es):.4f} |", flush=True)
 
 

@@ -270,4 +270,5 @@ def _print_motion(m: Motion) -> None:
     print(f"accelerometer   {m.offset_s * 1e3:+.2f} ms late against the wrench, taken off")
     for i, (name, unit) in enumerate(zip(WRENCH, ("N",) * 3 + ("N.m",) * 3, strict=True)):
         verdict = "ok" if abs(m.mean[i]) <= m.bound[i] else "BEYOND"
-        print(f"{name}  mean {m.mean[i]:+.4f} {unit} (bound {m.bound[i]:.4f}) {verdict}; rms {m.rms[i]:.4f}, weight alone {m.rms_gravity_only[i]:.4f}")
+        rms = f"rms {m.rms[i]:.4f}, weight alone {m.rms_gravity_only[i]:.4f}"
+        print(f"{name}  mean {m.mean[i]:+.4f} {unit} (bound {m.bound[i]:.4f}) {verdict}; {rms}")

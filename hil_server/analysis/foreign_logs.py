@@ -94,7 +94,8 @@ def _with_clock(name: str, clock: str, ticks: np.ndarray, columns: dict[str, np.
     relative = np.array([float(t - first) * unit for t in ticks])
     order = np.argsort(relative, kind="stable")
     keep = order[np.concatenate([[True], np.diff(relative[order]) > 0])]
-    return Stream(name, float(time[0]) + relative[keep], {k: v[keep] for k, v in columns.items()}, len(ticks) - len(keep) + int((steps < 0).sum()))
+    unusable = len(ticks) - len(keep) + int((steps < 0).sum())
+    return Stream(name, float(time[0]) + relative[keep], {k: v[keep] for k, v in columns.items()}, unusable)
 
 
 def read_mcap(path: str | Path, topic: str) -> Stream:
@@ -195,12 +196,11 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
 
     wrench: on the grid of the loop, (n, 6). In a gap the sensor reports no data: the last value stays, its age grows. Raises ValueError for
     a recording of another shape, ConfigurationError for one that begins with a gap."""
+    from drivers.replayed.log_port import LogPort
     from hil_server import assembly, registry
     from hil_server.session import header
     from hil_server.telemetry.log_file import LogWriter
     from hil_server.telemetry.record import record_dtype
-
-    from drivers.replayed.log_port import LogPort
     from rt_kernels.layout import CODES
     from rt_kernels.loop import LoopLine
     from rt_kernels.ring import SharedBlock
@@ -234,7 +234,8 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     writer = LogWriter(path, facts)
     writer.write(with_outputs)
     writer.close({})
-    return {"log": str(path), "ticks": len(with_outputs) // records.dtype.itemsize, "gap_points": int(wrench.gap.sum()), "streams": wrench.facts}
+    ticks = len(with_outputs) // records.dtype.itemsize
+    return {"log": str(path), "ticks": ticks, "gap_points": int(wrench.gap.sum()), "streams": wrench.facts}
 
 
 def _neutral_legs(test: Any) -> np.ndarray:

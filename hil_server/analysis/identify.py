@@ -132,9 +132,10 @@ def fit_model(lines_hz: np.ndarray, H: np.ndarray, noise: np.ndarray) -> tuple[n
 
     # the phase at the first lines gives the lag, the magnitude the resonance; several starts, the best end
     best = None
+    bounds = ([0.2, 0.3, 0.02, -0.05], [5.0, 400.0, 5.0, 0.3])
     for frequency in (4.0, 8.0, 16.0, 32.0, 64.0):
         for damping in (0.4, 0.9):
-            found = least_squares(left, [1.0, frequency, damping, 0.003], x_scale=[0.1, 5.0, 0.3, 0.003], bounds=([0.2, 0.3, 0.02, -0.05], [5, 400, 5, 0.3]))
+            found = least_squares(left, [1.0, frequency, damping, 0.003], x_scale=[0.1, 5.0, 0.3, 0.003], bounds=bounds)
             if best is None or found.cost < best.cost:
                 best = found
     assert best is not None
@@ -149,7 +150,8 @@ def simulate_model(u: np.ndarray, period_s: float, gain: float, frequency: float
     x = u - u[0]
     # the tail leads back to where the record began, so that the padding is no step
     tail = np.linspace(x[-1], 0.0, n - len(x), endpoint=False)
-    return np.fft.irfft(np.fft.rfft(np.concatenate([x, tail])) * second_order(f, gain, frequency, damping, delay), n)[: len(u)] + gain * u[0]
+    answer = np.fft.irfft(np.fft.rfft(np.concatenate([x, tail])) * second_order(f, gain, frequency, damping, delay), n)
+    return answer[: len(u)] + gain * u[0]
 
 
 def find_dead_band(u: np.ndarray, y: np.ndarray, period_s: float, model: tuple[float, float, float, float]) -> tuple[float, float]:
@@ -200,7 +202,8 @@ def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s:
     r = records[records["phase"] == CODES["phase"]["approach"]]
     needed = max(begin + length for begin, length in guidance.schedule.values())
     if len(r) * period_s < needed:
-        raise ConfigurationError(f"identification: the run has {len(r) * period_s:.1f} s of motion, it needs {needed:.1f} s: it was stopped or tripped")
+        moved = len(r) * period_s
+        raise ConfigurationError(f"identification: the run has {moved:.1f} s of motion, it needs {needed:.1f} s: it was stopped or tripped")
     lines = np.array([f for f, _ in guidance.lines])
     fade = guidance.fade_s
     period = round(guidance.multisine_s / period_s)
@@ -213,8 +216,8 @@ def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s:
     count = int((length - 2 * fade) / guidance.multisine_s + 1e-6) - 1
     first = round((begin + fade + guidance.multisine_s) / period_s)
     parts = {"slow": part("slow", fade, fade), "multisine": slice(first, first + count * period), "chirp": part("chirp", 0.0, 0.0)}
-    legs = [identify_channel(f"leg {i + 1}", r["leg_setpoint"][:, i], r["measured_leg"][:, i], parts, lines, period_s, period, known_delay_s)
-            for i in range(6)]  # fmt: skip
+    u, y = r["leg_setpoint"], r["measured_leg"]
+    legs = [identify_channel(f"leg {i + 1}", u[:, i], y[:, i], parts, lines, period_s, period, known_delay_s) for i in range(6)]
     axis = int(np.argmax(np.ptp(r["X_WP"][:, :3], axis=0)))
     platform = identify_channel("platform", r["X_WP"][:, axis], r["X_WP_measured"][:, axis], parts, lines, period_s, period, known_delay_s)
     return Identification(legs, platform, date or time.strftime("%Y-%m-%d"))
@@ -319,10 +322,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         db, deg = r.at_spec()
         band = f"dead band {r.dead_band_m * 1e6:.1f} um" if r.dead_band_found else "no dead band"
         print(f"{r.name:9s} {r.frequency_hz:7.3f} +- {r.frequency_sigma:.3f} Hz  zeta {r.damping:.4f} +- {r.damping_sigma:.4f}  delay "
-              f"{r.delay_s * 1e3:6.3f} +- {r.delay_sigma * 1e3:.3f} ms  gain {r.gain:.4f}  {band}; at 10 Hz {db:+.2f} dB {deg:.1f} deg with "
-              f"delay; chirp explained {100 * r.confidence:.2f} %")  # fmt: skip
+              f"{r.delay_s * 1e3:6.3f} +- {r.delay_sigma * 1e3:.3f} ms  gain {r.gain:.4f}  {band}; "
+              f"at 10 Hz {db:+.2f} dB {deg:.1f} deg with delay; chirp explained {100 * r.confidence:.2f} %")  # fmt: skip
     worst = max(abs(leg.at_spec()[1]) for leg in found.without_delay)
-    print(f"verdict   {'inside' if found.within_spec else 'OUTSIDE'} 2 dB and 70 degrees at 10 Hz (drives without transport delay: {worst:.1f} degrees)")
+    side = "inside" if found.within_spec else "OUTSIDE"
+    print(f"verdict   {side} 2 dB and 70 degrees at 10 Hz (drives without transport delay: {worst:.1f} degrees)")
     print(f"picture   {image}\nlog       {log}")
     if args.write:
         if Path(args.stand).suffix == ".mcap":

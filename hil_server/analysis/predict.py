@@ -82,7 +82,8 @@ class Prediction:
         if not bad:
             return "inside the band"
         worst = max(bad, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
-        return f"contact at {worst.frequency_hz:.2f} Hz would part at {worst.ratio:.3f} of its speed in orbit, outside {BAND[0]}...{BAND[1]}"
+        there = f"contact at {worst.frequency_hz:.2f} Hz would part at {worst.ratio:.3f} of its speed in orbit"
+        return f"{there}, outside {BAND[0]}...{BAND[1]}"
 
 
 # ------------------------------------------------------------------------------------------------------- the mechanism
@@ -239,12 +240,13 @@ def _print(found: Prediction) -> None:
     else:
         print("  f, Hz   zeta    mass, kg   e      ideal   ratio   crit. delay  budget          PSI    latched below")
     for m in found.modes:
+        head = f"{m.frequency_hz:7.2f}  {m.damping_ratio:.3f}  {m.effective_mass_kg:9.1f}"
         budget = f"{m.phase_budget_deg:.2f} deg {m.delay_budget_s * 1e3:6.3f} ms"
         if not m.judged:
-            print(f"{m.frequency_hz:7.2f}  {m.damping_ratio:.3f}  {m.effective_mass_kg:9.1f}   too stiff or too damped for a stand: not judged")
+            print(f"{head}   too stiff or too damped for a stand: not judged")
             continue
         limit = f"{m.latched_limit_hz:6.2f} Hz" if m.latched_limit_hz else "undamped: none"
         indicator = f"{m.indicator:5.2f}" if math.isfinite(m.indicator) else "  -  "
-        print(f"{m.frequency_hz:7.2f}  {m.damping_ratio:.3f}  {m.effective_mass_kg:9.1f}  {m.restitution:6.4f} {m.ideal:6.4f}  {m.ratio:6.4f}"
+        print(f"{head}  {m.restitution:6.4f} {m.ideal:6.4f}  {m.ratio:6.4f}"
               f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else '   OUTSIDE'}")  # fmt: skip
     print(f"verdict         {found.verdict()}")

@@ -246,7 +246,8 @@ class _Compensator1D:
         l1, l2 = lead_coefficients(loop.believed)
         factor = keys.get("lead_factor", 1.0)
         leads = self.name in ("phase_lead", "lead_and_pose_force", "adaptive_time_series")
-        self.l1, self.l2 = (factor * l1, factor * l2 if keys.get("order", 2) == 2 else 0.0) if leads else (0.0, 0.0)
+        self.l1 = factor * l1 if leads else 0.0
+        self.l2 = factor * l2 if leads and keys.get("order", 2) == 2 else 0.0
         self.past: list[float] = []
         self.total = max(1e-9, loop.believed["total_s"] * factor)
         self.low = self.last = 0.0

@@ -33,7 +33,8 @@ def test_model_of_the_default_stand(spec):
 def test_uneven_resonant_drives_with_dead_band(tmp_path):
     """Every leg its own frequency; a dead band of 50 um is found and measured."""
     spread = (0.95, 1.0, 1.05, 1.0, 0.9, 1.1)
-    found, _ = run_on(STAND, (*NOISE, "stand.virtual.drive_dead_band_m=5e-5", f"stand.virtual.drive_spread={list(spread)}"), out=str(tmp_path))
+    keys = ("stand.virtual.drive_dead_band_m=5e-5", f"stand.virtual.drive_spread={list(spread)}")
+    found, _ = run_on(STAND, (*NOISE, *keys), out=str(tmp_path))
     for leg, share in zip(found.legs, spread, strict=True):
         assert leg.dead_band_found
         assert leg.dead_band_m == pytest.approx(5e-5, rel=0.1)

@@ -105,7 +105,8 @@ def test_modes_of_a_spring_and_its_series_compliance():
 
 
 def test_stiffness_of_the_mechanism_is_measured_on_its_own_model():
-    config = load_test(ELASTIC, ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_m=200.0"])
+    keys = ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_m=200.0"]
+    config = load_test(ELASTIC, keys)
     test = assembly.simulation(config)
     K, B = contact_matrices(test.context["mechanism"], test.context["start"]["X_TA"], 1e-3)
     p = test.context["start"]["X_TA"][:3] + [0.0, 0.1, 0.05]

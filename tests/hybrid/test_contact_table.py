@@ -150,13 +150,14 @@ def test_critical_delay_is_bracketed(zeta, f):
     es = []
     for share in (0.98, 1.02):
         tick_ns = round(share * t / ticks * 1e8) * 10
-        delay = {"test.rate_hz": 1e9 / tick_ns, "stand.virtual.sensor_delay_s": ticks * tick_ns * 1e-9, "stand.virtual.plant_step_s": tick_ns * 1e-10}
+        delay = {"test.rate_hz": 1e9 / tick_ns, "stand.virtual.sensor_delay_s": ticks * tick_ns * 1e-9,
+                 "stand.virtual.plant_step_s": tick_ns * 1e-10}  # fmt: skip
         es.append(rebound_of(run(settings(f, "ideal", "none", zeta=zeta, **delay))[1]))
     assert es[0] < 1.0 < es[1]
 
 
 def test_integrator_terms_of_the_ledger():
-    """Held force at 1 kHz, 10 Hz, nothing else late: symplectic 1.000 (the line's own), constant acceleration 1.051, explicit Euler 1.104."""
+    """Held force at 1 kHz, 10 Hz, nothing else late: symplectic 1.000 (the line), constant acceleration 1.051, explicit Euler 1.104."""
     assert measured(10, "ideal", "none", **{"stand.virtual.sensor_delay_s": 0.0}) == pytest.approx(1.000, abs=0.003)
 
     def contact(step):
