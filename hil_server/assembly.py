@@ -6,12 +6,16 @@ from here (see `rt_kernels.parameters`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hil_server import initial_conditions, registry
+from hil_server.analysis.modal_data import modal_craft
 from hil_server.config import TestConfig, physics
+from hil_server.config.loader import SHIPPED
 from hil_server.config.parts import check_part
 from hil_server.delay_ledger import DelayLedger, ledger
 from hil_server.errors import ConfigurationError
@@ -45,12 +49,22 @@ def period_ns(config: TestConfig) -> int:
     return round(1e9 / config.test["rate_hz"])
 
 
-def vehicle(table: Mapping[str, Any]) -> dict[str, Any]:
+def vehicle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What parts may know of a vehicle. modal: its modes for two step sizes (read when a part asks), or None; folder: of its files."""
     return {
         "mass_kg": table["mass_kg"],
         "inertia_kg_m2": table["inertia_kg_m2"],
         "X_port": physics.pose(table["port_position_m"], table["port_angles_deg"]),
         "thrust_n": table["thrust_n"],
+        "modal": partial(modal_craft, table["modal"], folder) if table.get("modal") else None,
+    }
+
+
+def vehicles(config: TestConfig) -> dict[str, dict[str, Any]]:
+    """Both vehicles. Files named in them lie beside theirs; a configuration out of a log knows only the shipped ones."""
+    return {
+        name: vehicle(table, config.paths[key].parent if key in config.paths else SHIPPED / "vehicles")
+        for name, key, table in (("active", "active_vehicle", config.active_vehicle), ("target", "target_vehicle", config.target_vehicle))
     }
 
 
@@ -121,7 +135,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "platform": platform,
         "mounting": mounting(config.stand["mounting"]),
         "limits": config.stand["limits"],
-        "vehicles": {"active": vehicle(config.active_vehicle), "target": vehicle(config.target_vehicle)},
+        "vehicles": vehicles(config),
         "sensor_scale": None,
     }
     context["mechanism"] = mechanism_of(config, context)

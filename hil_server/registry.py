@@ -84,6 +84,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "dynamics": {
         "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",
+        "two_bodies_flexible": "rt_kernels.dynamics.two_bodies_flexible:TwoBodiesFlexible",
     },
     "placers": {
         "stewart": "rt_kernels.stewart.place:StewartPlacer",

@@ -27,46 +27,6 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.parameters import Parameter
 
 
-cdef struct Vehicle:
-    double mass
-    double inverse_mass
-    double inertia[9]           # about the centre of mass, body axes
-    double inverse_inertia[9]
-    double X_port[7]            # port in the body frame
-
-cdef struct Params:
-    Vehicle active
-    Vehicle target
-    double period
-    double orbital_rate[3]      # N axes
-    double range_max            # further apart than this the model is out of its range
-
-cdef struct Body:
-    double p[3]                 # centre of mass in N
-    double v[3]
-    double q[4]
-    double L[3]                 # angular momentum about the centre of mass, N axes
-    double w[3]                 # angular velocity, N axes
-    double p_rest[3]            # what the sums of p, v and L have lost to rounding
-    double v_rest[3]
-    double L_rest[3]
-
-cdef struct State:
-    Body active
-    Body target
-    double V_TA[6]              # of the previous tick, for the acceleration
-    double join_X_TA[7]         # relative pose at the moment of joining
-    double join_p[3]            # joined body: centre of mass, its velocity, angular momentum about it
-    double join_v[3]
-    double join_L[3]
-    int joined
-    int unused
-
-cdef struct Self:
-    Params params
-    State state
-
-
 # ------------------------------------------------------------------------------------------------------------ one body
 
 cdef inline void angular_rate(const Vehicle *vehicle, const double *q, const double *L, double *w) noexcept nogil:
@@ -356,8 +316,11 @@ cdef void momentum_and_energy(const Params *p, const State *s, double *momentum,
 # -------------------------------------------------------------------------------------------------------------- the step
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
-    cdef Params *p = &(<Self *>self).params
-    cdef State *s = &(<Self *>self).state
+    advance(&(<Self *>self).params, &(<Self *>self).state, sample, sample.F_T_corrected)
+
+
+cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) noexcept nogil:
+    """One tick under the wrench F_T on the target unit, at and in T."""
     cdef int n = sample.periods
     cdef int i
     cdef double elapsed
@@ -371,7 +334,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         # what the measured wrench does to the two vehicles, over the true elapsed time
         s.joined = 0
         for i in range(n):
-            integrate_free(p, s, sample.F_T_corrected, sample.control_C, p.period)
+            integrate_free(p, s, F_T, sample.control_C, p.period)
         relative_state(p, s, sample.X_TA, sample.V_TA)
     elif sample.motion == MOTION_JOINED:
         if not s.joined:
@@ -451,7 +414,6 @@ cdef class TwoBodies(StagePart):
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
     )
     CONTEXT = ("period_s", "vehicles", "start")
-    cdef Self c
 
     def __init__(self, *, period_s, vehicles, start, range_max_m=5.0):
         cdef int i

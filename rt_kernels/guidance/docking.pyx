@@ -26,6 +26,7 @@ from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_MANUAL_MODE
                                 CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_NONE, END_CAUSE_REGION,
                                 END_CAUSE_RETREATED, END_CAUSE_STOPPED, END_CAUSE_TIME, END_CAUSE_TRIPPED, FAULTS_STOP, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
                                 MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_LEVER3_CONTACT, MECHANISM_SIGNAL_PUSHERS,
+                                MECHANISM_SIGNAL_RING_ALIGNED1,
                                 MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, MOTION_JOINED, PHASE_APPROACH,
                                 PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE,
                                 PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
@@ -39,6 +40,7 @@ cdef enum:
     DRIVE_ON = 1
     EXTRA_BRAKES = 2
     RELEASE = 4
+    PLANE_GAP = 3               # analogue signal of a central unit: gap of the docking planes, m
 
 cdef struct Params:
     double period
@@ -65,6 +67,7 @@ cdef struct Params:
     double brakes_after
     double brakes_for
     double drive_after
+    double complete_gap         # gap of the docking planes at which the retraction is complete, below 0: at the pushers' contact
     double fault_time
     int auto_start
     int finish_on_capture
@@ -240,7 +243,8 @@ cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcep
     """Thrust, attitude control and mechanism commands from the (real or modelled) sensors; timers run from the first DK1."""
     cdef bint touched = (o.mechanism_state >> MECHANISM_SIGNAL_DK1) & 1
     cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
-    cdef bint bottom = (o.mechanism_state >> MECHANISM_SIGNAL_DK2) & 1
+    # the head on the bottom of the cone, or the rings in full contact
+    cdef bint bottom = (o.mechanism_state >> MECHANISM_SIGNAL_DK2) & 1 or (o.mechanism_state >> MECHANISM_SIGNAL_RING_ALIGNED1) & 7 == 7
     cdef double w[3]
     if s.cyclogram == CYCLOGRAM_APPROACH and touched:
         s.cyclogram = CYCLOGRAM_PRESS
@@ -255,7 +259,8 @@ cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcep
         s.start_of_docking = 0.0
     if s.cyclogram == CYCLOGRAM_DAMPING and s.start_of_docking >= p.drive_after:
         s.cyclogram = CYCLOGRAM_RETRACT
-    if s.cyclogram == CYCLOGRAM_RETRACT and (o.mechanism_state >> MECHANISM_SIGNAL_PUSHERS) & 1:
+    if s.cyclogram == CYCLOGRAM_RETRACT and (o.mechanism_state >> MECHANISM_SIGNAL_PUSHERS) & 1 and \
+            (p.complete_gap < 0.0 or o.signal_analog[PLANE_GAP] <= p.complete_gap):
         s.cyclogram = CYCLOGRAM_COMPLETE
     # thrust along the docking axis of the active vehicle
     memset(o.control_C, 0, 6 * sizeof(double))
@@ -451,6 +456,8 @@ cdef class DockingGuidance(StagePart):
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
         Parameter("drive_after_s", "float", "s", "drive on after the start of docking", 35.0, low=0.0),
+        Parameter("complete_gap_m", "float", "m", "complete when the analogue signal of the docking planes' gap is this small; "
+                  "below 0: at the pushers' contact", -1.0, low=-1.0, high=1.0),
         Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
@@ -465,7 +472,7 @@ cdef class DockingGuidance(StagePart):
                  acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003, angle_tolerance_deg=0.2,
                  settle_s=0.3, contact_max_s=20.0, after_capture_s=2.0, capture_limit_s=10.0, retreat_distance_m=0.25, retreat_range_m=0.1,
                  attitude_rate_gain_n_m_s=0.0, brakes_after_s=2.0, brakes_for_s=30.0,
-                 drive_after_s=35.0, fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
+                 drive_after_s=35.0, complete_gap_m=-1.0, fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
                  latch_on_capture=False, latch_after_s=0.5):
         cdef Params *p = &self.c.params
         cdef int i
@@ -485,6 +492,7 @@ cdef class DockingGuidance(StagePart):
         p.press_thrust = p.retreat_thrust = vehicles["active"]["thrust_n"]
         p.attitude_rate_gain = attitude_rate_gain_n_m_s
         p.brakes_after, p.brakes_for, p.drive_after = brakes_after_s, brakes_for_s, drive_after_s
+        p.complete_gap = complete_gap_m
         p.fault_time, p.auto_start, p.finish_on_capture = fault_s, auto_start, finish_on_capture
         p.finish_at_region_end, p.latch_on_capture, p.latch_after = finish_at_region_end, latch_on_capture, latch_after_s
         self.c.state.start_of_docking = -1.0

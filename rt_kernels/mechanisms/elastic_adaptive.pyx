@@ -134,6 +134,9 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
         out.signals |= 1 << 13
     if e.sequence.phase >= THROWN and e.release_time >= 0.0:
         out.signals |= 1 << 17
+    # planes mated: the pushers are pressed
+    if e.sequence.phase == DONE:
+        out.signals |= 1 << 8
     elastic_report(m, aux + RING_AUX_SIZE)
 
 

@@ -195,6 +195,9 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     ring_report(&m.unit, s, m.motion, m.state.force, &loads, out, aux)
     if m.state.neutral < 0.0:
         out.signals |= 1 << 13
+    # drawn in: the docking planes' pushers are pressed
+    if m.state.neutral <= -m.retract_stroke:
+        out.signals |= 1 << 8
 
 
 cdef inline void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil:

@@ -220,8 +220,9 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
             f |= FAULT_FORCE_LIMIT
         if not (fabs(o.F_S[3 + i]) <= p.moment_max[i]):
             f |= FAULT_MOMENT_LIMIT
-    # mean force while nothing touches: a wrong tare drives the model away (starting from zero, the mean never overstates)
-    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and not o.contact:
+    # mean force while nothing touches: a wrong tare drives the model away (starting from zero, the mean never overstates); once the
+    # latches hold, small forces are theirs
+    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and not o.contact and not (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1:
         for i in range(3):
             s.drift[i] += clip(p.period * o.periods / p.drift_time, 0.0, 1.0) * (o.F_T[i] - s.drift[i])
         if sqrt(s.drift[0] * s.drift[0] + s.drift[1] * s.drift[1] + s.drift[2] * s.drift[2]) > p.drift_max:
@@ -310,7 +311,8 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
                 f |= FAULT_ENERGY_GAIN
             elif o.contact_energy_ratio > 1.0 + p.energy_warn:
                 f |= FAULT_ENERGY_WARNING
-        if not o.contact:
+        # latched units stay in contact however small the force: their springs give back what this contact has put in
+        if not o.contact and not (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1:
             s.in_contact = 0
     return f
 

@@ -1,0 +1,51 @@
+"""Two free rigid spacecraft: structs and the tick for parts that build on it. Equations and frames: two_bodies.pyx."""
+
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+
+cdef struct Vehicle:
+    double mass
+    double inverse_mass
+    double inertia[9]           # about the centre of mass, body axes
+    double inverse_inertia[9]
+    double X_port[7]            # port in the body frame
+
+cdef struct Params:
+    Vehicle active
+    Vehicle target
+    double period
+    double orbital_rate[3]      # N axes
+    double range_max            # further apart than this the model is out of its range
+
+cdef struct Body:
+    double p[3]                 # centre of mass in N
+    double v[3]
+    double q[4]
+    double L[3]                 # angular momentum about the centre of mass, N axes
+    double w[3]                 # angular velocity, N axes
+    double p_rest[3]            # what the sums of p, v and L have lost to rounding
+    double v_rest[3]
+    double L_rest[3]
+
+cdef struct State:
+    Body active
+    Body target
+    double V_TA[6]              # of the previous tick, for the acceleration
+    double join_X_TA[7]         # relative pose at the moment of joining
+    double join_p[3]            # joined body: centre of mass, its velocity, angular momentum about it
+    double join_v[3]
+    double join_L[3]
+    int joined
+    int unused
+
+cdef struct Self:
+    Params params
+    State state
+
+
+cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) noexcept nogil
+
+
+cdef class TwoBodies(StagePart):
+    cdef Self c

@@ -1,0 +1,226 @@
+"""Two free spacecraft with flexible structure: the rigid motion of `two_bodies` and the modes of one or both craft (dissertation 4.2, 4.3).
+
+One way, as in the text: the contact wrench excites the modes of each craft at its port; the deformation of the port, its slope and their
+rates enter the relative kinematics (and so the contact velocities); the flexible motion does not act back on the rigid one.
+
+    X_CA = deformed port (4.3.2)-(4.3.5), V_CA its twist relative to C, in C axes
+    v_A  = v_C + w_C x r_A + R_NC v_CA           w_A = w_C + R_NC w_CA                       (likewise T of the visited craft)
+    d/dt p_TA = R_TN (v_A - v_T - w_T x r_TA)    w_TA = R_TN (w_A - w_T)
+
+The wrench acts on the rigid bodies at the deformed port T, equal and opposite at one point, so momentum is kept to rounding as without
+modes. Modes are at rest when the loop is closed and while the guidance drives the platform; joined craft keep their deformation. Further
+load points of a modal table (thrusters) get no load here. A craft without a table [modal] is rigid; with two of them every bit is
+that of `two_bodies`. To first order the axes of the deformed port are those of the undeformed one for the load.
+
+Frames and units as in two_bodies; displacements [m, rad] and rates [m/s, rad/s] in axes of the undeformed port.
+"""
+
+from libc.stddef cimport size_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.dynamics.modal cimport Modal, ModalCraft, deformed_port, propagate
+from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance
+from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Aux
+
+cdef enum:
+    ACTIVE = 0
+    TARGET = 1
+    LOADS_MAX = 64              # six at the port, and further ones
+    LINE = 8                    # doubles in a cache line
+
+cdef struct Port:
+    double displacement[6]      # of the port, in its undeformed axes
+    double rate[6]
+    double X[7]                 # deformed port in the body frame
+    double V[6]                 # its twist relative to the body, body axes
+
+# the state block: this, then the modes of both craft
+cdef struct FlexState:
+    State rigid
+    Port port[2]
+    double X_TA[7]              # of the deformed ports, previous tick
+    double V_TA[6]
+
+cdef struct FlexSelf:
+    Params *rigid
+    FlexState *state
+    Modal modal[2]
+    int flexible[2]
+
+
+cdef inline void straighten(FlexSelf *f) noexcept nogil:
+    """No deformation, no rates."""
+    cdef int k
+    for k in range(2):
+        if f.flexible[k]:
+            memset(f.modal[k].state, 0, f.modal[k].state_size)
+        memset(f.state.port[k].displacement, 0, 6 * sizeof(double))
+        memset(f.state.port[k].rate, 0, 6 * sizeof(double))
+    place_ports(f)
+
+
+cdef inline void place_ports(FlexSelf *f) noexcept nogil:
+    cdef FlexState *s = f.state
+    deformed_port(f.rigid.active.X_port, s.port[ACTIVE].displacement, s.port[ACTIVE].rate, s.port[ACTIVE].X, s.port[ACTIVE].V)
+    deformed_port(f.rigid.target.X_port, s.port[TARGET].displacement, s.port[TARGET].rate, s.port[TARGET].X, s.port[TARGET].V)
+
+
+cdef inline void bend(FlexSelf *f, const double *F_T, int steps) noexcept nogil:
+    """Modes of both craft over the tick; the wrench is held."""
+    cdef FlexState *s = f.state
+    cdef double load[LOADS_MAX]
+    cdef int i, k
+    for k in range(2):
+        if not f.flexible[k]:
+            continue
+        memset(load, 0, sizeof(load))
+        if k == TARGET:
+            memcpy(load, F_T, 6 * sizeof(double))
+        else:
+            # the opposite wrench, at and in A
+            pose.wrench_to_child(s.X_TA, F_T, load)
+            for i in range(6):
+                load[i] = -load[i]
+        for i in range(steps):
+            propagate(&f.modal[k], load, s.port[k].displacement, s.port[k].rate)
+    place_ports(f)
+
+
+cdef inline void wrench_at_undeformed(const FlexSelf *f, const double *F_T, double *F_T0) noexcept nogil:
+    """The wrench at and in the deformed port T, taken to the undeformed one."""
+    cdef double X_T0V[7]
+    cdef double X_T0T[7]
+    pose.inverse(f.rigid.target.X_port, X_T0V)
+    pose.multiply(X_T0V, f.state.port[TARGET].X, X_T0T)
+    pose.wrench_to_parent(X_T0T, F_T, F_T0)
+
+
+cdef inline void port_motion(const Port *port, const double *X_NC, const double *v, const double *w, double *X_NA, double *V_NA) noexcept nogil:
+    """Pose and velocity of a deformed port in N, from those of its craft."""
+    cdef double r[3]
+    cdef double t[3]
+    pose.multiply(X_NC, port.X, X_NA)
+    vec3.sub(X_NA, X_NC, r)
+    vec3.cross(w, r, t)
+    quat.rotate(X_NC + 3, port.V, V_NA)
+    vec3.add(V_NA, t, V_NA)
+    vec3.add(V_NA, v, V_NA)
+    quat.rotate(X_NC + 3, port.V + 3, V_NA + 3)
+    vec3.add(V_NA + 3, w, V_NA + 3)
+
+
+cdef inline void relative_motion(const FlexSelf *f, const Sample *o, double *X_TA, double *V_TA) noexcept nogil:
+    cdef double X_NA[7]
+    cdef double X_NT[7]
+    cdef double V_NA[6]
+    cdef double V_NT[6]
+    cdef double X[7]
+    cdef double r[3]
+    cdef double t[3]
+    port_motion(&f.state.port[ACTIVE], o.X_NC, o.V_NC, o.V_NC + 3, X_NA, V_NA)
+    port_motion(&f.state.port[TARGET], o.X_NV, o.V_NV, o.V_NV + 3, X_NT, V_NT)
+    pose.inverse(X_NT, X)
+    pose.multiply(X, X_NA, X_TA)
+    vec3.sub(X_NA, X_NT, r)
+    vec3.cross(V_NT + 3, r, t)
+    vec3.sub(V_NA, V_NT, r)
+    vec3.sub(r, t, r)
+    quat.rotate_back(X_NT + 3, r, V_TA)
+    vec3.sub(V_NA + 3, V_NT + 3, r)
+    quat.rotate_back(X_NT + 3, r, V_TA + 3)
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef FlexSelf *f = <FlexSelf *>self
+    cdef FlexState *s = f.state
+    cdef double F_T0[6]
+    cdef int i
+    cdef int n = sample.periods if sample.periods > 1 else 1
+    if not (f.flexible[ACTIVE] or f.flexible[TARGET]):
+        advance(f.rigid, &s.rigid, sample, sample.F_T_corrected)
+        return
+    if sample.motion == MOTION_FREE:
+        wrench_at_undeformed(f, sample.F_T_corrected, F_T0)
+        bend(f, sample.F_T_corrected, n)
+        advance(f.rigid, &s.rigid, sample, F_T0)
+        relative_motion(f, sample, sample.X_TA, sample.V_TA)
+        for i in range(6):
+            sample.A_TA[i] = (sample.V_TA[i] - s.V_TA[i]) / (n * f.rigid.period)
+    else:
+        if sample.motion == MOTION_CLOSE_LOOP or sample.motion == MOTION_FOLLOW_PROFILE:
+            straighten(f)
+        elif sample.motion == MOTION_JOINED:
+            for i in range(6):
+                s.port[ACTIVE].rate[i] = 0.0
+                s.port[TARGET].rate[i] = 0.0
+            place_ports(f)
+        advance(f.rigid, &s.rigid, sample, sample.F_T_corrected)
+        if sample.motion == MOTION_JOINED:
+            # the pose in which they were joined, deformation included; one body, so no relative twist
+            relative_motion(f, sample, sample.X_TA, F_T0)
+    pose.copy(sample.X_TA, s.X_TA)
+    memcpy(s.V_TA, sample.V_TA, sizeof(s.V_TA))
+    memcpy(aux, s.port[ACTIVE].displacement, 6 * sizeof(double))
+    memcpy(aux + 6, s.port[ACTIVE].rate, 6 * sizeof(double))
+    memcpy(aux + 12, s.port[TARGET].displacement, 6 * sizeof(double))
+    memcpy(aux + 18, s.port[TARGET].rate, 6 * sizeof(double))
+
+
+cdef class TwoBodiesFlexible(TwoBodies):
+    """Dynamics of two free spacecraft, each rigid or with modes.
+
+    A vehicle's entry `modal` is None, or a function that gives its `ModalCraft` for a pair of step sizes [s]. Raises ValueError for an
+    impossible mass, inertia or modal table, and for more than 64 load components.
+    """
+
+    AUX = (
+        Aux("active_port_displacement", "m,rad", "displacement and rotation of the active craft's port from its modes, undeformed port axes", 6),
+        Aux("active_port_rate", "m/s,rad/s", "their rates", 6),
+        Aux("target_port_displacement", "m,rad", "displacement and rotation of the visited craft's port from its modes, undeformed port axes", 6),
+        Aux("target_port_rate", "m/s,rad/s", "their rates", 6),
+    )
+    cdef FlexSelf f
+    cdef object _keep
+
+    def __init__(self, *, period_s, vehicles, start, range_max_m=5.0):
+        super().__init__(period_s=period_s, vehicles=vehicles, start=start, range_max_m=range_max_m)
+        cdef ModalCraft craft
+        cdef int k
+        crafts = []
+        for name in ("active", "target"):
+            make = vehicles[name].get("modal")
+            crafts.append(make((period_s, period_s)) if make is not None else None)
+        # one block: rigid state, then the modes, each on a cache line
+        size = (sizeof(FlexState) // 8 + LINE - 1) // LINE * LINE
+        modes = sum((<ModalCraft?> c).modal.state_size for c in crafts if c is not None) // 8
+        raw = np.zeros(size + modes + LINE)
+        block = raw[(-raw.ctypes.data // 8) % LINE:][:size + modes]
+        cdef double[::1] memory = block
+        self._keep = (raw, block, crafts)
+        self.f.rigid = &self.c.params
+        self.f.state = <FlexState *>&memory[0]
+        self.f.state.rigid = self.c.state
+        pose.identity(self.f.state.X_TA)
+        cdef Py_ssize_t at = size
+        for k in range(2):
+            self.f.flexible[k] = crafts[k] is not None
+            if crafts[k] is None:
+                continue
+            craft = crafts[k]
+            if craft.n_loads > LOADS_MAX:
+                raise ValueError(f"{('active', 'target')[k]} vehicle: modal.further_loads: {craft.n_loads} load components, at most {LOADS_MAX}")
+            self.f.modal[k] = craft.modal
+            self.f.modal[k].state = &memory[at]
+            at += craft.modal.state_size // 8
+        straighten(&self.f)
+        self.plug.self = &self.f
+        self.plug.self_size = 0
+        self.plug.state = self.f.state
+        self.plug.state_size = 8 * (size + modes)
+        self.plug.step = step

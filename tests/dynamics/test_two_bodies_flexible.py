@@ -1,0 +1,182 @@
+"""Two free spacecraft with modes: without modes the bits of the rigid part, with one mode the closed form, and the kinematics of a bent port."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.spatial.transform import Rotation
+
+from rt_kernels.dynamics.modal import ModalCraft
+from rt_kernels.dynamics.two_bodies import TwoBodies
+from rt_kernels.dynamics.two_bodies_flexible import TwoBodiesFlexible
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+
+MOTION = CODES["motion"]
+PERIOD = 1e-3
+SHAPES = np.random.default_rng(5).normal(0.0, 0.02, (7, 6))
+OMEGA = np.linspace(2.0, 30.0, 7)
+TILTED = [-0.5, 0.05, -0.03, *Rotation.from_euler("xyz", [2, -3, 4], degrees=True).as_quat()]
+TWIST = [0.1, 0.01, -0.02, 0.01, -0.02, 0.03]
+
+
+def modes(omega=OMEGA, shapes=SHAPES, decrement=0.05):
+    return lambda steps: ModalCraft(omega, np.full(len(omega), decrement), shapes, steps)
+
+
+def make(part=TwoBodiesFlexible, active=None, target=None, masses=(7000.0, 20000.0)):
+    ports = [[3.6, 0.2, -0.1, *Rotation.from_euler("xyz", [5, 10, -5], degrees=True).as_quat()], [-6.2, 0.1, 0.0, 0.0, 0.0, 0.0, 1.0]]
+    vehicles = {
+        name: {"mass_kg": m, "inertia_kg_m2": np.diag([4.0, 30.0, 31.0]) * m / 5.0, "X_port": port, "thrust_n": 0.0, "modal": craft}
+        for name, m, port, craft in zip(("active", "target"), masses, ports, (active, target), strict=True)
+    }
+    start = {"X_TA": [0, 0, 0, 0, 0, 0, 1.0], "V_TA": [0.0] * 6, "orbital_rate_rad_s": [0.0, 1e-3, 0.0]}
+    return part(period_s=PERIOD, vehicles=vehicles, start=start, range_max_m=1e3)
+
+
+def begin(part, X_TA=TILTED, V_TA=TWIST):
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["periods"] = 1
+    sample["X_TA_measured"], sample["V_TA_measured"] = X_TA, V_TA
+    sample["motion"] = MOTION["close_loop"]
+    part.step(sample)
+    sample["motion"] = MOTION["free"]
+    return sample
+
+
+def matrix(X):
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_quat(X[3:]).as_matrix(), X[:3]
+    return T
+
+
+def test_without_modes_every_bit_is_that_of_the_rigid_part():
+    parts = make(TwoBodies), make()
+    samples = [begin(part) for part in parts]
+    rng = np.random.default_rng(1)
+    for motion in ["free"] * 200 + ["joined"] * 50 + ["follow_profile"] * 3:
+        wrench = rng.normal(0.0, 300.0, 6)
+        for part, sample in zip(parts, samples, strict=True):
+            sample["motion"], sample["F_T_corrected"] = MOTION[motion], wrench
+            sample["profile_X_TA"] = TILTED
+            part.step(sample)
+        assert samples[0].tobytes() == samples[1].tobytes()
+
+
+def test_modes_without_a_shape_move_as_the_rigid_part():
+    rigid, still = make(TwoBodies), make(active=modes(shapes=0.0 * SHAPES), target=modes(shapes=0.0 * SHAPES))
+    one, two = begin(rigid), begin(still)
+    one["F_T_corrected"] = two["F_T_corrected"] = [-400.0, 30.0, -20.0, 5.0, -40.0, 60.0]
+    for _ in range(500):
+        rigid.step(one)
+        still.step(two)
+    for name in ("X_TA", "V_TA", "X_NC", "X_NV"):
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("craft", ["active", "target"])
+def test_port_displacement_is_the_closed_form_of_its_modes(craft):
+    """A wrench held from rest: displacement and rate of the port against the matrix exponential of the modal equations."""
+    part = make(**{craft: modes()}, masses=(7e6, 2e7))
+    sample = begin(part, [-0.5, 0, 0, 0, 0, 0, 1], [0.0] * 6)
+    wrench = 0.01 * np.array([-400.0, 30.0, -20.0, 5.0, -40.0, 60.0])
+    load = wrench
+    if craft == "active":
+        # the craft are so heavy that A stays half a metre behind T
+        R = Rotation.from_quat(np.array(sample["X_TA"][0][3:]))
+        force = -R.inv().apply(wrench[:3])
+        load = np.concatenate([force, -R.inv().apply(wrench[3:] - np.cross(sample["X_TA"][0][:3], wrench[:3]))])
+    sample["F_T_corrected"] = wrench
+    n = 300
+    for _ in range(n):
+        aux = part.step(sample)
+    at = 0 if craft == "active" else 12
+    s = np.sqrt(4 * np.pi**2 + 0.05**2)
+    expected, rates = np.zeros(6), np.zeros(6)
+    for w, shape in zip(OMEGA, SHAPES, strict=True):
+        A = np.zeros((3, 3))
+        A[0, 1], A[1, 0], A[1, 1], A[1, 2] = 1.0, -w * w, -2 * w * 0.05 / s, shape @ load
+        q = expm(A * n * PERIOD) @ [0.0, 0.0, 1.0]
+        expected, rates = expected + shape * q[0], rates + shape * q[1]
+    tolerance = 1e-9 if craft == "target" else 2e-4
+    np.testing.assert_allclose(aux[at : at + 6], expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+    np.testing.assert_allclose(aux[at + 6 : at + 12], rates, rtol=tolerance, atol=tolerance * np.abs(rates).max())
+    # the rigid craft of the pair does not bend
+    assert not np.any(aux[12 - at : 24 - at])
+
+
+def test_relative_pose_and_twist_are_those_of_the_bent_ports():
+    """X_TA from homogeneous matrices of craft, port and bend; V_TA against its difference quotient."""
+    part = make(active=modes(), target=modes(OMEGA * 0.7, SHAPES[::-1]))
+    sample = begin(part)
+    rng = np.random.default_rng(2)
+    ports = [[3.6, 0.2, -0.1, *Rotation.from_euler("xyz", [5, 10, -5], degrees=True).as_quat()], [-6.2, 0.1, 0.0, 0.0, 0.0, 0.0, 1.0]]
+    sample["F_T_corrected"] = rng.normal(0.0, 10.0, 6)
+    for _ in range(150):
+        aux = part.step(sample)
+
+    def relative(aux):
+        bent = []
+        for k, X_body in enumerate((sample["X_NC"][0], sample["X_NV"][0])):
+            u = aux[12 * k : 12 * k + 6]
+            bend = np.eye(4)
+            bend[:3, :3], bend[:3, 3] = Rotation.from_rotvec(u[3:]).as_matrix(), u[:3]
+            bent.append(matrix(X_body) @ matrix(ports[k]) @ bend)
+        return np.linalg.inv(bent[1]) @ bent[0]
+
+    assert np.abs(aux[:6]).max() > 1e-4 and np.abs(aux[12:18]).max() > 1e-4
+    np.testing.assert_allclose(matrix(sample["X_TA"][0]), relative(aux), atol=1e-13)
+    # twist: mean of two ticks against the step between them
+    sample["F_T_corrected"] = 0.0
+    part.step(sample)
+    before, V = matrix(sample["X_TA"][0]), sample["V_TA"][0].copy()
+    part.step(sample)
+    after, V = matrix(sample["X_TA"][0]), 0.5 * (V + sample["V_TA"][0])
+    np.testing.assert_allclose((after[:3, 3] - before[:3, 3]) / PERIOD, V[:3], atol=5e-6)
+    turn = Rotation.from_matrix(after[:3, :3] @ before[:3, :3].T).as_rotvec() / PERIOD
+    np.testing.assert_allclose(turn, V[3:], atol=5e-6)
+
+
+def test_momentum_is_kept_with_modes():
+    part = make(active=modes(), target=modes())
+    sample = begin(part)
+    part.step(sample)
+    before = sample["momentum"][0].copy()
+    rng = np.random.default_rng(3)
+    for _ in range(2000):
+        sample["F_T_corrected"] = rng.normal(0.0, 2000.0, 6)
+        part.step(sample)
+    after = sample["momentum"][0]
+    assert np.linalg.norm(after[:3] - before[:3]) <= 1e-9 * np.linalg.norm(before[:3])
+    assert np.linalg.norm(after[3:] - before[3:]) <= 1e-9 * np.linalg.norm(before[3:])
+
+
+def test_modes_are_at_rest_again_when_the_loop_is_closed():
+    part = make(active=modes(), target=modes())
+    sample = begin(part)
+    sample["F_T_corrected"] = [-900.0, 30.0, -20.0, 5.0, -40.0, 60.0]
+    for _ in range(100):
+        aux = part.step(sample)
+    assert np.abs(aux).max() > 0.0
+    sample["motion"] = MOTION["close_loop"]
+    aux = part.step(sample)
+    assert not np.any(aux)
+    np.testing.assert_array_equal(sample["X_TA"][0], TILTED)
+
+
+def test_a_snapshot_takes_the_modes_along():
+    part = make(active=modes(), target=modes())
+    sample = begin(part)
+    sample["F_T_corrected"] = [-900.0, 30.0, -20.0, 5.0, -40.0, 60.0]
+    for _ in range(50):
+        part.step(sample)
+    saved, kept = part.snapshot(), sample.copy()
+    first = [part.step(sample).tobytes() for _ in range(20)]
+    other = make(active=modes(), target=modes())
+    for again in (part, other):
+        again.restore(saved)
+        sample = kept.copy()
+        assert [again.step(sample).tobytes() for _ in range(20)] == first
+
+
+def test_too_many_load_points_are_named():
+    with pytest.raises(ValueError, match="further_loads"):
+        make(active=modes(shapes=np.zeros((7, 65))))

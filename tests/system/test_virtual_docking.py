@@ -1,0 +1,206 @@
+"""The whole docking process through the line, without a stand: course of events, energy, initial conditions in both roles."""
+
+import threading
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from hil_server import assembly
+from hil_server.config import SHIPPED, criticality, load_test
+from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
+
+CONFIG, RING = (SHIPPED / "programmes" / name for name in ("virtual_docking.toml", "virtual_docking_ring.toml"))
+SIGNAL, CYCLOGRAM, PHASE = CODES["mechanism_signal"], CODES["cyclogram"], CODES["phase"]
+FIELDS = ("time_ns", "phase", "signal_discrete", "mechanism_command", "cyclogram", "V_TA", "F_T", "X_TA", "kinetic_energy", "faults", "first_contact_time", "end_cause")
+DT = 5e-4
+HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
+    "lateral_y_m", "lateral_z_m", "yaw_deg", "pitch_deg", "roll_deg", "velocity_y_m_s", "velocity_z_m_s", "rate_x_deg_s", "rate_y_deg_s", "rate_z_deg_s"))  # fmt: skip
+
+
+@cache
+def course(name, channels=(), overrides=()):
+    """Runs a shipped programme and keeps FIELDS and the named mechanism channels of every tick of the closed loop and after it."""
+    test = assembly.simulation(load_test(name, list(overrides)))
+    dtype = np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (test.block.aux_count,))])
+    places, at = {}, 0
+    for channel in test.aux:
+        places[channel.name] = at
+        at += channel.count
+    kept = {key: [] for key in (*FIELDS, *channels)}
+    thread = threading.Thread(target=test.line.run)
+    thread.start()
+    try:
+        while thread.is_alive() or test.block.head > test.block.tail:
+            records = np.frombuffer(test.block.drain(4096), dtype)
+            inside = records[records["phase"] >= PHASE["closing"]]
+            for key in FIELDS:
+                kept[key].append(inside[key].copy())
+            for key in channels:
+                kept[key].append(inside["aux"][:, places[key]].copy())
+            if not len(records):
+                thread.join(0.002)
+    finally:
+        test.block.request_stop()
+        thread.join(20.0)
+    out = {key: np.concatenate(parts) for key, parts in kept.items()}
+    out["time"] = out["time_ns"] * 1e-9
+    return out
+
+
+def signal(out, name):
+    return (out["signal_discrete"] >> SIGNAL[name] & 1).astype(bool)
+
+
+def first(out, flag):
+    assert flag.any()
+    return out["time"][np.argmax(flag)]
+
+
+def stops(out):
+    names = {1 << bit: name for name, bit, severity, *_ in FAULTS if severity == "stop"}
+    return [name for mask, name in names.items() if out["faults"][-1] & mask]
+
+
+# ------------------------------------------------------------------------------------------------------------------- course
+
+GROOVES = tuple(f"probe.latch{k}_groove_force" for k in range(1, 5))
+
+
+def test_N9_order_of_events_of_a_whole_docking_through_the_line():
+    """20 t to 420 t, first contact to end of retraction, 0.5 ms."""
+    out = course(CONFIG, ("probe.clutch_slip", *GROOVES))
+    assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["complete"]
+    t, loop = out["time"], out["phase"] == PHASE["contact"]
+    on = {name: signal(out, name) & loop for name in SIGNAL}
+    contact, bottom, capture = (first(out, on[name]) for name in ("DK1", "DK2", "DSG"))
+    # first contact, loss of contact on the way, bottom, clutch, rest and rebound, latches on their stops, the bottom again and slower
+    assert np.any(~on["DK1"][(t > contact) & (t < bottom)])
+    clutch = first(out, (out["probe.clutch_slip"] > 0) & loop)
+    rebound = first(out, (t > clutch) & (out["V_TA"][:, 0] < 0) & loop)
+    stop = max(first(out, (out[g] > 0) & loop) for g in GROOVES if (out[g][loop] > 0).any())
+    assert contact < bottom < clutch < rebound < stop
+    hits = np.flatnonzero(np.diff(on["DK2"].astype(int)) == 1)
+    later = hits[hits > hits[0] + 0.1 / DT]                    # not its chatter
+    assert len(later) and out["V_TA"][later[0], 0] < 0.6 * out["V_TA"][hits[0], 0]
+    # capture with all four latches; the cyclogram's start is capture and bottom
+    assert capture >= max(first(out, on[f"latch{k}"]) for k in range(1, 5))
+    start = first(out, out["cyclogram"] == CYCLOGRAM["damping"])
+    assert start == pytest.approx(max(capture, bottom), abs=2 * DT)
+    # extra brakes from 2 s to 32 s, drive at 35 s
+    brakes = (out["mechanism_command"] & 2).astype(bool) & loop
+    drive = first(out, on["drive_running"])
+    assert first(out, brakes) - start == pytest.approx(2.0, abs=3 * DT) and brakes.sum() * DT == pytest.approx(30.0, abs=3 * DT)
+    assert drive - start == pytest.approx(35.0, abs=3 * DT)
+    # limiter twice at least, alignment rollers late and at most two at once, pushers, complete at a gap of 10 mm
+    assert np.sum(np.diff(on["limiter_contact"].astype(int)) == 1) >= 2
+    rollers = sum(on[f"lever{k}_contact"].astype(int) for k in (1, 2, 3))
+    assert rollers.max() in (1, 2)
+    complete = first(out, out["cyclogram"] == CYCLOGRAM["complete"])
+    assert drive + 100.0 < first(out, rollers > 0) < first(out, on["pushers"]) < complete
+    assert 200.0 < complete - contact < 420.0
+
+
+def test_N11_central_impact_of_20_tonnes_through_the_line():
+    """215 J with a 420 t partner at 0.15 m/s, no misalignment, no thrust: what the craft lose, the mechanism stores and loses."""
+    out = course(CONFIG, ("probe.energy_lost", "probe.energy_stored"), (
+        *HEAD_ON, "initial_conditions.velocity_x_m_s=0.15", "active_vehicle.thrust_n=0.0", "guidance.contact_max_s=20.0"))
+    loop = np.flatnonzero(out["phase"] == PHASE["contact"])
+    lost = out["probe.energy_lost"][loop[-1]] + out["probe.energy_stored"][loop[-1]]
+    assert lost == pytest.approx(0.5 * 20e3 * 420e3 / 440e3 * 0.15**2, rel=0.015)
+    kinetic = out["kinetic_energy"][loop]
+    # the mechanism's own moving parts came along with the ship and are not part of its mass
+    assert lost == pytest.approx(kinetic[0] - kinetic[-1], rel=0.015)
+    # and their force is of one axis
+    assert np.abs(out["F_T"][loop, 1:3]).max() < 1e-6 * np.abs(out["F_T"][loop, 0]).max()
+
+
+def test_ring_unit_runs_to_the_end_of_retraction():
+    out = course(RING)
+    assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["complete"]
+    loop = out["phase"] == PHASE["contact"]
+    on = {name: signal(out, name) & loop for name in SIGNAL}
+    contact, capture, drive, end = (first(out, on[name]) for name in ("DK1", "DSG", "drive_running", "pushers"))
+    aligned = first(out, on["ring_aligned1"] & on["ring_aligned2"] & on["ring_aligned3"])
+    assert contact < capture < drive < end and contact < aligned < drive
+    start = first(out, out["cyclogram"] == CYCLOGRAM["damping"])
+    assert drive - start == pytest.approx(35.0, abs=3 * DT)
+    assert start >= capture
+
+
+# ------------------------------------------------------------------------------------------------------ initial conditions
+
+
+def setting(role):
+    values = {"lateral_y_m": 0.05, "lateral_z_m": -0.07, "yaw_deg": 2.0, "pitch_deg": -1.5, "roll_deg": 3.0, "velocity_x_m_s": 0.12,
+              "velocity_y_m_s": 0.01, "velocity_z_m_s": -0.02, "rate_x_deg_s": 0.3, "rate_y_deg_s": -0.2, "rate_z_deg_s": 0.1}  # fmt: skip
+    return load_test(CONFIG, [f"initial_conditions.{k}={v}" for k, v in values.items()] + [f"initial_conditions.approaching_vehicle={role}"])
+
+
+@pytest.mark.parametrize("role", ["active", "target"])
+def test_first_contact_has_the_penetration_asked_for(role):
+    config = setting(role)
+    context = assembly.base_context(config)
+    X = np.array(context["start"]["X_TA"])
+    unit = context["mechanism"]
+    accepted = config.initial_conditions["first_contact_penetration_m"]
+    assert 0.0 < unit.max_penetration(X) <= accepted
+    # one hundredth of a millimetre back on the docking axis nothing touches; the lateral miss is the one given
+    assert unit.max_penetration(X - np.array([1e-5, 0, 0, 0, 0, 0, 0])) <= 0.0
+    assert X[1:3] == pytest.approx([0.05, -0.07])
+
+
+@pytest.mark.parametrize("role", ["active", "target"])
+def test_twist_at_first_contact_is_that_of_the_two_bodies(role):
+    """Both craft moved by hand for a moment, the one at rest and the other with velocity and rate: difference quotient of port A in T."""
+    config = setting(role)
+    context = assembly.base_context(config)
+    start, c = context["start"], config.initial_conditions
+    X_CA, X_VT = (matrix(context["vehicles"][name]["X_port"]) for name in ("active", "target"))
+    X_VC = X_VT @ matrix(start["X_TA"]) @ np.linalg.inv(X_CA)
+    attitude = Rotation.from_euler("YZX", [c["yaw_deg"], c["pitch_deg"], c["roll_deg"]], degrees=True).as_matrix()
+    velocity = np.array([c[f"velocity_{a}_m_s"] for a in "xyz"])
+    rate = np.radians([c[f"rate_{a}_deg_s"] for a in "xyz"])
+    mover = X_VC if role == "active" else np.linalg.inv(X_VC)
+    np.testing.assert_allclose(mover[:3, :3], attitude, atol=1e-14)
+
+    def relative(t):
+        moved = mover.copy()
+        moved[:3, 3] += t * velocity * (1.0 if role == "active" else -1.0)
+        moved[:3, :3] = mover[:3, :3] @ Rotation.from_rotvec(rate * t).as_matrix()
+        return np.linalg.inv(X_VT) @ (moved if role == "active" else np.linalg.inv(moved)) @ X_CA
+
+    e = 1e-4
+    linear = (relative(e)[:3, 3] - relative(-e)[:3, 3]) / (2 * e)
+    angular = Rotation.from_matrix(relative(e)[:3, :3] @ relative(-e)[:3, :3].T).as_rotvec() / (2 * e)
+    np.testing.assert_allclose(start["V_TA"], [*linear, *angular], atol=1e-9)
+
+
+def matrix(X):
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_quat(X[3:]).as_matrix(), X[:3]
+    return T
+
+
+@pytest.mark.parametrize("role", ["active", "target"])
+def test_the_line_meets_the_first_contact_where_it_was_found(role):
+    config = setting(role)
+    start = assembly.base_context(config)["start"]
+    names = [f"initial_conditions.{k}={config.initial_conditions[k]}" for k in config.initial_conditions if k not in ("limits", "orbital_rate_rad_s", "approaching_vehicle")]
+    out = course(CONFIG, (), (*names, f"initial_conditions.approaching_vehicle={role}", "guidance.contact_max_s=1.5"))
+    at = np.argmax(out["time"] >= out["first_contact_time"][-1] - DT / 2)
+    assert out["first_contact_time"][-1] > 0.0
+    # half a second of free flight from where the loop was closed: less than a tick of travel, and the bending of the path by the rates
+    assert np.abs(out["X_TA"][at, :3] - start["X_TA"][:3]).max() < 3 * DT * 0.15 + 0.5 * 0.5**2 * 0.15 * 0.007
+    turn = Rotation.from_quat(out["X_TA"][at, 3:]) * Rotation.from_quat(start["X_TA"][3:]).inv()
+    assert turn.magnitude() < 1e-4
+
+
+def test_criticality_by_hand():
+    """R1 = sqrt(sum (dp/dp_max)^2), R2 = sum |dp|/dp_max over the eleven; the velocity counts from the nominal one."""
+    config = load_test(CONFIG, [*HEAD_ON, "initial_conditions.velocity_x_m_s=0.16", "initial_conditions.lateral_y_m=-0.06",
+                                "initial_conditions.yaw_deg=2.0", "initial_conditions.velocity_z_m_s=-0.02"])  # fmt: skip
+    # limits of the programme: 0.1 m/s about 0.12 m/s, 0.2 m, 5 deg, 0.04 m/s: parts 0.4, 0.3, 0.4, 0.5
+    r1, r2 = criticality(config.initial_conditions)
+    assert r1 == pytest.approx(np.sqrt(0.16 + 0.09 + 0.16 + 0.25), rel=1e-12) and r2 == pytest.approx(1.6, rel=1e-12)
