@@ -1,4 +1,4 @@
-"""Two free spacecraft with modes: without modes the bits of the rigid part, with one mode the closed form, and the kinematics of a bent port."""
+"""Two free spacecraft with modes: without modes the bits of the rigid part; one craft bent, the closed form; kinematics of bent ports."""
 
 import numpy as np
 import pytest
