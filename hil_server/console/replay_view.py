@@ -24,8 +24,8 @@ def logs_in(folder: Path) -> dict[str, str]:
 
 def channels_of(log: Log) -> dict[str, np.ndarray]:
     """Scalar channels of a log: `name` or `name[i]` → (n,)."""
-    found = {}
-    for name in log.records.dtype.names:
+    found: dict[str, np.ndarray] = {}
+    for name in log.records.dtype.names or ():
         column = log.records[name]
         if name in ("aux", "pad", "record_crc") or column.dtype.kind not in "fiu":
             continue
@@ -54,7 +54,7 @@ def events_of(log: Log) -> list[tuple[float, str]]:
         before = int(words[tick - 1]) if tick else 0
         found += [(float(log.time_s[tick]), name.replace("_", " ")) for name in bits_of("event", int(words[tick]) & ~before)]
     phase = log.records["phase"]
-    changes = np.flatnonzero(np.diff(phase, prepend=phase[:1] - 1)) if len(phase) else []
+    changes = np.flatnonzero(np.diff(phase, prepend=phase[:1] - 1)) if len(phase) else np.zeros(0, np.int64)
     found += [(float(log.time_s[i]), f"phase {name_of('phase', int(phase[i]))}") for i in changes]
     return sorted(found)
 
@@ -102,7 +102,7 @@ class ReplayView:
         except HilError as error:
             self._what.text = str(error)
             return
-        if not log.ticks:
+        if log is None or not log.ticks:  # none: the page was left while reading
             self._what.text = "this log has no record"
             return
         self._log, self._channels = log, channels_of(log)

@@ -166,7 +166,8 @@ def desk_of(table: dict[str, Any], file: str = "hand controller") -> Desk:
 
 def _contradictions(parts: dict[str, Any], file: str) -> list[str]:
     """What is good key by key and wrong together."""
-    found, seen = [], {}
+    found: list[str] = []
+    seen: dict[Any, Any] = {}
     for name, axis in parts["axes"].items():
         if axis.get("sign", 1) == 0:
             found.append(f"{file}: axes.{name}.sign: value 0, limit +1 or -1, unit -")

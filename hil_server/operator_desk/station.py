@@ -75,7 +75,7 @@ class Station:
             else:
                 self._beat(readings)
         except FaultyDeviceError as error:
-            self._fault(error.strerror)
+            self._fault(error.strerror or str(error))
         except OSError as error:
             self.close()
             self._newest = None
