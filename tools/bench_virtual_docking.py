@@ -9,10 +9,14 @@ processor time of the loop's thread (clock, mechanism, all stages, record) over 
 
 import argparse
 import contextlib
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hil_server import assembly
 from hil_server.config import SHIPPED, load_test

@@ -37,7 +37,8 @@ FILES = {
 
 def leaves(table, path=()):
     for key, value in table.items():
-        if isinstance(value, dict) and not isinstance(declared(value), str):
+        # a vehicle's table [modal] is one value: its own loader holds its keys
+        if isinstance(value, dict) and key != "modal" and not isinstance(declared(value), str):
             yield from leaves(value, (*path, key))
         else:
             yield (*path, key)

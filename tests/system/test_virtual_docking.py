@@ -118,6 +118,20 @@ def test_N11_central_impact_of_20_tonnes_through_the_line():
     assert np.abs(out["F_T"][loop, 1:3]).max() < 1e-6 * np.abs(out["F_T"][loop, 0]).max()
 
 
+def test_flexible_station_bends_at_its_port_and_is_captured():
+    short = ("guidance.contact_max_s=8.0",)
+    bent = course(CONFIG.with_name("virtual_docking_flexible.toml"), ("target_port_displacement",), short)
+    rigid = course(CONFIG, (), short)
+    assert not stops(bent) and signal(bent, "DSG").any()
+    loop = bent["phase"] == PHASE["contact"]
+    # size of the quasi-static answer of the softest axial modes: shape^2 f / w^2, times two for a sudden load at most
+    axial = 2 * np.abs(bent["F_T"][loop, 0]).max() * sum(a**2 / (2 * np.pi * f) ** 2 for a, f in ((1.2e-3, 1.4), (1.4e-3, 2.3)))
+    assert 0.02 * axial < np.abs(bent["target_port_displacement"][loop]).max() < 5 * axial
+    # the craft of both runs meet in the same way until the first contact
+    n = np.argmax(signal(rigid, "DK1"))
+    np.testing.assert_allclose(bent["X_TA"][:n], rigid["X_TA"][:n], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", [RING, ELASTIC], ids=["ring", "elastic"])
 def test_ring_units_run_to_the_end_of_retraction(name):
     out = course(name)
