@@ -76,7 +76,10 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
         stages = {role: changed[role] if changed[role].whole() != logged[role] else stages[role] for role in STAGE_ROLES}
     for role, part in stages.items():
         if part.whole() == logged[role] or not overrides:
-            part.restore_whole(log.header.states[role])
+            try:
+                part.restore_whole(log.header.states[role])
+            except ValueError as error:
+                raise ConfigurationError(f"{log.path}: stage {role} cannot be put back: {error}") from error
     aux = tuple(log.header.aux)
     own = sum(channel.count for part in stages.values() for channel in part.AUX)
     inputs = _leading(aux, log.header.aux_count - own)

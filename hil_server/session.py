@@ -208,7 +208,10 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any]) -> LogH
         host=host,
         delay_ledger=test.ledger.as_dict(),
         calibration={"context": {"delays": test.context["delays"], "sensor_scale": test.context["sensor_scale"]}},
-        notes=[config.test["notes"]] if config.test.get("notes") else [],
+        notes=[
+            *([config.test["notes"]] if config.test.get("notes") else []),
+            *(f"{role}: {note}" for role, part in test.line.stages.items() for note in getattr(part, "notes", ())),
+        ],
         synthetic=synthetic,
         initial_record=test.line.sample.tobytes(),
         states={role: part.whole() for role, part in test.line.stages.items()},

@@ -49,3 +49,19 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
 
 cdef class TwoBodies(StagePart):
     cdef Self c
+
+cdef inline void accumulate(double h, const double *rate, double *sum, double *rest) noexcept nogil:
+    """sum += h rate, with the rounding error of the sum carried along (Kahan): a million ticks keep the momentum to the last digits."""
+    cdef int i
+    cdef double y, t
+    for i in range(3):
+        y = h * rate[i] - rest[i]
+        t = sum[i] + y
+        rest[i] = (t - sum[i]) - y
+        sum[i] = t
+
+
+cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h) noexcept nogil
+cdef void relative_state(const Params *p, const State *s, double *X_TA, double *V_TA) noexcept nogil
+cdef void start_from_relative(const Params *p, State *s, const double *X_TA, const double *V_TA) noexcept nogil
+cdef void fill_vehicle(Vehicle *out, name, vehicle)

@@ -47,17 +47,6 @@ cdef inline void turn(const double *w, double h, double *q) noexcept nogil:
     quat.normalize(q)
 
 
-cdef inline void accumulate(double h, const double *rate, double *sum, double *rest) noexcept nogil:
-    """sum += h rate, with the rounding error of the sum carried along (Kahan): a million ticks keep the momentum to the last digits."""
-    cdef int i
-    cdef double y, t
-    for i in range(3):
-        y = h * rate[i] - rest[i]
-        t = sum[i] + y
-        rest[i] = (t - sum[i]) - y
-        sum[i] = t
-
-
 cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h) noexcept nogil:
     """One symplectic step under force f and moment m about the centre of mass, both in N axes."""
     cdef double half[4]

@@ -14,6 +14,7 @@ from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 EXAMPLES: dict[tuple[str, str], dict] = {
     ("compensators", "pose_referenced_force"): {"stiffness_n_m": 1e5},
     ("compensators", "lead_and_pose_force"): {"stiffness_n_m": 1e5},
+    ("dynamics", "tree_and_body"): {"model": "canadarm2_free_flyer.toml", "port_body": "tip"},
     ("compensators", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},
 }
 

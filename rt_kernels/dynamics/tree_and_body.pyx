@@ -1,0 +1,545 @@
+"""A free-flying tree of rigid bodies (a craft with an arm) and a rigid visited vehicle under the measured contact wrench.
+
+The active vehicle is a tree with a free root; its docking port sits on a named body. Its joints are held by torques towards given angles,
+
+    tau_j = -k_j (q_j - q_0j) - d_j v_j
+
+States are, as in `two_bodies`, the centre of mass c, the momentum P and the angular momentum L about the centre of mass of the whole tree,
+beside the attitude of the root, the joint angles and their rates:
+
+    P' = f     L' = (r - c) x f + m     c' = P / M     joint accelerations: articulated bodies
+    root twist V_0 = H_00^-1 (h_0 - H_0j v_j),  h_0 = momentum about the root's origin on its axes, H: mass matrix
+
+Integrator: symplectic Euler in (P, L, joint rates), then (c, attitude, joint angles), the latter with the twist at half the step. The
+momentum that comes in goes out again to rounding, whatever the joints do.
+
+Frames: N inertial; C centre of mass of the tree with the axes of its root; V centre of mass of the visited vehicle; A and T their ports.
+The port's pose in the active vehicle's table holds for the given joint angles. The control wrench acts on the root body, at and in C.
+
+Assumptions: as `two_bodies`; following a profile and at the closing of the loop the joints are at their given angles, at rest. The joined
+motion is out of this model's range: the relative pose is held and the status says so.
+
+Source of the recursion: dissertation on spatial operator algebra, ch. 2, see `rt_kernels.multibody.tree`.
+"""
+
+import hashlib
+from pathlib import Path
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.dynamics cimport two_bodies
+from rt_kernels.dynamics.two_bodies cimport accumulate, fill_vehicle, integrate_body, relative_state, start_from_relative
+from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
+from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Aux, Parameter
+
+cdef enum:
+    MAX_V = 38                  # coordinates: the root's six and the joints
+
+cdef struct TreeParams:
+    two_bodies.Params pair             # visited vehicle; of the active one only the port, on the body that carries it
+    double period
+    double mass                 # of the whole tree
+    double angle[MAX_V]         # per joint: given angle, stiffness, damping
+    double stiffness[MAX_V]
+    double damping[MAX_V]
+    double X_RB[7]              # body of the port in the root at the given angles
+    double R_align[9]           # from the axes of the tree's tables to those of that body
+    int joints
+    int slot                    # of the port's body in the tree's tables
+    int row                     # of the port's body, of the root, in the external wrenches
+    int root_row
+    int generated               # 1: kernels generated for this tree
+    int unused
+    uint64_t fingerprint        # of the tree's constants
+
+cdef struct TreeState:
+    two_bodies.State pair              # the active body is the one that carries the port
+    double q[MAX_V + 1]
+    double v[MAX_V]
+    double c[3]
+    double P[3]
+    double L[3]                 # about c, N axes
+    double c_rest[3]            # what the sums have lost to rounding
+    double P_rest[3]
+    double L_rest[3]
+
+cdef struct Flat:
+    TreeParams params
+    TreeState state
+
+cdef struct Self:
+    Flat flat
+    TreeModel *model
+    TreeWork *work
+    double *H                   # mass matrix
+    double *rows                # motion of all bodies
+    double *f_ext
+
+
+# ---------------------------------------------------------------------------------------------------- momentum and the root's twist
+
+cdef void solve6(double *A, double *b) noexcept nogil:
+    """b <- A^-1 b for a symmetric positive definite 6x6 matrix, which is overwritten (L D L^T)."""
+    cdef int i, j, k
+    cdef double t
+    for k in range(6):
+        for i in range(k + 1, 6):
+            t = A[6 * i + k] / A[7 * k]
+            for j in range(i, 6):
+                A[6 * j + i] -= t * A[6 * j + k]
+            b[i] -= t * b[k]
+    for k in range(5, -1, -1):
+        t = b[k]
+        for i in range(k + 1, 6):
+            t -= A[6 * i + k] * b[i]
+        b[k] = t / A[7 * k]
+
+
+cdef inline void centre_in_root(const double *H, int nv, double *c) noexcept nogil:
+    """Centre of mass in the root: the first moment stands in the upper right block, -m S(c)."""
+    vec3.fill(H[nv + 5] / H[0], -H[5] / H[0], H[4] / H[0], c)
+
+
+cdef void settle(Self *self, double *q, double *v) noexcept nogil:
+    """Place and twist of the root that belong to c, P and L at the attitude and the joints of q and the joint rates of v."""
+    cdef TreeState *s = &self.flat.state
+    cdef int nv = self.model.nv
+    cdef int i, j
+    cdef double A[36]
+    cdef double c[3]
+    cdef double r[3]
+    self.model.kernels.mass_matrix(self.model, self.work, q, self.H)
+    centre_in_root(self.H, nv, c)
+    quat.rotate(q + 3, c, r)
+    vec3.sub(s.c, r, q)
+    # momentum about the root's origin on its axes
+    quat.rotate_back(q + 3, s.P, v)
+    quat.rotate_back(q + 3, s.L, v + 3)
+    vec3.cross(c, v, r)
+    vec3.add(v + 3, r, v + 3)
+    for i in range(6):
+        for j in range(6):
+            A[6 * i + j] = self.H[nv * i + j]
+        for j in range(6, nv):
+            v[i] -= self.H[nv * i + j] * v[j]
+    solve6(A, v)
+
+
+cdef void take_momentum(Self *self) noexcept nogil:
+    """c, P and L of the present q and v."""
+    cdef TreeState *s = &self.flat.state
+    cdef int nv = self.model.nv
+    cdef int i, j
+    cdef double h[6]
+    cdef double c[3]
+    cdef double r[3]
+    self.model.kernels.mass_matrix(self.model, self.work, s.q, self.H)
+    centre_in_root(self.H, nv, c)
+    for i in range(6):
+        h[i] = 0.0
+        for j in range(nv):
+            h[i] += self.H[nv * i + j] * s.v[j]
+    vec3.cross(c, h, r)
+    vec3.sub(h + 3, r, r)
+    quat.rotate(s.q + 3, h, s.P)
+    quat.rotate(s.q + 3, r, s.L)
+    quat.rotate(s.q + 3, c, r)
+    vec3.add(s.q, r, s.c)
+    memset(s.c_rest, 0, 9 * sizeof(double))
+
+
+cdef void see_port(Self *self) noexcept nogil:
+    """Motion of all bodies, and of it that of the body which carries the port."""
+    cdef TreeParams *p = &self.flat.params
+    cdef TreeState *s = &self.flat.state
+    cdef double origin[3]
+    cdef double R[9]
+    cdef double X[4]
+    cdef const double *row = self.rows + 18 * p.slot
+    cdef int i, j
+    vec3.fill(0.0, 0.0, 0.0, origin)
+    self.model.operations.motion(self.model, s.q, s.v, origin, self.rows)
+    for i in range(3):
+        for j in range(3):
+            R[3 * i + j] = row[3 * i] * p.R_align[3 * j] + row[3 * i + 1] * p.R_align[3 * j + 1] + row[3 * i + 2] * p.R_align[3 * j + 2]
+    quat.from_matrix(R, X)
+    # of the two quaternions the one next to the last
+    if X[0] * s.pair.active.q[0] + X[1] * s.pair.active.q[1] + X[2] * s.pair.active.q[2] + X[3] * s.pair.active.q[3] < 0.0:
+        for i in range(4):
+            X[i] = -X[i]
+    quat.copy(X, s.pair.active.q)
+    vec3.copy(row + 9, s.pair.active.p)
+    vec3.copy(row + 12, s.pair.active.w)
+    vec3.copy(row + 15, s.pair.active.v)
+
+
+# -------------------------------------------------------------------------------------------------------------- start and one step
+
+cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nogil:
+    """All bodies from the relative pose and twist of the ports; joints at their given angles, at rest."""
+    cdef TreeParams *p = &self.flat.params
+    cdef TreeState *s = &self.flat.state
+    cdef double X[7]
+    cdef double r[3]
+    cdef double u[3]
+    cdef int j
+    start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
+    vec3.copy(s.pair.active.p, X)
+    quat.copy(s.pair.active.q, X + 3)
+    pose.inverse(p.X_RB, s.q)
+    pose.multiply(X, s.q, s.q)
+    quat.normalize(s.q + 3)
+    # v_R = v_B + w x (p_R - p_B)
+    vec3.sub(s.q, s.pair.active.p, r)
+    vec3.cross(s.pair.active.w, r, u)
+    vec3.add(s.pair.active.v, u, u)
+    quat.rotate_back(s.q + 3, u, s.v)
+    quat.rotate_back(s.q + 3, s.pair.active.w, s.v + 3)
+    for j in range(p.joints):
+        s.q[7 + j] = p.angle[j]
+        s.v[6 + j] = 0.0
+    take_momentum(self)
+
+
+cdef void integrate_tree(Self *self, const double *f, const double *m, const double *p_NT, const double *control_C) noexcept nogil:
+    """One step of the tree: -f, -m at the origin of T (N axes), and the control wrench at and in C on the root body."""
+    cdef TreeParams *p = &self.flat.params
+    cdef TreeState *s = &self.flat.state
+    cdef double h = p.period
+    cdef double tau[MAX_V]
+    cdef double a[MAX_V]
+    cdef double half[MAX_V + 1]
+    cdef double force[3]
+    cdef double moment[3]
+    cdef double r[3]
+    cdef double t[3]
+    cdef double *on_port = self.f_ext + 6 * p.row
+    cdef double *on_root = self.f_ext + 6 * p.root_row
+    cdef int j
+    # wrenches on the two loaded bodies, about their joint origins on their axes
+    memset(on_root, 0, 6 * sizeof(double))
+    vec3.sub(p_NT, s.pair.active.p, r)
+    vec3.cross(r, f, t)
+    vec3.add(t, m, t)
+    quat.rotate_back(s.pair.active.q, f, on_port)
+    quat.rotate_back(s.pair.active.q, t, on_port + 3)
+    for j in range(6):
+        on_port[j] = -on_port[j]
+    vec3.sub(s.c, s.q, r)
+    quat.rotate_back(s.q + 3, r, r)
+    vec3.cross(r, control_C, t)
+    for j in range(3):
+        on_root[j] += control_C[j]
+        on_root[3 + j] += control_C[3 + j] + t[j]
+    # joints
+    for j in range(6):
+        tau[j] = 0.0
+    for j in range(p.joints):
+        tau[6 + j] = -p.stiffness[j] * (s.q[7 + j] - p.angle[j]) - p.damping[j] * s.v[6 + j]
+    self.model.kernels.forward_dynamics(self.model, self.work, s.q, s.v, tau, self.f_ext, a)
+    for j in range(p.joints):
+        s.v[6 + j] += h * a[6 + j]
+    # the whole
+    quat.rotate(s.q + 3, control_C, force)
+    vec3.sub(force, f, force)
+    quat.rotate(s.q + 3, control_C + 3, moment)
+    vec3.sub(p_NT, s.c, r)
+    vec3.cross(r, f, t)
+    vec3.sub(moment, t, moment)
+    vec3.sub(moment, m, moment)
+    accumulate(h, force, s.P, s.P_rest)
+    accumulate(h, moment, s.L, s.L_rest)
+    accumulate(h / p.mass, s.P, s.c, s.c_rest)
+    # attitude and joints with the twist at half the step
+    settle(self, s.q, s.v)
+    memcpy(half, s.q, (p.joints + 7) * sizeof(double))
+    self.model.operations.integrate(self.model, half, s.v, 0.5 * h)
+    settle(self, half, s.v)
+    self.model.operations.integrate(self.model, s.q, s.v, h)
+    settle(self, s.q, s.v)
+    see_port(self)
+
+
+cdef void integrate_free(Self *self, const double *F_T, const double *control_C) noexcept nogil:
+    """One step of all bodies. F_T: wrench on the target unit at and in T; the port's body bears the opposite at the same point."""
+    cdef TreeParams *p = &self.flat.params
+    cdef TreeState *s = &self.flat.state
+    cdef double X_NV[7]
+    cdef double X_NT[7]
+    cdef double f[3]
+    cdef double m[3]
+    cdef double r[3]
+    cdef double t[3]
+    vec3.copy(s.pair.target.p, X_NV)
+    quat.copy(s.pair.target.q, X_NV + 3)
+    pose.multiply(X_NV, p.pair.target.X_port, X_NT)
+    quat.rotate(X_NT + 3, F_T, f)
+    quat.rotate(X_NT + 3, F_T + 3, m)
+    vec3.sub(X_NT, s.pair.target.p, r)
+    vec3.cross(r, f, t)
+    vec3.add(t, m, t)
+    integrate_tree(self, f, m, X_NT, control_C)
+    integrate_body(&p.pair.target, &s.pair.target, f, t, p.period)
+
+
+cdef void invariants(Self *self, double *momentum, double *energy) noexcept nogil:
+    """Total linear momentum, angular momentum about the origin of N, from the motion of all bodies; kinetic energy in the frame of the
+    common centre of mass, rotors included."""
+    cdef TreeParams *p = &self.flat.params
+    cdef TreeState *s = &self.flat.state
+    cdef double first[3]
+    cdef double r[3]
+    cdef double t[3]
+    cdef double mass
+    cdef double M = p.pair.target.mass
+    cdef int i
+    self.model.operations.totals(self.model, self.rows, momentum, &mass, first, energy)
+    for i in range(6, self.model.nv):
+        energy[0] += 0.5 * self.model.armature[i] * s.v[i] * s.v[i]
+    vec3.scale(M, s.pair.target.v, r)
+    energy[0] += 0.5 * (M * vec3.dot(s.pair.target.v, s.pair.target.v) + vec3.dot(s.pair.target.w, s.pair.target.L))
+    vec3.add(momentum, r, momentum)
+    vec3.cross(s.pair.target.p, r, t)
+    for i in range(3):
+        momentum[3 + i] += s.pair.target.L[i] + t[i]
+    energy[0] -= 0.5 * vec3.dot(momentum, momentum) / (M + p.mass)
+
+
+# -------------------------------------------------------------------------------------------------------------------- the step
+
+cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
+    cdef Self *self = <Self *>self_
+    cdef TreeParams *p = &self.flat.params
+    cdef TreeState *s = &self.flat.state
+    cdef int n = sample.periods
+    cdef int i
+    cdef double elapsed, deviation, largest = 0.0
+    cdef double V_before[6]
+    if n < 1:
+        n = 1
+    elapsed = n * p.period
+    for i in range(6):
+        V_before[i] = s.pair.V_TA[i]
+        sample.A_TA[i] = 0.0
+    if sample.motion == MOTION_FREE:
+        # what the measured wrench does to the bodies, over the true elapsed time
+        for i in range(n):
+            integrate_free(self, sample.F_T_corrected, sample.control_C)
+        relative_state(&p.pair, &s.pair, sample.X_TA, sample.V_TA)
+        for i in range(6):
+            sample.A_TA[i] = (sample.V_TA[i] - V_before[i]) / elapsed
+    elif sample.motion == MOTION_CLOSE_LOOP:
+        # bumpless: from the achieved pose and twist, not from the commanded ones
+        start(self, sample.X_TA_measured, sample.V_TA_measured)
+        pose.copy(sample.X_TA_measured, sample.X_TA)
+        for i in range(6):
+            sample.V_TA[i] = sample.V_TA_measured[i]
+        see_port(self)
+    elif sample.motion == MOTION_FOLLOW_PROFILE:
+        start(self, sample.profile_X_TA, sample.profile_V_TA)
+        pose.copy(sample.profile_X_TA, sample.X_TA)
+        for i in range(6):
+            sample.V_TA[i] = sample.profile_V_TA[i]
+            sample.A_TA[i] = sample.profile_A_TA[i]
+        see_port(self)
+    else:
+        # frozen (or joined, which this model does not know): the relative pose stays
+        for i in range(6):
+            sample.V_TA[i] = 0.0
+    for i in range(6):
+        s.pair.V_TA[i] = sample.V_TA[i]
+    # absolute states, invariants, and the model's own verdict
+    vec3.copy(s.c, sample.X_NC)
+    quat.copy(s.q + 3, sample.X_NC + 3)
+    vec3.scale(1.0 / p.mass, s.P, sample.V_NC)
+    quat.rotate(s.q + 3, s.v + 3, sample.V_NC + 3)
+    vec3.copy(s.pair.target.p, sample.X_NV)
+    quat.copy(s.pair.target.q, sample.X_NV + 3)
+    vec3.copy(s.pair.target.v, sample.V_NV)
+    vec3.copy(s.pair.target.w, sample.V_NV + 3)
+    invariants(self, sample.momentum, &sample.kinetic_energy)
+    sample.dynamics_status = 0
+    if not (sample.kinetic_energy <= 1e12):
+        sample.dynamics_status |= 1
+    if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.pair.range_max * p.pair.range_max) or sample.motion == MOTION_JOINED:
+        sample.dynamics_status |= 2
+    for i in range(p.joints):
+        deviation = s.q[7 + i] - p.angle[i]
+        largest = max(largest, deviation, -deviation)
+    aux[0] = p.generated
+    aux[1] = largest
+
+
+# ------------------------------------------------------------------------------------------------------------------ set-up
+
+def model_path(name):
+    """The file of a model: as named, or of that name among the shipped manipulators. Raises ValueError when there is none."""
+    for path in (Path(name), Path(__file__).parents[2] / "stand_configs" / "manipulators" / name):
+        if path.is_file():
+            return path
+    raise ValueError(f"model: no file {name!r}, and none of that name in stand_configs/manipulators")
+
+
+def _per_joint(key, value, count):
+    """`value` for every joint: one number for all or one each."""
+    array = np.asarray(value, float)
+    if array.size not in (1, count):
+        raise ValueError(f"{key}: {array.size} values, limit 1 or {count} (the joints of the model)")
+    return np.full(count, array[0]) if array.size == 1 else array
+
+
+cdef class TreeAndBody(StagePart):
+    """Dynamics of a free-flying tree and a rigid spacecraft. Raises ValueError for a model that is no free-flyer with one-axis joints, an
+    unknown body, and joints too stiff or too strongly damped for the period.
+
+    .generated: path of the kernels generated for the tree, or None; .notes: the same in words, for the log."""
+
+    PARAMETERS = (
+        Parameter("model", "str", "-", "tree of the active vehicle: file of [[body]] tables, root body with a free joint"),
+        Parameter("port_body", "str", "-", "body or link that carries the docking port"),
+        Parameter("joint_angles", "floats", "rad or m", "given joint coordinates, one for all or one each", [0.0], low=-1e3, high=1e3),
+        Parameter("stiffness", "floats", "N m/rad or N/m", "of the held joints, one for all or one each", [1e4], low=0.0, high=1e12),
+        Parameter("damping", "floats", "N m s/rad or N s/m", "of the held joints, one for all or one each", [1e3], low=0.0, high=1e12),
+        Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest", choices=("fastest", "general")),
+        Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
+    )
+    AUX = (
+        Aux("tree_kernels", "-", "1: kernels generated for the tree, 0: general ones"),
+        Aux("joint_deviation", "rad", "largest distance of a joint from its given angle"),
+    )
+    CONTEXT = ("period_s", "vehicles", "start")
+    cdef Self c
+    cdef Tree tree
+    cdef Tree general
+    cdef object _memory
+    cdef readonly tuple notes
+
+    def __init__(self, *, period_s, vehicles, start, model, port_body, joint_angles=(0.0,), stiffness=(1e4,), damping=(1e3,),
+                 kernels="fastest", range_max_m=5.0):
+        cdef TreeParams *p = &self.c.flat.params
+        cdef int i
+        memset(&self.c, 0, sizeof(Self))
+        self.general = Tree.from_toml(model_path(model), gravity=(0.0, 0.0, 0.0))
+        self._check_tree(model)
+        count = self.general.nv - 6
+        angles, k, d = (_per_joint(key, x, count) for key, x in (("joint_angles", joint_angles), ("stiffness", stiffness), ("damping", damping)))
+        self._check_step(period_s, angles, k, d)
+        fill_vehicle(&p.pair.active, "active vehicle", vehicles["active"])
+        fill_vehicle(&p.pair.target, "target vehicle", vehicles["target"])
+        p.pair.range_max = range_max_m
+        p.pair.period = p.period = period_s
+        for i in range(3):
+            p.pair.orbital_rate[i] = start["orbital_rate_rad_s"][i]
+        p.joints = count
+        for i in range(count):
+            p.angle[i], p.stiffness[i], p.damping[i] = angles[i], k[i], d[i]
+        self._place_port(port_body, angles)
+        p.fingerprint = int.from_bytes(hashlib.sha256(repr(self.general.constants()).encode()).digest()[:8], "little")
+        self._use(self.general.fastest() if kernels == "fastest" else self.general)
+        self.notes = (f"tree {Path(model).name}, {p.mass:.6g} kg (table of the active vehicle: {p.pair.active.mass:.6g} kg): "
+                      f"{'generated' if p.generated else 'general'} kernels, {self.tree.instruction_set}",)
+        self.plug.self = &self.c
+        self.plug.self_size = 0
+        self.plug.state = &self.c.flat.state
+        self.plug.state_size = sizeof(TreeState)
+        self.plug.step = step
+        cdef double X[7]
+        cdef double V[6]
+        pose.identity(X)
+        memset(V, 0, sizeof(V))
+        start_at(&self.c, X, V)
+
+    def _check_tree(self, model):
+        bodies = self.general.bodies
+        roots = [b for b in bodies if b.parent is None]
+        if len(roots) != 1 or roots[0] is not bodies[0] or roots[0].joint != "free" or np.any(roots[0].p_PJ_P) or np.any(roots[0].R_PJ != np.eye(3)):
+            raise ValueError(f"model {model}: the first body must be the only root, with a free joint at zero position and angles")
+        for b in bodies[1:]:
+            if b.joint not in ("revolute", "prismatic"):
+                raise ValueError(f"model {model}: joint {b.joint_name!r} is {b.joint}, limit revolute or prismatic")
+        if self.general.nv > MAX_V:
+            raise ValueError(f"model {model}: {self.general.nv - 6} joints, limit {MAX_V - 6}")
+
+    def _check_step(self, period, angles, k, d):
+        """x+ = 2 x - x- under stiffness and damping is stable while h^2 k + 2 h d < 4 I in every direction; a quarter of it is allowed, since
+        the inertia changes with the pose."""
+        H = self.general.mass_matrix(np.concatenate([[0, 0, 0, 0, 0, 0, 1.0], angles]))
+        if not len(angles):
+            return
+        inertia = H[6:, 6:] - H[6:, :6] @ np.linalg.solve(H[:6, :6], H[:6, 6:])
+        root = np.linalg.inv(np.linalg.cholesky(inertia))
+        largest = np.linalg.eigvalsh(root @ np.diag(period * period * k + 2.0 * period * d) @ root.T).max()
+        if largest > 1.0:
+            raise ValueError(f"stiffness, damping: (h^2 k + 2 h d) / I reaches {largest:.3g} at a period of {period:g} s, limit 1")
+
+    def _place_port(self, port_body, angles):
+        """Port in its body from the port in C at the given angles."""
+        cdef TreeParams *p = &self.c.flat.params
+        cdef double X_RC[7]
+        cdef double X_BR[7]
+        tree = self.general
+        try:
+            body = tree.frame(port_body).body
+        except ValueError as error:
+            raise ValueError(f"port_body: {error}") from None
+        if body < 0:
+            raise ValueError(f"port_body: {port_body!r} is fixed in the inertial frame")
+        q = np.concatenate([[0, 0, 0, 0, 0, 0, 1.0], angles])
+        R, position = tree.pose(q, tree.bodies[body].name)
+        cdef double[::1] R_ = np.ascontiguousarray(R).ravel()
+        quat.from_matrix(&R_[0], p.X_RB + 3)
+        centre = tree.centre_of_mass(q)
+        pose.identity(X_RC)
+        for i in range(3):
+            p.X_RB[i] = position[i]
+            X_RC[i] = centre[i]
+        pose.inverse(p.X_RB, X_BR)
+        pose.multiply(X_BR, X_RC, X_BR)
+        pose.multiply(X_BR, p.pair.active.X_port, p.pair.active.X_port)
+        p.slot, p.row, p.root_row = tree.slot_of(body), body, 0
+        for i, value in enumerate(tree._align(p.slot).ravel()):
+            p.R_align[i] = value
+        p.mass = sum(b.mass for b in tree.bodies)
+
+    def _use(self, Tree tree):
+        """The kernels of this tree from now on."""
+        self.tree = tree
+        self._memory = H, rows, f_ext = np.zeros(tree.nv * tree.nv), np.zeros(18 * tree.n), np.zeros(6 * tree.n_bodies)
+        cdef double[::1] H_ = H, rows_ = rows, f_ext_ = f_ext
+        self.c.model, self.c.work = tree.model, tree.work
+        self.c.H, self.c.rows, self.c.f_ext = &H_[0], &rows_[0], &f_ext_[0]
+        self.c.flat.params.generated = tree.generated is not None
+
+    @property
+    def generated(self):
+        return self.tree.generated
+
+    def whole(self):
+        return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat))
+
+    def restore_whole(self, bytes block):
+        """Constants and state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has no compiler
+        for generated ones, or prepares other constants of the tree."""
+        cdef Flat flat
+        if len(block) != sizeof(Flat):
+            raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
+        memcpy(&flat, PyBytes_AS_STRING(block), sizeof(Flat))
+        if flat.params.fingerprint != self.c.flat.params.fingerprint:
+            raise ValueError("the tree of the log has other constants than the one of its file on this machine")
+        if flat.params.generated != self.c.flat.params.generated:
+            self._use(self.general.generate() if flat.params.generated else self.general)
+        self.c.flat = flat
+
+
+cdef void start_at(Self *self, const double *X_TA, const double *V_TA) noexcept:
+    start(self, X_TA, V_TA)
+    see_port(self)
