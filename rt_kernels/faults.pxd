@@ -43,6 +43,7 @@ cdef extern from *:
     #define FAULT_PROGRAMME_NOT_REACHED ((int64_t)1 << 35)
     #define FAULT_MECHANISM_INVALID ((int64_t)1 << 36)
     #define FAULT_COMPENSATOR_CLIPPED ((int64_t)1 << 37)
+    #define FAULT_ARM_OVERLOAD ((int64_t)1 << 38)
     #define FAULTS_STOP ((int64_t)117842575103LL)
     """
     const int64_t FAULT_SENSOR_NO_DATA  # stop: no record of the force sensor for the configured number of periods
@@ -83,6 +84,7 @@ cdef extern from *:
     const int64_t FAULT_PROGRAMME_NOT_REACHED  # stop: the platform did not reach its start pose in time
     const int64_t FAULT_MECHANISM_INVALID  # stop: a mechanism model left its valid range
     const int64_t FAULT_COMPENSATOR_CLIPPED  # note: a compensator's correction was clipped
+    const int64_t FAULT_ARM_OVERLOAD  # note: the load at the manipulator's end is beyond the arm's limit
     const int64_t FAULTS_STOP  # all whose severity is stop
 
 
@@ -151,6 +153,36 @@ cdef enum:
     COMMAND_LIMP = 16
     COMMAND_RELEASE = 17
     COMMAND_MECHANISM_DRIVE = 18
+    COMMAND_SPEED_MODE = 19
+
+
+cdef enum:
+    ARM_MODE_HOLD = 0
+    ARM_MODE_HAND = 1
+    ARM_MODE_SINGLE_JOINT = 2
+    ARM_MODE_PATH = 3
+    ARM_MODE_BRAKES = 4
+    ARM_MODE_LIMP = 5
+
+
+cdef enum:
+    RATE_FRAME_END_EFFECTOR = 0
+    RATE_FRAME_CAMERA = 1
+    RATE_FRAME_TARGET = 2
+    RATE_FRAME_INTERFACE = 3
+
+
+cdef enum:
+    SPEED_MODE_VERNIER = 0
+    SPEED_MODE_COARSE = 1
+
+
+cdef enum:
+    SUPERVISORY_IDLE = 0
+    SUPERVISORY_STEP = 1
+    SUPERVISORY_INSERT = 2
+    SUPERVISORY_DONE = 3
+    SUPERVISORY_ABORTED = 4
 
 
 cdef enum:

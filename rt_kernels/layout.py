@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LAYOUT_HASH = "38f12dc296330b9f"
+LAYOUT_HASH = "eb3a5e1cbd2aea21"
 
 # name, type, shape, unit, frame, writer, role, bus, meaning: in the order of the table (the order of the tick)
 FIELDS = (
@@ -60,11 +60,18 @@ FIELDS = (
     ("profile_V_TA", "f8", 6, "m/s,rad/s", "T", "guidance", "state", 1, "programmed relative twist"),  # noqa: E501
     ("profile_A_TA", "f8", 6, "m/s2,rad/s2", "T", "guidance", "state", 1, "programmed relative acceleration"),  # noqa: E501
     ("control_C", "f8", 6, "N,N.m", "C", "guidance", "state", 1, "control wrench on the active vehicle at its centre of mass"),  # noqa: E501
-    ("operator_rate", "f8", 6, "m/s,rad/s", "E", "guidance", "state", 1, "rates that the operator asks for, after deadman and age checks"),  # noqa: E501
+    ("operator_rate", "f8", 6, "m/s,rad/s", "rate_frame", "guidance", "state", 1, "rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that rate_frame names"),  # noqa: E501
+    ("supervisory_left", "f8", 1, "m,rad", "", "guidance", "state", 1, "travel that the running Step or Insert has left, 0 without one"),  # noqa: E501
     ("phase", "i4", 1, "-", "", "guidance", "state", 1, "phase of the run (phase)"),  # noqa: E501
     ("motion", "i4", 1, "-", "", "guidance", "state", 1, "what the dynamics do (motion)"),  # noqa: E501
     ("cyclogram", "i4", 1, "-", "", "guidance", "state", 1, "state of the docking cyclogram (cyclogram)"),  # noqa: E501
     ("end_cause", "i4", 1, "-", "", "guidance", "state", 1, "why the run ended (end_cause)"),  # noqa: E501
+    ("arm_mode", "i4", 1, "-", "", "guidance", "state", 1, "what the manipulator's controller does (arm_mode)"),  # noqa: E501
+    ("arm_target", "i4", 1, "-", "", "guidance", "state", 1, "joint of the single-joint mode, or number of the stored path, from 0"),  # noqa: E501
+    ("rate_frame", "i4", 1, "-", "", "guidance", "state", 1, "axes and point of operator_rate (rate_frame)"),  # noqa: E501
+    ("speed_mode", "i4", 1, "-", "", "guidance", "state", 1, "scale of the hand controllers (speed_mode)"),  # noqa: E501
+    ("supervisory", "i4", 1, "-", "", "guidance", "state", 1, "state of the supervisory commands Step and Insert (supervisory)"),  # noqa: E501
+    ("supervisory_queue", "i4", 1, "-", "", "guidance", "state", 1, "supervisory commands that wait"),  # noqa: E501
     ("mechanism_command", "u4", 1, "-", "", "guidance", "state", 1, "commands to the docking mechanism: bit 0 drive on, bit 1 extra lateral brakes, bit 2 release"),  # noqa: E501
     ("guidance_fault", "u4", 1, "-", "", "guidance", "state", 1, "bit 0 operator stop, bit 1 stale hand controller, bit 2 end of the valid region, bit 3 programme not reached"),  # noqa: E501
     ("F_T_corrected", "f8", 6, "N,N.m", "T", "compensator", "state", 1, "contact wrench as it would be without the delay of the loop"),  # noqa: E501
@@ -81,7 +88,7 @@ FIELDS = (
     ("V_NV", "f8", 6, "m/s,rad/s", "N", "dynamics", "state", 1, "velocity of the visited vehicle's centre of mass, its angular velocity, in N axes"),  # noqa: E501
     ("momentum", "f8", 6, "kg.m/s,kg.m2/s", "N", "dynamics", "state", 1, "total linear momentum and angular momentum about the origin of N"),  # noqa: E501
     ("kinetic_energy", "f8", 1, "J", "", "dynamics", "state", 1, "kinetic energy of relative motion of the two vehicles"),  # noqa: E501
-    ("dynamics_status", "u4", 1, "-", "", "dynamics", "state", 1, "bit 0 not finite, bit 1 out of its valid range, bit 2 bodies joined"),  # noqa: E501
+    ("dynamics_status", "u4", 1, "-", "", "dynamics", "state", 1, "bit 0 not finite, bit 1 out of its valid range, bit 2 bodies joined; manipulator: bit 3 a drive saturated, bit 4 a joint near its stop, bit 5 near singular, bit 6 load at the arm's end beyond its limit, bit 7 path done"),  # noqa: E501
     ("X_WP", "f8", 7, "m,-", "W", "place", "output", 1, "demanded pose of the platform, lead included"),  # noqa: E501
     ("V_WP", "f8", 6, "m/s,rad/s", "W", "place", "output", 1, "demanded twist of the platform"),  # noqa: E501
     ("leg_demand", "f8", 6, "m", "", "place", "output", 1, "leg lengths of the demanded pose"),  # noqa: E501
@@ -125,6 +132,7 @@ SAMPLE_DTYPE = np.dtype(
         ("profile_A_TA", "<f8", (6,)),
         ("control_C", "<f8", (6,)),
         ("operator_rate", "<f8", (6,)),
+        ("supervisory_left", "<f8"),
         ("F_T_corrected", "<f8", (6,)),
         ("lead", "<f8", (3,)),
         ("lead_offset", "<f8", (6,)),
@@ -175,6 +183,12 @@ SAMPLE_DTYPE = np.dtype(
         ("motion", "<i4"),
         ("cyclogram", "<i4"),
         ("end_cause", "<i4"),
+        ("arm_mode", "<i4"),
+        ("arm_target", "<i4"),
+        ("rate_frame", "<i4"),
+        ("speed_mode", "<i4"),
+        ("supervisory", "<i4"),
+        ("supervisory_queue", "<i4"),
         ("safety_state", "<i4"),
         ("wrench_status", "<u4"),
         ("wrench_device_status", "<u4"),
@@ -241,6 +255,7 @@ FAULTS = (
     ("programme_not_reached", 35, "stop", "the platform did not reach its start pose in time", "check that the start pose lies inside the workspace and that the drives follow"),  # noqa: E501
     ("mechanism_invalid", 36, "stop", "a mechanism model left its valid range", "see the auxiliary channels of the mechanism"),  # noqa: E501
     ("compensator_clipped", 37, "note", "a compensator's correction was clipped", "check stiffness prior and force gate"),  # noqa: E501
+    ("arm_overload", 38, "note", "the load at the manipulator's end is beyond the arm's limit", "release the sticks; the report names the peak"),  # noqa: E501
 )
 
 CODES = {
@@ -248,7 +263,11 @@ CODES = {
     "motion": {"follow_profile": 0, "close_loop": 1, "free": 2, "freeze": 3, "joined": 4},  # noqa: E501
     "cyclogram": {"approach": 0, "press": 1, "captured": 2, "damping": 3, "retract": 4, "complete": 5, "retreat": 6, "manual": 7},  # noqa: E501
     "end_cause": {"none": 0, "captured": 1, "time": 2, "region": 3, "stopped": 4, "tripped": 5, "retreated": 6, "complete": 7},  # noqa: E501
-    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18},  # noqa: E501
+    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19},  # noqa: E501
+    "arm_mode": {"hold": 0, "hand": 1, "single_joint": 2, "path": 3, "brakes": 4, "limp": 5},  # noqa: E501
+    "rate_frame": {"end_effector": 0, "camera": 1, "target": 2, "interface": 3},  # noqa: E501
+    "speed_mode": {"vernier": 0, "coarse": 1},  # noqa: E501
+    "supervisory": {"idle": 0, "step": 1, "insert": 2, "done": 3, "aborted": 4},  # noqa: E501
     "late_cause": {"none": 0, "wake_up": 1, "compute": 2, "io": 3},  # noqa: E501
     "event": {"first_contact": 0, "contact_begin": 1, "contact_end": 2, "capture": 3, "bottom": 4, "latch_fired": 5, "start_of_docking": 6, "command": 9, "complete": 11, "initial_position_lost": 12, "hand_controller_stale": 14},  # noqa: E501
     "mechanism_signal": {"DK1": 0, "DSG": 1, "DK2": 2, "initial_position": 3, "limiter_contact": 4, "lever1_contact": 5, "lever2_contact": 6, "lever3_contact": 7, "pushers": 8, "latch1": 9, "latch2": 10, "latch3": 11, "latch4": 12, "drive_running": 13, "ring_aligned1": 14, "ring_aligned2": 15, "ring_aligned3": 16, "released": 17},  # noqa: E501

@@ -24,7 +24,8 @@ cdef struct Sample:
     double profile_V_TA[6]  # guidance, state [m/s,rad/s]: programmed relative twist
     double profile_A_TA[6]  # guidance, state [m/s2,rad/s2]: programmed relative acceleration
     double control_C[6]  # guidance, state [N,N.m]: control wrench on the active vehicle at its centre of mass
-    double operator_rate[6]  # guidance, state [m/s,rad/s]: rates that the operator asks for, after deadman and age checks
+    double operator_rate[6]  # guidance, state [m/s,rad/s]: rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that rate_frame names
+    double supervisory_left  # guidance, state [m,rad]: travel that the running Step or Insert has left, 0 without one
     double F_T_corrected[6]  # compensator, state [N,N.m]: contact wrench as it would be without the delay of the loop
     double lead[3]  # compensator, state [-,s,s2]: set-point lead: pose gain, velocity lead l1, acceleration lead l2
     double lead_offset[6]  # compensator, state [m,rad]: further set-point correction as a small motion (extrapolating compensators)
@@ -75,6 +76,12 @@ cdef struct Sample:
     int32_t motion  # guidance, state: what the dynamics do (motion)
     int32_t cyclogram  # guidance, state: state of the docking cyclogram (cyclogram)
     int32_t end_cause  # guidance, state: why the run ended (end_cause)
+    int32_t arm_mode  # guidance, state: what the manipulator's controller does (arm_mode)
+    int32_t arm_target  # guidance, state: joint of the single-joint mode, or number of the stored path, from 0
+    int32_t rate_frame  # guidance, state: axes and point of operator_rate (rate_frame)
+    int32_t speed_mode  # guidance, state: scale of the hand controllers (speed_mode)
+    int32_t supervisory  # guidance, state: state of the supervisory commands Step and Insert (supervisory)
+    int32_t supervisory_queue  # guidance, state: supervisory commands that wait
     int32_t safety_state  # safety, state: 0 following, 1 decelerating, 2 held
     uint32_t wrench_status  # ports, input: status bits of the force sensor, one word for all devices (sensor_status)
     uint32_t wrench_device_status  # ports, input: the device's own status word
@@ -93,7 +100,7 @@ cdef struct Sample:
     uint32_t mechanism_command  # guidance, state: commands to the docking mechanism: bit 0 drive on, bit 1 extra lateral brakes, bit 2 release
     uint32_t guidance_fault  # guidance, state: bit 0 operator stop, bit 1 stale hand controller, bit 2 end of the valid region, bit 3 programme not reached
     uint32_t compensator_status  # compensator, state: bit 0 rate limited, bit 1 acceleration limited, bit 2 correction clipped, bit 3 contact gate open, bit 4 adaptation running, bit 5 energy cap acting
-    uint32_t dynamics_status  # dynamics, state: bit 0 not finite, bit 1 out of its valid range, bit 2 bodies joined
+    uint32_t dynamics_status  # dynamics, state: bit 0 not finite, bit 1 out of its valid range, bit 2 bodies joined; manipulator: bit 3 a drive saturated, bit 4 a joint near its stop, bit 5 near singular, bit 6 load at the arm's end beyond its limit, bit 7 path done
     uint32_t place_status  # place, output: bit 0 out of reach, bit 1 near singular, bit 2 not finite
     uint32_t setpoint_status  # safety, state: set point clipped: bits 0-5 length, 8-13 rate, 16-21 acceleration
     uint32_t record_crc  # telemetry, diagnostic: CRC-32 of the record with this field zero: names a damaged channel after the fact

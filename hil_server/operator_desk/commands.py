@@ -79,6 +79,7 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "limp": (_switch(),),
     "release": (_switch(),),
     "mechanism_drive": (_switch(),),
+    "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
 }
 
 

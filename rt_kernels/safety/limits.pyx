@@ -254,6 +254,8 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         f |= FAULT_PLATFORM_UNKNOWN
     if o.dynamics_status & 3:
         f |= FAULT_DIVERGENCE
+    if o.dynamics_status & 64:
+        f |= FAULT_ARM_OVERLOAD
     if o.guidance_fault & 1:
         f |= FAULT_OPERATOR_STOP
     if o.guidance_fault & 2:
