@@ -66,9 +66,10 @@ cdef inline int sphere_in_cavity(const Profile *p, const double *c, double R, Co
 
     In the half-plane through c and the axis every straight piece whose foot of the perpendicular lies inside it is a face contact,
     and every convex vertex whose two neighbours' feet both lie beyond it is an edge contact: cone, edge circle, cylinder and plane in one.
-    A concave corner gives two contacts. Range: centre inside the cavity or less than R plus the face length behind a face.
+    A concave corner gives two contacts. A centre inside the solid (a point always is) has one contact per edge and corner too: behind both
+    faces of a convex edge the nearer face counts, behind a concave corner its vertex. Range: less than R plus the face length behind a face.
     """
-    cdef int i, found = 0
+    cdef int i, found = 0, behind = -2
     cdef double rho = sqrt(c[1] * c[1] + c[2] * c[2])
     cdef double uy = 1.0, uz = 0.0
     cdef double dx, dr, s, distance, depth, nx, nr
@@ -85,36 +86,49 @@ cdef inline int sphere_in_cavity(const Profile *p, const double *c, double R, Co
         # position of the foot along face i
         s = dx * p.tx[i] + dr * p.tr[i]
         if s < 0.0:
-            # before this face and beyond the last one: the edge between them is nearest
-            if past_end and p.convex[i]:
-                distance = dx * dx + dr * dr
-                if distance < R * R and distance > 0.0:
-                    distance = sqrt(distance)
-                    nx = -dx / distance
-                    nr = -dr / distance
-                    out[found].depth = R - distance
-                    vec3.fill(nx, nr * uy, nr * uz, out[found].n)
-                    vec3.add_scaled(c, R, out[found].n, out[found].r)
-                    out[found].kind = EDGE
-                    out[found].index = i
-                    found += 1
+            # before this face and beyond the last one: the vertex between them is nearest
+            distance = dx * dx + dr * dr
+            if past_end and distance > 0.0 and (distance < R * R if p.convex[i] else i > 0):
+                distance = sqrt(distance)
+                # towards the solid: to a convex edge, away from a concave corner
+                if p.convex[i]:
+                    distance = -distance
+                nx = dx / distance
+                nr = dr / distance
+                fill_contact(c, R, R + distance, nx, nr * uy, nr * uz, EDGE, i, &out[found])
+                found += 1
             past_end = False
         elif s <= p.length[i]:
-            # into the solid is (-tr, tx): distance from the centre to the face, negative behind it
+            # into the solid is (-tr, tx): how far the centre lies behind the face
             nx = -p.tr[i]
             nr = p.tx[i]
-            depth = R + dx * nx + dr * nr
+            distance = dx * nx + dr * nr
+            depth = R + distance
             if depth > 0.0:
-                out[found].depth = depth
-                vec3.fill(nx, nr * uy, nr * uz, out[found].n)
-                vec3.add_scaled(c, R, out[found].n, out[found].r)
-                out[found].kind = FACE
-                out[found].index = i
-                found += 1
+                if distance > 0.0 and p.convex[i] and behind == i - 1:
+                    # behind the last face as well: the nearer one of the two
+                    if depth < out[found - 1].depth:
+                        fill_contact(c, R, depth, nx, nr * uy, nr * uz, FACE, i, &out[found - 1])
+                else:
+                    fill_contact(c, R, depth, nx, nr * uy, nr * uz, FACE, i, &out[found])
+                    found += 1
+                if distance > 0.0:
+                    behind = i
             past_end = False
         else:
             past_end = True
     return found
+
+
+cdef inline void fill_contact(
+    const double *c, double R, double depth, double nx, double ny, double nz, int kind, int index, Contact *out
+) noexcept nogil:
+    # the contact point of a sphere: its radius from the centre along the normal
+    out.depth = depth
+    vec3.fill(nx, ny, nz, out.n)
+    vec3.add_scaled(c, R, out.n, out.r)
+    out.kind = kind
+    out.index = index
 
 
 cdef inline bint segment_circle(
@@ -136,7 +150,7 @@ cdef inline bint segment_circle(
     cdef double tangent[3]
     cdef double n[3]
     cdef double offset[3]
-    cdef double a, b, d, e
+    cdef double a, b
     cdef int i
     # crossing point of the segment with the plane of the circle; nearly parallel: no contact
     a = vec3.dot(L, L)
@@ -155,25 +169,22 @@ cdef inline bint segment_circle(
     vec3.scale(1.0 / norm, radial, radial)
     vec3.cross(axis, radial, tangent)
     for i in range(refinements):
-        # nearest point of the line to the tangent at the present azimuth, then its azimuth
+        # Newton step of the azimuth: the distance of circle point and line, w, is least where w . tangent = 0
         vec3.add_scaled(centre, R, radial, offset)
-        vec3.sub(P1, offset, offset)
+        vec3.sub(offset, P1, offset)
+        t = vec3.dot(L, offset) / a
+        vec3.add_scaled(offset, -t, L, offset)
         b = vec3.dot(L, tangent)
-        d = vec3.dot(L, offset)
-        e = vec3.dot(tangent, offset)
-        w = a - b * b
-        if w < 1e-12 * a:
+        w = R * (1.0 - b * b / a) - vec3.dot(offset, radial)
+        if w < 1e-12 * R:
             break
-        t = (b * e - d) / w
-        vec3.add_scaled(P1, t, L, Q)
-        vec3.sub(Q, centre, offset)
-        s = vec3.dot(offset, axis)
-        vec3.add_scaled(offset, -s, axis, offset)
-        norm = vec3.norm(offset)
-        if norm < 1e-12:
-            break
-        vec3.scale(1.0 / norm, offset, radial)
+        vec3.add_scaled(radial, -vec3.dot(offset, tangent) / w, tangent, radial)
+        vec3.scale(1.0 / vec3.norm(radial), radial, radial)
         vec3.cross(axis, radial, tangent)
+        # point of the line nearest to the circle
+        vec3.add_scaled(centre, R, radial, offset)
+        vec3.sub(offset, P1, offset)
+        vec3.add_scaled(P1, vec3.dot(L, offset) / a, L, Q)
     # common normal of the line and the tangent, oriented by the role
     vec3.cross(L, tangent, n)
     norm = vec3.norm(n)

@@ -88,7 +88,7 @@ cdef class Cavity:
 def segment_with_circle(P1, L, centre, axis, double radius, bint active_is_line=True, int refinements=0):
     """Segment P1 + t L [m] against a circle (centre [m], axis, radius [m]): dict(depth, n, r, kind, index) or None.
 
-    `refinements` 0 is the form of dissertation (5.2); 2 or more give the exact distance. The axis is normalised.
+    `refinements` 0 is the form of dissertation (5.2); 3 give the exact distance. The axis is normalised.
     """
     cdef double[::1] p = _vector(P1, "P1")
     cdef double[::1] l = _vector(L, "L")

@@ -130,7 +130,7 @@ cdef inline bint latch_touches(const HeadParams *p, const HeadPose *H, int k, in
     for j in range(2):
         latch_to_T(p, H, k, p.turned[i][j][0], p.turned[i][j][1], False, P)
         latch_to_T(p, H, k, p.turned[i][j][2], p.turned[i][j][3], True, L)
-        if segment_circle(P, L, centre, axis, p.stop_radius, True, 1, &found):
+        if segment_circle(P, L, centre, axis, p.stop_radius, True, 3, &found):
             if not touches or found.depth > deepest.depth:
                 deepest[0] = found
             touches = True
@@ -240,7 +240,7 @@ cdef inline int head_contacts(const HeadParams *p, const HeadPose *H, Contact *o
             if best > (p.mouth_radius if circle == 0 else p.stop_radius):
                 head_generator(p, H, cone, k, P, L)
                 vec3.fill(family.centre_x, 0.0, 0.0, centre)
-                if segment_circle(P, L, centre, axis, p.mouth_radius if circle == 0 else p.stop_radius, True, 1, &out[found]):
+                if segment_circle(P, L, centre, axis, p.mouth_radius if circle == 0 else p.stop_radius, True, 3, &out[found]):
                     found += 1
     return found
 

@@ -340,7 +340,7 @@ cdef inline void limiter_contacts(Unit *u, Bodies *limiter, const double *p_TA, 
         vec3.add(P, limiter.p, P)
         rot3.apply(limiter.R, u.lining_run + 3 * i, L)
         n = sphere_in_cavity(&u.cone, P, 0.0, found, 2) if P[0] > u.mouth[0] else 0
-        if segment_circle(P, L, u.mouth, axis, u.mouth_radius, True, 2, &found[n]):
+        if segment_circle(P, L, u.mouth, axis, u.mouth_radius, True, 3, &found[n]):
             n += 1
         for j in range(n):
             contact_reaction(u, &u.limiter_law, &found[j], limiter, p_TA, F_T, h, stored, &normal)

@@ -126,30 +126,33 @@ cdef inline bint petal_circle(const Family *f, bint active_is_line, Contact *out
     """Cone of a petal against the inner circle of the other ring: the deepest generator that reaches the plane of the circle."""
     cdef double P[3]
     cdef double L[3]
-    cdef double value, t, t_next, r
-    cdef int halvings, i, step, last = 1 << f.g.levels
+    cdef double value, radius, t
+    cdef int halvings, i, k, deepest, step, last = 1 << f.g.levels
     # both rings far apart: even the tip does not reach the plane of the circle
     i = deepest_of_family(generator_radius, f, f.g.levels, True, &value, &halvings)
     if value <= f.g.inner_radius:
         return False
     t = generator_end(f, i)
     if t < 0.0 or t > 1.0:
-        # a shorter generator over a flank: walk to the side where t comes back into its range
-        step = 1
-        if i == last or (i > 0 and fabs(generator_end(f, i - 1) - 0.5) < fabs(generator_end(f, i + 1) - 0.5)):
-            step = -1
-        while True:
-            i += step
-            if i < 0 or i > last:
-                return False
-            t_next = generator_end(f, i)
-            if 0.0 <= t_next <= 1.0:
-                break
-            if fabs(t_next - 0.5) >= fabs(t - 0.5):
-                return False
-            t = t_next
+        # too short, over a flank: the radius falls away on both sides, so the first generator within reach on either side is the best of its side
+        value = f.g.inner_radius
+        deepest = i
+        i = -1
+        for step in range(-1, 2, 2):
+            k = deepest + step
+            while 0 <= k <= last:
+                t = generator_end(f, k)
+                if 0.0 <= t <= 1.0:
+                    radius = generator_radius(f, k)
+                    if radius > value:
+                        value = radius
+                        i = k
+                    break
+                k += step
+        if i < 0:
+            return False
     generator(f, i, P, L)
-    if segment_circle(P, L, f.centre, f.axis, f.g.inner_radius, active_is_line, 2, out):
+    if segment_circle(P, L, f.centre, f.axis, f.g.inner_radius, active_is_line, 3, out):
         out.index = i
         return out.depth < f.g.depth_max
     return False

@@ -163,7 +163,7 @@ def test_head_transmits_forces_and_its_free_hinge_no_moment(head_table):
 # -- pins and lock ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_n23_geometry_and_centred_insertion_is_free_of_contact(pin_table):
+def test_N23_geometry_and_centred_insertion_is_free_of_contact(pin_table):
     """Numbers of the text: pins at +-0.260 m, torus 5 mm. Centred, nothing touches before the planes do."""
     assert pin_table["pin_offset_m"] == 0.260 and pin_table["torus_radius_m"] == 0.005
     unit = BerthingPins(**pin_table)

@@ -46,7 +46,7 @@ def column(unit, out, name, width=1):
 EXPERT = dict(mass=5000.0, w_deg=[0.2, 0.1414, 0.1414], miss=(0.1, 0.0), angles_deg=(2.83, 2.83, 4.0))
 
 
-def test_n25_p1_central_impact(table):
+def test_N25_p1_central_impact(table):
     """25 t, 0.10 m/s, no errors: capture before the initial position is lost, no throw, rods within 35 mm and 15 % of the stroke."""
     unit, trial = meet(table, 25000.0, [0.10, 0, 0], [0, 0, 0], (0, 0), (0, 0, 0))
     energy = trial.kinetic_energy()
@@ -67,7 +67,7 @@ def test_n25_p1_central_impact(table):
     assert 125.0 / (0.35 - axial.min()) < force[peak]
 
 
-def test_n26_p2_expert_case_in_order_and_p3_too_early(table):
+def test_N26_p2_expert_case_in_order_and_p3_too_early(table):
     """P-2: contact, long slide on the petals, throw, capture soon after; P-3, twice the lateral speed: throw too early, no capture."""
     unit, trial = meet(table, v=[0.05, 0.02, 0], **EXPERT)
     out = trial.run(9.0, 5e-4, every=10)
