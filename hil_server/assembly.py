@@ -23,7 +23,8 @@ from rt_kernels.loop import STAGE_ROLES, LoopLine
 from rt_kernels.ring import SharedBlock
 from rt_kernels.stewart.platform import Platform
 
-RING_SECONDS = 8.0
+RING_SECONDS = 8.0  # a live run's reader may be held up this long
+RING_TICKS = 1000  # a simulation waits for its reader: a ring that stays in the cache
 
 
 @dataclass
@@ -152,10 +153,9 @@ def simulated_port(config: TestConfig, context: Mapping[str, Any]) -> Any:
     return build_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"}, context)
 
 
-def new_block(context: Mapping[str, Any], parts: list[Any]) -> SharedBlock:
-    """The shared block for these parts' auxiliary channels, at least eight seconds deep."""
-    aux_count = sum(channel.count for part in parts for channel in part.AUX)
-    return SharedBlock.create(max(64, int(np.ceil(RING_SECONDS / context["period_s"]))), aux_count)
+def new_block(parts: list[Any], ticks: int) -> SharedBlock:
+    """The shared block for these parts' auxiliary channels, `ticks` deep."""
+    return SharedBlock.create(ticks, sum(channel.count for part in parts for channel in part.AUX))
 
 
 def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], delays: Mapping[str, float], clock: str,
@@ -166,7 +166,8 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], dela
     entries = ledger(drive_model(config.stand), period_s=context["period_s"], filter_delay_s=wrench.filter_delay_s, **delays)
     context["delays"] = entries.sums()
     stages = {role: wrench if role == "wrench" else part_of(config, role, context) for role in STAGE_ROLES}
-    context["block"] = new_block(context, [*devices, *stages.values()])
+    deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock == "wall" else RING_TICKS
+    context["block"] = new_block([*devices, *stages.values()], deep)
     ports = [build_part("commands", "latch", {}, context), *devices]
     duration = round(config.test["duration_max_s"] * 1e9)
     ticker = registry.part("clocks", clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"], **settings)

@@ -21,6 +21,7 @@ from hil_server import assembly
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
 from hil_server.errors import DeviceError, VerdictError
+from hil_server.free_run import blocks
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
@@ -54,16 +55,12 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     log = folder / "run.mcap"
     writer = LogWriter(log, header(test, folder.name, "simulation", {}))
     began = time.perf_counter()
-    with _loop(test) as thread, _interruptible(test):
-        show = _Progress(test, options.quiet)
-        while thread.is_alive() or test.block.head > test.block.tail:
-            records = test.block.drain()
-            if records:
-                writer.write(records)
-            else:
-                time.sleep(0.001)
+    show = _Progress(test, options.quiet)
+    with _interruptible(test):
+        for records in blocks(test):
+            writer.write(records)
             show.update()
-        show.end()
+    show.end()
     seconds = time.perf_counter() - began
     simulated = float(test.line.sample["time_ns"][0]) * 1e-9
     writer.close({"realtime_factor": simulated / max(seconds, 1e-9), "seconds": seconds})

@@ -1,6 +1,5 @@
 """One case of a campaign: the line in process, no log, one row of figures. Imported by the workers."""
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,38 +8,33 @@ import numpy as np
 from hil_server import assembly
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
-from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
+from hil_server.free_run import blocks
+from hil_server.telemetry.record import aux_channels, scalar_names
+from rt_kernels.layout import CODES, FAULTS
 
 END = {number: name for name, number in CODES["end_cause"].items()}
-IN_LOOP = [CODES["phase"][name] for name in ("contact", "latched")]
+CLOSED = [CODES["phase"][name] for name in ("contact", "latched")]  # neighbours
 PEAKS = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
 
 
 def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float]) -> dict[str, Any]:
     """Runs one case. text: the base test (`TestConfig.as_toml()`). Returns a row: number, conditions, end, captured, times, peak loads per
-    component in the closed loop, largest strokes (analogue signals), faults. An error of the case is its result, not the campaign's."""
+    component in the closed loop, largest strokes (analogue signals), largest magnitude of every named channel of the parts (columns such as
+    `peak probe.stroke`), faults. An error of the case is its result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
     try:
         overrides = [f"initial_conditions.{key}={float(v)!r}" for key, v in zip(keys, values, strict=True)]
         test = assembly.simulation(test_from_toml(text, overrides, label=f"case {number}"))
     except HilError as error:
         return row | _empty() | {"end": "error", "error": str(error)}
-    thread = threading.Thread(target=test.line.run)
-    dtype = np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (test.block.aux_count,))])
-    peak, analog = np.zeros(6), np.zeros(8)
-    thread.start()
-    try:
-        while thread.is_alive() or test.block.head > test.block.tail:
-            records = np.frombuffer(test.block.drain(4096), dtype)
-            inside = records[np.isin(records["phase"], IN_LOOP)]
-            if len(inside):
-                peak = np.maximum(peak, np.abs(inside["F_T"]).max(axis=0))
-                analog = np.maximum(analog, np.abs(inside["signal_analog"]).max(axis=0))
-            if not len(records):
-                thread.join(0.002)
-    finally:
-        test.block.request_stop()
-        thread.join(10.0)
+    channels = [f"peak {name}" for c in aux_channels(test.aux) for name in scalar_names(c.name, c.count)]
+    peak, analog, aux = np.zeros(6), np.zeros(8), np.zeros(len(channels))
+    for records in blocks(test):
+        inside = np.flatnonzero((records["phase"] >= CLOSED[0]) & (records["phase"] <= CLOSED[1]))
+        if len(inside):
+            part = records[inside[0] : inside[-1] + 1]  # the loop is closed once in a run
+            for most, field in ((peak, "F_T"), (analog, "signal_analog"), (aux, "aux")):
+                np.maximum(most, np.abs(part[field]).max(axis=0), out=most)
     last = test.line.sample[0]
     captured = last["capture_time"] >= 0.0
     first = float(last["first_contact_time"])
@@ -52,6 +46,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
         "faults": ",".join(name for name, bit, *_ in FAULTS if int(last["faults"]) >> bit & 1),
         **{f"peak_{name}": float(v) for name, v in zip(PEAKS, peak, strict=True)},
         **{f"peak_analog{i}": float(v) for i, v in enumerate(analog)},
+        **dict(zip(channels, aux.tolist(), strict=True)),
         "error": "",
     }
 

@@ -128,7 +128,8 @@ def write_part(file: Path, rows: list[dict[str, Any]]) -> None:
     import pyarrow.parquet as pq
 
     temporary = file.with_suffix(".tmp")
-    pq.write_table(pa.Table.from_pylist(rows), temporary, compression="zstd")
+    columns = dict.fromkeys(key for row in rows for key in row)  # a case that failed has no channels
+    pq.write_table(pa.table({key: [row.get(key) for row in rows] for key in columns}), temporary, compression="zstd")
     os.replace(temporary, file)
 
 
@@ -140,7 +141,7 @@ def read_results(folder: Path) -> Any:
     parts = sorted((folder / "parts").glob("cases-*.parquet"))
     if not parts:
         raise ConfigurationError(f"{folder}: no results yet")
-    return pa.concat_tables([pq.read_table(p) for p in parts]).sort_by("number")
+    return pa.concat_tables([pq.read_table(p) for p in parts], promote_options="permissive").sort_by("number")
 
 
 def _write_whole(file: Path, data: bytes) -> None:

@@ -1,6 +1,8 @@
 """`hil-server campaign PROGRAMME`: thousands of initial conditions, on this machine's cores or on a Dask cluster; resumes by itself."""
 
 import argparse
+import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -37,6 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     except KeyboardInterrupt:
         print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
+    busy = None if args.scheduler else _busy(time.monotonic() - began, args.workers or os.cpu_count() or 1)
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
     tables = (plan.base.mechanism, plan.base.active_vehicle, plan.base.target_vehicle)
@@ -49,9 +52,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print("ends      " + ", ".join(f"{k} {v}" for k, v in summary["ends"].items()))
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
+    print(f"time      {time.monotonic() - began:.0f} s" + (f", cores {100 * busy:.0f} % busy while the cases ran" if busy is not None else ""))
     print(f"report    {folder / 'report.html'}")
     return summary | {"folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
-                      "seconds": time.monotonic() - began, "exit_code": 0}  # fmt: skip
+                      "seconds": time.monotonic() - began, "busy": busy, "exit_code": 0}  # fmt: skip
+
+
+def _busy(seconds: float, workers: int) -> float:
+    """Processor time of this process and its workers over what the cores they were meant for had to give: 1 is all of it."""
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in usage) / (seconds * workers)
 
 
 def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:

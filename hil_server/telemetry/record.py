@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,11 @@ def aux_channels(declared: Iterable[Any]) -> tuple[AuxChannel, ...]:
     channels: list[AuxChannel] = []
     taken = {field[0] for field in FIELDS}
     for entry in declared:
-        name, unit, meaning, count = entry[:4] if isinstance(entry, Sequence) else (entry.name, entry.unit, entry.meaning, entry.count)
-        unique = next(n for n in (name, *(f"{name}#{i}" for i in range(2, 10000))) if n not in taken)
+        name, unit, meaning, scalars = entry[:4] if isinstance(entry, Sequence) else (entry.name, entry.unit, entry.meaning, entry.count)
+        unique = next(n for n in chain((name,), (f"{name}#{i}" for i in count(2))) if n not in taken)
         taken.add(unique)
         offset = channels[-1].offset + channels[-1].count if channels else 0
-        channels.append(AuxChannel(unique, unit, meaning, int(count), offset))
+        channels.append(AuxChannel(unique, unit, meaning, int(scalars), offset))
     return tuple(channels)
 
 

@@ -113,14 +113,24 @@ def test_killed_workers_cases_are_run_again(tmp_path):
     assert found[11] == alone
 
 
-def test_dask_gives_the_same_table_with_one_or_two_workers(tmp_path):
+def test_dask_gives_the_same_table_with_one_two_or_three_workers_one_of_them_killed(tmp_path):
     distributed = pytest.importorskip("distributed")
-    p = plan(tmp_path)
-    execution.run(p, tmp_path / "pool", workers=1)
-    for count in (1, 2):
+    p = plan(tmp_path, 12)
+    execution.run(p, tmp_path / "pool", workers=2)
+    for count in (1, 2, 3):
+        killed = []
         with distributed.LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-            execution.run(p, tmp_path / f"dask{count}", scheduler=cluster.scheduler_address)
+            workers = [nanny.pid for nanny in cluster.workers.values()]
+
+            def kill_one(done, total, count=count, workers=workers, killed=killed):
+                if count == 3 and done and not killed:
+                    killed.append(workers[0])
+                    os.kill(workers[0], signal.SIGKILL)
+
+            execution.run(p, tmp_path / f"dask{count}", scheduler=cluster.scheduler_address, progress=kill_one)
+        assert len(killed) == (count == 3)
         assert rows(tmp_path / f"dask{count}") == rows(tmp_path / "pool")
+    assert [r["number"] for r in rows(tmp_path / "pool")] == list(range(12))
 
 
 def test_no_scheduler_is_a_clear_error(tmp_path):

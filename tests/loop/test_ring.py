@@ -60,9 +60,11 @@ def test_foreign_memory_and_other_layouts_are_refused(tmp_path):
     os.close(fd)
 
 
-def test_the_ring_of_a_run_is_at_least_eight_seconds_deep():
+def test_the_ring_of_a_live_run_is_at_least_eight_seconds_deep():
     from hil_server import assembly
     from hil_server.config import load_test
 
-    test = assembly.simulation(load_test(None, ["test.rate_hz=2000.0"]))
+    config = load_test(None, ["test.rate_hz=2000.0"])
+    context = assembly.base_context(config) | {"sensor_scale": [1.0] * 6}
+    test = assembly.live(config, context, [], priority=0, cpu=-1)
     assert test.block.capacity * test.context["period_s"] >= 8.0
