@@ -17,6 +17,7 @@ from hil_server.analysis.modal_data import modal_craft
 from hil_server.config import TestConfig, physics
 from hil_server.config.loader import SHIPPED
 from hil_server.config.parts import check_part
+from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.delay_ledger import DelayLedger, ledger
 from hil_server.errors import ConfigurationError
 from rt_kernels.loop import STAGE_ROLES, LoopLine
@@ -121,7 +122,7 @@ def part_of(config: TestConfig, role: str, context: Mapping[str, Any]) -> Any:
 
 
 def mechanism_of(config: TestConfig, context: Mapping[str, Any]) -> Any:
-    table = {k: v for k, v in config.mechanism.items() if k not in ("name", "description", "source", "synthetic")}
+    table = {k: v for k, v in config.mechanism.items() if k not in MECHANISM_KEYS}
     return build_part("mechanisms", table.pop("part"), table, context)
 
 
@@ -217,7 +218,7 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     name = virtual.pop("part")
     keys = check_part("simulated", name, virtual)
     port_only = ("setpoint_delay_ticks", "measured_leg_delay_ticks", "faults")
-    mechanism = {k: v for k, v in config.mechanism.items() if k not in ("name", "description", "source", "synthetic")}
+    mechanism = {k: v for k, v in config.mechanism.items() if k not in MECHANISM_KEYS}
     mechanism["part"] = registry.parts("mechanisms")[mechanism["part"]]
     plant = {k: v for k, v in keys.items() if k not in port_only and v is not None}
     plant["platform"] = config.stand["platform"]

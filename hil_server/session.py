@@ -34,13 +34,15 @@ END_EXIT = {"tripped": 3}
 @dataclass
 class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
-    prediction forbids it; stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server:
-    other devices, faults)."""
+    prediction forbids it; prediction: log of the simulated variant; confirmed: why the run is to be without one, or against its loads;
+    stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults)."""
 
     out: str | None = None
     quiet: bool = False
     report: bool = True
     force: bool = False
+    prediction: str | None = None
+    confirmed: str = ""
     stand: dict[str, Any] = field(default_factory=dict)
 
 
@@ -73,11 +75,16 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
 def run_live(config: TestConfig, options: Options | None = None) -> dict[str, Any]:
     """The test on the stand: hardware, or the virtual stand over the wire. Returns the summary of the contract.
 
-    Raises ConfigurationError, DeviceError (a device is not there), InternalError."""
+    Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError."""
+    from hil_server.analysis.loads import allowed
     from hil_server.realtime_host import RealtimeHost
     from hil_server.telemetry.process import TelemetryProcess
 
     options = options or Options()
+    in_air = config.part("guidance")[0] == "excitation"  # the loop is never closed
+    foreseen = [] if in_air else allowed(config, options.prediction, "drives" in config.stand, options.confirmed)
+    for note in foreseen:
+        _say(options, note)
     folder = _folder(config, options)
     log = folder / "run.mcap"
     with contextlib.ExitStack() as stack:
@@ -88,7 +95,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         stack.enter_context(_opened(devices))
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
         facts = header(test, folder.name, "live", host.facts())
-        facts.notes.extend(_foreseen(config, test, options))
+        facts.notes.extend([*foreseen, *_foreseen(config, test, options)])
         telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(config, log, host), facts)
         stack.callback(telemetry.kill)
         for line in host.missing:

@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print("ends      " + ", ".join(f"{k} {v}" for k, v in summary["ends"].items()))
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
-    print(f"time      {time.monotonic() - began:.0f} s" + (f", cores {100 * busy:.0f} % busy while the cases ran" if busy is not None else ""))
+    cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases"
+    print(f"time      {time.monotonic() - began:.0f} s{cores}")
     print(f"report    {folder / 'report.html'}")
     return summary | {"folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
                       "seconds": time.monotonic() - began, "busy": busy, "exit_code": 0}  # fmt: skip

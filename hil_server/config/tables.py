@@ -130,4 +130,13 @@ VEHICLE = (
     Parameter("thrust_n", "float", "N", "thrust of the docking cyclogram along the docking axis", default=0.0, low=0.0, high=1e5),
 )  # fmt: skip
 
-MECHANISM = (NAME, DESCRIPTION, SOURCE, SYNTHETIC)
+MECHANISM = (
+    NAME,
+    DESCRIPTION,
+    SOURCE,
+    SYNTHETIC,
+    Parameter("force_limit_n", "floats", "N", "what the docking unit may bear at its port, each force component; a prediction is held "
+              "against it before a run", default=None, shape=3, low=SMALL, high=1e7),
+    Parameter("moment_limit_n_m", "floats", "N.m", "likewise, each moment component", default=None, shape=3, low=SMALL, high=1e7),
+)  # fmt: skip
+MECHANISM_KEYS = tuple(p.key for p in MECHANISM)
