@@ -139,6 +139,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "limits": config.stand["limits"],
         "vehicles": vehicles(config),
         "sensor_scale": None,
+        "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
     }
     context["mechanism"] = mechanism_of(config, context)
     context["start"] = initial_conditions.start(
@@ -169,7 +170,7 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], dela
     stages = {role: wrench if role == "wrench" else part_of(config, role, context) for role in STAGE_ROLES}
     deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock == "wall" else RING_TICKS
     context["block"] = new_block([*devices, *stages.values()], deep)
-    ports = [build_part("commands", "latch", {}, context), *devices]
+    ports = [part_of(config, "commands", context), *devices]
     duration = round(config.test["duration_max_s"] * 1e9)
     ticker = registry.part("clocks", clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"], **settings)
     line = LoopLine(ticker, ports, stages, context["block"])

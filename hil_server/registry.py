@@ -53,6 +53,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "commands": {
         "latch": "rt_kernels.command_latch:CommandLatch",
+        "script": "hil_server.operator_desk.script:ScriptPort",
     },
     "simulated": {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
@@ -69,6 +70,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "guidance": {
         "docking": "rt_kernels.guidance.docking:DockingGuidance",
+        "berthing": "rt_kernels.guidance.berthing:BerthingGuidance",
         "excitation": "rt_kernels.guidance.excitation:Excitation",
     },
     "compensators": {

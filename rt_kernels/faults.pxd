@@ -131,6 +131,7 @@ cdef enum:
     END_CAUSE_TRIPPED = 5
     END_CAUSE_RETREATED = 6
     END_CAUSE_COMPLETE = 7
+    END_CAUSE_OVERLOAD = 8
 
 
 cdef enum:

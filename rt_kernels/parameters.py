@@ -16,6 +16,7 @@ lists what the part needs of the rest of the configuration; the assembly passes 
     mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
     block           the shared block (ports that take commands)
+    folders         where files named in the test are looked for: beside it, among the shipped ones
     delays          the delay ledger's sums: total_s, transport_s, drive_frequency_hz, drive_damping, drive_lag_s, measured_leg_delay_s,
                     sensor_delay_s
 """

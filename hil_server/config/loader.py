@@ -1,6 +1,6 @@
 """Reads a test: its file, the stand, the two vehicles and the mechanism it names, and the overrides of the command line.
 
-All of it becomes one document with the top-level tables `test`, `initial_conditions`, one per stage role, `telemetry`, `stand`,
+All of it becomes one document with the top-level tables `test`, `initial_conditions`, `commands`, one per stage role, `telemetry`, `stand`,
 `active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set` addresses, what the log keeps, and what `test_from_toml`
 reads back. Nothing is merged silently: a key comes from exactly one file, or from `--set`.
 """
@@ -26,6 +26,7 @@ DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 REFERENCES = ("stand", "active_vehicle", "target_vehicle", "mechanism")
 # Table of a test file → registry role: the same word.
 STAGES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
+TEST_FILE = ("test", "initial_conditions", "commands", *STAGES, "telemetry")
 # Table of a stand file → registry role.
 DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
 
@@ -77,7 +78,7 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
     for name in REFERENCES:
         named = document.get("test", {}).get(name) if isinstance(document.get("test"), dict) else None
         if name in document:
-            faults.append(unknown_key(str(file), name, document[name], name, ["test", "initial_conditions", *STAGES, "telemetry"]))
+            faults.append(unknown_key(str(file), name, document[name], name, TEST_FILE))
         if not isinstance(named, str):
             document[name] = None  # the check of [test] reports the missing or wrong reference
             continue
@@ -259,15 +260,16 @@ class _Check:
 
     # what the document consists of ------------------------------------------------------------------------------------------
     def test_file(self) -> None:
-        known = ("test", "initial_conditions", *STAGES, "telemetry", *REFERENCES)
+        known = (*TEST_FILE, *REFERENCES)
         self.faults += [unknown_key(self.labels["test"], k, v, k, known) for k, v in self.document.items() if k not in known]
         self.document.setdefault("telemetry", {})
+        self.document.setdefault("commands", {"part": "latch"})
         self.fixed("test", "TEST")
         self.fixed("initial_conditions", "INITIAL_CONDITIONS")
         if isinstance(self.document.get("initial_conditions"), dict):
             self.document["initial_conditions"].setdefault("limits", {})
             self.fixed("initial_conditions.limits", "CRITICALITY_LIMITS")
-        for role in STAGES:
+        for role in ("commands", *STAGES):
             self.part(role, role)
         self.fixed("telemetry", "TELEMETRY")
 

@@ -14,12 +14,10 @@
 The programmed relative motion is X(u) = line through the nominal first contact, u the time to it at constant rate (u = 0 there).
 """
 
-from libc.math cimport fabs, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.algebra.sincos cimport atan2
 from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_PARK, COMMAND_RELEASE,
                                 COMMAND_RESUME, COMMAND_START, COMMAND_STOP, CYCLOGRAM_APPROACH, CYCLOGRAM_CAPTURED,
                                 CYCLOGRAM_COMPLETE, CYCLOGRAM_DAMPING, CYCLOGRAM_MANUAL, CYCLOGRAM_PRESS, CYCLOGRAM_RETRACT,
@@ -30,7 +28,8 @@ from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_MANUAL_MODE
                                 MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, MOTION_JOINED, PHASE_APPROACH,
                                 PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE,
                                 PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
-from rt_kernels.guidance.profiles cimport pose_on_line, quintic, ramp
+from rt_kernels.guidance.profiles cimport (Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, pose_on_line, ramp,
+                                           reached)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -49,10 +48,7 @@ cdef struct Params:
     double ramp_time
     double constant_time        # at full rate before the loop is closed
     double close_before
-    double speed_max            # programme mode, m/s and rad/s
-    double turn_max
-    double acceleration_max     # m/s2, rad/s2
-    double turn_acceleration_max
+    MoveLimits limits           # programme mode
     double position_tolerance
     double angle_tolerance
     double settle_time
@@ -76,12 +72,8 @@ cdef struct Params:
     double latch_after
 
 cdef struct State:
-    double X_from[7]            # profile from here
-    double X_to[7]
-    double V_from[6]
+    Move move
     double X_park[7]
-    double turn[3]              # rotation vector from X_from to X_to
-    double duration
     double cyclogram_time
     double start_of_docking     # time since it, negative before
     int64_t unused
@@ -99,61 +91,6 @@ cdef struct Self:
 
 # --------------------------------------------------------------------------------------------------------------- profiles
 
-cdef inline double fmax2(double a, double b) noexcept nogil:
-    return a if a > b else b
-
-
-cdef void rotation_vector(const double *q_from, const double *q_to, double *phi) noexcept nogil:
-    """phi with exp(phi) q_from = q_to, angle at most pi."""
-    cdef double inverse[4]
-    cdef double dq[4]
-    cdef double n, k
-    quat.conjugate(q_from, inverse)
-    quat.multiply(q_to, inverse, dq)
-    if dq[3] < 0.0:
-        dq[0] = -dq[0]; dq[1] = -dq[1]; dq[2] = -dq[2]; dq[3] = -dq[3]
-    n = vec3.norm(dq)
-    k = 2.0 if n < 1e-12 else 2.0 * atan2(n, dq[3]) / n
-    vec3.scale(k, dq, phi)
-
-
-cdef void plan_move(const Params *p, State *s, const double *X_from, const double *X_to, double speed) noexcept nogil:
-    """Minimum-jerk move; its duration follows from the limits on rate (peak 1.875/T) and acceleration (peak 5.7735/T^2)."""
-    cdef double d[3]
-    cdef double length, angle
-    pose.copy(X_from, s.X_from)
-    pose.copy(X_to, s.X_to)
-    vec3.sub(X_to, X_from, d)
-    rotation_vector(X_from + 3, X_to + 3, s.turn)
-    length = vec3.norm(d)
-    angle = vec3.norm(s.turn)
-    s.duration = fmax2(1.875 * length / speed, 1.875 * angle / p.turn_max)
-    s.duration = fmax2(s.duration, sqrt(5.7735026918962584 * length / p.acceleration_max))
-    s.duration = fmax2(s.duration, sqrt(5.7735026918962584 * angle / p.turn_acceleration_max))
-    s.duration = fmax2(s.duration, 0.1)
-
-
-cdef void follow_move(const State *s, double t, Sample *o) noexcept nogil:
-    cdef double x, dx, ddx
-    cdef double phi[3]
-    cdef double dq[4]
-    cdef double T = s.duration
-    cdef int i
-    quintic(t / T, &x, &dx, &ddx)
-    dx /= T
-    ddx /= T * T
-    for i in range(3):
-        o.profile_X_TA[i] = s.X_from[i] + x * (s.X_to[i] - s.X_from[i])
-        o.profile_V_TA[i] = dx * (s.X_to[i] - s.X_from[i])
-        o.profile_A_TA[i] = ddx * (s.X_to[i] - s.X_from[i])
-        o.profile_V_TA[3 + i] = dx * s.turn[i]
-        o.profile_A_TA[3 + i] = ddx * s.turn[i]
-    vec3.scale(x, s.turn, phi)
-    quat.exponential(phi, dq)
-    quat.multiply(dq, s.X_from + 3, o.profile_X_TA + 3)
-    quat.normalize(o.profile_X_TA + 3)
-
-
 cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
     """u(t) runs from its start to -close_before, from rest to unit rate."""
     cdef double u, du, ddu
@@ -166,29 +103,6 @@ cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
     for i in range(6):
         o.profile_V_TA[i] = du * p.V_contact[i]
         o.profile_A_TA[i] = ddu * p.V_contact[i]
-
-
-cdef void follow_stop(const State *s, double t, Sample *o) noexcept nogil:
-    """From the rate V_from to rest over `duration`: the ramp run backwards."""
-    cdef double u, du, ddu
-    cdef double T = s.duration
-    cdef int i
-    ramp(1.0 - t / T, &u, &du, &ddu)
-    u = T * (0.5 - u)
-    pose_on_line(s.X_from, s.V_from, u, o.profile_X_TA)
-    for i in range(6):
-        o.profile_V_TA[i] = du * s.V_from[i]
-        o.profile_A_TA[i] = -ddu / T * s.V_from[i]
-
-
-cdef void plan_stop(const Params *p, State *s, const double *X, const double *V) noexcept nogil:
-    """Deceleration peaks at 1.5 V/T: T from the limits."""
-    cdef int i
-    pose.copy(X, s.X_from)
-    for i in range(6):
-        s.V_from[i] = V[i]
-    s.duration = fmax2(1.5 * vec3.norm(V) / p.acceleration_max, 1.5 * vec3.norm(V + 3) / p.turn_acceleration_max)
-    s.duration = fmax2(s.duration, 0.1)
 
 
 # ------------------------------------------------------------------------------------------------------- phase changes
@@ -204,14 +118,14 @@ cdef void begin_position(const Params *p, State *s, Sample *o) noexcept nogil:
     if not s.have_park:
         pose.copy(o.profile_X_TA, s.X_park)
         s.have_park = 1
-    plan_move(p, s, o.profile_X_TA, X_start, p.speed_max)
+    plan_move(&p.limits, &s.move, o.profile_X_TA, X_start, p.limits.speed)
     enter(s, o, PHASE_POSITION)
 
 
 cdef void begin_finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
     if s.end_cause == END_CAUSE_NONE:
         s.end_cause = cause
-    plan_stop(p, s, o.X_TA, o.V_TA)
+    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
     enter(s, o, PHASE_FINISH)
 
 
@@ -219,22 +133,13 @@ cdef void begin_retreat(const Params *p, State *s, Sample *o) noexcept nogil:
     cdef double X[7]
     pose.copy(o.profile_X_TA, X)
     X[0] -= p.retreat_distance
-    plan_move(p, s, o.profile_X_TA, X, 0.5 * p.speed_max)
+    plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
     enter(s, o, PHASE_RETREAT)
 
 
 cdef void begin_park(const Params *p, State *s, Sample *o) noexcept nogil:
-    plan_move(p, s, o.profile_X_TA, s.X_park, p.speed_max)
+    plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
     enter(s, o, PHASE_PARK)
-
-
-cdef bint reached(const Params *p, const Sample *o) noexcept nogil:
-    """Does the achieved pose agree with the programmed one?"""
-    cdef double d[3]
-    cdef double phi[3]
-    vec3.sub(o.X_TA_measured, o.profile_X_TA, d)
-    rotation_vector(o.profile_X_TA + 3, o.X_TA_measured + 3, phi)
-    return vec3.norm(d) <= p.position_tolerance and vec3.norm(phi) <= p.angle_tolerance
 
 
 # ------------------------------------------------------------------------------------------------------------- cyclogram
@@ -299,7 +204,7 @@ cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
     elif c == COMMAND_START and s.phase == PHASE_IDLE:
         begin_position(p, s, o)
     elif c == COMMAND_HOLD and s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD:
-        plan_stop(p, s, o.X_TA, o.V_TA)
+        plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
         if s.end_cause == END_CAUSE_NONE and s.phase >= PHASE_CLOSING:
             # a closed loop that was held is not taken up again: after it only finish and park
             s.end_cause = END_CAUSE_STOPPED
@@ -344,11 +249,11 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             begin_position(p, s, o)
     elif s.phase == PHASE_POSITION:
         o.motion = MOTION_FOLLOW_PROFILE
-        follow_move(s, t, o)
-        if t >= s.duration + p.settle_time:
-            if reached(p, o):
+        follow_move(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
+            if reached(o, p.position_tolerance, p.angle_tolerance):
                 enter(s, o, PHASE_APPROACH)
-            elif t >= s.duration + 10.0 * p.settle_time + 2.0:
+            elif t >= s.move.duration + 10.0 * p.settle_time + 2.0:
                 o.guidance_fault |= 8
     elif s.phase == PHASE_APPROACH:
         o.motion = MOTION_FOLLOW_PROFILE
@@ -383,27 +288,27 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
     elif s.phase == PHASE_FINISH:
         o.motion = MOTION_FOLLOW_PROFILE
         memset(o.control_C, 0, 6 * sizeof(double))
-        follow_stop(s, t, o)
-        if t >= s.duration + p.settle_time:
+        follow_stop(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
             # the real units are let go before the platform backs off
             o.mechanism_command = RELEASE
             begin_retreat(p, s, o)
     elif s.phase == PHASE_RETREAT:
         o.motion = MOTION_FOLLOW_PROFILE
         o.mechanism_command = RELEASE
-        follow_move(s, t, o)
-        if t >= s.duration + p.settle_time:
+        follow_move(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
             begin_park(p, s, o)
     elif s.phase == PHASE_PARK:
         o.motion = MOTION_FOLLOW_PROFILE
         o.mechanism_command = 0
-        follow_move(s, t, o)
-        if t >= s.duration + p.settle_time:
+        follow_move(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
             enter(s, o, PHASE_ENDED)
     elif s.phase == PHASE_HOLD:
         o.motion = MOTION_FOLLOW_PROFILE
         memset(o.control_C, 0, 6 * sizeof(double))
-        follow_stop(s, t, o)
+        follow_stop(&s.move, t, o)
     elif s.phase == PHASE_FAULT:
         o.motion = MOTION_FREEZE
         memset(o.control_C, 0, 6 * sizeof(double))
@@ -484,8 +389,8 @@ cdef class DockingGuidance(StagePart):
         for i in range(6):
             p.V_contact[i] = start["V_TA"][i]
         p.ramp_time, p.constant_time, p.close_before = ramp_s, constant_s, close_before_s
-        p.speed_max, p.turn_max = speed_max_m_s, turn_max_deg_s * degree
-        p.acceleration_max, p.turn_acceleration_max = acceleration_max_m_s2, turn_acceleration_max_deg_s2 * degree
+        p.limits.speed, p.limits.turn = speed_max_m_s, turn_max_deg_s * degree
+        p.limits.acceleration, p.limits.turn_acceleration = acceleration_max_m_s2, turn_acceleration_max_deg_s2 * degree
         p.position_tolerance, p.angle_tolerance = position_tolerance_m, angle_tolerance_deg * degree
         p.settle_time, p.contact_time_max, p.after_capture, p.capture_limit = settle_s, contact_max_s, after_capture_s, capture_limit_s
         p.retreat_distance, p.retreat_range = retreat_distance_m, retreat_range_m
@@ -498,9 +403,9 @@ cdef class DockingGuidance(StagePart):
         self.c.state.start_of_docking = -1.0
         self.c.state.phase = PHASE_IDLE
         pose.identity(self.c.state.X_park)
-        pose.identity(self.c.state.X_from)
-        pose.identity(self.c.state.X_to)
-        self.c.state.duration = 1.0
+        pose.identity(self.c.state.move.X_from)
+        pose.identity(self.c.state.move.X_to)
+        self.c.state.move.duration = 1.0
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

@@ -10,8 +10,8 @@ from libc.stdint cimport uint32_t
 
 from rt_kernels.algebra cimport vec3
 from rt_kernels.faults cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT_CONTACT_BEGIN, EVENT_CONTACT_END, EVENT_FIRST_CONTACT,
-                                EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING, EVENT_COMPLETE, EVENT_HAND_CONTROLLER_STALE, PHASE_CLOSING,
-                                PHASE_LATCHED,
+                                EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING, EVENT_COMPLETE, EVENT_HAND_CONTROLLER_STALE, MOTION_FREE,
+                                PHASE_CLOSING, PHASE_HOLD, PHASE_LATCHED,
                                 MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1,
                                 MECHANISM_SIGNAL_LATCH4, MECHANISM_SIGNAL_PUSHERS)
 from rt_kernels.plugs cimport StagePart
@@ -49,7 +49,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double now = 1e-9 * <double>sample.time_ns
     cdef uint32_t before = s.latched
     cdef uint32_t latches = 0xF << MECHANISM_SIGNAL_LATCH1
-    cdef bint in_loop = PHASE_CLOSING <= sample.phase <= PHASE_LATCHED
+    # a berthing run may be held with its loop closed
+    cdef bint in_loop = PHASE_CLOSING <= sample.phase <= PHASE_LATCHED or sample.phase == PHASE_HOLD and sample.motion == MOTION_FREE
     sample.events = 0
     if not in_loop:
         # outside the closed loop (positioning, retreat) the wrench is recorded, but it is no contact of the test

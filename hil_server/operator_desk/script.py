@@ -1,0 +1,164 @@
+"""A recorded operator: what two hand controllers said and which commands were given, by run time. A text file, one row a line:
+
+    # seconds of run time, then
+    12.500, 0, 0.4, 0, 0, 0, 0, 0, 1          station, six axes (-1...1 after calibration), buttons (1: the deadman is held)
+    12.500, 1, 0, 0, 0, 0, -0.2, 0, 1
+    20.000, step, 1, 0.02, 0.002              a command and its arguments, as in hil_server.operator_desk.commands
+    31.250, 0, silent                         the station sends nothing until its next row
+
+Rows are in order of time. A station repeats its last row 50 times a second until the next, so only changes need rows. Such a file is
+the input of `hil-server simulate` (`[commands] part = "script"`) and is sent over the wire by `hil-server hand-controller --source FILE`;
+`hil-server export LOG --format operator` makes it of a logged run.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.errors import ConfigurationError
+from hil_server.operator_desk.commands import CommandError, encode
+from rt_kernels.command_latch import ROW_DTYPE, Script
+from rt_kernels.layout import CODES
+from rt_kernels.parameters import Parameter
+
+COMMAND = 2  # what of a row: 0 and 1 are the stations
+NAMES = {code: name for name, code in CODES["command"].items()}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row. what: station number, or the name of a command; values: six axes or the command's arguments; silent: nothing is sent."""
+
+    time_s: float
+    what: int | str
+    values: tuple[float, ...] = ()
+    buttons: int = 0
+    silent: bool = False
+
+    def text(self) -> str:
+        if self.silent:
+            return f"{self.time_s:.3f}, {self.what}, silent"
+        numbers = [f"{value:.6g}" for value in self.values]
+        return ", ".join([f"{self.time_s:.3f}", str(self.what), *numbers, *([str(self.buttons)] if isinstance(self.what, int) else [])])
+
+
+def load(path: str | os.PathLike[str]) -> list[Row]:
+    """Reads and checks a file. Raises ConfigurationError with every fault, one line each."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, label: str = "script") -> list[Row]:
+    """The same of a text that is read already."""
+    rows: list[Row] = []
+    faults: list[str] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = [word.strip() for word in line.partition("#")[0].split(",")]
+        if words == [""]:
+            continue
+        try:
+            row = _row(words)
+            if rows and row.time_s < rows[-1].time_s:
+                raise ValueError(f"time {row.time_s:g} s comes before {rows[-1].time_s:g} s")
+            rows.append(row)
+        except ValueError as error:
+            faults.append(f"{label}:{number}: {error}, value {line.strip()!r}")
+    if faults:
+        raise ConfigurationError(faults)
+    return rows
+
+
+def save(path: str | os.PathLike[str], rows: Iterable[Row], comment: str = "") -> None:
+    head = "".join(f"# {line}\n" for line in comment.splitlines())
+    Path(path).write_text(head + "".join(row.text() + "\n" for row in rows), encoding="utf-8")
+
+
+def _row(words: Sequence[str]) -> Row:
+    """Raises ValueError that says what is wrong."""
+    time_s = _number(words[0], 0.0, 1e5, "time, s")
+    if len(words) < 2:
+        raise ValueError("a row has a time and a station (0, 1) or a command")
+    if words[1] not in ("0", "1"):
+        try:
+            arguments = [_number(word, -1e12, 1e12, "argument") for word in words[2:]]
+            return Row(time_s, words[1], encode(words[1], arguments)[1])
+        except CommandError as error:
+            raise ValueError(str(error)) from None
+    if words[2:] == ["silent"]:
+        return Row(time_s, int(words[1]), silent=True)
+    if len(words) != 9:
+        raise ValueError(f"a hand controller's row has six axes and the buttons after its station, this one {len(words) - 2} words")
+    buttons = int(_number(words[8], 0, 2**32 - 1, "buttons"))
+    return Row(time_s, int(words[1]), tuple(_number(word, -1.0, 1.0, "axis") for word in words[2:8]), buttons)
+
+
+def _number(word: str, low: float, high: float, name: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        raise ValueError(f"{name}: {word!r} is not a number") from None
+    if not low <= value <= high:
+        raise ValueError(f"{name}: {value:g} is not within {low:g}...{high:g}")
+    return value
+
+
+def rows_array(rows: Sequence[Row]) -> np.ndarray:
+    """The rows as the kernel's port takes them, (n,) ROW_DTYPE."""
+    out = np.zeros(len(rows), ROW_DTYPE)
+    for i, row in enumerate(rows):
+        out[i]["time_ns"] = round(row.time_s * 1e9)
+        out[i]["what"] = COMMAND if isinstance(row.what, str) else row.what
+        out[i]["code"] = CODES["command"][row.what] if isinstance(row.what, str) else 0
+        out[i]["value"][: len(row.values)] = row.values
+        out[i]["buttons"], out[i]["silent"] = row.buttons, row.silent
+    return out
+
+
+def rows_of_log(log: Any) -> list[Row]:
+    """What the operators of a logged run did, changes only. The axes are those of the sample: zero while a controller was not armed."""
+    r, time_s = log.records, log.time_s
+    rows: list[Row] = []
+    for tick in np.flatnonzero(r["command_code"]):
+        name = NAMES[int(r["command_code"][tick])]
+        rows.append(Row(float(time_s[tick]), name, encode(name, _arguments(name, r["command_arg"][tick]))[1]))
+    for station in range(2):
+        axes = r["hand_axis"][:, 6 * station : 6 * station + 6]
+        present = r["hand_status"][:, station] & 1 != 0
+        lost = r["hand_status"][:, station] & 2 != 0
+        state = np.column_stack([axes, r["hand_buttons"][:, station], lost])
+        changed = np.flatnonzero(present & np.any(np.diff(state, axis=0, prepend=state[:1] - 1.0) != 0.0, axis=1))
+        for tick in changed:
+            values = tuple(float(x) for x in axes[tick])
+            rows.append(Row(float(time_s[tick]), station, values, int(r["hand_buttons"][tick, station]), bool(lost[tick])))
+    return sorted(rows, key=lambda row: row.time_s)
+
+
+def _arguments(name: str, values: np.ndarray) -> list[float]:
+    from hil_server.operator_desk.commands import ARGUMENTS
+
+    return [float(value) for value in values[: len(ARGUMENTS[name])]]
+
+
+class ScriptPort(Script):
+    """The port of a recorded operator: role `commands`, part `script`."""
+
+    PARAMETERS = (
+        Parameter("file", "str", "-", "file of the recorded operator, beside the test file or among the shipped ones"),
+        Parameter("stale_s", "float", "s", "an older hand-controller record is stale", 0.2, low=0.01, high=10.0),
+        Parameter("centred", "float", "-", "a hand controller counts as centred when all axes are within it", 0.02, low=0.0, high=0.5),
+    )
+    CONTEXT = ("block", "folders")
+
+    def __init__(self, *, block: Any, folders: Sequence[Path], file: str, stale_s: float = 0.2, centred: float = 0.02) -> None:
+        found = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        if found is None:
+            below = f"a file below {folders[0]} or {folders[-1]}"
+            raise ConfigurationError(f"commands.file: no such file, value {file!r}, limit {below}, unit -")
+        super().__init__(rows_array(load(found)), block, stale_s, centred)

@@ -1,0 +1,548 @@
+"""Phases of a berthing run: the stand goes to the start pose, closes the loop, and an operator flies the manipulator (dissertation 8.3, 8.4).
+
+    idle -> position -> closing -> contact -> finish -> retreat -> park -> ended
+    hold and fault from anywhere
+
+* position: the platform goes to the start pose, `start_distance_m` back along the docking axis from the nominal first contact.
+* closing: one tick; the manipulator and its load start at rest from the achieved pose.
+* contact: the closed loop from here on, in contact or not. The operator asks for rates with two hand controllers, or gives commands.
+* finish, retreat, park, fault: as in a docking run. Capture ends the run after `after_capture_s`; so do the longest time and, by
+  configuration, a load beyond the manipulator's limit.
+* hold: the manipulator holds. Its elastic structure still swings and the platform goes on following the model, so that the run can be
+  resumed; with `hold_stops_platform` the platform itself is brought to rest and after it there is only the way back.
+
+Rates of the hand controllers, left hand translation, right hand rotation, n in -1...1 after calibration, deadman and age checks:
+
+    operator_rate = n rate_max(coarse or vernier)          in the axes rate_frame
+
+Supervisory commands Step and Insert (8.4): one coordinate of the moving interface, amplitude A and rate r given. The demanded travel u is
+a trapezoid of the rate with acceleration a and period T; it brakes in time by the rule of the joint stops:
+
+    v(t + T) = min(r, v + a T, sqrt(a^2 T^2 + 2 a (A - u)) - a T),   u(t + T) = u + v T
+
+An elastic arm lags and swings, and its drives have play. When the trapezoid is over, the achieved coordinate x of the interface since the
+start of the command (R_TA^T (p - p_0), or the rotation vector in these axes) takes its end to A: v = k (A - x), no faster than r, changing
+no faster than a. Done when |A - x| has been within the tolerance for `settle_s`, or after `correction_max_s`. On an arm whose load swings
+at w with the damping ratio z the correction itself is stable for k < 2 z w.
+
+One command is active, others wait in a queue; a force or moment beyond its limit, hold, or (by configuration) a deflected stick ends the
+running one and clears the queue.
+"""
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT,
+                                COMMAND_ABORT, COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP,
+                                COMMAND_PARK, COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_START,
+                                COMMAND_STEP, COMMAND_STOP, END_CAUSE_CAPTURED, END_CAUSE_NONE, END_CAUSE_OVERLOAD, END_CAUSE_STOPPED,
+                                END_CAUSE_TIME, END_CAUSE_TRIPPED, FAULTS_STOP, MECHANISM_SIGNAL_DSG, MOTION_CLOSE_LOOP,
+                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_FAULT,
+                                PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT, RATE_FRAME_CAMERA,
+                                RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE, SPEED_MODE_VERNIER,
+                                SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_IDLE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
+from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached, rotation_between
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    QUEUE = 8
+    RELEASE = 4                 # mechanism_command
+    PRESENT = 1                 # hand_status
+    STALE = 2
+    VERNIER_BUTTON = 2          # hand_buttons of the left hand
+    OVERLOAD = 64               # dynamics_status
+    PATH_DONE = 128
+
+cdef struct Request:            # a Step or an Insert
+    int32_t kind
+    int32_t coordinate          # 0-2 translation, 3-5 rotation of the moving interface
+    double amplitude
+    double rate
+
+cdef struct Params:
+    double period
+    MoveLimits limits           # programme mode
+    double X_start[7]
+    double position_tolerance
+    double angle_tolerance
+    double settle_time
+    double contact_time_max
+    double after_capture
+    double retreat_distance
+    double fault_time
+    double coarse[2]            # full deflection: m/s, rad/s
+    double vernier[2]
+    double acceleration[2]      # of Step and Insert: m/s2, rad/s2
+    double tolerance[2]         # at their end: m, rad
+    double abort_force
+    double abort_moment
+    double correction_gain
+    double correction_time
+    int frame
+    int right                   # where the three rotation rates begin in hand_axis
+    int sticks_required
+    int stick_cancels
+    int auto_start
+    int finish_on_capture
+    int finish_on_overload
+    int hold_stops_platform
+
+cdef struct State:
+    Move move
+    double X_park[7]
+    double X_begin[7]           # pose of the moving interface when the running command began
+    double travel               # demanded since then
+    double speed                # along the coordinate, positive towards the amplitude
+    double correcting           # time since the trapezoid ended
+    double settled
+    double flight_time          # with the loop closed
+    double mode_time
+    double joint_rate
+    Request queue[QUEUE]        # the running command is the first
+    int32_t waiting             # length of the queue, the running command included
+    int32_t supervisory
+    int32_t phase
+    int32_t end_cause
+    int32_t have_park
+    int32_t arm_mode
+    int32_t arm_target
+    int32_t speed_mode
+    int32_t release
+    int32_t unused
+
+cdef struct Self:
+    Params params
+    State state
+
+
+# ------------------------------------------------------------------------------------------------------- Step and Insert
+
+cdef inline bint running(const State *s) noexcept nogil:
+    return s.supervisory == SUPERVISORY_STEP or s.supervisory == SUPERVISORY_INSERT
+
+
+cdef void cancel(State *s) noexcept nogil:
+    """Ends the running command and forgets those that wait."""
+    if running(s):
+        s.supervisory = SUPERVISORY_ABORTED
+    s.waiting = 0
+    s.speed = 0.0
+
+
+cdef void begin_request(State *s, const Sample *o) noexcept nogil:
+    """The first of the queue becomes the running command."""
+    pose.copy(o.X_TA, s.X_begin)
+    s.travel = 0.0
+    s.speed = 0.0
+    s.correcting = 0.0
+    s.settled = 0.0
+    s.supervisory = s.queue[0].kind
+
+
+cdef void request(State *s, int kind, int coordinate, double amplitude, double rate) noexcept nogil:
+    """Takes a command into the queue; one without travel, without rate, or too many are not taken."""
+    cdef Request *last
+    if s.waiting >= QUEUE or s.arm_mode != ARM_MODE_HAND or amplitude == 0.0 or not rate > 0.0:
+        return
+    last = &s.queue[s.waiting]
+    last.kind, last.coordinate, last.amplitude, last.rate = kind, coordinate, amplitude, rate
+    s.waiting += 1
+
+
+cdef double achieved(const State *s, const Sample *o, int coordinate) noexcept nogil:
+    """How far the moving interface has come along or about one of its own axes, as they were at the beginning of the command."""
+    cdef double d[3]
+    cdef double a[3]
+    if coordinate < 3:
+        vec3.sub(o.X_TA, s.X_begin, d)
+    else:
+        rotation_between(s.X_begin + 3, o.X_TA + 3, d)
+    quat.rotate_back(s.X_begin + 3, d, a)
+    return a[coordinate % 3]
+
+
+cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """Rate of the running command; the next one when it is done."""
+    cdef Request *r = &s.queue[0]
+    cdef int kind = r.coordinate // 3
+    cdef double sign = 1.0 if r.amplitude > 0.0 else -1.0
+    cdef double a = p.acceleration[kind]
+    cdef double left = fabs(r.amplitude) - s.travel
+    cdef double gap = fabs(r.amplitude) - sign * achieved(s, o, r.coordinate)
+    cdef double wanted
+    cdef int i
+    if s.correcting == 0.0 and left > a * dt * dt:
+        # trapezoid: no faster than the rate and than what can still be braked
+        wanted = sqrt(a * a * dt * dt + 2.0 * a * left) - a * dt
+        if wanted > r.rate:
+            wanted = r.rate
+    else:
+        # its end, corrected by what was achieved
+        s.correcting += dt
+        wanted = p.correction_gain * gap
+        wanted = r.rate if wanted > r.rate else -r.rate if wanted < -r.rate else wanted
+        s.settled = s.settled + dt if fabs(gap) <= p.tolerance[kind] else 0.0
+        if wanted < s.speed - a * dt:
+            wanted = s.speed - a * dt
+    s.speed = s.speed + a * dt if wanted > s.speed + a * dt else wanted
+    s.travel += s.speed * dt
+    o.supervisory_left = gap
+    o.operator_rate[r.coordinate] = sign * s.speed
+    o.rate_frame = RATE_FRAME_INTERFACE
+    if s.correcting > 0.0 and (s.settled > p.settle_time or s.correcting >= p.correction_time):
+        s.supervisory = SUPERVISORY_DONE
+        o.operator_rate[r.coordinate] = 0.0
+        s.waiting -= 1
+        for i in range(s.waiting):
+            s.queue[i] = s.queue[i + 1]
+
+
+cdef inline bint too_hard(const Params *p, const Sample *o) noexcept nogil:
+    return vec3.norm(o.F_T) > p.abort_force or vec3.norm(o.F_T + 3) > p.abort_moment
+
+
+# ------------------------------------------------------------------------------------------------------------ the operator
+
+cdef void operate(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """Rates that the operator asks for: hand controllers, a supervisory command, or one joint."""
+    cdef double stick[6]
+    cdef const double *scale
+    cdef bint deflected = False
+    cdef int i
+    for i in range(3):
+        stick[i] = o.hand_axis[i]
+        stick[3 + i] = o.hand_axis[p.right + i]
+    for i in range(6):
+        deflected = deflected or stick[i] != 0.0
+    # a silent or faulty hand controller is a note to the operator; its rates are zero already
+    if p.sticks_required:
+        for i in range(2 if p.right >= 6 else 1):
+            if not o.hand_status[i] & PRESENT or o.hand_status[i] & STALE:
+                o.guidance_fault |= 2
+    o.speed_mode = SPEED_MODE_VERNIER if o.hand_buttons[0] & VERNIER_BUTTON else s.speed_mode
+    s.mode_time += dt
+    if s.arm_mode == ARM_MODE_PATH and o.dynamics_status & PATH_DONE and s.mode_time > 10.0 * dt:
+        s.arm_mode = ARM_MODE_HAND
+    if s.arm_mode == ARM_MODE_SINGLE_JOINT:
+        o.operator_rate[0] = s.joint_rate
+    if s.arm_mode != ARM_MODE_HAND:
+        return
+    if running(s) and (too_hard(p, o) or deflected and p.stick_cancels):
+        cancel(s)
+    if not running(s) and s.waiting > 0:
+        begin_request(s, o)
+    if running(s):
+        follow_request(p, s, o, dt)
+        return
+    scale = &p.coarse[0] if o.speed_mode == SPEED_MODE_COARSE else &p.vernier[0]
+    for i in range(6):
+        o.operator_rate[i] = scale[i // 3] * stick[i]
+
+
+cdef void set_mode(State *s, int mode, int target) noexcept nogil:
+    cancel(s)
+    s.arm_mode = mode
+    s.arm_target = target
+    s.mode_time = 0.0
+    s.joint_rate = 0.0
+
+
+# ---------------------------------------------------------------------------------------------------------- phase changes
+
+cdef void enter(State *s, Sample *o, int phase) noexcept nogil:
+    s.phase = phase
+    o.phase_time = 0.0
+
+
+cdef void begin_position(const Params *p, State *s, Sample *o) noexcept nogil:
+    if not s.have_park:
+        pose.copy(o.profile_X_TA, s.X_park)
+        s.have_park = 1
+    plan_move(&p.limits, &s.move, o.profile_X_TA, p.X_start, p.limits.speed)
+    enter(s, o, PHASE_POSITION)
+
+
+cdef void begin_finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
+    if s.end_cause == END_CAUSE_NONE:
+        s.end_cause = cause
+    set_mode(s, ARM_MODE_HOLD, 0)
+    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    enter(s, o, PHASE_FINISH)
+
+
+cdef void begin_retreat(const Params *p, State *s, Sample *o) noexcept nogil:
+    cdef double X[7]
+    pose.copy(o.profile_X_TA, X)
+    X[0] -= p.retreat_distance
+    plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
+    enter(s, o, PHASE_RETREAT)
+
+
+cdef void begin_hold(const Params *p, State *s, Sample *o) noexcept nogil:
+    set_mode(s, ARM_MODE_HOLD, 0)
+    if s.phase == PHASE_CONTACT and not p.hold_stops_platform:
+        # the loop stays closed
+        o.motion = MOTION_FREE
+        enter(s, o, PHASE_HOLD)
+        return
+    if s.end_cause == END_CAUSE_NONE and s.phase >= PHASE_CLOSING:
+        s.end_cause = END_CAUSE_STOPPED
+    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    o.motion = MOTION_FOLLOW_PROFILE
+    enter(s, o, PHASE_HOLD)
+
+
+# --------------------------------------------------------------------------------------------------------------- commands
+
+cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
+    """Commands that change the phase."""
+    cdef int c = o.command_code
+    if c == COMMAND_ABORT:
+        o.guidance_fault |= 1
+    elif c == COMMAND_START and s.phase == PHASE_IDLE:
+        begin_position(p, s, o)
+    elif c == COMMAND_HOLD and s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD:
+        begin_hold(p, s, o)
+    elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
+        if o.motion == MOTION_FREE:
+            set_mode(s, ARM_MODE_HAND, 0)
+            enter(s, o, PHASE_CONTACT)
+        elif s.end_cause == END_CAUSE_NONE:
+            begin_position(p, s, o)
+        else:
+            begin_retreat(p, s, o)
+    elif c == COMMAND_STOP or c == COMMAND_PARK:
+        if s.phase == PHASE_IDLE:
+            s.end_cause = END_CAUSE_STOPPED
+            enter(s, o, PHASE_ENDED)
+        elif s.phase < PHASE_FINISH or s.phase == PHASE_HOLD and o.motion == MOTION_FREE:
+            begin_finish(p, s, o, END_CAUSE_STOPPED)
+        elif s.phase == PHASE_HOLD:
+            if s.end_cause == END_CAUSE_NONE:
+                s.end_cause = END_CAUSE_STOPPED
+            begin_retreat(p, s, o)
+
+
+cdef void obey_arm(State *s, const Sample *o) noexcept nogil:
+    """Commands to the manipulator, taken while the loop is closed and not held."""
+    cdef int c = o.command_code
+    cdef const double *arg = o.command_arg
+    if c == COMMAND_STEP and 0.0 <= arg[0] < 6.0:
+        request(s, SUPERVISORY_STEP, <int>arg[0], arg[1], arg[2])
+    elif c == COMMAND_INSERT:
+        request(s, SUPERVISORY_INSERT, 0, arg[0], arg[1])
+    elif c == COMMAND_SINGLE_JOINT:
+        set_mode(s, ARM_MODE_SINGLE_JOINT, <int>arg[0])
+        s.joint_rate = arg[1]
+    elif c == COMMAND_AUTO_SEQUENCE:
+        set_mode(s, ARM_MODE_PATH, <int>arg[0])
+    elif c == COMMAND_BRAKES:
+        set_mode(s, ARM_MODE_BRAKES if arg[0] > 0.5 else ARM_MODE_HAND, 0)
+    elif c == COMMAND_LIMP:
+        set_mode(s, ARM_MODE_LIMP if arg[0] > 0.5 else ARM_MODE_HAND, 0)
+    elif c == COMMAND_RESUME:
+        set_mode(s, ARM_MODE_HAND, 0)
+
+
+# --------------------------------------------------------------------------------------------------------------- the step
+
+cdef void end_of_flight(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """Capture, load or time ends the closed loop."""
+    cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
+    s.flight_time += dt
+    if captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
+        begin_finish(p, s, o, END_CAUSE_CAPTURED)
+    elif p.finish_on_overload and o.dynamics_status & OVERLOAD:
+        begin_finish(p, s, o, END_CAUSE_OVERLOAD)
+    elif s.flight_time >= p.contact_time_max:
+        begin_finish(p, s, o, END_CAUSE_TIME)
+
+
+cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+    """What the present phase asks of the dynamics, and where it leads."""
+    cdef double t = o.phase_time
+    if s.phase == PHASE_IDLE:
+        # stands where it is: the profile is the achieved pose, so that the first move starts without a step
+        o.motion = MOTION_FOLLOW_PROFILE
+        if not s.have_park and o.locate_status == 0 and o.measured_leg[0] > 0.0:
+            pose.copy(o.X_TA_measured, o.profile_X_TA)
+            pose.copy(o.X_TA_measured, s.X_park)
+            s.have_park = 1
+        if s.have_park and p.auto_start:
+            begin_position(p, s, o)
+    elif s.phase == PHASE_POSITION:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_move(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
+            if reached(o, p.position_tolerance, p.angle_tolerance):
+                enter(s, o, PHASE_CLOSING)
+            elif t >= s.move.duration + 10.0 * p.settle_time + 2.0:
+                o.guidance_fault |= 8
+    elif s.phase == PHASE_CLOSING:
+        o.motion = MOTION_CLOSE_LOOP
+        set_mode(s, ARM_MODE_HAND, 0)
+        enter(s, o, PHASE_CONTACT)
+    elif s.phase == PHASE_CONTACT:
+        o.motion = MOTION_FREE
+        operate(p, s, o, dt)
+        end_of_flight(p, s, o, dt)
+    elif s.phase == PHASE_HOLD and o.motion == MOTION_FREE:
+        end_of_flight(p, s, o, dt)
+    elif s.phase == PHASE_HOLD:
+        follow_stop(&s.move, t, o)
+    elif s.phase == PHASE_FINISH:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_stop(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
+            # the real units are let go before the platform backs off
+            o.mechanism_command = RELEASE
+            begin_retreat(p, s, o)
+    elif s.phase == PHASE_RETREAT:
+        o.motion = MOTION_FOLLOW_PROFILE
+        o.mechanism_command = RELEASE
+        follow_move(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
+            plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
+            enter(s, o, PHASE_PARK)
+    elif s.phase == PHASE_PARK:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_move(&s.move, t, o)
+        if t >= s.move.duration + p.settle_time:
+            enter(s, o, PHASE_ENDED)
+    elif s.phase == PHASE_FAULT:
+        o.motion = MOTION_FREEZE
+        if t >= p.fault_time and o.safety_state == 2:
+            enter(s, o, PHASE_ENDED)
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Params *p = &(<Self *>self).params
+    cdef State *s = &(<Self *>self).state
+    cdef double dt = p.period * sample.periods
+    sample.guidance_fault = 0
+    memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
+    memset(sample.control_C, 0, sizeof(sample.control_C))
+    sample.supervisory_left = 0.0
+    sample.rate_frame = p.frame
+    sample.phase_time += dt
+    # a trip of the previous tick ends everything else
+    if sample.faults & FAULTS_STOP and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
+        s.end_cause = END_CAUSE_TRIPPED
+        set_mode(s, ARM_MODE_HOLD, 0)
+        enter(s, sample, PHASE_FAULT)
+    if sample.command_code != 0 and s.phase != PHASE_FAULT:
+        if sample.command_code == COMMAND_SPEED_MODE:
+            s.speed_mode = SPEED_MODE_COARSE if sample.command_arg[0] > 0.5 else SPEED_MODE_VERNIER
+        elif sample.command_code == COMMAND_RELEASE:
+            s.release = sample.command_arg[0] > 0.5
+        elif s.phase == PHASE_CONTACT:
+            obey_arm(s, sample)
+        obey(p, s, sample)
+    sample.speed_mode = s.speed_mode
+    sample.mechanism_command = RELEASE if s.release else 0
+    run_phase(p, s, sample, dt)
+    sample.phase = s.phase
+    sample.end_cause = s.end_cause
+    sample.arm_mode = s.arm_mode
+    sample.arm_target = s.arm_target
+    sample.supervisory = s.supervisory
+    sample.supervisory_queue = s.waiting - 1 if running(s) else s.waiting
+
+
+FRAMES = {"camera": RATE_FRAME_CAMERA, "target": RATE_FRAME_TARGET, "interface": RATE_FRAME_INTERFACE,
+          "end_effector": RATE_FRAME_END_EFFECTOR}
+ROTATIONS = {"right": 9, "right_first": 6, "left": 3}
+
+
+cdef class BerthingGuidance(StagePart):
+    """Phases of a berthing run, hand controllers, Step and Insert."""
+
+    PARAMETERS = (
+        Parameter("start_distance_m", "float", "m", "from the start pose to the nominal first contact, along the docking axis", 0.3,
+                  low=0.0, high=3.0),
+        Parameter("frame", "str", "-", "axes in which the hand controllers command", "camera", choices=tuple(FRAMES)),
+        Parameter("rotation_from", "str", "-", "where the rotation rates come from: axes roll yaw pitch of the right hand controller, its "
+                  "axes x y z, or axes roll yaw pitch of the left one (a single hand controller)", "right", choices=tuple(ROTATIONS)),
+        Parameter("coarse_m_s", "float", "m/s", "translation rate at full deflection, coarse", 0.019, low=1e-5, high=0.5),
+        Parameter("coarse_deg_s", "float", "deg/s", "rotation rate at full deflection, coarse", 0.15, low=1e-4, high=10.0),
+        Parameter("vernier_m_s", "float", "m/s", "translation rate at full deflection, vernier", 0.005, low=1e-5, high=0.5),
+        Parameter("vernier_deg_s", "float", "deg/s", "rotation rate at full deflection, vernier", 0.04, low=1e-4, high=10.0),
+        Parameter("start_coarse", "bool", "-", "speed mode at the start of the run", True),
+        Parameter("sticks_required", "bool", "-", "a missing or silent hand controller is a note (fault hand_controller_stale)", True),
+        Parameter("stick_cancels", "bool", "-", "a deflected hand controller ends a running Step or Insert", True),
+        Parameter("step_acceleration_m_s2", "float", "m/s2", "of Step and Insert", 0.002, low=1e-6, high=1.0),
+        Parameter("step_acceleration_deg_s2", "float", "deg/s2", "of Step in rotation", 0.02, low=1e-5, high=10.0),
+        Parameter("step_tolerance_m", "float", "m", "a Step is done this near to its amplitude", 0.0005, low=1e-6, high=0.1),
+        Parameter("step_tolerance_deg", "float", "deg", "the same in rotation", 0.02, low=1e-5, high=5.0),
+        Parameter("correction_gain_1_s", "float", "1/s", "of the end of a Step by the achieved coordinate", 0.2, low=0.0, high=20.0),
+        Parameter("correction_max_s", "float", "s", "a Step is done this long after its profile, whatever was achieved", 20.0,
+                  low=0.0, high=600.0),
+        Parameter("abort_force_n", "float", "N", "measured force that ends a running Step or Insert", 1000.0, low=0.1, high=1e6),
+        Parameter("abort_moment_n_m", "float", "N.m", "measured moment that does", 1000.0, low=0.1, high=1e6),
+        Parameter("speed_max_m_s", "float", "m/s", "programme mode", 0.1, low=0.001, high=2.0),
+        Parameter("turn_max_deg_s", "float", "deg/s", "programme mode", 5.0, low=0.01, high=90.0),
+        Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
+        Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
+        Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
+        Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
+        Parameter("settle_s", "float", "s", "rest after each programmed move and at the end of a Step", 0.3, low=0.0, high=60.0),
+        Parameter("contact_max_s", "float", "s", "longest closed loop", 900.0, low=0.01, high=7200.0),
+        Parameter("after_capture_s", "float", "s", "the run goes on this long after capture", 2.0, low=0.0, high=3600.0),
+        Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
+        Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
+        Parameter("auto_start", "bool", "-", "start without a command", True),
+        Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
+        Parameter("finish_on_overload", "bool", "-", "a load beyond the manipulator's limit ends the run", False),
+        Parameter("hold_stops_platform", "bool", "-", "hold brings the platform to rest instead of the manipulator alone; the run cannot "
+                  "be resumed then", False),
+    )
+    CONTEXT = ("period_s", "start")
+    cdef Self c
+
+    def __init__(self, *, period_s, start, start_distance_m=0.3, frame="camera", rotation_from="right", coarse_m_s=0.019, coarse_deg_s=0.15,
+                 vernier_m_s=0.005, vernier_deg_s=0.04, start_coarse=True, sticks_required=True, stick_cancels=True,
+                 step_acceleration_m_s2=0.002, step_acceleration_deg_s2=0.02, step_tolerance_m=0.0005, step_tolerance_deg=0.02,
+                 correction_gain_1_s=0.2, correction_max_s=20.0, abort_force_n=1000.0, abort_moment_n_m=1000.0, speed_max_m_s=0.1,
+                 turn_max_deg_s=5.0, acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003,
+                 angle_tolerance_deg=0.2, settle_s=0.3, contact_max_s=900.0, after_capture_s=2.0, retreat_distance_m=0.25, fault_s=1.0,
+                 auto_start=True, finish_on_capture=True, finish_on_overload=False, hold_stops_platform=False):
+        cdef Params *p = &self.c.params
+        cdef int i
+        cdef double degree = 0.017453292519943295
+        memset(&self.c, 0, sizeof(Self))
+        p.period = period_s
+        for i in range(7):
+            p.X_start[i] = start["X_TA"][i]
+        p.X_start[0] -= start_distance_m
+        p.limits.speed, p.limits.turn = speed_max_m_s, turn_max_deg_s * degree
+        p.limits.acceleration, p.limits.turn_acceleration = acceleration_max_m_s2, turn_acceleration_max_deg_s2 * degree
+        p.position_tolerance, p.angle_tolerance = position_tolerance_m, angle_tolerance_deg * degree
+        p.settle_time, p.contact_time_max, p.after_capture = settle_s, contact_max_s, after_capture_s
+        p.retreat_distance, p.fault_time = retreat_distance_m, fault_s
+        p.coarse[0], p.coarse[1] = coarse_m_s, coarse_deg_s * degree
+        p.vernier[0], p.vernier[1] = vernier_m_s, vernier_deg_s * degree
+        p.acceleration[0], p.acceleration[1] = step_acceleration_m_s2, step_acceleration_deg_s2 * degree
+        p.tolerance[0], p.tolerance[1] = step_tolerance_m, step_tolerance_deg * degree
+        p.abort_force, p.abort_moment = abort_force_n, abort_moment_n_m
+        p.correction_gain, p.correction_time = correction_gain_1_s, correction_max_s
+        p.frame, p.right = FRAMES[frame], ROTATIONS[rotation_from]
+        p.sticks_required, p.stick_cancels, p.auto_start = sticks_required, stick_cancels, auto_start
+        p.finish_on_capture, p.finish_on_overload = finish_on_capture, finish_on_overload
+        p.hold_stops_platform = hold_stops_platform
+        self.c.state.phase = PHASE_IDLE
+        self.c.state.speed_mode = SPEED_MODE_COARSE if start_coarse else SPEED_MODE_VERNIER
+        pose.identity(self.c.state.X_park)
+        pose.identity(self.c.state.X_begin)
+        pose.identity(self.c.state.move.X_from)
+        pose.identity(self.c.state.move.X_to)
+        self.c.state.move.duration = 1.0
+        self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
+        self.plug.step = step
