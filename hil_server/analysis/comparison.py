@@ -6,20 +6,25 @@ says so); the second run is brought onto the ticks of the first by linear interp
 extrapolated.
 
 For every channel: root mean square and peak of the difference, the peaks of both, and for wrenches the impulse (the integral over the
-common time), which does not mind a small shift of a short contact.
+common time), which does not mind a small shift of a short contact. Then the moments at which the sensors of the docking unit first
+switched, and any auxiliary channel that both logs have and that was asked for. What makes the runs different variants is named.
 """
 
 import html
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.errors import UsageError
+from hil_server.errors import HilError, UsageError
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.record import scalar_names
+from rt_kernels.layout import CODES
 
 BEFORE_CONTACT_S = 1.0
 
@@ -47,6 +52,8 @@ class Comparison:
     """a, b: names of the runs. aligned: "first contact" or "start of run". window_s: common time, from the moment of alignment.
 
     first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. channels: forces first.
+    signals: (name, first time on in a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either.
+    variant: keys in which they are different variants (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
     """
 
     a: str
@@ -56,6 +63,8 @@ class Comparison:
     first_contact_s: tuple[float | None, float | None]
     capture_s: tuple[float | None, float | None]
     channels: tuple[ChannelDifference, ...]
+    signals: tuple[tuple[str, float | None, float | None], ...] = ()
+    variant: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -73,8 +82,8 @@ GROUPS = (
 )
 
 
-def quantities(log: Log) -> dict[str, np.ndarray]:
-    """The compared channels of a run by group, each (n, k)."""
+def quantities(log: Log, asked: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """The compared channels of a run by group, each (n, k). asked: auxiliary channels beside. Raises UsageError when one is not there."""
     r = log.records
     angles = np.unwrap(yaw_pitch_roll(r["X_TA"]), axis=0) if log.ticks else np.zeros((0, 3))
     return {
@@ -85,11 +94,27 @@ def quantities(log: Log) -> dict[str, np.ndarray]:
         "position": r["X_TA"][:, :3],
         "attitude": angles,
         "energy": r["kinetic_energy"][:, None],
+        **{name: _asked(log, name) for name in asked},
     }
 
 
-def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S) -> Comparison:
-    """Compares two runs. before_s: how much of the approach counts. Raises UsageError when they share no time."""
+def _asked(log: Log, name: str) -> np.ndarray:
+    try:
+        return log.aux(name).reshape(log.ticks, -1)
+    except KeyError as error:
+        near = get_close_matches(name, [channel.name for channel in log.header.aux], n=3)
+        raise UsageError(f"{log.path}: no auxiliary channel {name!r}" + (f", did you mean {', '.join(near)}?" if near else "")) from error
+
+
+def groups(log: Log, asked: Sequence[str]) -> list[tuple[str, str, tuple[str, ...], bool]]:
+    """GROUPS and the channels that were asked for, in the same form."""
+    more = [c for name in asked for c in log.header.aux if c.name == name]
+    return [*GROUPS, *((c.name, c.unit, tuple(scalar_names(c.name, c.count)), False) for c in more)]
+
+
+def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequence[str] = ()) -> Comparison:
+    """Compares two runs. before_s: how much of the approach counts; asked: auxiliary channels beside. Raises UsageError when they share no
+    time or a channel is not in both."""
     contacts, captures = [_moments(log) for log in (a, b)], []
     aligned = all(contact is not None for contact, _ in contacts)
     zero = [contact if aligned and contact is not None else _start(log) for log, (contact, _) in zip((a, b), contacts, strict=True)]
@@ -98,8 +123,8 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S) -> Comparis
     time_a, time_b, window = _common_time(a, b, zero, before_s if aligned else None)
     inside = (time_a >= window[0]) & (time_a <= window[1])
     found = []
-    of_a, of_b = quantities(a), quantities(b)
-    for group, unit, names, is_wrench in GROUPS:
+    of_a, of_b = quantities(a, asked), quantities(b, asked)
+    for group, unit, names, is_wrench in groups(a, asked):
         for i, name in enumerate(names):
             ours = of_a[group][inside, i]
             theirs = np.interp(time_a[inside], time_b, of_b[group][:, i])
@@ -112,7 +137,32 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S) -> Comparis
         first_contact_s=(contacts[0][0], contacts[1][0]),
         capture_s=(captures[0], captures[1]),
         channels=tuple(found),
+        signals=_signals(a, b, zero),
+        variant=_variant(a, b),
     )
+
+
+def _signals(a: Log, b: Log, zero: list[float]) -> tuple[tuple[str, float | None, float | None], ...]:
+    """First time on of every sensor of the docking unit, in order of the first run."""
+    found = []
+    for name, bit in CODES["mechanism_signal"].items():
+        times = []
+        for log, start in zip((a, b), zero, strict=True):
+            on = log.records["signal_discrete"] >> bit & 1 == 1
+            times.append(float(log.time_s[np.argmax(on)]) - start if on.any() else None)
+        if times != [None, None]:
+            found.append((name, times[0], times[1]))
+    return tuple(sorted(found, key=lambda row: min(t for t in row[1:] if t is not None)))
+
+
+def _variant(a: Log, b: Log) -> tuple[str, ...]:
+    from hil_server.analysis.loads import differences
+    from hil_server.replay import configuration
+
+    try:
+        return tuple(differences(configuration(a), configuration(b)))
+    except HilError:
+        return ()
 
 
 def _start(log: Log) -> float:
@@ -165,26 +215,27 @@ def _integral(values: np.ndarray, t: np.ndarray) -> float:
 # ------------------------------------------------------------------------------------------------------------------ page
 
 
-def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out: str | os.PathLike[str] | None = None,
+            asked: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
     """Compares two logs; with `out`, also writes a self-contained HTML page there. Returns the figures, with `page` when written.
 
     Raises LogError, UsageError.
     """
     a, b = open_log(path_a), open_log(path_b)
-    result = compare_logs(a, b)
+    result = compare_logs(a, b, asked=asked)
     figures = result.to_dict()
     if out is not None:
         path = Path(out)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(comparison_page(a, b, result), encoding="utf-8")
+            path.write_text(comparison_page(a, b, result, asked), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}") from error
         figures["page"] = str(path)
     return figures
 
 
-def comparison_page(a: Log, b: Log, result: Comparison) -> str:
+def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = ()) -> str:
     """Table and pictures of a comparison as HTML."""
     from hil_server.analysis.report import STYLE, table_html
 
@@ -195,6 +246,7 @@ def comparison_page(a: Log, b: Log, result: Comparison) -> str:
         for c in result.channels
     ]
     marks = [f"synthetic geometry in {log.header.run_id}: {log.header.synthetic}" for log in (a, b) if log.header.synthetic]
+    marks += [f"not the same variant: {line}" for line in result.variant]
     marks += [f"{log.header.run_id} is incomplete: {'; '.join(log.incomplete)}" for log in (a, b) if log.incomplete]
     moments = [
         ("first contact, run time s", *result.first_contact_s),
@@ -206,22 +258,23 @@ def comparison_page(a: Log, b: Log, result: Comparison) -> str:
         *(f'<p class="banner">{html.escape(mark)}.</p>' for mark in marks),
         table_html(("", result.a, result.b), moments),
         table_html(head, rows),
-        _pictures(a, b, result),
+        *([table_html(("first switching after alignment, s", result.a, result.b), result.signals)] if result.signals else []),
+        _pictures(a, b, result, asked),
     ]
     style = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{style}</head><body>' + "\n".join(body) + "</body></html>"
 
 
-def _pictures(a: Log, b: Log, result: Comparison) -> str:
+def _pictures(a: Log, b: Log, result: Comparison, asked: Sequence[str]) -> str:
     """Each group of both runs on one time axis: the first as a line, the second dashed."""
     from hil_server.analysis import pictures
 
     zero = [log_zero if log_zero is not None else _start(log) for log_zero, log in zip(result.first_contact_s, (a, b), strict=True)]
     if result.aligned != "first contact":
         zero = [_start(a), _start(b)]
-    of_a, of_b = quantities(a), quantities(b)
-    drawn, axes = pictures.figure(len(GROUPS))
-    for one, (group, unit, names, _) in zip(axes, GROUPS, strict=True):
+    of_a, of_b, all_groups = quantities(a, asked), quantities(b, asked), groups(a, asked)
+    drawn, axes = pictures.figure(len(all_groups))
+    for one, (group, unit, names, _) in zip(axes, all_groups, strict=True):
         for log, start, of, style, faint in ((a, zero[0], of_a, "-", False), (b, zero[1], of_b, "--", True)):
             pictures.lines(one, log.time_s - start, of[group], names if not faint else ("",) * len(names), f"{group}, {unit}", style, faint)
     axes[0].set_xlim(*result.window_s)

@@ -64,6 +64,8 @@ class Plan:
     low: tuple[float, ...]
     high: tuple[float, ...]
     base: TestConfig
+    description: str = ""
+    source: str = ""
 
     @property
     def identity(self) -> str:
@@ -128,6 +130,8 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         low=tuple(float(v[0]) for v in box.values()),
         high=tuple(float(v[1]) for v in box.values()),
         base=load_test(base, [*settings, *overrides]),
+        description=head["description"],
+        source=head["source"],
     )
 
 

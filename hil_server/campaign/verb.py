@@ -3,6 +3,7 @@
 import argparse
 import os
 import resource
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.campaign import execution, statistics
+    from hil_server.campaign import execution, report, statistics
     from hil_server.campaign.plan import load_plan
     from hil_server.errors import UsageError
 
@@ -42,14 +43,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     busy = None if args.scheduler else _busy(time.monotonic() - began, args.workers or os.cpu_count() or 1)
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
-    tables = (plan.base.mechanism, plan.base.active_vehicle, plan.base.target_vehicle)
-    synthetic = ", ".join(t["name"] for t in tables if t.get("synthetic"))
-    statistics.write_report(table, summary, plan.keys, plan.name, synthetic, folder / "report.html")
     numbers = statistics.worst(table, plan.worst)
     logs = rerun(plan, numbers, folder)
+    report.write(plan, table, summary, logs, folder / "report.html")
     low, high = summary["capture_interval_95"]
     print(f"\n{summary['cases']} cases: capture probability {summary['capture_probability']:.4f} (95 %: {low:.4f}...{high:.4f})")
     print("ends      " + ", ".join(f"{k} {v}" for k, v in summary["ends"].items()))
+    if summary["captured"] != summary["captured_within_limits"]:
+        print(f"          {summary['captured_within_limits']} captured within the limits, the others tripped after the capture")
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
     cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases"
@@ -76,7 +77,8 @@ def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
     for number in numbers:
         out = folder / "worst" / f"case-{number:07d}"
         log = out / "run.mcap"
-        if not log.exists():
+        if not (out / "run.html").exists():  # the report comes last: without it the run was cut off
+            shutil.rmtree(out, ignore_errors=True)
             overrides = [f"initial_conditions.{k}={float(v)!r}" for k, v in zip(plan.keys, conditions[number], strict=True)]
             try:
                 simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))

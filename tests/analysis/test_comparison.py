@@ -75,3 +75,31 @@ def test_verb_compare(bounce, trip, tmp_path, capsys):
     assert "Fx" in capsys.readouterr().out and (tmp_path / "bounce_and_trip.html").exists()
     assert main(["compare", str(bounce), "nothing.mcap"]) == 2
     assert "nothing.mcap" in capsys.readouterr().err
+
+
+def test_signals_channels_and_variant_of_two_dockings(tmp_path, capsys):
+    """The second meets 20 mm further off: the same unit, another course; its own channels come when asked for."""
+    from hil_server.cli import main
+
+    for name, lateral in (("near", 0.06), ("far", 0.08)):
+        short = ["guidance.contact_max_s=1.5", "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0"]
+        sets = [word for item in (*short, f"initial_conditions.lateral_y_m={lateral}") for word in ("--set", item)]
+        assert main(["simulate", "programmes/virtual_docking.toml", "--no-report", "--out", str(tmp_path / name), *sets]) == 0
+    capsys.readouterr()
+    logs = [str(tmp_path / name / "run.mcap") for name in ("near", "far")]
+    arguments = ["compare", *logs, "--channel", "probe.stroke", "--json", str(tmp_path / "c.json")]
+    assert main(arguments) == 0
+    figures = json.loads((tmp_path / "c.json").read_text())
+    assert figures["variant"] == ["initial_conditions.lateral_y_m: 0.06 here, 0.08 there"]
+    assert "not the same variant" in capsys.readouterr().out
+    near, far = (open_log(path) for path in logs)
+    contacts = [r.records["first_contact_time"][-1] for r in (near, far)]
+    DK1 = next(row for row in figures["signals"] if row[0] == "DK1")
+    assert DK1[1:] == pytest.approx([0.0, 0.0], abs=2e-3)
+    stroke = next(c for c in figures["channels"] if c["name"] == "probe.stroke")
+    inside = [np.abs(r.aux("probe.stroke")[(r.time_s >= t - 1.0) & (r.time_s <= t + figures["window_s"][1])]).max()
+              for r, t in zip((near, far), contacts, strict=True)]  # fmt: skip
+    assert [stroke["peak_a"], stroke["peak_b"]] == pytest.approx(inside, rel=1e-3) and stroke["peak_a"] != stroke["peak_b"]
+    assert (tmp_path / "near" / "near_and_far.html").exists()
+    assert main(["compare", *logs, "--channel", "probe.strok"]) == 2
+    assert "did you mean probe.stroke" in capsys.readouterr().err

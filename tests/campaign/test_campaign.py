@@ -68,6 +68,30 @@ def test_interval_is_wilsons(hits, cases):
     assert math.isclose(low, expected.low, abs_tol=1e-12) and math.isclose(high, expected.high, abs_tol=1e-12)
 
 
+def test_statistics_of_a_table_made_by_hand():
+    """Quantiles and rank correlation against scipy; a capture that tripped afterwards counts once, and not as one within the limits."""
+    pa = pytest.importorskip("pyarrow")
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(3)
+    n = 40
+    columns = {f"peak_{name}": rng.random(n) for name in statistics.PEAKS}
+    captured = rng.random(n) < 0.7
+    end = np.where(captured & (np.arange(n) % 5 == 0), "tripped", np.where(captured, "captured", "time"))
+    faults = np.where(end == "tripped", "force_limit", "")
+    table = pa.table({"number": range(n), "captured": captured, "end": end, "faults": faults,
+                      "capture_after_s": np.where(captured, 1.0, np.nan), "error": [""] * n, "x": rng.integers(0, 5, n) * 1.0,
+                      "peak probe.stroke": rng.random(n), **columns})  # fmt: skip
+    s = statistics.statistics(table, ("x",))
+    assert s["captured"] == captured.sum() and s["captured_within_limits"] == np.sum(captured & (end != "tripped"))
+    assert s["faults"] == {"force_limit": int(np.sum(end == "tripped"))} and s["capture_after_s"]["max"] == 1.0
+    assert s["loads"]["fz_n"]["p95"] == pytest.approx(np.percentile(columns["peak_fz_n"], 95), rel=1e-12)
+    assert s["channels"]["probe.stroke"]["max"] == max(table["peak probe.stroke"].to_pylist())
+    x, y = statistics.column(table, "x"), statistics.magnitude(table, statistics.PEAKS[:3])
+    assert statistics.rank_correlation(x, y) == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
+    assert statistics.worst(table, 3)[0] == max(np.flatnonzero(end == "tripped"), key=lambda i: y[i])
+
+
 def test_a_case_gives_the_same_row_again(tmp_path):
     p = plan(tmp_path)
     args = (p.base.as_toml(), 3, p.keys, p.conditions()[3])
@@ -155,6 +179,8 @@ def test_verb_resumes_after_sigkill(tmp_path):
     assert subprocess.run(command, env=env, stdout=subprocess.DEVNULL, timeout=100).returncode == 0
     assert all(f.stat().st_mtime_ns == stamp for f, stamp in had.items())
     result = json.loads(summary.read_text())
+    page = Path(result["report"]).read_text()
+    assert "worst/case-" in page and "captured within the limits" in page and page.count("data:image/png") == 3
     assert result["cases"] == 8 and result["captured"] == 8 and Path(result["report"]).exists()
     assert Path(result["worst"][0]["log"]).exists()
 

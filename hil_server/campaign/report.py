@@ -1,0 +1,194 @@
+"""The page of a campaign: one HTML file that needs no network."""
+
+import html
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from hil_server.analysis.pictures import COLOURS, embedded
+from hil_server.analysis.report import STYLE, table_html
+from hil_server.campaign.case import PEAKS
+from hil_server.campaign.plan import Plan
+from hil_server.campaign.statistics import column, magnitude, rank_correlation, wilson
+
+LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N·m", "my_n_m": "My, N·m", "mz_n_m": "Mz, N·m"}
+QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
+# pairs of conditions that are looked at together; those that the box has
+PAIRS = (("lateral_y_m", "lateral_z_m"), ("yaw_deg", "pitch_deg"), ("velocity_x_m_s", "roll_deg"),
+         ("velocity_y_m_s", "velocity_z_m_s"), ("rate_y_deg_s", "rate_z_deg_s"), ("velocity_x_m_s", "rate_x_deg_s"))  # fmt: skip
+UNITS = (("_deg_s", "deg/s"), ("_m_s", "m/s"), ("_deg", "deg"), ("_m", "m"))
+
+
+def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str, Any]], file: Path) -> None:
+    """table: of results; summary: of `statistics`; worst: rows `number`, `log` of the cases that were run again."""
+    base = plan.base
+    invented = [t["name"] for t in (base.mechanism, base.active_vehicle, base.target_vehicle) if t.get("synthetic")]
+    style = f'<meta charset="utf-8"><title>{_text(plan.name)}</title><style>{STYLE}</style>'
+    parts = [
+        f"<h1>Campaign {_text(plan.name)}</h1>",
+        f"<p>{_text(plan.description)}{f' ({_text(plan.source)})' if plan.source else ''}</p>",
+        f'<p class="note">test {_text(base.test["name"])}: {_text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
+        f"{_craft(base.target_vehicle)} · {plan.cases} cases, {_text(plan.sampling)}, seed {plan.seed}</p>",
+        *([f'<p class="banner">Made with synthetic geometry: {_text(", ".join(invented))}.</p>'] if invented else []),
+        *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
+          if summary["errors"] else []),  # fmt: skip
+        "<h2>Outcome</h2>", _outcome(summary),
+        "<h2>Loads</h2><p>Peak of each component of the contact wrench, at and in the target port, in the closed loop.</p>",
+        table_html(("peak", *QUANTILES.values()), [(LOADS[n], *(v[q] for q in QUANTILES)) for n, v in summary["loads"].items()]),
+        embedded(_loads(table)),
+        "<h2>Capture envelope</h2><p>Every case by its initial conditions.</p>", embedded(_pairs(table, plan.keys)),
+        "<p>Share of captured cases over each condition, with 95 % intervals.</p>", embedded(_envelope(summary, plan.keys)),
+        "<h2>Initial conditions</h2>", _conditions(plan, table),
+        "<h2>Worst cases</h2>", _worst(plan, table, worst, file.parent),
+        *_channels(summary),
+    ]  # fmt: skip
+    page = f'<!doctype html><html lang="en"><head>{style}</head><body>' + "\n".join(parts) + "</body></html>"
+    temporary = file.with_suffix(".tmp")
+    temporary.write_text(page, encoding="utf-8")
+    os.replace(temporary, file)
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value))
+
+
+def _craft(vehicle: dict[str, Any]) -> str:
+    return f"{_text(vehicle['name'])} ({vehicle['mass_kg'] / 1000:g} t)"
+
+
+def named(key: str) -> str:
+    """`lateral_y_m` as `lateral y, m`."""
+    for ending, unit in UNITS:
+        if key.endswith(ending):
+            return f"{key.removesuffix(ending).replace('_', ' ')}, {unit}"
+    return key
+
+
+# ---------------------------------------------------------------------------------------------------------------------- tables
+
+
+def _outcome(s: dict[str, Any]) -> str:
+    def share(name: str, hits: int, interval: tuple[float, float]) -> tuple[Any, ...]:
+        return name, hits, hits / s["cases"], f"{interval[0]:.4f} … {interval[1]:.4f}"
+
+    rows = [share("captured", s["captured"], s["capture_interval_95"]),
+            share("captured within the limits (no trip)", s["captured_within_limits"], s["within_limits_interval_95"])]  # fmt: skip
+    rows += [share(f"ended: {end}", count, wilson(count, s["cases"])) for end, count in s["ends"].items()]
+    rows += [share(f"fault: {name}", count, wilson(count, s["cases"])) for name, count in s["faults"].items()]
+    after = s["capture_after_s"]
+    said = "" if not after else (
+        f"<p>Capture after first contact: median {after['p50']:.2f} s, 95 % {after['p95']:.2f} s, latest {after['max']:.2f} s.</p>"
+    )  # fmt: skip
+    return table_html(("", "cases", "share", "95 % interval (Wilson)"), rows) + said
+
+
+def _conditions(plan: Plan, table: Any) -> str:
+    force, captured = magnitude(table, PEAKS[:3]), np.array(table["captured"].to_pylist(), float)
+    rows = []
+    for key, low, high in zip(plan.keys, plan.low, plan.high, strict=True):
+        away = np.abs(column(table, key) - (low + high) / 2)
+        rows.append((named(key), low, high, *(f"{rank_correlation(away, y):+.2f}" for y in (force, captured))))
+    return "<p>Rank correlation (Spearman) of the distance from the box's centre.</p>" + table_html(
+        ("condition", "from", "to", "with the peak force", "with the capture"), rows
+    )
+
+
+def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) -> str:
+    """A row a case that was run again, with a link to its report."""
+    if not worst:
+        return "<p>None was run again.</p>"
+    places = {number: i for i, number in enumerate(table["number"].to_pylist())}
+    force, moment = magnitude(table, PEAKS[:3]), magnitude(table, PEAKS[3:])
+    head = ("case", "end", "captured", "faults", "force, N", "moment, N·m", *(named(k) for k in plan.keys))
+    rows = []
+    for one in worst:
+        i = places[one["number"]]
+        row = table.slice(i, 1).to_pylist()[0]
+        cells = [one["number"], row["end"], row["captured"], row["faults"], float(force[i]), float(moment[i])]
+        rows.append((*cells, *(float(f"{row[k]:.3g}") for k in plan.keys)))
+    links = " · ".join(
+        f'<a href="{_text(os.path.relpath(Path(one["log"]).with_suffix(".html"), folder))}">case {one["number"]}</a>' for one in worst
+    )
+    return f'<p>Run again with full logs: {links}</p><div style="overflow-x:auto">{table_html(head, rows)}</div>'
+
+
+def _channels(s: dict[str, Any]) -> list[str]:
+    rows = [(name, *(v[q] for q in QUANTILES)) for name, v in s["channels"].items() if v]
+    if not rows:
+        return []
+    listed = table_html(("channel", *QUANTILES.values()), rows)
+    return [f"<h2>Mechanism</h2><details><summary>largest magnitudes of {len(rows)} channels (SI)</summary>{listed}</details>"]
+
+
+# -------------------------------------------------------------------------------------------------------------------- pictures
+
+
+def _grid(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+    rows = -(-count // columns)
+    drawn = Figure(figsize=(10.0, height * rows), layout="constrained")
+    FigureCanvasAgg(drawn)
+    axes = list(drawn.subplots(rows, columns, squeeze=False).ravel())
+    for unused in axes[count:]:
+        unused.set_visible(False)
+    for one in axes:
+        one.grid(True, linewidth=0.4, alpha=0.6)
+        one.tick_params(labelsize=8)
+    return drawn, axes
+
+
+def groups(table: Any) -> list[tuple[str, str, np.ndarray]]:
+    """Cases in three kinds: (name, colour, mask)."""
+    captured = np.array(table["captured"].to_pylist(), bool)
+    tripped = np.array([e == "tripped" for e in table["end"].to_pylist()], bool)
+    kinds = (("captured", COLOURS[0], captured & ~tripped), ("captured, then tripped", COLOURS[4], captured & tripped),
+             ("not captured", COLOURS[1], ~captured))  # fmt: skip
+    return [kind for kind in kinds if kind[2].any()]
+
+
+def _loads(table: Any) -> Figure:
+    drawn, axes = _grid(2, 2, 3.0)
+    for one, names, label in ((axes[0], PEAKS[:3], "peak force, N"), (axes[1], PEAKS[3:], "peak moment, N·m")):
+        values = magnitude(table, names)
+        kinds, colours, masks = zip(*groups(table), strict=True)
+        one.hist([values[mask] for mask in masks], bins=50, stacked=True, color=colours, label=kinds)
+        one.set_yscale("log")  # a single bad case is to be seen
+        one.set_xlabel(label, fontsize=9)
+        one.set_ylabel("cases", fontsize=9)
+    axes[0].legend(fontsize=8)
+    return drawn
+
+
+def _pairs(table: Any, keys: tuple[str, ...]) -> Figure:
+    pairs = [pair for pair in PAIRS if set(pair) <= set(keys)] or [(keys[0], keys[-1])]
+    drawn, axes = _grid(len(pairs), 3, 3.1)
+    for one, (x, y) in zip(axes, pairs, strict=False):
+        for name, colour, mask in groups(table):
+            small = name == "captured"
+            one.scatter(column(table, x)[mask], column(table, y)[mask], s=3 if small else 9, c=colour, label=name,
+                        alpha=0.35 if small else 0.9, linewidths=0)  # fmt: skip
+        one.set_xlabel(named(x), fontsize=9)
+        one.set_ylabel(named(y), fontsize=9)
+    axes[0].legend(fontsize=7, markerscale=2)
+    return drawn
+
+
+def _envelope(summary: dict[str, Any], keys: tuple[str, ...]) -> Figure:
+    drawn, axes = _grid(len(keys), 3, 2.1)
+    lowest = 1.0
+    for one, key in zip(axes, keys, strict=False):
+        bins = [b for b in summary["envelope"][key] if b["cases"]]
+        one.set_xlabel(named(key), fontsize=9)
+        if not bins:
+            continue
+        x = [(b["from"] + b["to"]) / 2 for b in bins]
+        p, low, high = (np.array([b[k] for b in bins]) for k in ("probability", "low", "high"))
+        one.errorbar(x, p, yerr=np.maximum([p - low, high - p], 0.0), fmt="o-", markersize=3, capsize=2, color=COLOURS[0], linewidth=0.9)
+        lowest = min(lowest, float(low.min()))
+    for one in axes:
+        one.set_ylim(lowest - 0.03, 1.03)  # one scale for all
+    return drawn
