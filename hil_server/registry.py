@@ -88,6 +88,7 @@ PARTS: dict[str, dict[str, str]] = {
         "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",
         "two_bodies_flexible": "rt_kernels.dynamics.two_bodies_flexible:TwoBodiesFlexible",
         "tree_and_body": "rt_kernels.dynamics.tree_and_body:TreeAndBody",
+        "manipulator_payload": "rt_kernels.dynamics.manipulator_payload:ManipulatorPayload",
     },
     "placers": {
         "stewart": "rt_kernels.stewart.place:StewartPlacer",

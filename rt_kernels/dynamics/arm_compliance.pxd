@@ -12,6 +12,8 @@ A segment lies along x of its own axes s; its compliance c_s = [P1 P2; P2^T P4] 
 C and K are on the axes of E at its origin, order x, y, z, rotations about x, y, z. Rigid parts are the distances between the segments.
 """
 
+from rt_kernels.multibody.tree cimport Tree
+
 cdef enum:
     ARM_SEGMENTS = 32
 
@@ -36,3 +38,9 @@ cdef struct ArmSegments:
 cdef void arm_place(const ArmPlace *at, const double *rows, double *R, double *p) noexcept nogil
 cdef void arm_compliance(const ArmSegments *arm, const double *rows, double *C) noexcept nogil
 cdef int arm_stiffness(const double *C, double *K) noexcept nogil
+
+
+cdef class ArmCompliance:
+    cdef readonly Tree tree
+    cdef ArmSegments arm
+    cdef int put(self, ArmPlace *at, name, R, p) except -1

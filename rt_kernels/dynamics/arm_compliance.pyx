@@ -158,9 +158,6 @@ def _along(body, start, end, axis=None):
 cdef class ArmCompliance:
     """Compliance and stiffness of an arm, given as a `Tree`, at a named frame, from segments made by `beam`, `lumped`, `hinge`."""
 
-    cdef readonly Tree tree
-    cdef ArmSegments arm
-
     def __init__(self, Tree tree, str frame, segments):
         cdef int k
         segments = list(segments)

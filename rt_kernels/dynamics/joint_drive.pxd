@@ -85,6 +85,16 @@ cdef inline double load_factor(const Drive *d, double power) noexcept nogil:
 
 
 cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil
+cdef void drive_response(const Drive *d, const DriveState *s, double V, double h, double *A, double *B) noexcept nogil
 cdef void staggered_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil
 cdef double limited_voltage(const Drive *d, const Controller *c, double V, double w_m, int *limited) noexcept nogil
 cdef double control_step(const Drive *d, const Controller *c, ControllerState *k, const DriveState *s, double w_c, double h) noexcept nogil
+
+
+cdef class JointDrive:
+    cdef Drive d
+    cdef DriveState s
+    cdef Controller c
+    cdef ControllerState k
+    cdef void record(self, double *row) noexcept nogil
+    cdef double checked_inertia(self, double inertia, double h) except? -1.0

@@ -58,6 +58,33 @@ cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double i
     s.phi += h * s.w
 
 
+cdef void drive_response(const Drive *d, const DriveState *s, double V, double h, double *A, double *B) noexcept nogil:
+    """The gear torque at the end of `drive_step` as a straight line of the driven rate there, T_g+ = A - B w+, B >= 0.
+
+    The first row of the system solved for w_m+; the motor is taken to stay what it was: moving, held by friction, or at its torque limit.
+    """
+    cdef double T = gear_torque(d, s.delta)
+    cdef double kap = h * gear_stiffness(d, s.delta) + d.c_g
+    cdef double e = 1.0 + h / d.tau
+    cdef double gain = h / d.tau * d.K_T / d.R
+    cdef double f = load_factor(d, s.T_g * s.w_m)
+    cdef double friction = d.friction + (d.brake if s.braked else 0.0)
+    cdef double damped = d.J_m / h + d.viscous + f * kap
+    cdef double load = d.J_m / h * s.w_m - f * T
+    if friction > 0.0 and s.w_m == 0.0:
+        A[0] = T
+        B[0] = kap
+        return
+    if fabs(s.T_m) < d.T_max:
+        damped += gain * d.K_B / e
+        load += (s.T_m + gain * V) / e
+    else:
+        load += s.T_m
+    load -= friction if s.w_m > 0.0 else -friction
+    A[0] = T + kap * load / damped
+    B[0] = kap * (1.0 - f * kap / damped)
+
+
 cdef void staggered_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil:
     """The same step in the order of (8.2.4), (8.2.5): motor with the gear torque of the step before, then the gear with the new motor."""
     cdef double delta = s.delta
@@ -136,11 +163,6 @@ cdef class JointDrive:
 
     Everything is on the motor side: rates [rad/s], torques [N m]; `inertia` arguments are I*/i_R^2 [kg m^2] without J_g.
     """
-
-    cdef Drive d
-    cdef DriveState s
-    cdef Controller c
-    cdef ControllerState k
 
     PARAMETERS = (
         Parameter("motor_inertia_kg_m2", "float", "kg m^2", "inertia of the rotor", low=1e-9, high=10.0),

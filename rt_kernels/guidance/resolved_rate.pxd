@@ -12,7 +12,7 @@ joints, so the direction of the motion stays.  A locked joint has no column in J
 """
 
 from rt_kernels.dynamics.arm_compliance cimport ArmPlace
-from rt_kernels.multibody.tree cimport TreeModel
+from rt_kernels.multibody.tree cimport Tree, TreeModel
 
 cdef enum:
     ARM_JOINTS = 8
@@ -57,3 +57,12 @@ cdef struct RateState:
 
 
 cdef void rate_step(const RateControl *c, RateState *s, int mode, const double *command, int joint, const double *q, double *rates) noexcept nogil
+cdef void rotate_pair(double A[6][6], double V[6][6], int p, int q) noexcept nogil
+
+
+cdef class ResolvedRate:
+    cdef RateControl c
+    cdef RateState s
+    cdef readonly Tree tree
+    cdef int put(self, ArmPlace *at, name) except -1
+    cdef int fill(self, ArmPlace *at, R, p) except -1

@@ -195,10 +195,6 @@ cdef class ResolvedRate:
     rate_max, low, high, braking        per joint or one for all: rad/s, rad, rad, rad/s^2
     """
 
-    cdef RateControl c
-    cdef RateState s
-    cdef readonly Tree tree
-
     def __init__(self, Tree tree, str end_effector, axes=None, point=None, *, rate_max, low, high, braking, double period_s=0.008,
                  double linear_max=1.0, double angular_max=0.2, double length_m=5.0, double lambda_0=0.05, double sigma_0=0.05,
                  double arrived_rad=1e-4):

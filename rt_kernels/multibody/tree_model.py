@@ -317,7 +317,7 @@ def read_toml(path: str | Path) -> list[Body]:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ModelError(f"{path}: {error}") from None
-    unknown = set(data) - {"name", "description", "source", "body"}
+    unknown = set(data) - {"name", "description", "source", "body", "manipulator"}  # manipulator: rt_kernels.dynamics.manipulator_file
     if unknown:
         raise ModelError(f"{path}: unknown key '{sorted(unknown)[0]}'")
     tables = data.get("body", [])
