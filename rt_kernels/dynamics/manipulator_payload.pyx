@@ -28,9 +28,16 @@ O tree of the arm (its base); E end effector; G grapple fixture. Without deflect
 
 The base of the arm is placed so that at the given joint angles the payload's port is at the start pose. The loop is closed without
 deflection, the arm moving along with the payload as far as its free joints can. Following a profile and frozen, the arm stands still.
+
+Base: fixed (the visited vehicle does not move), or free: the visited vehicle is the root of the arm's tree, with six more coordinates in
+steps 4 to 6. States are then the momentum P and the angular momentum L of vehicle and arm about the origin of N; the root's twist follows
+from them at the new joint angles and rates, so the momentum that the link and the contact exchange is kept to rounding:
+
+    V_0 = H_00^-1 (h_0 - H_0j v_j),  h_0 = [R^T P; R^T (L - p x P)]
 """
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from libc.math cimport fabs, sqrt
@@ -44,7 +51,8 @@ from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.arm_compliance cimport ArmCompliance, ArmPlace, ArmSegments, arm_compliance, arm_place, arm_stiffness
 from rt_kernels.dynamics.joint_drive cimport Controller, ControllerState, Drive, DriveState, JointDrive, control_step, drive_response, drive_step
-from rt_kernels.dynamics.two_bodies cimport fill_vehicle, integrate_body, relative_state, start_from_relative
+from rt_kernels.dynamics.tree_and_body cimport solve6
+from rt_kernels.dynamics.two_bodies cimport accumulate, fill_vehicle, integrate_body, relative_state, start_from_relative
 from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT, MOTION_CLOSE_LOOP,
                                 MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, RATE_FRAME_TARGET)
 from rt_kernels.guidance.resolved_rate cimport (ARM_JOINTS, ARM_SLOTS, ARM_WAYPOINTS, RATES_HAND, RATES_HOLD, RATES_PATH, RATES_SINGLE,
@@ -61,6 +69,7 @@ from rt_kernels.multibody.tree_model import Body, read_toml
 from rt_kernels.parameters import Aux, Parameter
 
 cdef enum:
+    MAX_V = 14
     PATHS = 8
     SWEEPS = 8
     REFRESH_DONE = 0
@@ -106,6 +115,9 @@ cdef struct ArmParams:
     Drive drive[ARM_JOINTS]
     Controller controller[ARM_JOINTS]
     ArmSegments segments
+    int free                           # 1: the visited vehicle moves
+    int nr                             # velocity coordinates of the root, 0 or 6
+    int nq                             # its position coordinates, 0 or 7
     double q0[ARM_JOINTS]
     double rates_of_twist[6 * ARM_JOINTS]      # joint rates of the twist of E on its axes at q0
     double X_CG[7]
@@ -134,10 +146,17 @@ cdef struct ArmState:
     ControllerState controller[ARM_JOINTS]
     RateState rates
     double R_OT[9]                     # axes of the target in the arm's tree
-    double X_NO[7]
+    double X_NO[7]                     # inertial frame of the tree in N: the fixed base; identity for a free one
     double R_NO[9]
-    double q[ARM_JOINTS]
-    double v[ARM_JOINTS]
+    double x[7 + ARM_JOINTS]           # coordinates and velocities of the tree: root if there is one, joints
+    double v[6 + ARM_JOINTS]
+    double S[36]                       # inertia of the visited vehicle, with the payload once joined: root's origin and axes
+    double P[3]                        # momentum of the same and the arm, L about the origin of N
+    double L[3]
+    double P_rest[3]                   # what the sums have lost to rounding
+    double L_rest[3]
+    double X_OV[7]                     # in the root
+    double X_OC[7]
     double command[ARM_JOINTS]         # joint rates
     double wrench[6]                   # on the end effector at G, axes of E
     double deflection[6]
@@ -202,7 +221,7 @@ cdef void begin_refresh(Self *self) noexcept nogil:
             for k in range(j + 1):
                 s.A[i][j] += t[6 * i + k] * p.L_inverse[6 * j + k]
             s.V[i][j] = 1.0 if i == j else 0.0
-    memcpy(s.q_next, s.q, sizeof(s.q))
+    memcpy(s.q_next, s.x + p.nq, sizeof(s.q_next))
     s.refresh = REFRESH_SWEEP
 
 
@@ -232,7 +251,7 @@ cdef void finish_refresh(Self *self) noexcept nogil:
             s.D_to[6 * j + i] = w
     memcpy(s.K_from, s.K, sizeof(s.K))
     memcpy(s.D_from, s.D, sizeof(s.D))
-    memcpy(s.q_stiffness, s.q_next, sizeof(s.q))
+    memcpy(s.q_stiffness, s.q_next, sizeof(s.q_next))
     s.blended = 0.0
     s.refreshed += 1.0
     s.refresh = REFRESH_DONE
@@ -253,7 +272,7 @@ cdef void follow_configuration(Self *self) noexcept nogil:
                 s.D[i] = s.D_from[i] + s.blended * (s.D_to[i] - s.D_from[i])
             return
         for i in range(p.n):
-            if fabs(s.q[i] - s.q_stiffness[i]) > p.refresh_angle:
+            if fabs(s.x[p.nq + i] - s.q_stiffness[i]) > p.refresh_angle:
                 s.refresh = REFRESH_STIFFNESS
                 return
     elif s.refresh == REFRESH_STIFFNESS:
@@ -293,7 +312,7 @@ cdef void choose_rates(Self *self, const Sample *sample) noexcept nogil:
             s.rates.waypoint = 0
     s.mode = sample.arm_mode
     s.target = sample.arm_target
-    rate_step(&p.rates, &s.rates, mode, sample.operator_rate, joint, s.q, s.command)
+    rate_step(&p.rates, &s.rates, mode, sample.operator_rate, joint, s.x + p.nq, s.command)
 
 
 cdef void watch_singularity(Self *self) noexcept nogil:
@@ -303,19 +322,183 @@ cdef void watch_singularity(Self *self) noexcept nogil:
     cdef RateState state
     memset(rest, 0, sizeof(rest))
     state = self.flat.state.rates
-    rate_step(&self.flat.params.rates, &state, RATES_HAND, rest, 0, self.flat.state.q, rates)
+    rate_step(&self.flat.params.rates, &state, RATES_HAND, rest, 0, self.flat.state.x + self.flat.params.nq, rates)
     self.flat.state.rates.sigma = state.sigma
+
+
+# ------------------------------------------------------------------------------------------------------------------- a free root
+
+cdef void rigid_inertia(const two_bodies.Vehicle *vehicle, const double *X, double *S) noexcept nogil:
+    """Add the 6x6 inertia of a vehicle with its frame at X to S, about the origin and on the axes in which X is given."""
+    cdef double R[9]
+    cdef double RI[9]
+    cdef double I[9]
+    cdef double m = vehicle.mass
+    cdef double cc = vec3.dot(X, X)
+    cdef int i, j
+    quat.to_matrix(X + 3, R)
+    rot3.multiply(R, vehicle.inertia, RI)
+    rot3.multiply_transposed(RI, R, I)
+    for i in range(3):
+        S[7 * i] += m
+        for j in range(3):
+            S[6 * (3 + i) + 3 + j] += I[3 * i + j] - m * X[i] * X[j] + (m * cc if i == j else 0.0)
+    # m c~ below, its transpose above
+    S[18 + 1] -= m * X[2]
+    S[18 + 2] += m * X[1]
+    S[24 + 0] += m * X[2]
+    S[24 + 2] -= m * X[0]
+    S[30 + 0] -= m * X[1]
+    S[30 + 1] += m * X[0]
+    for i in range(3):
+        for j in range(3):
+            S[6 * i + 3 + j] = S[6 * (3 + j) + i]
+
+
+cdef void add_vehicle_bias(const ArmState *s, double *bias) noexcept nogil:
+    """What the rigid body of inertia S needs at the root's twist [v; w] without acceleration: [w x p; v x p + w x l] of its momentum [p; l]."""
+    cdef double h[6]
+    cdef double t[3]
+    cdef int i, j
+    for i in range(6):
+        h[i] = 0.0
+        for j in range(6):
+            h[i] += s.S[6 * i + j] * s.v[j]
+    vec3.cross(s.v + 3, h, t)
+    vec3.add(bias, t, bias)
+    vec3.cross(s.v, h, t)
+    vec3.add(bias + 3, t, bias + 3)
+    vec3.cross(s.v + 3, h + 3, t)
+    vec3.add(bias + 3, t, bias + 3)
+
+
+cdef void inertia_with_vehicle(Self *self) noexcept nogil:
+    """H at the present coordinates, with the visited vehicle on the root."""
+    cdef ArmState *s = &self.flat.state
+    cdef int nv = self.model.nv
+    cdef int i, j
+    self.model.kernels.mass_matrix(self.model, self.work, s.x, self.H)
+    if self.flat.params.free:
+        for i in range(6):
+            for j in range(6):
+                self.H[nv * i + j] += s.S[6 * i + j]
+
+
+cdef void root_twist(const double *H, int nv, const ArmState *s, const double *X, double *V) noexcept nogil:
+    """Twist of the root [body axes] at pose X that belongs to P and L and the joint rates of `v`."""
+    cdef double A[36]
+    cdef double r[3]
+    cdef int i, j
+    vec3.cross(X, s.P, r)
+    vec3.sub(s.L, r, r)
+    quat.rotate_back(X + 3, s.P, V)
+    quat.rotate_back(X + 3, r, V + 3)
+    for i in range(6):
+        for j in range(6):
+            A[6 * i + j] = H[nv * i + j]
+        for j in range(6, nv):
+            V[i] -= H[nv * i + j] * s.v[j]
+    solve6(A, V)
+
+
+cdef void move_root(const double *V, double h, const double *X, double *out) noexcept nogil:
+    """Pose X advanced by the twist V [body axes] over h."""
+    cdef double r[3]
+    cdef double dq[4]
+    quat.rotate(X + 3, V, r)
+    vec3.add_scaled(X, h, r, out)
+    vec3.scale(h, V + 3, r)
+    quat.exponential(r, dq)
+    quat.multiply(X + 3, dq, out + 3)
+    quat.normalize(out + 3)
+
+
+cdef void see_vehicles(Self *self) noexcept nogil:
+    """The visited vehicle, and a joined payload, where the root carries them."""
+    cdef ArmState *s = &self.flat.state
+    cdef two_bodies.Body *b
+    cdef const two_bodies.Vehicle *vehicle
+    cdef double X[7]
+    cdef double v[3]
+    cdef double r[3]
+    cdef int k
+    for k in range(2 if s.joined else 1):
+        b = &s.pair.active if k else &s.pair.target
+        vehicle = &self.flat.params.pair.active if k else &self.flat.params.pair.target
+        pose.multiply(s.x, &s.X_OC[0] if k else &s.X_OV[0], X)
+        vec3.copy(X, b.p)
+        quat.copy(X + 3, b.q)
+        quat.normalize(b.q)
+        quat.rotate(s.x + 3, s.v, v)
+        quat.rotate(s.x + 3, s.v + 3, b.w)
+        vec3.sub(X, s.x, r)
+        vec3.cross(b.w, r, r)
+        vec3.add(v, r, b.v)
+        quat.rotate_back(b.q, b.w, r)
+        rot3.apply(vehicle.inertia, r, r)
+        quat.rotate(b.q, r, b.L)
+
+
+cdef void integrate_root(Self *self) noexcept nogil:
+    """Pose and twist of the root at the new joint angles and rates; attitude with the twist at half the step."""
+    cdef ArmState *s = &self.flat.state
+    cdef int nv = self.model.nv
+    cdef double h = self.flat.params.h
+    cdef double half[7]
+    inertia_with_vehicle(self)
+    root_twist(self.H, nv, s, s.x, s.v)
+    move_root(s.v, 0.5 * h, s.x, half)
+    root_twist(self.H, nv, s, half, s.v)
+    move_root(s.v, h, s.x, s.x)
+    root_twist(self.H, nv, s, s.x, s.v)
+    see_vehicles(self)
+
+
+cdef void join(Self *self, bint joined) noexcept nogil:
+    """The payload becomes part of the visited vehicle, or is let go: momentum and inertia go over. A fixed vehicle takes all momentum."""
+    cdef const ArmParams *p = &self.flat.params
+    cdef ArmState *s = &self.flat.state
+    cdef two_bodies.Body *b = &s.pair.active
+    cdef double X[7]
+    cdef double r[3]
+    cdef double t[3]
+    s.joined = joined
+    if not p.free:
+        if joined:
+            memset(b.v, 0, sizeof(b.v))
+            memset(b.w, 0, sizeof(b.w))
+            memset(b.L, 0, sizeof(b.L))
+        return
+    vec3.scale(p.pair.active.mass if joined else -p.pair.active.mass, b.v, r)
+    vec3.cross(b.p, r, t)
+    vec3.add(s.P, r, s.P)
+    vec3.add(s.L, t, s.L)
+    vec3.add_scaled(s.L, 1.0 if joined else -1.0, b.L, s.L)
+    memset(s.S, 0, sizeof(s.S))
+    rigid_inertia(&p.pair.target, s.X_OV, s.S)
+    if joined:
+        vec3.copy(b.p, X)
+        quat.copy(b.q, X + 3)
+        pose.inverse(s.x, s.X_OC)
+        pose.multiply(s.X_OC, X, s.X_OC)
+        rigid_inertia(&p.pair.active, s.X_OC, s.S)
+    inertia_with_vehicle(self)
+    root_twist(self.H, self.model.nv, s, s.x, s.v)
+    see_vehicles(self)
 
 
 # ------------------------------------------------------------------------------------------------------------------- one inner step
 
-cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, const double *m_contact) noexcept nogil:
-    """One step of arm and payload. Contact wrench on the payload about its centre of mass, N axes."""
+cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, const double *p_contact,
+                     const double *m_contact) noexcept nogil:
+    """One step of arm and payload. Contact wrench on the payload, acting at the point p_contact, N axes."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef two_bodies.Body *b = &s.pair.active
     cdef const two_bodies.Vehicle *payload = &p.pair.active
     cdef int n = p.n
+    cdef int nr = p.nr
+    cdef int nv = p.nr + p.n
     cdef int i, j, k
     cdef double h = p.h
     cdef double t, scale, load
@@ -330,6 +513,7 @@ cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, 
     cdef double r[3]
     cdef double f[3]
     cdef double m[3]
+    cdef double moment[3]              # of the contact about the payload's centre of mass
     cdef double w[3]
     cdef double d[6]
     cdef double F[6]
@@ -337,15 +521,15 @@ cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, 
     cdef double V[ARM_JOINTS]
     cdef double A[ARM_JOINTS]
     cdef double B[ARM_JOINTS]
-    cdef double a[ARM_JOINTS]
-    cdef double y[ARM_JOINTS]
-    cdef double J[6][ARM_JOINTS]
-    cdef double DJ[6][ARM_JOINTS]
-    cdef double J_O[6 * ARM_JOINTS]
+    cdef double a[MAX_V]
+    cdef double y[MAX_V]
+    cdef double J[6][MAX_V]
+    cdef double DJ[6][MAX_V]
+    cdef double J_O[6 * MAX_V]
     cdef double *H = self.H
     # 1: end effector
     vec3.fill(0.0, 0.0, 0.0, origin)
-    self.model.operations.motion(self.model, s.q, NULL, origin, self.rows)
+    self.model.operations.motion(self.model, s.x, NULL, origin, self.rows)
     arm_place(&p.E, self.rows, R_OE, p_E)
     rot3.multiply(s.R_NO, R_OE, R_NE)
     rot3.apply(s.R_NO, p_E, p_E)
@@ -370,20 +554,20 @@ cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, 
     rot3.apply(p.E.R, d, r)
     vec3.add(p.E.p, r, r)
     self.model.operations.jacobian(self.model, self.rows, p.E.slot, r, J_O)
-    for k in range(n):
+    for k in range(nv):
         for i in range(3):
-            J[i][k] = R_OE[i] * J_O[k] + R_OE[3 + i] * J_O[n + k] + R_OE[6 + i] * J_O[2 * n + k]
-            J[3 + i][k] = R_OE[i] * J_O[3 * n + k] + R_OE[3 + i] * J_O[4 * n + k] + R_OE[6 + i] * J_O[5 * n + k]
+            J[i][k] = R_OE[i] * J_O[k] + R_OE[3 + i] * J_O[nv + k] + R_OE[6 + i] * J_O[2 * nv + k]
+            J[3 + i][k] = R_OE[i] * J_O[3 * nv + k] + R_OE[3 + i] * J_O[4 * nv + k] + R_OE[6 + i] * J_O[5 * nv + k]
     # 2: payload's twist at G without the damper
     rot3.apply(R_NE, F, f)
     rot3.apply(R_NE, F + 3, m)
     vec3.cross(lever, f, r)
+    vec3.sub(p_contact, b.p, moment)
+    vec3.cross(moment, f_contact, moment)
+    vec3.add(moment, m_contact, moment)
     for i in range(3):
         u[i] = b.v[i] + h * payload.inverse_mass * (f_contact[i] - f[i])
-        w[i] = b.L[i] + h * (m_contact[i] - m[i] - r[i])
-    if s.joined:
-        vec3.fill(0.0, 0.0, 0.0, u)
-        vec3.fill(0.0, 0.0, 0.0, w)
+        w[i] = b.L[i] + h * (moment[i] - m[i] - r[i])
     quat.rotate_back(b.q, w, w)
     rot3.apply(payload.inverse_inertia, w, w)
     quat.rotate(b.q, w, w)
@@ -391,6 +575,12 @@ cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, 
     vec3.add(u, r, u)
     rot3.apply_transposed(R_NE, u, u)
     rot3.apply_transposed(R_NE, w, u + 3)
+    if s.joined:
+        # it moves with the root: the link feels the joints alone
+        for i in range(6):
+            u[i] = 0.0
+            for k in range(nr):
+                J[i][k] = 0.0
     # 3: motor voltages
     s.limited = 0
     for j in range(n):
@@ -405,80 +595,114 @@ cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, 
             s.limited |= s.controller[j].limited != 0
         drive_response(&p.drive[j], &s.drive[j], V[j], h, &A[j], &B[j])
     # 4: arm with the damper as inertia
-    self.model.kernels.mass_matrix(self.model, self.work, s.q, H)
-    self.model.kernels.inverse_dynamics(self.model, self.work, s.q, s.v, self.zeros, NULL, self.bias, NULL)
+    inertia_with_vehicle(self)
+    self.model.kernels.inverse_dynamics(self.model, self.work, s.x, s.v, self.zeros, NULL, self.bias, NULL)
+    if p.free:
+        add_vehicle_bias(s, self.bias)
     for i in range(6):
-        for k in range(n):
+        for k in range(nv):
             u[i] -= J[i][k] * s.v[k]
     for i in range(6):
         t = 0.0
         for j in range(6):
             t += s.D[6 * i + j] * u[j]
         d[i] = F[i] + t
-        for k in range(n):
+        for k in range(nv):
             t = 0.0
             for j in range(6):
                 t += s.D[6 * i + j] * J[j][k]
             DJ[i][k] = h * t
-    for k in range(n):
-        scale = p.drive[k].i_R
-        y[k] = scale * (A[k] - B[k] * s.drive[k].w) - self.bias[k]
+    for k in range(nv):
+        y[k] = -self.bias[k]
         for i in range(6):
             y[k] += J[i][k] * d[i]
         for j in range(k + 1):
             t = 0.0
             for i in range(6):
                 t += J[i][k] * DJ[i][j]
-            H[n * k + j] += t
-        H[n * k + k] += h * scale * scale * B[k]
+            H[nv * k + j] += t
+    if p.free and not s.joined:
+        # the contact acts on the root with the opposite sign
+        vec3.sub(p_contact, s.x, r)
+        vec3.cross(r, f_contact, r)
+        vec3.add(r, m_contact, r)
+        quat.rotate_back(s.x + 3, r, r)
+        quat.rotate_back(s.x + 3, f_contact, w)
+        for i in range(3):
+            y[i] -= w[i]
+            y[3 + i] -= r[i]
+    for j in range(n):
+        scale = p.drive[j].i_R
+        y[nr + j] += scale * (A[j] - B[j] * s.drive[j].w)
+        H[(nv + 1) * (nr + j)] += h * scale * scale * B[j]
     if p.locked >= 0:
-        for k in range(n):
-            H[n * p.locked + k] = 0.0
-            H[n * k + p.locked] = 0.0
-        H[(n + 1) * p.locked] = 1.0
-        y[p.locked] = 0.0
+        j = nr + p.locked
+        for k in range(nv):
+            H[nv * j + k] = 0.0
+            H[nv * k + j] = 0.0
+        H[(nv + 1) * j] = 1.0
+        y[j] = 0.0
     # 5: from the tip to the base
-    for k in range(n - 1, 0, -1):
-        scale = 1.0 / H[(n + 1) * k]
+    for k in range(nv - 1, 0, -1):
+        scale = 1.0 / H[(nv + 1) * k]
         for i in range(k):
-            t = H[n * k + i] * scale
+            t = H[nv * k + i] * scale
             y[i] -= t * y[k]
             for j in range(i + 1):
-                H[n * i + j] -= t * H[n * k + j]
+                H[nv * i + j] -= t * H[nv * k + j]
     # 6: from the base to the tip
-    for k in range(n):
+    for k in range(nv):
         a[k] = 0.0
-        if k == p.locked:
+        j = k - nr
+        if j == p.locked and j >= 0:
             continue
-        scale = p.drive[k].i_R
-        load = y[k] - scale * (A[k] - B[k] * s.drive[k].w)
+        load = y[k]
         for i in range(k):
-            load -= H[n * k + i] * a[i]
-        t = s.drive[k].w
-        drive_step(&p.drive[k], &s.drive[k], V[k], load / scale, H[(n + 1) * k] / (scale * scale) - h * B[k], h)
-        a[k] = (s.drive[k].w - t) / (h * scale)
-        if fabs(s.drive[k].T_m) >= p.drive[k].T_max:
+            load -= H[nv * k + i] * a[i]
+        if j < 0:
+            a[k] = load / H[(nv + 1) * k]
+            continue
+        scale = p.drive[j].i_R
+        load -= scale * (A[j] - B[j] * s.drive[j].w)
+        t = s.drive[j].w
+        drive_step(&p.drive[j], &s.drive[j], V[j], load / scale, H[(nv + 1) * k] / (scale * scale) - h * B[j], h)
+        a[k] = (s.drive[j].w - t) / (h * scale)
+        if fabs(s.drive[j].T_m) >= p.drive[j].T_max:
             s.limited = 1
-        s.q[k] = s.drive[k].phi / scale
-        s.v[k] = s.drive[k].w / scale
     # 7: payload
     for i in range(6):
         t = 0.0
         for j in range(6):
             scale = u[j]
-            for k in range(n):
+            for k in range(nv):
                 scale -= h * J[j][k] * a[k]
             t += s.D[6 * i + j] * scale
         d[i] = F[i] + t
     memcpy(s.wrench, d, sizeof(d))
+    for j in range(n):
+        s.x[p.nq + j] = s.drive[j].phi / p.drive[j].i_R
+        s.v[nr + j] = s.drive[j].w / p.drive[j].i_R
     if not s.joined:
         rot3.apply(R_NE, d, f)
         rot3.apply(R_NE, d + 3, m)
+        if p.free:
+            # what the payload gets, its opposite
+            vec3.add(b.p, lever, r)
+            vec3.cross(r, f, r)
+            vec3.add(r, m, r)
+            vec3.cross(p_contact, f_contact, w)
+            vec3.sub(r, w, r)
+            vec3.sub(r, m_contact, r)
+            vec3.sub(f, f_contact, w)
+            accumulate(h, w, s.P, s.P_rest)
+            accumulate(h, r, s.L, s.L_rest)
         vec3.cross(lever, f, r)
         vec3.add(m, r, m)
         vec3.sub(f_contact, f, f)
-        vec3.sub(m_contact, m, m)
+        vec3.sub(moment, m, m)
         integrate_body(payload, b, f, m, h)
+    if p.free:
+        integrate_root(self)
 
 
 # -------------------------------------------------------------------------------------------------------------- start, outputs
@@ -488,45 +712,73 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef double X[7]
+    cdef double X_NV[7]
     cdef double u[6]
     cdef double r[3]
     cdef double R_NT[9]
-    cdef double R[9]
+    cdef double R_NO[9]
     cdef double t
     cdef int i, j
-    # the counter of refreshes and the choice of a path go on
+    cdef int nv = p.nr + p.n
     cdef double refreshed = s.refreshed
     memset(s, 0, sizeof(ArmState))
     s.refreshed = refreshed
     start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
+    vec3.copy(s.pair.target.p, X_NV)
+    quat.copy(s.pair.target.q, X_NV + 3)
     vec3.copy(s.pair.active.p, X)
     quat.copy(s.pair.active.q, X + 3)
     pose.multiply(X, p.X_CG, X)
-    # twist of G on its axes
+    # twist of G on its axes, seen from the visited vehicle (which has its centre of mass at rest)
     vec3.sub(X, s.pair.active.p, r)
     vec3.cross(s.pair.active.w, r, u)
     vec3.add(u, s.pair.active.v, u)
+    vec3.cross(s.pair.target.w, X, r)
+    vec3.sub(u, r, u)
+    vec3.sub(s.pair.active.w, s.pair.target.w, u + 3)
     quat.rotate_back(X + 3, u, u)
-    quat.rotate_back(X + 3, s.pair.active.w, u + 3)
-    # base of the arm
-    pose.multiply(X, p.X_EO, s.X_NO)
-    quat.normalize(s.X_NO + 3)
-    quat.to_matrix(s.X_NO + 3, s.R_NO)
-    quat.to_matrix(p.pair.target.X_port + 3, R_NT)
-    rot3.transpose(s.R_NO, R)
-    rot3.multiply(R, R_NT, s.R_OT)
+    quat.rotate_back(X + 3, u + 3, u + 3)
     # joints
     for i in range(p.n):
         t = 0.0
         for j in range(6):
             t += p.rates_of_twist[6 * i + j] * u[j]
-        s.v[i] = t
-        s.q[i] = p.q0[i]
+        s.v[p.nr + i] = t
+        s.x[p.nq + i] = p.q0[i]
         s.drive[i].phi = p.q0[i] * p.drive[i].i_R
         s.drive[i].w = s.drive[i].w_m = t * p.drive[i].i_R
+    # base of the arm
+    pose.multiply(X, p.X_EO, X)
+    quat.normalize(X + 3)
+    quat.to_matrix(X + 3, R_NO)
+    quat.to_matrix(p.pair.target.X_port + 3, R_NT)
+    rot3.transpose(R_NO, s.R_NO)
+    rot3.multiply(s.R_NO, R_NT, s.R_OT)
+    if p.free:
+        pose.identity(s.X_NO)
+        pose.copy(X, s.x)
+        pose.inverse(X, s.X_OV)
+        pose.multiply(s.X_OV, X_NV, s.X_OV)
+        rigid_inertia(&p.pair.target, s.X_OV, s.S)
+        vec3.cross(s.pair.target.w, X, u)
+        quat.rotate_back(X + 3, u, s.v)
+        quat.rotate_back(X + 3, s.pair.target.w, s.v + 3)
+        # momentum about the root's origin on its axes, then about the origin of N
+        inertia_with_vehicle(self)
+        for i in range(6):
+            u[i] = 0.0
+            for j in range(nv):
+                u[i] += self.H[nv * i + j] * s.v[j]
+        quat.rotate(X + 3, u, s.P)
+        quat.rotate(X + 3, u + 3, s.L)
+        vec3.cross(X, s.P, r)
+        vec3.add(s.L, r, s.L)
+    else:
+        pose.copy(X, s.X_NO)
+    quat.to_matrix(s.X_NO + 3, s.R_NO)
     memcpy(s.K, p.K0, sizeof(s.K))
     memcpy(s.D, p.D0, sizeof(s.D))
-    memcpy(s.q_stiffness, s.q, sizeof(s.q))
+    memcpy(s.q_stiffness, p.q0, sizeof(s.q_stiffness))
     s.blended = 1.0
     s.mode = -1
     s.rates.locked = p.locked
@@ -548,6 +800,7 @@ cdef void show(Self *self, Sample *sample, double *aux) noexcept nogil:
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef two_bodies.Body *b = &s.pair.active
+    cdef two_bodies.Body *v = &s.pair.target
     cdef double origin[3]
     cdef double R_OE[9]
     cdef double p_E[3]
@@ -561,13 +814,13 @@ cdef void show(Self *self, Sample *sample, double *aux) noexcept nogil:
     cdef double mass, energy
     cdef int i, j
     vec3.fill(0.0, 0.0, 0.0, origin)
-    self.model.operations.motion(self.model, s.q, s.v, origin, self.rows)
+    self.model.operations.motion(self.model, s.x, s.v, origin, self.rows)
     self.model.operations.totals(self.model, self.rows, arm, &mass, first, &energy)
     arm_place(&p.E, self.rows, R_OE, p_E)
     quat.from_matrix(R_OE, X + 3)
     vec3.copy(p_E, X)
     pose.multiply(s.X_NO, X, aux + AUX_X_NE)
-    pose.copy(s.X_NO, aux + AUX_X_NO)
+    pose.copy(&s.x[0] if p.free else &s.X_NO[0], aux + AUX_X_NO)
     # deflection
     vec3.copy(b.p, X)
     quat.copy(b.q, X + 3)
@@ -580,19 +833,29 @@ cdef void show(Self *self, Sample *sample, double *aux) noexcept nogil:
     s.deflection[3] = 0.5 * (R[7] - R[5])
     s.deflection[4] = 0.5 * (R[2] - R[6])
     s.deflection[5] = 0.5 * (R[3] - R[1])
-    # momentum of payload and arm about the origin of N
-    vec3.scale(p.pair.active.mass, b.v, sample.momentum)
-    vec3.cross(b.p, sample.momentum, sample.momentum + 3)
-    vec3.add(sample.momentum + 3, b.L, sample.momentum + 3)
-    rot3.apply(s.R_NO, arm, r)
-    vec3.add(sample.momentum, r, sample.momentum)
-    vec3.cross(s.X_NO, r, t)
-    vec3.add(sample.momentum + 3, t, sample.momentum + 3)
-    rot3.apply(s.R_NO, arm + 3, r)
-    vec3.add(sample.momentum + 3, r, sample.momentum + 3)
-    # energies: payload; with arm, rotors, gears and link
-    sample.kinetic_energy = 0.5 * (p.pair.active.mass * vec3.dot(b.v, b.v) + vec3.dot(b.w, b.L))
-    energy += sample.kinetic_energy
+    # momentum about the origin of N: payload (not once joined), arm, and the visited vehicle when it moves
+    if p.free:
+        vec3.copy(s.P, sample.momentum)
+        vec3.copy(s.L, sample.momentum + 3)
+    else:
+        rot3.apply(s.R_NO, arm, sample.momentum)
+        rot3.apply(s.R_NO, arm + 3, sample.momentum + 3)
+        vec3.cross(s.X_NO, sample.momentum, t)
+        vec3.add(sample.momentum + 3, t, sample.momentum + 3)
+    if not s.joined:
+        vec3.scale(p.pair.active.mass, b.v, r)
+        vec3.cross(b.p, r, t)
+        vec3.add(t, b.L, t)
+        vec3.add(sample.momentum, r, sample.momentum)
+        vec3.add(sample.momentum + 3, t, sample.momentum + 3)
+    # kinetic energy of the two vehicles' relative motion; of everything, with rotors, gears and link
+    energy += 0.5 * (p.pair.active.mass * vec3.dot(b.v, b.v) + vec3.dot(b.w, b.L))
+    vec3.sub(b.v, v.v, r)
+    mass = p.pair.active.mass
+    if p.free:
+        energy += 0.5 * (p.pair.target.mass * vec3.dot(v.v, v.v) + vec3.dot(v.w, v.L))
+        mass = mass * p.pair.target.mass / (mass + p.pair.target.mass)
+    sample.kinetic_energy = 0.5 * (mass * vec3.dot(r, r) + vec3.dot(b.w, b.L) + vec3.dot(v.w, v.L))
     for i in range(p.n):
         energy += 0.5 * p.drive[i].J_g * s.drive[i].w * s.drive[i].w
         energy += 0.5 * p.drive[i].J_m * s.drive[i].w_m * s.drive[i].w_m + gear_energy(&p.drive[i], s.drive[i].delta)
@@ -600,8 +863,8 @@ cdef void show(Self *self, Sample *sample, double *aux) noexcept nogil:
         for j in range(6):
             energy += 0.5 * s.deflection[i] * s.K[6 * i + j] * s.deflection[j]
     for i in range(p.n):
-        aux[AUX_Q + i] = s.q[i]
-        aux[AUX_RATE + i] = s.v[i]
+        aux[AUX_Q + i] = s.x[p.nq + i]
+        aux[AUX_RATE + i] = s.v[p.nr + i]
         aux[AUX_COMMAND + i] = s.command[i]
         aux[AUX_TORQUE + i] = s.drive[i].T_m
     for i in range(p.n, JOINTS_SHOWN):
@@ -634,7 +897,7 @@ cdef unsigned int verdict(Self *self, const Sample *sample, const double *aux) n
     if s.limited:
         status |= STATUS_SATURATED
     for i in range(p.n):
-        if i != p.locked and (s.q[i] < p.rates.low[i] + p.stop_margin or s.q[i] > p.rates.high[i] - p.stop_margin):
+        if i != p.locked and (s.x[p.nq + i] < p.rates.low[i] + p.stop_margin or s.x[p.nq + i] > p.rates.high[i] - p.stop_margin):
             status |= STATUS_STOP
     if s.rates.sigma < p.rates.sigma_0:
         status |= STATUS_SINGULAR
@@ -654,23 +917,19 @@ cdef void run_period(Self *self, const Sample *sample) noexcept nogil:
     cdef double X[7]
     cdef double f[3]
     cdef double m[3]
-    cdef double r[3]
-    cdef double t[3]
     cdef int i
-    vec3.copy(s.pair.target.p, X)
-    quat.copy(s.pair.target.q, X + 3)
-    pose.multiply(X, p.pair.target.X_port, X)
-    quat.rotate(X + 3, sample.F_T_corrected, f)
-    quat.rotate(X + 3, sample.F_T_corrected + 3, m)
-    vec3.scale(-1.0, f, f)
     for i in range(p.inner):
         # the reaction acts on the payload at the origin of T
-        vec3.sub(X, s.pair.active.p, r)
-        vec3.cross(r, f, t)
-        vec3.sub(t, m, t)
+        vec3.copy(s.pair.target.p, X)
+        quat.copy(s.pair.target.q, X + 3)
+        pose.multiply(X, p.pair.target.X_port, X)
+        quat.rotate(X + 3, sample.F_T_corrected, f)
+        quat.rotate(X + 3, sample.F_T_corrected + 3, m)
+        vec3.scale(-1.0, f, f)
+        vec3.scale(-1.0, m, m)
         if s.count == 0:
             choose_rates(self, sample)
-        inner_step(self, sample, f, t)
+        inner_step(self, sample, f, X, m)
         if s.count == p.outer // 2 and s.mode != ARM_MODE_HAND:
             watch_singularity(self)
         elif s.count:
@@ -693,12 +952,8 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
         V_before[i] = s.pair.V_TA[i]
         sample.A_TA[i] = 0.0
     if sample.motion == MOTION_FREE or sample.motion == MOTION_JOINED:
-        if sample.motion == MOTION_JOINED and not s.joined:
-            # the payload is caught by the visited vehicle, which the arm cannot move
-            memset(s.pair.active.v, 0, sizeof(s.pair.active.v))
-            memset(s.pair.active.w, 0, sizeof(s.pair.active.w))
-            memset(s.pair.active.L, 0, sizeof(s.pair.active.L))
-        s.joined = sample.motion == MOTION_JOINED
+        if s.joined != (sample.motion == MOTION_JOINED):
+            join(self, sample.motion == MOTION_JOINED)
         for i in range(n):
             run_period(self, sample)
         relative_state(&p.pair, &s.pair, sample.X_TA, sample.V_TA)
@@ -762,6 +1017,7 @@ cdef class ManipulatorPayload(StagePart):
 
     PARAMETERS = (
         Parameter("model", "str", "-", "arm: file of [[body]] tables and a table [manipulator]"),
+        Parameter("base", "str", "-", "fixed: the visited vehicle does not move; free: it does", "fixed", choices=("fixed", "free")),
         Parameter("joint_angles_deg", "floats", "deg", "joints at the start, one each", low=-720.0, high=720.0),
         Parameter("grapple_position_m", "floats", "m", "grapple fixture G in the payload's centre-of-mass frame", [0.0, 0.0, 0.0], -100.0, 100.0, 3),
         Parameter("grapple_angles_deg", "floats", "deg", "yaw, pitch, roll of G; x into the payload", [0.0, 0.0, 0.0], -360.0, 360.0, 3),
@@ -801,7 +1057,7 @@ cdef class ManipulatorPayload(StagePart):
     cdef object _memory
     cdef readonly tuple notes
 
-    def __init__(self, *, period_s, vehicles, start, model, joint_angles_deg, grapple_position_m=(0.0, 0.0, 0.0),
+    def __init__(self, *, period_s, vehicles, start, model, joint_angles_deg, base="fixed", grapple_position_m=(0.0, 0.0, 0.0),
                  grapple_angles_deg=(0.0, 0.0, 0.0), camera_position_m=(0.0, 0.0, 0.0), camera_angles_deg=(0.0, 0.0, 0.0), locked_joint="",
                  log_decrement=0.1, refresh_angle_deg=2.0, blend_s=0.1, stop_margin_deg=5.0, paths_deg=(), singular_value_min=0.05,
                  singular_damping=0.05, kernels="fastest", range_max_m=20.0):
@@ -810,8 +1066,12 @@ cdef class ManipulatorPayload(StagePart):
         cdef double V[6]
         cdef int i
         memset(&self.c, 0, sizeof(Self))
-        if np.any(start["orbital_rate_rad_s"]):
-            raise ValueError(f"orbital_rate_rad_s: {list(start['orbital_rate_rad_s'])} rad/s, limit 0 with a manipulator on a fixed base")
+        if base == "fixed" and np.any(start["orbital_rate_rad_s"]):
+            raise ValueError(f"orbital_rate_rad_s: {list(start['orbital_rate_rad_s'])} rad/s, limit 0 with base = 'fixed'")
+        for i in range(3):
+            p.pair.orbital_rate[i] = start["orbital_rate_rad_s"][i]
+        p.free = base == "free"
+        p.nr, p.nq = (6, 7) if base == "free" else (0, 0)
         path = model_path(model)
         bodies = read_toml(path)
         arm = read_manipulator(path, sum(b.joint != "fixed" for b in bodies))
@@ -866,11 +1126,14 @@ cdef class ManipulatorPayload(StagePart):
         extra = []
         for name, (R_CF, p_CF) in (("payload camera", _frame(*camera)), ("payload interface", (R_CA, p_CA))):
             extra.append(Body(name, arm.end_effector, "fixed", R_PJ=R_CG.T @ R_CF, p_PJ_P=R_CG.T @ (p_CF - p_CG)))
-        self.general = Tree(bodies, gravity=(0.0, 0.0, 0.0))
         self.kinematics = Tree([*bodies, *extra], gravity=(0.0, 0.0, 0.0))
-        for b in self.general.bodies[1:]:
-            if b.parent != self.general.bodies[self.general.bodies.index(b) - 1].name:
+        for before, b in zip(self.kinematics.bodies, self.kinematics.bodies[1:]):
+            if b.parent != before.name:
                 raise ValueError(f"model: joint {b.joint_name!r} is not behind the one before it: limit one chain, in its order")
+        self.general = self.kinematics
+        if p.free:
+            root = Body("visited vehicle", None, "free")
+            self.general = Tree([root, *(replace(b, parent=b.parent or root.name) for b in bodies)], gravity=(0.0, 0.0, 0.0))
         self.c.kinematics = self.kinematics.model
 
     def _joints(self, arm, angles_deg, locked_joint, mass, paths_deg):
@@ -878,7 +1141,7 @@ cdef class ManipulatorPayload(StagePart):
         cdef JointDrive drive
         cdef int j, k, number
         p.n = len(arm.drives)
-        names = list(self.general.joint_names)
+        names = list(self.kinematics.joint_names)
         if locked_joint and locked_joint not in names:
             raise ValueError(f"locked_joint: no joint {locked_joint!r}, limit one of {', '.join(names)}")
         p.locked = names.index(locked_joint) if locked_joint else -1
@@ -927,15 +1190,16 @@ cdef class ManipulatorPayload(StagePart):
         cdef double X[7]
         cdef double[::1] flat
         q = np.array([p.q0[j] for j in range(p.n)])
+        whole = np.concatenate([[0, 0, 0, 0, 0, 0, 1.0][:p.nq], q])
         p.E, p.segments = compliance.arm.E, compliance.arm
-        R_OE, p_OE = self.general.pose(q, arm.end_effector)
+        R_OE, p_OE = self.kinematics.pose(q, arm.end_effector)
         flat = np.ascontiguousarray(R_OE).ravel()
         quat.from_matrix(&flat[0], X + 3)
         for i in range(3):
             X[i] = p_OE[i]
         pose.inverse(X, p.X_EO)
         # joint rates of a twist of E
-        J = self.general.jacobian(q, arm.end_effector)
+        J = self.kinematics.jacobian(q, arm.end_effector)
         J = np.vstack([R_OE.T @ J[:3], R_OE.T @ J[3:]])
         if p.locked >= 0:
             J[:, p.locked] = 0.0
@@ -953,12 +1217,12 @@ cdef class ManipulatorPayload(StagePart):
         _put(p.L, L)
         _put(p.L_inverse, np.linalg.inv(L))
         p.decrement = 2.0 * log_decrement / np.sqrt(4.0 * np.pi**2 + log_decrement**2)
-        K = compliance.stiffness(q)
+        K = compliance.stiffness(whole)
         D = damping_matrix(K, M, log_decrement)
         _put(p.K0, K)
         _put(p.D0, D @ np.linalg.inv(np.eye(6) + p.h * np.linalg.solve(M, D)))
         # velocity-first steps: h^2 w^2 < 4, a quarter of it is allowed
-        H = self.general.mass_matrix(q)
+        H = self.kinematics.mass_matrix(q)
         if p.locked >= 0:
             keep = [j for j in range(p.n) if j != p.locked]
             H, J = H[np.ix_(keep, keep)], J[:, keep]
