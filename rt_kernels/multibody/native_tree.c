@@ -7,6 +7,8 @@
 
 #pragma GCC diagnostic ignored "-Wpsabi"
 #pragma GCC diagnostic ignored "-Wunused-function"
+/* pairs made of the scalar recursions cost more in shuffles than they save in arithmetic (5-10 %) */
+#pragma GCC optimize("no-tree-slp-vectorize")
 
 #define INLINE static inline __attribute__((always_inline))
 #define NUM double
@@ -30,16 +32,11 @@ INLINE void put_mat(double *p, Mat A)
 }
 INLINE Vec get_vec(const double (*p)[TREE_BLOCK], int lane) { return (Vec){p[0][lane], p[1][lane], p[2][lane]}; }
 INLINE Sym get_sym(const double (*p)[TREE_BLOCK], int lane) { return (Sym){p[0][lane], p[1][lane], p[2][lane], p[3][lane], p[4][lane], p[5][lane]}; }
-INLINE Mat get_mat(const double (*p)[TREE_BLOCK], int lane)
+INLINE Mat frame_rotation(const TreeFrame *F)
 {
-    return (Mat){p[0][lane], p[1][lane], p[2][lane], p[3][lane], p[4][lane], p[5][lane], p[6][lane], p[7][lane], p[8][lane]};
+    return (Mat){F->x[0], F->y[0], F->z[0], F->x[1], F->y[1], F->z[1], F->x[2], F->y[2], F->z[2]};
 }
 INLINE void set_vec(double (*p)[TREE_BLOCK], int lane, Vec a) { p[0][lane] = a.x; p[1][lane] = a.y; p[2][lane] = a.z; }
-INLINE void set_mat(double (*p)[TREE_BLOCK], int lane, Mat A)
-{
-    p[0][lane] = A.xx; p[1][lane] = A.xy; p[2][lane] = A.xz; p[3][lane] = A.yx; p[4][lane] = A.yy; p[5][lane] = A.yz;
-    p[6][lane] = A.zx; p[7][lane] = A.zy; p[8][lane] = A.zz;
-}
 
 /* ---- joints -------------------------------------------------------------------------------------------------------------------- */
 
@@ -259,16 +256,14 @@ INLINE Sym shift_inertia(Sym J, Vec h, double m, Vec r)
                  J.yy + (x + z), J.yz - (r.y * k.z + h.y * r.z), J.zz + (x + y)};
 }
 
-/* masks of the mass matrix: one lane of a block; the first lanes of a block (read at an offset) */
-#define L(k) {-(k == 0), -(k == 1), -(k == 2), -(k == 3), -(k == 4), -(k == 5), -(k == 6), -(k == 7)}
-static const int64_t ONE_LANE[TREE_BLOCK][TREE_BLOCK] __attribute__((aligned(64))) = {L(0), L(1), L(2), L(3), L(4), L(5), L(6), L(7)};
-#undef L
-static const double LEADING[2 * TREE_BLOCK] = {1, 1, 1, 1, 1, 1, 1, 1};
+/* masks of the mass matrix: read at 8 - k all lanes from k on, at 16 - k the first k lanes */
+static const int64_t EDGE[3 * TREE_BLOCK] = {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /* components of a wrench along the columns of a joint */
-INLINE void project_columns(const TreeBody *b, const TreeLink *link, Mat R, Vec n, Vec f, double *out)
+INLINE void project_columns(const TreeBody *b, const TreeFrame *frame, Vec n, Vec f, double *out)
 {
-    const Vec z = load_vec(link->z);
+    const Vec z = load_vec(frame->z);
+    const Mat R = frame_rotation(frame);
     if (b->kind == TREE_PRISMATIC)
         out[0] = dot(z, f);
     else if (b->kind == TREE_SCREW)
@@ -285,9 +280,9 @@ INLINE void project_columns(const TreeBody *b, const TreeLink *link, Mat R, Vec 
         put_vec3(out + 3, tmul(R, n));
     }
 }
-INLINE void project_wrench(const TreeBody *b, const TreeLink *link, Mat R, Vec n, Vec f, const double *armature, const double *a, double *tau)
+INLINE void project_wrench(const TreeBody *b, const TreeFrame *frame, Vec n, Vec f, const double *armature, const double *a, double *tau)
 {
-    project_columns(b, link, R, n, f, tau);
+    project_columns(b, frame, n, f, tau);
     for (int j = 0; j < b->n_v; ++j) tau[j] += armature[j] * a[j];
 }
 
@@ -300,7 +295,7 @@ static void apply_wrenches(const TreeModel *M, TreeWork *W, const double *f_ext)
         TreeBlock *B = &W->block[i / TREE_BLOCK];
         const int lane = i % TREE_BLOCK;
         const double *row = f_ext + 6 * b->user_body;
-        const Mat R = get_mat(B->R, lane), align = load_mat(b->R_align);
+        const Mat R = frame_rotation(&W->frame[i]), align = load_mat(b->R_align);
         set_vec(B->f, lane, sub(get_vec(B->f, lane), mul(R, tmul(align, load_vec(row)))));
         set_vec(B->n, lane, sub(get_vec(B->n, lane), mul(R, tmul(align, load_vec(row + 3)))));
     }
@@ -308,26 +303,32 @@ static void apply_wrenches(const TreeModel *M, TreeWork *W, const double *f_ext)
 
 /* ---- one copy of the algorithms for each instruction set -------------------------------------------------------------------------- */
 #define LANES 2
+#define WALK 2
 #define KERNEL(name) name##_sse2
 #include "tree_algorithms.inc"
 #undef LANES
+#undef WALK
 #undef KERNEL
 
 #pragma GCC push_options
 #pragma GCC target("avx2")
 #define LANES 4
+#define WALK 4
 #define KERNEL(name) name##_avx2
 #include "tree_algorithms.inc"
 #undef LANES
+#undef WALK
 #undef KERNEL
 #pragma GCC pop_options
 
 #pragma GCC push_options
-#pragma GCC target("avx2,avx512f,avx512dq,avx512vl,prefer-vector-width=512")
-#define LANES 8
+#pragma GCC target("avx2,avx512f,avx512dq,avx512vl,prefer-vector-width=256")
+#define LANES 4 /* 32 registers; eight lanes close a port to the scalar recursions between and were slower but for the long walks */
+#define WALK 8
 #define KERNEL(name) name##_avx512
 #include "tree_algorithms.inc"
 #undef LANES
+#undef WALK
 #undef KERNEL
 #pragma GCC pop_options
 
@@ -519,7 +520,7 @@ static void tree_jacobian(const TreeModel *M, const double *rows, int slot, cons
 /* momentum of the body in slot i (linear, angular about its joint origin), first moment, on inertial axes */
 static void body_momentum(const TreeModel *M, int i, const double *row, Vec *linear, Vec *angular, Vec *first, Vec *Iw)
 {
-    const TreeInertiaBlock *C = &M->inertia[i / TREE_BLOCK];
+    const TreeConstantsBlock *C = &M->constants[i / TREE_BLOCK];
     const int lane = i % TREE_BLOCK;
     const Mat R = load_mat(row);
     const Vec w = load_vec(row + 12), l = load_vec(row + 15);
@@ -535,7 +536,7 @@ static void tree_totals(const TreeModel *M, const double *rows, double *momentum
     double m_sum = 0.0, T = 0.0;
     for (int i = 0; i < M->n; ++i) {
         const double *row = rows + 18 * i;
-        const double m = M->inertia[i / TREE_BLOCK].mass[i % TREE_BLOCK];
+        const double m = M->constants[i / TREE_BLOCK].mass[i % TREE_BLOCK];
         const Vec p = load_vec(row + 9), w = load_vec(row + 12), l = load_vec(row + 15);
         Vec linear, angular, h, Iw;
         body_momentum(M, i, row, &linear, &angular, &h, &Iw);
@@ -565,29 +566,30 @@ void tree_arrange(TreeModel *M)
         first[up] = i;
     }
     int slot = 0, at = first[n], columns = 0;
-    M->n_angles = 0;
+    M->continuous = 0;
     M->bushy = 0;
     M->in_order = 1;
     while (at >= 0) {
         const TreeInertia *mass = &M->mass[at];
         TreeBody *b = &M->body[slot];
-        TreeInertiaBlock *C = &M->inertia[slot / TREE_BLOCK];
+        TreeConstantsBlock *C = &M->constants[slot / TREE_BLOCK];
         const int lane = slot % TREE_BLOCK;
         *b = M->declared[at];
         b->parent = b->parent < 0 ? -1 : M->slot[b->parent];
         b->branches = 0;
         if (b->parent >= 0 && b->parent != slot - 1) M->body[b->parent].branches = 1;
-        b->sine_slot = -1;
-        if (b->kind == TREE_REVOLUTE || b->kind == TREE_SCREW) {
-            b->sine_slot = M->n_angles;
-            M->angle_q[M->n_angles++] = b->q_index;
-        }
+        M->angle_q[slot] = b->kind == TREE_REVOLUTE || b->kind == TREE_SCREW ? b->q_index : -1;
+        M->continuous |= b->kind == TREE_CONTINUOUS;
         C->mass[lane] = mass->mass;
         set_vec(C->h, lane, load_vec(mass->h));
         for (int k = 0; k < 6; ++k) C->tensor[k][lane] = mass->tensor[k];
+        for (int k = 0; k < 6; ++k) C->place[k][lane] = b->R_place[3 * (k / 2) + k % 2];
         b->column = columns;
         M->in_order &= columns == b->v_index;
-        for (int k = 0; k < b->n_v; ++k) M->column_v[columns++] = b->v_index + k;
+        for (int k = 0; k < b->n_v; ++k) {
+            M->column_slot[columns] = slot;
+            M->column_v[columns++] = b->v_index + k;
+        }
         M->slot[at] = slot++;
         /* next in depth-first order */
         if (first[at] >= 0)

@@ -32,7 +32,6 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         int n_v
         int branches
         int user_body
-        int sine_slot
         int column
         int columns_end
         double R_place[9]
@@ -45,12 +44,14 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         double h[3]
         double tensor[6]
 
-    ctypedef struct TreeInertiaBlock:
+    ctypedef struct TreeConstantsBlock:
         pass
     ctypedef struct TreeBlock:
         pass
-    ctypedef struct TreeLink:
-        pass
+    ctypedef struct TreeFrame:
+        double w[4]
+        double e[4]
+        double g[4]
     ctypedef struct TreeColumn:
         pass
     ctypedef struct TreeArticulated:
@@ -86,7 +87,6 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         int n
         int nq
         int nv
-        int n_angles
         int n_user
         int n_known
         double gravity[3]
@@ -95,29 +95,29 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         int *slot
         int *thread
         TreeBody *body
-        TreeInertiaBlock *inertia
+        TreeConstantsBlock *constants
         double *armature
         uint8_t *locked
         int *angle_q
         int *column_v
+        int *column_slot
         int bushy
         int in_order
+        int continuous
         int changed
         TreeKernels kernels
         TreeKernels general
         TreeOperations operations
 
     ctypedef struct TreeWork:
+        TreeFrame *frame
         TreeBlock *block
-        TreeLink *link
         TreeColumn *column
         TreeArticulated *branch
         TreeMotion *motion
         double *angle
-        double *sine
-        double *cosine
         double *wrench
-        double *row
+        double *square
         int column_stride
         double *scratch
         double *rows

@@ -171,17 +171,16 @@ cdef class Tree:
         """All tables in one block of memory, each on a cache line."""
         cdef TreeModel *M = &self.c_model
         cdef TreeWork *W = &self.c_work
-        cdef int blocks = (n + TREE_BLOCK - 1) // TREE_BLOCK, angles = TREE_BLOCK * blocks, stride = (nv // TREE_BLOCK + 2) * TREE_BLOCK
-        cdef size_t sizes[24]
-        cdef size_t offsets[24]
+        cdef int blocks = (n + TREE_BLOCK - 1) // TREE_BLOCK, stride = (nv // TREE_BLOCK + 2) * TREE_BLOCK
+        cdef size_t sizes[23]
+        cdef size_t offsets[23]
         cdef size_t total = 0
         sizes[:] = [n * sizeof(TreeBody), n * sizeof(TreeInertia), n * sizeof(int), (2 * n + 2) * sizeof(int), n * sizeof(TreeBody),
-                    blocks * sizeof(TreeInertiaBlock), nv * sizeof(double), nv, n * sizeof(int),
-                    blocks * sizeof(TreeBlock), n * sizeof(TreeLink), nv * sizeof(TreeColumn), n * sizeof(TreeArticulated), n * sizeof(TreeMotion),
-                    angles * sizeof(double), angles * sizeof(double), angles * sizeof(double),
-                    2 * nv * sizeof(double), 18 * n * sizeof(double), 6 * n * sizeof(double), nv,
-                    nv * sizeof(int), 6 * stride * sizeof(double), stride * sizeof(double)]
-        for k in range(24):
+                    blocks * sizeof(TreeConstantsBlock), nv * sizeof(double), nv, n * sizeof(int), nv * sizeof(int), nv * sizeof(int),
+                    TREE_BLOCK * blocks * sizeof(TreeFrame), blocks * sizeof(TreeBlock), nv * sizeof(TreeColumn), n * sizeof(TreeArticulated),
+                    n * sizeof(TreeMotion), TREE_BLOCK * blocks * sizeof(double), 2 * nv * sizeof(double), 18 * n * sizeof(double),
+                    6 * n * sizeof(double), nv, 6 * stride * sizeof(double), nv * stride * sizeof(double)]
+        for k in range(23):
             offsets[k] = total
             total += (sizes[k] + 63) // 64 * 64
         if posix_memalign(&self.memory, 64, total) != 0:
@@ -193,25 +192,24 @@ cdef class Tree:
         M.slot = <int *>(at + offsets[2])
         M.thread = <int *>(at + offsets[3])
         M.body = <TreeBody *>(at + offsets[4])
-        M.inertia = <TreeInertiaBlock *>(at + offsets[5])
+        M.constants = <TreeConstantsBlock *>(at + offsets[5])
         M.armature = <double *>(at + offsets[6])
         M.locked = <uint8_t *>(at + offsets[7])
         M.angle_q = <int *>(at + offsets[8])
-        W.block = <TreeBlock *>(at + offsets[9])
-        W.link = <TreeLink *>(at + offsets[10])
-        W.column = <TreeColumn *>(at + offsets[11])
-        W.branch = <TreeArticulated *>(at + offsets[12])
-        W.motion = <TreeMotion *>(at + offsets[13])
-        W.angle = <double *>(at + offsets[14])
-        W.sine = <double *>(at + offsets[15])
-        W.cosine = <double *>(at + offsets[16])
+        M.column_v = <int *>(at + offsets[9])
+        M.column_slot = <int *>(at + offsets[10])
+        W.frame = <TreeFrame *>(at + offsets[11])
+        W.block = <TreeBlock *>(at + offsets[12])
+        W.column = <TreeColumn *>(at + offsets[13])
+        W.branch = <TreeArticulated *>(at + offsets[14])
+        W.motion = <TreeMotion *>(at + offsets[15])
+        W.angle = <double *>(at + offsets[16])
         W.scratch = <double *>(at + offsets[17])
         W.rows = <double *>(at + offsets[18])
         W.momentum = <double *>(at + offsets[19])
         W.known = <uint8_t *>(at + offsets[20])
-        M.column_v = <int *>(at + offsets[21])
-        W.wrench = <double *>(at + offsets[22])
-        W.row = <double *>(at + offsets[23])
+        W.wrench = <double *>(at + offsets[21])
+        W.square = <double *>(at + offsets[22])
         W.column_stride = stride
         M.n, M.nq, M.nv, M.n_user = n, nq, nv, len(self.bodies)
         self.model, self.work = M, W
@@ -319,16 +317,19 @@ cdef class Tree:
         cdef TreeBody *b
         kinds = {number: name for name, number in _KIND.items()}
         out, slot_number = [], {self.c_model.slot[i]: i for i in range(self.n)}
+        angles = 0
         for slot in range(self.n):
             b = &self.c_model.body[slot]
             mass = self.c_model.mass[<int>slot_number[slot]]
             kind = kinds[b.kind]
+            turns = kind in ("revolute", "screw")
             out.append({
-                "kind": kind, "parent": b.parent, "q": b.q_index, "n_q": JOINT_KINDS[kind][0], "v": b.v_index, "n_v": b.n_v, "sine": b.sine_slot,
+                "kind": kind, "parent": b.parent, "q": b.q_index, "n_q": JOINT_KINDS[kind][0], "v": b.v_index, "n_v": b.n_v, "sine": angles if turns else -1,
                 "user": b.user_body, "pitch": b.pitch, "R_place": _rows(b.R_place), "p_place": [b.p_place[k] for k in range(3)],
                 "R_align": _rows(b.R_align), "mass": mass.mass, "h": [mass.h[k] for k in range(3)], "inertia": [mass.tensor[k] for k in range(6)],
                 "armature": [self.c_model.armature[b.v_index + k] for k in range(b.n_v)],
             })  # fmt: skip
+            angles += turns
         return out
 
     def generate(self, cache=None):
@@ -339,7 +340,7 @@ cdef class Tree:
         from rt_kernels.multibody import tree_generator
 
         cdef Tree other = Tree(self.bodies, self.gravity, self.instruction_set)
-        text = tree_generator.source(other.constants(), other.nv, other.c_model.n_angles)
+        text = tree_generator.source(other.constants(), other.nv)
         loaded, path = tree_generator.library(text, other.instruction_set, cache)
         loaded.generated_kernels(ctypes.c_void_p(<uintptr_t>&other.c_model.kernels))
         other.generated, other._library = path, loaded

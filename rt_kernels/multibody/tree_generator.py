@@ -511,8 +511,9 @@ def mass_matrix(bodies, nv):
 # ---- text, compiler, library --------------------------------------------------
 
 
-def source(bodies: list[dict], nv: int, n_angles: int) -> str:
+def source(bodies: list[dict], nv: int) -> str:
     """The C file for a tree given as rows of constants (`Tree.constants`)."""
+    n_angles = sum(body["sine"] >= 0 for body in bodies)
     sines = (
         "    double angle[ANGLES] ALIGNED, sine[ANGLES] ALIGNED, cosine[ANGLES] ALIGNED;\n"
         f"    for (int j = 0; j < ANGLES; ++j) angle[j] = j < {n_angles} ? q[ANGLE_Q[j]] : 0.0;\n"

@@ -30,7 +30,6 @@ typedef struct {
     int n_v;              /* number of velocity coordinates */
     int branches;         /* 1: some child is not the next body */
     int user_body;        /* row of f_ext, -1: massless body inside a universal joint */
-    int sine_slot;        /* slot of its angle among all angles, -1: none */
     int column;           /* first of its velocity coordinates, counted in the order of slots ... */
     int columns_end;      /* ... and one past the last of its whole subtree */
     double R_place[9];    /* aligned joint frame at q = 0, components to the parent's aligned frame */
@@ -45,20 +44,25 @@ typedef struct { /* constants of eight bodies, a lane each */
     double mass[TREE_BLOCK];    /* [kg] */
     double h[3][TREE_BLOCK];    /* mass times centre of mass, aligned frame [kg m] */
     double tensor[6][TREE_BLOCK]; /* xx xy xz yy yz zz about the joint origin, aligned frame [kg m^2] */
-} TreeInertiaBlock;
+    double place[6][TREE_BLOCK];  /* first two columns of R_place, row by row */
+} TreeConstantsBlock;
+
+typedef struct { /* one body, on inertial axes; the fourth number of each is zero */
+    double x[4], y[4], z[4];    /* axes of the aligned frame; a single-axis joint acts along z */
+    double r[4];                /* parent's joint origin to own joint origin */
+    double w[4];                /* angular velocity */
+    double e[4];                /* angular acceleration with the unknown joint accelerations at zero */
+    double g[4];                /* acceleration of the joint origin, likewise, gravity taken off */
+} TreeFrame;
 
 typedef struct { /* on inertial axes about the joint origin, a lane a body */
-    double R[9][TREE_BLOCK];    /* aligned frame to inertial axes */
-    double w[3][TREE_BLOCK];    /* angular velocity */
-    double e[3][TREE_BLOCK];    /* angular acceleration with the unknown joint accelerations at zero */
-    double g[3][TREE_BLOCK];    /* acceleration of the joint origin, likewise, gravity taken off */
+    double turn[6][TREE_BLOCK]; /* first two columns of R_place turned by the joint angle, row by row */
     double tensor[6][TREE_BLOCK];    /* inertia */
     double h[3][TREE_BLOCK];    /* mass times centre of mass */
     double n[3][TREE_BLOCK];    /* moment that body alone needs */
     double f[3][TREE_BLOCK];    /* force that body alone needs */
 } TreeBlock;
 
-typedef struct { double z[3], r[3]; } TreeLink;                         /* joint axis; parent origin to own origin */
 typedef struct { double n[3], f[3], u; } TreeColumn;                    /* what the forward sweep needs of one velocity coordinate */
 typedef struct { double J[6], B[9], M[6], n[3], f[3]; } TreeArticulated; /* wrench = [J B; B^T M] acceleration + [n; f] */
 typedef struct { double a[6]; } TreeMotion;                             /* angular, linear */
@@ -110,7 +114,6 @@ enum { TREE_DONE, TREE_NOT_FREE_JOINT, TREE_WOULD_LOOP };
 struct TreeModel {
     int n;              /* bodies */
     int nq, nv;
-    int n_angles;
     int n_user;         /* rows of f_ext */
     int n_known;        /* how many velocity coordinates are locked */
     double gravity[3];  /* [m/s^2], inertial axes */
@@ -119,13 +122,15 @@ struct TreeModel {
     int *slot;          /* declared number to slot */
     int *thread;        /* scratch of tree_arrange, 2 n + 2 */
     TreeBody *body;
-    TreeInertiaBlock *inertia;
+    TreeConstantsBlock *constants;
     double *armature;   /* nv: reflected inertia of the drive, gear ratio squared times rotor inertia */
     uint8_t *locked;    /* nv: 1 where the acceleration is held at zero */
-    int *angle_q;       /* q index of each angle */
+    int *angle_q;       /* per slot: q index of the joint angle, -1: none */
     int *column_v;      /* v index of each column */
+    int *column_slot;   /* slot of each column's body */
     int bushy;          /* 1: not one chain */
     int in_order;       /* 1: column_v counts up */
+    int continuous;     /* 1: some joint brings cosine and sine as its coordinates */
     int changed;        /* 1: topology or masses are no longer those of the construction; generated kernels then use the general ones */
     TreeKernels kernels;
     TreeKernels general;
@@ -133,14 +138,14 @@ struct TreeModel {
 };
 
 struct TreeWork {
+    TreeFrame *frame;              /* whole blocks */
     TreeBlock *block;
-    TreeLink *link;
     TreeColumn *column;
     TreeArticulated *branch;
     TreeMotion *motion;
-    double *angle, *sine, *cosine; /* per angle, padded to whole blocks */
+    double *angle;                 /* whole blocks */
     double *wrench;                /* 6 rows of column_stride: wrench of each column, the mass matrix's */
-    double *row;                   /* column_stride */
+    double *square;                /* nv rows of column_stride: mass matrix in the order of columns */
     int column_stride;             /* nv and a whole block more */
     double *scratch;               /* 2 nv */
     double *rows;                  /* 18 n */

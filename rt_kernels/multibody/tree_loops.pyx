@@ -19,16 +19,9 @@ from rt_kernels.multibody.tree_model import ModelError
 cimport numpy as cnp
 from libc.stdlib cimport calloc, free
 
-from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork, TREE_BLOCK
+from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork, TreeFrame
 
 cnp.import_array()
-
-
-cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
-    ctypedef struct TreeBlockRows "TreeBlock":
-        double w[3][8]
-        double e[3][8]
-        double g[3][8]
 
 
 ctypedef struct Cut:
@@ -177,7 +170,7 @@ cdef void side_jacobian(Loops *L, const Cut *cut, int side, double *J) noexcept 
 cdef void point_bias(const Loops *L, const Cut *cut, int side, const double *r, double *w, double *e, double *g) noexcept nogil:
     """Angular velocity, angular and linear acceleration of the cut centre with zero joint accelerations (gravity taken off)."""
     cdef int k, slot = cut.slot[side]
-    cdef TreeBlockRows *B
+    cdef const TreeFrame *frame
     cdef double er[3]
     cdef double wr[3]
     for k in range(3):
@@ -185,11 +178,11 @@ cdef void point_bias(const Loops *L, const Cut *cut, int side, const double *r, 
         g[k] = -L.model.gravity[k]
     if slot < 0:
         return
-    B = (<TreeBlockRows *>L.work.block) + slot // TREE_BLOCK
+    frame = &L.work.frame[slot]
     for k in range(3):
-        w[k] = B.w[k][slot % TREE_BLOCK]
-        e[k] = B.e[k][slot % TREE_BLOCK]
-        g[k] = B.g[k][slot % TREE_BLOCK]
+        w[k] = frame.w[k]
+        e[k] = frame.e[k]
+        g[k] = frame.g[k]
     cross(e, r, er)
     cross(w, r, wr)
     cross(w, wr, wr)
