@@ -567,7 +567,6 @@ void tree_arrange(TreeModel *M)
     }
     int slot = 0, at = first[n], columns = 0;
     M->continuous = 0;
-    M->bushy = 0;
     M->in_order = 1;
     while (at >= 0) {
         const TreeInertia *mass = &M->mass[at];
@@ -601,7 +600,6 @@ void tree_arrange(TreeModel *M)
     }
     for (int i = 0; i < n; ++i) {
         M->body[i].columns_end = M->body[i].column + M->body[i].n_v;
-        M->bushy |= M->body[i].parent != i - 1;
     }
     for (int i = n - 1; i >= 0; --i) {
         const TreeBody *b = &M->body[i];

@@ -101,7 +101,6 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         int *angle_q
         int *column_v
         int *column_slot
-        int bushy
         int in_order
         int continuous
         int changed

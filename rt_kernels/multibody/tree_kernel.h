@@ -128,7 +128,6 @@ struct TreeModel {
     int *angle_q;       /* per slot: q index of the joint angle, -1: none */
     int *column_v;      /* v index of each column */
     int *column_slot;   /* slot of each column's body */
-    int bushy;          /* 1: not one chain */
     int in_order;       /* 1: column_v counts up */
     int continuous;     /* 1: some joint brings cosine and sine as its coordinates */
     int changed;        /* 1: topology or masses are no longer those of the construction; generated kernels then use the general ones */
