@@ -9,10 +9,14 @@ probe. Hinge axes are turned by `hinge_azimuth_deg` about X of A: R_AH = Rx(azim
 Head: two spheres and two truncated cones, each cone a family of 2^N + 1 generators in two sectors with common ends (convex: halving finds the deepest
 one). Pairs: spheres - cavity (rim plane, cone, edge, cylinder, bottom); generators - mouth circle and stop circle; latches - stop circle.
 Latch before firing: massless; its position is the first of a table of 2^N + 1 positions that frees segments L0L1, L1L2 from the stop circle, found by
-halving; force = spring moment / arm along the normal. After firing (L2 behind the stop and the latch back out) points L2, L3 act on
-the stop's reverse cone, each by itself. Capture: all four fired. Command bit 2 holds the latches in.
+halving; force = spring moment / arm along the normal. After firing (L2 behind the stop) points L2, L3 act on the stop's reverse cone, each by itself:
+the latch goes out as far as the cone lets it and never back in (at once it would penetrate the cone, and that would give energy). Capture: all
+four fired. Command bit 2 holds the latches in. On one side of one edge only the deepest contact of head and cavity counts.
 
-Loads: contact force at its point on T; on A the same force at the hinge, the moment about X, and about the hinge axes what its stops carry.
+Loads: contact force at its point on T; on A the same force at the hinge and the same moment less what turns the head about its two axes.
+
+Energy ledger (relative to the base): supplied = kinetic + stored (contacts, latches, stops of the hinge) + lost (contact damping, friction, hinge
+stops, latches at firing or release).
 """
 
 import numpy as np
@@ -56,6 +60,7 @@ cdef struct HeadParams:
     double turned[POSITIONS][2][4]        # per position and segment: start, vector (axial, radial)
     double turn[POSITIONS]                # latch angle
     double latch_moment, latch_rate
+    double latch_side                     # sign of the turn that takes the nose towards the axis
     double hinge_x
     double R_azimuth[9]
     double inertia, stiffness, damping, free_angle
@@ -71,6 +76,9 @@ cdef struct HeadState:
     double contact_time
     double capture_time
     double depth_peak
+    double supplied                       # work of the target, moved against the base, J
+    double lost[4]                        # contact damping, friction, stops of the hinge, latches, J
+    double latch_energy[LATCHES]          # of the latch springs, J
 
 cdef struct HeadSelf:
     HeadParams p
@@ -137,6 +145,36 @@ cdef inline bint latch_touches(const HeadParams *p, const HeadPose *H, int k, in
     return touches
 
 
+cdef inline double reverse_depth(const HeadParams *p, const HeadPose *H, int k, int j, double turn, double *P) noexcept nogil:
+    # how deep point L_j of latch k, turned by `turn` (in T in P), lies in the reverse cone of the stop: radius stop_radius + (x - stop_x) tan
+    cdef double axial = p.point[j][0] - p.pivot[0], radial = p.point[j][1] - p.pivot[1], s, c
+    sincos(p.latch_side * turn, &s, &c)
+    latch_to_T(p, H, k, p.pivot[0] + c * axial - s * radial, p.pivot[1] + s * axial + c * radial, False, P)
+    return (sqrt(P[1] * P[1] + P[2] * P[2]) - p.stop_radius - (P[0] - p.stop_x) * p.reverse_tan) / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
+
+
+cdef inline double ratchet(const HeadParams *p, const HeadPose *H, int k, double turn) noexcept nogil:
+    """Angle of a fired latch: out by what the gap to the reverse cone allows (linear in the angle, checked), never in."""
+    cdef double P[3]
+    cdef double gap = reverse_depth(p, H, k, 2, turn, P)
+    cdef double step, other
+    if turn <= 0.0 or gap >= 0.0:
+        return turn
+    step = reverse_depth(p, H, k, 2, turn - 1e-5, P) - gap
+    step = turn + 1e-5 * gap / step if step > 0.0 else 0.0
+    if step < 0.0:
+        step = 0.0
+    other = reverse_depth(p, H, k, 3, step, P)
+    if reverse_depth(p, H, k, 2, step, P) > 0.0 or other > 0.0:
+        return turn
+    return step
+
+
+cdef inline double latch_spring(const HeadParams *p, double angle) noexcept nogil:
+    # energy of a latch turned by `angle`
+    return angle * (p.latch_moment + 0.5 * p.latch_rate * angle)
+
+
 cdef inline int latch_position(const HeadParams *p, const HeadPose *H, int k, Contact *last) noexcept nogil:
     """First table position without contact, by halving; `last` is the contact of the position before it. 0: free."""
     cdef int low = 0, high = 1 << p.latch_levels, middle
@@ -192,7 +230,9 @@ cdef inline void head_pose(const HeadParams *p, const HeadState *s, const double
     vec3.add(V_TA + 3, h, H.w)
 
 
-cdef inline void push_contact(const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double *F_T, double *F_H) noexcept nogil:
+cdef inline void push_contact(
+    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *stored
+) noexcept nogil:
     cdef Reaction reaction
     cdef double v[3]
     cdef double zero[3]
@@ -202,6 +242,9 @@ cdef inline void push_contact(const ContactLaw *law, const Contact *c, const Hea
     vec3.add(H.v, v, v)
     react(law, c, v, zero, &reaction)
     give(reaction.force, c.r, H, F_T, F_H)
+    s.lost[0] += h * reaction.damped_power
+    s.lost[1] += h * reaction.friction_power
+    stored[0] += 0.5 * law.stiffness * c.depth * c.depth
     if c.depth > s.depth_peak:
         s.depth_peak = c.depth
 
@@ -241,7 +284,26 @@ cdef inline int head_contacts(const HeadParams *p, const HeadPose *H, Contact *o
                 head_generator(p, H, cone, k, P, L)
                 vec3.fill(family.centre_x, 0.0, 0.0, centre)
                 if segment_circle(P, L, centre, axis, p.mouth_radius if circle == 0 else p.stop_radius, True, 3, &out[found]):
+                    out[found].index = 1 + circle
                     found += 1
+    return one_per_region(out, found)
+
+
+cdef inline int one_per_region(Contact *out, int count) noexcept nogil:
+    """Spheres and cones of the head are parts of one surface: on the same side of the same edge (mouth; stop with its cylinder) only the deepest
+    counts. A segment that leaves the circle with its end so hands over to the sphere there, without a jump of the force."""
+    cdef int i, j, found = 0
+    cdef bint covered
+    for i in range(count):
+        covered = False
+        if out[i].kind != FACE or out[i].index == 2:
+            for j in range(count):
+                if j != i and out[j].index == out[i].index and (out[j].kind != FACE or out[j].index == 2):
+                    if vec3.dot(out[i].n, out[j].n) > 0.0 and (out[j].depth > out[i].depth or (out[j].depth == out[i].depth and j < i)):
+                        covered = True
+        if not covered:
+            out[found] = out[i]
+            found += 1
     return found
 
 
@@ -259,8 +321,7 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     cdef double t[3]
     cdef double hinge[3]
     cdef double M[3]
-    cdef double stop_moment[2]
-    cdef double arm, angle, torque, d, depth, c45, over
+    cdef double arm, angle, rate, sp, cp, d, depth, c45, over, kinetic = 0.0, stored = 0.0
     cdef double h = inp.dt
     cdef int i, j, k, n, fired = 0
     for i in range(6):
@@ -269,32 +330,40 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     head_pose(p, s, inp.X_TA, inp.V_TA, &H)
     n = head_contacts(p, &H, found)
     for i in range(n):
-        push_contact(&p.law, &found[i], &H, s, out.F_T, F_H)
+        push_contact(&p.law, &found[i], &H, s, h, out.F_T, F_H, &stored)
     # latches
     c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
     for k in range(LATCHES):
         if inp.commands & 4:
             s.fired[k] = 0.0
             s.latch[k] = 0.0
+            s.lost[3] += s.latch_energy[k]
+            s.latch_energy[k] = 0.0
             continue
         if s.fired[k] != 0.0:
             # points L2, L3 on the reverse cone: radius stop_radius + (x - stop_x) tan
+            s.latch[k] = ratchet(p, &H, k, s.latch[k])
             for j in range(2, 4):
-                latch_to_T(p, &H, k, p.point[j][0], p.point[j][1], False, P)
+                depth = reverse_depth(p, &H, k, j, s.latch[k], P)
                 d = sqrt(P[1] * P[1] + P[2] * P[2])
-                over = P[0] - p.stop_x
-                depth = (d - p.stop_radius - over * p.reverse_tan) * c45
-                if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and over > -p.depth_limit:
+                if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and P[0] > p.stop_x - p.depth_limit:
                     contact.depth = depth
                     vec3.fill(-p.reverse_tan * c45, c45 * P[1] / d, c45 * P[2] / d, contact.n)
                     vec3.copy(P, contact.r)
-                    push_contact(&p.law, &contact, &H, s, out.F_T, F_H)
+                    push_contact(&p.law, &contact, &H, s, h, out.F_T, F_H, &stored)
                     n += 1
             fired += 1
             continue
         i = latch_position(p, &H, k, &contact)
         s.latch[k] = p.turn[i]
-        if i > 0:
+        # free because L2 has come behind the stop, pressed or not: the spring throws the latch out, its energy is lost
+        reverse_depth(p, &H, k, 2, s.latch[k], P)
+        if P[0] > p.stop_x and (i > 0 or P[1] * P[1] + P[2] * P[2] > p.stop_radius * p.stop_radius):
+            s.fired[k] = 1.0
+            s.latch[k] = p.turn[1 << p.latch_levels]
+            s.lost[3] += s.latch_energy[k]
+            s.latch_energy[k] = 0.0
+        elif i > 0:
             # moment of the spring over the arm of the normal about the pivot, in the latch plane
             latch_to_T(p, &H, k, p.pivot[0], p.pivot[1], False, P)
             vec3.sub(contact.r, P, t)
@@ -304,27 +373,43 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
             arm = fabs(vec3.dot(M, Q))
             if arm < 1e-3:
                 arm = 1e-3
+            # between the last position with contact and the first without: by the penetration over the arm
+            angle = p.turn[i - 1] + contact.depth / arm
+            if angle < s.latch[k]:
+                s.latch[k] = angle
             vec3.scale((p.latch_moment + p.latch_rate * s.latch[k]) / arm, contact.n, f)
             give(f, contact.r, &H, out.F_T, F_H)
             n += 1
+            s.latch_energy[k] = latch_spring(p, s.latch[k])
+            stored += s.latch_energy[k]
         else:
-            latch_to_T(p, &H, k, p.point[2][0], p.point[2][1], False, P)
-            d = sqrt(P[1] * P[1] + P[2] * P[2])
-            if P[0] > p.stop_x and d > p.stop_radius:
-                s.fired[k] = 1.0
-    # hinge: moments about its two axes, then the stops
+            s.lost[3] += s.latch_energy[k]
+            s.latch_energy[k] = 0.0
+    # work of the target, whose surface moves at -V relative to the base
+    vec3.cross(inp.V_TA + 3, inp.X_TA, t)
+    vec3.sub(inp.V_TA, t, t)
+    s.supplied += h * (vec3.dot(out.F_T, t) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
+    # hinge: moments about its two axes, the second one turned by the first angle
     quat.rotate_back(inp.X_TA + 3, F_H, out.F_A)
     quat.rotate_back(inp.X_TA + 3, F_H + 3, M)
     rot3.apply_transposed(p.R_azimuth, M, t)
+    sincos(s.angle[0], &sp, &cp)
     for j in range(2):
-        angle = s.angle[j]
-        swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, t[1 + j], &s.rate[j], &s.angle[j])
-        # what the base feels: the moment less what accelerated the head
-        stop_moment[j] = 0.0
-        if fabs(angle) > p.free_angle:
-            stop_moment[j] = p.stiffness * (s.angle[j] - (p.free_angle if angle >= 0.0 else -p.free_angle)) + p.damping * s.rate[j]
-    t[1] = stop_moment[0]
-    t[2] = stop_moment[1]
+        if j == 0:
+            vec3.fill(0.0, 1.0, 0.0, Q)
+        else:
+            vec3.fill(sp, 0.0, cp, Q)
+        angle = fabs(s.angle[j])
+        rate = s.rate[j]
+        swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, vec3.dot(Q, t), &s.rate[j], &s.angle[j])
+        # the base feels the moment less what accelerated the head
+        vec3.add_scaled(t, -p.inertia * (s.rate[j] - rate) / h, Q, t)
+        if angle > p.free_angle:
+            s.lost[2] += h * p.damping * s.rate[j] * s.rate[j]
+        over = fabs(s.angle[j]) - p.free_angle
+        if over > 0.0:
+            stored += 0.5 * p.stiffness * over * over
+        kinetic += 0.5 * p.inertia * s.rate[j] * s.rate[j]
     rot3.apply(p.R_azimuth, t, M)
     vec3.fill(p.hinge_x, 0.0, 0.0, hinge)
     vec3.cross(hinge, out.F_A, t)
@@ -356,6 +441,11 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     aux[13] = s.depth_peak
     aux[14] = s.contact_time
     aux[15] = s.capture_time
+    aux[16] = s.supplied
+    aux[17] = kinetic
+    aux[18] = stored
+    for j in range(4):
+        aux[19 + j] = s.lost[j]
 
 
 def _f(key, unit, meaning, low=0.0, high=1e9, **more):
@@ -404,6 +494,10 @@ cdef class BerthingHead(MechanismPart):
         Aux("latch_angle", "rad", "retraction of the four latches", 4), Aux("latch_fired", "1", "latches behind the stop", 4),
         Aux("contacts", "1", "number of contacts"), Aux("depth_peak", "m", "greatest penetration so far"),
         Aux("first_contact_time", "s", "since the start, -1 before"), Aux("capture_time", "s", "all four latches; -1 before"),
+        Aux("energy_supplied", "J", "work of the target, moved against the base"), Aux("energy_kinetic", "J", "of the head on its hinge"),
+        Aux("energy_stored", "J", "in contacts, latches, stops of the hinge"), Aux("energy_lost_contact", "J", "normal contact damping"),
+        Aux("energy_lost_friction", "J", "contact friction"), Aux("energy_lost_hinge", "J", "stops of the hinge"),
+        Aux("energy_lost_latch", "J", "latches at firing or release"),
     )
 
     cdef HeadSelf m
@@ -450,6 +544,7 @@ cdef class BerthingHead(MechanismPart):
         n = 1 << p.latch_levels
         # retraction turns the nose towards the axis, whichever side of the pivot it is on
         side = -1.0 if points[1, 0] > pivot[0] else 1.0
+        p.latch_side = side
         for k in range(n + 1):
             angle = np.radians(t["latch_angle_max_deg"]) * k / n
             c, s = np.cos(angle), np.sin(angle) * side

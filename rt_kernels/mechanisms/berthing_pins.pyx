@@ -8,6 +8,7 @@ Lock face: a torus about X of A, a family of 2^N + 1 spheres in two sectors with
 profile of the lock's socket. One velocity for the whole torus (arm of a few millimetres). Pin cylinders in the socket cylinders are not modelled.
 Spring-ball lock: resists insertion between two depths of the torus; capture when the lock is deeper than the roller exit; after it only a one-sided force
 along X pulls back (the lock can move along the cylinder only). Planes: four points of the active plane against x = 0. Command bit 2 releases the lock.
+Energy ledger: supplied = stored (contacts, lock) + lost (contact damping, friction, spring ball, lock when released); nothing else moves.
 """
 
 import numpy as np
@@ -56,6 +57,9 @@ cdef struct PinState:
     double plane_time                     # docking planes touch
     double locked
     double depth_peak
+    double supplied                       # work of the target, moved against the base, J
+    double lost[3]                        # contact damping, friction, ball and lock, J
+    double lock_energy                    # of the stretched lock, J
 
 cdef struct PinSelf:
     PinParams p
@@ -165,7 +169,7 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     cdef double f[3]
     cdef double torus[3]
     cdef double F[6]
-    cdef double depth, slide, force
+    cdef double depth, slide, force, stored = 0.0
     cdef int i, n, planes = 0
     for i in range(6):
         out.F_T[i] = 0.0
@@ -178,6 +182,9 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
         vec3.add(inp.V_TA, v, v)
         react(&p.law, &found[i], v, zero, &reaction)
         add_wrench(reaction.force, found[i].r, 1.0, out.F_T)
+        s.lost[0] += inp.dt * reaction.damped_power
+        s.lost[1] += inp.dt * reaction.friction_power
+        stored += 0.5 * p.law.stiffness * found[i].depth * found[i].depth
         if found[i].depth > s.depth_peak:
             s.depth_peak = found[i].depth
         if found[i].index >= 100:
@@ -192,16 +199,24 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     force = 0.0
     if inp.commands & 4:
         s.locked = 0.0
+        s.lost[2] += s.lock_energy
     elif s.locked == 0.0 and depth >= p.roller_exit:
         s.locked = 1.0
     if s.locked == 0.0 and p.ball_begin < depth < p.ball_end:
         # the spring ball resists insertion and withdrawal alike: bounded, smooth at zero speed
         force = p.ball_force * slide / sqrt(slide * slide + p.law.slip_speed * p.law.slip_speed)
+        s.lost[2] += inp.dt * force * slide
     elif s.locked != 0.0 and depth < p.roller_exit:
         force = p.lock_stiffness * (depth - p.roller_exit)
+    s.lock_energy = -0.5 * force * (p.roller_exit - depth) if s.locked != 0.0 else 0.0
+    stored += s.lock_energy
     if force != 0.0:
         vec3.fill(force, 0.0, 0.0, f)
         add_wrench(f, torus, 1.0, out.F_T)
+    # work of the target, whose surface moves at -V relative to the base
+    vec3.cross(inp.V_TA + 3, inp.X_TA, arm)
+    vec3.sub(inp.V_TA, arm, arm)
+    s.supplied += inp.dt * (vec3.dot(out.F_T, arm) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
     # the same wrench, opposite, at and in A: no moving parts with mass
     for i in range(6):
         F[i] = -out.F_T[i]
@@ -238,6 +253,10 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     aux[5] = s.cylinder_time
     aux[6] = s.capture_time
     aux[7] = s.plane_time
+    aux[8] = s.supplied
+    aux[9] = stored
+    for i in range(3):
+        aux[10 + i] = s.lost[i]
 
 
 def _f(key, unit, meaning, low=0.0, high=1e9, **more):
@@ -294,6 +313,9 @@ cdef class BerthingPins(MechanismPart):
         Aux("contacts", "1", "number of contacts"), Aux("depth_peak", "m", "greatest penetration so far"),
         Aux("first_contact_time", "s", "-1 before"), Aux("cylinder_time", "s", "lock enters its cylinder; -1 before"),
         Aux("capture_time", "s", "-1 before"), Aux("plane_time", "s", "docking planes touch; -1 before"),
+        Aux("energy_supplied", "J", "work of the target, moved against the base"), Aux("energy_stored", "J", "in contacts and lock"),
+        Aux("energy_lost_contact", "J", "normal contact damping"), Aux("energy_lost_friction", "J", "contact friction"),
+        Aux("energy_lost_lock", "J", "spring ball, and the lock when released stretched"),
     )
 
     cdef PinSelf m

@@ -166,6 +166,7 @@ cdef struct Unit:
     # movable limiter
     bint movable
     double limiter_front, limiter_travel, limiter_force_front, limiter_force_end, limiter_stiffness, limiter_damping, limiter_gap
+    double limiter_loss                # power lost in its stops, W
     # docking planes
     double plane_x, pusher_radius, pusher_length, pusher_stiffness, plane_radius
     # hatch cover
@@ -629,23 +630,27 @@ cdef inline void stroke_forces(Unit *u, double *Q, double *rec) noexcept nogil:
     rec[P_MOVABLE + 2] = spring
     stop = 0.0
     rate = s.v[6]
-    if excess < 0.0:
+    u.limiter_loss = 0.0
+    if excess < 0.0 or excess > u.limiter_travel:
+        if excess > 0.0:
+            excess -= u.limiter_travel
         stop = u.limiter_stiffness * excess - u.limiter_damping * rate
-        rec[P_LEDGER + E_LIMITER] += 0.5 * u.limiter_stiffness * excess * excess
-    elif excess > u.limiter_travel:
-        excess -= u.limiter_travel
-        stop = u.limiter_stiffness * excess - u.limiter_damping * rate
+        u.limiter_loss = u.limiter_damping * rate * rate
         rec[P_LEDGER + E_LIMITER] += 0.5 * u.limiter_stiffness * excess * excess
     Q[6] += spring + stop
     # a fully retracted head holds the limiter back
     excess = s.q[6] + u.limiter_gap - (u.body.exit_x + s.q[5])
     if excess > 0.0:
-        spring = u.limiter_stiffness * excess + u.limiter_damping * (s.v[6] - s.v[5])
+        rate = s.v[6] - s.v[5]
+        spring = u.limiter_stiffness * excess + u.limiter_damping * rate
         rec[P_LEDGER + E_LIMITER] += 0.5 * u.limiter_stiffness * excess * excess
-        if spring > 0.0:
-            Q[6] -= spring
-            Q[5] += spring
-            stop -= spring
+        # like every contact it does not pull
+        if spring < 0.0:
+            spring = 0.0
+        Q[6] -= spring
+        Q[5] += spring
+        stop -= spring
+        u.limiter_loss += (spring - u.limiter_stiffness * excess) * rate
     rec[P_MOVABLE] = s.q[6]
     rec[P_MOVABLE + 1] = s.v[6]
     rec[P_MOVABLE + 3] = stop
@@ -846,8 +851,8 @@ cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double 
         s.lost[L_LATERAL_BRAKE] += h * u.lateral_damping * k.spring[i].rate * k.spring[i].rate
         rec[P_LEDGER + E_LATERAL] += hysteresis_commit(
             &u.lateral, &s.lateral[i], k.spring[i].value - u.body.spring[i].length0, 1.0, &s.stored[4 + i], &s.lost[L_LATERAL])
-    if u.movable and rec[P_MOVABLE + 3] != 0.0:
-        s.lost[L_LIMITER] += h * u.limiter_damping * s.v[6] * s.v[6]
+    if u.movable:
+        s.lost[L_LIMITER] += h * u.limiter_loss
 
     # ---- drive: retract, extend or held
     sign = 0.0

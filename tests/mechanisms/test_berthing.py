@@ -104,7 +104,7 @@ def test_deepest_generator_equals_a_full_scan(head_table):
     entry = t["plane_x_m"] + t["cone_height_m"] + t["stop_thickness_m"]
     x1, r1, x2, r2 = t["cone_x_m"][1]
     rng = np.random.default_rng(2)
-    checked = 0
+    checked = found = 0
     for _ in range(60):
         axis = rng.normal(size=3)
         R = Rotation.from_rotvec(np.radians(rng.uniform(0, 2)) * axis / np.linalg.norm(axis))
@@ -120,9 +120,13 @@ def test_deepest_generator_equals_a_full_scan(head_table):
         if excess < 1e-5:
             continue
         checked += 1
-        # a touch point in the plane of the stop's edge, at the best generator's azimuth
-        hits = [c for c in unit.contacts([*p, *R.as_quat()]) if abs(c[2][0] - entry) < 3e-4 and abs(c[0] - excess) < 0.02 * excess + 1e-7]
-        assert hits
+        # a touch point at the stop's edge, or a deeper one of the head's sphere on the same side of the cylinder
+        azimuth = np.array([np.cos(azimuth[best]), np.sin(azimuth[best])])
+        same_side = [c for c in unit.contacts([*p, *R.as_quat()]) if c[1][1:] @ azimuth > 0]
+        at_edge = [c for c in same_side if abs(c[2][0] - entry) < 3e-4 and abs(c[0] - excess) < 0.02 * excess + 1e-7]
+        assert len(same_side) == 1 and (at_edge or same_side[0][0] > excess * 0.98)
+        found += len(at_edge)
+    assert found > 10
     assert checked > 20
 
 
