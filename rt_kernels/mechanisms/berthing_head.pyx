@@ -170,6 +170,14 @@ cdef inline double ratchet(const HeadParams *p, const HeadPose *H, int k, double
     return step
 
 
+cdef inline double swing_energy(const HeadParams *p, const HeadState *s, int j) noexcept nogil:
+    # kinetic energy about hinge axis j and what its stop stores
+    cdef double over = fabs(s.angle[j]) - p.free_angle
+    if over < 0.0:
+        over = 0.0
+    return 0.5 * (p.inertia * s.rate[j] * s.rate[j] + p.stiffness * over * over)
+
+
 cdef inline double latch_spring(const HeadParams *p, double angle) noexcept nogil:
     # energy of a latch turned by `angle`
     return angle * (p.latch_moment + 0.5 * p.latch_rate * angle)
@@ -231,7 +239,7 @@ cdef inline void head_pose(const HeadParams *p, const HeadState *s, const double
 
 
 cdef inline void push_contact(
-    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *stored
+    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *D_H, double *stored
 ) noexcept nogil:
     cdef Reaction reaction
     cdef double v[3]
@@ -242,6 +250,11 @@ cdef inline void push_contact(
     vec3.add(H.v, v, v)
     react(law, c, v, zero, &reaction)
     give(reaction.force, c.r, H, F_T, F_H)
+    # moment about the hinge of what is not the contact spring
+    vec3.add_scaled(reaction.force, -law.stiffness * c.depth, c.n, zero)
+    vec3.sub(c.r, H.p, v)
+    vec3.cross(v, zero, v)
+    vec3.sub(D_H, v, D_H)
     s.lost[0] += h * reaction.damped_power
     s.lost[1] += h * reaction.friction_power
     stored[0] += 0.5 * law.stiffness * c.depth * c.depth
@@ -315,22 +328,24 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     cdef Contact found[16]
     cdef Contact contact
     cdef double F_H[6]
+    cdef double D_H[3]
     cdef double P[3]
     cdef double Q[3]
     cdef double f[3]
     cdef double t[3]
     cdef double hinge[3]
     cdef double M[3]
-    cdef double arm, angle, rate, sp, cp, d, depth, c45, over, kinetic = 0.0, stored = 0.0
+    cdef double arm, angle, rate, moment, before, sp, cp, d, depth, c45, kinetic = 0.0, stored = 0.0
     cdef double h = inp.dt
     cdef int i, j, k, n, fired = 0
     for i in range(6):
         out.F_T[i] = 0.0
         F_H[i] = 0.0
+    vec3.fill(0.0, 0.0, 0.0, D_H)
     head_pose(p, s, inp.X_TA, inp.V_TA, &H)
     n = head_contacts(p, &H, found)
     for i in range(n):
-        push_contact(&p.law, &found[i], &H, s, h, out.F_T, F_H, &stored)
+        push_contact(&p.law, &found[i], &H, s, h, out.F_T, F_H, D_H, &stored)
     # latches
     c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
     for k in range(LATCHES):
@@ -350,7 +365,7 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
                     contact.depth = depth
                     vec3.fill(-p.reverse_tan * c45, c45 * P[1] / d, c45 * P[2] / d, contact.n)
                     vec3.copy(P, contact.r)
-                    push_contact(&p.law, &contact, &H, s, h, out.F_T, F_H, &stored)
+                    push_contact(&p.law, &contact, &H, s, h, out.F_T, F_H, D_H, &stored)
                     n += 1
             fired += 1
             continue
@@ -393,23 +408,25 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     quat.rotate_back(inp.X_TA + 3, F_H, out.F_A)
     quat.rotate_back(inp.X_TA + 3, F_H + 3, M)
     rot3.apply_transposed(p.R_azimuth, M, t)
+    quat.rotate_back(inp.X_TA + 3, D_H, D_H)
+    rot3.apply_transposed(p.R_azimuth, D_H, D_H)
     sincos(s.angle[0], &sp, &cp)
     for j in range(2):
         if j == 0:
             vec3.fill(0.0, 1.0, 0.0, Q)
         else:
             vec3.fill(sp, 0.0, cp, Q)
-        angle = fabs(s.angle[j])
         rate = s.rate[j]
-        swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, vec3.dot(Q, t), &s.rate[j], &s.angle[j])
+        moment = vec3.dot(Q, t)
+        before = swing_energy(p, s, j)
+        swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, moment, &s.rate[j], &s.angle[j])
+        # powers at the middle of the step: contacts took this much less, stops (with the damping of their implicit step) keep the rest
+        s.lost[1] -= 0.5 * h * vec3.dot(Q, D_H) * (s.rate[j] - rate)
+        s.lost[2] += 0.5 * h * moment * (rate + s.rate[j]) - (swing_energy(p, s, j) - before)
         # the base feels the moment less what accelerated the head
         vec3.add_scaled(t, -p.inertia * (s.rate[j] - rate) / h, Q, t)
-        if angle > p.free_angle:
-            s.lost[2] += h * p.damping * s.rate[j] * s.rate[j]
-        over = fabs(s.angle[j]) - p.free_angle
-        if over > 0.0:
-            stored += 0.5 * p.stiffness * over * over
         kinetic += 0.5 * p.inertia * s.rate[j] * s.rate[j]
+        stored += swing_energy(p, s, j) - 0.5 * p.inertia * s.rate[j] * s.rate[j]
     rot3.apply(p.R_azimuth, t, M)
     vec3.fill(p.hinge_x, 0.0, 0.0, hinge)
     vec3.cross(hinge, out.F_A, t)

@@ -39,6 +39,7 @@ cdef struct ElasticState:
     SequencerState sequence
     RetractionState cables
     double force[MAX_LEGS]
+    double given_to_cables        # by the ring: stored and lost in them, or work of the drive (negative), J
     double release_time           # of the throw, -1 before
     double aligned_time           # three alignment sensors, -1 before
     double done_time
@@ -67,10 +68,12 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     cdef double R_AN[9]
     cdef double F_ring[6]
     cdef double W[6]
+    cdef double cables[6]
+    cdef double v[6]
     cdef double stroke[MAX_LEGS]
     cdef double h = inp.dt / m.unit.substeps
     cdef double share = 1.0 / m.unit.substeps
-    cdef double rate, power
+    cdef double rate
     cdef int i, k, n, j, before
     cdef bint mated
     memset(&loads, 0, sizeof(RingLoads))
@@ -96,15 +99,23 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
             e.force[k] = accumulator_step(&m.accumulator, &e.spring[k], m.ready_compression - stroke[k], e.sequence.blocked[k], h)
             e.force[k] -= m.screw_damping * rate
             screw_force(&m.unit.leg[k], e.force[k], &m.motion[k])
-            s.lost_springs -= h * e.force[k] * rate
         for i in range(6):
             W[i] = 0.0
+            cables[i] = 0.0
         # cables, from the moment the drive has been used
         drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
-        pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, F_ring, W)
+        pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, cables, W)
+        for i in range(6):
+            F_ring[i] += cables[i]
+            v[i] = s.v[i] if i < 3 else s.w[i - 3]
         if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
             s.out_of_range = 1
             break
+        for k in range(MAX_LEGS):
+            rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate) + 0.5 * h * effective_stroke(&m.unit.leg[k], m.motion[k].p_accel)
+            s.lost_springs -= h * e.force[k] * rate
+        for i in range(6):
+            e.given_to_cables -= h * cables[i] * (v[i] + s.half_step[i])
         ring_account(s, inp, X_TA, &loads, h)
         for i in range(6):
             out.F_T[i] += share * loads.F_T[i]
@@ -158,6 +169,7 @@ cdef inline void elastic_report(const ElasticSelf *m, double *aux) noexcept nogi
     aux[36] = e.release_time
     aux[37] = e.aligned_time
     aux[38] = e.done_time
+    aux[39] = e.given_to_cables
 
 
 cdef class ElasticAdaptive(MechanismPart):
@@ -206,6 +218,7 @@ cdef class ElasticAdaptive(MechanismPart):
         Aux("release_time", "s", "loss of the initial position, clutches open; -1 before"),
         Aux("aligned_time", "s", "three alignment sensors, clutches blocked; -1 before"),
         Aux("done_time", "s", "planes mated; -1 before"),
+        Aux("given_to_cables", "J", "by the ring: stored and lost there; negative while the drive draws it in"),
     )
 
     cdef ElasticSelf m

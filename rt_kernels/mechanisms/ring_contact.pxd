@@ -74,7 +74,8 @@ cdef struct RingPose:
 cdef struct RingLoads:
     double F_T[6]                    # on the passive ring, at T, T axes
     double F_N[6]                    # on the active ring, about its centre, T axes
-    double lost_power                # friction and contact damping, W
+    double D_N[6]                    # part of F_N from friction and contact damping
+    double lost_power                # friction and contact damping at the rates of the start of the step, W
     double stored                    # contact springs and plungers, J
     double depth                     # deepest penetration, m
     int count
@@ -276,6 +277,7 @@ cdef inline void point_velocity(const RingPose *N, const double *r, double *v) n
 cdef inline void contact_loads(const ContactLaw *law, const Contact *contacts, int count, const RingPose *N, RingLoads *out) noexcept nogil:
     cdef Reaction reaction
     cdef double v[3]
+    cdef double f[3]
     cdef double zero[3]
     cdef int i
     vec3.fill(0.0, 0.0, 0.0, zero)
@@ -283,6 +285,12 @@ cdef inline void contact_loads(const ContactLaw *law, const Contact *contacts, i
         point_velocity(N, contacts[i].r, v)
         react(law, &contacts[i], v, zero, &reaction)
         push(reaction.force, contacts[i].r, N, out)
+        # what is not the contact spring
+        vec3.add_scaled(reaction.force, -law.stiffness * contacts[i].depth, contacts[i].n, f)
+        vec3.sub(out.D_N, f, out.D_N)
+        vec3.sub(contacts[i].r, N.p, v)
+        vec3.cross(v, f, v)
+        vec3.sub(out.D_N + 3, v, out.D_N + 3)
         out.lost_power += reaction.damped_power + reaction.friction_power
         out.stored += 0.5 * law.stiffness * contacts[i].depth * contacts[i].depth
         if contacts[i].depth > out.depth:

@@ -36,6 +36,7 @@ cdef struct RingState:
     double X_AN[7]                        # ring in the base
     double v[3]                           # relative to the base, base axes
     double w[3]
+    double half_step[6]                   # half the change of [v; w] in the last sub-step: the ledger takes every power at its middle
     RingLatchState latch[RING_LATCHES]
     double time
     double contact_time                   # of the first contact, -1 before
@@ -72,6 +73,7 @@ cdef inline void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, 
     for i in range(6):
         loads.F_T[i] = 0.0
         loads.F_N[i] = 0.0
+        loads.D_N[i] = 0.0
     loads.lost_power = 0.0
     loads.stored = 0.0
     loads.depth = 0.0
@@ -122,6 +124,8 @@ cdef inline bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, c
         return False
     for k in range(MAX_LEGS):
         react_on_base(&u.leg[k], accel, &motion[k], W)
+    for i in range(6):
+        s.half_step[i] = 0.5 * h * accel[i]
     vec3.add_scaled(s.v, h, accel, s.v)
     vec3.add_scaled(s.w, h, accel + 3, s.w)
     # kinetic energy with the new velocities: u A u / 2, A from its lower triangle
@@ -157,7 +161,11 @@ cdef inline void ring_account(RingState *s, const MechanismInput *inp, const dou
     vec3.cross(inp.V_TA + 3, X_TA, v)
     vec3.sub(inp.V_TA, v, v)
     s.work_in += h * (vec3.dot(loads.F_T, v) + vec3.dot(loads.F_T + 3, inp.V_TA + 3))
-    s.lost_contact += h * loads.lost_power
+    # friction and damping at the rates of the middle of the step: what they took from the ring
+    quat.rotate_back(X_TA + 3, loads.D_N, v)
+    s.lost_contact += h * (loads.lost_power - vec3.dot(v, s.half_step))
+    quat.rotate_back(X_TA + 3, loads.D_N + 3, v)
+    s.lost_contact -= h * vec3.dot(v, s.half_step + 3)
     s.time += h
     if loads.depth > s.depth_peak:
         s.depth_peak = loads.depth

@@ -181,12 +181,14 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
             target = m.motion[k].p[i] - m.state.neutral
             m.state.force[k] = -hysteresis_step(&m.spring, &m.state.spring[k], target) - m.damping * rate
             m.motion[k].force[i] += m.state.force[k]
-            s.lost_springs -= h * m.state.force[k] * rate
         for i in range(6):
             W[i] = 0.0
         if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
             s.out_of_range = 1
             break
+        for k in range(MAX_LEGS):
+            i = m.unit.leg[k].stroke
+            s.lost_springs -= h * m.state.force[k] * (m.motion[k].p_rate[i] + 0.5 * h * m.motion[k].p_accel[i])
         ring_account(s, inp, X_TA, &loads, h)
         for i in range(6):
             out.F_T[i] += share * loads.F_T[i]
