@@ -1,4 +1,8 @@
-"""A line on the free-running clock and what it leaves in its ring: the one way in which simulations and campaigns run."""
+"""A line on the free-running clock and what it leaves in its ring: the one way in which simulations and campaigns run.
+
+A simulation repeats itself to the last bit, so its log need not hold every tick (`telemetry.log_every`): `Thinner` says which ones, and
+`hil_server.replay` runs the whole simulation again and compares them.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -8,14 +12,18 @@ import numpy as np
 from hil_server.assembly import Assembly
 from hil_server.telemetry.record import record_dtype
 
+# what happens once and matters: a tick in which one of these changes is always kept
+STATES = ("phase", "motion", "contact", "events", "signal_discrete", "mechanism_command", "cyclogram", "faults", "safety_state",
+          "end_cause")  # fmt: skip
 BLOCK_TICKS = 256  # about a megabyte with three hundred channels: stays in a core's own cache
 WAIT_S = 0.001
 
 
 def blocks(test: Assembly) -> Iterator[np.ndarray]:
-    """Runs the line to its end on a thread of its own; gives its records in blocks of at most BLOCK_TICKS, (n,) of the run's record type,
-    read-only. Leaving early stops the line. A line that fails raises here."""
-    dtype = record_dtype(test.block.aux_count)
+    """Runs the line to its end on a thread of its own; gives its records in blocks of at most BLOCK_TICKS, (n,) of the run's record type.
+    A block is there until the next one is asked for: it is the same memory. Leaving early stops the line. A line that fails raises here."""
+    taken = np.zeros(BLOCK_TICKS, record_dtype(test.block.aux_count))
+    space = taken.view(np.uint8)
     failed: list[BaseException] = []
 
     def loop() -> None:
@@ -29,9 +37,8 @@ def blocks(test: Assembly) -> Iterator[np.ndarray]:
     thread.start()
     try:
         while thread.is_alive() or test.block.head > test.block.tail:
-            raw = test.block.drain(BLOCK_TICKS)
-            if raw:
-                yield np.frombuffer(raw, dtype)
+            if count := test.block.drain_into(space):
+                yield taken[:count]
             else:
                 thread.join(WAIT_S)
     finally:
@@ -39,3 +46,32 @@ def blocks(test: Assembly) -> Iterator[np.ndarray]:
         thread.join()
     if failed:
         raise failed[0]
+
+
+class Thinner:
+    """Chooses the records of a thinned log: every `every`-th tick, those in which one of STATES changes, those in which a component of the
+    contact wrench exceeds all it was before (so the log's peaks are the run's peaks), the first and the last."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self._peak = np.zeros(6)
+        self._before: np.ndarray | None = None  # the last record of the block before
+        self._before_kept = True
+
+    def __call__(self, records: np.ndarray) -> np.ndarray:
+        """The chosen ones of a block, in order."""
+        keep = records["tick"] % self.every == 0
+        first = records[:1] if self._before is None else self._before
+        for name in STATES:
+            values = np.concatenate([first[name], records[name]])
+            keep |= values[1:] != values[:-1]
+        loads = np.abs(records["F_T"])
+        reached = np.maximum.accumulate(np.vstack([self._peak, loads]))
+        keep |= (reached[1:] > reached[:-1]).any(axis=1)
+        keep[0] |= self._before is None
+        self._peak, self._before, self._before_kept = reached[-1], records[-1:].copy(), bool(keep[-1])
+        return records[keep]
+
+    def last(self) -> np.ndarray:
+        """The run's last record, where it was not chosen; (0,) or (1,)."""
+        return np.empty(0) if self._before is None or self._before_kept else self._before

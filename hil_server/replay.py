@@ -2,6 +2,8 @@
 
 * verify: every field of every tick is compared byte by byte; the constants of the stages come from the log, because the mathematics
   library of another machine may have made others.
+* a thinned log (`telemetry.log_every`) lacks inputs: the whole simulation is run again, docking unit included, and compared at the
+  logged ticks.
 * what-if (`--set`): stages whose configuration changed are built anew; the differences are reported. The measured force belongs to the
   original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
 * playback (`--rate`): the run goes out on the bus at X times its own speed.
@@ -17,6 +19,7 @@ from drivers.replayed.log_port import LogPort
 from hil_server import assembly, registry
 from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import ConfigurationError
+from hil_server.free_run import blocks
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import STAGE_ROLES, LoopLine
@@ -34,16 +37,23 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         raise ConfigurationError(f"{path}: the log has no ticks")
     window = _window(log, start_s, stop_s)
     damaged = log.damaged()
-    line, port = build(log, overrides, window)
+    thinned = configuration(log).telemetry["log_every"] > 1
+    if thinned and overrides:
+        raise ConfigurationError(f"{path}: a thinned log (telemetry.log_every) has not every input: simulate the change (simulate --set)")
     began = time.perf_counter()
-    line.run()
+    if thinned:
+        differing, other = _simulated_again(log, window)
+    else:
+        line, port = build(log, overrides, window)
+        line.run()
+        differing, other = port.differing, None if port.first is None else (port.first, sample_at(log, port.first, overrides))
     seconds = time.perf_counter() - began
-    first = _first_difference(log, overrides, window, port, damaged)
+    first = _first_difference(log, other, damaged)
     result: dict[str, Any] = {
         "log": str(path),
-        "equal": port.differing == 0 and not damaged,
+        "equal": differing == 0 and not damaged,
         "ticks": window[1] - window[0],
-        "differing": port.differing,
+        "differing": differing,
         "first_difference": first,
         "damaged": [{"tick": t, "channel": c} for t, c in damaged[:20]],
         "incomplete": list(log.incomplete),
@@ -119,20 +129,53 @@ def _window(log: Log, start_s: float | None, stop_s: float | None) -> tuple[int,
     return first, last
 
 
-def _first_difference(log: Log, overrides: tuple[str, ...], window: tuple[int, int], port: LogPort,
-                      damaged: list[tuple[int, str]]) -> dict[str, Any] | None:  # fmt: skip
-    """Tick and channel that differ first: a damaged record names itself, else the computed sample is held against the record."""
+def _first_difference(log: Log, other: tuple[int, np.ndarray] | None, damaged: list[tuple[int, str]]) -> dict[str, Any] | None:
+    """Tick and channel that differ first: a damaged record names itself, else what was computed is held against the record.
+
+    other: index of the first record that differs and what was computed for it."""
     found = []
     if damaged:
         tick, channel = damaged[0]
         found.append((tick, {"tick": tick, "channel": channel or "(more than one bit)", "cause": "damaged record: its checksum is wrong"}))
-    if port.first is not None:
-        record = log.records[port.first]
-        computed = sample_at(log, port.first, overrides)
-        channel, a, b = _differing_channel(log, record, computed)
+    if other is not None:
+        record = log.records[other[0]]
+        channel, a, b = _differing_channel(log, record, other[1])
         tick = int(record["tick"])
         found.append((tick, {"tick": tick, "channel": channel, "logged": a, "computed": b, "cause": "computed otherwise"}))
     return min(found, key=lambda item: item[0])[1] if found else None
+
+
+def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int, np.ndarray] | None]:
+    """The simulation of a thinned log once more. Returns how many logged records differ, index and computed record of the first.
+
+    Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
+    test = assembly.simulation(configuration(log))
+    for role, part in test.line.stages.items():
+        part.restore_whole(log.header.states[role])
+    test.line.sample = np.frombuffer(log.header.initial_record[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)
+    at, stop = window
+    differing, first = 0, None
+    for records in blocks(test):
+        upto = min(stop, int(np.searchsorted(log.records["tick"], records["tick"][-1], side="right")))
+        if upto > at:
+            logged = log.records[at:upto]
+            computed = records[logged["tick"] - records["tick"][0]]
+            computed["record_crc"] = logged["record_crc"]
+            unequal = np.flatnonzero((_bytes(computed) != _bytes(logged)).any(axis=1))
+            if first is None and len(unequal):
+                first = (at + int(unequal[0]), computed[unequal[0]])
+            differing += len(unequal)
+            at = upto
+        if at == stop:
+            break
+    if at < stop:  # the simulation ended before the log does
+        first = first or (at, np.zeros(1, log.records.dtype)[0])
+        differing += stop - at
+    return differing, first
+
+
+def _bytes(records: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(records).view(np.uint8).reshape(len(records), -1)
 
 
 def sample_at(log: Log, index: int, overrides: tuple[str, ...] = ()) -> np.ndarray:

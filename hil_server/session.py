@@ -20,8 +20,8 @@ import numpy as np
 from hil_server import assembly
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
-from hil_server.errors import DeviceError, VerdictError
-from hil_server.free_run import blocks
+from hil_server.errors import ConfigurationError, DeviceError, VerdictError
+from hil_server.free_run import Thinner, blocks
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
@@ -56,17 +56,20 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     test = assembly.simulation(config)
     log = folder / "run.mcap"
     writer = LogWriter(log, header(test, folder.name, "simulation", {}))
-    began = time.perf_counter()
-    show = _Progress(test, options.quiet)
+    began, busy = time.perf_counter(), time.process_time()
+    show, chosen = _Progress(test, options.quiet), Thinner(config.telemetry["log_every"])
     with _interruptible(test):
         for records in blocks(test):
-            writer.write(records)
+            writer.write(chosen(records) if chosen.every > 1 else records)
             show.update()
+    if len(last := chosen.last()):
+        writer.write(last)
     show.end()
-    seconds = time.perf_counter() - began
+    seconds, busy = time.perf_counter() - began, time.process_time() - busy
     simulated = float(test.line.sample["time_ns"][0]) * 1e-9
-    writer.close({"realtime_factor": simulated / max(seconds, 1e-9), "seconds": seconds})
-    return _conclude(log, options, {"realtime_factor": simulated / max(seconds, 1e-9)})
+    speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
+    writer.close(speed | {"seconds": seconds, "processor_seconds": busy})
+    return _conclude(log, options, speed)
 
 
 # ------------------------------------------------------------------------------------------------------------------ live
@@ -81,6 +84,8 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     from hil_server.telemetry.process import TelemetryProcess
 
     options = options or Options()
+    if config.telemetry["log_every"] != 1:
+        raise ConfigurationError(f"telemetry.log_every: {config.telemetry['log_every']}, a live run logs every tick: limit 1")
     in_air = config.part("guidance")[0] == "excitation"  # the loop is never closed
     foreseen = [] if in_air else allowed(config, options.prediction, "drives" in config.stand, options.confirmed)
     for note in foreseen:

@@ -63,6 +63,27 @@ cdef bint read_hand(const HandSlot *slot, HandSlot *copy) noexcept nogil:
     return atomic_get(&slot.version) == before
 
 
+cdef int64_t take(ControlBlock *block, char *p, int64_t most) noexcept nogil:
+    """Moves up to `most` waiting records to p, returns how many."""
+    cdef int64_t tail = block.tail
+    cdef int64_t count = atomic_get(&block.head) - tail
+    cdef int64_t first
+    cdef size_t record = <size_t>block.record_size
+    if count > most:
+        count = most
+    if count <= 0:
+        return 0
+    # at most two copies: up to the end of the ring, and from its start
+    first = block.capacity - tail % block.capacity
+    if first > count:
+        first = count
+    memcpy(p, slot_of(block, tail), first * record)
+    if count > first:
+        memcpy(p + first * record, slot_of(block, tail + first), (count - first) * record)
+    atomic_set(&block.tail, tail + count)
+    return count
+
+
 cdef class SharedBlock:
     """Owner or guest of the shared block. `create` on the server, `attach(fd)` elsewhere.
 
@@ -128,25 +149,20 @@ cdef class SharedBlock:
     # ---------------------------------------------------------------------------------------------- samples, reader
     def drain(self, int64_t max_records=4096):
         """All waiting records, at most `max_records`, as one bytes object of whole records."""
-        cdef int64_t tail = self.block.tail
-        cdef int64_t count = atomic_get(&self.block.head) - tail
-        cdef int64_t first
-        cdef size_t record = <size_t>self.block.record_size
+        cdef int64_t count = atomic_get(&self.block.head) - self.block.tail
         if count > max_records:
             count = max_records
         if count <= 0:
             return b""
-        out = PyBytes_FromStringAndSize(NULL, count * record)
-        cdef char *p = PyBytes_AS_STRING(out)
-        # at most two copies: up to the end of the ring, and from its start
-        first = self.block.capacity - tail % self.block.capacity
-        if first > count:
-            first = count
-        memcpy(p, slot_of(self.block, tail), first * record)
-        if count > first:
-            memcpy(p + first * record, slot_of(self.block, tail + first), (count - first) * record)
-        atomic_set(&self.block.tail, tail + count)
+        out = PyBytes_FromStringAndSize(NULL, count * <int64_t>self.block.record_size)
+        take(self.block, PyBytes_AS_STRING(out), count)
         return out
+
+    def drain_into(self, unsigned char[::1] out):
+        """As `drain`, as many as fit into `out` (no memory is taken). Returns the number of records."""
+        if out.shape[0] < <int64_t>self.block.record_size:
+            raise ValueError(f"{out.shape[0]} bytes do not hold a record of {self.block.record_size}")
+        return take(self.block, <char *>&out[0], out.shape[0] // <int64_t>self.block.record_size)
 
     def push_records(self, const unsigned char[::1] records, int64_t record_size):
         """Puts whole records into the ring as the loop would (playback of a log). Returns how many there was room for."""

@@ -80,6 +80,7 @@ def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
         if not (out / "run.html").exists():  # the report comes last: without it the run was cut off
             shutil.rmtree(out, ignore_errors=True)
             overrides = [f"initial_conditions.{k}={float(v)!r}" for k, v in zip(plan.keys, conditions[number], strict=True)]
+            overrides.append("telemetry.log_every=1")
             try:
                 simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
             except HilError:

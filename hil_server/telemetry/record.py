@@ -85,18 +85,16 @@ def ros2_schema(aux_count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def seal(records: np.ndarray) -> np.ndarray:
-    """Fills `record_crc` of every record, in place. records: (n,) of `record_dtype`, contiguous and writable."""
-    records[CRC_FIELD] = 0
-    records[CRC_FIELD] = checksums(records)
-    return records
-
-
 def checksums(records: np.ndarray) -> np.ndarray:
-    """CRC-32 of each record as it stands, shape (n,) uint32."""
-    size, view = records.dtype.itemsize, memoryview(records.data).cast("B") if len(records) else memoryview(b"")
+    """CRC-32 of each record as it stands, shape (n,) uint32. records: (n,) contiguous."""
+    size = records.dtype.itemsize
+    return checksums_in(memoryview(records.data).cast("B"), 0, size, size, len(records)) if len(records) else np.zeros(0, np.uint32)
+
+
+def checksums_in(raw: memoryview, start: int, step: int, size: int, number: int) -> np.ndarray:
+    """CRC-32 of `number` pieces of `size` bytes, `step` bytes apart from `start` on, shape (number,) uint32."""
     crc = zlib.crc32
-    return np.fromiter((crc(view[at : at + size]) for at in range(0, size * len(records), size)), np.uint32, len(records))
+    return np.fromiter((crc(raw[at : at + size]) for at in range(start, start + step * number, step)), np.uint32, number)
 
 
 def damaged_records(records: np.ndarray, aux: Sequence[str] = ()) -> list[tuple[int, str]]:

@@ -199,8 +199,7 @@ def rewrite_one_bit(path, tick, channel, bit):
     records[tick : tick + 1].view(np.uint8)[offset + bit // 8] ^= 1 << (bit % 8)
     path.unlink()
     writer = LogWriter(path, log.header)
-    for start in range(0, len(records), 100):
-        writer._write_chunk(records[start : start + 100])
+    writer.copy(records)
     writer.close()
 
 
@@ -357,3 +356,22 @@ def test_end_facts_are_plain_json(tmp_path, header, make_records):
     path = write_log(tmp_path / "run.mcap", header, make_records(3), facts={"faults": ["force_limit"], "n": np.float64(1.5), "p": os})
     assert open_log(path).end["faults"] == ["force_limit"]
     assert json.dumps(open_log(path).end)
+
+
+def test_every_record_is_sealed_wherever_its_chunk_begins(tmp_path, header, make_records):
+    """Blocks of odd sizes, bytes and arrays: the same file content, and the records that were given stay as they are."""
+    records = make_records(517)
+    given = records.copy()
+    writer = LogWriter(tmp_path / "odd.mcap", header)
+    at = 0
+    for size in (1, 99, 100, 3, 250, 64):
+        part = records[at : at + size]
+        writer.write(part if size % 2 else part.tobytes())
+        at += size
+    writer.close()
+    log = open_log(tmp_path / "odd.mcap")
+    assert log.damaged() == [] and log.ticks == 517
+    np.testing.assert_array_equal(records, given)
+    whole = log.records.copy()
+    whole["record_crc"] = given["record_crc"]
+    np.testing.assert_array_equal(whole, given)

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from hil_server.telemetry.record import channel_at, damaged_records, record_dtype, ros2_schema, seal
+from hil_server.telemetry.record import CRC_FIELD, channel_at, checksums, damaged_records, record_dtype, ros2_schema
 from rt_kernels.layout import SAMPLE_DTYPE
 
 AUX_NAMES = ["damper_stroke[0]", "damper_stroke[1]", "damper_stroke[2]", "temperature"]
@@ -26,12 +26,16 @@ def test_lower_case_names_of_the_schema_are_unique():
     assert len(set(names)) == len(names) == len(SAMPLE_DTYPE.names) + 1
 
 
-def test_checksum_is_zlib_crc32_with_its_own_field_zero(make_records):
-    records = seal(make_records(3))
-    for record in records:
-        blank = record.copy()
-        blank["record_crc"] = 0
-        assert zlib.crc32(blank.tobytes()) == record["record_crc"]
+def seal(records):
+    """As the log does it: zlib's CRC-32 of the record with its own field zero."""
+    records[CRC_FIELD] = 0
+    records[CRC_FIELD] = [zlib.crc32(record.tobytes()) for record in records]
+    return records
+
+
+def test_checksums_are_zlib_crc32(make_records):
+    records = make_records(3)
+    assert list(checksums(records)) == [zlib.crc32(record.tobytes()) for record in records] and len(checksums(records[:0])) == 0
 
 
 def test_every_flipped_bit_is_named(make_records):

@@ -1,0 +1,82 @@
+"""A simulation's log with every n-th tick: it says the same of the run, and it still replays to the last bit."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_server import replay
+from hil_server.analysis.summary import summarise
+from hil_server.cli import main
+from hil_server.config import SHIPPED, load_test
+from hil_server.errors import ConfigurationError
+from hil_server.free_run import STATES
+from hil_server.session import Options, run_live, simulate
+from hil_server.telemetry.log_file import open_log
+from tests.system.test_replay import rewrite
+
+PROGRAMME = SHIPPED / "programmes" / "virtual_docking.toml"
+SHORT = ("guidance.contact_max_s=2.0", "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0")
+
+
+def run(folder, every):
+    config = load_test(PROGRAMME, [*SHORT, f"telemetry.log_every={every}"])
+    return simulate(config, Options(out=str(folder), quiet=True, report=False))["log"]
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("thinned")
+    return run(folder / "whole", 1), run(folder / "thin", 50)
+
+
+def test_thinned_log_holds_what_counts(logs):
+    whole, thin = (open_log(path) for path in logs)
+    assert thin.ticks < 0.2 * whole.ticks and thin.complete
+    # its records are those of the whole log, byte by byte
+    picked = whole.records[thin.records["tick"]].copy()
+    same = thin.records.copy()
+    picked["record_crc"] = same["record_crc"] = 0
+    assert picked.tobytes() == same.tobytes()
+    # n-th ticks, every change of a state, first and last
+    kept = set(thin.records["tick"].tolist())
+    assert set(range(0, whole.ticks, 50)) <= kept and whole.ticks - 1 in kept
+    for name in STATES:
+        assert set(np.flatnonzero(np.diff(whole.records[name], axis=0)) + 1) <= kept, name
+    a, b = summarise(whole), summarise(thin)
+    assert a["peak_wrench"] == b["peak_wrench"] and a["peak_wrench_time_s"] == b["peak_wrench_time_s"]
+    assert [a[k] for k in ("end", "first_contact_time_s", "faults", "duration_s")] == [
+        b[k] for k in ("end", "first_contact_time_s", "faults", "duration_s")
+    ]
+    assert [c["begin_s"] for c in a["contacts"]] == [c["begin_s"] for c in b["contacts"]] and a["contacts"]
+
+
+def test_thinned_log_replays_to_the_last_bit(logs, tmp_path):
+    result = replay.replay(logs[1], verify=True)
+    assert result["equal"] and result["ticks"] == open_log(logs[1]).ticks and result["exit_code"] == 0
+    # cut off by a crash: what is there is compared
+    data = Path(logs[1]).read_bytes()
+    (tmp_path / "cut.mcap").write_bytes(data[: 2 * len(data) // 3])
+    cut = replay.replay(tmp_path / "cut.mcap", verify=True)
+    assert cut["equal"] and 0 < cut["ticks"] < result["ticks"] and cut["incomplete"]
+
+
+def test_one_changed_bit_of_a_thinned_log_is_found(logs, tmp_path):
+    index = 123
+
+    def flip(records):
+        raw = records["aux"][:, 7].copy().view(np.uint64)
+        raw[index] ^= np.uint64(1)
+        records["aux"][:, 7] = raw.view(np.float64)
+
+    result = replay.replay(rewrite(logs[1], tmp_path / "flipped.mcap", flip), verify=True)
+    log = open_log(logs[1])
+    assert not result["equal"] and result["differing"] == 1 and result["exit_code"] == 1
+    assert result["first_difference"]["tick"] == log.records["tick"][index] and result["first_difference"]["channel"] == log.aux_names[7]
+
+
+def test_what_a_thinned_log_cannot_do(logs, capsys):
+    assert main(["replay", logs[1], "--set", "compensators.part=phase_lead"]) == 2
+    assert "telemetry.log_every" in capsys.readouterr().err
+    with pytest.raises(ConfigurationError, match=r"telemetry\.log_every: 5, a live run logs every tick"):
+        run_live(load_test(None, ["telemetry.log_every=5"]), Options(quiet=True))
