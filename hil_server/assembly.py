@@ -7,7 +7,6 @@ from here (see `rt_kernels.parameters`).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,23 +50,19 @@ def period_ns(config: TestConfig) -> int:
     return round(1e9 / config.test["rate_hz"])
 
 
-def vehicle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What parts may know of a vehicle. modal: its modes for two step sizes (read when a part asks), or None; folder: of its files."""
+def vehicle(table: Mapping[str, Any]) -> dict[str, Any]:
+    """What parts may know of a vehicle. modal: its modes for two step sizes (made when a part asks), or None."""
     return {
         "mass_kg": table["mass_kg"],
         "inertia_kg_m2": table["inertia_kg_m2"],
         "X_port": physics.pose(table["port_position_m"], table["port_angles_deg"]),
         "thrust_n": table["thrust_n"],
-        "modal": partial(modal_craft, table["modal"], folder) if table.get("modal") else None,
+        "modal": partial(modal_craft, table["modal"], SHIPPED / "vehicles") if table.get("modal") else None,
     }
 
 
 def vehicles(config: TestConfig) -> dict[str, dict[str, Any]]:
-    """Both vehicles. Files named in them lie beside theirs; a configuration out of a log knows only the shipped ones."""
-    return {
-        name: vehicle(table, config.paths[key].parent if key in config.paths else SHIPPED / "vehicles")
-        for name, key, table in (("active", "active_vehicle", config.active_vehicle), ("target", "target_vehicle", config.target_vehicle))
-    }
+    return {"active": vehicle(config.active_vehicle), "target": vehicle(config.target_vehicle)}
 
 
 def mounting(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,8 +108,14 @@ def differences(ours: TestConfig, theirs: TestConfig) -> list[str]:
     found = []
     for table in VARIANT:
         a, b = _flat(_whole(ours, table)), _flat(_whole(theirs, table))
-        found += [f"{table}.{k}: {a.get(k, '-')} here, {b.get(k, '-')} there" for k in {**a, **b} if a.get(k) != b.get(k)]
+        found += [f"{table}.{k}: {_short(a.get(k))} here, {_short(b.get(k))} there" for k in {**a, **b} if a.get(k) != b.get(k)]
     return found
+
+
+def _short(value: Any) -> str:
+    """Modal data are long."""
+    text = "-" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:20]}... ({len(text)} characters)"
 
 
 def _whole(config: TestConfig, name: str) -> dict[str, Any]:

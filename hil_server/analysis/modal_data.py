@@ -9,8 +9,9 @@ Axes: shapes in a file are in structural axes S of the craft. `R_DS` turns compo
 
 import csv
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,11 @@ def read_modal_data(path: Path | str, nodes: Sequence[int] | None = None) -> Mod
 def read_csv(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
     """One row per mode and node, SI, columns mode, frequency_hz, generalized_mass, node, t1 t2 t3 r1 r2 r3; lines with # are remarks."""
     with open(path, newline="", encoding="utf-8") as file:
-        lines = [line for line in file if line.strip() and not line.lstrip().startswith("#")]
+        return _read_rows(path, file, nodes)
+
+
+def _read_rows(path: Path | str, text: Iterable[str], nodes: Sequence[int] | None) -> ModalData:
+    lines = [line for line in text if line.strip() and not line.lstrip().startswith("#")]
     reader = csv.DictReader(lines)
     missing = [name for name in CSV_COLUMNS if name not in (reader.fieldnames or [])]
     if missing:
@@ -170,13 +175,19 @@ def _assemble(path: Path | str, summary: dict[int, tuple[float, float]], vectors
 def write_csv(path: Path | str, data: ModalData, remark: str = "") -> None:
     """The CSV form of `read_csv` (generalised mass 1)."""
     with open(path, "w", newline="", encoding="utf-8") as file:
-        for line in remark.splitlines():
-            file.write(f"# {line}\n")
-        writer = csv.writer(file)
-        writer.writerow(CSV_COLUMNS)
-        for k, frequency in enumerate(data.frequency_hz):
-            for node, shape in data.shapes.items():
-                writer.writerow([k + 1, repr(float(frequency)), 1.0, node, *(repr(float(x)) for x in shape[k])])
+        file.writelines(f"# {line}\n" for line in remark.splitlines())
+        file.write(csv_text(data))
+
+
+def csv_text(data: ModalData) -> str:
+    """The rows of `write_csv`; read again they give the same numbers to the last bit."""
+    file = StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for k, frequency in enumerate(data.frequency_hz):
+        for node, shape in data.shapes.items():
+            writer.writerow([k + 1, repr(float(frequency)), 1.0, node, *(repr(float(x)) for x in shape[k])])
+    return file.getvalue()
 
 
 def log_decrements(frequency_hz: np.ndarray, bands: Sequence[Sequence[float]]) -> np.ndarray:
@@ -193,7 +204,7 @@ def log_decrements(frequency_hz: np.ndarray, bands: Sequence[Sequence[float]]) -
 
 
 KEYS = {"file", "port_node", "port_axes_xyzw", "frequency_min_hz", "frequency_max_hz", "log_decrement_bands", "further_loads",
-        "synthetic", "source"}
+        "synthetic", "source", "data"}
 
 
 def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float]) -> ModalCraft:
@@ -201,27 +212,54 @@ def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float]) 
 
     Keys: file (.f06 or .csv), port_node, port_axes_xyzw (q_SD, port in structural axes), frequency_min_hz (below it: rigid modes, dropped),
     frequency_max_hz (optional), log_decrement_bands ([[frequency_max_hz, decrement], ...]), further_loads (optional: rows
-    [node, component 1...6], each one more load column, structural axes). Raises ModalDataError that names the key.
+    [node, component 1...6], each one more load column, structural axes), data (the rows of the file that count, see `with_data`: then no
+    file is read). Raises ModalDataError that names the key.
     """
+    _check_keys(table)
+    data = _chosen(table, folder)
+    if len(data.frequency_hz) == 0:
+        raise ModalDataError("modal.frequency_min_hz, frequency_max_hz: no mode left between them")
+    shapes = [data.at(int(table["port_node"]), _axes(table.get("port_axes_xyzw", [0.0, 0.0, 0.0, 1.0])))]
+    shapes += [data.at(node)[:, component - 1:component] for node, component in _further(table)]
+    return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+
+
+def with_data(table: Mapping, folder: Path | str) -> dict:
+    """A `[modal]` table that needs its file no more: with the modes and nodes that it chooses as CSV text in the key `data`. So a
+    configuration in a log, or one that is sent to another machine, is whole. Raises ModalDataError; OSError when the file is not there."""
+    _check_keys(table)
+    return dict(table) if "data" in table else {**table, "data": csv_text(_chosen(table, folder))}
+
+
+def _check_keys(table: Mapping) -> None:
     unknown = sorted(set(table) - KEYS)
     if unknown:
         raise ModalDataError(f"modal.{unknown[0]}: unknown key; there are {', '.join(sorted(KEYS))}")
-    for key in ("file", "port_node", "log_decrement_bands"):
+    for key in (*(() if "data" in table else ("file",)), "port_node", "log_decrement_bands"):
         if key not in table:
             raise ModalDataError(f"modal.{key}: is missing")
+
+
+def _further(table: Mapping) -> list[tuple[int, int]]:
     further = [(int(node), int(component)) for node, component in table.get("further_loads", [])]
     if any(not 1 <= component <= 6 for _, component in further):
         raise ModalDataError(f"modal.further_loads: {further}, components are 1...6")
-    port = int(table["port_node"])
-    data = read_modal_data(Path(folder) / table["file"], list(dict.fromkeys([port, *(node for node, _ in further)])))
+    return further
+
+
+def _nodes(table: Mapping) -> list[int]:
+    return list(dict.fromkeys([int(table["port_node"]), *(node for node, _ in _further(table))]))
+
+
+def _chosen(table: Mapping, folder: Path | str) -> ModalData:
+    """The modes between the table's frequencies, at its nodes."""
+    if "data" in table:
+        data = _read_rows("modal.data", StringIO(table["data"]), _nodes(table))
+    else:
+        data = read_modal_data(Path(folder) / table["file"], _nodes(table))
     data = data.flexible(float(table.get("frequency_min_hz", 1e-3)))
     keep = data.frequency_hz <= float(table.get("frequency_max_hz", np.inf))
-    data = ModalData(data.frequency_hz[keep], {node: shape[keep] for node, shape in data.shapes.items()})
-    if len(data.frequency_hz) == 0:
-        raise ModalDataError("modal.frequency_min_hz, frequency_max_hz: no mode left between them")
-    shapes = [data.at(port, _axes(table.get("port_axes_xyzw", [0.0, 0.0, 0.0, 1.0])))]
-    shapes += [data.at(node)[:, component - 1:component] for node, component in further]
-    return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+    return ModalData(data.frequency_hz[keep], {node: shape[keep] for node, shape in data.shapes.items()})
 
 
 def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCraft:

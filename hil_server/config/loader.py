@@ -23,7 +23,8 @@ from hil_server.errors import ConfigurationError
 
 SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
-REFERENCES = ("stand", "active_vehicle", "target_vehicle", "mechanism")
+VEHICLES = ("active_vehicle", "target_vehicle")
+REFERENCES = ("stand", *VEHICLES, "mechanism")
 # Table of a test file → registry role: the same word.
 STAGES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
 TEST_FILE = ("test", "initial_conditions", "commands", *STAGES, "telemetry")
@@ -95,6 +96,8 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
         raise ConfigurationError(faults)
     _apply(document, [s for s in settings if s[0][0] in REFERENCES])
     labels = {name: str(p) for name, p in paths.items()}
+    for name in VEHICLES:
+        _take_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
     try:
         return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
     except ConfigurationError as error:
@@ -114,9 +117,15 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log")
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{label}: not TOML: {error}") from None
-    _apply(document, [parse_override(item) for item in overrides])
+    settings = [parse_override(item) for item in overrides]
+    _apply(document, settings)
     labels = {name: label for name in ("test", *REFERENCES)}
-    return _checked(document, labels, [], sources={label: text}, paths={}, overrides=tuple(overrides))
+    faults: list[str] = []
+    for name in VEHICLES:
+        if any(path == (name, "modal", "file") for path, _ in settings):
+            document[name]["modal"].pop("data", None)  # other modes were asked for
+            _take_modes(document, name, Path(), "--set", faults)
+    return _checked(document, labels, faults, sources={label: text}, paths={}, overrides=tuple(overrides))
 
 
 test_from_toml.__test__ = False  # type: ignore[attr-defined]
@@ -135,6 +144,21 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
         if text and "\n" not in text and text[0] not in "[{\"'":
             return path, text
         raise ConfigurationError(f"--set {item}: the value is not TOML: {text!r}") from None
+
+
+def _take_modes(document: dict[str, Any], name: str, folder: Path, label: str, faults: list[str]) -> None:
+    """The modes of a vehicle out of their file into the document, so that it is whole wherever it goes: log, worker, other machine."""
+    vehicle = document[name]
+    if not isinstance(vehicle, dict) or not isinstance(vehicle.get("modal"), dict):
+        return
+    from hil_server.analysis.modal_data import with_data
+
+    try:
+        vehicle["modal"] = with_data(vehicle["modal"], folder)
+    except OSError as error:
+        faults.append(line(label, "modal.file", "cannot be read", vehicle["modal"]["file"], limit=str(error.strerror), unit="-"))
+    except (ValueError, TypeError) as error:
+        faults.append(f"{label}: {error}")
 
 
 # ------------------------------------------------------------------------------------------------------------- reading files

@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.dynamics.modal cimport Modal, ModalCraft, deformed_port, propagate
+from rt_kernels.dynamics.modal cimport MODAL_COEFFICIENTS, MODAL_LANES, Modal, ModalCraft, deformed_port, propagate
 from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance
 from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
@@ -224,3 +224,39 @@ cdef class TwoBodiesFlexible(TwoBodies):
         self.plug.state = self.f.state
         self.plug.state_size = 8 * (size + modes)
         self.plug.step = step
+
+    def whole(self):
+        """Constants of the rigid bodies, the state, and the coefficients of the modes (both step sizes): exp and sin of another machine's
+        mathematics library may make others of the same modal data."""
+        cdef size_t address
+        out = []
+        for where, size in self._pieces():
+            address = where
+            out.append((<char *>address)[:size])
+        return b"".join(out)
+
+    def restore_whole(self, bytes block):
+        """Raises ValueError when the block is that of other modes."""
+        cdef size_t address
+        pieces = self._pieces()
+        needed = sum(size for _, size in pieces)
+        if len(block) != needed:
+            raise ValueError(f"block has {len(block)} bytes, this part has {needed}: other modes")
+        at = 0
+        for where, size in pieces:
+            address = where
+            part = block[at:at + size]
+            memcpy(<void *>address, <char *>part, size)
+            at += size
+
+    def _pieces(self):
+        """(address, bytes) of everything that decides what a step computes."""
+        cdef int k, which
+        cdef Modal *modal
+        pieces = [(<size_t>self.f.rigid, sizeof(Params)), (<size_t>self.plug.state, self.plug.state_size)]
+        for k in range(2):
+            modal = &self.f.modal[k]
+            for which in range(2 if self.f.flexible[k] else 0):
+                size = modal.n_blocks * (MODAL_COEFFICIENTS + modal.n_loads) * MODAL_LANES * sizeof(double)
+                pieces.append((<size_t>modal.coefficients[which], size))
+        return pieces
