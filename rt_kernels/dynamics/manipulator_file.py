@@ -28,7 +28,9 @@ PARAMETERS = (
     Parameter("length_m", "float", "m", "makes metres and radians comparable where singularities are judged", low=0.01, high=100.0),
     Parameter("force_max_n", "float", "N", "allowed force at the end effector", low=1e-3, high=1e7),
     Parameter("moment_max_n_m", "float", "N m", "allowed moment at the end effector", low=1e-3, high=1e7),
-    Parameter("gains", "rows", "kg, 1, 1/s", "outer loop by payload: rows [mass up to, proportional, integral]", low=0.0, high=1e6),
+    Parameter("approach_1_s", "float", "1/s", "rate per distance near a stop and a waypoint", low=1e-3, high=125.0),
+    Parameter("gains", "rows", "kg, 1, 1/s, 1", "by payload: rows [mass up to, proportional and integral gain of the outer loop, share of "
+              "rate_max and braking]", low=0.0, high=1e6),
 )
 OUTER_LOOP = ("outer_gain", "outer_integral_gain", "outer_ratio")
 TABLES = ("drive", "segment", "synthetic")
@@ -48,6 +50,7 @@ class Manipulator:
     length: float
     force_max: float
     moment_max: float
+    approach: float
     gains: list[list[float]]
     drives: list[dict[str, Any]]
     segments: list[Any]
@@ -71,7 +74,7 @@ def read_manipulator(path: Path, joints: int) -> Manipulator:
     return Manipulator(
         t["end_effector"], low, high, np.radians(per_joint["rate_max_deg_s"]), np.radians(per_joint["braking_deg_s2"]),
         t["linear_rate_max_m_s"], float(np.radians(t["angular_rate_max_deg_s"])), t["length_m"], t["force_max_n"], t["moment_max_n_m"],
-        t["gains"], _drives(path.name, data.get("drive"), joints), _segments(path.name, data.get("segment")),
+        t["approach_1_s"], t["gains"], _drives(path.name, data.get("drive"), joints), _segments(path.name, data.get("segment")),
     )  # fmt: skip
 
 
@@ -86,8 +89,8 @@ def _checked(what: str, p: Parameter, value: Any) -> Any:
         numbers = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"{what}: {value!r} {p.unit}, numbers are needed") from None
-    if p.kind == "float" and numbers.shape != () or p.kind == "rows" and (numbers.ndim != 2 or numbers.shape[1] != 3):
-        needed = "one number" if p.kind == "float" else "rows of three numbers"
+    if p.kind == "float" and numbers.shape != () or p.kind == "rows" and (numbers.ndim != 2 or numbers.shape[1] != 4):
+        needed = "one number" if p.kind == "float" else "rows of four numbers"
         raise ValueError(f"{what}: shape {numbers.shape}, {needed}, {p.unit}")
     bad = ~(numbers >= p.low) | ~(numbers <= p.high)
     if np.any(bad):
@@ -96,7 +99,10 @@ def _checked(what: str, p: Parameter, value: Any) -> Any:
 
 
 def _per_joint(what: str, unit: str, value: Any, joints: int) -> np.ndarray:
-    numbers = np.atleast_1d(np.asarray(value, dtype=float))
+    try:
+        numbers = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        raise ValueError(f"{what}: {value!r} {unit}, numbers are needed") from None
     if numbers.size not in (1, joints):
         raise ValueError(f"{what}: {numbers.size} numbers, limit 1 or {joints} (the joints of the arm), {unit}")
     return np.broadcast_to(numbers, (joints,)).copy()

@@ -50,7 +50,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.arm_compliance cimport ArmCompliance, ArmPlace, ArmSegments, arm_compliance, arm_place, arm_stiffness
-from rt_kernels.dynamics.joint_drive cimport Controller, ControllerState, Drive, DriveState, JointDrive, control_step, drive_response, drive_step
+from rt_kernels.dynamics.joint_drive cimport (Controller, ControllerState, Drive, DriveState, JointDrive, control_step, drive_response,
+                                              drive_step)
 from rt_kernels.dynamics.tree_and_body cimport solve6
 from rt_kernels.dynamics.two_bodies cimport accumulate, fill_vehicle, integrate_body, relative_state, start_from_relative
 from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT, MOTION_CLOSE_LOOP,
@@ -119,6 +120,7 @@ cdef struct ArmParams:
     int nr                             # velocity coordinates of the root, 0 or 6
     int nq                             # its position coordinates, 0 or 7
     double q0[ARM_JOINTS]
+    double sigma0                      # smallest singular value there
     double rates_of_twist[6 * ARM_JOINTS]      # joint rates of the twist of E on its axes at q0
     double X_CG[7]
     double R_CG[9]
@@ -356,7 +358,7 @@ cdef void rigid_inertia(const two_bodies.Vehicle *vehicle, const double *X, doub
 
 
 cdef void add_vehicle_bias(const ArmState *s, double *bias) noexcept nogil:
-    """What the rigid body of inertia S needs at the root's twist [v; w] without acceleration: [w x p; v x p + w x l] of its momentum [p; l]."""
+    """What the rigid body of inertia S needs at the root's twist [v; w] without acceleration, momentum [p; l]: [w x p; v x p + w x l]."""
     cdef double h[6]
     cdef double t[3]
     cdef int i, j
@@ -782,6 +784,7 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
     s.blended = 1.0
     s.mode = -1
     s.rates.locked = p.locked
+    s.rates.sigma = p.sigma0
     s.rates.limiting = -1
     s.rates.factor = 1.0
 
@@ -1019,19 +1022,25 @@ cdef class ManipulatorPayload(StagePart):
         Parameter("model", "str", "-", "arm: file of [[body]] tables and a table [manipulator]"),
         Parameter("base", "str", "-", "fixed: the visited vehicle does not move; free: it does", "fixed", choices=("fixed", "free")),
         Parameter("joint_angles_deg", "floats", "deg", "joints at the start, one each", low=-720.0, high=720.0),
-        Parameter("grapple_position_m", "floats", "m", "grapple fixture G in the payload's centre-of-mass frame", [0.0, 0.0, 0.0], -100.0, 100.0, 3),
+        Parameter("grapple_position_m", "floats", "m", "grapple fixture G in the payload's centre-of-mass frame", [0.0, 0.0, 0.0], -100.0,
+                  100.0, 3),
         Parameter("grapple_angles_deg", "floats", "deg", "yaw, pitch, roll of G; x into the payload", [0.0, 0.0, 0.0], -360.0, 360.0, 3),
         Parameter("camera_position_m", "floats", "m", "aim camera on the payload", [0.0, 0.0, 0.0], -100.0, 100.0, 3),
-        Parameter("camera_angles_deg", "floats", "deg", "yaw, pitch, roll of the camera; x is its line of sight", [0.0, 0.0, 0.0], -360.0, 360.0, 3),
+        Parameter("camera_angles_deg", "floats", "deg", "yaw, pitch, roll of the camera; x is its line of sight", [0.0, 0.0, 0.0],
+                  -360.0, 360.0, 3),
         Parameter("locked_joint", "str", "-", "name of a joint that does not move, empty: none", ""),
         Parameter("log_decrement", "float", "-", "of every mode of the payload on the arm's links", 0.1, low=0.0, high=6.0),
-        Parameter("refresh_angle_deg", "float", "deg", "a joint that has moved this far asks for a new stiffness", 2.0, low=0.01, high=360.0),
+        Parameter("refresh_angle_deg", "float", "deg", "a joint that has moved this far asks for a new stiffness", 2.0, low=0.01,
+                  high=360.0),
         Parameter("blend_s", "float", "s", "time over which a new stiffness replaces the old one", 0.1, low=0.0, high=10.0),
         Parameter("stop_margin_deg", "float", "deg", "nearer than this to a stop is said in the status", 5.0, low=0.0, high=90.0),
-        Parameter("paths_deg", "rows", "-, deg", "stored paths: rows [number of the path from 0, joint angles]", [], low=-720.0, high=720.0),
+        Parameter("paths_deg", "rows", "-, deg", "stored paths: rows [number of the path from 0, joint angles]", [], low=-720.0,
+                  high=720.0),
+        Parameter("path_tolerance_deg", "float", "deg", "a waypoint is reached when every joint is this near", 0.1, low=1e-4, high=10.0),
         Parameter("singular_value_min", "float", "-", "below this the joint rates are damped", 0.05, low=1e-6, high=1.0),
         Parameter("singular_damping", "float", "-", "damping at a singularity", 0.05, low=1e-6, high=1.0),
-        Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest", choices=("fastest", "general")),
+        Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest",
+                  choices=("fastest", "general")),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 20.0, low=0.01, high=1000.0),
     )
     AUX = (
@@ -1059,8 +1068,8 @@ cdef class ManipulatorPayload(StagePart):
 
     def __init__(self, *, period_s, vehicles, start, model, joint_angles_deg, base="fixed", grapple_position_m=(0.0, 0.0, 0.0),
                  grapple_angles_deg=(0.0, 0.0, 0.0), camera_position_m=(0.0, 0.0, 0.0), camera_angles_deg=(0.0, 0.0, 0.0), locked_joint="",
-                 log_decrement=0.1, refresh_angle_deg=2.0, blend_s=0.1, stop_margin_deg=5.0, paths_deg=(), singular_value_min=0.05,
-                 singular_damping=0.05, kernels="fastest", range_max_m=20.0):
+                 log_decrement=0.1, refresh_angle_deg=2.0, blend_s=0.1, stop_margin_deg=5.0, paths_deg=(), path_tolerance_deg=0.1,
+                 singular_value_min=0.05, singular_damping=0.05, kernels="fastest", range_max_m=20.0):
         cdef ArmParams *p = &self.c.flat.params
         cdef double X[7]
         cdef double V[6]
@@ -1088,13 +1097,13 @@ cdef class ManipulatorPayload(StagePart):
         p.blend = p.h / max(blend_s, p.h)
         self._trees(bodies, arm, (grapple_position_m, grapple_angles_deg), (camera_position_m, camera_angles_deg))
         self._joints(arm, joint_angles_deg, locked_joint, vehicles["active"]["mass_kg"], paths_deg)
-        self._rate_control(arm, singular_value_min, singular_damping)
+        self._rate_control(arm, vehicles["active"]["mass_kg"], np.radians(path_tolerance_deg), singular_value_min, singular_damping)
         self._link(arm, log_decrement)
         constants = repr((self.general.constants(), arm)).encode()
         p.fingerprint = int.from_bytes(hashlib.sha256(constants).digest()[:8], "little")
         self._use(self.general.fastest() if kernels == "fastest" else self.general)
-        self.notes = (f"arm {path.name}, {sum(b.mass for b in bodies):.6g} kg, payload {p.pair.active.mass:.6g} kg, step {p.h * 1e3:.4g} ms: "
-                      f"{'generated' if p.generated else 'general'} kernels, {self.tree.instruction_set}",)
+        self.notes = (f"arm {path.name}, {sum(b.mass for b in bodies):.6g} kg, payload {p.pair.active.mass:.6g} kg, step {p.h * 1e3:.4g} "
+                      f"ms: {'generated' if p.generated else 'general'} kernels, {self.tree.instruction_set}",)
         self.plug.self = &self.c
         self.plug.self_size = 0
         self.plug.state = &self.c.flat.state
@@ -1148,7 +1157,7 @@ cdef class ManipulatorPayload(StagePart):
         angles = np.radians(np.asarray(angles_deg, dtype=float))
         if angles.shape != (p.n,):
             raise ValueError(f"joint_angles_deg: {angles.size} numbers, limit {p.n} (the joints of the arm), deg")
-        K_p, K_i = gains_for_payload(arm.gains, mass)
+        K_p, K_i = gains_for_payload([row[:3] for row in arm.gains], mass)
         for j in range(p.n):
             if not arm.low[j] <= angles[j] <= arm.high[j]:
                 raise ValueError(f"joint_angles_deg: {names[j]} at {angles_deg[j]:g} deg, limits {np.degrees(arm.low[j]):g}..."
@@ -1170,15 +1179,16 @@ cdef class ManipulatorPayload(StagePart):
                 p.path[number][p.n_path[number]][k] = angle
             p.n_path[number] += 1
 
-    def _rate_control(self, arm, sigma_0, lambda_0):
+    def _rate_control(self, arm, mass, arrived, sigma_0, lambda_0):
         cdef ArmParams *p = &self.c.flat.params
         cdef ResolvedRate rates
         cdef int k
+        share = gains_for_payload([(row[0], row[3], 0.0) for row in arm.gains], mass)[0]
         # by number of the frame: end effector, camera, target, interface
         for k, frame in enumerate((arm.end_effector, "payload camera", "payload interface", "payload interface")):
-            rates = ResolvedRate(self.kinematics, arm.end_effector, frame, frame, rate_max=arm.rate_max, low=arm.low, high=arm.high,
-                                 braking=arm.braking, period_s=p.outer * p.h, linear_max=arm.linear_rate_max,
-                                 angular_max=arm.angular_rate_max, length_m=arm.length, sigma_0=sigma_0, lambda_0=lambda_0)
+            rates = ResolvedRate(self.kinematics, arm.end_effector, frame, frame, rate_max=share * arm.rate_max, low=arm.low,
+                                 high=arm.high, braking=share * arm.braking, arrived_rad=arrived, approach_1_s=arm.approach,
+                                 period_s=p.outer * p.h, linear_max=arm.linear_rate_max, angular_max=arm.angular_rate_max, length_m=arm.length, sigma_0=sigma_0, lambda_0=lambda_0)
             p.rates, p.axes[k], p.point[k] = rates.c, rates.c.axes, rates.c.point
         p.axes[RATE_FRAME_TARGET].slot = -1
         p.rates.model = self.c.kinematics
@@ -1204,9 +1214,10 @@ cdef class ManipulatorPayload(StagePart):
         if p.locked >= 0:
             J[:, p.locked] = 0.0
         scale = np.array([1.0 / arm.length] * 3 + [1.0] * 3)
-        sigma = np.linalg.svd(scale[:, None] * J, compute_uv=False).min()
+        p.sigma0 = sigma = np.linalg.svd(scale[:, None] * J, compute_uv=False).min()
         if not sigma > 1e-3:
-            raise ValueError(f"joint_angles_deg: smallest singular value {sigma:.2g} at the start, limit 0.001: choose angles away from a singularity")
+            raise ValueError(f"joint_angles_deg: smallest singular value {sigma:.2g} at the start, limit 0.001: choose angles away from a "
+                             "singularity")
         _put(p.rates_of_twist, np.linalg.pinv(scale[:, None] * J) * scale)
         # payload at E
         R_CG = np.array([p.R_CG[i] for i in range(9)]).reshape(3, 3)

@@ -5,9 +5,10 @@ Dissertation (8.2) names the inverse problem of rates, slow-down zones and the a
     w_E = R_NC w,   v_E = R_NC v + w_E x (p_E - p_P)            C axes of the command, P the point whose velocity is commanded
     qd  = J^T (J J^T + lambda^2 S)^-1 [v_E; w_E],  S = diag(L^2, L^2, L^2, 1, 1, 1)
     lambda^2 = lambda_0^2 (1 - sigma/sigma_0)^2 below sigma_0, 0 above; sigma the smallest singular value of S^-1/2 J
-    |qd_j| <= rate_max_j, and towards a stop |qd_j| <= -a T + sqrt(a^2 T^2 + 2 a distance)
+    |qd_j| <= rate_max_j, and towards a stop |qd_j| <= -a T + sqrt(a^2 T^2 + 2 a distance), |qd_j| <= k distance
 
-The last keeps room to brake with a after one more period T (the continuous sqrt(2 a distance) passes the stop). One factor scales all
+The second keeps room to brake with a after one more period T (the continuous sqrt(2 a distance) passes the stop); the third (k = 1/T unless
+given) lets joints with a heavy payload, which lag behind their command, come in without swinging through. One factor scales all
 joints, so the direction of the motion stays.  A locked joint has no column in J.
 """
 
@@ -46,6 +47,7 @@ cdef struct RateControl:
     int n_path
     double path[ARM_WAYPOINTS][ARM_JOINTS]
     double arrived                # rad, a waypoint is reached
+    double approach               # 1/s, rate per distance near a stop and a waypoint
 
 
 cdef struct RateState:

@@ -118,27 +118,33 @@ cdef void hand_rates(const RateControl *c, RateState *s, const double *command, 
     damped_rates(c, s, J, x, rates)
 
 
-cdef inline double braking_rate(double a, double T, double distance) noexcept nogil:
-    """Largest rate that, held for T, still leaves room to brake with a within the distance; 0 at and beyond its end."""
-    return sqrt(a * a * T * T + 2.0 * a * distance) - a * T if distance > 0.0 else 0.0
+cdef inline double braking_rate(double a, double T, double approach, double distance) noexcept nogil:
+    """Largest rate that, held for T, still leaves room to brake with a within the distance, and at most approach times the distance; 0 at
+    and beyond its end."""
+    cdef double rate
+    if not distance > 0.0:
+        return 0.0
+    rate = sqrt(a * a * T * T + 2.0 * a * distance) - a * T
+    return rate if rate < approach * distance else approach * distance
 
 
 cdef void path_rates(const RateControl *c, RateState *s, const double *q, double *rates) noexcept nogil:
-    """Straight line in joint space to the next waypoint, all joints arrive together and at rest; zero after the last."""
+    """Straight line in joint space to the next waypoint, all joints arrive together and at rest; after the last they are kept there."""
     cdef double factor, away, allowed
-    cdef int k, near = 1
+    cdef int k, at, near = 1
     while near and s.waypoint < c.n_path:
         for k in range(c.n):
             if k != s.locked and fabs(c.path[s.waypoint][k] - q[k]) > c.arrived:
                 near = 0
         s.waypoint += near
-    if s.waypoint >= c.n_path:
+    if c.n_path == 0:
         return
+    at = s.waypoint if s.waypoint < c.n_path else c.n_path - 1
     factor = 1.0 / c.period
     for k in range(c.n):
-        rates[k] = 0.0 if k == s.locked else c.path[s.waypoint][k] - q[k]
+        rates[k] = 0.0 if k == s.locked else c.path[at][k] - q[k]
         away = fabs(rates[k])
-        allowed = braking_rate(c.braking[k], c.period, away)
+        allowed = braking_rate(c.braking[k], c.period, c.approach, away)
         if allowed > c.rate_max[k]:
             allowed = c.rate_max[k]
         if allowed < factor * away:
@@ -155,7 +161,7 @@ cdef void limit_rates(const RateControl *c, RateState *s, const double *q, doubl
     s.limiting = -1
     for k in range(c.n):
         room = c.high[k] - q[k] if rates[k] > 0.0 else q[k] - c.low[k]
-        allowed = braking_rate(c.braking[k], c.period, room)
+        allowed = braking_rate(c.braking[k], c.period, c.approach, room)
         if allowed > c.rate_max[k]:
             allowed = c.rate_max[k]
         if fabs(rates[k]) * s.factor > allowed:
@@ -197,14 +203,15 @@ cdef class ResolvedRate:
 
     def __init__(self, Tree tree, str end_effector, axes=None, point=None, *, rate_max, low, high, braking, double period_s=0.008,
                  double linear_max=1.0, double angular_max=0.2, double length_m=5.0, double lambda_0=0.05, double sigma_0=0.05,
-                 double arrived_rad=1e-4):
+                 double arrived_rad=1e-4, approach_1_s=None):
         cdef int k
         if not 0 < tree.nv <= ARM_JOINTS or tree.n > ARM_SLOTS or tree.nq != tree.nv:
             raise ValueError(f"tree: {tree.nv} degrees of freedom, {tree.n} bodies; limits 1...{ARM_JOINTS} single joints, {ARM_SLOTS} bodies")
         for k in range(tree.n):
             if tree.model.body[k].kind != TREE_REVOLUTE:
                 raise ValueError(f"tree: joint {k} is not revolute")
-        for name, value, unit in (("period_s", period_s, "s"), ("linear_max", linear_max, "m/s"), ("angular_max", angular_max, "rad/s"),
+        approach = 1.0 / period_s if approach_1_s is None else approach_1_s
+        for name, value, unit in (("approach_1_s", approach, "1/s"), ("period_s", period_s, "s"), ("linear_max", linear_max, "m/s"), ("angular_max", angular_max, "rad/s"),
                                   ("length_m", length_m, "m"), ("lambda_0", lambda_0, ""), ("sigma_0", sigma_0, ""), ("arrived_rad", arrived_rad, "rad")):
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: {value} {unit} is not a finite number > 0")
@@ -212,7 +219,7 @@ cdef class ResolvedRate:
         self.c.model = tree.model
         self.c.n = tree.nv
         self.c.period, self.c.linear_max, self.c.angular_max, self.c.length = period_s, linear_max, angular_max, length_m
-        self.c.lambda_0, self.c.sigma_0, self.c.arrived = lambda_0, sigma_0, arrived_rad
+        self.c.lambda_0, self.c.sigma_0, self.c.arrived, self.c.approach = lambda_0, sigma_0, arrived_rad, approach
         rate_max, braking = _vector(rate_max, self.c.n, "rate_max", "rad/s"), _vector(braking, self.c.n, "braking", "rad/s^2")
         low, high = _vector(low, self.c.n, "low", "rad", False), _vector(high, self.c.n, "high", "rad", False)
         if not np.all(low < high):

@@ -159,8 +159,12 @@ def test_path_is_followed_straight_and_ends_at_rest():
         off = (q - start) - line * ((q - start) @ line) / (line @ line)
         assert np.abs(off).max() < 1e-12
     assert control.status["path_done"]
-    assert np.all(control.step(q, "path") == 0.0)
     np.testing.assert_allclose(q, Q, atol=1e-4)
+    # and is kept there, also when something pushes
+    q = Q + np.radians(0.5)
+    for _ in range(2000):
+        q = q + T * control.step(q, "path")
+    np.testing.assert_allclose(q, Q, atol=1e-9)
 
 
 def test_hold_and_locked_single_joint_do_not_move():
