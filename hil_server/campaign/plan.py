@@ -5,7 +5,7 @@
     test = "docking.toml"                # the test that every case starts from
     cases = 2000
     seed = 1
-    sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners
+    sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners, expert
     chunk = 20                           # cases that one worker takes at a time
     worst = 5                            # worst runs that are run again with full logs
     set = { "guidance.contact_max_s" = 40.0 }
@@ -14,8 +14,8 @@
     lateral_y_m = [-0.1, 0.1]
 
 uniform and latin_hypercube fill the box; normal is centred in it with the box at three standard deviations, cut there; corners are the
-box's worst cases: every parameter at one of its ends, signs drawn. A case is its number: the same number and seed give the same
-conditions, whoever computes them.
+box's worst cases: every parameter at one of its ends, signs drawn; expert takes the cases that the key `expert` lists, a row a case, values
+in the order of the box. A case is its number: the same number and seed give the same conditions, whoever computes them.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import Parameter
 
-SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners")
+SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners", "expert")
 CAMPAIGN = Table(
     (
         Parameter("name", "str", "-", "short name, shown in reports"),
@@ -42,6 +42,7 @@ CAMPAIGN = Table(
         Parameter("cases", "int", "-", "number of cases", low=1, high=10_000_000),
         Parameter("seed", "int", "-", "seed of the sampling", default=1, low=0, high=2**31 - 1),
         Parameter("sampling", "str", "-", "how the box is filled", default="latin_hypercube", choices=SAMPLINGS),
+        Parameter("expert", "rows", "-", "cases of the sampling 'expert': rows of values in the order of the box", default=()),
         Parameter("chunk", "int", "-", "cases that one worker takes at a time", default=20, low=1, high=1000),
         Parameter("worst", "int", "-", "worst runs that are run again with full logs", default=5, low=0, high=100),
         Parameter("set", "table", "-", "overrides of the test", default={}),
@@ -66,15 +67,18 @@ class Plan:
     base: TestConfig
     description: str = ""
     source: str = ""
+    expert: tuple[tuple[float, ...], ...] = ()
 
     @property
     def identity(self) -> str:
         """16 hexadecimal digits of everything that decides a case's result: what resumes must have the same."""
-        text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high)) + self.base.as_toml()
+        text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high, self.expert)) + self.base.as_toml()
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def conditions(self) -> np.ndarray:
         """Initial conditions of all cases, shape (cases, len(keys)), in the units of the keys."""
+        if self.sampling == "expert":
+            return np.array(self.expert[: self.cases])
         low, high = np.array(self.low), np.array(self.high)
         d = len(self.keys)
         rng = np.random.default_rng(self.seed)
@@ -111,6 +115,8 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict) and isinstance(box, dict)
+    if faults := _expert_faults(head, box, cases, str(file)):
+        raise ConfigurationError(faults)
     head = CAMPAIGN.with_defaults(head)
     import stand_configs
 
@@ -132,6 +138,7 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         base=load_test(base, [*settings, *overrides]),
         description=head["description"],
         source=head["source"],
+        expert=tuple(tuple(map(float, row)) for row in head["expert"]),
     )
 
 
@@ -149,4 +156,24 @@ def _box_faults(box: Any, file: str) -> list[str]:
             faults.append(line(file, path, "wrong type", value, limit="[low, high]", unit=p.unit))
         elif not (p.low <= value[0] <= value[1] <= p.high):
             faults.append(line(file, path, "out of range", value, limit=f"{p.low} <= low <= high <= {p.high}", unit=p.unit))
+    return faults
+
+
+def _expert_faults(head: dict[str, Any], box: dict[str, Any], cases: int | None, file: str) -> list[str]:
+    """Listed cases: as many as there are to be, each with a value in the box for every key."""
+    rows, wanted = head.get("expert", []), head["cases"] if cases is None else cases
+    if head.get("sampling") != "expert":
+        return [line(file, "campaign.expert", "cases listed", len(rows), limit="only with sampling 'expert'", unit="-")] if rows else []
+    if len(rows) < wanted:
+        return [line(file, "campaign.expert", "too few cases listed", len(rows), limit=f"at least {wanted}, the number of cases", unit="-")]
+    faults = []
+    for i, row in enumerate(rows):
+        if len(row) != len(box):
+            limit = f"{len(box)}, one for each key of the box"
+            faults.append(line(file, f"campaign.expert[{i}]", "wrong length", len(row), limit=limit, unit="-"))
+            continue
+        for key, value, (low, high) in zip(box, row, box.values(), strict=True):
+            if not low <= value <= high:
+                limit = f"{low} ... {high}, the box"
+                faults.append(line(file, f"campaign.expert[{i}]: {key}", "out of range", value, limit=limit, unit=BOX_KEYS[key].unit))
     return faults

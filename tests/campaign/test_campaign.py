@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def rows(folder):
     return execution.read_results(folder).to_pylist()
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("sampling", [s for s in SAMPLINGS if s != "expert"])
 def test_sampling_stays_in_the_box_and_repeats(tmp_path, sampling):
     p = plan(tmp_path, 400, sampling)
     x = p.conditions()
@@ -59,6 +60,22 @@ def test_sampling_stays_in_the_box_and_repeats(tmp_path, sampling):
         assert np.all((x == p.low) | (x == p.high))
     if sampling == "normal":
         assert abs(x[:, 0].std() / (0.1 / 6) - 1) < 0.1
+
+
+EXPERT = "[[0.05, -0.05, 0.12], [0.0, 0.05, 0.08], [0.01, 0.02, 0.1]]"
+
+
+def listed(cases, sampling="expert"):
+    return FILE.format(cases=cases, sampling=sampling).replace("chunk", f"expert = {EXPERT}\nchunk")
+
+
+def test_expert_cases_are_those_of_the_list(tmp_path):
+    file = tmp_path / "expert.toml"
+    file.write_text(listed(2))
+    p = load_plan(file)
+    np.testing.assert_array_equal(p.conditions(), [[0.05, -0.05, 0.12], [0.0, 0.05, 0.08]])
+    file.write_text(file.read_text().replace("0.08", "0.09"))
+    assert load_plan(file).identity != p.identity
 
 
 @pytest.mark.parametrize("hits, cases", [(0, 20), (7, 20), (20, 20), (1980, 2000)])
@@ -189,11 +206,15 @@ def test_verb_resumes_after_sigkill(tmp_path):
     ("[campaign]\nname=1", "campaign.name"),
     (FILE.format(cases=0, sampling="uniform"), "campaign.cases"),
     (FILE.format(cases=2, sampling="sobol"), "campaign.sampling"),
+    (listed(4), "campaign.expert: too few cases"),
+    (listed(3).replace("0.02,", ""), "campaign.expert[2]: wrong length"),
+    (listed(3).replace("0.02", "0.2"), "campaign.expert[2]: lateral_z_m: out of range"),
+    (listed(3, "normal"), "only with sampling"),
     (FILE.format(cases=2, sampling="uniform").replace("lateral_y_m", "lateral_q_m"), "did you mean"),
     (FILE.format(cases=2, sampling="uniform").replace("[-0.05, 0.05]", "[0.05, -0.05]"), "box.lateral_y_m"),
 ])  # fmt: skip
 def test_wrong_files_are_named(tmp_path, text, said):
     file = tmp_path / "bad.toml"
     file.write_text(text)
-    with pytest.raises(ConfigurationError, match=said.replace(".", r"\.")):
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
         load_plan(file)
