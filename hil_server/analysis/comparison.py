@@ -1,9 +1,9 @@
 """Two runs side by side: a test and its prediction, or two tests. Aligned at first contact, forces first.
 
 Both are logs of the same form, so one tool compares stand, simulation and flight telemetry. Forces and moments come first because
-kinematics is their consequence. Time is counted from each run's own first contact (from the start when one of them has none, and the result
-says so); the second run is brought onto the ticks of the first by linear interpolation inside the time that both cover; nothing is
-extrapolated.
+kinematics is their consequence. Time is counted from each run's own first contact up to the end of the closed loop, because what the
+programme mode does afterwards is nobody's contact (when one of them has no contact: the whole runs from their start, and the result says
+so). The second run is brought onto the ticks of the first by linear interpolation inside the time that both cover; nothing is extrapolated.
 
 For every channel: root mean square and peak of the difference, the peaks of both, and for wrenches the impulse (the integral over the
 common time), which does not mind a small shift of a short contact. Then the moments at which the sensors of the docking unit first
@@ -137,19 +137,22 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
         first_contact_s=(contacts[0][0], contacts[1][0]),
         capture_s=(captures[0], captures[1]),
         channels=tuple(found),
-        signals=_signals(a, b, zero),
+        signals=_signals(a, b, zero, window),
         variant=_variant(a, b),
     )
 
 
-def _signals(a: Log, b: Log, zero: list[float]) -> tuple[tuple[str, float | None, float | None], ...]:
-    """First time on of every sensor of the docking unit, in order of the first run."""
+def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> tuple[tuple[str, float | None, float | None], ...]:
+    """First time on, in the window, of every sensor of the docking unit, in their order."""
     found = []
     for name, bit in CODES["mechanism_signal"].items():
         times = []
         for log, start in zip((a, b), zero, strict=True):
-            on = log.records["signal_discrete"] >> bit & 1 == 1
-            times.append(float(log.time_s[np.argmax(on)]) - start if on.any() else None)
+            seen = log.time_s - start
+            inside = (seen >= window[0]) & (seen <= window[1])
+            on = log.records["signal_discrete"][inside] >> bit & 1 == 1
+            # what was on before has not switched
+            times.append(float(seen[inside][np.argmax(on)]) if on.any() and not on[0] else None)
         if times != [None, None]:
             found.append((name, times[0], times[1]))
     return tuple(sorted(found, key=lambda row: min(t for t in row[1:] if t is not None)))
@@ -186,9 +189,17 @@ def _common_time(
     time_a, time_b = a.time_s - zero[0], b.time_s - zero[1]
     start = max(float(time_a[0]), float(time_b[0]), -np.inf if before_s is None else -before_s)
     stop = min(float(time_a[-1]), float(time_b[-1]))
+    if before_s is not None:
+        stop = min(stop, *(_loop_end(log, times) for log, times in ((a, time_a), (b, time_b))))
     if stop <= start:
         raise UsageError(f"{a.path} and {b.path} share no time around their alignment")
     return time_a, time_b, (start, stop)
+
+
+def _loop_end(log: Log, times: np.ndarray) -> float:
+    """Last time in the closed loop, or of the log when it was never closed (a recording)."""
+    closed = np.flatnonzero(np.isin(log.records["phase"], [CODES["phase"]["contact"], CODES["phase"]["latched"]]))
+    return float(times[closed[-1]] if len(closed) else times[-1])
 
 
 def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool) -> ChannelDifference:

@@ -96,6 +96,7 @@ def test_signals_channels_and_variant_of_two_dockings(tmp_path, capsys):
     contacts = [r.records["first_contact_time"][-1] for r in (near, far)]
     DK1 = next(row for row in figures["signals"] if row[0] == "DK1")
     assert DK1[1:] == pytest.approx([0.0, 0.0], abs=2e-3)
+    assert figures["window_s"] == pytest.approx([-1.0, 1.0], abs=0.02), "up to the end of the closed loop"
     stroke = next(c for c in figures["channels"] if c["name"] == "probe.stroke")
     inside = [np.abs(r.aux("probe.stroke")[(r.time_s >= t - 1.0) & (r.time_s <= t + figures["window_s"][1])]).max()
               for r, t in zip((near, far), contacts, strict=True)]  # fmt: skip
