@@ -6,9 +6,9 @@ its name: an equal row is a repeated expression.  Zeros, units and constants are
 the name, and rows that no output needs are dropped (rules of the dissertation's appendix on symbolic code generation; rotations about an
 axis use its optimised congruence).  The same model gives the same text.
 
-Compiled once with the system's C compiler, kept under the hash of text, compiler and flags, loaded with ctypes; the function pointers have
-the types of `tree_kernel.h`.  A tree whose joints are locked or whose topology has changed is computed by the general kernels, so the
-generated object answers every call.
+Compiled once with the system's C compiler, kept under the hashes of text with flags and of the compiler, loaded with ctypes; the function
+pointers have the types of `tree_kernel.h`.  A tree whose joints are locked or whose topology has changed is computed by the general
+kernels, so the generated object answers every call.
 """
 
 import ctypes
@@ -20,9 +20,8 @@ import tempfile
 from pathlib import Path
 
 VERSION = "1"
-#: Above this many coordinates the mass matrix stays with the general kernel: its text grows with their square.
-MASS_MATRIX_LIMIT = 32
-#: Up to this many coordinates the generated kernels are the default (`Tree.fastest`): longer text no longer fits the instruction cache.
+#: Up to this many coordinates the generated kernels are the default (`Tree.fastest`), and forward dynamics and mass matrix are generated at
+#: all: longer text no longer fits the instruction cache, and the general kernels are faster.
 WORTHWHILE = 32
 #: Passes that look for repeated work between branches: none here, and they take minutes on one long straight line.
 OPTIMISE = ["-O2", "-fno-tree-pre", "-fno-gcse"]
@@ -31,7 +30,7 @@ LANES = {"sse2": 2, "avx2": 4, "avx512": 8}
 SET_FLAGS = {"sse2": [], "avx2": ["-mavx2"], "avx512": ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl"]}
 
 
-class GenerationError(RuntimeError):
+class GenerationError(ValueError):
     """No compiler, or the compiler refused; the general kernels remain."""
 
 
@@ -536,25 +535,26 @@ def source(bodies: list[dict], nv: int) -> str:
         text.append(f"static void {name}({state}, {arguments})\n{{\n{head}    " + "\n    ".join(lines) + "\n}")
 
     motion_in = "const double *restrict v, const double *restrict {}, const double *restrict f_ext, double *restrict {}"
-    for name, given, result, make in (("forward", "tau", "a", forward_dynamics), ("inverse", "a", "tau", inverse_dynamics)):
+    recursions = (("forward", "tau", "a", forward_dynamics), ("inverse", "a", "tau", inverse_dynamics))
+    for name, given, result, make in recursions[nv > WORTHWHILE :]:
         for suffix, with_wrenches in (("", False), ("_wrenches", True)):
             function(name + suffix, motion_in.format(given, result), make(bodies, with_wrenches), start)
-    text.append(
-        f"static void forward_dynamics({state}, const double *v, const double *tau, const double *f_ext, double *a)\n{{\n"
-        + guard.format("forward_dynamics", "q, v, tau, f_ext, a")
-        + "    (f_ext ? forward_wrenches : forward)(M, W, q, v, tau, f_ext, a);\n}"
-    )
     text.append(
         f"static void inverse_dynamics({state}, const double *v, const double *a, const double *f_ext, double *tau,\n"
         "                             double *reactions)\n{\n"
         "    if (reactions || M->changed) { M->general.inverse_dynamics(M, W, q, v, a, f_ext, tau, reactions); return; }\n"
         "    (f_ext ? inverse_wrenches : inverse)(M, W, q, v, a, f_ext, tau);\n}"
     )
-    table = "    out->forward_dynamics = forward_dynamics;\n    out->inverse_dynamics = inverse_dynamics;\n"
-    if nv <= MASS_MATRIX_LIMIT:
+    table = "    out->inverse_dynamics = inverse_dynamics;\n"
+    if nv <= WORTHWHILE:
+        text.append(
+            f"static void forward_dynamics({state}, const double *v, const double *tau, const double *f_ext, double *a)\n{{\n"
+            + guard.format("forward_dynamics", "q, v, tau, f_ext, a")
+            + "    (f_ext ? forward_wrenches : forward)(M, W, q, v, tau, f_ext, a);\n}"
+        )
         head = "    if (M->changed) { M->general.mass_matrix(M, W, q, H); return; }\n" + (sines if n_angles else "")
         function("mass_matrix", "double *restrict H", mass_matrix(bodies, nv), head)
-        table += "    out->mass_matrix = mass_matrix;\n"
+        table += "    out->forward_dynamics = forward_dynamics;\n    out->mass_matrix = mass_matrix;\n"
     text.append(f"void generated_kernels(TreeKernels *out)\n{{\n{table}}}\n")
     return "\n".join(text)
 
@@ -568,25 +568,44 @@ def compiler() -> str:
 
 
 def library(text: str, instruction_set: str, cache: Path | None = None) -> tuple[ctypes.CDLL, Path]:
-    """The compiled text, from the cache when this text was compiled before by this compiler with these flags."""
-    command = compiler()
-    version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
+    """The compiled text, from the cache when it was compiled before with these flags: by this compiler, or without one by any (the flags
+    leave a compiler no choice of bits)."""
     include = Path(__file__).parent
     headers = "".join((include / name).read_text() for name in ("tree_kernel.h", "tree_sincos.inc"))
     flags = [*OPTIMISE, *FLAGS, *SET_FLAGS[instruction_set], f"-DLANES={LANES[instruction_set]}"]
-    key = hashlib.sha256("\0".join([text, headers, version, *flags]).encode()).hexdigest()[:32]
     folder = Path.home() / ".cache" / "hil-server" / "kernels" if cache is None else Path(cache)
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"tree_{key}.so"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            file, built = Path(scratch) / "tree.c", Path(scratch) / "tree.so"
-            file.write_text(text)
-            done = subprocess.run([command, *flags, f"-I{include}", str(file), "-o", str(built)], capture_output=True, text=True)
-            if done.returncode != 0:
-                raise GenerationError(f"{command} refused the generated kernel: {done.stderr[:500]}")
-            os.replace(built, target)  # another process may have been as fast: the same bits
+    key = _hash(text, headers, *flags)
+    try:
+        command = compiler()
+        version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
+    except GenerationError as error:
+        kept = sorted(folder.glob(f"tree_{key}_*.so"))
+        if not kept:
+            raise GenerationError(f"{error}; and {folder} has none compiled before") from None
+        target = kept[0]
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise GenerationError(f"the C compiler {command} does not start: {error}") from None
+    else:
+        target = folder / f"tree_{key}_{_hash(version)}.so"
+        if not target.exists():
+            _compile(command, flags, text, target)
     try:
         return ctypes.CDLL(str(target)), target
     except OSError as error:
         raise GenerationError(f"{target}: cannot be loaded: {error}") from None
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _compile(command: str, flags: list[str], text: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        file, built = Path(scratch) / "tree.c", Path(scratch) / "tree.so"
+        file.write_text(text)
+        include = f"-I{Path(__file__).parent}"
+        done = subprocess.run([command, *flags, include, str(file), "-o", str(built)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise GenerationError(f"{command} refused the generated kernel: {done.stderr[:500]}")
+        os.replace(built, target)  # another process may have been as fast: the same bits

@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import replay
 from hil_server.config import load_test
+from hil_server.errors import ConfigurationError
 from hil_server.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.dynamics.tree_and_body import TreeAndBody
@@ -24,7 +25,7 @@ ROOT = """
 [[body]]
 name = "craft"
 joint = "free"
-mass_kg = 6000.0
+mass_kg = 6250.0
 centre_of_mass_m = [0.3, -0.1, 0.2]
 inertia_kg_m2 = [5000.0, 200.0, -100.0, 21000.0, 300.0, 22000.0]
 """
@@ -161,12 +162,106 @@ def test_freeze_and_joined_hold_the_pose(tmp_path):
     part = make(write_model(tmp_path))
     records, aux = run(part, 10)
     sample = records[-1:].copy()
-    for motion, status in (("freeze", 0), ("joined", 2)):
+    for motion, status in (("freeze", 0), ("joined", 4)):
         sample["motion"] = MOTION[motion]
         part.step(sample, aux)
         np.testing.assert_array_equal(sample["X_TA"], records["X_TA"][-1:])
         assert not sample["V_TA"].any()
         assert sample["dynamics_status"][0] == status
+
+
+def latched(part, ticks=300, released=0, thrust=1.0):
+    """Records of a latching after a contact pulse, with thrust, and of the flight after a release."""
+    records, aux = run(part, 60)
+    sample, out = records[-1:].copy(), [records[-1:]]
+    sample["F_T_corrected"] = 0.0
+    for k in range(ticks + released):
+        sample["motion"] = MOTION["joined" if k < ticks else "free"]
+        sample["control_C"] = thrust * np.array([3.0, -2.0, 1.0, 4.0, -1.0, 2.0]) * (k < 100)
+        part.step(sample, aux)
+        out.append(sample.copy())
+    return np.concatenate(out), aux
+
+
+def test_joined_without_joints_it_is_two_bodies(tmp_path):
+    path = write_model(tmp_path, ("fixed",) * 3)
+    rigid = TwoBodies(period_s=PERIOD, vehicles=vehicles(path, []), start=START, range_max_m=1e3)
+    expected, _ = latched(rigid, released=100)
+    found, _ = latched(make(path, []), released=100)
+    # the joined body turns by its rate at the start of a step in `two_bodies`, at its middle here
+    assert farthest(found, expected) < 1e-6
+    assert np.abs(found["kinetic_energy"] - expected["kinetic_energy"]).max() < 1e-6 * expected["kinetic_energy"][0]
+    assert np.array_equal(found["dynamics_status"], expected["dynamics_status"])
+
+
+@pytest.mark.parametrize("joints", [("revolute", "revolute", "revolute"), ("prismatic", "revolute", "revolute")])
+def test_latching_and_release_keep_momentum_and_do_not_bump(tmp_path, joints):
+    part = make(write_model(tmp_path, joints), stiffness=[500.0], damping=[5.0])
+    records, aux = latched(part, 1500, released=300, thrust=0.0)
+    before = records["momentum"][0]
+    for half in (slice(0, 3), slice(3, 6)):
+        assert np.abs(records["momentum"][:, half] - before[half]).max() <= 1e-12 * np.linalg.norm(before[half])
+    joined = records["dynamics_status"] == 4
+    assert np.array_equal(np.flatnonzero(joined), np.arange(1, 1501))
+    # the pose at latching is held, and left again without a jump
+    assert (records["X_TA"][joined] == records["X_TA"][1]).all()
+    assert np.abs(records["X_TA"][1] - records["X_TA"][0]).max() < 1e-15
+    assert np.abs(records["X_TA"][1501] - records["X_TA"][1500]).max() < 1e-6
+    # the positions of both vehicles go on as the velocities say
+    for place, rate in (("X_NV", "V_NV"), ("X_NC", "V_NC")):
+        jump = np.diff(records[place][:, :3], axis=0) / PERIOD - records[rate][1:, :3]
+        assert np.abs(jump).max() < 1e-4
+    assert records["kinetic_energy"][1] < records["kinetic_energy"][0]  # a latch that closes on moving parts takes energy
+
+
+def test_the_latch_gives_the_joints_an_impulse(tmp_path):
+    """Against the dense equation of impulses, and the joints swing on under both masses."""
+    path = write_model(tmp_path)
+    part = make(path, stiffness=[500.0], damping=[5.0])
+    records, aux = run(part, 60)
+    sample = records[-1:].copy()
+    tree = Tree.from_toml(path, gravity=(0, 0, 0))
+    joints, rates = part.joints()
+    twin = make(path, stiffness=[0.0], damping=[0.0])
+    twin.restore(part.snapshot())
+    # whole system in minimal coordinates: tree and loose visited vehicle; the latch acts along the relative twist of the two bodies
+    pose_root = np.concatenate([sample["X_NC"][0], []])
+    q = np.concatenate([[0.0] * 3, pose_root[3:], joints])
+    q[:3] = sample["X_NC"][0][:3] - (tree.centre_of_mass(q))
+    H = np.zeros((15, 15))
+    H[:9, :9] = tree.mass_matrix(q)
+    target = vehicles(path, ANGLES)["target"]
+    R_V = Rotation.from_quat(sample["X_NV"][0][3:]).as_matrix()
+    H[9:12, 9:12] = target["mass_kg"] * np.eye(3)
+    H[12:, 12:] = R_V @ np.array(target["inertia_kg_m2"]) @ R_V.T
+    R, p = tree.pose(q, "link2")
+    J = tree.jacobian(q, "link2", R.T @ (sample["X_NV"][0][:3] - p))
+    C = np.hstack([J, -np.eye(6)])  # relative velocity of the port's body at V, inertial axes
+    # velocities before: root twist from momentum and joint rates
+    c = sample["X_NC"][0][:3]
+    own = np.concatenate([target["mass_kg"] * sample["V_NV"][0][:3], H[12:, 12:] @ sample["V_NV"][0][3:]])
+    P = sample["momentum"][0][:3] - own[:3]
+    L = sample["momentum"][0][3:] - own[3:] - np.cross(sample["X_NV"][0][:3], own[:3]) - np.cross(c, P)
+    R_root = Rotation.from_quat(q[3:7]).as_matrix()
+    h = np.concatenate([R_root.T @ P, R_root.T @ (L + np.cross(c - q[:3], P))])
+    root = np.linalg.solve(H[:6, :6], h - H[:6, 6:9] @ rates)
+    v = np.concatenate([root, rates, sample["V_NV"][0]])
+    inverse = np.linalg.inv(H)
+    after = v - inverse @ C.T @ np.linalg.solve(C @ inverse @ C.T, C @ v)
+    sample["motion"], sample["F_T_corrected"], sample["control_C"] = MOTION["joined"], 0.0, 0.0
+    twin.step(sample, aux)
+    found = twin.joints()[1]
+    assert np.abs(after[6:9] - rates).max() > 1e-2
+    # one period without springs lies between: rates change by the coupling terms of that period only
+    np.testing.assert_allclose(found, after[6:9], atol=2e-3 * np.abs(after[6:9]).max())
+
+
+def test_a_mass_that_disagrees_is_named(tmp_path):
+    path = write_model(tmp_path)
+    table = vehicles(path, ANGLES)
+    table["active"]["mass_kg"] += 0.5
+    with pytest.raises(ValueError, match=r"mass_kg of the active vehicle is 7000.5 kg, the bodies of the model .* have 7000 kg"):
+        TreeAndBody(period_s=PERIOD, vehicles=table, start=START, model=str(path), port_body="link2", joint_angles=ANGLES)
 
 
 def test_kinds_of_kernels_agree_and_are_named(tmp_path):
@@ -198,6 +293,23 @@ def test_a_run_names_its_kernels_and_replays(tmp_path, kernels):
     log = open_log(summary["log"])
     assert any(("generated" if kernels == "fastest" else "general") + " kernels" in note for note in log.header.notes)
     assert replay.replay(summary["log"], verify=True)["equal"]
+
+
+def test_replay_without_a_compiler_takes_kept_kernels_or_says_why_not(tmp_path, monkeypatch):
+    """A log of generated kernels: equal to the bit with the library that was kept, a plain refusal with neither compiler nor library."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    overrides = ["test.duration_max_s=1.5", 'dynamics.part="tree_and_body"', f'dynamics.model="{write_model(tmp_path)}"',
+                 'dynamics.port_body="link2"']  # fmt: skip
+    log = simulate(load_test(None, overrides), Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"]
+    kept = list((tmp_path / ".cache").rglob("*.so"))
+    assert kept
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert replay.replay(log, verify=True)["equal"]
+    for library in kept:
+        library.unlink()
+    words = r"stage dynamics cannot be put back: the log was made with kernels generated for its tree.*no C compiler"
+    with pytest.raises(ConfigurationError, match=words):
+        replay.replay(log, verify=True)
 
 
 @pytest.mark.parametrize(

@@ -105,19 +105,22 @@ def test_fewer_operations_than_the_blocks(cache):
     assert body.count("const double t") < 60
 
 
-def test_default_is_generated_only_where_it_pays(cache, monkeypatch):
+def test_default_is_generated_only_where_it_pays(cache, tmp_path, monkeypatch):
     rng = np.random.default_rng(33)
     short, long = Tree(random_tree(rng, 2, True)), Tree(random_tree(rng, 40, True, kinds=["revolute"]))
-    assert short.fastest(cache).generated is not None
+    made = short.fastest(cache).generated
+    assert made is not None
     assert long.fastest(cache) is long
-    monkeypatch.setattr(generator.shutil, "which", lambda name: None)
-    assert short.fastest(cache) is short
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert short.fastest(cache).generated == made  # kept from before
+    assert short.fastest(tmp_path) is short
 
 
-def test_no_compiler_is_said(monkeypatch):
-    monkeypatch.setattr(generator.shutil, "which", lambda name: None)
-    with pytest.raises(generator.GenerationError, match="no C compiler"):
-        Tree(random_tree(np.random.default_rng(32), 1, False)).generate()
+def test_no_compiler_is_said(tmp_path, monkeypatch):
+    tree = Tree(random_tree(np.random.default_rng(32), 1, False))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(generator.GenerationError, match=f"no C compiler .* {tmp_path} has none compiled before"):
+        tree.generate(tmp_path)
 
 
 def test_refused_text_is_said(cache):
