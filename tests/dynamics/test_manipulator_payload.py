@@ -310,7 +310,7 @@ def test_generated_kernels_are_the_general_ones_with_few_operations(name):
         q, v = rng.uniform(-3, 3, general.nv), rng.normal(size=general.nv)
         assert relative(generated.mass_matrix(q), general.mass_matrix(q)) < 1e-12
         assert relative(generated.inverse_dynamics(q, v, zero), general.inverse_dynamics(q, v, zero)) < 1e-12
-    text = generator.source(general.constants(), general.nv, general.nv)
+    text = generator.source(general.constants(), general.nv)
     count = 0
     for what, behind in (("inverse", "inverse_wrenches"), ("mass_matrix", "generated_kernels")):
         body = text[text.index(f"static void {what}(") : text.index(f"void {behind}(")]
