@@ -680,3 +680,38 @@ def test_orbiting_vehicle_needs_a_free_base(shipped):
     with pytest.raises(ValueError, match="orbital_rate_rad_s: .*limit 0 with base = 'fixed'"):
         ManipulatorPayload(**context, **keys)
     assert Run(ManipulatorPayload(**context, **(keys | {"base": "free"})))["V_NV"][5] == pytest.approx(1.1e-3)
+
+
+# -------------------------------------------------------------------------------------------------------- periods, the other arms
+
+
+def test_a_longer_period_is_more_inner_steps(shipped):
+    """Ticks of 1 ms, ticks of 0.5 ms, and ticks of 0.5 ms of which every other one was lost: the same bits."""
+    keys, context = shipped
+    ends = []
+    for period, periods, steps in ((1e-3, 1, 1500), (5e-4, 1, 3000), (5e-4, 2, 1500)):
+        run = Run(ManipulatorPayload(**({k: context[k] for k in ManipulatorPayload.CONTEXT} | {"period_s": period}), **keys))
+        run.sample["periods"] = periods
+        run.set(mode="hand", frame="camera", rate=[0.02, 0.01, -0.01, 0.001, 0.003, -0.002], F_T=[300.0, -40.0, 20.0, 10.0, 5.0, -30.0])
+        run.steps(steps)
+        ends.append(run["X_TA"].tobytes() + run["V_TA"].tobytes() + run.aux.tobytes())
+    assert ends[0] == ends[1] == ends[2]
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+@pytest.mark.parametrize(("name", "angles", "locked"), [
+    ("srms", [20.0, -60.0, 80.0, -30.0, 10.0, 0.0], ""),
+    ("srms", [20.0, -60.0, 80.0, -30.0, 25.0, 0.0], ""),
+    ("era", [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0], "shoulder_roll"),
+    ("era", [10.0, 20.0, -60.0, 100.0, -50.0, 30.0, 0.0], ""),
+])  # fmt: skip
+def test_every_shipped_arm_moves_and_comes_to_rest(build, name, angles, locked, base):
+    run = Run(build(model=f"{name}.toml", joint_angles_deg=angles, locked_joint=locked, base=base))
+    run.set(mode="hand", frame="interface", rate=[0.01, 0.003, 0.0, 0.0, 0.0, 0.0])
+    run.steps(60_000)
+    moved = run["X_TA"][:3] - [-1.0, 0.0, 0.0]
+    np.testing.assert_allclose(moved / 30.0, [0.01, 0.003, 0.0], atol=2e-3)
+    run.set(mode="hold")
+    run.steps(60_000)
+    assert run["arm_energy"] < 0.05
+    assert not run["dynamics_status"] & 3
