@@ -57,6 +57,7 @@ def vehicle(table: Mapping[str, Any]) -> dict[str, Any]:
         "inertia_kg_m2": table["inertia_kg_m2"],
         "X_port": physics.pose(table["port_position_m"], table["port_angles_deg"]),
         "thrust_n": table["thrust_n"],
+        "port_compliance": table.get("port_compliance_rows"),
         "modal": partial(modal_craft, table["modal"], SHIPPED / "vehicles") if table.get("modal") else None,
     }
 
@@ -155,14 +156,16 @@ def new_block(parts: list[Any], ticks: int) -> SharedBlock:
     return SharedBlock.create(ticks, sum(channel.count for part in parts for channel in part.AUX))
 
 
-def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], delays: Mapping[str, float], clock: str,
-           **settings: Any) -> Assembly:  # fmt: skip
-    """Stages, shared block, clock and line. devices: the ports that touch the stand; delays: their sensor_delay_s, setpoint_ticks,
-    measured_leg_delay_s; clock: its name in the registry; settings: its further keys."""
-    wrench = part_of(config, "wrench", context)
-    entries = ledger(drive_model(config.stand), period_s=context["period_s"], filter_delay_s=wrench.filter_delay_s, **delays)
+def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], clock: str, **settings: Any) -> Assembly:
+    """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: its
+    name in the registry; settings: its further keys."""
+    first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}
+    entries = ledger(
+        drive_model(config.stand), period_s=context["period_s"], filter_delay_s=first["wrench"].filter_delay_s,
+        integrator_late_ticks=getattr(first["dynamics"], "integrator_late_ticks", 0.0), **_device_delays(devices),
+    )  # fmt: skip
     context["delays"] = entries.sums()
-    stages = {role: wrench if role == "wrench" else part_of(config, role, context) for role in STAGE_ROLES}
+    stages = {role: first[role] if role in first else part_of(config, role, context) for role in STAGE_ROLES}
     deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock == "wall" else RING_TICKS
     context["block"] = new_block([*devices, *stages.values()], deep)
     ports = [part_of(config, "commands", context), *devices]
@@ -177,7 +180,18 @@ def simulation(config: TestConfig) -> Assembly:
     context = base_context(config)
     port = simulated_port(config, context)
     context["sensor_scale"] = port.sensor_scale
-    return finish(config, context, [port], port.delays, "free_running")
+    return finish(config, context, [port], "free_running")
+
+
+def _device_delays(devices: list[Any]) -> dict[str, Any]:
+    """What the devices add to the ledger, and where they have it from."""
+    delays: dict[str, float] = {}
+    origins: dict[str, str] = {}
+    for device in devices:
+        for key, value in getattr(device, "delays", {}).items():
+            delays[key] = delays.get(key, 0.0) + value
+        origins |= getattr(device, "delay_origins", {})
+    return {**delays, "origins": origins}
 
 
 # device table of a stand file, role in the registry: in the order in which they are opened and read
@@ -196,14 +210,11 @@ def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Ma
 
 def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, priority: int, cpu: int) -> Assembly:
     """The line of a live run on opened devices: their scales and delays are known now."""
-    delays = {"sensor_delay_s": 0.0, "setpoint_ticks": 0.0, "measured_leg_delay_s": 0.0}
     for device in opened:
         scale = getattr(device, "sensor_scale", None)
         if scale is not None:
             context["sensor_scale"] = list(scale)
-        for key, value in getattr(device, "delays", {}).items():
-            delays[key] += value
-    return finish(config, context, opened, delays, "wall", priority=priority, cpu=cpu)
+    return finish(config, context, opened, "wall", priority=priority, cpu=cpu)
 
 
 def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, priority: int, loop_core: int) -> dict[str, Any]:

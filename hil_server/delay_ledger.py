@@ -3,12 +3,17 @@
 The sum is what the compensators use; there is no second delay constant anywhere. Terms of the hybrid-stability notes, 5.3:
 
     sensor filter   low-pass of the wrench path
-    sensor          delay of the sensor itself, and the age of the record at the tick
+    sensor          delay inside the sensor: its own filter and electronics
+    sensor age      age of the newest record when the tick takes it
     transport       bus, from the set point to the drive
     ticks           set points that act one or more ticks later
     hold            zero-order hold of the set point, half a tick; a whole one for an ideal drive, which is sampled at its end
-    integrator      symplectic Euler with the force of this tick: the new position belongs to the end of the tick, minus one tick
+    integrator      symplectic Euler with the force of this tick: the new position belongs to the end of the tick, minus one tick;
+                    constant acceleration half a tick later, explicit Euler a whole one
     drive           low-frequency delay of the drive, 2 zeta / w for one of second order
+
+Origins: measured (on the open device, before the run), identified and its date (`hil-server identify`), configured (a key of a file),
+derived (follows from the protocol, the tick or the part).
 """
 
 import math
@@ -19,7 +24,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Term:
-    """One entry. origin: configured, identified (with its date), measured, or derived."""
+    """One entry. origin: measured, identified (with its date), configured, or derived."""
 
     name: str
     seconds: float
@@ -51,7 +56,7 @@ class DelayLedger:
     @property
     def sensor_delay_s(self) -> float:
         """From the force to the tick: what does not show in the platform's own tracking."""
-        return math.fsum(term.seconds for term in self.terms if term.name in ("sensor filter", "sensor"))
+        return math.fsum(term.seconds for term in self.terms if term.name in ("sensor filter", "sensor", "sensor age"))
 
     def sums(self) -> dict[str, float]:
         """What the parts get as their context `delays`."""
@@ -68,23 +73,31 @@ class DelayLedger:
     def as_dict(self) -> dict[str, float]:
         return {term.name: term.seconds for term in self.terms} | {"total": self.total_s}
 
+    def origins(self) -> dict[str, str]:
+        """Where the figure of each term comes from."""
+        return {term.name: term.origin for term in self.terms}
+
 
 def drive_lag(frequency_hz: float, damping: float) -> float:
     """2 zeta / w, s; 0 for an ideal drive (frequency 0)."""
     return 2.0 * damping / (2.0 * math.pi * frequency_hz) if frequency_hz > 0.0 else 0.0
 
 
-def ledger(drive: Mapping[str, Any], *, period_s: float, filter_delay_s: float, sensor_delay_s: float, setpoint_ticks: float,
-           measured_leg_delay_s: float) -> DelayLedger:  # fmt: skip
-    """drive: frequency_hz, damping, delay_s, origin. setpoint_ticks: ticks until a set point acts; the rest in seconds."""
+def ledger(drive: Mapping[str, Any], *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0, sensor_age_s: float = 0.0,
+           setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
+           origins: Mapping[str, str] | None = None) -> DelayLedger:  # fmt: skip
+    """drive: frequency_hz, damping, delay_s, origin. setpoint_ticks: ticks until a set point acts; integrator_late_ticks: against
+    symplectic Euler; the rest in seconds. origins: of what the devices said, by its key; configured where none is given."""
     ideal = drive["frequency_hz"] == 0.0
+    origin = {"sensor_delay_s": "configured", "sensor_age_s": "configured", "setpoint_ticks": "configured"} | dict(origins or {})
     terms = (
         Term("sensor filter", filter_delay_s, "derived"),
-        Term("sensor", sensor_delay_s, "configured"),
+        Term("sensor", sensor_delay_s, origin["sensor_delay_s"]),
+        Term("sensor age", sensor_age_s, origin["sensor_age_s"]),
         Term("transport", drive["delay_s"], drive["origin"]),
-        Term("ticks", setpoint_ticks * period_s, "configured"),
+        Term("ticks", setpoint_ticks * period_s, origin["setpoint_ticks"]),
         Term("hold", period_s if ideal else 0.5 * period_s, "derived"),
-        Term("integrator", -period_s, "derived"),
+        Term("integrator", (integrator_late_ticks - 1.0) * period_s, "derived"),
         Term("drive", drive_lag(drive["frequency_hz"], drive["damping"]), drive["origin"]),
     )
     return DelayLedger(terms, drive["frequency_hz"], drive["damping"], measured_leg_delay_s)

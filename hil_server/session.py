@@ -55,7 +55,7 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     folder = _folder(config, options)
     test = assembly.simulation(config)
     log = folder / "run.mcap"
-    writer = LogWriter(log, header(test, folder.name, "simulation", {}))
+    writer = LogWriter(log, header(test, folder.name, "simulation", {}, _foreseen(config, test)))
     began, busy = time.perf_counter(), time.process_time()
     show, chosen = _Progress(test, options.quiet), Thinner(config.telemetry["log_every"])
     with _interruptible(test):
@@ -98,9 +98,13 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         tables = stack.enter_context(_stand(config, context, host, options.stand))
         devices = assembly.devices(config, context, tables)
         stack.enter_context(_opened(devices))
+        for device in devices:
+            if hasattr(device, "measure"):
+                device.measure()  # what the delay ledger wants to know of it
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
-        facts = header(test, folder.name, "live", host.facts())
-        facts.notes.extend([*foreseen, *_foreseen(config, test, options)])
+        prediction = _foreseen(config, test)
+        facts = header(test, folder.name, "live", host.facts(), prediction)
+        facts.notes.extend([*foreseen, *_permitted(prediction, options)])
         telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(config, log, host), facts)
         stack.callback(telemetry.kill)
         for line in host.missing:
@@ -128,14 +132,17 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     return _conclude(log, options, extra | {"complete": closed["complete"], "overflow": closed["overflow"]})
 
 
-def _foreseen(config: TestConfig, test: Assembly, options: Options) -> list[str]:
-    """Refuses to arm when the contact would leave the band, unless told; then the log says that it was told. Raises VerdictError."""
+def _foreseen(config: TestConfig, test: Assembly) -> Any:
+    """The prediction for the line of this run, which its log carries and its report shows beside what was measured; None for a run in
+    air, whose loop is never closed."""
     from hil_server.analysis.predict import predict
 
-    if config.part("guidance")[0] == "excitation":
-        return []  # a run in air: the loop is never closed
-    found = predict(config, test)
-    if found.within:
+    return None if config.part("guidance")[0] == "excitation" else predict(config, test)
+
+
+def _permitted(found: Any, options: Options) -> list[str]:
+    """Refuses to arm when the contact would leave the band, unless told; then the log says that it was told. Raises VerdictError."""
+    if found is None or found.within:
         return []
     if not options.force:
         raise VerdictError(f"not armed: {found.verdict()} (hil-server predict shows why; --force runs it all the same)")
@@ -163,7 +170,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[
         yield {
             # a process on the same machine may be held up longer than a device would be
             "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
-            "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
+            "wrench_sensor": {"part": "rdt", "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
         }
 
@@ -202,8 +209,8 @@ def _telemetry_settings(config: TestConfig, log: Path, host: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- what both do
 
 
-def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any]) -> LogHeader:
-    """Everything that a log must know of a run before its first tick."""
+def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foreseen: Any = None) -> LogHeader:
+    """Everything that a log must know of a run before its first tick. foreseen: its prediction."""
     config = test.config
     marks = {name: getattr(config, name) for name in ("stand", "active_vehicle", "target_vehicle", "mechanism")}
     synthetic = ", ".join(f"{name} {table['name']}" for name, table in marks.items() if table.get("synthetic"))
@@ -216,6 +223,8 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any]) -> LogH
         aux=tuple(test.aux),
         host=host,
         delay_ledger=test.ledger.as_dict(),
+        delay_origins=test.ledger.origins(),
+        prediction=foreseen.as_dict() if foreseen is not None else {},
         calibration={"context": {"delays": test.context["delays"], "sensor_scale": test.context["sensor_scale"]}},
         notes=[
             *([config.test["notes"]] if config.test.get("notes") else []),

@@ -101,7 +101,7 @@ FIELDS = (
     ("following_error", "f8", 6, "m", "", "safety", "state", 1, "expected minus measured leg length, the expected delay of the drive taken off"),  # noqa: E501
     ("faults", "i8", 1, "-", "", "safety", "state", 1, "fault bits of this run, latched (fault)"),  # noqa: E501
     ("trip_tick", "i8", 1, "-", "", "safety", "state", 1, "tick of the first stop fault, -1 without one"),  # noqa: E501
-    ("contact_work", "f8", 1, "J", "", "safety", "state", 1, "energy monitor: work of the measured wrench on the model since the contact began, positive when it gains"),  # noqa: E501
+    ("contact_work", "f8", 1, "J", "", "safety", "state", 1, "energy monitor: work of the corrected wrench on the model since the contact began, positive when it gains"),  # noqa: E501
     ("contact_energy_ratio", "f8", 1, "-", "", "safety", "state", 1, "energy monitor: energy of relative motion at the start of this contact plus the work since, against itself"),  # noqa: E501
     ("safety_state", "i4", 1, "-", "", "safety", "state", 1, "0 following, 1 decelerating, 2 held"),  # noqa: E501
     ("setpoint_status", "u4", 1, "-", "", "safety", "state", 1, "set point clipped: bits 0-5 length, 8-13 rate, 16-21 acceleration"),  # noqa: E501

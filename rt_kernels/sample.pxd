@@ -48,7 +48,7 @@ cdef struct Sample:
     double leg_setpoint[6]  # safety, output [m]: leg lengths sent to the drives
     double leg_rate_setpoint[6]  # safety, output [m/s]: leg rates sent to the drives
     double following_error[6]  # safety, state [m]: expected minus measured leg length, the expected delay of the drive taken off
-    double contact_work  # safety, state [J]: energy monitor: work of the measured wrench on the model since the contact began, positive when it gains
+    double contact_work  # safety, state [J]: energy monitor: work of the corrected wrench on the model since the contact began, positive when it gains
     double contact_energy_ratio  # safety, state: energy monitor: energy of relative motion at the start of this contact plus the work since, against itself
     int64_t tick  # clock, input: number of the period on the absolute grid, from 0
     int64_t time_ns  # clock, input [ns]: time of the tick on the grid since the start of the run

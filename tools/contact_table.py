@@ -59,7 +59,7 @@ def noisy(seeds):
     drive = {f"stand.drive_model.{key}": found.model[key] for key in ("frequency_hz", "damping", "delay_s")}
     print(f"\nidentified {drive}; noise, stiffness wrong, {seeds} seeds: mean +- standard deviation of one run\n")
     for share in (0.8, 1.0, 1.2):
-        for f in (1, 2, 3, 5, 7, 10, 12, 15):
+        for f in (1, 2, 3, 5, 7, 10, 12, 15, 20):
             keys = NOISY | drive | {"compensators.stiffness_factor": share}
             es = [row("spec", "lead_and_pose_force", (f,), **keys, **{"stand.virtual.seed": s}) for s in range(1, seeds + 1)]
             print(f"| x {share} | {f} Hz | {np.mean(es):.4f} +- {np.std(es):.4f} |", flush=True)

@@ -177,6 +177,10 @@ cdef class Cia408Port(PortPart):
         """What this port adds to the delay ledger: set points act at the next SYNC, measured legs were sampled at the last one."""
         return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
 
+    @property
+    def delay_origins(self):
+        return {"setpoint_ticks": "derived"}  # by the protocol
+
     def counters(self):
         """Lost, damaged, ignored and not sent frames since open."""
         return self._cyclic.counters()

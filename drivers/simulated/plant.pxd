@@ -51,6 +51,7 @@ cdef struct PlantParams:
     double noise[6]             # N, N.m
     double bias[6]
     double drift[6]             # N/s, N.m/s
+    double dead_zone            # N: a force channel reads zero below it
     double leg_noise            # m
     double leg_step             # m, quantisation
     double full_scale           # counts

@@ -233,7 +233,8 @@ cdef void plant_measure_legs(Plant *plant, double *leg) noexcept nogil:
 
 
 cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
-    """Counts of the load cell: the wrench of `force_delay` ago with bias, drift and noise, through the inverse calibration, rounded."""
+    """Counts of the load cell: the wrench of `force_delay` ago with bias, drift, noise and dead zone, through the inverse
+    calibration, rounded."""
     cdef const PlantParams *p = &plant.params
     cdef PlantState *s = &plant.state
     cdef int64_t then = s.step - p.force_delay_steps
@@ -246,6 +247,9 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
         F[i] = s.history[then % WRENCH_HISTORY][i] + p.bias[i] + p.drift[i] * t + s.sensor_bias[i]
         if p.noise[i] > 0.0:
             F[i] += p.noise[i] * normal_noise(&s.random)
+    for i in range(3):
+        if -p.dead_zone < F[i] < p.dead_zone:
+            F[i] = 0.0
     for i in range(6):
         sum = 0.0
         for j in range(6):
@@ -321,6 +325,8 @@ DRIVE_PARAMETERS = (
     Parameter("sensor_bias", "floats", "N,N.m", "constant error of the sensor", (0.0,) * 6, shape=6),
     Parameter("sensor_drift", "floats", "N/s,N.m/s", "drift of the sensor", (0.0,) * 6, shape=6),
     Parameter("sensor_delay_s", "float", "s", "delay of the sensor", 0.0, low=0.0, high=0.045),
+    Parameter("sensor_dead_zone_n", "float", "N", "a force channel of the sensor reads zero below this; for studies of what it does", 0.0,
+              low=0.0, high=1e4),
     Parameter("counts_per_newton", "float", "1/N", "scale of the force channels", 1e5, low=1.0, high=1e9),
     Parameter("counts_per_newton_metre", "float", "1/(N.m)", "scale of the moment channels", 1e5, low=1.0, high=1e9),
     Parameter("gauge_matrix", "rows", "N/count, N.m/count", "counts of six gauges to wrench; none: a ready six-axis record", None, shape=(6, 6)),
@@ -354,8 +360,8 @@ cdef class PlantPart:
     def __init__(self, *, platform, mounting, MechanismPart mechanism, drive_frequency_hz=13.25, drive_damping=0.784, drive_delay_s=0.002,
                  drive_feedforward=0.0, drive_rate_max_m_s=None, drive_acceleration_max_m_s2=None, drive_dead_band_m=0.0,
                  drive_spread=(1.0,) * 6, leg_noise_m=0.0, leg_resolution_m=1e-6, force_noise_n=0.0, moment_noise_n_m=0.0,
-                 sensor_bias=(0.0,) * 6, sensor_drift=(0.0,) * 6, sensor_delay_s=0.0, counts_per_newton=1e5, counts_per_newton_metre=1e5,
-                 gauge_matrix=None, chain_force_n=6000.0, chain_moment_n_m=4000.0, plant_step_s=5e-5, seed=1):
+                 sensor_bias=(0.0,) * 6, sensor_drift=(0.0,) * 6, sensor_delay_s=0.0, sensor_dead_zone_n=0.0, counts_per_newton=1e5,
+                 counts_per_newton_metre=1e5, gauge_matrix=None, chain_force_n=6000.0, chain_moment_n_m=4000.0, plant_step_s=5e-5, seed=1):
         cdef PlantParams *p = &self.plant.params
         cdef PlantState *s = &self.plant.state
         cdef int i
@@ -386,6 +392,7 @@ cdef class PlantPart:
             counts = np.linalg.inv(np.asarray(gauge_matrix, float))
         for i in range(36):
             p.counts[i] = counts.flat[i]
+        p.dead_zone = sensor_dead_zone_n
         p.leg_noise, p.leg_step, p.full_scale = leg_noise_m, leg_resolution_m, 2147483647.0
         p.chain_force, p.chain_moment = chain_force_n, chain_moment_n_m
         p.force_delay_steps = round(sensor_delay_s / plant_step_s)

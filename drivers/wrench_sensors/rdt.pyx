@@ -242,6 +242,8 @@ cdef class RdtPort(PortPart):
     cdef object _socket
     cdef dict _given
     cdef readonly object scaling
+    cdef readonly object measured_rate_hz   # of the sample counter, None before `measure`
+    cdef object _measured_age               # s
 
     def __cinit__(self):
         memset(&self.rdt, 0, sizeof(Rdt))
@@ -276,9 +278,33 @@ cdef class RdtPort(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: the device's filter, and on average half a period of its stream."""
+        """What this port adds to the delay ledger: the device's filter as configured, and the age of its newest record at a tick: measured
+        by `measure`, before that half a period of its stream."""
         rate = self.rate_hz
-        return {"sensor_delay_s": self._given["filter_delay_s"] + (0.5 / rate if rate > 0 else 0.0)}
+        age = self._measured_age if self._measured_age is not None else (0.5 / rate if rate > 0 else 0.0)
+        return {"sensor_delay_s": self._given["filter_delay_s"], "sensor_age_s": age}
+
+    @property
+    def delay_origins(self):
+        return {"sensor_age_s": "derived" if self._measured_age is None else "measured"}
+
+    def measure(self, seconds=0.2):
+        """Measures on the open stream how old the newest record is when it is read, median over reads that have no fixed phase to the
+        sensor's clock (a machine that is held up for a moment does not count), and `measured_rate_hz` by the sensor's own sample counter.
+        Returns the age, s."""
+        s = &self.rdt.s
+        drain(&self.rdt, io_now_ns())
+        first, since = s.ft_sequence, s.received_ns
+        ages = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
+            drain(&self.rdt, io_now_ns())
+            ages.append(io_now_ns() - s.received_ns)
+        if s.received_ns > since and s.ft_sequence != first:
+            self.measured_rate_hz = <uint32_t>(s.ft_sequence - first) / (1e-9 * (s.received_ns - since))
+            self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
+        return self._measured_age
 
     @property
     def rate_hz(self):

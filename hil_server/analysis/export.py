@@ -60,6 +60,8 @@ def run_facts(log: Log) -> dict[str, Any]:
         "created": h.created,
         "synthetic": h.synthetic,
         "delay_ledger": h.delay_ledger,
+        "delay_origins": h.delay_origins,
+        "prediction": h.prediction,
         "notes": h.notes,
         "incomplete": log.incomplete,
         "end": log.end,

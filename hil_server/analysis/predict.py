@@ -1,9 +1,10 @@
 """`hil-server predict`: before the test, what the stand will make of a contact.
 
 From the stand, the vehicles, the mechanism and the delay ledger: stiffness and damping of the mechanism at the first contact (differences
-of its own model), the modes of the contact in six degrees of freedom, and per mode frequency, damping, restitution with the configured
-compensator, critical delay, phase budget, PSI and the limit of a latched mode. For each other compensator a curve of the restitution over
-frequency. Exit code 1 when a mode would leave the band 0.98...1.02.
+of its own model), in series with them the compliance of an arm that carries a port (`port_compliance_rows` of a vehicle), the modes of
+the contact in six degrees of freedom, and per mode frequency, damping, restitution with the configured compensator, critical delay, phase
+budget, PSI and the limit of a latched mode. For each other compensator a curve of the restitution over frequency. Exit code 1 when a mode
+would leave the band 0.98...1.02.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from hil_server.analysis.stability import (
 )
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
-from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+from rt_kernels.compensators.effective_mass import relative_inverse_inertia, skew
 
 DEPTHS_M = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 OTHERS = ("none", "phase_lead", "polynomial", "pose_referenced_force", "smith", "lead_and_pose_force")
@@ -77,6 +78,11 @@ class Prediction:
     def within(self) -> bool:
         return all(mode.within for mode in self.modes)
 
+    def as_dict(self) -> dict[str, Any]:
+        """For the log and for machines, JSON values only (what is infinite or undefined is None)."""
+        modes = [{k: _finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"within": m.within} for m in self.modes]
+        return {"modes": modes, "ledger": self.ledger, "compensator": self.compensator, "within": self.within, "verdict": self.verdict()}
+
     def verdict(self) -> str:
         bad = [m for m in self.modes if not m.within]
         if not bad:
@@ -84,6 +90,10 @@ class Prediction:
         worst = max(bad, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
         there = f"contact at {worst.frequency_hz:.2f} Hz would part at {worst.ratio:.3f} of its speed in orbit"
         return f"{there}, outside {BAND[0]}...{BAND[1]}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # ------------------------------------------------------------------------------------------------------- the mechanism
@@ -118,6 +128,22 @@ def contact_matrices(mechanism: Any, X_TA: np.ndarray, period_s: float) -> tuple
     return 0.5 * (K + K.T), 0.5 * (B + B.T)
 
 
+def series_compliance(vehicles: Mapping[str, Any], X_TA: np.ndarray) -> np.ndarray:
+    """Compliance (6, 6) of what carries both ports, in series with the contact, at and in T: C_T + A^-1 C_A A^-T, where A carries a
+    twist from the origin of T to that of A and into its axes."""
+    from scipy.spatial.transform import Rotation
+
+    total = np.zeros((6, 6))
+    if vehicles["target"]["port_compliance"] is not None:
+        total += np.asarray(vehicles["target"]["port_compliance"], float)
+    if vehicles["active"]["port_compliance"] is not None:
+        R = Rotation.from_quat(X_TA[3:]).as_matrix()
+        # v at T's origin = v at A's origin - w x p = R v_A + p x R w_A
+        to_T = np.block([[R, skew(X_TA[:3]) @ R], [np.zeros((3, 3)), R]])
+        total += to_T @ np.asarray(vehicles["active"]["port_compliance"], float) @ to_T.T
+    return total
+
+
 def _moved(X: np.ndarray, d: np.ndarray) -> np.ndarray:
     """The pose after the small motion d of the body about the origin of T."""
     from scipy.spatial.transform import Rotation
@@ -141,7 +167,9 @@ def loop_of(test: Assembly, name: str | None = None, keys: Mapping[str, Any] | N
     if name == "phased":
         table = dict((keys or {})["contact"])
         name, keys = table.pop("part"), table
-    return Loop(sums["transport_s"], sums["drive_frequency_hz"], sums["drive_damping"], sums, name, dict(keys or {}), test.period_ns * 1e-9)
+    late = getattr(test.line.stages["dynamics"], "integrator_late_ticks", 0.0)
+    return Loop(sums["transport_s"], sums["drive_frequency_hz"], sums["drive_damping"], sums, name, dict(keys or {}), test.period_ns * 1e-9,
+                late)  # fmt: skip
 
 
 def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
@@ -149,7 +177,9 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     test = test or assembly.simulation(config)
     start = test.context["start"]
     K, B = contact_matrices(test.context["mechanism"], start["X_TA"], test.context["period_s"])
-    modes = contact_modes(relative_inverse_inertia(test.context["vehicles"], start["X_TA"]), K, B) if np.any(K) else []
+    vehicles = test.context["vehicles"]
+    series = series_compliance(vehicles, start["X_TA"])
+    modes = contact_modes(relative_inverse_inertia(vehicles, start["X_TA"]), K, B, series) if np.any(K) else []
     speed = max(1e-3, float(np.linalg.norm(start["V_TA"][:3])))
     gate = dict(config.event_detectors).get("contact_on_n", 20.0)
     loop = loop_of(test)
@@ -223,12 +253,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if file:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         print(f"picture         {picture(test, found, file)}")
-    return as_dict(found) | {"picture": file, "exit_code": 0 if found.within else 1}
-
-
-def as_dict(found: Prediction) -> dict[str, Any]:
-    modes = [asdict(m) | {"ratio": m.ratio, "within": m.within} for m in found.modes]
-    return {"modes": modes, "ledger": found.ledger, "compensator": found.compensator, "within": found.within, "verdict": found.verdict()}
+    return found.as_dict() | {"picture": file, "exit_code": 0 if found.within else 1}
 
 
 def _print(found: Prediction) -> None:

@@ -28,6 +28,13 @@ CONTACT_COLUMNS = {
     "work_J": "work, J",
     "energy_ratio_of_contact": "ratio of the contact alone",
 }
+REBOUND_COLUMNS = {
+    "begin_s": "begin, s",
+    "rebound": "e measured",
+    "rebound_predicted": "e predicted",
+    "rebound_in_orbit": "e in orbit",
+    "mode_frequency_hz": "mode, Hz",
+}
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -187,8 +194,17 @@ def _contacts(s: dict[str, Any]) -> str:
         return "<p>No contact.</p>"
     rows = [[contact[key] for key in CONTACT_COLUMNS] for contact in contacts[:MOST_CONTACTS]]
     more = len(contacts) - len(rows)
-    note = '<p class="note">Energies include what control forces add during a contact; work is that of the measured wrench alone.</p>'
-    return table_html(CONTACT_COLUMNS.values(), rows) + note + (f'<p class="note">and {more} more</p>' if more > 0 else "")
+    note = '<p class="note">Energies include what control forces add during a contact; work is that of the corrected wrench alone.</p>'
+    rest = f'<p class="note">and {more} more</p>' if more > 0 else ""
+    return table_html(CONTACT_COLUMNS.values(), rows) + note + rest + _rebounds(s)
+
+
+def _rebounds(s: dict[str, Any]) -> str:
+    """Restitution of every contact beside what was predicted before the run."""
+    rows = [[contact[key] for key in REBOUND_COLUMNS] for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
+    verdict = s["prediction"].get("verdict")
+    said = f"Predicted before the run, with {s['prediction']['compensator']}: {verdict}." if verdict else "Not predicted."
+    return f'<p class="note">{_text(said)} e: speed along the contact, after over before.</p>' + table_html(REBOUND_COLUMNS.values(), rows)
 
 
 def _pictures(log: Log) -> list[str]:
@@ -220,14 +236,20 @@ def _time(log: Log, s: dict[str, Any]) -> str:
         *((f"late by {cause.replace('_', '-')}", count) for cause, count in s["late_causes"].items()),
         ("mode", ("free-running", "soft, no real-time privilege", "real time")[s["realtime_mode"] % 3]),
     ]
-    ledger = [(term.replace("_", " "), 1e3 * value) for term, value in s["delay_ledger"].items() if isinstance(value, int | float)]
+    origins, seen = s["delay_origins"], s["delay_in_run"]
+    ledger = [
+        (term.replace("_", " "), 1e3 * value, origins.get(term, ""), 1e3 * seen[term] if term in seen else None)
+        for term, value in s["delay_ledger"].items()
+    ]
+    ledger += [(name, None, "not in the sum", 1e3 * value) for name, value in seen.items() if name not in s["delay_ledger"]]
     if s["realtime_mode"]:
         body = table_html(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + table_html((), counts)
     else:
         factor = log.end.get("realtime_factor")
         body = "<p>Free-running: no lateness. " + (f"{factor:.0f} times real time.</p>" if isinstance(factor, int | float) else "</p>")
     if ledger:
-        body += table_html(("delay ledger", "ms"), [*ledger, ("sum that the compensator used", 1e3 * s["loop_delay_s"])])
+        total = ("sum that the compensator used", 1e3 * s["loop_delay_s"], "", None)
+        body += table_html(("delay ledger", "ms", "origin", "mean in the run, ms"), [*ledger, total])
     return body
 
 

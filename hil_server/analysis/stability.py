@@ -64,7 +64,8 @@ class Loop:
     """The real loop from the simulated pose to the force that comes back, and what a compensator believes of it.
 
     delay_s: pure delay that is really there; frequency_hz, damping: the drive (0: ideal); compensator, keys: as configured;
-    believed: the ledger's sums, which the compensator was built from; stiffness: true stiffness of the contact, N/m."""
+    believed: the ledger's sums, which the compensator was built from; late_ticks: of the integrator against symplectic Euler (delay_s
+    has them)."""
 
     delay_s: float
     frequency_hz: float
@@ -73,6 +74,7 @@ class Loop:
     compensator: str = "none"
     keys: Mapping[str, Any] | None = None
     period_s: float = 1e-3
+    late_ticks: float = 0.0
 
     def drive(self, s: complex) -> complex:
         if self.frequency_hz <= 0:
@@ -81,13 +83,15 @@ class Loop:
         return w * w / (s * s + 2 * self.damping * w * s + w * w)
 
     def lead(self, s: complex) -> complex:
-        """C(s): set point over simulated pose."""
+        """C(s): set point over simulated pose. The integrator's rates belong to the middle of the tick that has led to the pose, its
+        accelerations to the tick's start: half a tick and a whole one before the pose."""
         keys = dict(self.keys or {})
         name = self.compensator
         if name in ("phase_lead", "lead_and_pose_force", "adaptive_time_series"):
             l1, l2 = lead_coefficients(self.believed)
             factor = keys.get("lead_factor", 1.0)
-            return 1.0 + factor * l1 * s + (factor * l2 * s * s if keys.get("order", 2) == 2 else 0.0)
+            half = cmath.exp(-0.5 * s * self.period_s)
+            return 1.0 + factor * l1 * s * half + (factor * l2 * s * s * half * half if keys.get("order", 2) == 2 else 0.0)
         if name == "polynomial":
             n = keys.get("order", 3)
             horizon = self.believed["total_s"] * keys.get("lead_factor", 1.0)
@@ -113,7 +117,7 @@ class Loop:
             return g + share * (1.0 - g)
         if self.compensator == "smith":
             z = self.believed["total_s"] * keys.get("lead_factor", 1.0) * s
-            return g * (1.0 + z * (1.0 + z) / (1.0 + 0.5 * z))
+            return g * (1.5 * z + 1.0 / (1.0 + 0.5 * z))
         return g
 
     def root(self, frequency_hz: float, zeta: float, stiffness: float) -> complex:
@@ -194,7 +198,7 @@ def one_contact(loop: Loop, frequency_hz: float, zeta: float, mass: float, speed
     keys = dict(loop.keys or {})
     ideal = loop.frequency_hz <= 0
     # the integrator's tick and the hold are made here by themselves; what is left of the ledger is delay
-    on_way = loop.delay_s + (0.0 if ideal else 0.5 * h)
+    on_way = loop.delay_s + (0.0 if ideal else 0.5 * h) - loop.late_ticks * h
     sensor = loop.believed["sensor_delay_s"]
     wait = round(max(0.0, on_way - sensor) / dt)
     e00, e01, e10, e11 = drive_transition(loop.frequency_hz, loop.damping, dt) if not ideal else (0.0, 0.0, 0.0, 0.0)
@@ -214,10 +218,10 @@ def one_contact(loop: Loop, frequency_hz: float, zeta: float, mass: float, speed
         force = K * depth + B * yds[i] if depth > 0 else 0.0
         touched |= force != 0.0
         held = round(hold_s / h) if abs(force) > gate_n and force != 0.0 else held - 1
-        f = follow.force(force, x - ys[i], v - yds[i], held > 0)
+        f = follow.force(force, x, x - ys[i], v - yds[i], held > 0)
         a = -f / mass
         v += h * a
-        x += h * v
+        x += h * (v - loop.late_ticks * h * a)
         commands[step + wait] = follow.command(x, v, a)
         for _ in range(steps):
             u = commands.pop(step, u)
@@ -249,6 +253,8 @@ class _Compensator1D:
         self.l1 = factor * l1 if leads else 0.0
         self.l2 = factor * l2 if leads and keys.get("order", 2) == 2 else 0.0
         self.past: list[float] = []
+        self.ahead: list[tuple[float, float]] = []  # (x, x - y) of the ticks before
+        self.touching = False
         self.total = max(1e-9, loop.believed["total_s"] * factor)
         self.low = self.last = 0.0
         if self.name == "polynomial":
@@ -257,16 +263,29 @@ class _Compensator1D:
             r = self.total / (self.spacing * self.h)
             self.c = [math.prod((r + j) / (j - i) for j in range(n + 1) if j != i) for i in range(n + 1)]
 
-    def force(self, F: float, error: float, error_rate: float, contact: bool) -> float:
-        if self.name in ("pose_referenced_force", "lead_and_pose_force") and contact:
-            corrected = F + self.k * error + self.b * error_rate
-            return corrected if corrected * F > 0 else 0.0
+    def force(self, F: float, x: float, error: float, error_rate: float, contact: bool) -> float:
+        if self.name in ("pose_referenced_force", "lead_and_pose_force"):
+            late = self.missed(F, x - error) if contact and not self.touching and F != 0.0 else 0.0
+            self.touching = contact and (self.touching or F != 0.0)
+            self.ahead.append((x, error))
+            corrected = F + self.k * error + self.b * error_rate + late
+            return F if not contact else corrected if corrected * F > 0 else 0.0
         if self.name == "smith":
             keep, slope, change = math.exp(-2 * self.h / self.total), 0.5 * self.total / self.h, F - self.last
             self.low = keep * (self.low - self.last + slope * change) + F - slope * change
             self.last = F
-            return 2 * self.total / self.h * change - F + 2 * self.low if contact else F
+            return 1.5 * self.total / self.h * change + self.low
         return F
+
+    def missed(self, F: float, y: float) -> float:
+        """What the model did without before the first force F, that of the pose y."""
+        total = 0.0
+        for x, error in reversed(self.ahead):
+            depth = F / self.k + x - y
+            if depth <= 0:
+                break
+            total += min(error, depth)
+        return self.k * total
 
     def command(self, x: float, v: float, a: float) -> float:
         if self.name != "polynomial":
@@ -295,10 +314,13 @@ def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: n
                   series: np.ndarray | None = None, least_hz: float = 0.1) -> list[Mode]:  # fmt: skip
     """Modes of det(K - w^2 L) = 0: eigenvalues of L^-1 K. inverse_inertia, stiffness, damping: (6, 6) at and in T.
 
-    series: compliance (6, 6) in series with the contact (arm, load cell, base): K <- (K^+ + C)^+ on the range of K."""
+    series: compliance C (6, 6) in series with the contact (arm, load cell, base), at and in T: of a motion d the contact takes
+    d1 = S d, S = (1 + C K)^-1, because d = d1 + C K d1; so K <- K S, and the damping, which sees d1' alone, B <- S^T B S."""
     K = np.asarray(stiffness, float)
     if series is not None:
-        K = np.linalg.pinv(np.linalg.pinv(K, rcond=1e-12) + _on_range(K, np.asarray(series, float)), rcond=1e-12)
+        S = np.linalg.inv(np.eye(6) + np.asarray(series, float) @ K)
+        damping = None if damping is None else S.T @ damping @ S
+        K = 0.5 * (K @ S + (K @ S).T)
     # L^-1 = A A^T: the symmetric form keeps real modes
     A = np.linalg.cholesky(np.asarray(inverse_inertia, float))
     squares, vectors = np.linalg.eigh(A.T @ K @ A)
@@ -315,12 +337,6 @@ def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: n
         mass = 1.0 / float(screw @ inverse_inertia @ screw)
         found.append(Mode(w / (2 * math.pi), b / (2 * w), mass, mass * w2, screw))
     return sorted(found, key=lambda mode: mode.frequency_hz)
-
-
-def _on_range(K: np.ndarray, C: np.ndarray) -> np.ndarray:
-    values, vectors = np.linalg.eigh(K)
-    P = vectors[:, np.abs(values) > 1e-12 * np.abs(values).max()]
-    return P @ P.T @ C @ P @ P.T
 
 
 def stiffness_along(stiffness_n_m: float, point: Sequence[float], normal: Sequence[float]) -> np.ndarray:

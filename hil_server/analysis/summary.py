@@ -13,6 +13,7 @@ from rt_kernels.layout import CODES, FAULTS
 WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
 CLIPPED = {"length": 0x3F, "rate": 0x3F00, "acceleration": 0x3F0000}  # bits of `setpoint_status`
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
+LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
 
 
@@ -52,8 +53,9 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
 
     energy_before_J and energy_after_J are `kinetic_energy` at the last tick before and the first after the contact; energy_ratio their
     quotient, restitution its root (the coefficient of restitution of a contact along one direction); None while in contact at the end.
-    They include what control forces add during the contact. work_J is what the energy monitor counted for the measured wrench alone
+    They include what control forces add during the contact. work_J is what the energy monitor counted for the corrected wrench alone
     (`contact_work` at the last tick of the contact), and energy_ratio_of_contact is 1 + work_J/energy_before_J.
+    rebound and what belongs to it: see `rebound_of`.
     """
     r, time_s = log.records, log.time_s
     touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
@@ -81,9 +83,47 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
                 "restitution": None if ratio is None or ratio < 0.0 else float(np.sqrt(ratio)),
                 "work_J": work,
                 "energy_ratio_of_contact": 1.0 + work / energy_before if energy_before > 0.0 else None,
+                **rebound_of(log, int(start), int(stop)),
             }
         )
     return contacts
+
+
+def rebound_of(log: Log, start: int, stop: int) -> dict[str, float | None]:
+    """Restitution e of the contact of the ticks start...stop-1, measured, and as the prediction in the log's header has it.
+
+    rebound: -s_after/s_before, s = u.V the speed of the contact point along the contact's screw u (its mean wrench, force of length one;
+    V the twist at the origin of T), before the force began to rise and after the contact flag has fallen and what moves the model has
+    died away (a predictor's filter outlasts the contact). rebound_predicted,
+    rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest to u. None where the contact
+    has not ended, was hardly met head on (below 0.1 mm/s), or was not predicted.
+    """
+    r = log.records
+    nothing = dict.fromkeys(("rebound", "rebound_predicted", "rebound_in_orbit", "mode_frequency_hz"))
+    mean = r["F_T"][start:stop].mean(axis=0)
+    size = float(np.linalg.norm(mean[:3]))
+    if stop >= log.ticks or size == 0.0:
+        return nothing
+    screw = mean / size
+    force = r["F_T"] @ screw
+    while start > 0 and 0.0 < force[start - 1] < force[start]:
+        start -= 1
+
+    def speed(k: int) -> float:
+        V = r["V_TA"][k]
+        return float(screw[:3] @ (V[:3] - np.cross(V[3:], r["X_TA"][k, :3])) + screw[3:] @ V[3:])
+
+    moving = np.abs(r["F_T_corrected"] @ screw)
+    least = 0.01 * moving[start:stop].max()
+    while stop < log.ticks - 1 and moving[stop] > least and not r["contact"][stop]:
+        stop += 1
+    before, after = speed(max(start - 1, 0)), speed(stop)
+    if abs(before) < LEAST_SPEED:
+        return nothing
+    modes = [m for m in log.header.prediction.get("modes", []) if m["judged"]]
+    mode = max(modes, key=lambda m: abs(float(screw[:3] @ np.asarray(m["direction"])))) if modes else None
+    expected = (mode["restitution"], mode["ideal"], mode["frequency_hz"]) if mode else (None, None, None)
+    return dict(zip(nothing, (-after / before, *expected), strict=True))
 
 
 def summarise(log: Log) -> dict[str, Any]:
@@ -92,7 +132,8 @@ def summarise(log: Log) -> dict[str, Any]:
     Keys: run, mode, log, complete, incomplete, end, exit_code, captured, capture_time_s, first_contact_time_s, duration_s, ticks, missed,
     overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode,
     peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults
-    (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, synthetic.
+    (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s),
+    prediction, synthetic.
     """
     r = log.records
     faults = faults_of(log)
@@ -123,6 +164,9 @@ def summarise(log: Log) -> dict[str, Any]:
         "contacts": contacts_of(log),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
         "delay_ledger": log.header.delay_ledger,
+        "delay_origins": log.header.delay_origins,
+        "delay_in_run": _delay_in_run(log),
+        "prediction": log.header.prediction,
         "synthetic": log.header.synthetic,
     }
     return {**summary, **{key: value for key, value in log.end.items() if key in ("end", "exit_code", "captured", "report")}}
@@ -130,6 +174,14 @@ def summarise(log: Log) -> dict[str, Any]:
 
 def _positive(times: np.ndarray) -> float | None:
     return float(times[-1]) if len(times) and times[-1] >= 0.0 else None
+
+
+def _delay_in_run(log: Log) -> dict[str, float]:
+    """What the run itself shows of the ledger: mean age of the force record at the tick, and mean lateness of the ticks, which no ledger
+    can know before the run. Means, s: jitter about them does not enter the restitution to first order."""
+    if not log.ticks or log.header.mode != "live":
+        return {}
+    return {name: 1e-9 * float(log.records[field].mean()) for name, field in (("sensor age", "wrench_age_ns"), ("lateness", "lateness_ns"))}
 
 
 def _timing(log: Log) -> dict[str, Any]:

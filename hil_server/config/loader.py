@@ -18,7 +18,7 @@ import stand_configs
 from hil_server import registry
 from hil_server.config import physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, unknown_key
-from hil_server.config.parts import part_faults, trial_faults
+from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.errors import ConfigurationError
 
 SHIPPED = Path(stand_configs.__file__).parent
@@ -265,6 +265,7 @@ def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str]
     check.vehicle("target_vehicle")
     check.mechanism()
     check.stand()
+    check.closing()
     if check.faults:
         raise ConfigurationError(dict.fromkeys(check.faults))
     return TestConfig(check.result, **origin)
@@ -345,6 +346,18 @@ class _Check:
             found = trial_faults(platform, into["platform"], *self.where("stand.platform"))
         self.faults += found
 
+    def closing(self) -> None:
+        """The placer must have blended over to the model before the first contact, or the platform is not yet where the model is."""
+        if self.faults:
+            return
+        close, blend = (
+            _default_or_given(self.document[role], role, key) for role, key in (("guidance", "close_before_s"), ("placers", "blend_s"))
+        )
+        if close is not None and blend is not None and close < blend:
+            file, path = self.where("guidance.close_before_s")
+            limit = f"at least placers.blend_s = {blend:g}"
+            self.faults.append(line(file, path, "the loop closes too late to blend over before the contact", close, limit=limit, unit="s"))
+
     # kinds of tables --------------------------------------------------------------------------------------------------------
     def fixed(self, path: str, declaration: str, physical: Callable[[dict[str, Any], str, str], list[str]] | None = None) -> None:
         """A table with declared keys; then, if it is whole, its physical sense."""
@@ -391,6 +404,12 @@ class _Check:
             self.faults.append(line(file, shown, "missing table", "none", limit=f"a table [{shown}]", unit="-"))
             return None, into
         return parent[key], into
+
+
+def _default_or_given(table: dict[str, Any], role: str, key: str) -> Any:
+    """Value of a part's key, its default where it is not given; None for a part that has no such key."""
+    declared = part_table(role, table["part"]).parameters.get(key)
+    return None if declared is None else table.get(key, declared.default)
 
 
 def _is_sub_table(path: str, key: str) -> bool:

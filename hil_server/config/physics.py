@@ -25,7 +25,22 @@ def inertia_faults(rows: Any, file: str, path: str) -> list[str]:
 
 
 def vehicle_faults(vehicle: Mapping[str, Any], file: str, path: str) -> list[str]:
-    return inertia_faults(vehicle["inertia_kg_m2"], file, join(path, "inertia_kg_m2"))
+    return [
+        *inertia_faults(vehicle["inertia_kg_m2"], file, join(path, "inertia_kg_m2")),
+        *compliance_faults(vehicle.get("port_compliance_rows"), file, join(path, "port_compliance_rows")),
+    ]
+
+
+def compliance_faults(rows: Any, file: str, path: str) -> list[str]:
+    """A passive structure: symmetric, and no wrench that would not yield."""
+    if rows is None:
+        return []
+    C = np.asarray(rows, float)
+    size = np.sqrt(np.abs(np.diag(C)))
+    scaled = C / np.maximum(np.outer(size, size), 1e-300)
+    if np.allclose(C, C.T, rtol=1e-9, atol=0.0) and np.linalg.eigvalsh(0.5 * (scaled + scaled.T)).min() >= -1e-9:
+        return []
+    return [line(file, path, "no compliance of a structure", rows, limit="symmetric, no negative eigenvalue", unit="m/N, rad/(N.m)")]
 
 
 def mounting_faults(mounting: Mapping[str, Any], file: str, path: str) -> list[str]:

@@ -128,6 +128,9 @@ VEHICLE = (
     Parameter("port_position_m", "floats", "m", "centre of the docking port from the centre of mass", shape=3, low=-200.0, high=200.0),
     Parameter("port_angles_deg", "floats", "deg", "port axes in vehicle axes: yaw, pitch, roll",
               default=ZERO3, shape=3, low=-180.0, high=180.0),
+    Parameter("port_compliance_rows", "rows", "m/N, rad/(N.m)",
+              "static compliance of what carries the port (arm, soft mount): twist of the port by a wrench on it, in port axes; in series "
+              "with the contact for hil-server predict, no part of the model", default=None, shape=(6, 6)),
     Parameter("modal", "table", "-", "flexible modes, see hil_server.analysis.modal_data", default=None),
     Parameter("thrust_n", "float", "N", "thrust of the docking cyclogram along the docking axis", default=0.0, low=0.0, high=1e5),
 )  # fmt: skip

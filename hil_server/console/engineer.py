@@ -90,6 +90,9 @@ class Card:
         self.root.classes(add="old") if old else self.root.classes(remove="old")
 
 
+DELAYS = ("sensor", "sensor age", "sensor filter", "transport", "ticks", "hold", "integrator", "drive", "total")
+
+
 class Engineer:
     """Builds the page into the present NiceGUI client and keeps it up to date."""
 
@@ -99,7 +102,7 @@ class Engineer:
         with ui.row().classes("w-full items-stretch"):
             self._state = Card("State", ("phase", "in this phase", "motion", "safety", "contact", "end", "time", "tick"))
             self._health = Card("Real time", ("mode", "late, max", "compute, max", "missed", "overflow", "lost to us", "log", "desk"))
-            self._delays = Card("Delay ledger", ("sensor", "sensor filter", "transport", "ticks", "hold", "integrator", "drive", "total"))
+            self._delays = Card("Delay ledger", DELAYS)
             self._energy = Card("Contact", ("energy ratio", "work", "kinetic energy", "contact lasts", "first contact", "capture"))
             self._build_commands()
         with ui.row().classes("w-full items-stretch no-wrap"):
@@ -147,7 +150,8 @@ class Engineer:
         last, low, high = feed.newest.last, feed.newest.minimum, feed.newest.maximum
         self._state.show(_state(feed.newest.t, last), old)
         self._health.show(_health(feed, last, high), old)
-        self._delays.show({name: f"{1e3 * seconds:8.3f} ms" for name, seconds in feed.about.get("delay_ledger", {}).items()}, old)
+        delays, origins = feed.about.get("delay_ledger", {}), feed.about.get("delay_origins", {})
+        self._delays.show({name: f"{1e3 * seconds:8.3f} ms  {origins.get(name, '')}" for name, seconds in delays.items()}, old)
         self._energy.show(_energy(last), old)
         numbers = zip(WRENCH, UNITS, last["F_T"], low["F_T"], high["F_T"], strict=True)
         self._wrench.show({name: f"{now:9.1f} {small:9.1f} {large:9.1f} {unit}" for name, unit, now, small, large in numbers}, old)

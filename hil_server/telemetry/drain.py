@@ -183,6 +183,8 @@ class Telemetry:
             "aux": [channel.declaration() for channel in h.aux],
             "configuration": h.configuration,
             "delay_ledger": h.delay_ledger,
+            "delay_origins": h.delay_origins,
+            "prediction": h.prediction,
             "host": json.loads(json.dumps(h.host, default=str)),
             "notes": h.notes,
         }

@@ -79,9 +79,10 @@ class LogHeader:
     """What is known of a run before its first tick.
 
     run_id: name of the run. build_id: of the kernels. period_ns: nominal period of the loop. configuration: file name → text, the first
-    one is the one the run was started with. aux: declared auxiliary channels. host: facts of the machine. delay_ledger: term → seconds.
-    calibration: of the sensors. notes: lines for the reader. synthetic: what was made with invented geometry, "" when nothing was.
-    initial_record: record before tick 0, bytes. states: stage → snapshot before tick 0. created: seconds since 1970.
+    one is the one the run was started with. aux: declared auxiliary channels. host: facts of the machine. delay_ledger: term → seconds;
+    delay_origins: term → measured, identified, configured or derived. prediction: what `hil-server predict` says of it. calibration: of
+    the sensors. notes: lines for the reader. synthetic: what was made with invented geometry, "" when nothing was. initial_record: record
+    before tick 0, bytes. states: stage → snapshot before tick 0. created: seconds since 1970.
     """
 
     run_id: str
@@ -92,6 +93,8 @@ class LogHeader:
     aux: tuple[AuxChannel, ...] = ()
     host: dict[str, Any] = field(default_factory=dict)
     delay_ledger: dict[str, float] = field(default_factory=dict)
+    delay_origins: dict[str, str] = field(default_factory=dict)
+    prediction: dict[str, Any] = field(default_factory=dict)
     calibration: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     synthetic: str = ""
@@ -403,6 +406,8 @@ def _run_metadata(h: LogHeader) -> dict[str, str]:
         "aux": json.dumps([channel.declaration() for channel in h.aux]),
         "host": json.dumps(h.host, default=str),
         "delay_ledger": json.dumps(h.delay_ledger),
+        "delay_origins": json.dumps(h.delay_origins),
+        "prediction": json.dumps(h.prediction),
         "notes": json.dumps(h.notes),
         "configuration": json.dumps(list(h.configuration)),
     }
@@ -571,6 +576,8 @@ class _Reader:
         plain: dict[str, Any] = {key: value for key, value in run.items() if key in known}
         for key in ("aux", "host", "delay_ledger", "notes"):
             plain[key] = json.loads(run[key])
+        for key in ("delay_origins", "prediction"):  # later additions
+            plain[key] = json.loads(run.get(key, "{}"))
         plain["period_ns"], plain["created"] = int(run["period_ns"]), float(run["created"])
         names = json.loads(run["configuration"])
         plain["configuration"] = {name: files.get(f"configuration/{name}", b"").decode() for name in names}

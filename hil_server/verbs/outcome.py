@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+MOST_REBOUNDS = 8
+
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress line")
@@ -68,6 +70,11 @@ def print_summary(summary: dict[str, Any]) -> None:
         late, compute = summary["lateness_us"], summary["compute_us"]
         print(f"          late p50 {late['p50']:.0f} p99 {late['p99']:.0f} max {late['max']:.0f} us, compute p50 {compute['p50']:.1f} us")
     print("peaks     " + "  ".join(f"{v:.4g}" for v in _flat(summary["peak_wrench"])) + "  (N, N.m)")
+    for contact in summary["contacts"][:MOST_REBOUNDS]:
+        if contact["rebound"] is not None:
+            expected = contact["rebound_predicted"]
+            said = "not predicted" if expected is None else f"predicted {expected:.4f}"
+            print(f"contact   at {contact['begin_s']:.3f} s: e measured {contact['rebound']:.4f}, {said}")
     names = [f if isinstance(f, str) else f.get("name", str(f)) for f in summary["faults"]]
     print("faults    " + (", ".join(names) or "none"))
     print(f"log       {summary['log']}")

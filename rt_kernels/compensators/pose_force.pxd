@@ -14,6 +14,11 @@ Where a full 6x6 matrix is given it is used instead, and a correction that would
 
 Contact is the event detector's flag, which has hysteresis in force and time: gating on the single sample chatters with noise.
 
+The touch itself comes as late as any force: until then the model moves on as if nothing were there. What it has missed is caught up in
+the first tick of the contact, the sum over the ticks since the model touched of k min(u.(x - y), depth), with the model's depth
+f/k + u.(x - y) counted back from the pose of the first force. Without a lead this is (w t)^2 of the energy; behind a good lead x - y
+and the sum are about zero.
+
 The stiffness is the prior, or follows a recursive least squares of the change of force on the change of pose along u, with
 forgetting, only where the pose has moved by enough, and bounded to 0.5...1.5 times the prior.
 """
@@ -30,6 +35,7 @@ cdef enum:
     HISTORY = 256
     SPAN = 4                    # ticks over which changes are taken for the estimate
     RATE_SPAN = 2               # and for the rate of the error: short, because it lags by half of it
+    LOOK_BACK = 240             # ticks before the first force of a contact that are looked at
 
 cdef struct PoseForceParams:
     double stiffness            # N/m, prior
@@ -152,6 +158,41 @@ cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const double
     s.stiffness = 0.5 * p.stiffness if k < 0.5 * p.stiffness else (1.5 * p.stiffness if k > 1.5 * p.stiffness else k)
 
 
+cdef inline double missed(const PoseForceParams *p, const PoseForceState *s, const double *X, const double *u) noexcept nogil:
+    """Sum over the ticks before this one of the force along u that the model did without, N. X: measured pose of the force's instant."""
+    cdef double X_then[7]
+    cdef double x[7]
+    cdef double F[6]
+    cdef double d[6]
+    cdef double force, error, depth, sum = 0.0
+    cdef int i, j
+    # depth of the measured pose: its force without what its damper makes of its rate
+    earlier(s, p.force_age, NULL, F)
+    force = vec3.dot(u, F)
+    earlier(s, p.pose_age + RATE_SPAN, X_then, NULL)
+    motion_at_target(X_then, X, d)
+    for i in range(6):
+        force -= p.damping * u[i] * d[i] / (RATE_SPAN * p.period)
+    for j in range(1, LOOK_BACK):
+        if p.pose_age + p.force_age + j + 2 > s.count or p.pose_age + p.force_age + j + 2 > HISTORY:
+            break
+        # how deep the model was j ticks ago, and how far ahead of the pose whose force it got
+        simulated(s, p.force_age + j, x)
+        motion_at_target(X, x, d)
+        depth = force / s.stiffness
+        for i in range(6):
+            depth += u[i] * d[i]
+        if not (depth > 0.0):
+            break
+        earlier(s, p.pose_age + j, X_then, NULL)
+        motion_at_target(X_then, x, d)
+        error = 0.0
+        for i in range(6):
+            error += u[i] * d[i]
+        sum += error if error < depth else depth
+    return s.stiffness * sum
+
+
 cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s, Sample *o) noexcept nogil:
     """Writes F_T_corrected. Returns the status bits."""
     cdef double X[7]
@@ -160,9 +201,10 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     cdef double u[6]
     cdef double d[6]
     cdef double correction[6]
-    cdef double f, g, along, rate, work
+    cdef double f, g, along, rate, work, late
     cdef uint32_t status
     cdef int i, j
+    cdef bint first = False
     remember(s, o)
     if not o.contact:
         s.in_contact = 0
@@ -171,6 +213,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         return 0
     status = STATUS_CONTACT
     if not s.in_contact:
+        first = True
         s.in_contact = 1
         s.contact_ticks = 0
         s.peak = 0.0
@@ -216,7 +259,8 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     if p.estimate and s.contact_ticks > SPAN:
         learn(p, s, u)
         status |= STATUS_ADAPTING
-    g = 1.0 + (s.stiffness * along + p.damping * rate) / f
+    late = missed(p, s, X, u) if first else 0.0
+    g = 1.0 + (s.stiffness * along + p.damping * rate + late) / f
     if g < 0.0:
         g = 0.0
         if f > 0.2 * s.peak:

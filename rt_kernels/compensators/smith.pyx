@@ -1,10 +1,13 @@
 """Smith predictor on the force (Li et al., J. Aerosp. Eng. 2026, 10.1061/JAEEEZ.ASENG-6727; hybrid-stability notes 5.4 (6)).
 
-    F = [1 + (1 - e^{-Ts}) (1 + T s)] F_m        1 - e^{-Ts} taken as T s / (1 + T s/2)
+    F_lead  = (1 + T s) F_m
+    F_smith = [1 + (1 - e^{-Ts}) (1 + T s)] F_m        1 - e^{-Ts} taken as T s / (1 + T s/2)
+    F       = (F_lead + F_smith) / 2
 
-With z = T s the bracket is 2 z - 1 + 2/(1 + z/2): a difference of the measured force, and a low-pass of it with the time constant T/2.
-It needs neither the drive nor the contact, only the total delay; it differentiates the force, so noise comes out amplified: an optional
-low-pass in front of the difference is part of the delay then.
+With z = T s the mean is 3/2 z + 1/(1 + z/2): a difference of the measured force, and a low-pass of it with the time constant T/2. It
+is linear and always on: what the low-pass still holds at the end of a contact belongs to that contact. It needs neither the drive nor
+the contact, only the total delay; it differentiates the force, so noise comes out amplified (its mean does not: the sum of the
+differences of noise is noise).
 """
 
 from libc.string cimport memset
@@ -45,10 +48,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         change = F - s.F[i]
         # low-pass of the ramp from the previous sample to this one
         s.low[i] = p.keep * (s.low[i] - s.F[i] + p.slope * change) + F - p.slope * change
-        if sample.contact:
-            sample.F_T_corrected[i] = 2.0 * p.delay / p.period * change - F + 2.0 * s.low[i]
-        else:
-            sample.F_T_corrected[i] = F
+        sample.F_T_corrected[i] = 1.5 * p.delay / p.period * change + s.low[i]
         sample.lead_offset[i] = 0.0
         s.F[i] = F
     s.started = 1

@@ -333,7 +333,7 @@ cdef void integrate_free(Self *self, const double *F_T, const double *control_C)
     vec3.cross(r, f, t)
     vec3.add(t, m, t)
     integrate_tree(self, &self.alone, f, m, X_NT, control_C)
-    integrate_body(&p.pair.target, &s.pair.target, f, t, p.period)
+    integrate_body(&p.pair.target, &s.pair.target, f, t, p.period, 0.0)
 
 
 # ------------------------------------------------------------------------------------------------------------------ joined

@@ -17,6 +17,7 @@ cdef struct Params:
     double period
     double orbital_rate[3]      # N axes
     double range_max            # further apart than this the model is out of its range
+    double late                 # share of a tick by which the positions' velocity is older than the new one
 
 cdef struct Body:
     double p[3]                 # centre of mass in N
@@ -61,7 +62,7 @@ cdef inline void accumulate(double h, const double *rate, double *sum, double *r
         sum[i] = t
 
 
-cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h) noexcept nogil
+cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h, double late) noexcept nogil
 cdef void relative_state(const Params *p, const State *s, double *X_TA, double *V_TA) noexcept nogil
 cdef void start_from_relative(const Params *p, State *s, const double *X_TA, const double *V_TA) noexcept nogil
 cdef void fill_vehicle(Vehicle *out, name, vehicle)

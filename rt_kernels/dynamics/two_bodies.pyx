@@ -4,8 +4,9 @@
     p'    = v                      q' = 1/2 w q,  w = R I^-1 R^T L
 
 Integrator: symplectic Euler in (v, L) then (p, q), with the attitude advanced by the exponential of the midpoint rate. The contact
-wrench acts on both bodies at the same point of space, equal and opposite, so linear and angular momentum are kept to rounding; with
-the force held over the tick its term in the delay ledger is zero.
+wrench acts on both bodies at the same point of space, equal and opposite, so linear and angular momentum are kept to rounding.
+Two others are there for comparison, which move (p, q) with an older velocity, v - late h f/m: constant acceleration (late 1/2, what
+RK4 is with a held force) and explicit Euler (late 1). Each is a delay of `late` ticks in contact; the ledger counts it.
 
 Frames: N inertial, C and V centres of mass of the active and the visited vehicle (principal or not: the inertia is a full tensor),
 A and T their docking ports. Assumptions: rigid vehicles; gravity gradient and drag neglected after first contact.
@@ -47,18 +48,23 @@ cdef inline void turn(const double *w, double h, double *q) noexcept nogil:
     quat.normalize(q)
 
 
-cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h) noexcept nogil:
-    """One symplectic step under force f and moment m about the centre of mass, both in N axes."""
+cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h, double late) noexcept nogil:
+    """One step under force f and moment m about the centre of mass, both in N axes. late: 0 symplectic, 1/2, 1 explicit."""
     cdef double half[4]
+    cdef double v[3]
+    cdef double L[3]
     cdef double w[3]
     accumulate(h * vehicle.inverse_mass, f, b.v, b.v_rest)
     accumulate(h, m, b.L, b.L_rest)
-    accumulate(h, b.v, b.p, b.p_rest)
+    # velocity and angular momentum with which the positions move
+    vec3.add_scaled(b.v, -late * h * vehicle.inverse_mass, f, v)
+    vec3.add_scaled(b.L, -late * h, m, L)
+    accumulate(h, v, b.p, b.p_rest)
     # attitude with the rate at half the step
-    angular_rate(vehicle, b.q, b.L, w)
+    angular_rate(vehicle, b.q, L, w)
     quat.copy(b.q, half)
     turn(w, 0.5 * h, half)
-    angular_rate(vehicle, half, b.L, w)
+    angular_rate(vehicle, half, L, w)
     turn(w, h, b.q)
     angular_rate(vehicle, b.q, b.L, b.w)
 
@@ -170,8 +176,8 @@ cdef void integrate_free(const Params *p, State *s, const double *F_T, const dou
     vec3.sub(X_NT, s.target.p, r)
     vec3.cross(r, f, t)
     vec3.add(t, m, t)
-    integrate_body(&p.active, &s.active, f_active, m_active, h)
-    integrate_body(&p.target, &s.target, f, t, h)
+    integrate_body(&p.active, &s.active, f_active, m_active, h, p.late)
+    integrate_body(&p.target, &s.target, f, t, h, p.late)
 
 
 # ---------------------------------------------------------------------------------------------------------- joined body
@@ -396,21 +402,28 @@ cdef void fill_vehicle(Vehicle *out, name, vehicle):
         out.X_port[i] = vehicle["X_port"][i]
 
 
+# integrator -> late, ticks
+LATE_TICKS = {"symplectic": 0.0, "constant_acceleration": 0.5, "explicit": 1.0}
+
+
 cdef class TwoBodies(StagePart):
     """Dynamics of two free rigid spacecraft. Raises ValueError for an impossible mass or inertia."""
 
     PARAMETERS = (
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
+        Parameter("integrator", "str", "-", "how positions follow velocities; all but symplectic are late in contact, for comparison",
+                  "symplectic", choices=tuple(LATE_TICKS)),
     )
     CONTEXT = ("period_s", "vehicles", "start")
 
-    def __init__(self, *, period_s, vehicles, start, range_max_m=5.0):
+    def __init__(self, *, period_s, vehicles, start, range_max_m=5.0, integrator="symplectic"):
         cdef int i
         memset(&self.c, 0, sizeof(Self))
         fill_vehicle(&self.c.params.active, "active vehicle", vehicles["active"])
         fill_vehicle(&self.c.params.target, "target vehicle", vehicles["target"])
         self.c.params.period = period_s
         self.c.params.range_max = range_max_m
+        self.c.params.late = LATE_TICKS[integrator]
         for i in range(3):
             self.c.params.orbital_rate[i] = start["orbital_rate_rad_s"][i]
         cdef double X[7]
@@ -423,3 +436,8 @@ cdef class TwoBodies(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    @property
+    def integrator_late_ticks(self):
+        """For the delay ledger: ticks by which the positions move later than with symplectic Euler."""
+        return self.c.params.late

@@ -172,6 +172,10 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     memcpy(aux + 18, s.port[TARGET].rate, 6 * sizeof(double))
 
 
+# the rigid part is always symplectic here
+OWN_PARAMETERS = tuple(p for p in TwoBodies.PARAMETERS if p.key != "integrator")
+
+
 cdef class TwoBodiesFlexible(TwoBodies):
     """Dynamics of two free spacecraft, each rigid or with modes.
 
@@ -179,6 +183,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
     impossible mass, inertia or modal table, and for more than 64 load components.
     """
 
+    PARAMETERS = OWN_PARAMETERS
     AUX = (
         Aux("active_port_displacement", "m,rad", "displacement and rotation of the active craft's port from its modes, undeformed port axes", 6),
         Aux("active_port_rate", "m/s,rad/s", "their rates", 6),

@@ -1,6 +1,8 @@
-"""A one-sided spring-damper between a point of the active unit and a plane of the target unit: the contact that formulas are known for.
+"""A spring-damper between a point of the active unit and a plane of the target unit: the contact that formulas are known for.
 
     depth  = n . (p_TQ - p0)          f = n (K depth + B depth')   on the target at Q, while depth > 0
+
+With `latches` the joint holds both ways from the first touch on, at any depth: the rigid connection of a latched mode.
 
 With `clamp` the damper cannot pull at separation; without it the contact is the linear one of the hybrid-stability notes (5.1), whose
 rebound is exp(-pi zeta / sqrt(1 - zeta^2)). Q is fixed to the active unit; n points into the target.
@@ -17,6 +19,10 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from rt_kernels.parameters import Parameter
 
 
+cdef struct State:
+    int latched
+    int unused
+
 cdef struct Self:
     double stiffness
     double damping
@@ -24,6 +30,8 @@ cdef struct Self:
     double n[3]
     double p_AQ[3]
     int clamp
+    int latches
+    State state
 
 
 cdef double penetration(const Self *p, const double *X_TA, double *p_TQ) noexcept nogil:
@@ -43,14 +51,16 @@ cdef void reaction_on_active(const double *X_TA, const double *F_T, double *F_A)
 
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
-    cdef const Self *p = <const Self *>self
+    cdef Self *p = <Self *>self
     cdef double p_TQ[3]
     cdef double r[3]
     cdef double v[3]
     cdef double depth, f
     memset(out, 0, sizeof(MechanismOutput))
     depth = penetration(p, inp.X_TA, p_TQ)
-    if depth > 0.0:
+    if depth > 0.0 and p.latches:
+        p.state.latched = 1
+    if depth > 0.0 or p.state.latched:
         # velocity of Q relative to T
         vec3.sub(p_TQ, inp.X_TA, r)
         vec3.cross(inp.V_TA + 3, r, v)
@@ -65,7 +75,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
 
 
 cdef class Bumper(MechanismPart):
-    """One-sided linear contact. Raises ValueError for a normal of length zero."""
+    """Linear contact, one-sided unless it latches. Raises ValueError for a normal of length zero, or a clamped joint."""
 
     PARAMETERS = (
         Parameter("stiffness_n_m", "float", "N/m", "contact stiffness", low=1.0, high=1e10),
@@ -74,21 +84,26 @@ cdef class Bumper(MechanismPart):
         Parameter("normal", "floats", "-", "normal into the target, T axes", (1.0, 0.0, 0.0), shape=3),
         Parameter("contact_point_m", "floats", "m", "contact point of the active unit, A axes", (0.0, 0.0, 0.0), shape=3),
         Parameter("clamp", "bool", "-", "the damper does not pull", True),
+        Parameter("latches", "bool", "-", "from the first touch on the spring also pulls; clamp must be false", False),
     )
     cdef Self c
 
     def __init__(self, *, stiffness_n_m, damping_n_s_m=0.0, plane_point_m=(0.0, 0.0, 0.0), normal=(1.0, 0.0, 0.0),
-                 contact_point_m=(0.0, 0.0, 0.0), clamp=True):
+                 contact_point_m=(0.0, 0.0, 0.0), clamp=True, latches=False):
         cdef int i
         n = np.asarray(normal, float)
         if not np.linalg.norm(n) > 1e-9:
             raise ValueError(f"mechanism.normal must not be zero, got {normal}")
+        if latches and clamp:
+            raise ValueError("mechanism.latches: a joint that holds both ways pulls: set mechanism.clamp = false")
         n = n / np.linalg.norm(n)
         memset(&self.c, 0, sizeof(Self))
-        self.c.stiffness, self.c.damping, self.c.clamp = stiffness_n_m, damping_n_s_m, clamp
+        self.c.stiffness, self.c.damping, self.c.clamp, self.c.latches = stiffness_n_m, damping_n_s_m, clamp, latches
         for i in range(3):
             self.c.p0[i], self.c.n[i], self.c.p_AQ[i] = plane_point_m[i], n[i], contact_point_m[i]
         self.plug.self = &self.c
+        self.plug.state = &self.c.state
+        self.plug.state_size = sizeof(State)
         self.plug.advance = advance
 
     def max_penetration(self, X_TA):

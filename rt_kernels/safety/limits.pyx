@@ -5,8 +5,8 @@ rate, acceleration. A trip brings every leg to rest with the braking acceleratio
 
 Fault bits are latched for the run. The independent analogue chain is read and recorded; nothing here can override it.
 
-Energy monitor (hybrid-stability notes 5.4 (5), R-St-32): work of the measured wrench on the relative motion of the model, since the
-contact began, against the kinetic energy of relative motion at its start.
+Energy monitor (hybrid-stability notes 5.4 (5), R-St-32): work of the corrected wrench (what moves the model) on its relative motion,
+since the contact began, against the kinetic energy of relative motion at its start.
 """
 
 from libc.math cimport fabs, sqrt
@@ -282,9 +282,9 @@ cdef inline double contact_power(const double *F_T, const double *X_TA, const do
 cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Energy that the contact has given the model, against the energy of relative motion when the contact began.
 
-    Only the work of the contact wrench counts, as measured and corrected by the compensator, for that is what moves the model: thrust may
-    add energy during a contact, the contact may not. Trapezoid in the force,
-    mean velocity of the step (hybrid-stability notes 5.4 (5)).
+    Only the work of the contact wrench counts, at the simulated port: as the compensator has corrected it, for that is what moves the
+    model. Thrust may add energy during a contact, the contact may not. Trapezoid in the force, mean velocity of the step
+    (hybrid-stability notes 5.4 (5)).
     """
     cdef int64_t f = 0
     cdef int i

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hil_server import assembly
-from hil_server.analysis.predict import contact_matrices, loop_of, predict
+from hil_server.analysis.predict import contact_matrices, loop_of, predict, series_compliance
 from hil_server.analysis.stability import (
     Loop,
     contact_modes,
@@ -20,6 +20,7 @@ from hil_server.analysis.stability import (
 )
 from hil_server.cli import main
 from hil_server.config import load_test
+from hil_server.errors import ConfigurationError
 from rt_kernels.compensators.effective_mass import relative_inverse_inertia
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
@@ -57,7 +58,9 @@ def test_latched_limit_against_the_table(drive, compensator, zeta, published):
     transport = delay
     sums = {"transport_s": transport, "total_s": transport + damping / (math.pi * frequency), "drive_frequency_hz": frequency,
             "drive_damping": damping}  # fmt: skip
-    assert latched_limit(Loop(transport, frequency, damping, sums, compensator), zeta) == pytest.approx(published, rel=0.1)
+    # the table's lead has continuous rates: no tick
+    loop = Loop(transport, frequency, damping, sums, compensator, period_s=1e-9)
+    assert latched_limit(loop, zeta) == pytest.approx(published, rel=0.1)
 
 
 def test_effective_mass_against_the_closed_form():
@@ -104,6 +107,26 @@ def test_modes_of_a_spring_and_its_series_compliance():
     assert softer.frequency_hz == pytest.approx(mode.frequency_hz / math.sqrt(2), rel=1e-6)
 
 
+def test_compliance_of_an_arm_is_in_series_with_the_contact():
+    """A spring along X at the port: 1/K = 1/K1 + C_xx, wherever the port of the arm points; the contact's damper sees its own share."""
+    before = predict(load_test(ELASTIC, ["mechanism.damping_n_s_m=400.0"])).modes[0]
+    C = np.diag([2e-6, 0.5 / 106590.0, 1e-6, 1e-6, 1e-6, 1e-6])
+    rows = "[" + ", ".join(str([float(x) for x in row]) for row in C) + "]"
+    softer = 1.0 / (1.0 + 106590.0 * 2e-6)
+    for vehicle in ("active_vehicle", "target_vehicle"):
+        after = predict(load_test(ELASTIC, ["mechanism.damping_n_s_m=400.0", f"{vehicle}.port_compliance_rows={rows}"])).modes[0]
+        assert after.effective_mass_kg == pytest.approx(before.effective_mass_kg, rel=1e-6)
+        assert after.frequency_hz == pytest.approx(before.frequency_hz * math.sqrt(softer), rel=1e-4)
+        assert after.damping_ratio == pytest.approx(before.damping_ratio * softer**1.5, rel=1e-3)
+    half = math.sqrt(0.5)
+    X = np.array([0.3, 0.1, 0.0, 0.0, 0.0, half, half])  # A turned by 90 degrees about Z: Y_A is -X_T
+    found = series_compliance({"active": {"port_compliance": C}, "target": {"port_compliance": None}}, X)
+    # a force along X of T through its origin is one along -Y of A, 0.1 m beside A's origin
+    assert found[0, 0] == pytest.approx(C[1, 1] + 0.1**2 * C[5, 5], rel=1e-12)
+    with pytest.raises(ConfigurationError, match="active_vehicle.port_compliance_rows.*no compliance of a structure"):
+        load_test(ELASTIC, ["active_vehicle.port_compliance_rows=" + rows.replace("2e-06", "-2e-06")])
+
+
 def test_stiffness_of_the_mechanism_is_measured_on_its_own_model():
     keys = ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_m=200.0"]
     config = load_test(ELASTIC, keys)
@@ -126,15 +149,17 @@ def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
 
 def test_live_run_does_not_arm_against_the_prediction_unless_told():
     from hil_server.errors import VerdictError
-    from hil_server.session import Options, _foreseen
+    from hil_server.session import Options, _foreseen, _permitted
 
     config = load_test(ELASTIC, ["compensators.part=none"])
-    test = assembly.simulation(config)
+    foreseen = _foreseen(config, assembly.simulation(config))
     with pytest.raises(VerdictError, match="not armed: contact at 3.00 Hz"):
-        _foreseen(config, test, Options(quiet=True))
-    (note,) = _foreseen(config, test, Options(quiet=True, force=True))
+        _permitted(foreseen, Options(quiet=True))
+    (note,) = _permitted(foreseen, Options(quiet=True, force=True))
     assert "armed by --force" in note
-    assert _foreseen(load_test(ELASTIC), assembly.simulation(load_test(ELASTIC)), Options(quiet=True)) == []
+    assert _permitted(_foreseen(load_test(ELASTIC), assembly.simulation(load_test(ELASTIC))), Options(quiet=True)) == []
+    air = load_test("stand_configs/programmes/identify.toml")
+    assert _foreseen(air, assembly.simulation(air)) is None
 
 
 def test_damped_contact_and_drive_limits_of_the_predictor():

@@ -103,6 +103,17 @@ def test_inertia_must_be_that_of_a_body(files, rows, words):
     assert len(found) == 1 and words in found[0] and found[0].startswith("--set: active_vehicle.inertia_kg_m2")
 
 
+def test_loop_must_close_early_enough_to_blend_over():
+    """Both keys are named, whether given or left at their defaults."""
+    said = "guidance.close_before_s: the loop closes too late to blend over before the contact"
+    with pytest.raises(ConfigurationError) as error:
+        load_test(None, ["guidance.close_before_s=0.2"])
+    assert error.value.faults[0] == f"--set: {said}, value 0.2, limit at least placers.blend_s = 0.3, unit s"
+    with pytest.raises(ConfigurationError, match=r"value 0.5, limit at least placers.blend_s = 0.6"):
+        load_test(None, ["placers.blend_s=0.6"])
+    load_test(None, ["guidance.close_before_s=0.2", "placers.blend_s=0.2"])
+
+
 def test_software_limit_must_lie_below_the_analogue_threshold(files):
     found = faults(files(stand=("force_limit_n = [1000.0, 1000.0, 1000.0]", "force_limit_n = [1000.0, 2000.0, 1000.0]")))
     assert found[0].endswith("limits.force_limit_n[1]: not below the analogue threshold, value 2000.0, limit below 2000, unit N")

@@ -137,6 +137,28 @@ def test_age_counts_from_arrival_not_from_reading(sensor, sample):
     assert 0.045e9 < sample["wrench_age_ns"][0] < 2e9
 
 
+def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor):
+    """A record every 20 ms: half of that old on average, by the arrival stamps; the rate by the sensor's own counter, which steps by 3."""
+    port = sensor.port(filter_delay_s=0.004)
+    assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": 0.0} and port.delay_origins == {"sensor_age_s": "derived"}
+    done = threading.Event()
+
+    def stream():
+        n = 2
+        while not done.wait(0.02):
+            sensor.send(n, 3 * n)
+            n += 1
+
+    sending = threading.Thread(target=stream)
+    sending.start()
+    age = port.measure(0.5)
+    done.set()
+    sending.join()
+    assert age == pytest.approx(0.010, rel=0.35) and port.measured_rate_hz == pytest.approx(150.0, rel=0.15)
+    assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": age} and port.delay_origins == {"sensor_age_s": "measured"}
+    assert port.measure(0.05) == age  # a stream that stands still measures nothing
+
+
 def test_damaged_datagrams_are_counted_and_change_nothing(sensor, sample):
     port = sensor.port()
     port.read(sample)

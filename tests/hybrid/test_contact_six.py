@@ -1,5 +1,7 @@
 """Contact in six degrees of freedom, with noise, over several bounces, latched; protection, drift, replay, prediction against the run."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,42 @@ def test_predicted_and_measured_restitution_agree():
             test, records = run(settings(f, drive, compensator))
             assert f * test.ledger.total_s <= 0.1
             assert rebound_of(records) == pytest.approx(one_contact(loop_of(test), f, 0.0, MASS), rel=0.01), (compensator, drive)
+
+
+@pytest.mark.parametrize(("compensator", "drive", "f"), [
+    ("none", "spec", 3), ("phase_lead", "60 Hz", 10), ("polynomial", "20 Hz", 5), ("pose_referenced_force", "spec", 3),
+    ("smith", "20 Hz", 3), (STACK, "spec", 3), (STACK, "7 Hz", 2),
+])  # fmt: skip
+def test_summary_has_predicted_beside_measured_restitution(compensator, drive, f, tmp_path):
+    """What the log's header foresaw and what its records show agree within 1 % wherever f x lag is at most 0.1."""
+    from hil_server.config import load_test
+    from hil_server.session import Options, simulate
+
+    config = load_test("stand_configs/programmes/elastic_contact.toml", overrides(settings(f, drive, compensator)))
+    summary = simulate(config, Options(out=str(tmp_path), quiet=True, report=False))
+    (contact,) = summary["contacts"]
+    assert f * summary["delay_ledger"]["total"] <= 0.1 and contact["mode_frequency_hz"] == pytest.approx(f, rel=1e-6)
+    assert contact["rebound"] == pytest.approx(contact["rebound_predicted"], rel=0.01)
+    assert contact["rebound_in_orbit"] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_report_and_screen_print_both_restitutions(tmp_path, capsys):
+    """An oblique contact through the command line; the origins of the ledger's terms beside them."""
+    from hil_server.cli import main
+
+    table = settings(3, "spec", "phase_lead", **OBLIQUE)
+    sets = [word for pair in overrides(table) for word in ("--set", pair)]
+    file = tmp_path / "summary.json"
+    programme = "stand_configs/programmes/elastic_contact.toml"
+    main(["simulate", programme, "--out", str(tmp_path / "run"), "--json", str(file), "--quiet", *sets])
+    summary = json.loads(file.read_text())
+    (contact,) = summary["contacts"]
+    assert contact["rebound"] == pytest.approx(contact["rebound_predicted"], rel=0.01)
+    assert f"e measured {contact['rebound']:.4f}, predicted {contact['rebound_predicted']:.4f}" in capsys.readouterr().out
+    page = (tmp_path / "run" / "run.html").read_text()
+    assert "e predicted" in page and all(f"{contact[key]:.4g}" in page for key in ("rebound", "rebound_predicted"))
+    assert "<td>transport</td>" in page and "<td>configured</td>" in page
+    assert summary["delay_origins"]["integrator"] == "derived" and set(summary["delay_origins"]) == set(summary["delay_ledger"]) - {"total"}
 
 
 def test_oblique_contact_is_predicted_by_its_effective_mass():
