@@ -702,7 +702,7 @@ cdef void inner_step(Self *self, const Sample *sample, const double *f_contact, 
         vec3.add(m, r, m)
         vec3.sub(f_contact, f, f)
         vec3.sub(moment, m, m)
-        integrate_body(payload, b, f, m, h)
+        integrate_body(payload, b, f, m, h, 0.0)
     if p.free:
         integrate_root(self)
 
