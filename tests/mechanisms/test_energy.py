@@ -1,7 +1,7 @@
-"""Energy of ring and berthing units in closed cycles: nothing is gained, and what is put in is found again in springs and losses, within 0.1 %.
+"""Energy of ring and berthing units in closed cycles: nothing is gained; what is put in is found again in springs and losses to 0.1 %.
 
-The central unit has the same tests in test_probe_cone. Springs and clutches are summed up a second time from the logged strokes by elements of
-their own.
+The central unit has the same tests in test_probe_cone. Springs and clutches are summed up a second time from the logged strokes, by
+elements of their own.
 """
 
 import tomllib
@@ -31,7 +31,7 @@ def shipped(pytestconfig, name):
 
 def drag(unit, start, motion, dt, commands=0):
     """Move the base at given velocities against a fixed target: rows (velocity (3,), duration) one after the other, on craft that nothing
-    stops. Returns the arrays of Trial.run with one row per tick, and the work of the target on the mechanism [J] (all, and what was put in).
+    stops. Returns the arrays of Trial.run with one row per tick, and the work of the target on the mechanism [J]: all, and what was put in.
     """
     heavy = dict(mass=1e13, inertia=np.eye(3) * 1e13, X_port=HERE, w=[0, 0, 0])
     X, parts = np.array(start, dtype=float), []

@@ -201,7 +201,7 @@ def test_axial_loss_equals_hysteresis_area_and_screw_friction_work():
 
 
 def test_modified_axial_loss_is_the_work_of_the_slipping_brakes():
-    """FrT1 slips in to its stop, then FrT2; drawn out FrT1 comes back at a third of its moment: moments times slips, and the train's loop."""
+    """FrT1 slips in to its stop, then FrT2; drawn out FrT1 comes back at a third of its moment: moments times slips, and the train."""
     v = configuration("probe_cone_modified")
     part = ProbeCone(**v, screw_friction=0.0, head_friction=0.0, sensor_friction_n=0.0)
     X, _ = part.glide(pose(-0.655 - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
