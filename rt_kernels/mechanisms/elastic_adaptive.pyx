@@ -5,7 +5,8 @@ strut), elastic_retraction (sequence of operation, cables), ring_contact. Shared
 
 Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on the
 stroke f_S and on the spin s f_S/i_N. Start: phase "ready" (ring in the initial position, springs wound and blocked). Command bit 0 starts the
-extension from "retracted"; bit 2 holds the latches in.
+extension from "retracted"; bit 2 holds the latches in. Drive of the cables: one motor with speed control, or the two-motor drive with differential of
+6.1 (probe_cone_drive), held by its stopping clutches without voltage.
 """
 
 import numpy as np
@@ -20,6 +21,7 @@ from rt_kernels.mechanisms.elastic_retraction cimport (
     CAPTURED, CABLES, DONE, READY, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
 )
+from rt_kernels.mechanisms.probe_cone_drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
 from rt_kernels.mechanisms.ring_platform cimport MAX_LEGS, BaseMotion, LegMotion, effective_stroke, screw_force
 from rt_kernels.mechanisms.ring_unit cimport (
     RING_AUX_SIZE, RingLoads, RingPose, RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_close, ring_depth, ring_in_target,
@@ -38,6 +40,7 @@ cdef struct ElasticState:
     AccumulatorState spring[MAX_LEGS]
     SequencerState sequence
     RetractionState cables
+    DriveState motors
     double force[MAX_LEGS]
     double given_to_cables        # by the ring: stored and lost in them, or work of the drive (negative), J
     double release_time           # of the throw, -1 before
@@ -51,6 +54,8 @@ cdef struct ElasticSelf:
     Accumulator accumulator
     Sequencer sequencer
     Retraction retraction
+    Drive motors
+    bint two_motors               # drive of the cables: two motors on a differential, else one with speed control
     double ready_compression      # d_IP
     double screw_damping          # c_G
     double mated_gap
@@ -103,7 +108,10 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
             W[i] = 0.0
             cables[i] = 0.0
         # cables, from the moment the drive has been used
-        drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
+        if m.two_motors:
+            motors_turn(m, h)
+        else:
+            drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
         pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, cables, W)
         for i in range(6):
             F_ring[i] += cables[i]
@@ -151,6 +159,20 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     elastic_report(m, aux + RING_AUX_SIZE)
 
 
+cdef inline void motors_turn(ElasticSelf *m, double h) noexcept nogil:
+    """One step of the two-motor drive: +1 of its sign draws the cables in (phi falls); the self-locking gears let tension load it, never help it."""
+    cdef ElasticState *e = &m.state
+    cdef double sign = 0.0, load = 0.0
+    if e.sequence.drive_command < 0.0:
+        sign = 1.0
+        load = -e.cables.load
+    elif e.sequence.drive_command > 0.0:
+        sign = -1.0
+    motors_step(&m.motors, &e.motors, sign, load, h)
+    e.cables.omega = -drive_rate(&m.motors, &e.motors)
+    e.cables.phi += h * e.cables.omega
+
+
 cdef inline void elastic_report(const ElasticSelf *m, double *aux) noexcept nogil:
     cdef const ElasticState *e = &m.state
     cdef int i
@@ -170,6 +192,12 @@ cdef inline void elastic_report(const ElasticSelf *m, double *aux) noexcept nogi
     aux[37] = e.aligned_time
     aux[38] = e.done_time
     aux[39] = e.given_to_cables
+    aux[40] = e.motors.rate[0]
+    aux[41] = e.motors.rate[1]
+
+
+def _motors(key, unit, meaning, default, low):
+    return Parameter(key, "floats", unit, meaning, default=default, low=low, high=1e5, shape=len(default))
 
 
 cdef class ElasticAdaptive(MechanismPart):
@@ -202,6 +230,19 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("drive_rate_rad_per_s", "float", "rad/s", "commanded speed of the drive", low=1e-3, high=1e4),
         Parameter("drive_gain_n_m_s_per_rad", "float", "N m s/rad", "torque per speed error", low=1e-6, high=1e6),
         Parameter("drive_inertia_kg_m2", "float", "kg m^2", "of the drive", low=1e-9, high=1e3),
+        Parameter("drive", "str", "-", "of the cables: one motor with speed control, or two motors on a differential (6.1), whose speed follows the load",
+                  default="speed", choices=("speed", "two_motors")),
+        _motors("wheel_radii_m", "m", "two motors: wheels a and b, carrier, satellite", [0.02, 0.02, 0.02, 0.01], 1e-4),
+        _motors("wheel_inertia_kg_m2", "kg m^2", "a, b, carrier with the satellites' mass, one satellite; rotors and gears reduced",
+                [2e-4, 2e-4, 1e-4, 1e-6], 0.0),
+        Parameter("satellites", "int", "-", "two motors: number of satellites", default=3, low=1, high=12),
+        _motors("reducer_radii_m", "m", "two motors: main wheel, fixed wheel, carrier, satellite of a planetary stage", [0.010, 0.040, 0.025, 0.015], 1e-4),
+        _motors("reducer_inertia_kg_m2", "kg m^2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0),
+        _motors("motor_ratio", "-", "motor per wheel speed, a and b", [1.0, 1.0], 1e-3),
+        Parameter("motor_stall_nm", "float", "N m", "motor torque at rest and nominal voltage", default=0.30, low=0.0, high=1e4),
+        Parameter("motor_back_emf_nms_rad", "float", "N m s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9, high=1e3),
+        Parameter("motor_friction_nm", "float", "N m", "friction at the motor", default=0.01, low=0.0, high=1e3),
+        Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
     )
     AUX = RING_AUX + (
@@ -219,6 +260,7 @@ cdef class ElasticAdaptive(MechanismPart):
         Aux("aligned_time", "s", "three alignment sensors, clutches blocked; -1 before"),
         Aux("done_time", "s", "planes mated; -1 before"),
         Aux("given_to_cables", "J", "by the ring: stored and lost there; negative while the drive draws it in"),
+        Aux("wheel_rate", "rad/s", "wheels of the two motors", 2),
     )
 
     cdef ElasticSelf m
@@ -240,6 +282,10 @@ cdef class ElasticAdaptive(MechanismPart):
         eyes = [(joints[2 * k] + joints[2 * k + 1]) / 2 for k in range(3)]
         eyes = [eye * t["ring_joint_radius_m"] / np.linalg.norm(eye) for eye in eyes]
         fill_retraction(t, eyes, &self.m.retraction, &self.m.sequencer)
+        if t["drive"] not in ("speed", "two_motors"):
+            raise ValueError(f"drive: {t['drive']!r} is not one of speed, two_motors")
+        self.m.two_motors = t["drive"] == "two_motors"
+        fill_drive(t, &self.m.motors)
         self.m.ready_compression = t["ready_compression_m"]
         self.m.screw_damping = t["screw_damping_n_s_per_m"]
         self.m.mated_gap = 0.0

@@ -38,7 +38,7 @@ from rt_kernels.mechanisms.hysteresis cimport (
     HysteresisState, HysteresisTable, SeriesClutch, fill_series_clutch, fill_table, hysteresis_step, series_clutch_step, stored_energy, curve_value,
 )
 from rt_kernels.mechanisms.probe_cone_drive cimport (
-    TABLE_POINTS, Drive, DriveState, TorqueTable, drive_angle, drive_rate, drive_step, table_torque,
+    TABLE_POINTS, Drive, DriveState, TorqueTable, drive_angle, drive_rate, drive_step, fill_drive, table_torque,
 )
 from rt_kernels.mechanisms.probe_cone_cyclogram cimport DRIVE_EXTEND, DRIVE_ON, EXTRA_BRAKES, RELEASE
 from rt_kernels.mechanisms.probe_cone_dynamics cimport (
@@ -1327,37 +1327,6 @@ cdef int _fill_torques(TorqueTable *t, str name, rows) except -1:
     return 0
 
 
-cdef int _fill_drive(Drive *d, v) except -1:
-    """Inertia matrix of the differential (6.1.3) with the reducer's gears on the carrier, inverted."""
-    Ra, Rb, RH, Rg = v["wheel_radii_m"]
-    Ia, Ib, IH, Ig = v["wheel_inertia_kg_m2"]
-    Ga, Gb, GH, Gg = v["reducer_radii_m"]
-    JGa, JGH, JGg = v["reducer_inertia_kg_m2"]
-    n = v["satellites"]
-    i_PG = (Ga / (2.0 * GH)) ** 2
-    if not i_PG < 1.0:
-        raise ValueError(f"reducer_radii_m: the output shaft must turn slower than the carrier, got the ratio {i_PG}")
-    reduced = JGa + (Ga / (Ga + Gb)) ** 2 * JGH + n * (Ga / (2.0 * Gg)) ** 2 * JGg
-    IH = IH + (1.0 + i_PG) * reduced
-    A = np.array([
-        [Ia + Ra**2 * IH / (4 * RH**2) + n * Ra**2 * Ig / (4 * Rg**2), Ra * Rb / 4 * (IH / RH**2 - n * Ig / Rg**2)],
-        [Ra * Rb / 4 * (IH / RH**2 - n * Ig / Rg**2), Ib + Rb**2 * IH / (4 * RH**2) + n * Rb**2 * Ig / (4 * Rg**2)],
-    ])
-    inverse = np.linalg.inv(A).ravel()
-    cdef int i
-    for i in range(4):
-        d.inverse[i] = inverse[i]
-    d.carrier_share[0] = Ra / (2 * RH)
-    d.carrier_share[1] = Rb / (2 * RH)
-    d.motor_ratio[0], d.motor_ratio[1] = v["motor_ratio"]
-    d.stall = v["motor_stall_nm"]
-    d.back_emf = v["motor_back_emf_nms_rad"]
-    d.friction = v["motor_friction_nm"]
-    d.i_PG = i_PG
-    d.efficiency = v["drive_efficiency"]
-    return 0
-
-
 cdef int _fill_chains(Unit *u, v) except -1:
     cdef int i, j
     for i in range(2):
@@ -1533,7 +1502,7 @@ cdef class ProbeCone(MechanismPart):
         u.crank_stop = v["brake_stop_rad"]
         u.crank_stiffness = v["brake_stop_stiffness_nm_rad"]
         u.crank_damping = v["brake_stop_damping_nms_rad"]
-        _fill_drive(&u.drive, v)
+        fill_drive(v, &u.drive)
         # movable limiter
         u.limiter_front = v["limiter_front_m"]
         u.limiter_travel = v["limiter_travel_m"]

@@ -1,4 +1,4 @@
-"""Drive of the probe: two motors, differential, two planetary stages; and torque tables of magnetic brakes.
+"""Drive of the probe and of the cables: two motors, differential, two planetary stages; and torque tables of magnetic brakes.
 
 Dissertation (6.1.2)-(6.1.5) with the corrected signs: the load of the clutch on the output shaft is +m_FR/(eta i), reflected to the carrier by
 *multiplication* with i_PG < 1. Without voltage the stopping clutches hold both wheels; with it they pass motion from motor to shaft only.
@@ -77,3 +77,7 @@ cdef inline void drive_step(const Drive *d, DriveState *s, double sign, double l
         if s.rate[i] * sign < 0.0:
             s.rate[i] = 0.0
         s.angle[i] += h * s.rate[i]
+
+
+# set-up, with the interpreter: raises ValueError that names the key
+cdef int fill_drive(object v, Drive *d) except -1

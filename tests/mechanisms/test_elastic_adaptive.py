@@ -78,6 +78,9 @@ def test_N26_p2_expert_case_in_order_and_p3_too_early(table):
     assert aligned - release < 0.5 and aligned - release < 0.2 * (release - contact)
     assert column(unit, out, "capture_time")[-1] > 0
     assert np.all(out["status"] == 0)
+    # absorption: a second after the capture less than a tenth of the relative motion's energy is left
+    speed, at = np.linalg.norm(out["V_TA"][:, :3], axis=1), np.searchsorted(out["t"], [aligned, aligned + 1.0])
+    assert speed[at[1]:].max() < 0.3 * speed[at[0]]
     unit, trial = meet(table, v=[0.05, 0.04, 0], **EXPERT)
     out = trial.run(12.0, 5e-4, every=20)
     early = column(unit, out, "release_time")[-1]
@@ -87,16 +90,17 @@ def test_N26_p2_expert_case_in_order_and_p3_too_early(table):
     assert np.all(column(unit, out, "stroke", 6)[-1] > 0.95 * table["ready_compression_m"])
 
 
-def test_p2_retraction_aligns_the_rings_and_ends_mated(table):
+@pytest.mark.parametrize("drive", ["speed", "two_motors"])
+def test_p2_retraction_aligns_the_rings_and_ends_mated(table, drive):
     """Starts 10 s after capture; the longest cable joins first; rings aligned before the planes are mated."""
-    unit, trial = meet(table, v=[0.05, 0.02, 0], **EXPERT)
+    unit, trial = meet(table, v=[0.05, 0.02, 0], drive=drive, **EXPERT)
     out = trial.run(180.0, 5e-4, every=20, stop_aux=aux_index(unit, "done_time"))
     aligned, done = column(unit, out, "aligned_time")[-1], column(unit, out, "done_time")[-1]
-    drive = out["t"][np.flatnonzero(column(unit, out, "phase") == 5)[0]]
-    assert drive == pytest.approx(aligned + 10.0, abs=0.02)
+    drive_start = out["t"][np.flatnonzero(column(unit, out, "phase") == 5)[0]]
+    assert drive_start == pytest.approx(aligned + 10.0, abs=0.02)
     joined = column(unit, out, "cable_joined", 3)
     first = int(np.argmax(joined.any(axis=1)))
-    assert out["t"][first] > drive
+    assert out["t"][first] > drive_start
     assert np.argmax(column(unit, out, "drum_angle", 3)[first]) == np.argmax(joined[first])
     assert np.all(column(unit, out, "cable_tension", 3) >= 0.0)
     assert aligned < done < 180.0
@@ -105,6 +109,32 @@ def test_p2_retraction_aligns_the_rings_and_ends_mated(table):
     assert angle[0] > 5.0 and angle[-1] < 0.4 * angle[0]
     assert out["X_TA"][-1, 0] == pytest.approx(-table["mated_distance_m"], abs=5e-3)
     assert np.all(out["status"] == 0)
+    if drive == "two_motors":
+        # torque balance of a wheel: k_u u - m_Fr - k w = half the carrier's load, i_PG times the drive's over the efficiency (0.04, 0.8)
+        tension = column(unit, out, "cable_tension", 3).sum(axis=1)
+        load = tension * table["drum_roll_radius_m"] / (table["gear_ratio"] * table["gear_efficiency"])
+        w = (0.30 - 0.01 - 0.5 * 0.04 * load / 0.8) / 5.8e-4
+        turning = np.flatnonzero((column(unit, out, "phase") == 5) & (out["t"] > drive_start + 5.0))[:-1]
+        assert load[turning].max() > 0.2
+        # the wheels lag behind a load that comes on in a second: their inertia over the fall of the torque is 0.4 s
+        off = np.abs(column(unit, out, "wheel_rate", 2)[turning].T / w[turning] - 1)
+        assert np.median(off) < 1e-3 and off.max() < 0.02
+        np.testing.assert_allclose(column(unit, out, "drive_rate"), -0.02 * column(unit, out, "wheel_rate", 2).sum(axis=1), atol=1e-12)
+
+
+def test_two_motor_drive_pays_out_and_is_held_without_voltage(table):
+    """No load: both wheels at (k_u u - m_Fr)/k, the output shaft i_PG = 0.04 slower; without voltage the stopping clutches hold it."""
+    unit = ElasticAdaptive(**(table | {"start_phase": "retracted", "drive": "two_motors"}))
+    aux, far = np.zeros(sum(c.count for c in unit.AUX)), [-5.0, 0, 0, 0, 0, 0, 1]
+    for i in range(4000):
+        unit.advance(far, np.zeros(6), 1e-3, commands=1 if i == 0 else 0, aux=aux)
+    assert aux[aux_index(unit, "wheel_rate"):][:2] == pytest.approx([-500.0, -500.0], rel=1e-3)
+    assert aux[aux_index(unit, "drive_rate")] == pytest.approx(20.0, rel=1e-3)
+    ready = ElasticAdaptive(**(table | {"drive": "two_motors"}))
+    ready.advance(far, np.zeros(6), 1e-3, aux=aux)
+    assert aux[aux_index(ready, "drive_rate")] == 0.0 and np.all(aux[aux_index(ready, "wheel_rate"):][:2] == 0.0)
+    with pytest.raises(ValueError, match="drive: 'crank'"):
+        ElasticAdaptive(**(table | {"drive": "crank"}))
 
 
 @pytest.mark.parametrize("start", ["retracted"])

@@ -469,6 +469,15 @@ def test_N8_delays_after_start_of_docking():
     assert cycle_.phase == "complete"
 
 
+def test_N8_whole_process_takes_five_to_seven_minutes():
+    """With the drive at 0.38 mm/s; at the 0.8 mm/s of the shipped file the short way of its probe takes 214 s."""
+    out = docking(**(ATV | {"overrides": (("motor_back_emf_nms_rad", 3.2e-4),)}))
+    assert out["phase"] == 5 and 300.0 < out["times"]["end"] < 420.0
+    drive, t = out["first"][BITS["drive"]], out["rows"][:, 0]
+    on = (t > drive + 10.0) & (t < out["first"][BITS["pushers"]])
+    assert np.polyfit(t[on], series(out, "stroke")[on], 1)[0] == pytest.approx(-3.8e-4, rel=0.05)
+
+
 def test_cyclogram_manual_and_bad_delay():
     cycle_ = DockingCyclogram()
     cycle_.step(0.1, DK1=True)
