@@ -55,12 +55,15 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     folder = _folder(config, options)
     test = assembly.simulation(config)
     log = folder / "run.mcap"
-    writer = LogWriter(log, header(test, folder.name, "simulation", {}, _foreseen(config, test)))
+    facts, every = header(test, folder.name, "simulation", {}, _foreseen(config, test)), config.telemetry["log_every"]
+    if every > 1:
+        facts.notes.append(f"thinned log: one tick in {every}, every change of a state, every new peak of a component of the wrench")
+    writer = LogWriter(log, facts)
     began, busy = time.perf_counter(), time.process_time()
-    show, chosen = _Progress(test, options.quiet), Thinner(config.telemetry["log_every"])
+    show, chosen = _Progress(test, options.quiet), Thinner(every)
     with _interruptible(test):
         for records in blocks(test):
-            writer.write(chosen(records) if chosen.every > 1 else records)
+            writer.write(chosen(records) if every > 1 else records)
             show.update()
     if len(last := chosen.last()):
         writer.write(last)
@@ -69,7 +72,7 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     simulated = float(test.line.sample["time_ns"][0]) * 1e-9
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
     writer.close(speed | {"seconds": seconds, "processor_seconds": busy})
-    return _conclude(log, options, speed)
+    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1})
 
 
 # ------------------------------------------------------------------------------------------------------------------ live

@@ -62,7 +62,9 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
 def print_summary(summary: dict[str, Any]) -> None:
     """End, capture, health of the loop, peaks, faults, files: a line each."""
     captured = f"captured {summary['capture_time_s']:.3f} s" if summary["captured"] else "not captured"
-    print(f"end       {summary['end']} ({captured}), {summary['ticks']} ticks, exit code {summary['exit_code']}")
+    logged, ticks = summary["ticks"], summary.get("ticks_run", summary["ticks"])
+    ticks = f"{ticks} ticks" + (f", {logged} of them in the log" if ticks != logged else "")
+    print(f"end       {summary['end']} ({captured}), {ticks}, exit code {summary['exit_code']}")
     print(f"loop      missed {summary['missed']}, overflow {summary['overflow']}, {summary['mode']}")
     if "realtime_factor" in summary:
         print(f"          {summary['realtime_factor']:.0f} times real time, {summary['realtime_factor_of_a_core']:.0f} by processor time")

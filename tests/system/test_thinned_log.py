@@ -33,6 +33,7 @@ def logs(tmp_path_factory):
 def test_thinned_log_holds_what_counts(logs):
     whole, thin = (open_log(path) for path in logs)
     assert thin.ticks < 0.2 * whole.ticks and thin.complete
+    assert "one tick in 50" in thin.header.notes[-1] and not any("thinned" in note for note in whole.header.notes)
     # its records are those of the whole log, byte by byte
     picked = whole.records[thin.records["tick"]].copy()
     same = thin.records.copy()
