@@ -44,6 +44,8 @@ VERBS: dict[str, Verb] = {
     "workspace": Verb("hil_server.analysis.workspace", "what the platform can reach"),
     "campaign": Verb("hil_server.campaign.verb", "many simulated runs: sampling, execution, statistics"),
     "console": Verb("hil_server.console.verb", "the web console"),
+    "command": Verb("hil_server.operator_desk.command_verb", "one command to a run, acknowledged by its loop"),
+    "rehearsal": Verb("hil_server.analysis.rehearsal_verb", "score sheets of berthing attempts, and their trend"),
     "hand-controller": Verb("hil_server.operator_desk.verb", "sends a hand controller's motion to the server"),
 }
 

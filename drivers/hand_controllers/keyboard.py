@@ -1,7 +1,8 @@
 """A terminal's keyboard as a hand controller, for rehearsals without one.
 
 A terminal tells presses, not releases, so keys change a rate by steps and the rate stays: `w s` x, `a d` y, `r f` z, `u o` roll,
-`j l` yaw, `i k` pitch; space: all rates zero; return: deadman on or off. The deadman lets go of itself after ten seconds without a key.
+`j l` yaw, `i k` pitch; space: all rates zero; v: button 1 on or off; return: deadman on or off. The deadman lets go of itself after ten
+seconds without a key.
 """
 
 import errno
@@ -17,7 +18,7 @@ STEP = 0.2
 LETS_GO_AFTER = 10.0  # s
 KEYS = {"w": (0, 1), "s": (0, -1), "a": (1, 1), "d": (1, -1), "r": (2, 1), "f": (2, -1)}
 KEYS |= {"u": (3, 1), "o": (3, -1), "j": (4, 1), "l": (4, -1), "i": (5, 1), "k": (5, -1)}
-DEADMAN = 0
+DEADMAN, BUTTON = 0, 1
 
 
 class KeyboardSource:
@@ -32,7 +33,7 @@ class KeyboardSource:
         self._before = termios.tcgetattr(fd)
         tty.setcbreak(fd)
         self._steps = [0] * 6
-        self._deadman = False
+        self._deadman = self._button = False
         self._last_key = clock()
 
     def fileno(self) -> int:
@@ -55,7 +56,8 @@ class KeyboardSource:
         if self._clock() - self._last_key > LETS_GO_AFTER:
             self._deadman = False
             self._steps = [0] * 6
-        return Reading({n: STEP * step for n, step in enumerate(self._steps)}, frozenset({DEADMAN} if self._deadman else ()))
+        pressed = frozenset(number for number, on in ((DEADMAN, self._deadman), (BUTTON, self._button)) if on)
+        return Reading({n: STEP * step for n, step in enumerate(self._steps)}, pressed)
 
     def _press(self, key: str) -> None:
         if key in KEYS:
@@ -63,6 +65,8 @@ class KeyboardSource:
             self._steps[channel] = max(-5, min(5, self._steps[channel] + sign))
         elif key == " ":
             self._steps = [0] * 6
+        elif key == "v":
+            self._button = not self._button
         elif key in "\r\n":
             self._deadman = not self._deadman
             self._steps = [0] * 6

@@ -1,5 +1,7 @@
 """A log in the forms that other tools read: Parquet, CSV, HDF5, MATLAB.
 
+`operator` is not the channels but what the operators did: a script that `simulate` and `hand-controller --source` play again.
+
 Parquet is the form for analysis (zstd, BYTE_STREAM_SPLIT of the floating-point columns): one column per scalar channel, `name` or
 `name[i]`, with unit, frame, role and meaning in the metadata of the column, and the header of the run in the metadata of the file.
 """
@@ -14,13 +16,13 @@ from hil_server.analysis.scalars import Column, columns
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log, open_log
 
-SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat"}
+SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "operator": ".operator.csv"}
 
 
 def export(
     log_path: str | os.PathLike[str], kind: str, target: str | os.PathLike[str] | None = None, channels: Sequence[str] | None = None
 ) -> Path:
-    """Writes the log as `kind` (parquet, csv, hdf5, mat) beside it or to `target`. Returns the path.
+    """Writes the log as `kind` (parquet, csv, hdf5, mat, operator) beside it or to `target`. Returns the path.
 
     channels: names of channels (`F_T`) or scalars (`F_T[0]`) to keep, None for all; `tick` and `time_ns` always stay. Raises UsageError
     for an unknown kind or channel, a missing library, or a target that cannot be written; LogError when the log cannot be read.
@@ -125,6 +127,12 @@ def _write_mat(log: Log, chosen: list[Column], path: Path) -> None:
     savemat(path, {**data, "units": units, "run": json.dumps(run_facts(log), default=str)}, long_field_names=True, do_compression=True)
 
 
+def _write_operator(log: Log, chosen: list[Column], path: Path) -> None:
+    from hil_server.operator_desk.script import rows_of_log, save
+
+    save(path, rows_of_log(log), f"hand controllers and commands of run {log.header.run_id}")
+
+
 def _matlab_name(name: str) -> str:
     plain = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
     return plain if plain[:1].isalpha() else f"x{plain}"
@@ -135,4 +143,5 @@ WRITERS: dict[str, Callable[[Log, list[Column], Path], None]] = {
     "csv": _write_csv,
     "hdf5": _write_hdf5,
     "mat": _write_mat,
+    "operator": _write_operator,
 }

@@ -86,7 +86,7 @@ def wrench(log: Log) -> Figure:
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["F_T"][:, :3], ("Fx", "Fy", "Fz"), "contact force at T, N")
     lines(axes[1], log.time_s, log.records["F_T"][:, 3:], ("Mx", "My", "Mz"), "contact moment at T, N·m")
-    return _finish(log, drawn, axes)
+    return finish(log, drawn, axes)
 
 
 def relative_pose(log: Log) -> Figure:
@@ -94,14 +94,14 @@ def relative_pose(log: Log) -> Figure:
     lines(axes[0], log.time_s, log.records["X_TA"][:, :3], ("x", "y", "z"), "position of A in T, m")
     angles = np.degrees(yaw_pitch_roll(log.records["X_TA"]))
     lines(axes[1], log.time_s, angles, ("yaw ψ", "pitch θ", "roll φ"), "attitude of A in T, deg")
-    return _finish(log, drawn, axes)
+    return finish(log, drawn, axes)
 
 
 def relative_twist(log: Log) -> Figure:
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["V_TA"][:, :3], ("vx", "vy", "vz"), "velocity of A in T, m/s")
     lines(axes[1], log.time_s, np.degrees(log.records["V_TA"][:, 3:]), ("ωx", "ωy", "ωz"), "angular velocity, deg/s")
-    return _finish(log, drawn, axes)
+    return finish(log, drawn, axes)
 
 
 def legs(log: Log) -> Figure:
@@ -111,7 +111,7 @@ def legs(log: Log) -> Figure:
     lines(axes[0], log.time_s, log.records["measured_leg"], ("",) * 6, "sent (line) and measured (faint), m", "--", faint=True)
     lines(axes[1], log.time_s, 1e3 * log.records["following_error"], names, "following error, mm")
     lines(axes[2], log.time_s, 1e3 * log.records["stroke_margin"][:, None], ("margin",), "nearest stroke end, mm")
-    return _finish(log, drawn, axes)
+    return finish(log, drawn, axes)
 
 
 def phases(log: Log) -> Figure:
@@ -126,7 +126,7 @@ def phases(log: Log) -> Figure:
         width = max(log.time_s[end] - log.time_s[start], 1e-3)
         axes[0].barh(height[code], width, left=log.time_s[start], color=COLOURS[code % len(COLOURS)], height=0.7)
     axes[0].set_yticks(range(len(present)), [names.get(code, str(code)) for code in present], fontsize=8)
-    return _finish(log, drawn, axes)
+    return finish(log, drawn, axes)
 
 
 def energy(log: Log) -> Figure:
@@ -137,7 +137,7 @@ def energy(log: Log) -> Figure:
         low, high = one.get_ylim()
         one.fill_between(log.time_s, low, high, where=log.records["contact"] != 0, color="#888888", alpha=0.15, linewidth=0)
         one.set_ylim(low, high)
-    return _finish(log, drawn, axes)
+    return finish(log, drawn, axes)
 
 
 def lateness(log: Log) -> Figure:
@@ -166,10 +166,10 @@ def around(log: Log, centre_s: float, before_s: float = 1.0, after_s: float = 0.
     names = tuple(f"leg {i}" for i in range(1, 7))
     lines(axes[2], t, 1e3 * r["following_error"], names, "following error, mm")
     lines(axes[3], t, r["leg_rate_setpoint"], names, "leg rates sent, m/s")
-    return _finish(log, drawn, axes, (centre_s - before_s, centre_s + after_s))
+    return finish(log, drawn, axes, (centre_s - before_s, centre_s + after_s))
 
 
-def _finish(log: Log, drawn: Figure, axes: Sequence[Axes], span: tuple[float, float] | None = None) -> Figure:
+def finish(log: Log, drawn: Figure, axes: Sequence[Axes], span: tuple[float, float] | None = None) -> Figure:
     if span is not None:
         axes[0].set_xlim(*span)
     elif log.ticks > 1:

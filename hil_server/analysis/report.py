@@ -66,18 +66,19 @@ def page(log: Log) -> str:
     """The whole report as HTML."""
     s = summarise(log)
     parts = [
-        f"<h1>Run {_text(s['run'])}</h1>",
-        f'<p class="note">{_text(s["mode"] or "run")} · build {_text(log.header.build_id or "unknown")} · log {_text(log.path.name)}</p>',
+        f"<h1>Run {text(s['run'])}</h1>",
+        f'<p class="note">{text(s["mode"] or "run")} · build {text(log.header.build_id or "unknown")} · log {text(log.path.name)}</p>',
         *_banners(log, s),
-        _section("Outcome", _outcome(log, s)),
-        _section("Faults", _faults(s)),
+        section("Outcome", _outcome(log, s)),
+        section("Faults", _faults(s)),
         *_before_trip(log, s),
-        _section("Contacts", _contacts(s)),
+        *_rehearsal(log),
+        section("Contacts", _contacts(s)),
         *_pictures(log),
-        _section("Time", _time(log, s)),
-        _section("Configuration", _configuration(log)),
+        section("Time", _time(log, s)),
+        section("Configuration", _configuration(log)),
     ]
-    title = _text(f"Run {s['run']}: {s['end']}")
+    title = text(f"Run {s['run']}: {s['end']}")
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>'
     return head + "<body>" + "\n".join(parts) + "</body></html>"
 
@@ -85,17 +86,17 @@ def page(log: Log) -> str:
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
     return html.escape(str(value))
 
 
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{_text(title)}</h2>{body}</section>"
+def section(title: str, body: str) -> str:
+    return f"<section><h2>{text(title)}</h2>{body}</section>"
 
 
 def table_html(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Numbers to the right, text to the left."""
-    top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    top = "".join(f"<th>{text(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
     return f"<table>{'<tr>' + top + '</tr>' if top else ''}{body}</table>"
 
@@ -107,7 +108,7 @@ def _cell(value: Any) -> str:
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int | float):
         return f'<td class="n">{_number(value)}</td>'
-    return f"<td>{_text(value)}</td>"
+    return f"<td>{text(value)}</td>"
 
 
 def _number(value: float) -> str:
@@ -121,13 +122,13 @@ def _number(value: float) -> str:
 def _banners(log: Log, s: dict[str, Any]) -> list[str]:
     found = []
     if s["synthetic"]:
-        found.append(f'<p class="banner">Made with synthetic geometry: {_text(s["synthetic"])}. Figures are those of an invented unit.</p>')
+        found.append(f'<p class="banner">Made with synthetic geometry: {text(s["synthetic"])}. Figures are those of an invented unit.</p>')
     if not s["complete"]:
         reasons = "; ".join(s["incomplete"])
-        found.append(f'<p class="banner bad">This run is incomplete: {_text(reasons)}.</p>')
+        found.append(f'<p class="banner bad">This run is incomplete: {text(reasons)}.</p>')
     if s["realtime_mode"] == 1:
         found.append('<p class="banner">Ran without real-time privileges (soft mode): times are those of a busy desk computer.</p>')
-    found += [f'<p class="banner">{_text(note)}</p>' for note in log.header.notes]
+    found += [f'<p class="banner">{text(note)}</p>' for note in log.header.notes]
     return found
 
 
@@ -181,11 +182,22 @@ def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
         ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
     ]
     body = table_html((), rows) + pictures.embedded(pictures.around(log, centre, BEFORE_TRIP_S))
-    return [_section("The last second before the trip", body)]
+    return [section("The last second before the trip", body)]
 
 
 def _any_bits(words: np.ndarray, group: str = "mechanism_signal") -> list[str]:
     return bits_of(group, int(np.bitwise_or.reduce(words))) if len(words) else []
+
+
+def _rehearsal(log: Log) -> list[str]:
+    """Score sheet and pictures of a berthing run."""
+    from hil_server.analysis import rehearsal
+
+    if not rehearsal.is_rehearsal(log):
+        return []
+    from hil_server.analysis.rehearsal_page import sections
+
+    return sections(log)
 
 
 def _contacts(s: dict[str, Any]) -> str:
@@ -222,7 +234,7 @@ def _pictures(log: Log) -> list[str]:
     ]
     if log.records["realtime_mode"].any():
         topics.append(("Lateness", pictures.lateness))
-    return [_section(title, pictures.embedded(draw(log))) for title, draw in topics]
+    return [section(title, pictures.embedded(draw(log))) for title, draw in topics]
 
 
 def _time(log: Log, s: dict[str, Any]) -> str:
@@ -255,7 +267,7 @@ def _time(log: Log, s: dict[str, Any]) -> str:
 
 def _configuration(log: Log) -> str:
     files = "".join(
-        f"<details><summary>{_text(name)}</summary><pre>{_text(text)}</pre></details>" for name, text in log.header.configuration.items()
+        f"<details><summary>{text(name)}</summary><pre>{text(content)}</pre></details>" for name, content in log.header.configuration.items()
     )
     host = table_html((), [(key, str(value)) for key, value in log.header.host.items()])
     return files + (f"<details><summary>host</summary>{host}</details>" if log.header.host else "")

@@ -24,6 +24,7 @@ TEST = (
     Parameter("active_vehicle", "str", "-", "vehicle file: carries the active docking unit"),
     Parameter("target_vehicle", "str", "-", "vehicle file: carries the target unit"),
     Parameter("mechanism", "str", "-", "mechanism file: the docking units; a virtual stand simulates them"),
+    Parameter("operator", "str", "-", "who flies, for the rehearsal record", default=""),
     Parameter("notes", "str", "-", "anything worth keeping with the record", default=""),
 )
 

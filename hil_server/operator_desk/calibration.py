@@ -113,7 +113,7 @@ class Calibration:
         return tuple(axis.channel for axis in self.axes if axis is not None)
 
 
-KEYBOARD = Calibration(tuple(Axis(n, 0.0, 1.0, 0.0, 0.0, 1) for n in range(6)), deadman=0)
+KEYBOARD = Calibration(tuple(Axis(n, 0.0, 1.0, 0.0, 0.0, 1) for n in range(6)), deadman=0, others=(1,))
 
 
 @dataclass(frozen=True)

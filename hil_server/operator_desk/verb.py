@@ -6,11 +6,16 @@ import time
 from typing import Any
 
 from hil_server.errors import ConfigurationError, DeviceError, UsageError
+from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("calibration", nargs="?", metavar="CALIBRATION", help="TOML file: device, axes, buttons (see docs/operator.md)")
     parser.add_argument("--keyboard", action="store_true", help="the terminal's keys instead of a device, for rehearsals")
+    parser.add_argument("--source", metavar="FILE", help="a recorded operator instead of a device (see hil_server.operator_desk.script); "
+                        "station 0 also gives its commands")
+    parser.add_argument("--bus", default=TELEMETRY_ADDRESS, metavar="ADDRESS", help="with --source: where the run publishes its time")
+    parser.add_argument("--desk", default=COMMAND_ADDRESS, metavar="ADDRESS", help="with --source: where the run takes commands")
     parser.add_argument("--station", type=int, choices=(0, 1), help="overrides the file's station")
     parser.add_argument("--address", metavar="ADDRESS", help="overrides the file's address of the server")
     parser.add_argument("--duration", type=float, metavar="S", help="ends after so many seconds (default: with Ctrl-C)")
@@ -23,10 +28,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.operator_desk.calibration import KEYBOARD, Desk, load
     from hil_server.operator_desk.sender import HandSender
     from hil_server.operator_desk.station import Station
-    from hil_server.telemetry.wire import HAND_ADDRESS
 
-    if args.keyboard == bool(args.calibration):
-        raise UsageError("hand-controller wants a CALIBRATION file, or --keyboard")
+    if sum(map(bool, (args.keyboard, args.calibration, args.source))) != 1:
+        raise UsageError("hand-controller wants a CALIBRATION file, --keyboard, or --source FILE")
+    if args.source:
+        return _play(args)
     desk = Desk(0, 100.0, HAND_ADDRESS, "", "", {"kind": "keyboard"}, KEYBOARD) if args.keyboard else load(args.calibration)
     source = desk.source
 
@@ -39,7 +45,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     server_key, keys = _keys(desk.server_key, desk.own_keys)
     station = desk.station if args.station is None else args.station
-    started = time.monotonic()
     with HandSender(station, args.address or desk.address, server_key, keys) as sender:
         desk_station = Station(open_source, desk.calibration, sender.send, desk.rate_hz, source.get("still_limit_s", 0.0), _say)
         try:
@@ -47,15 +52,43 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         except OSError as error:
             raise DeviceError(f"hand controller {source.get('path', source['kind'])}: {error.strerror or error}") from None
         if args.keyboard:
-            _say("w s x, a d y, r f z, u o roll, j l yaw, i k pitch; space: zero; return: deadman on or off; Ctrl-C ends")
-        try:
-            while args.duration is None or time.monotonic() - started < args.duration:
-                desk_station.step()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            desk_station.close()
-    seconds = time.monotonic() - started
+            _say("w s x, a d y, r f z, u o roll, j l yaw, i k pitch; v: vernier; space: zero; return: deadman on or off; Ctrl-C ends")
+        seconds = _serve(desk_station, args.duration)
+    return _conclude(desk_station, station, seconds)
+
+
+def _play(args: argparse.Namespace) -> dict[str, Any]:
+    """A recorded operator: its rows as the source, by the run time on the bus."""
+    from hil_server.operator_desk.playback import AS_RECORDED, Follower, Playback
+    from hil_server.operator_desk.script import load
+    from hil_server.operator_desk.sender import HandSender
+    from hil_server.operator_desk.station import Station
+
+    rows, station = load(args.source), args.station or 0
+    with (
+        Follower(rows, station == 0, args.bus, args.desk, _say) as follower,
+        HandSender(station, args.address or HAND_ADDRESS) as sender,
+    ):
+        player = Station(lambda: Playback(rows, station, follower.run_time.seconds), AS_RECORDED, sender.send, say=_say)
+        player.connect()
+        seconds = _serve(player, args.duration)
+    return _conclude(player, station, seconds)
+
+
+def _serve(station: Any, duration: float | None) -> float:
+    """Until Ctrl-C or for `duration` s. Returns how long it was."""
+    started = time.monotonic()
+    try:
+        while duration is None or time.monotonic() - started < duration:
+            station.step()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        station.close()
+    return time.monotonic() - started
+
+
+def _conclude(desk_station: Any, station: int, seconds: float) -> dict[str, Any]:
     summary = desk_station.summary() | {"exit_code": 0, "station": station, "seconds": seconds, "rate_hz": desk_station.sent / seconds}
     print(f"station {station}: {summary['sent']} records in {seconds:.1f} s ({summary['rate_hz']:.0f} Hz), "
           f"{summary['unsent']} not sent, {summary['faults']} faults")  # fmt: skip

@@ -11,16 +11,20 @@ MOST_REBOUNDS = 8
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.add_argument("--no-report", action="store_true", help="no report, only the log")
+    parser.add_argument("--operator", metavar="NAME", help="who flies, for the rehearsal record (the same as --set test.operator=NAME)")
     parser.add_argument("--continue-after-trip", action="store_true", help="a live programme goes on with the next variant after a trip")
 
 
 def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
     """Runs CONFIG with `run_one(config, options)`: one test, or every variant of a programme. Returns the summary."""
     from hil_server.config import load_test
+    from hil_server.config.toml_text import value
     from hil_server.installation import check_installation
     from hil_server.programme import is_programme
 
     check_installation()
+    if args.operator:
+        args.set.append(f"test.operator={value(args.operator)}")
     if is_programme(args.config):
         return _perform_programme(args, run_one, live)
     summary = run_one(load_test(args.config, args.set), _options(args, args.out))

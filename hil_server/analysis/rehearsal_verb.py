@@ -1,0 +1,38 @@
+"""`hil-server rehearsal LOG...`: score sheets of berthing attempts, and their trend for every operator, as one page."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hil_server.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of berthing runs")
+    parser.add_argument("--out", metavar="FILE", help="the page (default: rehearsal.html beside the last LOG)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis import rehearsal
+    from hil_server.analysis.rehearsal_page import page
+    from hil_server.telemetry.log_file import open_log
+    from hil_server.verbs.list import print_table
+
+    sheets = []
+    for file in args.logs:
+        log = open_log(file)
+        if not rehearsal.is_rehearsal(log):
+            raise UsageError(f"{file}: no berthing run: its guidance is {rehearsal.configured(log).get('guidance', {}).get('part', 'unknown')}")
+        sheets.append(rehearsal.score_sheet(log))
+    for name, attempts in rehearsal.trend(sheets).items():
+        print(f"operator {name or '(no name)'}: {sum(s['captured'] for s in attempts)} of {len(attempts)} captured")
+        print_table([(s["run"], *(rehearsal.shown(s, key) for key in rehearsal.TREND)) for s in attempts],
+                    ("run", *(title for title, _ in rehearsal.TREND.values())))  # fmt: skip
+    path = Path(args.out) if args.out else Path(args.logs[-1]).parent / "rehearsal.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(sheets), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    print(f"page      {path}")
+    return {"attempts": sheets, "page": str(path), "exit_code": 0}

@@ -1,0 +1,151 @@
+"""A made-up operator: flies a berthing by what the bus shows, and leaves the record of it as a script (`hil_server.operator_desk.script`).
+
+It looks 25 times a second, acts on what it saw a reaction time ago, moves the sticks no faster than a hand does, and works in the order of
+the handbook (dissertation 8.3): attitude, then lateral miss, then the approach with small corrections, pushing on until capture.
+
+A heavy load on an elastic arm swings for minutes. An operator does not chase the swing but the place where it will come to rest. The pilot
+keeps that place as what it has asked for since the start, u, and a slow mean b of what is seen beside it:
+
+    db/dt = (x - x_0 - u - b)/tau,      rate = k (target - (x_0 + u + b)),   du/dt = rate
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hil_server.operator_desk.script import Row
+
+DEADMAN = 1
+STEP = 0.02  # s between two looks at most 25 Hz; sticks are set in parts of this many of full deflection
+
+
+@dataclass
+class Habits:
+    """How it flies. Rates and gains are those of the scenario; the defaults are for 8 t on a long arm."""
+
+    look_hz: float = 25.0
+    reaction_s: float = 0.24
+    gain_1_s: float = 0.08
+    mean_s: float = 12.0
+    hand_s: float = 2.0  # from rest to full deflection
+    angle_tolerance_deg: float = 0.25
+    lateral_tolerance_m: float = 0.004
+    settled_s: float = 4.0
+    approach_part: float = 0.6  # of full deflection
+    contact_part: float = 0.3
+    keep_aligning_above_m: float = 0.02  # lateral corrections during the approach only beyond this
+    quantum: float = 0.02  # of full deflection
+
+
+@dataclass
+class Pilot:
+    """linear, angular: rates at full deflection, m/s and rad/s; frame: axes of the sticks, `target` or any that is parallel to the interface.
+
+    `look(t, X_TA, contact, captured)` takes what the bus shows at run time t and returns the rows that the sticks make of it."""
+
+    linear: float
+    angular: float
+    frame: str
+    rotation_from: str = "right"
+    habits: Habits = field(default_factory=Habits)
+    task: str = "wait"
+
+    def __post_init__(self) -> None:
+        self._seen: deque[tuple[float, np.ndarray, bool, bool]] = deque()
+        self._asked = np.zeros(6)
+        self._mean = np.zeros(6)
+        self._stick = np.zeros(6)
+        self._sent: np.ndarray | None = None
+        self._begin: np.ndarray | None = None
+        self._last = self._good_since = -1.0
+
+    def look(self, t: float, X_TA: np.ndarray, contact: bool, captured: bool) -> list[Row]:
+        """X_TA: (7,). Rows carry the time t; both sticks in one go."""
+        from scipy.spatial.transform import Rotation
+
+        self._seen.append((t, np.concatenate([X_TA[:3], Rotation.from_quat(X_TA[3:]).as_rotvec()]), contact, captured))
+        while len(self._seen) > 1 and self._seen[1][0] <= t - self.habits.reaction_s:
+            self._seen.popleft()
+        _, x, contact, captured = self._seen[0]
+        if self._begin is None:
+            # takes the sticks, centred, deadman held
+            self._begin, self._last, self.task = x, t, "attitude"
+            return self._rows(t, np.zeros(6))
+        dt, self._last = t - self._last, t
+        self._mean += (x - self._begin - self._asked - self._mean) * min(1.0, dt / self.habits.mean_s)
+        rest = self._begin + self._asked + self._mean
+        wanted = self._wanted(t, rest, contact, captured)
+        reach = dt / self.habits.hand_s
+        self._stick += np.clip(wanted - self._stick, -reach, reach)
+        stick = np.round(self._stick / self.habits.quantum) * self.habits.quantum
+        self._asked += dt * stick * self._scale()
+        # into the axes of the sticks
+        if self.frame != "target":
+            turn = Rotation.from_rotvec(x[3:]).inv()
+            stick = np.concatenate([turn.apply(stick[:3] * self.linear) / self.linear, turn.apply(stick[3:])])
+            stick = np.clip(np.round(stick / self.habits.quantum) * self.habits.quantum, -1.0, 1.0)
+        return self._rows(t, stick)
+
+    def _scale(self) -> np.ndarray:
+        return np.repeat([self.linear, self.angular], 3)
+
+    def _wanted(self, t: float, rest: np.ndarray, contact: bool, captured: bool) -> np.ndarray:
+        """Deflections, in the axes of the target, for the present task."""
+        h = self.habits
+        correction = np.clip(-h.gain_1_s * rest / self._scale(), -1.0, 1.0)
+        turning, sideways = np.linalg.norm(rest[3:]), np.linalg.norm(rest[1:3])
+        wanted = np.zeros(6)
+        if captured:
+            self.task = "captured"
+            return wanted
+        if self.task == "attitude":
+            wanted[3:] = correction[3:]
+            self._next_task(t, turning < np.radians(h.angle_tolerance_deg), "lateral")
+        elif self.task == "lateral":
+            wanted[3:], wanted[1:3] = correction[3:], correction[1:3]
+            self._next_task(t, turning < np.radians(h.angle_tolerance_deg) and sideways < h.lateral_tolerance_m, "approach")
+        elif contact or self.task == "press":
+            self.task = "press"
+            wanted[0] = h.contact_part
+        else:
+            wanted[0] = h.approach_part
+            wanted[3:], wanted[1:3] = correction[3:], correction[1:3]
+        return wanted
+
+    def _next_task(self, t: float, good: bool, task: str) -> None:
+        if not good:
+            self._good_since = -1.0
+        elif self._good_since < 0.0:
+            self._good_since = t
+        elif t - self._good_since >= self.habits.settled_s:
+            self.task, self._good_since = task, -1.0
+
+    def _rows(self, t: float, stick: np.ndarray) -> list[Row]:
+        """Both hands, or one with all six axes; only what has changed."""
+        stick = np.round(stick, 6) + 0.0
+        before, self._sent = self._sent, stick.copy()
+        hands: Mapping[int, np.ndarray]
+        if self.rotation_from == "left":
+            hands = {0: stick}
+        else:
+            right = (stick[3:], np.zeros(3)) if self.rotation_from == "right_first" else (np.zeros(3), stick[3:])
+            hands = {0: np.concatenate([stick[:3], np.zeros(3)]), 1: np.concatenate(right)}
+        if before is not None and np.array_equal(before, stick):
+            return []
+        return [Row(round(t, 3), station, tuple(float(a) for a in axes), DEADMAN) for station, axes in hands.items()]
+
+
+def pilot_for(config: Any, habits: Habits | None = None) -> Pilot:
+    """The pilot of a berthing test: its rates and axes are those of the guidance. Raises ConfigurationError for another guidance."""
+    from hil_server.config.parts import check_part
+    from hil_server.errors import ConfigurationError
+
+    name, keys = config.part("guidance")
+    if name != "berthing":
+        raise ConfigurationError(f"guidance.part: value {name!r}, limit 'berthing': nobody flies another run")
+    full = check_part("guidance", name, keys)
+    kind = "coarse" if full["start_coarse"] else "vernier"
+    return Pilot(full[f"{kind}_m_s"], float(np.radians(full[f"{kind}_deg_s"])), full["frame"], full["rotation_from"], habits or Habits())

@@ -1,0 +1,27 @@
+"""`hil-server command NAME [ARGUMENT...]`: one command to a run, acknowledged by its loop."""
+
+import argparse
+from typing import Any
+
+from hil_server.telemetry.wire import COMMAND_ADDRESS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from hil_server.operator_desk.commands import ARGUMENTS
+
+    shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
+    parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")
+    parser.add_argument("arguments", nargs="*", type=float, metavar="NUMBER", help="its arguments in this order")
+    parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="where the run takes commands")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.client import Client
+    from hil_server.operator_desk.commands import ARGUMENTS, encode
+
+    encode(args.name, args.arguments)
+    names = [argument.name for argument in ARGUMENTS[args.name]]
+    with Client(command=args.address) as client:
+        taken = client.command(args.name, **dict(zip(names, args.arguments, strict=False)))
+    print(f"{taken.command}: taken at {taken.t:.3f} s, tick {taken.tick}")
+    return {"command": taken.command, "tick": taken.tick, "t": taken.t, "exit_code": 0}
