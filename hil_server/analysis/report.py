@@ -267,7 +267,7 @@ def _time(log: Log, s: dict[str, Any]) -> str:
 
 def _configuration(log: Log) -> str:
     files = "".join(
-        f"<details><summary>{text(name)}</summary><pre>{text(content)}</pre></details>" for name, content in log.header.configuration.items()
+        f"<details><summary>{text(name)}</summary><pre>{text(words)}</pre></details>" for name, words in log.header.configuration.items()
     )
     host = table_html((), [(key, str(value)) for key, value in log.header.host.items()])
     return files + (f"<details><summary>host</summary>{host}</details>" if log.header.host else "")

@@ -19,7 +19,6 @@ import numpy as np
 from hil_server.operator_desk.script import Row
 
 DEADMAN = 1
-STEP = 0.02  # s between two looks at most 25 Hz; sticks are set in parts of this many of full deflection
 
 
 @dataclass
