@@ -1,8 +1,8 @@
 """Lets the made-up operator (hil_server.operator_desk.autopilot) fly a berthing and keeps what it did as a recorded operator.
 
-    python tools/fly_berthing.py CONFIG --out rt_3.csv            in process, as fast as it goes; then: simulate with [commands] part = "script"
-    python tools/fly_berthing.py PROGRAMME --out FOLDER           every variant, a file each: FOLDER/rt-3.csv
-    python tools/fly_berthing.py CONFIG --live [--out ...]        beside a run of CONFIG, by its bus, over the wire
+    python tools/fly_berthing.py CONFIG --out rt_3.csv        in process, as fast as it goes; to be played by [commands] part = "script"
+    python tools/fly_berthing.py PROGRAMME --out FOLDER       every variant, a file each: FOLDER/rt-3.csv
+    python tools/fly_berthing.py CONFIG --live [--out ...]    beside a run of CONFIG, by its bus, over the wire
 """
 
 import argparse
@@ -21,17 +21,21 @@ from hil_server.programme import is_programme, load_programme
 from rt_kernels.command_latch import ROW_DTYPE, Script
 from rt_kernels.layout import CODES
 
-CAPTURED, FREE, ENDED = 1 << CODES["mechanism_signal"]["DSG"], CODES["motion"]["free"], CODES["phase"]["ended"]
+CAPTURED, FREE = 1 << CODES["mechanism_signal"]["DSG"], CODES["motion"]["free"]
+FINISH, ENDED = CODES["phase"]["finish"], CODES["phase"]["ended"]
 MOST_ROWS = 100_000
 
 
-def fly(config: TestConfig, pilot: Pilot) -> tuple[list[Row], np.ndarray]:
+def fly(config: TestConfig) -> tuple[list[Row], np.ndarray]:
     """One attempt in process. Returns the rows of the record and the last sample."""
     config.document["commands"] = {"part": "latch"}
     test = assembly.simulation(config)
+    pilot = pilot_for(config, test.context["start"])
     line, period = test.line, test.period_ns
     stands = [port for port in line.ports[1:]]
-    port, rows, given = Script(np.zeros(0, ROW_DTYPE)), [], np.zeros(MOST_ROWS, ROW_DTYPE)
+    rows, given = pilot.take_over(0.0), np.zeros(MOST_ROWS, ROW_DTYPE)
+    given[: len(rows)] = rows_array(rows)
+    port = Script(given[: len(rows)])
     s = line.sample
     look_every = round(1e9 / pilot.habits.look_hz / period)
     for tick in range(round(config.test["duration_max_s"] * 1e9 / period)):
@@ -60,8 +64,8 @@ def fly(config: TestConfig, pilot: Pilot) -> tuple[list[Row], np.ndarray]:
 
 def fly_live(pilot: Pilot, seconds: float) -> list[Row]:
     """Beside a run: looks at the bus, sends both stations at 100 Hz until the run has ended or captured."""
-    rows: list[Row] = []
-    newest: dict[int, Row] = {}
+    rows = pilot.take_over(0.0)
+    newest = {int(row.what): row for row in rows}
     senders = {station: HandSender(station) for station in ((0,) if pilot.rotation_from == "left" else (0, 1))}
     began = time.monotonic()
     with Client() as client:
@@ -71,7 +75,7 @@ def fly_live(pilot: Pilot, seconds: float) -> list[Row]:
                 new = pilot.look(batch.t, np.array(last["X_TA"]), bool(last["contact"]), bool(last["mechanism_state"] & CAPTURED))
                 rows += new
                 newest |= {int(row.what): row for row in new}
-            elif rows:
+            elif last["phase"] >= FINISH:
                 break
             if time.monotonic() - began > seconds:
                 break
@@ -99,7 +103,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.live:
         config = load_test(args.config, args.set)
-        rows = fly_live(pilot_for(config), config.test["duration_max_s"] + 60.0)
+        rows = fly_live(pilot_for(config, assembly.base_context(config)["start"]), config.test["duration_max_s"] + 60.0)
         if args.out:
             save(args.out, rows, f"made-up operator, live, {config.test['name']}")
         return
@@ -108,7 +112,7 @@ def main() -> None:
     else:
         todo = [(args.config, load_test(args.config, args.set), Path(args.out))]
     for name, config, path in todo:
-        rows, last = fly(config, pilot_for(config))
+        rows, last = fly(config)
         report(name, rows, last)
         path.parent.mkdir(parents=True, exist_ok=True)
         save(path, rows, f"made-up operator (tools/fly_berthing.py), {name}")

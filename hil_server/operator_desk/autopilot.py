@@ -27,27 +27,28 @@ class Habits:
 
     look_hz: float = 25.0
     reaction_s: float = 0.24
-    gain_1_s: float = 0.08
+    gain_1_s: float = 0.12
     mean_s: float = 12.0
     hand_s: float = 2.0  # from rest to full deflection
     angle_tolerance_deg: float = 0.25
     lateral_tolerance_m: float = 0.004
     settled_s: float = 4.0
     approach_part: float = 0.6  # of full deflection
-    contact_part: float = 0.3
-    keep_aligning_above_m: float = 0.02  # lateral corrections during the approach only beyond this
-    quantum: float = 0.02  # of full deflection
+    near_m: float = 0.1  # so far from where the units first touch it slows down
+    contact_part: float = 0.25
+    quantum: float = 0.02  # of full deflection: finer a hand does not set
 
 
 @dataclass
 class Pilot:
-    """linear, angular: rates at full deflection, m/s and rad/s; frame: axes of the sticks, `target` or any that is parallel to the interface.
+    """linear, angular: rates at full deflection, m/s and rad/s; contact_x: of the active port at the nominal first contact, m, in the
+    target's axes. The sticks' axes are taken for those of the target: within some degrees they are, and attitude comes first.
 
     `look(t, X_TA, contact, captured)` takes what the bus shows at run time t and returns the rows that the sticks make of it."""
 
     linear: float
     angular: float
-    frame: str
+    contact_x: float
     rotation_from: str = "right"
     habits: Habits = field(default_factory=Habits)
     task: str = "wait"
@@ -57,9 +58,14 @@ class Pilot:
         self._asked = np.zeros(6)
         self._mean = np.zeros(6)
         self._stick = np.zeros(6)
+        self._hand = np.zeros(6)
         self._sent: np.ndarray | None = None
         self._begin: np.ndarray | None = None
         self._last = self._good_since = -1.0
+
+    def take_over(self, t: float) -> list[Row]:
+        """Both sticks centred, deadman held."""
+        return self._rows(t, np.zeros(6))
 
     def look(self, t: float, X_TA: np.ndarray, contact: bool, captured: bool) -> list[Row]:
         """X_TA: (7,). Rows carry the time t; both sticks in one go."""
@@ -70,23 +76,24 @@ class Pilot:
             self._seen.popleft()
         _, x, contact, captured = self._seen[0]
         if self._begin is None:
-            # takes the sticks, centred, deadman held
             self._begin, self._last, self.task = x, t, "attitude"
-            return self._rows(t, np.zeros(6))
+            return []
         dt, self._last = t - self._last, t
         self._mean += (x - self._begin - self._asked - self._mean) * min(1.0, dt / self.habits.mean_s)
         rest = self._begin + self._asked + self._mean
         wanted = self._wanted(t, rest, contact, captured)
         reach = dt / self.habits.hand_s
         self._stick += np.clip(wanted - self._stick, -reach, reach)
-        stick = np.round(self._stick / self.habits.quantum) * self.habits.quantum
+        self._set(self._stick)
+        stick = self._hand
         self._asked += dt * stick * self._scale()
-        # into the axes of the sticks
-        if self.frame != "target":
-            turn = Rotation.from_rotvec(x[3:]).inv()
-            stick = np.concatenate([turn.apply(stick[:3] * self.linear) / self.linear, turn.apply(stick[3:])])
-            stick = np.clip(np.round(stick / self.habits.quantum) * self.habits.quantum, -1.0, 1.0)
         return self._rows(t, stick)
+
+    def _set(self, stick: np.ndarray) -> None:
+        """The hand in its small parts; it does not tremble between two of them."""
+        quantum = self.habits.quantum
+        moved = np.abs(stick - self._hand) > 0.75 * quantum
+        self._hand = np.where(moved, np.clip(np.round(stick / quantum) * quantum, -1.0, 1.0), self._hand)
 
     def _scale(self) -> np.ndarray:
         return np.repeat([self.linear, self.angular], 3)
@@ -95,10 +102,12 @@ class Pilot:
         """Deflections, in the axes of the target, for the present task."""
         h = self.habits
         correction = np.clip(-h.gain_1_s * rest / self._scale(), -1.0, 1.0)
-        turning, sideways = np.linalg.norm(rest[3:]), np.linalg.norm(rest[1:3])
+        turning, sideways = float(np.linalg.norm(rest[3:])), float(np.linalg.norm(rest[1:3]))
         wanted = np.zeros(6)
         if captured:
-            self.task = "captured"
+            # on to the bottom
+            self.task = "done" if contact or self.task == "done" else "captured"
+            wanted[0] = h.contact_part if self.task == "captured" else 0.0
             return wanted
         if self.task == "attitude":
             wanted[3:] = correction[3:]
@@ -110,7 +119,7 @@ class Pilot:
             self.task = "press"
             wanted[0] = h.contact_part
         else:
-            wanted[0] = h.approach_part
+            wanted[0] = h.approach_part if rest[0] < self.contact_x - h.near_m else h.contact_part
             wanted[3:], wanted[1:3] = correction[3:], correction[1:3]
         return wanted
 
@@ -137,8 +146,9 @@ class Pilot:
         return [Row(round(t, 3), station, tuple(float(a) for a in axes), DEADMAN) for station, axes in hands.items()]
 
 
-def pilot_for(config: Any, habits: Habits | None = None) -> Pilot:
-    """The pilot of a berthing test: its rates and axes are those of the guidance. Raises ConfigurationError for another guidance."""
+def pilot_for(config: Any, start: Mapping[str, Any], habits: Habits | None = None) -> Pilot:
+    """The pilot of a berthing test: its rates and axes are those of the guidance; start: of the assembly's context. Raises
+    ConfigurationError for another guidance."""
     from hil_server.config.parts import check_part
     from hil_server.errors import ConfigurationError
 
@@ -147,4 +157,5 @@ def pilot_for(config: Any, habits: Habits | None = None) -> Pilot:
         raise ConfigurationError(f"guidance.part: value {name!r}, limit 'berthing': nobody flies another run")
     full = check_part("guidance", name, keys)
     kind = "coarse" if full["start_coarse"] else "vernier"
-    return Pilot(full[f"{kind}_m_s"], float(np.radians(full[f"{kind}_deg_s"])), full["frame"], full["rotation_from"], habits or Habits())
+    rates = full[f"{kind}_m_s"], float(np.radians(full[f"{kind}_deg_s"]))
+    return Pilot(*rates, float(start["X_TA"][0]), full["rotation_from"], habits or Habits())

@@ -1,0 +1,82 @@
+"""The made-up operator in front of an arm that follows late and swings: order of work, no chase of the swing, both hands, reaction."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from hil_server.operator_desk.autopilot import DEADMAN, Habits, Pilot
+
+LINEAR, ANGULAR = 0.019, np.radians(0.15)
+START = np.array([-1.2, 0.12, -0.08, *np.radians([2.0, -1.0, 1.5])])
+SWING_HZ, DECREMENT = 0.08, 0.1
+CONTACT_X = -0.6
+
+
+def fly(pilot, seconds=400.0):
+    """An elastic load: the arm's end goes where the sticks say, the load swings about it. Returns t, coordinates of the load, of the place
+    where it will come to rest, task."""
+    omega = 2 * np.pi * SWING_HZ
+    damping = 2 * omega * DECREMENT / np.sqrt(4 * np.pi**2 + DECREMENT**2)
+    end, load, speed, stick = START.copy(), START.copy(), np.zeros(6), np.zeros(6)
+    dt, out = 0.04, []
+    pilot.take_over(0.0)
+    for k in range(round(seconds / dt)):
+        contact = load[0] > CONTACT_X
+        X = np.concatenate([load[:3], Rotation.from_rotvec(load[3:]).as_quat()])
+        for row in pilot.look(k * dt, X, contact, contact and k * dt > 300.0):
+            assert row.buttons == DEADMAN and max(map(abs, row.values)) <= 1.0
+            if row.what == 0:
+                stick[:3] = row.values[:3]
+            else:
+                stick[3:] = row.values[3:]
+        rate = stick * np.repeat([LINEAR, ANGULAR], 3)
+        for _ in range(4):
+            end += 0.25 * dt * rate
+            speed += 0.25 * dt * (omega**2 * (end - load) + damping * (rate - speed))
+            load += 0.25 * dt * speed
+        out.append((k * dt, *load, *end, pilot.task))
+    return np.array([row[0] for row in out]), *(np.array([row[i : i + 6] for row in out]) for i in (1, 7)), np.array([row[13] for row in out])
+
+
+def test_order_of_work_and_what_is_left_at_contact():
+    t, x, rest, task = fly(Pilot(LINEAR, ANGULAR, CONTACT_X))
+    order = [name for name, before in zip(task, ["", *task], strict=False) if name != before]
+    assert order[:4] == ["attitude", "lateral", "approach", "press"]
+    # nothing moves sideways while the attitude is put right, nothing forward before both are
+    still = task == "attitude"
+    assert np.abs(x[still, :3] - START[:3]).max() < 1e-9
+    forward = task == "lateral"
+    assert np.abs(x[forward, 0] - START[0]).max() < 1e-9
+    touch = np.flatnonzero(x[:, 0] > CONTACT_X)[0]
+    assert np.linalg.norm(rest[touch, 1:3]) < 0.006 and np.linalg.norm(np.degrees(rest[touch, 3:])) < 0.4
+    speed = np.gradient(x[:, 0], t)[touch - 200 : touch].mean()
+    assert speed < 0.5 * LINEAR, "slowly in front of the contact"
+
+
+def test_without_the_slow_mean_it_would_chase_the_swing():
+    """The place at which the load comes to rest, not the load itself: one that looks at the load alone keeps it swinging."""
+    calm = fly(Pilot(LINEAR, ANGULAR, CONTACT_X), 150.0)[2]
+    nervous = fly(Pilot(LINEAR, ANGULAR, CONTACT_X, habits=Habits(mean_s=0.05, gain_1_s=0.5)), 150.0)[2]
+    spread = [np.degrees(np.ptp(x[2500:, 3:], axis=0).max()) for x in (calm, nervous)]
+    assert spread[0] < 0.2 < 0.5 < spread[1]
+
+
+@pytest.mark.parametrize(("source", "stations", "place"), [("right", {0, 1}, 3), ("right_first", {0, 1}, 0), ("left", {0}, 3)])
+def test_hands(source, stations, place):
+    pilot = Pilot(LINEAR, ANGULAR, CONTACT_X, source)
+    rows = pilot.take_over(0.0)
+    assert {row.what for row in rows} == stations
+    X = np.concatenate([START[:3], Rotation.from_rotvec(START[3:]).as_quat()])
+    rows = [row for k in range(100) for row in pilot.look(0.04 * k, X, False, False)]
+    last = [row for row in rows if row.what == max(stations)][-1]
+    turned = np.sign(last.values[place : place + 3])
+    np.testing.assert_array_equal(turned, -np.sign(START[3:]))
+
+
+def test_reaction_time():
+    pilot = Pilot(LINEAR, ANGULAR, CONTACT_X, habits=Habits(reaction_s=0.4))
+    X = np.array([-1.0, 0, 0, 0, 0, 0, 1.0])
+    turned = np.concatenate([X[:3], Rotation.from_rotvec([0.05, 0, 0]).as_quat()])
+    pilot.take_over(0.0)
+    first = next(t for t in np.arange(0.0, 4.0, 0.04) if pilot.look(t, X if t < 1.0 else turned, False, False))
+    assert 1.4 <= first < 1.7
