@@ -26,6 +26,8 @@ class Column:
 def scalar_units(unit: str, count: int) -> list[str]:
     """Unit of each component of a channel: "N,N.m" of six is three and three, "m,-" of a pose three and four, "-,s,s2" one each."""
     parts = unit.split(",")
+    if count == 1:
+        return [unit]  # of one that may be either, as "m,rad"
     if len(parts) == 1:
         return parts * count
     if len(parts) == count:

@@ -35,7 +35,8 @@ def fly(pilot, seconds=400.0):
             speed += 0.25 * dt * (omega**2 * (end - load) + damping * (rate - speed))
             load += 0.25 * dt * speed
         out.append((k * dt, *load, *end, pilot.task))
-    return np.array([row[0] for row in out]), *(np.array([row[i : i + 6] for row in out]) for i in (1, 7)), np.array([row[13] for row in out])
+    t = np.array([row[0] for row in out])
+    return t, *(np.array([row[i : i + 6] for row in out]) for i in (1, 7)), np.array([row[13] for row in out])
 
 
 def test_order_of_work_and_what_is_left_at_contact():

@@ -1,4 +1,4 @@
-"""Berthing in process with a recorded operator: capture, every stick in the log and replayed to the bit, Step and Insert, a stick that fails."""
+"""Berthing in process with a recorded operator: capture, sticks logged and replayed to the bit, Step and Insert, a stick that fails."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def fly(tmp_path, script, *overrides, base="programmes/berthing_operator.toml"):
 def straight_in(tmp_path_factory):
     """No misses, a short way, left hand forward from the first tick on."""
     script = "0, 0, 0, 0, 0, 0, 0, 0, 1\n0.005, 0, 1, 0, 0, 0, 0, 0, 1\n"
-    return fly(tmp_path_factory.mktemp("straight"), script, *STILL, "guidance.start_distance_m=0.02", "guidance.after_capture_s=3.0",
+    return fly(tmp_path_factory.mktemp("straight"), script, *STILL, "guidance.start_distance_m=0.08", "guidance.after_capture_s=6.0",
                "test.operator=Ada")  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_a_logged_run_is_a_recorded_operator(straight_in, tmp_path):
 
     _, log = straight_in
     save(tmp_path / "again.csv", rows_of_log(log))
-    again = fly(tmp_path, (tmp_path / "again.csv").read_text(), *STILL, "guidance.start_distance_m=0.02", "guidance.after_capture_s=3.0",
+    again = fly(tmp_path, (tmp_path / "again.csv").read_text(), *STILL, "guidance.start_distance_m=0.08", "guidance.after_capture_s=6.0",
                 "test.operator=Ada")[1]  # fmt: skip
     for name in ("X_TA", "F_T", "hand_axis", "leg_setpoint"):
         np.testing.assert_array_equal(again.records[name], log.records[name])
