@@ -216,7 +216,7 @@ def _rebounds(s: dict[str, Any]) -> str:
     rows = [[contact[key] for key in REBOUND_COLUMNS] for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
     verdict = s["prediction"].get("verdict")
     said = f"Predicted before the run, with {s['prediction']['compensator']}: {verdict}." if verdict else "Not predicted."
-    return f'<p class="note">{_text(said)} e: speed along the contact, after over before.</p>' + table_html(REBOUND_COLUMNS.values(), rows)
+    return f'<p class="note">{text(said)} e: speed along the contact, after over before.</p>' + table_html(REBOUND_COLUMNS.values(), rows)
 
 
 def _pictures(log: Log) -> list[str]:
