@@ -1,7 +1,8 @@
 """Errata of the berthing model (8.2): the corrected form agrees with an independent answer, the printed one misses it.
 
 E15, E16 segment compliance, E18 deflection of the end, E23, E24 small angles, E25, E26 contact on the payload, E27 mass matrix at E.
-Those of the drive are in test_joint_drive.py (E10-E13) and test_manipulator_payload.py (E14), E22 in test_tree_errata.py, E28 in test_arm_compliance.py.
+Those of the drive are in test_joint_drive.py (E10-E13) and test_manipulator_payload.py (E14), E22 in test_tree_errata.py, E28 in
+test_arm_compliance.py.
 """
 
 import numpy as np

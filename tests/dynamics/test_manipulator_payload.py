@@ -715,3 +715,40 @@ def test_every_shipped_arm_moves_and_comes_to_rest(build, name, angles, locked, 
     run.steps(60_000)
     assert run["arm_energy"] < 0.05
     assert not run["dynamics_status"] & 3
+
+
+def test_no_payload_is_too_heavy_for_the_damper(shipped):
+    """116 t and a decrement of 6: by itself the damper would throw the light wrist about (h c/I = 20), as inertia of the step it does not."""
+    keys, context = shipped
+    active = context["vehicles"]["active"]
+    heavy = active | {"mass_kg": 1.16e5, "inertia_kg_m2": (14.5 * np.array(active["inertia_kg_m2"])).tolist()}
+    context = {k: context[k] for k in ManipulatorPayload.CONTEXT} | {"vehicles": context["vehicles"] | {"active": heavy}}
+    run = Run(ManipulatorPayload(**context, **(keys | {"log_decrement": 6.0, "locked_joint": ""})))
+    run.set(mode="limp", F_T=[500.0, -300.0, 200.0, 100.0, 50.0, -80.0])
+    run.steps(1_000)
+    run.set(F_T=np.zeros(6))
+    run.steps(1)
+    energies = [run["arm_energy"]]
+    for _ in range(100):
+        run.steps(20)
+        energies.append(run["arm_energy"])
+    assert energies[0] > 0.1
+    assert np.all(np.diff(energies) < 1e-6 * energies[0])
+
+
+def test_a_new_stiffness_comes_in_without_a_jump(build, tmp_path):
+    """The loaded arm moves on: blended over 0.1 s the wrench at its end changes by little from step to step, at once (0 s) it jumps."""
+    jumps = []
+    for blend in (0.1, 0.0):
+        run = Run(build(model=smooth_arm(tmp_path), blend_s=blend, refresh_angle_deg=10.0, locked_joint=""))
+        run.set(mode="single_joint", target=3, rate=0.05, F_T=[100.0, -60.0, 40.0, 20.0, -10.0, 15.0])
+        q = run["arm_q"][3]
+        while abs(run["arm_q"][3] - q) < np.radians(9.95):
+            run.steps(20)
+        largest, before = 0.0, run["arm_wrench_E"]
+        for _ in range(1000):
+            run.steps(1)
+            largest, before = max(largest, np.abs(run["arm_wrench_E"] - before).max()), run["arm_wrench_E"]
+        assert run["arm_stiffness_refreshed"] == 1.0
+        jumps.append(largest)
+    assert jumps[0] < 0.02 * jumps[1]
