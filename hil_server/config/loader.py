@@ -1,8 +1,8 @@
 """Reads a test: its file, the stand, the two vehicles and the mechanism it names, and the overrides of the command line.
 
-All of it becomes one document with the top-level tables `test`, `initial_conditions`, `commands`, one per stage role, `telemetry`, `stand`,
-`active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set` addresses, what the log keeps, and what `test_from_toml`
-reads back. Nothing is merged silently: a key comes from exactly one file, or from `--set`.
+All of it becomes one document with the top-level tables `test`, `initial_conditions`, `commands`, one per stage role, `telemetry`,
+`cameras`, `stand`, `active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set` addresses, what the log keeps, and what
+`test_from_toml` reads back. Nothing is merged silently: a key comes from exactly one file, or from `--set`.
 """
 
 import copy
@@ -27,7 +27,7 @@ VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
 # Table of a test file → registry role: the same word.
 STAGES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
-TEST_FILE = ("test", "initial_conditions", "commands", *STAGES, "telemetry")
+TEST_FILE = ("test", "initial_conditions", "commands", *STAGES, "telemetry", "cameras")
 # Table of a stand file → registry role.
 DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
 
@@ -247,7 +247,7 @@ def _name_overrides(faults: Sequence[str], labels: dict[str, str], settings: lis
 # -------------------------------------------------------------------------------------------------------------------- checks
 @lru_cache
 def _table(name: str) -> Table:
-    return Table(getattr(tables, name))
+    return Table(tables.CAMERAS[name] if name in tables.CAMERAS else getattr(tables, name))
 
 
 @lru_cache
@@ -297,6 +297,19 @@ class _Check:
         for role in ("commands", *STAGES):
             self.part(role, role)
         self.fixed("telemetry", "TELEMETRY")
+        self.cameras()
+
+    def cameras(self) -> None:
+        """Each camera has a table of its own; what is not given is as shipped."""
+        cameras = self.document.setdefault("cameras", {})
+        if not isinstance(cameras, dict):
+            self.faults.append(line(self.labels["test"], "cameras", "wrong type", cameras, limit="a table", unit="-"))
+            return
+        unknown = {k: v for k, v in cameras.items() if k not in tables.CAMERAS}
+        self.faults += [unknown_key(self.labels["test"], f"cameras.{k}", v, k, tables.CAMERAS) for k, v in unknown.items()]
+        for name in tables.CAMERAS:
+            cameras.setdefault(name, {})
+            self.fixed(f"cameras.{name}", name)
 
     def vehicle(self, path: str) -> None:
         if self.has(path):

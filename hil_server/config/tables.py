@@ -26,6 +26,7 @@ TEST = (
     Parameter("mechanism", "str", "-", "mechanism file: the docking units; a virtual stand simulates them"),
     Parameter("operator", "str", "-", "who flies, for the rehearsal record", default=""),
     Parameter("notes", "str", "-", "anything worth keeping with the record", default=""),
+    Parameter("rehearsal", "bool", "-", "true: the console's page may act as a hand controller (browser Gamepad, keys)", default=False),
 )
 
 INITIAL_CONDITIONS = (
@@ -75,6 +76,30 @@ TELEMETRY = (
     Parameter("log_every", "int", "ticks", "simulations only: logs every n-th tick, every one in which a state changes or a load component "
               "reaches a new peak", default=1, low=1, high=10000),
 )
+
+
+
+def _camera(on: str, position_m: tuple[float, ...], look_at_m: tuple[float, ...], field_of_view_deg: float) -> tuple[Parameter, ...]:
+    return (
+        Parameter("on", "str", "-", "port on whose axes the camera sits", default=on, choices=("active", "target")),
+        Parameter("position_m", "floats", "m", "camera in the axes of that port", default=position_m, shape=3, low=-100.0, high=100.0),
+        Parameter("look_at_m", "floats", "m", "middle of its picture, in the same axes", default=look_at_m, shape=3, low=-1e3, high=1e3),
+        Parameter("field_of_view_deg", "float", "deg", "from the lower to the upper edge", default=field_of_view_deg, low=1.0, high=150.0),
+    )
+
+
+# Pictures of the console; the shipped poses are invented. Y of the port is up.
+CAMERAS = {
+    "aim": _camera("active", (-0.10, 0.95, 0.0), (1.0, 0.95, 0.0), 30.0),
+    "survey_1": _camera("target", (-0.8, 1.6, 2.2), (-0.35, 0.1, 0.0), 50.0),
+    "survey_2": _camera("target", (-0.5, -0.3, -2.9), (-0.35, 0.1, 0.0), 50.0),
+    "cross": (
+        Parameter("on", "str", "-", "port that carries the target cross of the aim camera", default="target", choices=("active", "target")),
+        Parameter("position_m", "floats", "m", "middle of the cross", default=(0.0, 0.95, 0.0), shape=3, low=-100.0, high=100.0),
+        Parameter("size_m", "float", "m", "length of its arms", default=0.12, low=0.001, high=10.0),
+        Parameter("standoff_m", "float", "m", "how far the white cross stands before its plate", default=0.12, low=0.0, high=10.0),
+    ),
+}
 
 # --------------------------------------------------------------------------------------------------------------- stand file
 STAND = (NAME, DESCRIPTION, SOURCE, SYNTHETIC)

@@ -1,17 +1,17 @@
 """The engineer's view of a run: state, health of the loop, delays, wrench, legs, energy, faults with what to do, commands.
 
-Every card that shows a live value turns grey when the value is old.
+Every card that shows a live value (class `live`) turns grey when no data have come for half a second: the page itself sees to that, so it
+does so too when the console has died.
 """
 
-import time
+from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
 from hil_server.analysis.summary import name_of
-from hil_server.client import AsyncClient
 from hil_server.console.feed import Feed
-from hil_server.errors import HilError
+from hil_server.console.live import Pane
 
 PERIOD = 0.1  # s between looks at the feed
 CURVE_PERIOD = 0.25
@@ -22,55 +22,8 @@ COLOURS = ("#4fc3f7", "#ffb74d", "#aed581")
 COMMANDS = ("start", "hold", "resume", "park", "stop")
 
 
-class Commander:
-    """One page's right to command: its own client of the desk, and a second one so that ABORT never waits behind another command."""
-
-    def __init__(self, feed: Feed) -> None:
-        self._ordinary, self._urgent = feed.client("console"), feed.client("console abort")
-        self.answer = "no command given"
-        self.good = True
-
-    async def give(self, name: str) -> None:
-        """Asks for the command and keeps the loop's acknowledgement, or why there is none."""
-        client: AsyncClient = self._urgent if name in ("abort", "hold", "stop") else self._ordinary
-        start = time.monotonic()
-        try:
-            taken = await client.command(name)
-            self.good = True
-            self.answer = f"{name}: taken by the loop at tick {taken.tick}, t {taken.t:.3f} s ({1e3 * (time.monotonic() - start):.0f} ms)"
-        except HilError as error:
-            self.good, self.answer = False, f"{name}: {error}"
-
-    def close(self) -> None:
-        self._ordinary.close()
-        self._urgent.close()
-
-
-def header(feed: Feed, commander: Commander, here: str) -> None:
-    """Title, where else to go, age of the data, and ABORT: the same on every page."""
-    with ui.header().classes("items-center bg-slate-900 q-py-xs"):
-        ui.label("HIL server").classes("text-h6")
-        for name, target in (("Engineer", "/"), ("Replay", "/replay")):
-            ui.link(name, target).classes("text-white q-mx-sm " + ("text-bold" if name == here else "opacity-60"))
-        run = ui.label().classes("q-ml-md")
-        age = ui.badge("")
-        answer = ui.label().classes("text-caption ellipsis").style("max-width: 45vw")
-        ui.space()
-        ui.button("ABORT", on_click=lambda: commander.give("abort"), color="red").classes("text-h6 text-bold").props("id=abort")
-
-    def update() -> None:
-        newest = feed.newest
-        run.text = newest.run if newest else "no run"
-        age.text = feed.trouble if newest is None else f"{feed.age():.1f} s old" if feed.old else "live"
-        age.props(f"color={'orange' if feed.old else 'green'}")
-        answer.text = commander.answer
-        answer.classes(replace="text-caption ellipsis " + ("text-green-3" if commander.good else "text-red-4"))
-
-    ui.timer(PERIOD, update)
-
-
 class Card:
-    """A titled card of lines `name value`; grey while the feed is old."""
+    """A titled card of lines `name value`."""
 
     def __init__(self, title: str, names: tuple[str, ...]) -> None:
         with ui.card().classes("live q-pa-sm gap-1") as self.root:
@@ -83,11 +36,10 @@ class Card:
         ui.label(name).classes("text-caption opacity-70")
         return ui.label("-").classes("font-mono text-caption")
 
-    def show(self, values: dict[str, str], old: bool) -> None:
+    def show(self, values: dict[str, str]) -> None:
         for name, text in values.items():
             if name in self._values:
                 self._values[name].text = text
-        self.root.classes(add="old") if old else self.root.classes(remove="old")
 
 
 DELAYS = ("sensor", "sensor age", "sensor filter", "transport", "ticks", "hold", "integrator", "drive", "total")
@@ -96,8 +48,8 @@ DELAYS = ("sensor", "sensor age", "sensor filter", "transport", "ticks", "hold",
 class Engineer:
     """Builds the page into the present NiceGUI client and keeps it up to date."""
 
-    def __init__(self, feed: Feed, commander: Commander) -> None:
-        self._feed, self._commander = feed, commander
+    def __init__(self, pane: Pane, folder: Path) -> None:
+        self._feed, self._pane = pane.feed, pane
         self._lines_shown: Any = None
         with ui.row().classes("w-full items-stretch"):
             self._state = Card("State", ("phase", "in this phase", "motion", "safety", "contact", "end", "time", "tick"))
@@ -116,15 +68,18 @@ class Engineer:
         with ui.card().classes("q-pa-sm gap-1"):
             ui.label("Commands").classes("text-subtitle2 text-sky-300")
             for name in COMMANDS:
-                ui.button(name, on_click=lambda name=name: self._commander.give(name)).props(f"dense id={name}").classes("w-full")
+                ui.button(name, on_click=lambda name=name: self._give(name)).props(f"dense id={name}").classes("w-full")
+
+    async def _give(self, name: str) -> None:
+        self._pane.say(await self._pane.commander.give(name))
 
     def _build_wrench(self) -> None:
         self._wrench = Card("Wrench F_T: now, smallest, largest", WRENCH)
-        with ui.card().classes("live q-pa-sm grow").style("min-width: 0") as self._curve_card:
+        with ui.card().classes("live q-pa-sm grow").style("min-width: 0"):
             self._chart = ui.echart(force_chart()).classes("w-full").style("height: 240px")
 
     def _build_legs(self) -> None:
-        with ui.card().classes("live q-pa-sm gap-1") as self._leg_card:
+        with ui.card().classes("live q-pa-sm gap-1"):
             self._leg_title = ui.label("Legs").classes("text-subtitle2 text-sky-300")
             self._legs = []
             for n in range(6):
@@ -140,21 +95,17 @@ class Engineer:
             self._table = ui.table(columns=columns, rows=[], row_key="key", pagination=8).classes("w-full").props("dense flat wrap-cells")
 
     def update(self) -> None:
-        feed, old = self._feed, self._feed.old
-        for card in (self._curve_card, self._leg_card):
-            card.classes(add="old") if old else card.classes(remove="old")
+        feed = self._feed
         if feed.newest is None:
-            for live in (self._state, self._health, self._delays, self._energy, self._wrench):
-                live.show({}, True)
             return
         last, low, high = feed.newest.last, feed.newest.minimum, feed.newest.maximum
-        self._state.show(_state(feed.newest.t, last), old)
-        self._health.show(_health(feed, last, high), old)
+        self._state.show(_state(feed.newest.t, last))
+        self._health.show(_health(feed, last, high))
         delays, origins = feed.about.get("delay_ledger", {}), feed.about.get("delay_origins", {})
-        self._delays.show({name: f"{1e3 * seconds:8.3f} ms  {origins.get(name, '')}" for name, seconds in delays.items()}, old)
-        self._energy.show(_energy(last), old)
+        self._delays.show({name: f"{1e3 * seconds:8.3f} ms  {origins.get(name, '')}" for name, seconds in delays.items()})
+        self._energy.show(_energy(last))
         numbers = zip(WRENCH, UNITS, last["F_T"], low["F_T"], high["F_T"], strict=True)
-        self._wrench.show({name: f"{now:9.1f} {small:9.1f} {large:9.1f} {unit}" for name, unit, now, small, large in numbers}, old)
+        self._wrench.show({name: f"{now:9.1f} {small:9.1f} {large:9.1f} {unit}" for name, unit, now, small, large in numbers})
         self._show_legs(last)
         self._show_lines()
 

@@ -4,16 +4,18 @@ import asyncio
 import time
 import tomllib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hil_server.analysis.summary import bits_of
 from hil_server.client import AsyncClient, Batch
+from hil_server.console.picture import Picture
 from hil_server.errors import HilError
 from hil_server.replay import CONFIGURATION
+from hil_server.telemetry.wire import HAND_ADDRESS
 from rt_kernels.layout import FAULTS
 
-OLD = 0.5  # s after which a value is shown as old
 HISTORY = 1500  # points of a curve: a minute of `slow`
 LINES = 200
 
@@ -32,11 +34,12 @@ class Feed:
     """newest: last `slow` message, None before the first. status: last answer about log, ring and desk. about: what `describe` said.
 
     curve: (t, force maxima) for the plot; lines: events and faults, newest first; lost: messages that did not reach us; trouble: why
-    nothing comes, in words.
+    nothing comes, in words; picture: how to draw the run; listeners: called at every `slow` message.
     """
 
-    def __init__(self, telemetry: str, command: str) -> None:
+    def __init__(self, telemetry: str, command: str, hand: str = HAND_ADDRESS) -> None:
         self.addresses = telemetry, command
+        self.hand_address = hand
         self.newest: Batch | None = None
         self.status: dict[str, Any] = {}
         self.about: dict[str, Any] = {}
@@ -45,6 +48,9 @@ class Feed:
         self.lines: deque[Line] = deque(maxlen=LINES)
         self.lost = 0
         self.trouble = "no telemetry yet"
+        self.listeners: set[Callable[[], None]] = set()
+        self.picture = Picture({})
+        self._frame: tuple[Any, dict[str, Any]] = (None, {})
         self._arrived = {"slow": -float("inf"), "status": -float("inf")}
         self._faults = 0
         self._levels: set[str] = set()
@@ -55,10 +61,6 @@ class Feed:
     def age(self, topic: str = "slow") -> float:
         """Seconds since the newest message."""
         return time.monotonic() - self._arrived[topic]
-
-    @property
-    def old(self) -> bool:
-        return self.age() > OLD
 
     async def run(self) -> None:
         """Listens until cancelled."""
@@ -84,8 +86,10 @@ class Feed:
         try:
             self.about = await client.describe()
             self.limits = limits_of(self.about.get("configuration", {}))
+            self.picture = Picture(self.about.get("configuration", {}))
         except HilError as error:
             self.about, self.limits, self.trouble = {"run": run}, {}, str(error)
+            self.picture = Picture({})
         finally:
             client.close()
 
@@ -97,6 +101,20 @@ class Feed:
         force = [low if abs(low) > abs(high) else high for low, high in zip(batch.minimum["F_T"], batch.maximum["F_T"], strict=True)]
         self.curve.append([round(batch.t, 4), *(round(f, 2) for f in force)])
         self._note(batch)
+        for listener in self.listeners:
+            listener()
+
+    def frame(self) -> dict[str, Any]:
+        """The newest message as a frame of the pictures, made once for all pages."""
+        if self.newest is not None and self._frame[0] is not self.newest:
+            self._frame = self.newest, self.picture.frame(self.newest.last)
+        return self._frame[1]
+
+    def channel_names(self) -> list[str]:
+        """Scalar channels of the run that can be selected."""
+        last = self.newest.last if self.newest else {}
+        return [name if not isinstance(value, list) else f"{name}[{i}]" for name, value in last.items()
+                for i in range(len(value) if isinstance(value, list) else 1)]  # fmt: skip
 
     def take_status(self, batch: Batch) -> None:
         self.status = batch.head

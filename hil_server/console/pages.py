@@ -9,43 +9,58 @@ from fastapi import FastAPI
 from nicegui import app, ui
 
 from hil_server.console.access import Access
-from hil_server.console.engineer import Commander, Engineer, header
+from hil_server.console.engineer import Engineer
 from hil_server.console.feed import Feed
+from hil_server.console.live import Live, Pane
+from hil_server.console.mnemonic import MnemonicView
+from hil_server.console.operator import OperatorView
 from hil_server.console.replay_view import ReplayView
+from hil_server.console.view import FOLDER, header, open_pane
 from hil_server.errors import DeviceError
-
-STYLE = ".old { opacity: 0.35; filter: grayscale(1); } .font-mono { white-space: pre; } body { background: #10151b; }"
 
 
 def serve(args: argparse.Namespace, token: str) -> None:
     """Serves until Ctrl-C. Raises DeviceError when the port is taken."""
     web = FastAPI(openapi_url=None)
-    feed = Feed(args.telemetry, args.command)
+    feed = Feed(args.telemetry, args.command, args.hand)
+    live = Live(feed)
+    live.add_to(web, FOLDER)
     tasks = set()
     app.on_startup(lambda: tasks.add(asyncio.create_task(feed.run())))
     app.on_shutdown(lambda: [task.cancel() for task in tasks])
-    add_pages(feed, Path(args.logs), args.log or "")
+    add_pages(live, Path(args.logs), args.log or "")
     ui.run_with(web, title="HIL server", dark=True, show_welcome_message=False)
     guarded = Access(web, token, (*args.name, args.host))
     try:
-        uvicorn.run(guarded, host=args.host, port=args.port, log_level="error", access_log=False)
+        uvicorn.run(guarded, host=args.host, port=args.port, log_level="error", access_log=False, timeout_graceful_shutdown=1)
     except SystemExit:
         raise DeviceError(f"console: cannot serve on {args.host}:{args.port}: is the port taken?") from None
 
 
-def add_pages(feed: Feed, logs: Path, chosen: str) -> None:
-    def begin(here: str) -> Commander:
-        ui.add_css(STYLE)
-        commander = Commander(feed)
-        ui.context.client.on_delete(commander.close)
-        header(feed, commander, here)
-        return commander
+def add_pages(live: Live, logs: Path, chosen: str) -> None:
+    def begin(here: str, pictures: bool = True) -> Pane:
+        pane = open_pane(live, pictures)
+        header(here)
+        return pane
 
     @ui.page("/")
     def engineer() -> None:
-        Engineer(feed, begin("Engineer"))
+        Engineer(begin("Engineer", pictures=False), logs)
+
+    @ui.page("/operator")
+    def operator(log: str = "") -> None:
+        OperatorView(begin("Operator"), logs, known(log))
+
+    @ui.page("/mnemonic")
+    def mnemonic(log: str = "") -> None:
+        MnemonicView(begin("Mnemonic"), logs, known(log))
 
     @ui.page("/replay")
     def replay() -> None:
-        begin("Replay")
-        ReplayView(logs, chosen)
+        ReplayView(begin("Replay"), logs, chosen)
+
+    def known(log: str) -> str:
+        """A log that an address names: only one of those that the pages offer."""
+        from hil_server.console.recording import logs_in
+
+        return log if log == chosen or log in logs_in(logs) else ""

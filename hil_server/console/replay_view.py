@@ -1,174 +1,197 @@
-"""A log seen again: time slider, paced playback, jump to events, curves of any channel, and every value at the chosen time."""
+"""A log seen again: cursor, paced playback, jump to events, curves and values of any channel; beside it a second run, or the prediction."""
 
+import asyncio
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from nicegui import run, ui
 
-from hil_server.analysis.summary import bits_of, name_of
+from hil_server.analysis.comparison import GROUPS, Comparison, compare_logs, quantities
+from hil_server.analysis.summary import name_of
+from hil_server.console.live import Pane
+from hil_server.console.recording import Recording, events_of, thinned
+from hil_server.console.source import SourceBar
+from hil_server.console.view import View
 from hil_server.errors import HilError
-from hil_server.telemetry.log_file import Log, open_log
 
-POINTS = 1500  # of a curve: more than a screen has columns
-PERIOD = 0.1  # s
-SPEEDS = {0.1: "0.1 x", 0.5: "0.5 x", 1.0: "1 x", 5.0: "5 x"}
-FIRST = ["F_T[0]", "X_TA[0]"]
-
-
-def logs_in(folder: Path) -> dict[str, str]:
-    """Every log below the folder, newest first: path → name shown."""
-    found = sorted(folder.rglob("*.mcap"), key=lambda path: path.stat().st_mtime, reverse=True)
-    return {str(path): str(path.relative_to(folder)) for path in found}
-
-
-def channels_of(log: Log) -> dict[str, np.ndarray]:
-    """Scalar channels of a log: `name` or `name[i]` → (n,)."""
-    found: dict[str, np.ndarray] = {}
-    for name in log.records.dtype.names or ():
-        column = log.records[name]
-        if name in ("aux", "pad", "record_crc") or column.dtype.kind not in "fiu":
-            continue
-        found |= {name: column} if column.ndim == 1 else {f"{name}[{i}]": column[:, i] for i in range(column.shape[1])}
-    return found | {name: log.records["aux"][:, i] for i, name in enumerate(log.aux_names)}
-
-
-def thinned(t: np.ndarray, values: np.ndarray, points: int = POINTS) -> list[list[float]]:
-    """[t, value] pairs, at most about `points`, that keep the smallest and the largest value of every stretch."""
-    if len(t) <= points:
-        return np.column_stack((t, values)).tolist()
-    edges = np.linspace(0, len(t), points // 2 + 1).astype(int)
-    chosen = set()
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        part = values[start:stop]
-        chosen |= {start + int(part.argmin()), start + int(part.argmax())}
-    at = sorted(chosen)
-    return np.column_stack((t[at], values[at])).tolist()
-
-
-def events_of(log: Log) -> list[tuple[float, str]]:
-    """(time, name) of the first tick of every event and change of phase, in order of time."""
-    words = log.records["events"].astype(np.int64)
-    found = []
-    for tick in np.flatnonzero(words & ~np.concatenate(([0], words[:-1]))):
-        before = int(words[tick - 1]) if tick else 0
-        found += [(float(log.time_s[tick]), name.replace("_", " ")) for name in bits_of("event", int(words[tick]) & ~before)]
-    phase = log.records["phase"]
-    changes = np.flatnonzero(np.diff(phase, prepend=phase[:1] - 1)) if len(phase) else np.zeros(0, np.int64)
-    found += [(float(log.time_s[i]), f"phase {name_of('phase', int(phase[i]))}") for i in changes]
-    return sorted(found)
+PERIOD = 0.5  # s
+CODES = {"phase": "phase", "motion": "motion", "end_cause": "end_cause"}
+PREDICT = """
+import sys
+from hil_server.replay import configuration
+from hil_server.session import Options, simulate
+from hil_server.telemetry.log_file import open_log
+print(simulate(configuration(open_log(sys.argv[1])), Options(out=sys.argv[2], quiet=True, report=False))["log"])
+"""
 
 
 class ReplayView:
     """Builds the page. folder: where logs may be taken from; chosen: the log to begin with."""
 
-    def __init__(self, folder: Path, chosen: str = "") -> None:
-        self._log: Log | None = None
-        self._channels: dict[str, np.ndarray] = {}
-        self._shown_at = -1
-        files = logs_in(folder)
-        if chosen:
-            files = {chosen: Path(chosen).name, **files}
-        self._files = files
-        with ui.row().classes("items-center w-full"):
-            self._choice = ui.select(files, label=f"logs in {folder}", on_change=lambda e: self.open(e.value)).classes("w-96")
-            self._play = ui.button("play", on_click=self._toggle).props("id=play")
-            self._speed = ui.toggle(SPEEDS, value=1.0)
-            self._what = ui.label("no log chosen" if files else f"no logs in {folder}")
-        with ui.row().classes("items-center w-full no-wrap"):
-            self._slider = ui.slider(min=0.0, max=1.0, step=0.001, value=0.0, on_change=self._show).props("id=time")
-            self._time = ui.label("-").classes("font-mono time-shown").style("min-width: 8em")
+    def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
+        self._pane = pane
+        self._folder = folder
+        self._shown: Any = None
+        self._bar = SourceBar(pane, folder, chosen, live=False, opened=self._opened)
+        if not chosen and self._bar.choice.options:
+            self._bar.what.text = "no log chosen"
         self._events = ui.row().classes("gap-1")
-        self._select = ui.select([], multiple=True, label="curves", with_input=True, on_change=self._draw)
-        self._select.props("use-chips").classes("w-full")
-        with ui.row().classes("w-full no-wrap items-stretch"):
-            self._charts = ui.column().classes("grow gap-0")
-            self._values = ui.table(
-                columns=[{"name": k, "label": k, "field": k, "align": "left"} for k in ("channel", "value")],
-                rows=[], row_key="channel", pagination=14,
-            ).props("dense flat")  # fmt: skip
-        self._plots: list[Any] = []
-        ui.timer(PERIOD, self._advance)
-        if chosen:
-            self._choice.value = chosen
+        with ui.row().classes("w-full no-wrap items-stretch gap-2"):
+            with ui.column().classes("gap-2").style("flex: 1 1 60%; min-width: 0"):
+                View("curves").classes("hil-box w-full").style("height: 430px")
+                with ui.row().classes("w-full no-wrap gap-2"):
+                    for projection in ("side", "axonometric"):
+                        View("wires", projection=projection).classes("live hil-box").style("flex: 1; height: 230px")
+            with ui.column().classes("gap-1").style("flex: 1 1 30%; min-width: 320px"):
+                View("words")
+                self._values = ui.table(
+                    columns=[{"name": k, "label": k, "field": k, "align": "left"} for k in ("channel", "value")],
+                    rows=[], row_key="channel", pagination=14,
+                ).props("dense flat").classes("w-full")  # fmt: skip
+        with ui.row().classes("items-center gap-3 w-full"):
+            self._other = ui.select(
+                dict(self._bar.choice.options), label="compare with", on_change=lambda e: self._compare(e.value)
+            ).classes("w-80")
+            self._other.props("dense clearable id=other")
+            ui.button("its prediction", on_click=self._predict).props("dense id=predict")
+            self._said = ui.label().classes("text-caption")
+        self._comparison = ui.column().classes("w-full gap-1")
+        ui.timer(PERIOD, self._show_values)
 
-    async def open(self, path: str) -> None:
-        """Reads a log of the list, in a thread of its own."""
-        if path not in self._files:
-            return
-        self._what.text = "reading ..."
-        try:
-            log = await run.io_bound(open_log, path)
-        except HilError as error:
-            self._what.text = str(error)
-            return
-        if log is None or not log.ticks:  # none: the page was left while reading
-            self._what.text = "this log has no record"
-            return
-        self._log, self._channels = log, channels_of(log)
-        whole = "whole" if log.complete else f"incomplete: {'; '.join(log.incomplete)}"
-        self._what.text = f"{log.header.run_id}, {log.header.mode}, {log.ticks} ticks, {whole}"
-        self._slider.props(f"min={log.time_s[0]} max={log.time_s[-1]}")
-        self._select.set_options(list(self._channels), value=[name for name in FIRST if name in self._channels])
+    def _opened(self, recording: Recording | None) -> None:
         self._events.clear()
+        self._comparison.clear()
+        self._other.value = None
+        if recording is None:
+            return
         with self._events:
-            for t, name in events_of(log)[:40]:
-                ui.button(f"{name} {t:.2f}", on_click=lambda t=t: self._slider.set_value(t)).props("dense outline size=sm no-caps")
-        self._slider.value = float(log.time_s[0])
-        self._show()
+            for t, name in events_of(recording.log)[:40]:
+                ui.button(f"{name} {t:.2f}", on_click=lambda t=t: ui.run_javascript(f"window.hilGo({t})")).props(
+                    "dense outline size=sm no-caps"
+                )
 
-    def _toggle(self) -> None:
-        self._play.text = "pause" if self._play.text == "play" else "play"
-
-    def _advance(self) -> None:
-        if self._log is None or self._play.text == "play":
+    def _show_values(self) -> None:
+        """Every value at the cursor, the plotted ones first."""
+        recording = self._pane.recording
+        key = (recording, self._pane.seen, tuple(self._pane.selected))
+        if recording is None or key == self._shown:
             return
-        end = float(self._log.time_s[-1])
-        self._slider.value = min(end, self._slider.value + PERIOD * self._speed.value)
-        if self._slider.value >= end:
-            self._play.text = "play"
+        self._shown = key
+        at = recording.at(self._pane.seen)
+        channels = recording.channels
+        rows = [{"channel": name, "value": name_of(group, int(channels[name][at]))} for name, group in CODES.items()]
+        chosen = [n for n in self._pane.selected if n in channels]
+        chosen += [n for n in channels if n not in CODES and n not in chosen]
+        self._values.rows = rows + [{"channel": name, "value": f"{channels[name][at]:.6g}"} for name in chosen]
 
-    def _draw(self) -> None:
-        """The curves that are chosen, one plot each under a common time."""
-        if self._log is None:
+    # ----------------------------------------------------------------------------------------------------------- comparison
+    async def _compare(self, path: str | None) -> None:
+        ours = self._pane.recording
+        self._comparison.clear()
+        if not path or ours is None:
             return
-        self._charts.clear()
-        self._plots = []
-        with self._charts:
-            for name in self._select.value[:6]:
-                points = thinned(self._log.time_s, self._channels[name].astype(float))
-                self._plots.append(ui.echart(curve_chart(name, points)).classes("w-full").style("height: 210px"))
-        self._shown_at = -1
-        self._show()
-
-    def _show(self) -> None:
-        """Everything at the slider's time."""
-        if self._log is None:
+        self._said.text = "reading ..."
+        try:
+            both = await run.io_bound(_compared, ours, path)
+        except HilError as error:
+            self._said.text = str(error)
             return
-        at = int(np.clip(np.searchsorted(self._log.time_s, self._slider.value), 0, self._log.ticks - 1))
-        if at == self._shown_at:
+        if both is None:  # the page was left while reading
             return
-        self._shown_at = at
-        t = float(self._log.time_s[at])
-        self._time.text = f"{t:9.3f} s"
-        for plot in self._plots:
-            plot.options["series"][0]["markLine"]["data"] = [{"xAxis": t}]
-            plot.update()
-        codes = {"phase": "phase", "motion": "motion", "end_cause": "end_cause"}
-        rows = [{"channel": name, "value": name_of(group, int(self._channels[name][at]))} for name, group in codes.items()]
-        chosen = list(self._select.value) + [n for n in self._channels if n not in codes and n not in self._select.value]
-        self._values.rows = rows + [{"channel": name, "value": f"{self._channels[name][at]:.6g}"} for name in chosen]
+        theirs, result = both
+        a, b = result.window_s
+        self._said.text = (
+            f"{result.a} and {result.b}, aligned at {result.aligned}; common time {a:.3f} ... {b:.3f} s from there; the second dashed"
+        )
+        with self._comparison:
+            _comparison(ours, theirs, result)
+
+    async def _predict(self) -> None:
+        """Simulates the test of this log, in a process of its own, and compares."""
+        recording = self._pane.recording
+        if recording is None:
+            return
+        self._said.text = "simulating the same test ..."
+        out = Path(tempfile.mkdtemp(prefix="prediction-")) / f"prediction of {recording.name}"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", PREDICT, str(recording.log.path), str(out),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=Path(__file__).resolve().parents[2],
+        )  # fmt: skip
+        _, errors = await process.communicate()
+        if process.returncode:
+            lines = errors.decode(errors="replace").strip().splitlines()
+            self._said.text = f"no prediction: {lines[-1] if lines else 'the simulation ended with an error'}"
+            return
+        await self._compare(str(out / "run.mcap"))
 
 
-def curve_chart(name: str, points: list[list[float]]) -> dict[str, Any]:
+def _compared(ours: Recording, path: str) -> tuple[Recording, Comparison]:
+    theirs = Recording(path)
+    return theirs, compare_logs(ours.log, theirs.log)
+
+
+def _comparison(ours: Recording, theirs: Recording, result: Comparison) -> None:
+    """Curves of every group, ours as a line and theirs dashed, over the time from their alignment; and the figures."""
+    zero = _zeros(ours, theirs, result)
+    figures = (quantities(ours.log), quantities(theirs.log))
+    with ui.grid(columns=3).classes("w-full gap-2"):
+        for group, unit, names, _ in GROUPS[:6]:
+            series = []
+            for recording, start, values, kind in zip((ours, theirs), zero, figures, ("solid", "dashed"), strict=True):
+                t = recording.log.time_s - start
+                inside = (t >= result.window_s[0]) & (t <= result.window_s[1])
+                for i, name in enumerate(names):
+                    points = thinned(t[inside], values[group][inside, i], 400)
+                    series.append(_line(f"{name}{'' if kind == 'solid' else ' (2)'}", points, kind, COLOURS[i]))
+            ui.echart(chart(f"{group}, {unit}", series)).classes("w-full").style("height: 230px")
+    keys = ("name", "unit", "peak_a", "peak_b", "rms_difference", "peak_difference", "relative", "impulse_a", "impulse_b")
+    heads = ("channel", "unit", "peak", "peak (2)", "rms difference", "peak difference", "relative", "impulse", "impulse (2)")
+    columns = [{"name": k, "label": h, "field": k, "align": "left"} for k, h in zip(keys, heads, strict=True)]
+    rows = [{k: _figure(getattr(channel, k)) for k in keys} for channel in result.channels]
+    ui.table(columns=columns, rows=rows, row_key="name").props("dense flat hide-bottom").classes("w-full comparison")
+
+
+COLOURS = ("#4fc3f7", "#ffb74d", "#aed581")
+
+
+def _zeros(ours: Recording, theirs: Recording, result: Comparison) -> list[float]:
+    """Run time of the alignment in both logs."""
+    starts = [float(r.log.time_s[0]) for r in (ours, theirs)]
+    if result.aligned != "first contact":
+        return starts
+    return [start if contact is None else contact for start, contact in zip(starts, result.first_contact_s, strict=True)]
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or not np.isfinite(value):
+        return "–"
+    return f"{value:.4g}"
+
+
+def _line(name: str, points: list[list[float]], kind: str, colour: str) -> dict[str, Any]:
+    style = {"type": kind, "width": 1.5}
+    return {"name": name, "type": "line", "showSymbol": False, "animation": False, "data": points, "color": colour, "lineStyle": style}
+
+
+def chart(title: str, series: list[dict[str, Any]]) -> dict[str, Any]:
     text = {"color": "#cfd8dc"}
     axis = {"type": "value", "scale": True, "axisLabel": text, "splitLine": {"lineStyle": {"color": "#37474f"}}}
-    line = {"silent": True, "symbol": "none", "animation": False, "label": {"show": False}, "lineStyle": {"color": "#ef5350"}, "data": []}
     return {
         "animation": False,
-        "title": {"text": name, "textStyle": {**text, "fontSize": 13}},
-        "grid": {"left": 70, "right": 20, "top": 30, "bottom": 25},
+        "title": {"text": title, "textStyle": {**text, "fontSize": 12}, "left": 0},
+        "legend": {
+            "textStyle": {**text, "fontSize": 10},
+            "right": 0,
+            "itemWidth": 12,
+            "data": [s["name"] for s in series if s["lineStyle"]["type"] == "solid"],
+        },
+        "grid": {"left": 60, "right": 15, "top": 30, "bottom": 25},
         "xAxis": axis,
         "yAxis": axis,
-        "series": [{"type": "line", "showSymbol": False, "data": points, "color": "#4fc3f7", "markLine": line}],
+        "series": series,
     }

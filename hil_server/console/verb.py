@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from hil_server.errors import UsageError
-from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
+from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token-file", metavar="FILE", help="file with the token (default: a new one at every start)")
     parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the server")
     parser.add_argument("--command", default=COMMAND_ADDRESS, help="command address of the server")
+    parser.add_argument("--hand", default=HAND_ADDRESS, help="hand-controller address of the server, for rehearsals")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,8 +3,9 @@
 `full`: 20 samples a message, `channels` maps a name to the list of its 20 values (or 20 lists). `slow`: one message for every `slow_ticks`,
 with the newest values (`last`), smallest and largest (`min`, `max`) of numbers, and for words of bits all bits that were set (`any`). Both
 carry `t` (s, run time of the newest sample), `t_ns`, `tick`, `run`, `layout`, `dropped` (samples lost in the ring), `sequence` (counts the
-messages of a topic: a gap is a loss on the way), `thinned` (batches not sent because the run is faster than real time) and `wall` (s
-since 1970).
+messages of a topic: a gap is a loss on the way), `thinned` (batches not sent because the run is faster than real time), `wall` (when the
+message was made, s since 1970) and `wall_of_tick` (when its newest sample was, see `TickTime`). Auxiliary channels stand among the others
+under their names.
 
 Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for nobody else.
 """
@@ -39,6 +40,27 @@ class TokenBucket:
             return False
         self._level -= 1.0
         return True
+
+
+class TickTime:
+    """When a tick was on the wall clock, s since 1970: its run time plus the smallest distance of the two that was ever seen.
+
+    A sample cannot be seen before it was made, and some look at the ring comes right after it; so the smallest distance is right to
+    well below a millisecond after the first second. DRIFT lets the two clocks run apart. Of a run faster or slower than real time it says
+    nothing.
+    """
+
+    DRIFT = 1e-4  # s/s
+
+    def __init__(self) -> None:
+        self._offset, self._at = float("inf"), 0.0
+
+    def see(self, t: float, wall: float) -> None:
+        self._offset = min(self._offset + self.DRIFT * (wall - self._at), wall - t)
+        self._at = wall
+
+    def wall(self, t: float) -> float:
+        return t + self._offset
 
 
 class Window:
@@ -88,12 +110,14 @@ class Publisher:
         self._thinned = {FULL: 0, SLOW: 0, STATUS: 0}
         self._names = on_bus()
         self._newest = (0, 0)
+        self._tick_time = TickTime()
 
     def publish(self, records: np.ndarray) -> None:
         """Takes the next records of the run, in order."""
         if not len(records) or (self._full is None and self._plot is None):
             return
         self._newest = int(records["time_ns"][-1]), int(records["tick"][-1])
+        self._tick_time.see(self._newest[0] * 1e-9, time.time())
         if self._full is not None:
             for batch in self._batches.cut(records):
                 if self._may_send(FULL):
@@ -115,7 +139,7 @@ class Publisher:
 
     def _send(self, topic: bytes, batch: np.ndarray, body: dict[str, Any], sockets: list[zmq.Socket | None]) -> None:
         head = self._head(topic, int(batch["time_ns"][-1]), int(batch["tick"][-1]))
-        data = pack({**head, **body})
+        data = pack({**head, "wall_of_tick": self._tick_time.wall(head["t"]), **body})
         for socket in sockets:
             if socket is not None:
                 _send_now(socket, topic, data)
@@ -135,11 +159,7 @@ class Publisher:
         }
 
     def _columns(self, batch: np.ndarray) -> dict[str, Any]:
-        columns = {name: batch[name].tolist() for name in self._names}
-        for channel in self._header.aux:
-            part = batch["aux"][:, channel.offset : channel.offset + channel.count]
-            columns[channel.name] = (part[:, 0] if channel.count == 1 else part).tolist()
-        return columns
+        return {name: batch[name].tolist() for name in self._names} | self._by_channel(batch["aux"].T.tolist(), transpose=True)
 
     def _extremes(self, batch: np.ndarray) -> dict[str, Any]:
         body: dict[str, dict[str, Any]] = {"last": {}, "min": {}, "max": {}, "any": {}}
@@ -150,12 +170,18 @@ class Publisher:
                 body["any"][name] = np.bitwise_or.reduce(values, axis=0).tolist()
             else:
                 body["min"][name], body["max"][name] = values.min(axis=0).tolist(), values.max(axis=0).tolist()
-        for channel in self._header.aux:
-            part = batch["aux"][:, channel.offset : channel.offset + channel.count]
-            values = part[:, 0] if channel.count == 1 else part
-            body["last"][channel.name] = values[-1].tolist()
-            body["min"][channel.name], body["max"][channel.name] = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+        aux = batch["aux"]
+        for group, row in (("last", aux[-1]), ("min", aux.min(axis=0)), ("max", aux.max(axis=0))):
+            body[group] |= self._by_channel(row.tolist())
         return body
+
+    def _by_channel(self, rows: list[Any], transpose: bool = False) -> dict[str, Any]:
+        """The auxiliary channels by name, out of one entry for each of their scalars: one conversion for all, however many there are."""
+        found = {}
+        for channel in self._header.aux:
+            part = rows[channel.offset : channel.offset + channel.count]
+            found[channel.name] = part[0] if channel.count == 1 else list(zip(*part, strict=True)) if transpose else part
+        return found
 
 
 def _send_now(socket: zmq.Socket, topic: bytes, data: bytes) -> None:

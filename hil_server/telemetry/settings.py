@@ -30,7 +30,7 @@ class TelemetrySettings:
     cores: list[int] = field(default_factory=list)
     nice: int = 5
     batch_ticks: int = 20
-    slow_ticks: int = 40
+    slow_ticks: int = 30
     exclusive: bool = True
 
     def __post_init__(self) -> None:

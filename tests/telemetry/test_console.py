@@ -1,37 +1,41 @@
-"""The console: who may look, what the feed keeps, what the replay shows, and both views in a real headless Chromium."""
+"""The console: who may look, what the feed keeps, what is drawn, what a page is sent, and every view in a real headless Chromium."""
 
-import base64
-import contextlib
+import asyncio
 import importlib.util
-import itertools
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import textwrap
 import threading
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from hil_server.client import Batch
+from hil_server.client import Batch, Client
+from hil_server.config import SHIPPED, load_test, toml_text
 from hil_server.console.access import Access
+from hil_server.console.arm import Arm
 from hil_server.console.feed import Feed, limits_of
+from hil_server.console.picture import Picture, along, angles_deg, multiply, rotate
+from hil_server.console.recording import Recording, thinned
+from hil_server.console.wireframes import unit_of
+from hil_server.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
 from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.ring import SharedBlock
+from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
+from tests.telemetry.conftest import LoopStandIn
 
 ROOT = Path(__file__).resolve().parents[2]
 ANY = "tcp://127.0.0.1:*"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking".split()
-FLAGS += "--disable-component-update --disable-sync --remote-debugging-port=0 --window-size=1500,1000".split()
 needs_nicegui = pytest.mark.skipif(importlib.util.find_spec("nicegui") is None, reason="the optional group `console` is not installed")
 LOCAL = {"host": "127.0.0.1:8780"}
 
@@ -76,14 +80,13 @@ def batch(t, faults=0, events=0, force=0.0, lost=0):
 
 def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
     feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
-    assert feed.old
     contact = 1 << CODES["event"]["first_contact"]
     name, bit, severity, meaning, action = FAULTS[3]
     for t, faults, events in ((0.04, 0, 0), (0.08, 1 << bit, contact), (0.12, 1 << bit, contact), (0.16, 0, 0), (0.2, 1 << bit, 0)):
         feed.take(batch(t, faults, events, force=-7.5, lost=1))
     assert [(line.t, line.name) for line in feed.lines] == [(0.2, name), (0.08, "first_contact"), (0.08, name)]
     assert feed.lines[0].severity == severity and meaning in feed.lines[0].action and action in feed.lines[0].action
-    assert feed.lost == 5 and feed.curve[-1] == [0.2, -7.5, 0, 0, 0, 0, 0] and not feed.old
+    assert feed.lost == 5 and feed.curve[-1] == [0.2, -7.5, 0, 0, 0, 0, 0]
 
 
 def test_limits_come_from_the_run_itself():
@@ -94,113 +97,213 @@ def test_limits_come_from_the_run_itself():
     assert limits_of({}) == {} and limits_of({"configuration.toml": "= nonsense"}) == {}
 
 
-# -------------------------------------------------------------------------------------------------------------- replay
+# ------------------------------------------------------------------------------------------------------------ pictures
+
+DOCKED = ["test.duration_max_s=9"]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Log of the shipped docking, captured and retreating; the same test twice, the second a little slower."""
+    folder = tmp_path_factory.mktemp("logs")
+    for name, more in (("first", []), ("second", ["initial_conditions.velocity_x_m_s=0.11"])):
+        simulate(load_test(None, [*DOCKED, *more]), Options(out=str(folder / name), quiet=True, report=False))
+    return folder / "first" / "run.mcap"
+
+
+def test_angles_and_turns_against_scipy():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        turn = Rotation.from_euler("YZX", rng.uniform([-170, -80, -170], [170, 80, 170]), degrees=True)
+        other, vector = Rotation.random(random_state=rng.integers(1 << 30)), rng.normal(size=3)
+        q = turn.as_quat()
+        assert np.allclose(angles_deg(q), turn.as_euler("YZX", degrees=True))
+        assert np.allclose(rotate(q, vector), turn.apply(vector))
+        assert np.allclose(Rotation.from_quat(multiply(q, other.as_quat())).as_matrix(), (turn * other).as_matrix())
+        assert np.allclose(rotate(along(vector), [1.0, 0.0, 0.0]), vector / np.linalg.norm(vector))
+
+
+@pytest.mark.parametrize("file", sorted((SHIPPED / "mechanisms").glob("*.toml")), ids=lambda file: file.stem)
+def test_every_shipped_unit_is_drawn_in_sight(file):
+    unit = unit_of(tomllib.loads(file.read_text()))
+    assert {shape.body for shape in unit.shapes} >= {"T", "A"} and unit.bars
+    for shape in unit.shapes:
+        points = np.array([p for line in shape.lines for p in line])
+        assert np.isfinite(points).all() and np.abs(points[:, 1:]).max() < unit.extent and all(len(line) > 1 for line in shape.lines)
+    json.dumps(unit.to_dict(), allow_nan=False)
+
+
+def test_measured_force_enters_the_head_where_it_touches():
+    """A force along the line from the head's centre to the point of contact, and its moment about T: the point comes back."""
+    config = load_test(None)
+    picture = Picture({"configuration.toml": config.as_toml()})
+    radius, length = config.mechanism["head_radius_m"], np.linalg.norm(config.mechanism["probe_m"])
+    X = [-0.7, 0.02, -0.01, 0.0, 0.0, 0.0, 1.0]
+    towards = np.array([0.6, -0.64, 0.48])
+    point = np.array([X[0] + length, X[1], X[2]]) + radius * towards
+    force = 200.0 * towards
+    values = {"X_TA": X, "V_TA": [0.0] * 6, "F_T": [*force, *np.cross(point, force)], "contact": 1}
+    assert np.allclose(picture.frame(values)["contacts"], [point], atol=1e-5)
+    assert picture.frame(values | {"contact": 0})["contacts"] == []
+    beside = [*force, *np.cross(point + [0.0, 0.3, 0.0], force)]
+    assert picture.frame(values | {"F_T": beside})["contacts"] == [], "a line that misses the head"
+
+
+def test_contact_flags_of_the_mechanism_colour_its_parts():
+    picture = Picture({"configuration.toml": load_test(SHIPPED / "programmes" / "virtual_docking.toml").as_toml()})
+    values = {"X_TA": [-0.5, 0, 0, 0, 0, 0, 1], "V_TA": [0.0] * 6, "F_T": [0.0] * 6, "probe.swing_y": 0.0, "probe.swing_z": 0.0}
+    values |= {f"probe.{name}_{a}": 0.1 for name in ("head", "lining4_r") for a in "xyz"}
+    values |= {f"probe.head_v_{a}": 0.0 for a in "xyz"} | {f"probe.axis_{a}": float(a == "x") for a in "xyz"}
+    assert picture.frame(values)["on"] == []
+    touched = picture.frame(values | {"probe.lining4_depth": 1e-4, "probe.latch2_phase": 2.0, "probe.stroke": -0.05})
+    assert touched["on"] == ["lining4", "latch2"] and touched["contacts"] == [[0.1, 0.1, 0.1]] and touched["bars"][0]["value"] == -0.05
+
+
+def test_contacts_of_a_berthing_unit_come_from_its_own_kernel():
+    table = tomllib.loads((SHIPPED / "mechanisms" / "usa_usp.toml").read_text())
+    document = tomllib.loads(load_test(None).as_toml()) | {"mechanism": table}
+    picture = Picture({"configuration.toml": toml_text.dumps(document)})
+    values = {"V_TA": [0.0] * 6, "F_T": [0.0] * 6}
+    assert picture.frame(values | {"X_TA": [-0.2, 0, 0, 0, 0, 0, 1]})["contacts"] == []
+    touching = picture.frame(values | {"X_TA": [-0.03, 0.012, 0, 0, 0, 0, 1]})["contacts"]
+    assert touching and all(abs(abs(p[1]) - 0.26) < 0.05 or abs(p[1]) < 0.05 for p in touching)
+
+
+def test_arm_against_a_chain_of_matrices():
+    document = {"dynamics": {"part": "manipulator_payload", "model": "manipulators/srms.toml"}}
+    arm = Arm.of(document)
+    angles = np.random.default_rng(5).uniform(-1.5, 1.5, len(arm.joints))
+    bodies = tomllib.loads((SHIPPED / "manipulators" / "srms.toml").read_text())["body"]
+    X, left, expected = np.eye(4), iter(angles), [[0.0, 0.0, 0.0]]
+    for body in bodies:
+        step = np.eye(4)
+        step[:3, 3] = body["position_m"]
+        if body["joint"] == "revolute":
+            step[:3, :3] = Rotation.from_rotvec(np.array(body["axis"]) * next(left)).as_matrix()
+        X = X @ step
+        expected.append(X[:3, 3].tolist())
+    assert np.allclose(arm.places(angles), expected, atol=1e-4)
+    arm.low, arm.high = [-1.6] * 6, [1.6] * 6
+    assert arm.frame({"arm_q": [0.0, 1.55, -1.59, 1.0, 0.0, 0.0]})["near"] == [0, 1, 1, 0, 0, 0]
+    assert arm.frame({}) is None and Arm.of({"dynamics": {"part": "two_bodies"}}) is None
+
+
+def test_recording_shows_the_tick_that_was(log):
+    recording = Recording(log)
+    t = float(recording.log.records["capture_time"][-1])
+    before, after = recording.frame(t - 0.0015), recording.frame(t)
+    assert before["capture_time"] < 0 <= after["capture_time"] and before["t"] == pytest.approx(t - 0.002)
+    i = recording.at(t)
+    assert after["numbers"][4] == pytest.approx(recording.log.records["F_T"][i], abs=1e-5)
+    found = recording.curves(["F_T[0]", "nothing"], t - 0.1, t + 0.1)
+    assert found["names"] == ["F_T[0]"] and len(found["data"][0]) == 200
+    assert recording.facts()["capture"] == t
+
+
+def test_thinned_curve_keeps_every_peak():
+    values = np.sin(np.arange(30000) * 1e-3)
+    values[[17, 12345]] = 9.0, -9.0
+    found = np.array(thinned(np.arange(30000.0), values))
+    assert found[:, 0].tolist() == sorted(found[:, 0]) and len(found) <= 1500
+    assert found[:, 1].max() == 9.0 and found[:, 1].min() == -9.0 and np.all(values[found[:, 0].astype(int)] == found[:, 1])
+
+
+# ---------------------------------------------------------------------------------------------------------------- panes
+
+
+class Socket:
+    """A page that reads and shows only what it is told to."""
+
+    def __init__(self):
+        self.sent, self.incoming = [], asyncio.Queue()
+
+    async def send_text(self, text):
+        self.sent.append(json.loads(text))
+
+    async def receive_text(self):
+        return json.dumps(await self.incoming.get())
+
+    @property
+    def frames(self):
+        return [message for message in self.sent if message.get("n")]
 
 
 @needs_nicegui
-def test_thinned_curve_keeps_every_peak():
-    thinned = run_apart("""
-        import numpy as np, json
-        from hil_server.console.replay_view import thinned
-        values = np.sin(np.arange(30000) * 1e-3); values[[17, 12345]] = 9.0, -9.0
-        found = np.array(thinned(np.arange(30000.0), values))
-        print(json.dumps([found[:, 0].tolist() == sorted(found[:, 0]), len(found), found[:, 1].max(), found[:, 1].min(),
-                          bool(np.all(values[found[:, 0].astype(int)] == found[:, 1]))]))
-    """)
-    assert thinned[0] and thinned[1] <= 1500 and thinned[2:] == [9.0, -9.0, True]
+def test_a_page_that_shows_nothing_gets_two_frames_and_delays_nobody():
+    from hil_server.console.live import Pane
+
+    async def scene():
+        feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
+        slow, quick = (Pane(feed, pictures=False) for _ in range(2))
+        sockets = Socket(), Socket()
+        tasks = [asyncio.create_task(pane.serve(socket)) for pane, socket in zip((slow, quick), sockets, strict=True)]
+        for i in range(20):
+            await asyncio.sleep(0)
+            feed.take(batch(0.03 * i, 0))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            if sockets[1].frames:
+                sockets[1].incoming.put_nowait({"ack": sockets[1].frames[-1]["n"]})
+            for _ in range(5):
+                await asyncio.sleep(0)
+        assert len(sockets[0].frames) == 2 and len(sockets[1].frames) == 20
+        # when it wakes up it gets the newest, not what it has slept through
+        sockets[0].incoming.put_nowait({"ack": 2})
+        await asyncio.sleep(0.05)
+        assert [frame["t"] for frame in sockets[0].frames] == [0.0, pytest.approx(0.03), pytest.approx(0.57)]
+        for task in tasks:
+            task.cancel()
+        slow.close()
+        quick.close()
+        assert not feed.listeners
+
+    asyncio.run(scene())
 
 
-def run_apart(text):
-    """NiceGUI is imported in a process of its own: its own warnings are not ours."""
-    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(text)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@needs_nicegui
+def test_sticks_of_a_page_count_only_in_a_rehearsal(monkeypatch):
+    from hil_server.console.live import Pane
+    from hil_server.operator_desk import sender
+
+    sent = []
+
+    class Sender:
+        def __init__(self, station, address):
+            sent.append((station, address))
+
+        def send(self, axes, buttons):
+            sent.append((axes, buttons))
+
+        def close(self):
+            sent.append("closed")
+
+    monkeypatch.setattr(sender, "HandSender", Sender)
+    feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1", "tcp://127.0.0.1:9")
+    pane = Pane(feed, pictures=False)
+    pane._take({"hand": [0.5] * 6, "buttons": 1})
+    assert sent == []
+    feed.picture = Picture({"configuration.toml": load_test(None, ["test.rehearsal=true"]).as_toml()})
+    pane._take({"hand": [0.5] * 6, "buttons": 1})
+    pane.close()
+    assert sent == [(0, "tcp://127.0.0.1:9"), ([0.5] * 6, 1), "closed"]
 
 
 # ------------------------------------------------------------------------------------------------------------- Chromium
 
 
-class Browser:
-    """Headless Chromium over its debugging protocol. requests: every address it asked for."""
-
-    def __init__(self, folder):
-        from websockets.sync.client import connect
-
-        self._process = subprocess.Popen([CHROMIUM, *FLAGS, f"--user-data-dir={folder}", "about:blank"], stderr=subprocess.DEVNULL)
-        port_file = folder / "DevToolsActivePort"
-        wait_for(lambda: port_file.exists() and len(port_file.read_text().split()) == 2, 20)
-        port = port_file.read_text().split()[0]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
-            page = next(target for target in json.load(answer) if target["type"] == "page")
-        self._stack = contextlib.ExitStack()
-        self._socket = self._stack.enter_context(connect(page["webSocketDebuggerUrl"], max_size=None))
-        self._numbers = itertools.count(1)
-        self.requests = []
-        self.ask("Network.enable")
-        self.ask("Page.enable")
-
-    def ask(self, method, **parameters):
-        number = next(self._numbers)
-        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
-        while True:
-            message = json.loads(self._socket.recv(timeout=20))
-            if message.get("method") in ("Network.requestWillBeSent", "Network.webSocketCreated"):
-                params = message["params"]
-                self.requests.append(params.get("url") or params["request"]["url"])
-            if message.get("id") == number:
-                assert "error" not in message, message
-                return message["result"]
-
-    def go(self, url):
-        self.ask("Page.navigate", url=url)
-
-    def value(self, script):
-        return self.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
-
-    @property
-    def text(self):
-        return self.value("document.body ? document.body.innerText : ''") or ""
-
-    def click(self, selector):
-        """With the mouse, in the middle of the first element that matches."""
-        box = f"(b => [b.x + b.width / 2, b.y + b.height / 2])(document.querySelector({selector!r}).getBoundingClientRect())"
-        x, y = self.value(box)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    def picture(self, file):
-        file.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
-        return file
-
-    def close(self):
-        self._stack.close()
-        self._process.terminate()
-        self._process.wait(10)
-
-
-def wait_for(what, seconds):
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if what():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")
-
-
-@pytest.fixture
-def browser(tmp_path):
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
     pytest.importorskip("websockets")
-    made = Browser(tmp_path / "browser")
+    made = Browser(tmp_path_factory.mktemp("browser"))
     yield made
     made.close()
 
 
-@pytest.fixture
-def console():
-    """console(*arguments) -> its address, once it serves."""
+@pytest.fixture(scope="module")
+def start_console():
+    """start_console(*arguments) -> its address, once it serves."""
     running = []
 
     def start(*arguments):
@@ -240,66 +343,217 @@ def status_of(address, **headers):
 
 
 @needs_nicegui
-def test_served_pages_hold_the_rules(console, tmp_path):
+def test_served_pages_hold_the_rules(start_console, tmp_path):
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
     token = tmp_path / "token"
     token.write_text("0123456789abcdef-secret\n")
-    address = console("--token-file", str(token))
-    plain = address.partition("?")[0]
-    assert status_of(plain) == 401 and status_of(plain, Cookie="hil_console=0123456789abcdef-secret") == 200
-    assert status_of(plain, Cookie="hil_console=0123456789abcdef-secret", Origin="http://evil.example") == 403
+    address = start_console("--token-file", str(token))
+    plain, cookie = address.partition("?")[0], "hil_console=0123456789abcdef-secret"
+    assert status_of(plain) == 401 and status_of(plain, Cookie=cookie) == 200
+    assert status_of(plain, Cookie=cookie, Origin="http://evil.example") == 403
     assert status_of(plain + "_nicegui_ws/socket.io/?EIO=4&transport=polling") == 401, "the page's own channel as well"
+    for headers in ({}, {"Cookie": cookie, "Origin": "http://evil.example"}, {"Cookie": cookie}):
+        with pytest.raises(InvalidStatus), connect(plain.replace("http", "ws") + "live/nobody", additional_headers=headers):
+            pass
 
 
-@needs_nicegui
-def test_both_views_in_chromium(browser, console, loop_stand_in, header, tmp_path):
-    loop = loop_stand_in()
-    (tmp_path / "logs").mkdir()
-    log = tmp_path / "logs" / "run.mcap"
-    settings = TelemetrySettings(log_path=str(log), telemetry_address=ANY, command_address=ANY, hand_address=ANY)
-    process = TelemetryProcess.start(loop.block.fd, settings, header)
-    thread = threading.Thread(target=loop.run_for, args=(120.0,))
-    thread.start()
-    pictures = Path(os.environ["HIL_PICTURES"]) if "HIL_PICTURES" in os.environ else tmp_path
+class Stage:
+    """A run that goes on with the log's own ticks round its contact, its telemetry process, and the console that looks at it."""
+
+    def __init__(self, log, start_console, folder):
+        recording = Recording(log)
+        contact = recording.at(float(recording.log.records["first_contact_time"][-1]))
+        ticks = recording.log.records[contact - 300 : contact + 700]
+        header = recording.log.header
+        header.run_id = "RT-07"
+        self.loop = LoopStandIn(SharedBlock.create(8192, header.aux_count), lambda count, first, aux: ticks)
+        settings = TelemetrySettings(log_path=str(folder / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=ANY)
+        self.process = TelemetryProcess.start(self.loop.block.fd, settings, header)
+        self.thread = threading.Thread(target=self.loop.run_for, args=(300.0,))
+        self.thread.start()
+        ends = self.process.endpoints
+        self.telemetry, self.command = ends["telemetry_address"], ends["command_address"]
+        logs = str(log.parent.parent)
+        self.address = start_console("--logs", logs, "--telemetry", self.telemetry, "--command", self.command)
+        self.log = log
+
+    def end(self):
+        self.loop.stopping = True
+        self.thread.join()
+
+    def close(self):
+        self.end()
+        if self.process.alive:
+            self.process.kill()
+        self.loop.close()
+
+
+@pytest.fixture(scope="module")
+def stage(log, start_console, tmp_path_factory):
+    if importlib.util.find_spec("nicegui") is None:
+        pytest.skip("the optional group `console` is not installed")
+    made = Stage(log, start_console, tmp_path_factory.mktemp("stage"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Folder of the screenshots: HIL_PICTURES, else one of pytest's own."""
+    folder = Path(os.environ.get("HIL_PICTURES") or tmp_path_factory.mktemp("pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def live(browser):
+    return "\nlive" in browser.text and browser.value("!document.body.classList.contains('stale')")
+
+
+def ink(browser, selector):
+    """How many pixels of each canvas that matches are not empty."""
+    data = "c.getContext('2d').getImageData(0, 0, c.width, c.height).data"
+    count = f"c => {{ const d = {data}; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; }}"
+    return browser.value(f"[...document.querySelectorAll({selector!r})].map({count})")
+
+
+def taken(stage):
+    return [code for _, code, *_ in stage.loop.taken]
+
+
+def test_engineer_live_and_abort(stage, browser, pictures):
+    browser.go(stage.address)
+    wait_for(lambda: "RT-07" in browser.text and live(browser), 40)
+    wait_for(lambda: "phase\ncontact\nin this phase" in browser.text, 10)
+    assert browser.value("document.querySelectorAll('.live').length") >= 7
+    browser.click("#hold")
+    wait_for(lambda: "hold: taken by the loop at tick" in browser.text, 10)
+    browser.click("#abort")
+    wait_for(lambda: "abort: taken by the loop at tick" in browser.text, 10)
+    assert taken(stage)[-2:] == [CODES["command"]["hold"], CODES["command"]["abort"]]
+    browser.value("document.querySelector('#abort').focus()")
+    before = len(taken(stage))
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: len(taken(stage)) > before, 10)
+    assert taken(stage)[before:] == [CODES["command"]["abort"]], "by keyboard, once"
+    assert browser.picture(pictures / "engineer.png").stat().st_size > 20_000
+
+
+def test_operator_live(stage, browser, pictures):
+    browser.go(stage.address + "operator")
+    wait_for(lambda: live(browser) and browser.value("window.hilPicture?.().count ?? 0") > 20, 30)
+    assert all(n > 1000 for n in ink(browser, ".hil-box canvas")[:4]), "three cameras in one picture, three wire-frames"
+    shown = browser.value("window.hilPicture()")
+    assert 0 < shown["age"] < 5000, "from the tick to the pixel, on one machine: the clocks agree"
+    arm = "getComputedStyle([...document.querySelectorAll('.hil-box')].at(-1)).display"
+    assert len(ink(browser, ".hil-box canvas")) == 5 and browser.value(arm) == "none", "a run without a manipulator has no panel for it"
+    browser.click("#step-go")
+    wait_for(lambda: "step: taken by the loop" in browser.text, 10)
+    assert stage.loop.taken[-1][3][:3] == [1.0, 0.01, 0.005]
+    assert browser.picture(pictures / "operator.png").stat().st_size > 40_000
+
+
+def test_mnemonic_live(stage, browser, pictures):
+    browser.go(stage.address + "mnemonic")
+    wait_for(lambda: live(browser) and browser.value("window.hilPicture?.().count ?? 0") > 40, 30)
+    assert all(n > 300 for n in ink(browser, ".hil-box canvas"))
+    assert browser.picture(pictures / "mnemonic.png").stat().st_size > 30_000
+
+
+def test_slow_page_delays_nobody(stage, browser):
+    """The browser stands still: telemetry loses nothing, the ring does not fill, and the page is at the newest instant right after."""
+    wait_for(lambda: live(browser), 20)
+    with Client(stage.telemetry, stage.command) as client:
+        assert client.status()["overflow"] == 0
+        with browser.stopped():
+            seen = [batch for batch, _ in zip(client.subscribe(["tick"]), range(75), strict=False)]
+        assert all(batch.lost == 0 for batch in seen) and seen[-1].tick - seen[0].tick == 74 * 20
+        status = client.status()
+        assert status["overflow"] == 0 and status["ring_waiting"] < 1000 and status["log_lost_ticks"] == 0
+        wait_for(lambda: live(browser), 20)
+        newest = next(client.subscribe(["tick"])).t
+        assert float(browser.value("document.querySelector('.time-shown').innerText").split()[0]) > newest - 5.0
+
+
+def test_two_pages_one_commands(stage, browser, tmp_path):
+    other = Browser(tmp_path / "browser")
     try:
-        ends = process.endpoints
-        address = console("--logs", str(log.parent), "--telemetry", ends["telemetry_address"], "--command", ends["command_address"])
-        browser.go(address)
-        wait_for(lambda: "RT-07" in browser.text and "\nlive" in browser.text and "tick" in browser.text, 40)
-        wait_for(lambda: "approach" in browser.text, 10)
-        assert browser.value("document.querySelectorAll('.live').length") >= 7
-        wait_for(lambda: browser.value("document.querySelectorAll('.live.old').length") == 0, 10)
-
-        browser.click("#hold")
-        wait_for(lambda: "hold: taken by the loop at tick" in browser.text, 10)
-        browser.click("#abort")
-        wait_for(lambda: "abort: taken by the loop at tick" in browser.text, 10)
-        assert [code for _, code, *_ in loop.taken] == [CODES["command"]["hold"], CODES["command"]["abort"]]
-        assert browser.picture(pictures / "engineer.png").stat().st_size > 20_000
-
-        loop.stopping = True
-        thread.join()
-        wait_for(lambda: browser.value("document.querySelectorAll('.live.old').length") >= 7, 10)
-        assert "s old" in browser.text
-        process.finish()
-
-        browser.go(address + "replay")
-        wait_for(lambda: "no log chosen" in browser.text, 20)
-        browser.click(".q-select")
-        wait_for(lambda: browser.value("document.querySelectorAll('.q-menu .q-item').length") == 1, 10)
-        browser.click(".q-menu .q-item")
-        wait_for(lambda: "ticks, whole" in browser.text and "phase approach" in browser.text, 30)
-        wait_for(lambda: browser.value("document.querySelectorAll('canvas').length") == 2, 20)
-        before = np.float64(time_shown(browser))
-        browser.click("#play")
-        wait_for(lambda: time_shown(browser) > before + 0.2, 20)
-        assert browser.picture(pictures / "replay.png").stat().st_size > 20_000
+        other.go(stage.address)
+        wait_for(lambda: live(other), 30)
+        browser.go(stage.address)
+        wait_for(lambda: live(browser), 30)
+        browser.click("#start")
+        wait_for(lambda: "start: taken by the loop" in browser.text, 10)
+        other.click("#park")
+        wait_for(lambda: "the desk is held by console" in other.text, 10)
+        assert live(other), "it may watch"
+        before = len(taken(stage))
+        other.click("#abort")
+        wait_for(lambda: "abort: taken by the loop" in other.text, 10)
+        assert taken(stage)[before:] == [CODES["command"]["abort"]], "and stop"
     finally:
-        loop.stopping = True
-        thread.join()
-        if process.alive:
-            process.kill()
+        other.close()
+
+
+def test_every_view_of_a_log(stage, browser, pictures):
+    end = float(Recording(stage.log).log.time_s[-1])
+    for view in ("mnemonic", "operator"):
+        browser.go(f"{stage.address}{view}?log={stage.log}")
+        wait_for(lambda: "T capture" in browser.text and f"of {end:.2f} s" in browser.text, 30)
+        browser.value("document.querySelector('#capture').click()")
+        wait_for(lambda: browser.value("document.querySelectorAll('.hil-lamp.on').length") >= 3, 10)
+        words = browser.value("document.querySelector('.hil-words').innerText")
+        capture = words.split("T capture")[1].split()[0]
+        assert words.split("T current")[1].split()[0] == capture, "all windows show the capture's instant"
+        assert browser.picture(pictures / f"{view}_log.png").stat().st_size > 30_000
+    browser.value("document.activeElement.blur()")
+    before = time_shown(browser)
+    for _ in range(3):
+        browser.key("ArrowRight", 39)
+    wait_for(lambda: time_shown(browser) == pytest.approx(before + 0.15, abs=2e-3), 10)
+    browser.value("document.querySelector('#step').value = '0.5'")
+    browser.key("ArrowLeft", 37)
+    wait_for(lambda: time_shown(browser) == pytest.approx(before - 0.35, abs=2e-3), 10)
+    browser.key(" ", 32)
+    wait_for(lambda: time_shown(browser) > before, 10)
+
+
+def test_replay_and_comparison(stage, browser, pictures):
+    browser.go(stage.address + "replay")
+    wait_for(lambda: "no log chosen" in browser.text, 20)
+    browser.click(".q-select")
+    wait_for(lambda: browser.value("document.querySelectorAll('.q-menu .q-item').length") == 2, 10)
+    browser.value("[...document.querySelectorAll('.q-menu .q-item')].find(e => e.innerText.includes('first')).click()")
+    wait_for(lambda: "ticks, whole" in browser.text and "phase approach" in browser.text, 30)
+    wait_for(lambda: min(ink(browser, ".hil-box canvas")) > 500, 20)
+    browser.value("document.querySelector('#contact').click()")
+    before = time_shown(browser)
+    browser.value("document.querySelector('#play').click()")
+    wait_for(lambda: time_shown(browser) > before + 0.2, 20)
+    browser.value("document.querySelector('#play').click()")
+    wait_for(lambda: "phase\tcontact" in browser.text, 30)
+    assert browser.picture(pictures / "replay.png").stat().st_size > 30_000
+    browser.value("document.querySelector('#other').closest('.q-field').querySelector('.q-field__control').click()")
+    wait_for(lambda: browser.value("document.querySelectorAll('.q-menu .q-item').length") == 2, 10)
+    browser.value("[...document.querySelectorAll('.q-menu .q-item')].find(e => e.innerText.includes('second')).click()")
+    rows = "document.querySelectorAll('.comparison tbody tr').length"
+    wait_for(lambda: "aligned at first contact" in browser.text and browser.value(rows) == 19, 30)
+    browser.value("document.querySelector('.comparison').scrollIntoView()")
+    time.sleep(0.5)
+    assert browser.picture(pictures / "comparison.png").stat().st_size > 30_000
+
+
+def test_old_values_turn_grey_and_nothing_came_from_elsewhere(stage, browser, pictures):
+    browser.go(stage.address + "operator")
+    wait_for(lambda: live(browser), 20)
+    stage.end()
+    wait_for(lambda: browser.value("document.body.classList.contains('stale')") and "s old" in browser.text, 10)
+    assert browser.value("getComputedStyle(document.querySelector('.hil-box.live')).opacity") < "0.5"
+    assert browser.picture(pictures / "stale.png").stat().st_size > 20_000
     foreign = [url for url in browser.requests if url.partition(":")[0] in ("http", "https", "ws", "wss") and "//127.0.0.1:" not in url]
-    assert browser.requests and not foreign, "nothing is fetched from elsewhere"
+    assert browser.requests and not foreign
+    assert browser.complaints == []
 
 
 def time_shown(browser):

@@ -10,7 +10,7 @@ import zmq
 from hil_server.operator_desk.commands import ARGUMENTS, CommandError, encode
 from hil_server.operator_desk.receiver import BUDGET, HOLDS_FOR, TAKEN_WITHIN, CommandDesk, HandDesk
 from hil_server.telemetry.log_file import LogHeader
-from hil_server.telemetry.publisher import Publisher, TokenBucket, Window
+from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Window
 from hil_server.telemetry.record import aux_channels
 from rt_kernels.layout import CODES, FAULTS
 
@@ -288,9 +288,17 @@ def test_thinned_telemetry_keeps_every_extreme(make_records):
         assert message["max"]["F_T"] == window["F_T"].max(axis=0).tolist()
         assert message["last"]["X_TA"] == window["X_TA"][-1].tolist()
         assert message["max"]["stroke"] == window["aux"][:, :3].max(axis=0).tolist()
+        assert message["last"]["stroke"] == window["aux"][-1, :3].tolist() and message["last"]["one"] == window["aux"][-1, 3]
         assert message["dropped"] == 3 and message["tick"] == 40 * i + 39
     assert slow[3]["any"]["events"] == 1 << CODES["event"]["capture"] and slow[4]["any"]["events"] == 0
     assert slow[5]["any"]["faults"] == 1 << FAULTS[9][1]
+
+
+def test_batches_hold_the_auxiliary_channels_by_name(make_records):
+    records = make_records(20)
+    _, socket = publisher_for(make_records, records)
+    (full,) = [msgpack.unpackb(frames[1]) for frames in socket.outgoing if frames[0] == b"full"]
+    assert full["channels"]["stroke"] == records["aux"][:, :3].tolist() and full["channels"]["one"] == records["aux"][:, 3].tolist()
 
 
 def test_a_run_faster_than_real_time_is_thinned_and_says_so(make_records):
@@ -301,6 +309,13 @@ def test_a_run_faster_than_real_time_is_thinned_and_says_so(make_records):
     publisher.publish(make_records(20, 6000))
     last = msgpack.unpackb([f for f in socket.outgoing if f[0] == b"full"][-1][1])
     assert last["thinned"] == 100 and last["tick"] == 6019 and last["sequence"] == 201
+
+
+def test_wall_time_of_a_tick_is_that_of_the_quickest_look_at_it():
+    clock, late = TickTime(), [0.008, 0.003, 0.0002, 0.010, 0.006]
+    for i, delay in enumerate(late):
+        clock.see(0.01 * i, 1000.0 + 0.01 * i + delay)
+    assert clock.wall(0.0) == pytest.approx(1000.0002, abs=1e-5)
 
 
 def test_token_bucket():

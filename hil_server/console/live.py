@@ -1,0 +1,255 @@
+"""A page's own line to the console, beside NiceGUI's: frames to the page, commands and sticks from it.
+
+A `Pane` is one open page. It shows the live run, or a log at the time that the page asks for. Of a live run it gets the newest frame
+whenever it has shown the last but one: a slow or stopped page gets fewer frames, its queue holds two, and nobody waits for it. What the
+page sends:
+
+    {"ack": n, "age": ms}          frame n has been shown, so old (None when the age means nothing)
+    {"clock": t}                   wants the server's clock
+    {"command": name, "args": {}}  a command for the loop; the answer is the loop's acknowledgement
+    {"select": [names]}            scalar channels whose values go with every frame
+    {"seek": t}, {"curves": [t0, t1]}   of a log: the frame at t; the selected channels between two times
+    {"hand": [6], "buttons": n}    a record of hand controller 0, where the run allows rehearsal
+"""
+
+import asyncio
+import contextlib
+import json
+import math
+import secrets
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, WebSocket, WebSocketDisconnect
+from fastapi.staticfiles import StaticFiles
+
+from hil_server.console.feed import Feed
+from hil_server.console.recording import Recording
+from hil_server.errors import HilError
+
+IN_FLIGHT = 2  # frames that a page may have and not yet have shown
+IDLE = 0.5  # s between two signs of life without frames
+MOST_SELECTED = 6
+
+
+class Commander:
+    """One page's right to command: its own client of the desk, and a second one so that ABORT never waits behind another command."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._ordinary, self._urgent = feed.client("console"), feed.client("console abort")
+        self._holds = False
+
+    async def give(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Asks for the command: {"answer": the loop's acknowledgement or why there is none, "good": whether it was taken}."""
+        client = self._urgent if name in ("abort", "hold", "stop") else self._ordinary
+        self._holds = self._holds or client is self._ordinary
+        start = time.monotonic()
+        try:
+            taken = await client.command(name, **(arguments or {}))
+        except (HilError, TypeError) as error:
+            return {"answer": f"{name}: {error}", "good": False}
+        spent = 1e3 * (time.monotonic() - start)
+        return {"answer": f"{name}: taken by the loop at tick {taken.tick}, t {taken.t:.3f} s", "good": True, "desk_ms": spent}
+
+    async def leave(self) -> None:
+        """Gives the desk to others, if this page may hold it."""
+        if self._holds:
+            self._holds = False
+            with contextlib.suppress(HilError):
+                await self._ordinary.leave_desk()
+
+    def close(self) -> None:
+        self._ordinary.close()
+        self._urgent.close()
+
+
+class Pane:
+    """One open page. recording: the log that it shows, None for the live run; seen: time of the log that it asked for last. pictures:
+    whether it draws more than its header."""
+
+    def __init__(self, feed: Feed, pictures: bool) -> None:
+        self.number = secrets.token_urlsafe(9)
+        self.feed, self._pictures = feed, pictures
+        self.commander = Commander(feed)
+        self.selected: list[str] = []
+        self.ages: deque[float] = deque(maxlen=500)
+        self.recording: Recording | None = None
+        self.seen = 0.0
+        self._answers: deque[dict[str, Any]] = deque(maxlen=100)
+        self._wake = asyncio.Event()
+        self._sent = self._acknowledged = 0
+        self._shown: Any = None
+        self._things: Any = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._hand: Any = None
+        feed.listeners.add(self._wake.set)
+
+    def close(self) -> None:
+        self.feed.listeners.discard(self._wake.set)
+        self.commander.close()
+        if self._hand is not None:
+            self._hand.close()
+
+    def show(self, recording: Recording | None) -> None:
+        """The log instead of the live run; None: back to the live run."""
+        self.recording = recording
+        self._shown = self._things = None
+        self._wake.set()
+
+    def select(self, names: list[str]) -> None:
+        self.selected = names[:MOST_SELECTED]
+
+    def say(self, answer: dict[str, Any]) -> None:
+        self._answers.append(answer)
+        self._wake.set()
+
+    # ---------------------------------------------------------------------------------------------------------- to the page
+    async def serve(self, socket: WebSocket) -> None:
+        """Until the page is gone."""
+        self._sent = self._acknowledged = 0
+        self._shown = self._things = None
+        listening = asyncio.create_task(self._listen(socket))
+        try:
+            while not listening.done():
+                while self._answers:
+                    await socket.send_text(json.dumps(self._answers.popleft()))
+                for message in self._news():
+                    await socket.send_text(json.dumps(message))
+                if not self._answers:
+                    await self._pause(socket)
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # the page has gone
+        finally:
+            listening.cancel()
+            await self.commander.leave()
+
+    async def _pause(self, socket: WebSocket) -> None:
+        self._wake.clear()
+        try:
+            await asyncio.wait_for(self._wake.wait(), IDLE)
+        except TimeoutError:
+            feed = self.feed
+            run = feed.newest.run if feed.newest else "no run"
+            if self.recording is None:
+                await socket.send_text(json.dumps({"state": {"run": run, "trouble": feed.trouble}}))
+
+    def _news(self) -> list[dict[str, Any]]:
+        """What the page should know now."""
+        if self.recording is not None:
+            if self._things is self.recording:
+                return []
+            self._things, recording = self.recording, self.recording
+            return [{"things": recording.picture.things(), "run": recording.name, "log": recording.facts()}]
+        newest = self.feed.newest
+        if newest is None or newest is self._shown or self._sent - self._acknowledged >= IN_FLIGHT:
+            return []
+        news: list[dict[str, Any]] = []
+        picture = self.feed.picture
+        if self._things is not picture:
+            self._things = picture
+            news.append({"things": picture.things(), "run": newest.run, "log": None})
+        self._shown = newest
+        self._sent += 1
+        frame = self.feed.frame() if self._pictures else {}
+        more = {"selected": [scalar(newest.last, name) for name in self.selected], "names": self.selected} if self.selected else {}
+        return [*news, {"n": self._sent, "t": newest.t, "wall": newest.head.get("wall_of_tick"), **frame, **more}]
+
+    # -------------------------------------------------------------------------------------------------------- from the page
+    async def _listen(self, socket: WebSocket) -> None:
+        try:
+            while True:
+                message = json.loads(await socket.receive_text())
+                if isinstance(message, dict):
+                    self._take(message)
+        except (WebSocketDisconnect, RuntimeError, ValueError):
+            self._wake.set()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "command" in message:
+            self._start(self._command(message))
+        elif "ack" in message:
+            self._acknowledged = max(self._acknowledged, int(message["ack"] or 0))
+            if isinstance(message.get("age"), int | float):
+                self.ages.append(float(message["age"]))
+            self._wake.set()
+        elif "clock" in message:
+            self.say({"clock": message["clock"], "server": time.time()})
+        elif "hand" in message:
+            self._send_hand(message)
+        elif "select" in message and isinstance(message["select"], list):
+            self.select([str(name) for name in message["select"]])
+        elif self.recording is not None and "seek" in message:
+            self.seen = float(message["seek"])
+            self.say({"n": 0, "wall": None, **self.recording.frame(float(message["seek"]))})
+        elif self.recording is not None and "curves" in message:
+            start, stop = message["curves"]
+            self.say({"curves": self.recording.curves(self.selected, float(start), float(stop))})
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _command(self, message: dict[str, Any]) -> None:
+        answer = await self.commander.give(str(message["command"]), message.get("args"))
+        self.say({**answer, "at": message.get("at")} if "at" in message else answer)
+
+    def _send_hand(self, message: dict[str, Any]) -> None:
+        """A record of the page's sticks goes on at once, as from a hand-controller process. Refused where the run is no rehearsal."""
+        from hil_server.operator_desk.sender import HandSender
+
+        if not self.feed.picture.rehearsal or self.recording is not None:
+            return
+        if self._hand is None:
+            self._hand = HandSender(0, self.feed.hand_address)
+        with contextlib.suppress(ValueError, TypeError):
+            self._hand.send(message["hand"], int(message.get("buttons", 0)))
+
+
+def scalar(values: Mapping[str, Any], name: str) -> float | None:
+    """The value of `name` or `name[i]`; None when there is none."""
+    base, _, index = name.partition("[")
+    value = values.get(base)
+    if index and isinstance(value, list):
+        i = int(index.rstrip("]") or 0)
+        value = value[i] if i < len(value) else None
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+class Live:
+    """All panes, and the addresses under which pages reach them."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.panes: dict[str, Pane] = {}
+
+    def open(self, pictures: bool = True) -> Pane:
+        pane = Pane(self.feed, pictures)
+        self.panes[pane.number] = pane
+        return pane
+
+    def close(self, pane: Pane) -> None:
+        self.panes.pop(pane.number, None)
+        pane.close()
+
+    def add_to(self, web: FastAPI, page_folder: Any) -> None:
+        web.mount("/hil", StaticFiles(directory=page_folder))
+
+        @web.websocket("/live/{number}")
+        async def live(socket: WebSocket, number: str) -> None:
+            pane = self.panes.get(number)
+            if pane is None:
+                await socket.close(1008)
+                return
+            await socket.accept()
+            await pane.serve(socket)
+
+        @web.post("/abort")
+        async def abort() -> dict[str, Any]:
+            commander = Commander(self.feed)
+            try:
+                return await commander.give("abort")
+            finally:
+                commander.close()

@@ -1,0 +1,77 @@
+"""The mnemonic display (R-UI-01 to 06): contact picture, dampers, curves, all at one instant, of the live run or of a log.
+
+Three windows one above the other. Upper: wire-frames of the contact in fixed projections, with numbers beside them that change over at the
+capture. Middle: dampers. Lower: curves of the selected variables past the fixed line. What stands in upper and middle window follows the
+unit: probe and cone, ring, berthing.
+"""
+
+from pathlib import Path
+
+from nicegui import ui
+
+from hil_server.console.live import Pane
+from hil_server.console.source import SourceBar
+from hil_server.console.view import View
+
+UPPER, MIDDLE, LOWER = 270, 150, 230  # px
+PROJECTIONS = {
+    "probe_cone": ("side", "top"),
+    "ring": ("side", "axial", "top"),
+    "berthing": ("axial", "side", "axonometric"),
+}
+
+
+class MnemonicView:
+    """Builds the page; builds it anew when the unit is another one."""
+
+    def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
+        self._pane, self._layout = pane, ""
+        self._windows = ui.column().classes("w-full gap-2")
+        View("curves").classes("hil-box w-full").style(f"height: {LOWER}px")
+        with ui.row().classes("w-full items-center no-wrap"):
+            self._facts = ui.label().classes("text-caption opacity-70").style("width: 15em")
+            ui.switch("left to right", on_change=lambda e: ui.run_javascript(f"window.hilLeftToRight = {str(e.value).lower()}"))
+            with ui.column().classes("grow gap-1"):
+                SourceBar(pane, folder, chosen, ["F_T[0]", "F_T[1]", "X_TA[0]", "V_TA[0]"], opened=lambda recording: self._update())
+        self._update()
+        ui.timer(0.5, self._update)
+
+    def _update(self) -> None:
+        recording = self._pane.recording
+        picture = recording.picture if recording else self._pane.feed.picture
+        if recording:
+            facts = recording.facts()
+            notes = f"{facts['notes']}   " if facts["notes"] else ""
+            self._facts.text = f"run of {facts['created']}   {notes}T final {facts['to']:.3f} s"
+        else:
+            self._facts.text = "live run"
+        key = f"{picture.unit.layout} {picture.arm is not None}"
+        if key != self._layout:
+            self._layout = key
+            self._windows.clear()
+            with self._windows:
+                self._build(picture.unit.layout)
+
+    def _build(self, layout: str) -> None:
+        head = [] if layout == "ring" else [2]
+        with ui.row().classes("w-full no-wrap gap-2 items-stretch"):
+            View("numbers", before=[0], after=[3]).style("width: 190px")
+            for projection in PROJECTIONS[layout]:
+                View("wires", projection=projection).classes("live hil-box").style(f"flex: 1; height: {UPPER}px")
+            View("numbers", before=[1, *head], after=[0]).style("width: 190px")
+        with ui.row().classes("w-full no-wrap gap-4 items-center"):
+            View("words").classes("grow")
+        with ui.row().classes("w-full no-wrap gap-2 items-stretch"):
+            View("numbers", groups=[4, 5] if layout != "berthing" else [4]).style("width: 190px")
+            style = f"flex: 1; height: {MIDDLE}px"
+            if layout == "ring":
+                View("bars", place="spring").classes("hil-box").style(style)
+            elif layout == "berthing":
+                View("arm").classes("hil-box").style(style)
+                View("sticks").style(style)
+                View("bars", place="axial").classes("hil-box").style(style)
+                View("bars", place="lateral").classes("hil-box").style(style)
+            else:
+                View("lateral").classes("hil-box").style(style)
+                View("bars", place="axial").classes("hil-box").style(style)
+                View("bars", place="lateral").classes("hil-box").style(style)

@@ -1,0 +1,149 @@
+// The page's own line to the console, beside NiceGUI's: frames come in and are drawn once per animation frame, ABORT goes out at once.
+// The console sends a frame only when the page has shown the last but one, so a slow page gets fewer frames and never old ones.
+import { cameras } from "/hil/cameras.js";
+import { curves } from "/hil/curves.js";
+import { views as kinds } from "/hil/panels.js";
+import { player } from "/hil/player.js";
+import { sticks } from "/hil/sticks.js";
+import { wires } from "/hil/wires.js";
+
+Object.assign(kinds, { cameras, curves, player, sticks, wires });
+
+export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, selected: [], values: [], fresh: 0, at: 0 };
+const attached = new Map();
+let socket = null;
+let scheduled = false;
+let pending = null;
+let offset = 0; // server clock minus page clock, s
+let quickest = Infinity;
+const ages = [];
+const shown = [];
+
+export const now = () => (performance.timeOrigin + performance.now()) / 1000 + offset;
+
+export function attach(element, kind, options) {
+  const view = kinds[kind](element, options || {}, { state, send, command, picture, schedule });
+  attached.set(element, view);
+  if (state.things) view.things?.(state);
+  schedule();
+}
+
+export function detach(element) {
+  attached.get(element)?.close?.();
+  attached.delete(element);
+}
+
+export function send(message) {
+  if (socket?.readyState !== WebSocket.OPEN) return false;
+  socket.send(JSON.stringify(message));
+  return true;
+}
+
+export function command(name, args) {
+  if (send({ command: name, args: args || {}, at: performance.now() })) return;
+  if (name !== "abort") return say({ answer: `${name}: the console does not answer`, good: false });
+  fetch("/abort", { method: "POST" })
+    .then((reply) => reply.json())
+    .then(say)
+    .catch(() => say({ answer: "abort: the console does not answer: use the emergency button", good: false }));
+}
+
+function say(answer) {
+  if (answer.at !== undefined) answer.round = performance.now() - answer.at;
+  state.answer = answer;
+  window.hilAnswer = answer;
+  schedule();
+}
+
+export function schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(draw);
+}
+
+function draw() {
+  scheduled = false;
+  const frame = pending;
+  pending = null;
+  if (frame) state.frame = frame;
+  for (const view of attached.values()) {
+    try {
+      view.draw?.(state);
+    } catch (error) {
+      console.error(error);
+    }
+  }
+  if (frame) requestAnimationFrame(() => presented(frame)); // by then the browser has taken the picture
+}
+
+function presented(frame) {
+  shown.push(performance.now());
+  while (shown[0] < performance.now() - 2000) shown.shift();
+  const age = frame.wall ? 1000 * (now() - frame.wall) : null;
+  if (age !== null) {
+    ages.push(age);
+    if (ages.length > 120) ages.shift();
+  }
+  send({ ack: frame.n, age });
+}
+
+export function picture() {
+  const sorted = [...ages].sort((a, b) => a - b);
+  return { age: sorted.length ? sorted[sorted.length >> 1] : null, rate: shown.length / 2, count: sorted.length };
+}
+window.hilPicture = picture;
+window.hilForget = () => { ages.length = 0; };
+
+function take(message) {
+  if (message.clock !== undefined) {
+    const back = performance.now();
+    if (back - message.clock < quickest * 1.1) {
+      quickest = Math.min(quickest * 1.1, back - message.clock);
+      offset = message.server - (performance.timeOrigin + (message.clock + back) / 2) / 1000;
+    }
+  } else if (message.answer !== undefined) say(message);
+  else if (message.things) {
+    Object.assign(state, { things: message.things, head: message, frame: null, curves: null, values: [], log: message.log });
+    ages.length = 0;
+    for (const view of attached.values()) view.things?.(state);
+    schedule();
+  } else if (message.curves) {
+    state.curves = message.curves;
+    schedule();
+  } else if (message.state) Object.assign(state.head, message.state), schedule();
+  else if (message.bodies || message.n) {
+    state.fresh = performance.now();
+    if (message.selected) remember(message);
+    pending = message;
+    schedule();
+  }
+}
+
+// the page's own memory of the selected variables of a live run
+function remember(message) {
+  if (JSON.stringify(message.names) !== JSON.stringify(state.selected)) {
+    state.selected = message.names;
+    state.values = [];
+  }
+  state.values.push([message.t, ...message.selected]);
+  while (state.values[0][0] < message.t - 120 || state.values[0][0] > message.t) state.values.shift();
+}
+
+function open() {
+  const scheme = location.protocol === "https:" ? "wss" : "ws";
+  socket = new WebSocket(`${scheme}://${location.host}/live/${window.hilPane}`);
+  socket.onmessage = (event) => take(JSON.parse(event.data));
+  socket.onclose = () => setTimeout(open, 1000);
+  socket.onopen = () => {
+    quickest = Infinity;
+    if (window.hilSelect?.length) send({ select: window.hilSelect });
+  };
+}
+
+setInterval(() => {
+  const stale = !state.log && performance.now() - state.fresh > 500;
+  document.body.classList.toggle("stale", stale);
+  schedule();
+}, 250);
+setInterval(() => send({ clock: performance.now() }), 1000);
+open();

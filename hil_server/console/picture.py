@@ -1,0 +1,299 @@
+"""What a page draws: once per run the things themselves (`Picture.things`), then for every instant where they are (`Picture.frame`).
+
+The same two for a live run, whose values come from the bus, and for a log. A frame is made from the values of one tick by name; a value
+that a run does not have (the inner state of a real docking unit, an arm) is left out, and the page shows that it is not known.
+
+Poses are [x, y, z, qx, qy, qz, qw] in the target port T; angles are yaw, pitch, roll (about Y, Z, X, in that order) in degrees.
+"""
+
+import contextlib
+import math
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hil_server.console.arm import Arm
+from hil_server.console.wireframes import Unit, leg_joints, unit_of
+from hil_server.errors import HilError
+from hil_server.replay import CONFIGURATION
+from rt_kernels.layout import CODES
+
+FORCE_SEEN = 5.0  # N; below it a measured force has no direction worth drawing
+Values = Mapping[str, Any]
+AXES = ("x", "y", "z")
+ANGLES = ("yaw ψ", "pitch θ", "roll φ")
+
+
+def rotate(q: Any, v: Any) -> np.ndarray:
+    """v turned by the quaternion [x, y, z, w]."""
+    u, w = np.asarray(q[:3]), q[3]
+    t = 2.0 * np.cross(u, v)
+    return np.asarray(v + w * t + np.cross(u, t))
+
+
+def multiply(p: Any, q: Any) -> np.ndarray:
+    """Product of two quaternions [x, y, z, w]."""
+    u, v = np.asarray(p[:3]), np.asarray(q[:3])
+    return np.append(p[3] * v + q[3] * u + np.cross(u, v), p[3] * q[3] - u @ v)
+
+
+def angles_deg(q: Any) -> list[float]:
+    """Yaw, pitch, roll of a quaternion [x, y, z, w]: R = Ry(yaw) Rz(pitch) Rx(roll)."""
+    x, y, z, w = q
+    pitch = math.asin(max(-1.0, min(1.0, 2.0 * (x * y + w * z))))
+    yaw = math.atan2(2.0 * (w * y - x * z), 1.0 - 2.0 * (y * y + z * z))
+    roll = math.atan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))
+    return [math.degrees(a) for a in (yaw, pitch, roll)]
+
+
+def turned(axis: int, angle: float) -> np.ndarray:
+    q = np.zeros(4)
+    q[axis], q[3] = math.sin(angle / 2), math.cos(angle / 2)
+    return q
+
+
+def along(direction: Any) -> np.ndarray:
+    """The shortest turn that brings X into this direction."""
+    d = np.asarray(direction) / max(1e-12, float(np.linalg.norm(direction)))
+    q = np.array([0.0, -d[2], d[1], 1.0 + d[0]])
+    norm = float(np.linalg.norm(q))
+    return q / norm if norm > 1e-9 else np.array([0.0, 0.0, 1.0, 0.0])
+
+
+class Picture:
+    """configuration: texts of the run by name, as its log or `describe` has them."""
+
+    def __init__(self, configuration: Mapping[str, str]) -> None:
+        try:
+            document = tomllib.loads(configuration.get(CONFIGURATION, ""))
+        except tomllib.TOMLDecodeError:
+            document = {}
+        self.document = document
+        self._table = document.get("mechanism", {})
+        self.unit: Unit = unit_of(self._table)
+        self._mechanism = _contact_kernel(document)
+        self.arm = Arm.of(document)
+        self._legs = leg_joints(self._table) if self.unit.layout == "ring" and "base_joint_radius_m" in self._table else None
+
+    @property
+    def rehearsal(self) -> bool:
+        return bool(self.document.get("test", {}).get("rehearsal"))
+
+    def things(self) -> dict[str, Any]:
+        """What does not change during a run."""
+        return {
+            **self.unit.to_dict(),
+            "cameras": self.document.get("cameras") or _shipped_cameras(),
+            "arm": self.arm.things() if self.arm else None,
+            "numbers": [{"title": title, "rows": rows} for title, rows in NUMBERS],
+            "rehearsal": self.rehearsal,
+        }
+
+    def frame(self, values: Values) -> dict[str, Any]:
+        """One instant."""
+        X, V = _motion(values)
+        bodies, rollers = self._bodies(values, X)
+        frame: dict[str, Any] = {
+            "bodies": {name: _short(pose) for name, pose in bodies.items()},
+            "contacts": [_short(point) for point in self._contacts(values, X, bodies)],
+            "on": self._touching(values),
+            "legs": self._leg_lines(bodies),
+            "bars": [self._bar(values, bar) for bar in self.unit.bars],
+            "numbers": _numbers(values, X, V, bodies),
+            "flags": _flags(values),
+            "contact": int(values.get("contact", 0)),
+            "capture_time": float(values.get("capture_time", -1.0)),
+            "first_contact_time": float(values.get("first_contact_time", -1.0)),
+            "words": {
+                group: _name(group, int(values[group]))
+                for group in ("phase", "motion", "arm_mode", "rate_frame", "speed_mode", "supervisory", "cyclogram")
+                if group in values
+            },
+            "supervisory_left": values.get("supervisory_left", 0.0),
+            "supervisory_queue": values.get("supervisory_queue", 0),
+            "hand": [round(a, 3) for a in values.get("hand_axis", [0.0] * 12)],
+            "hand_buttons": list(values.get("hand_buttons", [0, 0])),
+            "hand_status": list(values.get("hand_status", [0, 0])),
+            "operator_rate": _short(values.get("operator_rate", [0.0] * 6)),
+        }
+        frame["bodies"] |= {name: _short(pose) for name, pose in rollers.items()}
+        if self.arm:
+            frame["arm"] = self.arm.frame(values)
+        return frame
+
+    # ------------------------------------------------------------------------------------------------------- what moves
+    def _bodies(self, values: Values, X: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Poses of the bodies, and of the rollers (which a picture of the axis leaves out)."""
+        p, q = np.array(X[:3]), X[3:]
+        bodies: dict[str, Any] = {"T": [0, 0, 0, 0, 0, 0, 1], "A": X}
+        if self.unit.layout == "ring":
+            if "ring_position" in values:
+                turn = multiply(q, values["ring_quaternion"])
+                bodies["ring"] = [*(p + rotate(q, np.array(values["ring_position"]))), *turn]
+            else:
+                bodies["ring"] = [*(p + rotate(q, np.array([self.unit.probe_m, 0.0, 0.0]))), *q]
+            return bodies, {}
+        rollers = {}
+        if "probe.head_x" in values:
+            head = [values[f"probe.head_{a}"] for a in AXES]
+            bodies["head"] = [*head, *along([values[f"probe.axis_{a}"] for a in AXES])]
+            swing = multiply(turned(1, values["probe.swing_y"]), turned(2, values["probe.swing_z"]))
+            bodies["swing"] = [*p, *multiply(q, swing)]
+            back = values.get("probe.movable_x", 0.0)
+            bodies["limiter"] = [*(p + rotate(bodies["swing"][3:], np.array([back, 0.0, 0.0]))), *bodies["swing"][3:]]
+            for i in range(1, 4):
+                place = [values.get(f"probe.roller{i}_{a}", 0.0) for a in AXES]
+                if any(place):
+                    rollers[f"roller{i}"] = [*place, 0, 0, 0, 1]
+        else:
+            turn = np.asarray(q)
+            if "hinge_angle" in values and self._table.get("part") == "berthing_head":
+                azimuth = math.radians(self._table.get("hinge_azimuth_deg", 0.0))
+                psi, theta = values["hinge_angle"]
+                for step in (turned(0, azimuth), turned(1, psi), turned(2, theta), turned(0, -azimuth)):
+                    turn = multiply(turn, step)
+            bodies["head"] = [*(p + rotate(q, np.array([self.unit.probe_m, 0.0, 0.0]))), *turn]
+            bodies["swing"] = bodies["limiter"] = X
+        return bodies, rollers
+
+    def _leg_lines(self, bodies: Mapping[str, Any]) -> list[list[list[float]]]:
+        """The legs of a ring unit, from the base to the ring, in T."""
+        if self._legs is None:
+            return []
+        ends = [
+            [_short(np.asarray(bodies[name][:3]) + rotate(bodies[name][3:], np.array(joint))) for joint in joints]
+            for name, joints in zip(("A", "ring"), self._legs, strict=True)
+        ]
+        return [list(pair) for pair in zip(*ends, strict=True)]
+
+    def _contacts(self, values: Values, X: list[float], bodies: Mapping[str, Any]) -> list[Any]:
+        """Contact points in T: of the physics where they are recorded, of the same contact kernel at this pose where it can be asked, else
+        where the measured force enters the head."""
+        found = []
+        if "probe.head_x" in values:
+            names = [f"probe.{n}{i}" for n, count in (("head_contact", 3), ("lining", 8), ("roller", 3)) for i in range(1, count + 1)]
+            for name in names:
+                if values.get(f"{name}_depth", 0.0) > 0.0:
+                    found.append([values[f"{name}_r_{a}"] for a in AXES])
+            return found
+        if self._mechanism is not None:
+            return [r for _, _, r, *_ in self._mechanism.contacts(np.array(X))]
+        point = self._entry_of_force(values, bodies)
+        return [] if point is None or not values.get("contact") else [point]
+
+    def _entry_of_force(self, values: Values, bodies: Mapping[str, Any]) -> Any:
+        """Where the line of action of the measured force F_T, followed into the target, leaves the head; None where it misses it."""
+        radius = self._table.get("head_radius_m")
+        force, moment = np.array(values["F_T"][:3]), np.array(values["F_T"][3:])
+        strength = float(np.linalg.norm(force))
+        if radius is None or strength < FORCE_SEEN:
+            return None
+        direction = force / strength
+        from_head = np.cross(force, moment) / strength**2 - np.array(bodies["head"][:3])
+        s = float(from_head @ direction)
+        root = s * s - float(from_head @ from_head) + radius**2
+        return None if root < 0.0 else np.array(bodies["head"][:3]) + from_head + (math.sqrt(root) - s) * direction
+
+    def _touching(self, values: Values) -> list[str]:
+        """Names of the parts that touch, and of the latches that have fired: drawn red."""
+        names = [f"{kind}{i}" for kind, count in (("lining", 8), ("roller", 3)) for i in range(1, count + 1)]
+        on = [name for name in names if values.get(f"probe.{name}_depth", 0.0) > 0.0]
+        on += [f"latch{i}" for i in range(1, 5) if values.get(f"probe.latch{i}_phase", 0.0) >= 2.0]
+        return on + [f"latch{i + 1}" for i, fired in enumerate(_list(values.get("latch_fired", []))) if fired]
+
+    def _bar(self, values: Values, bar: Any) -> dict[str, Any] | None:
+        if bar.channel not in values:
+            return None
+        at = _list(values[bar.channel])
+        flags = [int(_list(values[flag])[bar.index]) for flag in bar.flags if flag in values]
+        return {"value": round(float(at[bar.index]), 6), "flags": flags}
+
+
+def _contact_kernel(document: Mapping[str, Any]) -> Any:
+    """The unit's own kernel where it answers for a pose alone, None where it does not or the configuration is not whole."""
+    from hil_server import assembly
+    from hil_server.config import test_from_toml, toml_text
+
+    if document.get("mechanism", {}).get("part") not in ("berthing_head", "berthing_pins"):
+        return None
+    with contextlib.suppress(HilError):
+        config = test_from_toml(toml_text.dumps(dict(document)))
+        return assembly.mechanism_of(config, {})
+    return None
+
+
+def _shipped_cameras() -> dict[str, Any]:
+    from hil_server.config import tables
+    from hil_server.config.checks import Table
+
+    return {name: Table(declared).with_defaults({}) for name, declared in tables.CAMERAS.items()}
+
+
+def _motion(values: Values) -> tuple[list[float], list[float]]:
+    """X_TA and V_TA: achieved ones where the platform's measured pose is known, else those of the dynamics."""
+    X = values.get("X_TA_measured", ())
+    known = len(X) == 7 and 0.99 < sum(x * x for x in X[3:]) < 1.01
+    names = ("X_TA_measured", "V_TA_measured") if known else ("X_TA", "V_TA")
+    return list(values[names[0]]), list(values[names[1]])
+
+
+def _short(numbers: Any) -> list[float]:
+    return [round(float(x), 5) for x in numbers]
+
+
+def _list(value: Any) -> list[float]:
+    return list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
+
+
+def _name(group: str, value: int) -> str:
+    return next((name for name, code in CODES[group].items() if code == value), str(value)).replace("_", " ")
+
+
+def _flags(values: Values) -> dict[str, int]:
+    word = int(values.get("signal_discrete", 0)) | int(values.get("mechanism_state", 0))
+    return {name: word >> CODES["mechanism_signal"][name] & 1 for name in ("DK1", "DSG", "DK2")}
+
+
+# title, (label, unit, digits) of each row: in the order of `_numbers`
+NUMBERS: list[tuple[str, list[tuple[str, str, int]]]] = [
+    ("Active port in target port", [*((a, "m", 4) for a in AXES), *((a, "°", 3) for a in ANGLES)]),
+    ("Rates", [*((f"v{a}", "m/s", 4) for a in AXES), *((f"ω{a}", "°/s", 3) for a in AXES)]),
+    ("Head in target port", [*((a, "m", 4) for a in AXES), *((f"v{a}", "m/s", 4) for a in AXES)]),
+    ("Craft, relative", [*((a, "m", 3) for a in AXES), *((f"v{a}", "m/s", 4) for a in AXES), *((f"ω{a}", "°/s", 3) for a in AXES)]),
+    ("Contact wrench F_T", [*((f"F{a}", "N", 1) for a in AXES), *((f"M{a}", "N·m", 1) for a in AXES)]),
+    ("Sensors", [("LPS", "", 4), ("BPR", "", 4), ("BPT", "", 4)]),
+]
+
+
+def _numbers(values: Values, X: list[float], V: list[float], bodies: Mapping[str, Any]) -> list[list[float] | None]:
+    turn = [math.degrees(w) for w in V[3:]]
+    head = None
+    if "head" in bodies:
+        place = bodies["head"][:3]
+        known = "probe.head_v_x" in values
+        arm = np.subtract(place, X[:3])
+        speed = [values[f"probe.head_v_{a}"] for a in AXES] if known else np.add(V[:3], np.cross(V[3:], arm))
+        head = _short([*place, *speed])
+    return [
+        _short([*X[:3], *angles_deg(X[3:])]),
+        _short([*V[:3], *turn]),
+        head,
+        _craft(values),
+        _short(values["F_T"]),
+        _short(_list(values.get("signal_analog", [0.0] * 3))[:3]),
+    ]
+
+
+def _craft(values: Values) -> list[float] | None:
+    """Centre of mass of the active craft in the visited one's axes: position, velocity as seen there, relative angular velocity, °/s."""
+    if "X_NC" not in values:
+        return None
+    C, V, vC, vV = (np.array(values[name]) for name in ("X_NC", "X_NV", "V_NC", "V_NV"))
+    if not 0.99 < float(V[3:] @ V[3:]) < 1.01:
+        return None
+    back = [*(-V[3:6]), V[6]]
+    apart = C[:3] - V[:3]
+    speed = vC[:3] - vV[:3] - np.cross(vV[3:], apart)
+    return _short([*rotate(back, apart), *rotate(back, speed), *np.degrees(rotate(back, vC[3:] - vV[3:]))])

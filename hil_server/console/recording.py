@@ -1,0 +1,116 @@
+"""A log for the pages: its frame at any time, curves of any channel, its events."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.analysis.summary import bits_of, name_of
+from hil_server.console.picture import Picture
+from hil_server.telemetry.log_file import Log, open_log
+
+POINTS = 1500  # of a curve: more than a screen has columns
+
+
+def logs_in(folder: Path) -> dict[str, str]:
+    """Every log below the folder, newest first: path → name shown."""
+    found = sorted(folder.rglob("*.mcap"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return {str(path): str(path.relative_to(folder)) for path in found}
+
+
+def channels_of(log: Log) -> dict[str, np.ndarray]:
+    """Scalar channels of a log: `name` or `name[i]` → (n,)."""
+    found: dict[str, np.ndarray] = {}
+    for name in log.records.dtype.names or ():
+        column = log.records[name]
+        if name in ("aux", "pad", "record_crc") or column.dtype.kind not in "fiu":
+            continue
+        found |= {name: column} if column.ndim == 1 else {f"{name}[{i}]": column[:, i] for i in range(column.shape[1])}
+    return found | {name: log.records["aux"][:, i] for i, name in enumerate(log.aux_names)}
+
+
+def thinned(t: np.ndarray, values: np.ndarray, points: int = POINTS) -> list[list[float]]:
+    """[t, value] pairs, at most about `points`, that keep the smallest and the largest value of every stretch."""
+    if len(t) <= points:
+        return np.column_stack((t, values)).tolist()
+    edges = np.linspace(0, len(t), points // 2 + 1).astype(int)
+    chosen = set()
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        part = values[start:stop]
+        chosen |= {start + int(part.argmin()), start + int(part.argmax())}
+    at = sorted(chosen)
+    return np.column_stack((t[at], values[at])).tolist()
+
+
+def events_of(log: Log) -> list[tuple[float, str]]:
+    """(time, name) of the first tick of every event and change of phase, in order of time."""
+    words = log.records["events"].astype(np.int64)
+    found = []
+    for tick in np.flatnonzero(words & ~np.concatenate(([0], words[:-1]))):
+        before = int(words[tick - 1]) if tick else 0
+        found += [(float(log.time_s[tick]), name.replace("_", " ")) for name in bits_of("event", int(words[tick]) & ~before)]
+    phase = log.records["phase"]
+    changes = np.flatnonzero(np.diff(phase, prepend=phase[:1] - 1)) if len(phase) else np.zeros(0, np.int64)
+    found += [(float(log.time_s[i]), f"phase {name_of('phase', int(phase[i]))}") for i in changes]
+    return sorted(found)
+
+
+class Recording:
+    """One log. Raises LogError, and UsageError when it holds no record."""
+
+    def __init__(self, path: str | Path) -> None:
+        from hil_server.errors import UsageError
+
+        self.log = open_log(path)
+        if not self.log.ticks:
+            raise UsageError(f"{path}: this log has no record")
+        self.name = self.log.header.run_id
+        self.channels = channels_of(self.log)
+        self.picture = Picture(self.log.header.configuration)
+        self._names = [name for name in self.log.records.dtype.names or () if name not in ("aux", "pad", "record_crc")]
+
+    @property
+    def what(self) -> str:
+        log = self.log
+        whole = "whole" if log.complete else f"incomplete: {'; '.join(log.incomplete)}"
+        return f"{log.header.run_id}, {log.header.mode}, {log.ticks} ticks, {whole}"
+
+    def facts(self) -> dict[str, Any]:
+        """What the page's cursor needs."""
+        last, t = self.log.records[-1], self.log.time_s
+        return {
+            "from": float(t[0]),
+            "to": float(t[-1]),
+            "first_contact": float(last["first_contact_time"]),
+            "capture": float(last["capture_time"]),
+            "created": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.log.header.created)),
+            "notes": "; ".join(self.log.header.notes),
+        }
+
+    def at(self, t: float) -> int:
+        """The last tick that is not after t."""
+        return int(np.clip(np.searchsorted(self.log.time_s, t + 1e-9, side="right") - 1, 0, self.log.ticks - 1))
+
+    def values(self, i: int) -> dict[str, Any]:
+        """All channels of tick number i of the log by name."""
+        record = self.log.records[i]
+        values = {name: record[name].tolist() for name in self._names}
+        aux = record["aux"].tolist()
+        for channel in self.log.header.aux:
+            part = aux[channel.offset : channel.offset + channel.count]
+            values[channel.name] = part[0] if channel.count == 1 else part
+        return values
+
+    def frame(self, t: float) -> dict[str, Any]:
+        i = self.at(t)
+        values = self.values(i)
+        return {"t": float(self.log.time_s[i]), **self.picture.frame(values)}
+
+    def curves(self, names: list[str], start: float, stop: float) -> dict[str, Any]:
+        """The channels between two times, thinned: {"names", "data": [[[t, value], ...], ...], "range"}."""
+        t = self.log.time_s
+        a, b = np.searchsorted(t, [start, stop])
+        known = [name for name in names if name in self.channels]
+        data = [thinned(t[a:b], np.nan_to_num(self.channels[name][a:b].astype(float))) for name in known]
+        return {"names": known, "data": data, "range": [start, stop]}

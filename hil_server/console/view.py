@@ -1,0 +1,44 @@
+"""The drawn parts of a page: each is an element that `page/live.js` fills from the frames of the page's pane."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nicegui import ui
+
+from hil_server.console.live import Live, Pane
+
+FOLDER = Path(__file__).parent / "page"
+
+
+class View(ui.element, component="page/view.js"):
+    """kind: a name of `page/panels.js`, curves, player, sticks, wires or cameras; options: what that kind takes."""
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        super().__init__()
+        self._props["kind"] = kind
+        self._props["options"] = options
+
+
+def open_pane(live: Live, pictures: bool = True) -> Pane:
+    """The pane of the page that is being built; closed with it."""
+    pane = live.open(pictures)
+    ui.add_head_html('<link rel="stylesheet" href="/hil/style.css">')
+    ui.add_head_html(f"<script>window.hilPane = {json.dumps(pane.number)}; window.hilSelect = [];</script>")
+    ui.context.client.on_delete(lambda: live.close(pane))
+    return pane
+
+
+def select_curves(pane: Pane, names: list[str]) -> None:
+    """Which channels the page plots."""
+    pane.select(names)
+    ui.run_javascript(f"window.hilSelect = {json.dumps(pane.selected)}")
+
+
+def header(here: str) -> None:
+    """Where else to go; run, age of data and pictures, answer to the last command, ABORT: the same on every page."""
+    with ui.header().classes("items-center bg-slate-900 q-py-xs no-wrap"):
+        ui.label("HIL server").classes("text-h6")
+        for name, target in (("Engineer", "/"), ("Operator", "/operator"), ("Mnemonic", "/mnemonic"), ("Replay", "/replay")):
+            ui.link(name, target).classes("text-sky-300" if name == here else "text-white opacity-70").style("text-decoration: none")
+        View("header").classes("hil-head")
