@@ -9,6 +9,7 @@
     chunk = 20                           # cases that one worker takes at a time
     worst = 5                            # worst runs that are run again with full logs
     set = { "guidance.contact_max_s" = 40.0 }
+    round = { lateral_y_m = "lateral_z_m" }   # pairs that fill the ellipse in their rectangle: a miss in any direction
 
     [box]                                # keys of [initial_conditions]: [low, high]
     lateral_y_m = [-0.1, 0.1]
@@ -46,6 +47,7 @@ CAMPAIGN = Table(
         Parameter("chunk", "int", "-", "cases that one worker takes at a time", default=20, low=1, high=1000),
         Parameter("worst", "int", "-", "worst runs that are run again with full logs", default=5, low=0, high=100),
         Parameter("set", "table", "-", "overrides of the test", default={}),
+        Parameter("round", "table", "-", "pairs of keys of the box whose vector sum is limited, not each by itself", default={}),
     )
 )
 BOX_KEYS = {p.key: p for p in INITIAL_CONDITIONS if p.kind == "float" and p.key != "first_contact_penetration_m"}
@@ -68,11 +70,12 @@ class Plan:
     description: str = ""
     source: str = ""
     expert: tuple[tuple[float, ...], ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
 
     @property
     def identity(self) -> str:
         """16 hexadecimal digits of everything that decides a case's result: what resumes must have the same."""
-        text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high, self.expert)) + self.base.as_toml()
+        text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high, self.expert, self.pairs)) + self.base.as_toml()
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def conditions(self) -> np.ndarray:
@@ -90,11 +93,34 @@ class Plan:
             unit = rng.random((self.cases, d))
         elif self.sampling == "normal":
             unit = 0.5 + rng.normal(size=(self.cases, d)) / 6.0
-            while np.any(outside := (unit < 0.0) | (unit > 1.0)):
+            while np.any(outside := self._outside(unit)):
                 unit[outside] = 0.5 + rng.normal(size=int(outside.sum())) / 6.0
         else:
             unit = rng.integers(0, 2, (self.cases, d)).astype(float)
+        if self.sampling != "normal":
+            for i, j in self._round():
+                unit[:, i], unit[:, j] = disc(unit[:, i], unit[:, j])
         return low + unit * (high - low)
+
+    def _round(self) -> list[tuple[int, int]]:
+        return [(self.keys.index(a), self.keys.index(b)) for a, b in self.pairs]
+
+    def _outside(self, unit: np.ndarray) -> np.ndarray:
+        """Values beyond the box, and both of a pair beyond its ellipse."""
+        outside = (unit < 0.0) | (unit > 1.0)
+        for i, j in self._round():
+            outside[:, [i, j]] |= (np.hypot(unit[:, i] - 0.5, unit[:, j] - 0.5) > 0.5)[:, None]
+        return outside
+
+
+def disc(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The unit square onto the disc in it, areas kept in proportion: squares about the centre become circles (Shirley and Chiu 1997)."""
+    a, b = 2.0 * u - 1.0, 2.0 * v - 1.0
+    wide = np.abs(a) > np.abs(b)
+    r = np.where(wide, a, b)
+    ratio = np.divide(np.where(wide, b, a), r, out=np.zeros_like(r), where=r != 0.0)
+    angle = np.where(wide, np.pi / 4 * ratio, np.pi / 2 - np.pi / 4 * ratio)
+    return 0.5 + 0.5 * r * np.cos(angle), 0.5 + 0.5 * r * np.sin(angle)
 
 
 def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | None = None) -> Plan:
@@ -115,7 +141,7 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict) and isinstance(box, dict)
-    if faults := _expert_faults(head, box, cases, str(file)):
+    if faults := [*_expert_faults(head, box, cases, str(file)), *_round_faults(head, box, str(file))]:
         raise ConfigurationError(faults)
     head = CAMPAIGN.with_defaults(head)
     import stand_configs
@@ -139,6 +165,7 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         description=head["description"],
         source=head["source"],
         expert=tuple(tuple(map(float, row)) for row in head["expert"]),
+        pairs=tuple(head["round"].items()),
     )
 
 
@@ -177,3 +204,11 @@ def _expert_faults(head: dict[str, Any], box: dict[str, Any], cases: int | None,
                 limit = f"{low} ... {high}, the box"
                 faults.append(line(file, f"campaign.expert[{i}]: {key}", "out of range", value, limit=limit, unit=BOX_KEYS[key].unit))
     return faults
+
+
+def _round_faults(head: dict[str, Any], box: dict[str, Any], file: str) -> list[str]:
+    pairs = head.get("round", {})
+    named = [*pairs, *pairs.values()]
+    faults = [unknown_key(file, f"campaign.round.{key}", key, str(key), box) for key in named if key not in box]
+    twice = [key for i, key in enumerate(named) if key in named[:i]]
+    return faults + [line(file, f"campaign.round.{key}", "in two pairs", key, limit="one pair", unit="-") for key in twice]

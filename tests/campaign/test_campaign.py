@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, kstest
 
 from hil_server.campaign import execution, statistics
 from hil_server.campaign.case import run_case
@@ -60,6 +60,29 @@ def test_sampling_stays_in_the_box_and_repeats(tmp_path, sampling):
         assert np.all((x == p.low) | (x == p.high))
     if sampling == "normal":
         assert abs(x[:, 0].std() / (0.1 / 6) - 1) < 0.1
+
+
+@pytest.mark.parametrize("sampling", [s for s in SAMPLINGS if s != "expert"])
+def test_round_pairs_fill_the_ellipse(tmp_path, sampling):
+    file = tmp_path / "round.toml"
+    text = FILE.format(cases=4000, sampling=sampling).replace("chunk", 'round = { lateral_y_m = "velocity_x_m_s" }\nchunk')
+    file.write_text(text)
+    x = load_plan(file).conditions()
+    a, b = x[:, 0] / 0.05, (x[:, 2] - 0.1) / 0.02
+    square = a**2 + b**2
+    assert square.max() <= 1.0 + 1e-12 and np.abs(x[:, 1]).max() <= 0.05
+    if sampling in ("uniform", "latin_hypercube"):
+        # uniform over the disc: the squared radius and the direction are uniform (Kolmogorov and Smirnov, 1 in 1000)
+        assert kstest(square, "uniform").pvalue > 1e-3
+        assert kstest(np.arctan2(b, a), "uniform", (-np.pi, 2 * np.pi)).pvalue > 1e-3
+    if sampling == "corners":
+        np.testing.assert_allclose(square, 1.0, atol=1e-12)
+    if sampling == "normal":
+        # a third of the radius, less what the cut at three of them takes
+        assert abs(a.std() * 3 - 0.983) < 0.05 and abs(np.corrcoef(a, b)[0, 1]) < 0.05
+    file.write_text(text.replace('"velocity_x_m_s"', '"velocity_x"'))
+    with pytest.raises(ConfigurationError, match=r"campaign\.round\.velocity_x: .*did you mean 'velocity_x_m_s'"):
+        load_plan(file)
 
 
 EXPERT = "[[0.05, -0.05, 0.12], [0.0, 0.05, 0.08], [0.01, 0.02, 0.1]]"
