@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server.analysis.summary import WRENCH_NAMES, faults_of, name_of
-from hil_server.config import TestConfig, physics
+from hil_server.config import TestConfig, criticality, physics
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
@@ -87,7 +87,8 @@ def allowed(config: TestConfig, path: str | Path | None, hardware: bool, confirm
         said, objections = "no prediction of this variant was given (--prediction LOG of hil-server simulate)", 1
     else:
         found = rehearsed(config, path)
-        said, objections = found.line(), len(found.against)
+        r1, r2 = criticality(config.initial_conditions)
+        said, objections = f"variant of R1 {r1:.2f}, R2 {r2:.2f}: {found.line()}", len(found.against)
     if not objections:
         return [said]
     if not hardware:

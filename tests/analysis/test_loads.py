@@ -5,7 +5,7 @@ import pytest
 
 from hil_server.analysis.loads import allowed, differences, rehearsed, wrench_at_cell
 from hil_server.cli import main
-from hil_server.config import SHIPPED, load_test
+from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import VerdictError
 from hil_server.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
@@ -40,7 +40,8 @@ def test_the_same_variant_within_limits_may_run(prediction):
     peaks = {load.name: load.peak for load in found.loads}
     assert peaks["fx_N"] == pytest.approx(np.abs(r["F_S"][:, 0]).max(), rel=1e-6) and peaks["fx_N"] > 100.0
     (note,) = allowed(config, prediction, hardware=True, confirmed="")
-    assert "of its limit" in note
+    r1, r2 = criticality(config.initial_conditions)
+    assert "of its limit" in note and f"R1 {r1:.2f}, R2 {r2:.2f}" in note
     # what happens before and after the contact, and where a default is written out, is no other variant
     same = load_test(None, [*SHORT, "guidance.speed_max_m_s=0.3", "guidance.capture_limit_s=10.0", "wrench.filter_order=1"])
     assert differences(config, same) == [] and allowed(same, prediction, hardware=True, confirmed="") == [note]
