@@ -14,6 +14,7 @@
 stand wants to be looked at (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from hil_server.config.checks import Table, line, unknown_key
 from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
 
+PROGRESS = "programme.json"
 VERDICTS = ("captured", "not_captured", "tripped", "any")
 NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -131,27 +133,48 @@ def run_programme(
     """Runs every variant into a folder of its own below `out`.
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
-    programme: a row for each variant with its verdict; exit_code 0 if all passed, 1 if not, 3 if a trip ended the programme."""
+    programme: a row for each variant with its verdict; exit_code 0 if all passed, 1 if not, 3 if a trip ended the programme.
+    `programme.json` in `out` tells all the while where it stands."""
     rows: list[dict[str, Any]] = []
     exit_code = 0
-    for variant in variants:
-        r1, r2 = criticality(variant.config.initial_conditions)
-        say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
-        summary = _one(variant, run_one, out / variant.number)
-        passed = variant.expect == "any" or verdict(summary) == variant.expect
-        rows.append({"number": variant.number, "description": variant.description, "R1": r1, "R2": r2, "expect": variant.expect,
-                     "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
-        exit_code = max(exit_code, 0 if passed else 1)
-        if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped":
-            say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
-            exit_code = TripError.exit_code
-            break
-        if summary.get("end") == "stopped":
-            say(f"{variant.number} was stopped by the operator: the programme ends here")
-            exit_code = max(exit_code, 1)
-            break
+    try:
+        for variant in variants:
+            write_progress(name, variants, rows, out, variant)
+            r1, r2 = criticality(variant.config.initial_conditions)
+            say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
+            summary = _one(variant, run_one, out / variant.number)
+            passed = variant.expect == "any" or verdict(summary) == variant.expect
+            rows.append({"number": variant.number, "description": variant.description, "R1": r1, "R2": r2, "expect": variant.expect,
+                         "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
+            exit_code = max(exit_code, 0 if passed else 1)
+            if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped":
+                say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
+                exit_code = TripError.exit_code
+                break
+            if summary.get("end") == "stopped":
+                say(f"{variant.number} was stopped by the operator: the programme ends here")
+                exit_code = max(exit_code, 1)
+                break
+    finally:  # a lost device ends the programme, too
+        write_progress(name, variants, rows, out)
     not_run = [v.number for v in variants[len(rows) :]]
     return {"programme": name, "exit_code": exit_code, "passed": sum(r["passed"] for r in rows), "variants": rows, "not_run": not_run}
+
+
+def write_progress(
+    name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, running: Variant | None = None
+) -> None:
+    """`programme.json` in `out`: every variant with its state (done, running, waiting) and, when done, its figures as `summary_rows`."""
+    done = {row[0]: row for row in summary_rows({"variants": rows})}
+    table = []
+    for variant in variants:
+        state = "done" if variant.number in done else "running" if variant is running else "waiting"
+        figures = dict(zip(SUMMARY_HEADS, done.get(variant.number, ()), strict=False))
+        table.append({"description": variant.description, "expect": variant.expect, **figures, "variant": variant.number, "state": state})
+    out.mkdir(parents=True, exist_ok=True)
+    part = out / f"{PROGRESS}.part"
+    part.write_text(json.dumps({"programme": name, "ended": running is None, "variants": table}))
+    part.replace(out / PROGRESS)  # a reader sees the old one or the new one
 
 
 def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]], folder: Path) -> dict[str, Any]:

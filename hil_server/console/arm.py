@@ -25,12 +25,14 @@ def turn(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 class Arm:
-    """bodies: the chain from the root to the tip. low, high: limits of the joints, rad, empty when the file gives none."""
+    """bodies: the chain from the root to the tip. low, high: limits of the joints, rad, one for all or one each, none when the
+    file gives none."""
 
     def __init__(self, bodies: list[Body], low: Sequence[float] = (), high: Sequence[float] = ()) -> None:
         self.bodies = bodies
         self.joints = [body for body in bodies if body.joint in ("revolute", "prismatic")]
-        self.low, self.high = list(low), list(high)
+        count = len(self.joints)
+        self.low, self.high = (np.resize(limit, count).tolist() if len(limit) else [] for limit in (low, high))
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Arm | None":
@@ -44,7 +46,7 @@ class Arm:
                 continue
             try:
                 limits = tomllib.loads(file.read_text(encoding="utf-8")).get("manipulator", {})
-                return cls(read_toml(file), *(np.radians(limits.get(f"{end}_deg", [])).tolist() for end in ("low", "high")))
+                return cls(read_toml(file), *(np.radians(np.atleast_1d(limits.get(f"{end}_deg", []))).tolist() for end in ("low", "high")))
             except (OSError, ModelError):
                 continue
         return None

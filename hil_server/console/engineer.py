@@ -4,6 +4,7 @@ Every card that shows a live value (class `live`) turns grey when no data have c
 does so too when the console has died.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from nicegui import ui
 from hil_server.analysis.summary import name_of
 from hil_server.console.feed import Feed
 from hil_server.console.live import Pane
+from hil_server.programme import PROGRESS, SUMMARY_HEADS
 
 PERIOD = 0.1  # s between looks at the feed
 CURVE_PERIOD = 0.25
+PROGRAMME_PERIOD = 1.0
 MODES = {0: "free-running", 1: "soft: no real-time privilege", 2: "real time"}
 WRENCH = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 UNITS = ("N", "N", "N", "N.m", "N.m", "N.m")
@@ -60,6 +63,7 @@ class Engineer:
         with ui.row().classes("w-full items-stretch no-wrap"):
             self._build_wrench()
             self._build_legs()
+        self._build_programme(folder)
         self._build_faults()
         ui.timer(PERIOD, self.update)
         ui.timer(CURVE_PERIOD, self._draw)
@@ -87,6 +91,36 @@ class Engineer:
                     ui.label(str(n + 1)).classes("text-caption")
                     bar = ui.linear_progress(0.0, show_value=False, size="14px").classes("w-32").props("instant-feedback")
                     self._legs.append((bar, ui.label("-").classes("font-mono text-caption").style("min-width: 19em")))
+
+    def _build_programme(self, folder: Path) -> None:
+        """The newest programme below the folder of the logs: its variants, which one runs, results."""
+        self._folder = folder
+        self._programme_seen: Any = None
+        with ui.card().classes("w-full q-pa-sm gap-1") as self._programme_card:
+            self._programme_title = ui.label().classes("text-subtitle2 text-sky-300")
+            keys = ("state", *SUMMARY_HEADS, "description")
+            columns = [{"name": k, "label": k, "field": k, "align": "left"} for k in keys]
+            self._programme = (
+                ui.table(columns=columns, rows=[], row_key="variant", pagination=10).classes("w-full programme").props("dense flat")
+            )
+        self._programme_card.visible = False
+        ui.timer(PROGRAMME_PERIOD, self._show_programme)
+        self._show_programme()
+
+    def _show_programme(self) -> None:
+        found = newest_programme(self._folder)
+        if found is None or found == self._programme_seen:
+            return
+        self._programme_seen = found
+        rows = found["variants"]
+        done = [row for row in rows if row["state"] == "done"]
+        passed = sum(row.get("result") == "passed" for row in done)
+        running = "ended" if found["ended"] else next((f"{row['variant']} is running" for row in rows if row["state"] == "running"), "")
+        self._programme_title.text = f"Programme {found['programme']}: {running}, {len(done)} of {len(rows)} done, {passed} passed"
+        self._programme.rows = rows
+        at = next((i for i, row in enumerate(rows) if row["state"] == "running"), 0)
+        self._programme.pagination = {"rowsPerPage": 10, "page": at // 10 + 1}
+        self._programme_card.visible = True
 
     def _build_faults(self) -> None:
         with ui.card().classes("w-full q-pa-sm"):
@@ -138,6 +172,16 @@ class Engineer:
         for n, series in enumerate(self._chart.options["series"]):
             series["data"] = [[p[0], p[n + 1]] for p in points[-600:]]
         self._chart.update()
+
+
+def newest_programme(folder: Path) -> dict[str, Any] | None:
+    """What the programme that was written last below `folder` says of itself, None when there is none."""
+    files = [*folder.glob(PROGRESS), *folder.glob(f"*/{PROGRESS}")]
+    try:
+        newest = max(files, key=lambda file: file.stat().st_mtime)
+        return dict(json.loads(newest.read_text()))
+    except (OSError, ValueError):
+        return None
 
 
 def force_chart() -> dict[str, Any]:

@@ -29,7 +29,7 @@ class OperatorView:
                 View("numbers", groups=[0, 1, 4, 5]).classes("w-full")
                 View("sticks").classes("w-full")
                 self._build_commands()
-                View("arm").classes("hil-box w-full").style("height: 165px")
+                View("arm").classes("hil-box w-full").style("height: 190px")
 
     def _build_commands(self) -> None:
         """Step, Insert, modes of the arm: the supervisory panel."""

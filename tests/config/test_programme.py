@@ -1,9 +1,11 @@
 """A programme of variants: all checked before the first runs, each judged by what it was expected to do."""
 
+import json
+
 import pytest
 
 from hil_server.errors import ConfigurationError, DeviceError, TripError
-from hil_server.programme import is_programme, load_programme, run_programme, summary_rows, verdict
+from hil_server.programme import PROGRESS, is_programme, load_programme, run_programme, summary_rows, verdict
 
 HEAD = '[programme]\nname = "three"\ntest = "test.toml"\n'
 
@@ -102,6 +104,25 @@ def test_verdicts(programme, tmp_path):
     assert summary["exit_code"] == 0 and summary["passed"] == 3 and run_one.folders == ["RT-0", "RT-1", "RT-2"]
     assert [verdict(r) for r in summary["variants"]] == ["captured", "not_captured", "tripped"]
     assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "passed")
+
+
+def test_progress_can_be_read_all_the_while(programme, tmp_path):
+    seen, left = [], outcomes(CAPTURED, MISSED, DeviceError("gone"))
+
+    def run_one(config, folder):
+        seen.append(json.loads((tmp_path / PROGRESS).read_text()))
+        return left(config, folder)
+
+    with pytest.raises(DeviceError):
+        run_programme("three", three(programme, "captured", "captured", "any"), run_one, tmp_path, True, quiet)
+    assert [[row["state"] for row in at["variants"]] for at in seen] == [
+        ["running", "waiting", "waiting"],
+        ["done", "running", "waiting"],
+        ["done", "done", "running"],
+    ]
+    last = json.loads((tmp_path / PROGRESS).read_text())
+    assert last["ended"] and not seen[2]["ended"] and [row["state"] for row in last["variants"]] == ["done", "done", "waiting"]
+    assert last["variants"][0]["capture s"] == "4.000" and last["variants"][1]["result"] == "FAILED (expected captured)"
 
 
 def test_one_failed_verdict_makes_the_programme_negative(programme, tmp_path):

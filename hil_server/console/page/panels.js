@@ -191,7 +191,7 @@ function arm(element) {
       context.fillStyle = GREY;
       if (!frame?.arm) return context.fillText("no joint angles in this run", 8, 16);
       const { places, q, near, sigma, limiting } = frame.arm;
-      const half = Math.floor(width * 0.27);
+      const half = Math.floor(width * 0.25);
       [["side: X right, Z up", 0, 2], ["top: X right, Y up", 0, 1]].forEach(([title, a, b], k) => {
         const us = places.map((p) => p[a]), vs = places.map((p) => p[b]);
         const span = Math.max(Math.max(...us) - Math.min(...us), Math.max(...vs) - Math.min(...vs), 0.2 * things.arm.reach);
@@ -213,7 +213,7 @@ function arm(element) {
           context.fill();
         });
       });
-      const left = 2 * half + 96, wide = Math.max(40, width - left - 64), step = Math.min(22, (height - 44) / q.length);
+      const left = 2 * half + 96, wide = Math.max(40, width - left - 64), step = Math.min(22, (height - 58) / q.length);
       q.forEach((angle, i) => {
         const low = things.arm.low[i] ?? -Math.PI, high = things.arm.high[i] ?? Math.PI, y = 6 + i * step;
         context.strokeStyle = GREY;
@@ -232,7 +232,7 @@ function arm(element) {
       context.fillStyle = WHITE;
       const tip = frame.arm.tip, load = frame.arm.wrench;
       if (tip.length >= 3) context.fillText(`tip ${tip.slice(0, 3).map((x) => x.toFixed(3)).join("  ")} m`, 2 * half + 20, y + 14);
-      if (load.length >= 6) context.fillText(`load ${Math.hypot(...load.slice(0, 3)).toFixed(0)} N  ${Math.hypot(...load.slice(3)).toFixed(0)} N·m`, 2 * half + 180, y + 14);
+      if (load.length >= 6) context.fillText(`load ${Math.hypot(...load.slice(0, 3)).toFixed(0)} N  ${Math.hypot(...load.slice(3)).toFixed(0)} N·m`, 2 * half + 20, y + 28);
     },
   };
 }

@@ -1,0 +1,151 @@
+"""The console beside a live run: `python tools/bench_console.py [SECONDS] [CONFIG]`. Wants the group `console` and a Chromium; headless.
+
+One live run on the virtual stand. First a stretch without any page, then one with the operator page (three cameras, three wire-frames) in
+a headless Chromium without a graphics card. Printed: frames a second and age of the pictures (tick to pixel, as the page states it), share
+of a core that the console's process and the browser's take, the loop's lateness in both stretches, and ABORT from the mouse button in the
+page to the loop's acknowledgement in the page, five times (the first trips the run, which goes on being held). The load
+of the machine stands beside: all of it is wall clock.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+
+from hil_server.client import Client
+from hil_server.telemetry.log_file import open_log
+from tests.telemetry.chromium import Browser, wait_for
+
+ROOT = Path(__file__).resolve().parent.parent
+PORTS = {"publish": 9793, "command": 9794, "hand_controller": 9795}
+ADDRESS = {name: f"tcp://127.0.0.1:{port}" for name, port in PORTS.items()}
+WEB = 8793
+WANTED = {"frames": 20.0, "age": 80.0, "console": 15.0, "abort": 100.0}
+
+
+@contextlib.contextmanager
+def running(*arguments: str) -> Iterator[subprocess.Popen]:
+    """`hil-server` with these arguments, told to end afterwards."""
+    process = subprocess.Popen([sys.executable, "-W", "ignore", "-m", "hil_server", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def stretch(client: Any, seconds: float, loads: list[float]) -> tuple[int, int]:
+    """First and last tick of so many seconds; notes the load."""
+    first = next(client.subscribe(["tick"])).tick
+    time.sleep(seconds)
+    loads.append(os.getloadavg()[0])
+    return first, next(client.subscribe(["tick"])).tick
+
+
+def served() -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{WEB}/", timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def tree(root: int) -> list[int]:
+    """The process and all that came from it."""
+    found = [root]
+    for child in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parts = child.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(parts[1]) == root:
+            found += tree(int(child.parent.name))
+    return found
+
+
+def cpu_s(pids: list[int]) -> float:
+    """CPU time used so far."""
+    total = 0.0
+    for pid in pids:
+        try:
+            parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def abort_ms(browser: Browser) -> dict[str, float]:
+    """Mouse button to answer, in the page's own clock: to its script, there and back, and what of that desk and loop took."""
+    time.sleep(0.3)
+    note = "addEventListener('pointerdown', e => window.hilPressed = e.timeStamp, {once: true, capture: true})"
+    browser.value(f"window.hilAnswer = null; document.querySelector('#abort').{note}")
+    browser.click("#abort")
+    wait_for(lambda: browser.value("window.hilAnswer !== null"), 20)
+    answer = json.loads(browser.value("JSON.stringify({...window.hilAnswer, pressed: window.hilPressed})"))
+    desk = answer.get("desk_ms", float("nan"))
+    return {"event": answer["at"] - answer["pressed"], "there and back": answer["round"], "desk and loop": desk}
+
+
+def main(argv: list[str]) -> int:
+    seconds = float(argv[0]) if argv else 10.0
+    configuration = argv[1:2]
+    folder = Path(tempfile.mkdtemp(prefix="bench-console-"))
+    settings = [part for name, address in ADDRESS.items() for part in ("--set", f"telemetry.{name}={address}")]
+    addresses = ("--telemetry", ADDRESS["publish"], "--command", ADDRESS["command"], "--hand", ADDRESS["hand_controller"])
+    with contextlib.ExitStack() as stack:
+        console = stack.enter_context(running("console", "--port", str(WEB), "--logs", str(folder), *addresses))
+        wait_for(served, 60)
+        browser = Browser(folder / "browser")
+        stack.callback(browser.close)
+        longest = f"test.duration_max_s={8 * seconds + 60:.0f}"
+        out = ("--out", str(folder / "run"), "--quiet", "--no-report", "--force")
+        stack.enter_context(running("run", *configuration, *out, *settings, "--set", longest))
+        client = stack.enter_context(Client(ADDRESS["publish"], ADDRESS["command"]))
+        next(client.subscribe(["tick"], timeout_s=60.0))
+        time.sleep(2.0)
+        stretches, loads = {}, []
+        stretches["without"] = stretch(client, seconds, loads)
+        browser.go(f"http://127.0.0.1:{WEB}/operator")
+        wait_for(lambda: browser.value("window.hilPicture?.().count ?? 0") > 40, 60)
+        browser.value("window.hilForget()")
+        processes = [console.pid], tree(browser.process.pid)
+        before, began = [cpu_s(pids) for pids in processes], time.monotonic()
+        stretches["with"] = stretch(client, seconds, loads)
+        spent = time.monotonic() - began
+        shares = [100.0 * (cpu_s(pids) - was) / spent for pids, was in zip(processes, before, strict=True)]
+        picture = browser.value("window.hilPicture()")
+        aborts = [abort_ms(browser) for _ in range(5)]
+    log = open_log(folder / "run" / "run.mcap")
+    lateness = {}
+    for name, (start_tick, stop_tick) in stretches.items():
+        inside = (log.records["tick"] >= start_tick) & (log.records["tick"] < stop_tick)
+        late, missed = log.records["lateness_ns"][inside] * 1e-3, log.records["missed_total"][inside]
+        p50, p99, most = np.percentile(late, 50), np.percentile(late, 99), late.max()
+        lateness[name] = f"p50 {p50:5.0f}  p99 {p99:5.0f}  max {most:6.0f} us, {int(missed[-1] - missed[0])} missed in {inside.sum()} ticks"
+    total = [a["event"] + a["there and back"] for a in aborts]
+    print(f"load average          {loads[0]:.1f} without, {loads[1]:.1f} with the console ({os.cpu_count()} cores)")
+    for name, text in lateness.items():
+        print(f"loop {name:8s}         {text}")
+    print(f"pictures              {picture['rate']:.1f} a second (wanted {WANTED['frames']:.0f})")
+    print(f"their age             p50 {picture['age']:.0f} ms (wanted {WANTED['age']:.0f})")
+    print(f"console's process     {shares[0]:.1f} % of a core (wanted {WANTED['console']:.0f}); the browser {shares[1]:.0f} %")
+    print(f"ABORT, button to answer  median {np.median(total):.0f} ms, worst {max(total):.0f} ms (wanted {WANTED['abort']:.0f})")
+    for a in aborts:
+        print("    " + "  ".join(f"{name} {value:.1f}" for name, value in a.items()) + " ms")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
