@@ -1,4 +1,4 @@
-"""Restitution through the whole line: the tables of docs/contact-stability.md. `python -m tools.contact_table [--seeds 20]`
+"""Restitution through the whole line: the tables of docs/contact-stability.md. `python tools/contact_table.py [--only noisy]`
 
 Every number is one contact (or the mean of the seeds) of the programme elastic_contact through assembly, loop and virtual stand.
 """
@@ -52,24 +52,50 @@ def damped():
         show(name, means)
 
 
-def noisy(seeds):
+def noisy(seeds, picture=None):
     from hil_server.analysis.identify import run_on
 
     found, _ = run_on("stand_configs/stands/docking_stand.toml", ("stand.virtual.leg_noise_m=1e-5",))
     drive = {f"stand.drive_model.{key}": found.model[key] for key in ("frequency_hz", "damping", "delay_s")}
     print(f"\nidentified {drive}; noise, stiffness wrong, {seeds} seeds: mean +- standard deviation of one run\n")
+    curves = {}
     for share in (0.8, 1.0, 1.2):
         for f in (1, 2, 3, 5, 7, 10, 12, 15, 20):
             keys = NOISY | drive | {"compensators.stiffness_factor": share}
             es = [row("spec", "lead_and_pose_force", (f,), **keys, **{"stand.virtual.seed": s}) for s in range(1, seeds + 1)]
             print(f"| x {share} | {f} Hz | {np.mean(es):.4f} +- {np.std(es):.4f} |", flush=True)
+            curves.setdefault(share, []).append((f, np.mean(es), np.std(es) / np.sqrt(seeds)))
+    if picture:
+        draw(curves, picture)
+
+
+def draw(curves, path):
+    """Mean of the seeds with its own standard deviation, over the frequency of the contact, and the band."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "contact"}
+    figure, axes = plt.subplots(figsize=(7, 3.6))
+    axes.axhspan(0.98, 1.02, color="0.88")
+    for share, points in curves.items():
+        f, mean, sigma = zip(*points, strict=True)
+        axes.errorbar(f, mean, sigma, marker="o", markersize=3, capsize=2, label=f"stiffness x {share}")
+    axes.set(xscale="log", xlabel="contact frequency, Hz", ylabel="e", xticks=f, xticklabels=[str(x) for x in f])
+    axes.minorticks_off()
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--only", choices=("drives", "wrong", "damped", "noisy"))
+    parser.add_argument("--picture", metavar="SVG", help="the curve of `noisy`")
     args = parser.parse_args()
-    for name, part in (("drives", drives), ("wrong", wrong_parameters), ("damped", damped), ("noisy", lambda: noisy(args.seeds))):
+    parts = {"drives": drives, "wrong": wrong_parameters, "damped": damped, "noisy": lambda: noisy(args.seeds, args.picture)}
+    for name, part in parts.items():
         if args.only in (None, name):
             part()
