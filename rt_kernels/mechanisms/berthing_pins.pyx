@@ -4,7 +4,7 @@ Source: dissertation (5.5), (8.4), corrected: velocities of pins and lock contai
 
 Frames: T target port, X into the sockets, docking plane x = 0; A active base with the same axes when mated, its plane at x = 0 of A. Sockets of
 the pins at (0, -pin_offset, 0) and (0, +pin_offset, 0), the lock's socket on X. Pin ends: spheres against cone, edge, cylinder (one profile each).
-Lock face: a torus about X of A, a family of 2^N + 1 spheres in two sectors with common ends; the deepest by halving (N steps in all) against the
+Lock face: a torus about X of A, a family of 2^N + 1 spheres in four or eight sectors with common ends; the deepest by halving against every face and edge of the
 profile of the lock's socket. One velocity for the whole torus (arm of a few millimetres). Pin cylinders in the socket cylinders are not modelled.
 Spring-ball lock: resists insertion between two depths of the torus; capture when the lock is deeper than the roller exit; after it only a one-sided force
 along X pulls back (the lock can move along the cylinder only). Planes: four points of the active plane against x = 0. Command bit 2 releases the lock.
@@ -70,6 +70,7 @@ cdef struct TorusFamily:
     const double *centre
     const double *R
     double s, c                           # direction of the measure in the meridian
+    int edge                              # vertex of the socket's profile whose distance is measured, 0: a direction
     int first
 
 
@@ -81,43 +82,61 @@ cdef inline void torus_sphere(const TorusFamily *f, int i, double *out) noexcept
 
 
 cdef double torus_measure(const void *family, int i) noexcept nogil:
-    # how far a sphere reaches along the outward normal of the socket's face
+    # how far a sphere reaches along the outward normal of a face of the socket, or how near it is to one of its edges
     cdef const TorusFamily *f = <const TorusFamily *> family
     cdef double P[3]
+    cdef double rho, x
     torus_sphere(f, f.first + i, P)
-    return f.s * P[0] + f.c * sqrt(P[1] * P[1] + P[2] * P[2])
+    rho = sqrt(P[1] * P[1] + P[2] * P[2])
+    if f.edge == 0:
+        return f.s * P[0] + f.c * rho
+    x = P[0] - f.p.lock_socket.x[f.edge]
+    rho -= f.p.lock_socket.rho[f.edge]
+    return -(x * x + rho * rho)
 
 
 cdef inline int torus_contacts(const PinParams *p, const double *centre, const double *R, Contact *out) noexcept nogil:
-    """Deepest sphere of the torus against the lock's socket, for its cone and for its cylinder; at most 4 contacts."""
+    """Deepest sphere of the torus against the lock's socket: rim plane, mouth edge, cone, its inner edge, cylinder; at most 4 contacts.
+
+    Of contacts on the same side (normals less than a right angle apart) only the deepest counts: one region, one point.
+    """
     cdef TorusFamily family
+    cdef Contact touch[3]
     cdef double P[3]
     cdef double value, best
-    cdef int sector, i, k, face, halvings, previous = -1, found = 0
-    cdef int half = 1 << (p.levels - 1)
+    cdef int sector, depth, i, j, k, n, face, halvings, found = 0
+    # before the rim plane: nothing can touch
+    if centre[0] < -p.torus_radius - p.tube_radius:
+        return 0
     family.p = p
     family.centre = centre
     family.R = R
-    for face in range(2):
-        family.s = p.entry_sin if face == 0 else 0.0
-        family.c = p.entry_cos if face == 0 else 1.0
+    for face in range(5):
+        family.edge = face - 2 if face > 2 else 0
+        family.s = 1.0 if face == 0 else (p.entry_sin if face == 1 else 0.0)
+        family.c = 0.0 if face == 0 else (p.entry_cos if face == 1 else 1.0)
         best = -1e9
         k = 0
-        for sector in range(2):
-            family.first = sector * half
-            i = deepest_of_family(torus_measure, &family, p.levels - 1, True, &value, &halvings)
+        # sectors so small that the measure has one maximum in each
+        depth = 3 if face > 2 else 2
+        for sector in range(1 << depth):
+            family.first = sector << (p.levels - depth)
+            i = deepest_of_family(torus_measure, &family, p.levels - depth, True, &value, &halvings)
             if value > best:
                 best = value
                 k = family.first + i
-        if k == previous:
-            continue
-        previous = k
         torus_sphere(&family, k, P)
-        i = sphere_in_cavity(&p.lock_socket, P, p.tube_radius, out + found, 2)
-        # the same face twice is one region
-        if found > 0 and i > 0 and out[found].index == out[0].index:
-            continue
-        found += i
+        n = sphere_in_cavity(&p.lock_socket, P, p.tube_radius, touch, 3)
+        for i in range(n):
+            for j in range(found):
+                if vec3.dot(out[j].n, touch[i].n) > 1e-9:
+                    if touch[i].depth > out[j].depth:
+                        out[j] = touch[i]
+                    break
+            else:
+                if found < 4:
+                    out[found] = touch[i]
+                    found += 1
     return found
 
 
@@ -294,7 +313,7 @@ cdef class BerthingPins(MechanismPart):
         _f("lock_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
         _f("plane_radius_m", "m", "rim plane around each mouth", 1e-3, 1.0),
         Parameter("plane_points_m", "rows", "m", "four points of the active plane: rows [y, z]", low=-2.0, high=2.0),
-        Parameter("levels", "int", "-", "N: 2^N + 1 spheres of the torus", default=8, low=2, high=8),
+        Parameter("levels", "int", "-", "N: 2^N + 1 spheres of the torus", default=8, low=4, high=8),
         _f("ball_begin_m", "m", "depth of the torus centre at which the spring ball begins to resist", 0.0, 1.0),
         _f("ball_end_m", "m", "depth at which it ends", 0.0, 1.0),
         _f("ball_force_n", "N", "its resistance", 0.0, 1e5),
