@@ -129,7 +129,7 @@ def candidates_of_the_head(t, R, hinge):
 
 
 def test_no_contact_of_the_head_is_missed(head_table):
-    """10^4 poses: every contact of a full scan up to 6 mm deep is there, or a deeper one on its side; every contact is one of the scan's."""
+    """10^4 poses: every contact of a scan up to 6 mm deep is there, or a deeper one on its side; every contact is one of the scan's."""
     rng = np.random.default_rng(1)
     R = Rotation.from_rotvec(np.radians(rng.uniform(-3, 3, (POSES, 3))))
     x = rng.uniform(-0.16, -0.03, POSES)

@@ -471,7 +471,7 @@ def test_N8_delays_after_start_of_docking():
 
 def test_N8_whole_process_takes_five_to_seven_minutes():
     """With the drive at 0.38 mm/s; at the 0.8 mm/s of the shipped file the short way of its probe takes 214 s."""
-    out = docking(**(ATV | {"overrides": (("motor_back_emf_nms_rad", 3.2e-4),)}))
+    out = docking(**(ATV | {"overrides": (("motor_back_emf_nms_rad", 3.2e-4),), "every": 400}))
     assert out["phase"] == 5 and 300.0 < out["times"]["end"] < 420.0
     drive, t = out["first"][BITS["drive"]], out["rows"][:, 0]
     on = (t > drive + 10.0) & (t < out["first"][BITS["pushers"]])
