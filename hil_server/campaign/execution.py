@@ -7,6 +7,8 @@ died is run again; after three deaths it is run case by case, and a case that st
 
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -84,7 +86,7 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
         # after a death the chunks go one at a time, so that the guilty one is known
         careful = [c for c in left if deaths.get(c)]
         batch = careful[:1] or left
-        with ProcessPoolExecutor(1 if careful else workers, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(1 if careful else workers, get_context("spawn"), _die_with, (os.getpid(),)) as pool:
             futures = {pool.submit(run_chunk, *job(c)): c for c in batch}
             try:
                 for future in as_completed(futures):
@@ -97,6 +99,17 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
         for chunk in [c for c in left if deaths.get(c, 0) >= DEATHS_TOLERATED]:
             left.remove(chunk)
             yield chunk, _failed(job(chunk), "its worker died three times")
+
+
+def _die_with(parent: int) -> None:
+    """In a worker, at its start: it ends when the campaign's process is gone, because nobody would take its results."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],

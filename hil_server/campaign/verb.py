@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--cases and --workers must be at least 1")
     plan = load_plan(args.programme, tuple(args.set), args.cases)
     folder = Path(args.out) if args.out else Path("runs") / f"campaign-{plan.name.replace(' ', '-')}"
-    began = time.monotonic()
+    began, before = time.monotonic(), _ticks()
 
     def progress(done: int, total: int) -> None:
         if not args.quiet and sys.stderr.isatty():
@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
     busy = None if args.scheduler else _busy(time.monotonic() - began, args.workers or os.cpu_count() or 1)
+    idle, passed = (b - a for a, b in zip(before, _ticks(), strict=True))
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
     numbers = statistics.worst(table, plan.worst)
@@ -53,17 +54,27 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"          {summary['captured_within_limits']} captured within the limits, the others tripped after the capture")
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
-    cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases"
+    idle = idle / max(1, passed)
+    cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases, {100 * idle:.1f} % was idle"
     print(f"time      {time.monotonic() - began:.0f} s{cores}")
     print(f"report    {folder / 'report.html'}")
     return summary | {"folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
-                      "seconds": time.monotonic() - began, "busy": busy, "exit_code": 0}  # fmt: skip
+                      "seconds": time.monotonic() - began, "busy": busy, "idle": idle, "exit_code": 0}  # fmt: skip
 
 
 def _busy(seconds: float, workers: int) -> float:
     """Processor time of this process and its workers over what the cores they were meant for had to give: 1 is all of it."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in usage) / (seconds * workers)
+
+
+def _ticks() -> tuple[int, int]:
+    """Idle time and all time of this machine's cores so far, clock ticks; zeros where /proc does not say."""
+    try:
+        words = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    except (OSError, ValueError, IndexError):
+        return 0, 0
+    return words[3] + words[4], sum(words)
 
 
 def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:

@@ -202,18 +202,30 @@ def test_no_scheduler_is_a_clear_error(tmp_path):
         execution.run(plan(tmp_path), tmp_path / "x", scheduler="tcp://127.0.0.1:1")
 
 
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def test_verb_resumes_after_sigkill(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text(FILE.format(cases=8, sampling="uniform"))
     out, summary = tmp_path / "out", tmp_path / "summary.json"
     command = [sys.executable, "-m", "hil_server", "campaign", str(file), "--out", str(out), "--workers", "1", "--json", str(summary)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))}
-    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not list(out.glob("parts/*.parquet")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
+    workers = subprocess.run(["pgrep", "-P", str(process.pid), "-f", "spawn_main"], capture_output=True, text=True).stdout.split()
+    process.kill()
     process.wait()
+    deadline = time.monotonic() + 20
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert workers and not any(alive(pid) for pid in workers), "a worker outlives the campaign"
     had = {f: f.stat().st_mtime_ns for f in out.glob("parts/*.parquet")}
     assert had
     assert subprocess.run(command, env=env, stdout=subprocess.DEVNULL, timeout=100).returncode == 0
