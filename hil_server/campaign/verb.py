@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
     busy = None if args.scheduler else _busy(time.monotonic() - began, args.workers or os.cpu_count() or 1)
-    idle, passed = (b - a for a, b in zip(before, _ticks(), strict=True))
+    unused, passed = (b - a for a, b in zip(before, _ticks(), strict=True))
+    idle = unused / max(1, passed)
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
     numbers = statistics.worst(table, plan.worst)
@@ -54,7 +55,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"          {summary['captured_within_limits']} captured within the limits, the others tripped after the capture")
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
-    idle = idle / max(1, passed)
     cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases, {100 * idle:.1f} % was idle"
     print(f"time      {time.monotonic() - began:.0f} s{cores}")
     print(f"report    {folder / 'report.html'}")
