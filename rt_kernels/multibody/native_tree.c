@@ -17,6 +17,7 @@
 #undef NUM
 #undef T
 
+static const double NO_ANGLE = 0.0;
 #define ZERO ((Vec){0.0, 0.0, 0.0})
 #define IDENTITY ((Mat){1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0})
 
@@ -245,6 +246,27 @@ INLINE Articulated shift_articulated(Articulated X, Vec r)
                    J.yz + (r.z * C.zx - r.x * C.zz) - (B.yx * r.y - B.yy * r.x),
                    J.zz + (r.x * C.zy - r.y * C.zx) - (B.zx * r.y - B.zy * r.x)};
     return (Articulated){K, C, M, add(X.n, cross(r, X.f)), X.f};
+}
+
+/* take_angular with an unknown acceleration and the shift by r in one: the shifted inertia does not wait for the division.
+ *   shift(X - U U^T / d) = shift(X) - U' U'^T / d,   U' = (Un + r x Uf, Uf) */
+INLINE Articulated take_angular_shifted(Articulated X, Vec z, Vec r, const double *tau, const double *armature, int k, TreeColumn *column)
+{
+    const Vec Un = smul(X.J, z), Uf = tmul(X.B, z), Us = add(Un, cross(r, Uf));
+    const Sym zz = {z.x * z.x, 2.0 * z.x * z.y, 2.0 * z.x * z.z, z.y * z.y, 2.0 * z.y * z.z, z.z * z.z};
+    const double d = ((X.J.xx * zz.xx + X.J.yy * zz.yy) + (X.J.zz * zz.zz + X.J.xy * zz.xy)) + (X.J.xz * zz.xz + X.J.yz * zz.yz);
+    const double inverse = 1.0 / (d + armature[k]), u = tau[k] - dot(z, X.n);
+    const Vec Nf = scale(inverse, Uf), Ns = scale(inverse, Us);
+    X = shift_articulated(X, r);
+    X.J = ssub_outer(X.J, Ns, Us);
+    X.B = sub_outer(X.B, Ns, Uf);
+    X.M = ssub_outer(X.M, Nf, Uf);
+    X.n = add_scaled(X.n, u, Ns);
+    X.f = add_scaled(X.f, u, Nf);
+    put_vec3(column->n, Ns); /* for the parent's motion */
+    put_vec3(column->f, Nf);
+    column->u = u * inverse;
+    return X;
 }
 
 /* composite rigid body (J about the origin, h, m) about the parent's origin: J + [2 (r.h) + m r.r] 1 - r h^T - h r^T - m r r^T */
@@ -566,6 +588,7 @@ void tree_arrange(TreeModel *M)
         first[up] = i;
     }
     int slot = 0, at = first[n], columns = 0;
+    for (int i = 0; i < (n + TREE_BLOCK - 1) / TREE_BLOCK * TREE_BLOCK; ++i) M->angle_q[i] = -1;
     M->continuous = 0;
     M->in_order = 1;
     while (at >= 0) {

@@ -114,7 +114,6 @@ cdef extern from "rt_kernels/multibody/tree_kernel.h" nogil:
         TreeColumn *column
         TreeArticulated *branch
         TreeMotion *motion
-        double *angle
         double *wrench
         double *square
         int column_stride

@@ -172,15 +172,15 @@ cdef class Tree:
         cdef TreeModel *M = &self.c_model
         cdef TreeWork *W = &self.c_work
         cdef int blocks = (n + TREE_BLOCK - 1) // TREE_BLOCK, stride = (nv // TREE_BLOCK + 2) * TREE_BLOCK
-        cdef size_t sizes[23]
-        cdef size_t offsets[23]
+        cdef size_t sizes[22]
+        cdef size_t offsets[22]
         cdef size_t total = 0
         sizes[:] = [n * sizeof(TreeBody), n * sizeof(TreeInertia), n * sizeof(int), (2 * n + 2) * sizeof(int), n * sizeof(TreeBody),
-                    blocks * sizeof(TreeConstantsBlock), nv * sizeof(double), nv, n * sizeof(int), nv * sizeof(int), nv * sizeof(int),
+                    blocks * sizeof(TreeConstantsBlock), nv * sizeof(double), nv, TREE_BLOCK * blocks * sizeof(int), nv * sizeof(int), nv * sizeof(int),
                     TREE_BLOCK * blocks * sizeof(TreeFrame), blocks * sizeof(TreeBlock), nv * sizeof(TreeColumn), n * sizeof(TreeArticulated),
-                    n * sizeof(TreeMotion), TREE_BLOCK * blocks * sizeof(double), 2 * nv * sizeof(double), 18 * n * sizeof(double),
+                    n * sizeof(TreeMotion), 2 * nv * sizeof(double), 18 * n * sizeof(double),
                     6 * n * sizeof(double), nv, 6 * stride * sizeof(double), nv * stride * sizeof(double)]
-        for k in range(23):
+        for k in range(22):
             offsets[k] = total
             total += (sizes[k] + 63) // 64 * 64
         if posix_memalign(&self.memory, 64, total) != 0:
@@ -203,13 +203,12 @@ cdef class Tree:
         W.column = <TreeColumn *>(at + offsets[13])
         W.branch = <TreeArticulated *>(at + offsets[14])
         W.motion = <TreeMotion *>(at + offsets[15])
-        W.angle = <double *>(at + offsets[16])
-        W.scratch = <double *>(at + offsets[17])
-        W.rows = <double *>(at + offsets[18])
-        W.momentum = <double *>(at + offsets[19])
-        W.known = <uint8_t *>(at + offsets[20])
-        W.wrench = <double *>(at + offsets[21])
-        W.square = <double *>(at + offsets[22])
+        W.scratch = <double *>(at + offsets[16])
+        W.rows = <double *>(at + offsets[17])
+        W.momentum = <double *>(at + offsets[18])
+        W.known = <uint8_t *>(at + offsets[19])
+        W.wrench = <double *>(at + offsets[20])
+        W.square = <double *>(at + offsets[21])
         W.column_stride = stride
         M.n, M.nq, M.nv, M.n_user = n, nq, nv, len(self.bodies)
         self.model, self.work = M, W

@@ -125,7 +125,7 @@ struct TreeModel {
     TreeConstantsBlock *constants;
     double *armature;   /* nv: reflected inertia of the drive, gear ratio squared times rotor inertia */
     uint8_t *locked;    /* nv: 1 where the acceleration is held at zero */
-    int *angle_q;       /* per slot: q index of the joint angle, -1: none */
+    int *angle_q;       /* per slot, whole blocks: q index of the joint angle, -1: none */
     int *column_v;      /* v index of each column */
     int *column_slot;   /* slot of each column's body */
     int in_order;       /* 1: column_v counts up */
@@ -142,7 +142,6 @@ struct TreeWork {
     TreeColumn *column;
     TreeArticulated *branch;
     TreeMotion *motion;
-    double *angle;                 /* whole blocks */
     double *wrench;                /* 6 rows of column_stride: wrench of each column, the mass matrix's */
     double *square;                /* nv rows of column_stride: mass matrix in the order of columns */
     int column_stride;             /* nv and a whole block more */
