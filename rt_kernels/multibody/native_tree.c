@@ -8,7 +8,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #pragma GCC diagnostic ignored "-Wunused-function"
 /* pairs made of the scalar recursions cost more in shuffles than they save in arithmetic (5-10 %) */
-#pragma GCC optimize("no-tree-slp-vectorize")
+#pragma GCC optimize("no-tree-slp-vectorize", "no-code-hoisting")
 
 #define INLINE static inline __attribute__((always_inline))
 #define NUM double
