@@ -718,7 +718,7 @@ def test_every_shipped_arm_moves_and_comes_to_rest(build, name, angles, locked, 
 
 
 def test_no_payload_is_too_heavy_for_the_damper(shipped):
-    """116 t and a decrement of 6: by itself the damper would throw the light wrist about (h c/I = 20), as inertia of the step it does not."""
+    """116 t and a decrement of 6: explicit, the damper would throw the light wrist about, as inertia of the step it does not."""
     keys, context = shipped
     active = context["vehicles"]["active"]
     heavy = active | {"mass_kg": 1.16e5, "inertia_kg_m2": (14.5 * np.array(active["inertia_kg_m2"])).tolist()}
