@@ -48,9 +48,9 @@ def arm_limits(log: Log) -> tuple[float, float] | None:
     dynamics = configured(log).get("dynamics", {})
     if dynamics.get("part") != "manipulator_payload":
         return None
-    from rt_kernels.dynamics.tree_and_body import model_path
+    from rt_kernels.dynamics.tree_and_body import model_tables
 
-    table = tomllib.loads(model_path(dynamics["model"]).read_text(encoding="utf-8")).get("manipulator", {})
+    table = model_tables(dynamics["model"], dynamics.get("model_data")).get("manipulator", {})
     return (float(table["force_max_n"]), float(table["moment_max_n_m"])) if "force_max_n" in table else None
 
 

@@ -98,6 +98,7 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
     labels = {name: str(p) for name, p in paths.items()}
     for name in VEHICLES:
         _take_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
+    _take_model(document, file.parent, str(file), faults)
     try:
         return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
     except ConfigurationError as error:
@@ -125,6 +126,9 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log")
         if any(path == (name, "modal", "file") for path, _ in settings):
             document[name]["modal"].pop("data", None)  # other modes were asked for
             _take_modes(document, name, Path(), "--set", faults)
+    if any(path == ("dynamics", "model") for path, _ in settings):
+        document["dynamics"].pop("model_data", None)
+        _take_model(document, Path(), "--set", faults)
     return _checked(document, labels, faults, sources={label: text}, paths={}, overrides=tuple(overrides))
 
 
@@ -159,6 +163,22 @@ def _take_modes(document: dict[str, Any], name: str, folder: Path, label: str, f
         faults.append(line(label, "modal.file", "cannot be read", vehicle["modal"]["file"], limit=str(error.strerror), unit="-"))
     except (ValueError, TypeError) as error:
         faults.append(f"{label}: {error}")
+
+
+def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list[str]) -> None:
+    """The tables of a manipulator's file into the document, likewise. A file that is not there is left to the part to name."""
+    dynamics = document.get("dynamics")
+    if not isinstance(dynamics, dict) or not isinstance(dynamics.get("model"), str) or "model_data" in dynamics:
+        return
+    if dynamics.get("part") not in registry.PARTS["dynamics"]:
+        return
+    for place in (folder, Path(), SHIPPED / "manipulators"):
+        if place.joinpath(dynamics["model"]).is_file():
+            try:
+                dynamics["model_data"] = tomllib.loads(place.joinpath(dynamics["model"]).read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+                faults.append(line(label, "dynamics.model", "cannot be read", dynamics["model"], limit=str(error), unit="-"))
+            return
 
 
 # ------------------------------------------------------------------------------------------------------------- reading files

@@ -57,8 +57,13 @@ class Manipulator:
 
 
 def read_manipulator(path: Path, joints: int) -> Manipulator:
-    """The table of an arm of `joints` joints. Raises ValueError that names file, key, value, limit."""
-    data = tomllib.loads(path.read_text(encoding="utf-8")).get("manipulator")
+    """The table of an arm of `joints` joints out of its file. Raises ValueError that names file, key, value, limit."""
+    return manipulator_of(tomllib.loads(path.read_text(encoding="utf-8")), path, joints)
+
+
+def manipulator_of(tables: dict[str, Any], path: Path, joints: int) -> Manipulator:
+    """The same from the tables of such a file; `path` names it in errors."""
+    data = tables.get("manipulator")
     if not isinstance(data, dict):
         raise ValueError(f"{path.name}: no table [manipulator]: drives, limits and segments of the arm are needed")
     known = {p.key: p for p in PARAMETERS}

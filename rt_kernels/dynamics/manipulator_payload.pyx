@@ -64,9 +64,9 @@ from rt_kernels.sample cimport Sample
 
 from rt_kernels.dynamics.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.dynamics.joint_drive import gains_for_payload
-from rt_kernels.dynamics.manipulator_file import read_manipulator
-from rt_kernels.dynamics.tree_and_body import model_path
-from rt_kernels.multibody.tree_model import Body, read_toml
+from rt_kernels.dynamics.manipulator_file import manipulator_of
+from rt_kernels.dynamics.tree_and_body import model_tables
+from rt_kernels.multibody.tree_model import Body, bodies_of
 from rt_kernels.parameters import Aux, Parameter
 
 cdef enum:
@@ -1020,6 +1020,7 @@ cdef class ManipulatorPayload(StagePart):
 
     PARAMETERS = (
         Parameter("model", "str", "-", "arm: file of [[body]] tables and a table [manipulator]"),
+        Parameter("model_data", "table", "-", "tables of that file; the configuration takes them in when it is read", {}),
         Parameter("base", "str", "-", "fixed: the visited vehicle does not move; free: it does", "fixed", choices=("fixed", "free")),
         Parameter("joint_angles_deg", "floats", "deg", "joints at the start, one each", low=-720.0, high=720.0),
         Parameter("grapple_position_m", "floats", "m", "grapple fixture G in the payload's centre-of-mass frame", [0.0, 0.0, 0.0], -100.0,
@@ -1066,7 +1067,7 @@ cdef class ManipulatorPayload(StagePart):
     cdef object _memory
     cdef readonly tuple notes
 
-    def __init__(self, *, period_s, vehicles, start, model, joint_angles_deg, base="fixed", grapple_position_m=(0.0, 0.0, 0.0),
+    def __init__(self, *, period_s, vehicles, start, model, joint_angles_deg, model_data=None, base="fixed", grapple_position_m=(0.0, 0.0, 0.0),
                  grapple_angles_deg=(0.0, 0.0, 0.0), camera_position_m=(0.0, 0.0, 0.0), camera_angles_deg=(0.0, 0.0, 0.0), locked_joint="",
                  log_decrement=0.1, refresh_angle_deg=2.0, blend_s=0.1, stop_margin_deg=5.0, paths_deg=(), path_tolerance_deg=0.1,
                  singular_value_min=0.05, singular_damping=0.05, kernels="fastest", range_max_m=20.0):
@@ -1081,9 +1082,9 @@ cdef class ManipulatorPayload(StagePart):
             p.pair.orbital_rate[i] = start["orbital_rate_rad_s"][i]
         p.free = base == "free"
         p.nr, p.nq = (6, 7) if base == "free" else (0, 0)
-        path = model_path(model)
-        bodies = read_toml(path)
-        arm = read_manipulator(path, sum(b.joint != "fixed" for b in bodies))
+        path, tables = Path(model), model_tables(model, model_data)
+        bodies = bodies_of(tables, path.name)
+        arm = manipulator_of(tables, path, sum(b.joint != "fixed" for b in bodies))
         if arm.end_effector not in [b.name for b in bodies]:
             raise ValueError(f"{path.name}: manipulator.end_effector: no body {arm.end_effector!r}")
         fill_vehicle(&p.pair.active, "active vehicle", vehicles["active"])

@@ -30,6 +30,7 @@ Source of the recursion: dissertation on spatial operator algebra, ch. 2, see `r
 """
 
 import hashlib
+import tomllib
 from pathlib import Path
 
 from libc.stdint cimport uint64_t
@@ -48,6 +49,7 @@ from rt_kernels.sample cimport Sample
 
 from rt_kernels.multibody.tree_generator import GenerationError
 from rt_kernels.multibody.tree_model import Body
+from rt_kernels.multibody.tree_model import bodies_of
 from rt_kernels.parameters import Aux, Parameter
 
 cdef enum:
@@ -518,6 +520,14 @@ def model_path(name):
     raise ValueError(f"model: no file {name!r}, and none of that name in stand_configs/manipulators")
 
 
+def model_tables(name, data=None):
+    """The tables of a model's file: those that the configuration carries (`data`), else from the file. Raises ValueError."""
+    try:
+        return data or tomllib.loads(model_path(name).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"model {name}: {error}") from None
+
+
 def _per_joint(key, value, count):
     """`value` for every joint: one number for all or one each."""
     array = np.asarray(value, float)
@@ -534,6 +544,7 @@ cdef class TreeAndBody(StagePart):
 
     PARAMETERS = (
         Parameter("model", "str", "-", "tree of the active vehicle: file of [[body]] tables, root body with a free joint"),
+        Parameter("model_data", "table", "-", "tables of that file; the configuration takes them in when it is read", {}),
         Parameter("port_body", "str", "-", "body or link that carries the docking port"),
         Parameter("joint_angles", "floats", "rad or m", "given joint coordinates, one for all or one each", [0.0], low=-1e3, high=1e3),
         Parameter("stiffness", "floats", "N m/rad or N/m", "of the held joints, one for all or one each", [1e4], low=0.0, high=1e12),
@@ -553,12 +564,12 @@ cdef class TreeAndBody(StagePart):
     cdef list _memory
     cdef readonly tuple notes
 
-    def __init__(self, *, period_s, vehicles, start, model, port_body, joint_angles=(0.0,), stiffness=(1e4,), damping=(1e3,),
+    def __init__(self, *, period_s, vehicles, start, model, port_body, model_data=None, joint_angles=(0.0,), stiffness=(1e4,), damping=(1e3,),
                  kernels="fastest", range_max_m=5.0):
         cdef TreeParams *p = &self.c.flat.params
         cdef int i
         memset(&self.c, 0, sizeof(Self))
-        self.general = Tree.from_toml(model_path(model), gravity=(0.0, 0.0, 0.0))
+        self.general = Tree(bodies_of(model_tables(model, model_data), model), gravity=(0.0, 0.0, 0.0))
         self._check_tree(model)
         count = self.general.nv - 6
         angles, k, d = (_per_joint(key, x, count) for key, x in (("joint_angles", joint_angles), ("stiffness", stiffness), ("damping", damping)))

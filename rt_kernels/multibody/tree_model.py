@@ -317,6 +317,11 @@ def read_toml(path: str | Path) -> list[Body]:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ModelError(f"{path}: {error}") from None
+    return bodies_of(data, path)
+
+
+def bodies_of(data: dict, path: str | Path) -> list[Body]:
+    """Bodies of the tables of such a file; `path` names it in errors. Raises ModelError."""
     unknown = set(data) - {"name", "description", "source", "body", "manipulator"}  # manipulator: rt_kernels.dynamics.manipulator_file
     if unknown:
         raise ModelError(f"{path}: unknown key '{sorted(unknown)[0]}'")

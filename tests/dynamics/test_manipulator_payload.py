@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from hil_server import assembly
-from hil_server.config import load_test
+from hil_server.config import SHIPPED, load_test, test_from_toml
 from rt_kernels.dynamics.arm_compliance import ArmCompliance
 from rt_kernels.dynamics.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.dynamics.joint_drive import JointDrive
@@ -35,7 +35,9 @@ for channel in ManipulatorPayload.AUX:
 def shipped():
     """(keys of the part, context) of the shipped programme."""
     config = load_test(PROGRAMME)
-    return dict(config.part("dynamics")[1]), assembly.simulation(config).context
+    keys = dict(config.part("dynamics")[1])
+    assert keys.pop("model_data")["manipulator"]["end_effector"] == "tip"
+    return keys, assembly.simulation(config).context
 
 
 @pytest.fixture
@@ -752,3 +754,21 @@ def test_a_new_stiffness_comes_in_without_a_jump(build, tmp_path):
         assert run["arm_stiffness_refreshed"] == 1.0
         jumps.append(largest)
     assert jumps[0] < 0.02 * jumps[1]
+
+
+def test_a_log_carries_the_arm(tmp_path):
+    """An arm's file beside the test: its tables become part of the configuration, and the line is built again without any file."""
+    text = Path(SHIPPED / "programmes" / "berthing.toml").read_text().replace('model = "canadarm2.toml"', 'model = "my_arm.toml"')
+    (tmp_path / "test.toml").write_text(text)
+    (tmp_path / "my_arm.toml").write_text(Path(smooth_arm(tmp_path)).read_text())
+    config = load_test(tmp_path / "test.toml")
+    first = assembly.simulation(config).line.stages["dynamics"]
+    for file in tmp_path.iterdir():
+        file.unlink()
+    second = assembly.simulation(test_from_toml(config.as_toml())).line.stages["dynamics"]
+    second.restore_whole(first.whole())
+    assert second.whole() == first.whole()
+    # another arm by --set is another arm
+    other = assembly.simulation(test_from_toml(config.as_toml(), ["dynamics.model=canadarm2.toml"])).line.stages["dynamics"]
+    with pytest.raises(ValueError, match="other constants"):
+        other.restore_whole(first.whole())
