@@ -58,7 +58,7 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         "damaged": [{"tick": t, "channel": c} for t, c in damaged[:20]],
         "incomplete": list(log.incomplete),
         "seconds": seconds,
-        "realtime_factor": log.ticks * log.header.period_ns * 1e-9 / max(seconds, 1e-9),
+        "realtime_factor": float(log.time_s[-1] - log.time_s[0]) / max(seconds, 1e-9),
     }
     if overrides:
         result["overrides"] = list(overrides)
