@@ -67,10 +67,11 @@ class ModePrediction:
 
 @dataclass(frozen=True)
 class Prediction:
-    """modes in rising frequency; ledger; compensator; speed at the first contact along the docking axis."""
+    """modes in rising frequency; ledger (term → s) and where each figure comes from; compensator; speed at the first contact."""
 
     modes: list[ModePrediction]
     ledger: dict[str, float]
+    origins: dict[str, str]
     compensator: str
     speed_m_s: float
 
@@ -81,7 +82,8 @@ class Prediction:
     def as_dict(self) -> dict[str, Any]:
         """For the log and for machines, JSON values only (what is infinite or undefined is None)."""
         modes = [{k: _finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"within": m.within} for m in self.modes]
-        return {"modes": modes, "ledger": self.ledger, "compensator": self.compensator, "within": self.within, "verdict": self.verdict()}
+        own = {"ledger": self.ledger, "origins": self.origins, "compensator": self.compensator}
+        return {"modes": modes, **own, "within": self.within, "verdict": self.verdict()}
 
     def verdict(self) -> str:
         bad = [m for m in self.modes if not m.within]
@@ -184,7 +186,7 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     gate = dict(config.event_detectors).get("contact_on_n", 20.0)
     loop = loop_of(test)
     found = [predict_mode(loop, mode, speed, gate) for mode in modes]
-    return Prediction(found, test.ledger.as_dict(), loop.compensator, speed)
+    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), loop.compensator, speed)
 
 
 def predict_mode(loop: Loop, mode: Mode, speed: float = 0.02, gate_n: float = 0.0) -> ModePrediction:
@@ -258,7 +260,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _print(found: Prediction) -> None:
     for name, seconds in found.ledger.items():
-        print(f"{name:15s} {seconds * 1e3:8.3f} ms")
+        print(f"{name:15s} {seconds * 1e3:8.3f} ms  {found.origins.get(name, '')}".rstrip())
     print(f"compensator     {found.compensator}")
     if not found.modes:
         print("no contact found within 30 mm of the nominal first contact")

@@ -145,6 +145,7 @@ def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
     assert main(["predict", ELASTIC, "--set", "compensators.part=none"]) == 1
     said = capsys.readouterr().out
     assert "OUTSIDE" in said and "outside 0.98...1.02" in said
+    assert "2.000 ms  configured" in said and "-1.000 ms  derived" in said
 
 
 def test_live_run_does_not_arm_against_the_prediction_unless_told():
