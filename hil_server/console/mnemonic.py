@@ -2,7 +2,7 @@
 
 Three windows one above the other. Upper: wire-frames of the contact in fixed projections, with numbers beside them that change over at the
 capture. Middle: dampers. Lower: curves of the selected variables past the fixed line. What stands in upper and middle window follows the
-unit: probe and cone, ring, berthing.
+unit: probe and cone, ring, berthing; a run with a manipulator is a berthing whatever its unit.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ class MnemonicView:
         self._windows = ui.column().classes("w-full gap-2")
         View("curves").classes("hil-box w-full").style(f"height: {LOWER}px")
         with ui.row().classes("w-full items-center no-wrap"):
-            self._facts = ui.label().classes("text-caption opacity-70").style("width: 15em")
+            self._facts = ui.label().classes("text-caption opacity-70 ellipsis-2-lines").style("width: 17em")
             ui.switch("left to right", on_change=lambda e: ui.run_javascript(f"window.hilLeftToRight = {str(e.value).lower()}"))
             with ui.column().classes("grow gap-1"):
                 SourceBar(pane, folder, chosen, ["F_T[0]", "F_T[1]", "X_TA[0]", "V_TA[0]"], opened=lambda recording: self._update())
@@ -41,16 +41,15 @@ class MnemonicView:
         picture = recording.picture if recording else self._pane.feed.picture
         if recording:
             facts = recording.facts()
-            notes = f"{facts['notes']}   " if facts["notes"] else ""
-            self._facts.text = f"run of {facts['created']}   {notes}T final {facts['to']:.3f} s"
+            self._facts.text = f"run of {facts['created']}, T final {facts['to']:.3f} s  {facts['notes']}"
         else:
             self._facts.text = "live run"
-        key = f"{picture.unit.layout} {picture.arm is not None}"
-        if key != self._layout:
-            self._layout = key
+        layout = "berthing" if picture.arm else picture.unit.layout
+        if layout != self._layout:
+            self._layout = layout
             self._windows.clear()
             with self._windows:
-                self._build(picture.unit.layout)
+                self._build(layout)
 
     def _build(self, layout: str) -> None:
         head = [] if layout == "ring" else [2]

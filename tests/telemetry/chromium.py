@@ -41,7 +41,7 @@ class Browser:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
             page = next(target for target in json.load(answer) if target["type"] == "page")
         self._stack = contextlib.ExitStack()
-        self._socket = self._stack.enter_context(connect(page["webSocketDebuggerUrl"], max_size=None))
+        self._socket = self._stack.enter_context(connect(page["webSocketDebuggerUrl"], max_size=None, ping_interval=None))
         self._numbers = itertools.count(1)
         self.requests, self.complaints = [], []
         for domain in ("Network", "Page", "Runtime"):

@@ -26,6 +26,7 @@ from hil_server.console.feed import Feed, limits_of
 from hil_server.console.picture import Picture, along, angles_deg, multiply, rotate
 from hil_server.console.recording import Recording, thinned
 from hil_server.console.wireframes import unit_of
+from hil_server.replay import CONFIGURATION
 from hil_server.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
@@ -368,6 +369,9 @@ class Stage:
         ticks = recording.log.records[contact - 300 : contact + 700]
         header = recording.log.header
         header.run_id = "RT-07"
+        text = header.configuration[CONFIGURATION]
+        assert "rehearsal = false" in text
+        header.configuration[CONFIGURATION] = text.replace("rehearsal = false", "rehearsal = true")
         self.loop = LoopStandIn(SharedBlock.create(8192, header.aux_count), lambda count, first, aux: ticks)
         settings = TelemetrySettings(log_path=str(folder / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=ANY)
         self.process = TelemetryProcess.start(self.loop.block.fd, settings, header)
@@ -377,7 +381,9 @@ class Stage:
         self.telemetry, self.command = ends["telemetry_address"], ends["command_address"]
         logs = str(log.parent.parent)
         self.programme(log.parent.parent)
-        self.address = start_console("--logs", logs, "--telemetry", self.telemetry, "--command", self.command)
+        self.address = start_console(
+            "--logs", logs, "--telemetry", self.telemetry, "--command", self.command, "--hand", ends["hand_address"]
+        )
         self.log = log
 
     @staticmethod
@@ -469,6 +475,30 @@ def test_mnemonic_live(stage, browser, pictures):
     assert browser.picture(pictures / "mnemonic.png").stat().st_size > 30_000
 
 
+def test_browser_sticks_reach_the_loop(stage, browser):
+    """Keys, then a gamepad: records of station 0, none before it is asked for, none of motion once the page is left."""
+    browser.go(stage.address + "operator")
+    wait_for(lambda: live(browser) and browser.value("document.querySelector('.hil-rehearsal')?.style.display === ''"), 30)
+    assert stage.loop.hand(0)[0] == 0
+    browser.click("#rehearse")
+    browser.click("#deadman")
+    browser.ask("Input.dispatchKeyEvent", type="keyDown", key="w", windowsVirtualKeyCode=87)
+    wait_for(lambda: stage.loop.hand(0)[2][0] == 0.5 and stage.loop.hand(0)[3] == 1, 30)
+    first = stage.loop.hand(0)[0]
+    wait_for(lambda: stage.loop.hand(0)[0] > first + 50, 30)
+    browser.ask("Input.dispatchKeyEvent", type="keyUp", key="w", windowsVirtualKeyCode=87)
+    wait_for(lambda: not any(stage.loop.hand(0)[2]), 30)
+    buttons = "Array.from({length: 16}, (_, i) => ({pressed: i == 4, value: 0}))"
+    pad = f"{{connected: true, id: 'test', axes: [0.25, -0.5, 0.05, 1], buttons: {buttons}}}"
+    browser.value(f"navigator.getGamepads = () => [{pad}]")
+    wait_for(lambda: stage.loop.hand(0)[2] == [0.5, 0.0, 0.25, 0.0, 0.0, -1.0] and stage.loop.hand(0)[3] == 1, 30)
+    browser.value("navigator.getGamepads = () => []")
+    wait_for(lambda: not any(stage.loop.hand(0)[2]), 30)
+    browser.value("window.dispatchEvent(new Event('blur'))")
+    wait_for(lambda: stage.loop.hand(0)[3] == 0, 30)
+    browser.click("#rehearse")
+
+
 def test_slow_page_delays_nobody(stage, browser):
     """The browser stands still: telemetry loses nothing, the ring does not fill, and the page is at the newest instant right after."""
     wait_for(lambda: live(browser), 30)
@@ -495,7 +525,7 @@ def test_two_pages_one_commands(stage, browser, tmp_path):
         wait_for(lambda: "start: taken by the loop" in browser.text, 30)
         other.click("#park")
         wait_for(lambda: "the desk is held by console" in other.text, 30)
-        assert live(other), "it may watch"
+        wait_for(lambda: live(other), 30)  # it may watch
         before = len(taken(stage))
         other.click("#abort")
         wait_for(lambda: "abort: taken by the loop" in other.text, 30)
