@@ -108,9 +108,11 @@ def main(argv: list[str]) -> int:
         wait_for(served, 60)
         browser = Browser(folder / "browser")
         stack.callback(browser.close)
-        longest = f"test.duration_max_s={8 * seconds + 60:.0f}"
+        lasting = [f"test.duration_max_s={8 * seconds + 120:.0f}"]
+        if not configuration:  # the shipped docking would be over soon after its capture
+            lasting += ["guidance.finish_on_capture=false", "guidance.finish_at_region_end=false", "guidance.contact_max_s=400.0"]
         out = ("--out", str(folder / "run"), "--quiet", "--no-report", "--force")
-        stack.enter_context(running("run", *configuration, *out, *settings, "--set", longest))
+        stack.enter_context(running("run", *configuration, *out, *settings, *(part for key in lasting for part in ("--set", key))))
         client = stack.enter_context(Client(ADDRESS["publish"], ADDRESS["command"]))
         next(client.subscribe(["tick"], timeout_s=60.0))
         time.sleep(2.0)
