@@ -14,6 +14,7 @@ from hil_server.operator_desk.calibration import Axis, Calibration
 from hil_server.operator_desk.commands import ARGUMENTS
 from hil_server.operator_desk.script import Row
 
+STALE = 2  # bit of hand_status
 # rows are calibrated already: axes as they are, button bits one by one
 AS_RECORDED = Calibration(tuple(Axis(n, 0.0, 1.0, 0.0, 0.0, 1) for n in range(6)), deadman=0, others=tuple(range(1, 32)))
 
@@ -36,13 +37,18 @@ class RunTime:
 
 
 class Playback:
-    """Source of a station that repeats the newest due row of its own. fileno never becomes readable: only time moves it."""
+    """Source of a station that repeats the newest due row of its own. fileno never becomes readable: only time moves it.
+
+    lost: whether the loop has lost this controller (held up on the way, say). Then it is centred, as an operator does, until the loop has
+    it back, and goes on with the row of that moment."""
 
     framed = False
 
-    def __init__(self, rows: Sequence[Row], station: int, seconds: Callable[[], float | None]) -> None:
+    def __init__(
+        self, rows: Sequence[Row], station: int, seconds: Callable[[], float | None], lost: Callable[[], bool] = lambda: False
+    ) -> None:
         self._rows = [row for row in rows if row.what == station]
-        self._seconds = seconds
+        self._seconds, self._lost = seconds, lost
         self._next = 0
         self._pipe = os.pipe()
 
@@ -60,6 +66,8 @@ class Playback:
         if self._next == 0 or self._rows[self._next - 1].silent:
             return None
         row = self._rows[self._next - 1]
+        if self._lost():
+            return Reading(dict.fromkeys(range(6), 0.0), frozenset({AS_RECORDED.deadman}))
         return Reading(dict(enumerate(row.values)), frozenset(bit for bit in range(32) if row.buttons >> bit & 1))
 
     @property
@@ -78,6 +86,7 @@ class Follower:
 
     def __init__(self, rows: Sequence[Row], commands: bool, bus: str, desk: str, say: Callable[[str], None]) -> None:
         self.run_time = RunTime()
+        self._status = [0, 0]
         self._commands = [row for row in rows if isinstance(row.what, str)] if commands else []
         self._bus, self._desk, self._say = bus, desk, say
         self._ended = threading.Event()
@@ -93,12 +102,17 @@ class Follower:
         for thread in self._threads:
             thread.join(2.0)
 
+    def lost(self, station: int) -> bool:
+        """Whether the loop says that it has lost the hand controller of a station."""
+        return bool(self._status[station] & STALE)
+
     def _follow(self) -> None:
         with Client(self._bus, self._desk) as client:
             while not self._ended.is_set():
                 with contextlib.suppress(HilError):
-                    for batch in client.subscribe([], topic="slow", timeout_s=0.5):
+                    for batch in client.subscribe(["hand_status"], topic="slow", timeout_s=0.5):
                         self.run_time.told(batch.t)
+                        self._status = batch.last["hand_status"]
                         if self._ended.is_set():
                             return
 

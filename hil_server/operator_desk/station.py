@@ -90,9 +90,11 @@ class Station:
         now_of = getattr(self._source, "now", None)
         if now_of is not None:
             self._newest = now_of()
-        if self._newest is None or now < self._next_send:
+        if now < self._next_send:
             return
         self._next_send = max(self._next_send + self._period, now)
+        if self._newest is None:
+            return  # nothing to say yet; looks again a period later
         rates, buttons = self._calibration.record(self._newest)
         still = now - self._changed_at
         if 0 < self._still_limit < still and any(rates) and buttons & DEADMAN:

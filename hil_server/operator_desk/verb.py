@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from functools import partial
 from typing import Any
 
 from hil_server.errors import ConfigurationError, DeviceError, UsageError
@@ -69,10 +70,11 @@ def _play(args: argparse.Namespace) -> dict[str, Any]:
         Follower(rows, station == 0, args.bus, args.desk, _say) as follower,
         HandSender(station, args.address or HAND_ADDRESS) as sender,
     ):
-        player = Station(lambda: Playback(rows, station, follower.run_time.seconds), AS_RECORDED, sender.send, say=_say)
+        seconds, lost = follower.run_time.seconds, partial(follower.lost, station)
+        player = Station(lambda: Playback(rows, station, seconds, lost), AS_RECORDED, sender.send, say=_say)
         player.connect()
-        seconds = _serve(player, args.duration)
-    return _conclude(player, station, seconds)
+        flown = _serve(player, args.duration)
+    return _conclude(player, station, flown)
 
 
 def _serve(station: Any, duration: float | None) -> float:

@@ -47,6 +47,17 @@ def test_rows_of_one_station_at_their_time():
             os.fstat(end)
 
 
+def test_a_lost_controller_is_centred_until_the_loop_has_it_back():
+    lost = [False]
+    source = Playback(ROWS, 0, lambda: 0.3, lambda: lost[0])
+    assert AS_RECORDED.record(source.now())[0][0] == 0.37
+    lost[0] = True
+    assert AS_RECORDED.record(source.now()) == ([0.0] * 6, 1)
+    lost[0] = False
+    assert AS_RECORDED.record(source.now())[0][0] == 0.37
+    source.close()
+
+
 def test_station_repeats_the_rows_fast_enough_and_keeps_silent():
     sent, began = [], time.monotonic()
     station = Station(lambda: Playback(ROWS, 0, lambda: time.monotonic() - began), AS_RECORDED,
@@ -74,3 +85,15 @@ def test_commands_are_given_by_one_station_only():
 def test_verb_says_what_is_wrong(arguments, says, capsys):
     assert main(["hand-controller", *arguments]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_a_station_with_nothing_to_say_does_not_spin():
+    """Before the run is there, and while the record is silent, the process must leave the machine to others."""
+    station = Station(lambda: Playback(ROWS, 0, lambda: None), AS_RECORDED, lambda axes, buttons: True)
+    station.connect()
+    began, steps = time.monotonic(), 0
+    while time.monotonic() - began < 0.2:
+        station.step()
+        steps += 1
+    station.close()
+    assert steps < 60, "100 a second and some more, not as fast as it goes"
