@@ -246,20 +246,38 @@ def test_momentum_is_that_of_the_bodies(build, shipped):
     run.steps(4_000)
     bodies = read_toml(ARMS / keys["model"])
     tree = Tree([Body("root", None, "free"), *(replace(b, parent=b.parent or "root") for b in bodies)], gravity=(0.0, 0.0, 0.0))
-    R = Rotation.from_quat(run["arm_X_NO"][3:])
-    w_N = run["V_NV"][3:]
-    v_O = run["V_NV"][:3] + np.cross(w_N, run["arm_X_NO"][:3] - run["X_NV"][:3])
-    q = np.concatenate([run["arm_X_NO"], run["arm_q"]])
-    v = np.concatenate([R.inv().apply(v_O), R.inv().apply(w_N), run["arm_rate"]])
-    total = tree.momentum(q, v, np.zeros(3))
-    for vehicle, X, V in (("active", run["X_NC"], run["V_NC"]), ("target", run["X_NV"], run["V_NV"])):
-        table = context["vehicles"][vehicle]
-        attitude = Rotation.from_quat(X[3:])
-        p = table["mass_kg"] * V[:3]
-        total += np.concatenate([p, np.cross(X[:3], p) + attitude.apply(table["inertia_kg_m2"] @ attitude.inv().apply(V[3:]))])
-    # gear inertia turns with its joint and, by assumption, not with the base
-    np.testing.assert_allclose(run["momentum"], total, atol=1e-8)
-    np.testing.assert_allclose(tree.pose(q, "tip")[1], run["arm_X_NE"][:3], atol=1e-12)
+    for motion in ("free", "joined"):
+        run.set(motion=motion)
+        run.steps(500)
+        R = Rotation.from_quat(run["arm_X_NO"][3:])
+        w_N = run["V_NV"][3:]
+        v_O = run["V_NV"][:3] + np.cross(w_N, run["arm_X_NO"][:3] - run["X_NV"][:3])
+        q = np.concatenate([run["arm_X_NO"], run["arm_q"]])
+        v = np.concatenate([R.inv().apply(v_O), R.inv().apply(w_N), run["arm_rate"]])
+        total = tree.momentum(q, v, np.zeros(3))
+        for vehicle, X, V in (("active", run["X_NC"], run["V_NC"]), ("target", run["X_NV"], run["V_NV"])):
+            table = context["vehicles"][vehicle]
+            attitude = Rotation.from_quat(X[3:])
+            p = table["mass_kg"] * V[:3]
+            total += np.concatenate([p, np.cross(X[:3], p) + attitude.apply(table["inertia_kg_m2"] @ attitude.inv().apply(V[3:]))])
+        np.testing.assert_allclose(run["momentum"], total, atol=1e-8)
+        np.testing.assert_allclose(tree.pose(q, "tip")[1], run["arm_X_NE"][:3], atol=1e-12)
+
+
+def test_closed_in_motion_the_arm_moves_along(build):
+    """The loop closes while the payload moves: joints and motors have the rates that keep the link at rest."""
+    V = np.array([0.01, -0.005, 0.003, 0.001, 0.002, -0.001])
+    run = Run(build(locked_joint=""), V=V)
+    tree = Tree.from_toml(ARMS / "canadarm2.toml", gravity=(0.0, 0.0, 0.0))
+    R_NO = Rotation.from_quat(run["arm_X_NO"][3:])
+    tip = tree.velocity(run["arm_q"], run["arm_rate"], "tip")
+    np.testing.assert_allclose(R_NO.apply(tip[3:]), V[3:], atol=1e-12)
+    # the port moves with V, so the grapple fixture with V and the turn about the port
+    port = run["X_NC"][:3] + Rotation.from_quat(run["X_NC"][3:]).apply([3.0, 0.0, 0.0])
+    np.testing.assert_allclose(R_NO.apply(tip[:3]), V[:3] + np.cross(V[3:], run["arm_X_NE"][:3] - port), atol=1e-12)
+    run.set(mode="limp")
+    run.steps(1)
+    assert np.abs(run["arm_deflection"]).max() < 1e-7
 
 
 def test_a_heavy_free_base_is_a_fixed_one(build, shipped):
