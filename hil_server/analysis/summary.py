@@ -96,7 +96,8 @@ def rebound_of(log: Log, start: int, stop: int) -> dict[str, float | None]:
     V the twist at the origin of T), before the force began to rise and after the contact flag has fallen and what moves the model has
     died away (a predictor's filter outlasts the contact). rebound_predicted,
     rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest to u. None where the contact
-    has not ended, was hardly met head on (below 0.1 mm/s), or was not predicted.
+    has not ended, was hardly met head on (below 0.1 mm/s), was no rebound (the latches hold, or the motion goes on inwards), or was not
+    predicted.
     """
     r = log.records
     nothing = dict.fromkeys(("rebound", "rebound_predicted", "rebound_in_orbit", "mode_frequency_hz"))
@@ -118,7 +119,8 @@ def rebound_of(log: Log, start: int, stop: int) -> dict[str, float | None]:
     while stop < log.ticks - 1 and moving[stop] > least and not r["contact"][stop]:
         stop += 1
     before, after = speed(max(start - 1, 0)), speed(stop)
-    if abs(before) < LEAST_SPEED:
+    latched = r["capture_time"][stop] >= 0.0
+    if abs(before) < LEAST_SPEED or before * after >= 0.0 or latched:
         return nothing
     modes = [m for m in log.header.prediction.get("modes", []) if m["judged"]]
     mode = max(modes, key=lambda m: abs(float(screw[:3] @ np.asarray(m["direction"])))) if modes else None

@@ -13,6 +13,7 @@ from nicegui import ui
 from hil_server.analysis.summary import name_of
 from hil_server.console.feed import Feed
 from hil_server.console.live import Pane
+from hil_server.console.view import command_button
 from hil_server.programme import PROGRESS, SUMMARY_HEADS
 
 PERIOD = 0.1  # s between looks at the feed
@@ -52,14 +53,14 @@ class Engineer:
     """Builds the page into the present NiceGUI client and keeps it up to date."""
 
     def __init__(self, pane: Pane, folder: Path) -> None:
-        self._feed, self._pane = pane.feed, pane
+        self._feed = pane.feed
         self._lines_shown: Any = None
         with ui.row().classes("w-full items-stretch"):
+            self._build_commands()  # first: what is to be pressed does not move while the other cards fill
             self._state = Card("State", ("phase", "in this phase", "motion", "safety", "contact", "end", "time", "tick"))
             self._health = Card("Real time", ("mode", "late, max", "compute, max", "missed", "overflow", "lost to us", "log", "desk"))
             self._delays = Card("Delay ledger", DELAYS)
             self._energy = Card("Contact", ("energy ratio", "work", "kinetic energy", "contact lasts", "first contact", "capture"))
-            self._build_commands()
         with ui.row().classes("w-full items-stretch no-wrap"):
             self._build_wrench()
             self._build_legs()
@@ -72,10 +73,7 @@ class Engineer:
         with ui.card().classes("q-pa-sm gap-1"):
             ui.label("Commands").classes("text-subtitle2 text-sky-300")
             for name in COMMANDS:
-                ui.button(name, on_click=lambda name=name: self._give(name)).props(f"dense id={name}").classes("w-full")
-
-    async def _give(self, name: str) -> None:
-        self._pane.say(await self._pane.commander.give(name))
+                command_button(name).classes("w-full")
 
     def _build_wrench(self) -> None:
         self._wrench = Card("Wrench F_T: now, smallest, largest", WRENCH)

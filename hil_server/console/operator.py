@@ -7,7 +7,7 @@ from nicegui import ui
 
 from hil_server.console.live import Pane
 from hil_server.console.source import SourceBar
-from hil_server.console.view import View
+from hil_server.console.view import View, command_button
 
 COORDINATES = {0: "x", 1: "y", 2: "z", 3: "roll", 4: "yaw", 5: "pitch"}
 
@@ -49,8 +49,8 @@ class OperatorView:
                 ui.button("insert", on_click=lambda: self._give("insert", stroke_m=stroke.value, rate_m_per_s=speed.value)).props(
                     "dense id=insert-go"
                 )
-                ui.button("hold", on_click=lambda: self._give("hold")).props("dense id=hold")
-                ui.button("resume", on_click=lambda: self._give("resume")).props("dense")
+                command_button("hold")
+                command_button("resume")
             with ui.row().classes("items-center gap-2"):
                 ui.toggle({1: "coarse", 0: "vernier"}, on_change=lambda e: self._give("speed_mode", coarse=e.value)).props("dense")
                 joint = ui.number(value=0, min=0, max=16, precision=0, prefix="joint").props("dense").classes("w-20")

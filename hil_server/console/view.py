@@ -35,6 +35,13 @@ def select_curves(pane: Pane, names: list[str]) -> None:
     ui.run_javascript(f"window.hilSelect = {json.dumps(pane.selected)}")
 
 
+def command_button(name: str) -> ui.button:
+    """Gives a command without arguments over the page's own line: NiceGUI drops a click while its socket is away, and nobody would know."""
+    button = ui.button(name).props(f"dense id={name}")
+    button.on("click", js_handler=f"() => window.hilCommand('{name}')")
+    return button
+
+
 def header(here: str) -> None:
     """Where else to go; run, age of data and pictures, answer to the last command, ABORT: the same on every page."""
     with ui.header().classes("items-center bg-slate-900 q-py-xs no-wrap"):

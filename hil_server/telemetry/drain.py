@@ -9,15 +9,18 @@ standard input ends without that, the server has died: the log is finished from 
 the same; SIGINT is ignored, because Ctrl-C is the server's to handle.
 
 The log comes first: the ring is emptied every 10 ms whatever happens on the sockets, and what fails on the bus is counted and passed over.
+Commands and hand controllers have a thread of their own, at ordinary priority: they reach the loop while the log waits for the disk.
 """
 
 import argparse
 import json
-import math
 import os
+import select
 import signal
 import sys
+import threading
 import time
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,7 @@ from rt_kernels.ring import SharedBlock
 PERIOD = 0.010  # s between two looks at the ring
 DRAIN_AT_ONCE = 2000  # records; bounds the time between two looks at the sockets
 STATUS_PERIOD = 0.5  # s
+DESK_PERIOD_MS = 50  # between two looks for commands that nobody takes
 CLOSE_WITHIN = 5.0  # s that a finished loop waits for the server's closing line
 PUBLISH_QUEUE = 200  # messages for a subscriber that does not read, 4 s of `full`
 REQUEST_QUEUE = 100
@@ -53,8 +57,10 @@ class Telemetry:
         self._overflow = 0
         self._next_status = 0.0
         self._last_seen_tick = -1
+        self._last_command = -1
         self._open_sockets()
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
+        self.desks = DeskThread(self)
 
     def _open_sockets(self) -> None:
         s = self.settings
@@ -97,9 +103,11 @@ class Telemetry:
             return 0
         records = self.log.write(data) if self.log is not None else _view(data, self.dtype)
         self._last_seen_tick = int(records["tick"][-1])
-        self._on_bus(self.publisher.publish, records)
-        if self.desk is not None:
-            self._on_bus(self.desk.acknowledge, records)
+        self.on_bus(self.publisher.publish, records)
+        command = int(records["command_sequence"][-1])
+        if command != self._last_command:
+            self._last_command = command
+            self.desks.acknowledge(records)
         return len(records)
 
     def drain_all(self) -> None:
@@ -112,38 +120,22 @@ class Telemetry:
             self.log.lost(overflow - self._overflow, "ring overflow: the loop was faster than the log")
         self._overflow = overflow
 
-    def _on_bus(self, act: Any, *arguments: Any) -> None:
-        """Nothing that happens on the bus may keep the log from the ring."""
+    def on_bus(self, act: Any, *arguments: Any) -> Any:
+        """What `act` returns, None when it fails: nothing that happens on the bus may keep the log from the ring."""
         try:
-            act(*arguments)
+            return act(*arguments)
         except Exception as error:
             self.faults_of_bus += 1
             if self.faults_of_bus <= 10:
                 print(f"telemetry: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     # ---------------------------------------------------------------------------------------------------------- the wire
-    def serve(self) -> bool:
-        """Looks at the sockets once. True when one of them had more than its share."""
-        more = False
-        if self.door is not None:
-            self._on_bus(self.door.serve)
-        for desk in (self.desk, self.hands):
-            if desk is not None:
-                try:
-                    more |= desk.serve() >= BUDGET
-                except Exception as error:
-                    self.faults_of_bus += 1
-                    print(f"telemetry: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        return more
-
     def beat(self) -> None:
-        """Twice a second: status for everybody, an answer for commands that nobody takes."""
+        """Twice a second: status for everybody."""
         now = time.monotonic()
-        if self.desk is not None:
-            self._on_bus(self.desk.expire)
         if now >= self._next_status:
             self._next_status = now + STATUS_PERIOD
-            self._on_bus(lambda: self.publisher.status(self.status()))
+            self.on_bus(lambda: self.publisher.status(self.status()))
 
     def status(self) -> dict[str, Any]:
         log, desk, hands = self.log, self.desk, self.hands
@@ -193,14 +185,15 @@ class Telemetry:
     def close(self, facts: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
         """Writes what is left, ends the log, says goodbye. reason: why the run is incomplete, if it is."""
         self.drain_all()
+        self.desks.end()
         if self.desk is not None:
-            self._on_bus(self.desk.expire, "the run is over")
+            self.on_bus(self.desk.expire, "the run is over")
         log = self.log
         if log is not None:
             if reason:
                 log.lost(0, reason)
             log.close({**facts, "overflow": self.block.overflow})
-        self._on_bus(lambda: self.publisher.status(self.status()))
+        self.on_bus(lambda: self.publisher.status(self.status()))
         self.context.destroy(linger=200)
         return {
             "path": self.settings.log_path,
@@ -214,6 +207,60 @@ class Telemetry:
 
 def _view(data: bytes, dtype: np.dtype) -> np.ndarray:
     return np.frombuffer(data, dtype)
+
+
+class DeskThread:
+    """Serves the sockets that bring something to the loop; they belong to this thread until `end`.
+
+    Records that show a command as taken are handed over by `acknowledge`, from where the ring is emptied.
+    """
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._taken: SimpleQueue[np.ndarray] = SimpleQueue()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="desks", daemon=True)
+        self._thread.start()
+
+    def acknowledge(self, records: np.ndarray) -> None:
+        self._taken.put(records)
+        os.eventfd_write(self._bell, 1)
+
+    def end(self) -> None:
+        """Answers what was taken so far and gives the sockets back."""
+        self._ending = True
+        os.eventfd_write(self._bell, 1)
+        self._thread.join()
+        os.close(self._bell)
+
+    def _run(self) -> None:
+        telemetry, poller = self._telemetry, zmq.Poller()
+        desks = [desk for desk in (telemetry.desk, telemetry.hands) if desk is not None]
+        for socket in [desk.socket for desk in desks] + ([] if telemetry.door is None else [telemetry.door.socket]):
+            poller.register(socket, zmq.POLLIN)
+        poller.register(self._bell, zmq.POLLIN)
+        ending = flooded = False
+        while not ending:
+            if flooded:
+                time.sleep(PERIOD)  # whoever sends too much waits
+            else:
+                poller.poll(DESK_PERIOD_MS)
+            ending = self._ending
+            self._empty_bell()
+            if telemetry.door is not None:
+                telemetry.on_bus(telemetry.door.serve)
+            flooded = BUDGET in [telemetry.on_bus(desk.serve) for desk in desks]
+            if telemetry.desk is not None:
+                while not self._taken.empty():
+                    telemetry.on_bus(telemetry.desk.acknowledge, self._taken.get())
+                telemetry.on_bus(telemetry.desk.expire)
+
+    def _empty_bell(self) -> None:
+        try:
+            os.eventfd_read(self._bell)
+        except BlockingIOError:
+            pass
 
 
 class Control:
@@ -252,21 +299,9 @@ class Control:
 
 def run(telemetry: Telemetry, control: Control, terminated: list[int]) -> tuple[dict[str, Any], str | None]:
     """Until the run ends. Returns the facts of the server and why the run is incomplete (None when it is not)."""
-    poller = zmq.Poller()
-    listening = [telemetry.sockets[key] for key in ("command_address", "hand_address") if key in telemetry.sockets]
-    if telemetry.door is not None:
-        listening.append(telemetry.door.socket)
-    for socket in listening:
-        poller.register(socket, zmq.POLLIN)
-    poller.register(control.descriptor, zmq.POLLIN)
-    next_look, finished_at, flooded = time.monotonic(), None, False
+    next_look, finished_at = time.monotonic(), None
     while True:
-        wait = max(0.0, next_look - time.monotonic())
-        if flooded:
-            time.sleep(wait)  # whoever sends too much waits until the next look
-        else:
-            poller.poll(math.ceil(1000 * wait))
-        flooded = telemetry.serve()
+        select.select([control.descriptor], [], [], max(0.0, next_look - time.monotonic()))
         if terminated:
             return {}, "the telemetry process was told to stop (SIGTERM) before the run ended"
         line = control.line()
@@ -286,7 +321,7 @@ def run(telemetry: Telemetry, control: Control, terminated: list[int]) -> tuple[
 
 
 def settle(settings: TelemetrySettings) -> None:
-    """Keeps out of the loop's way: ordinary scheduling, the given cores, low priority."""
+    """Keeps out of the loop's way: ordinary scheduling, the given cores."""
     if hasattr(os, "sched_setscheduler"):
         try:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
@@ -295,7 +330,6 @@ def settle(settings: TelemetrySettings) -> None:
         cores = set(settings.cores) & set(range(os.cpu_count() or 1))
         if cores:
             os.sched_setaffinity(0, cores)
-    os.nice(settings.nice)
 
 
 def say(message: dict[str, Any]) -> None:
@@ -326,6 +360,7 @@ def main(argv: list[str] | None = None) -> int:
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         say({"error": f"telemetry: {error}", "exit_code": 5})
         return 5
+    os.nice(settings.nice)  # of this thread alone, which writes the log; the desks keep theirs
     say({"ready": telemetry.endpoints(), "layout": LAYOUT_HASH})
     facts, reason = run(telemetry, control, terminated)
     say({"closed": telemetry.close(facts, reason)})

@@ -68,7 +68,7 @@ class Body:
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)) or not math.isfinite(value):
                 raise ModelError(f"body '{self.name}': {key} is {value!r}, a finite number is needed")
-            if abs(value) > LARGEST:
+            if abs(float(value)) > LARGEST:
                 raise ModelError(f"body '{self.name}': {key} is {value:g}, the limit is {LARGEST:g}")
 
 
@@ -168,7 +168,7 @@ def join_masses(parts: Iterable[tuple[float, np.ndarray, np.ndarray]]) -> tuple[
     mass = sum(p[0] for p in parts)
     if not parts:
         return 0.0, np.zeros(3), np.zeros((3, 3))
-    com = sum(p[0] * p[1] for p in parts) / mass
+    com = np.sum([p[0] * p[1] for p in parts], axis=0) / mass
     inertia = np.zeros((3, 3))
     for m, c, inertia_c in parts:
         d = c - com

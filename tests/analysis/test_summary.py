@@ -41,6 +41,14 @@ def test_rebound_and_energy_of_every_contact(bounce_log):
     assert not second["ended"] and second["energy_after_J"] is None and second["restitution"] is None
 
 
+def test_what_is_held_is_no_rebound(write_run, make_bounce):
+    latched, inwards = make_bounce(), make_bounce()
+    latched["capture_time"] = np.where(latched["time_ns"] >= 1_010_000_000, 1.01, -1.0)
+    inwards["V_TA"][inwards["contact"] == 0, 0] = -SPEED
+    rebounds = [summarise(open_log(write_run(records)))["contacts"][0]["rebound"] for records in (make_bounce(), latched, inwards)]
+    assert rebounds == [pytest.approx(RESTITUTION), None, None]
+
+
 def test_tripped_run(trip_log):
     s = summarise(trip_log)
     assert (s["end"], s["exit_code"], s["trip_tick"], s["missed"]) == ("tripped", 3, 1020, 2)

@@ -520,7 +520,8 @@ def test_two_pages_one_commands(stage, browser, tmp_path):
         other.go(stage.address)
         wait_for(lambda: live(other), 30)
         browser.go(stage.address)
-        wait_for(lambda: live(browser), 30)
+        for page in (browser, other):
+            wait_for(lambda page=page: live(page) and "phase\ncontact\nin this phase" in page.text, 30)
         browser.click("#start")
         wait_for(lambda: "start: taken by the loop" in browser.text, 30)
         other.click("#park")

@@ -48,6 +48,8 @@ export function command(name, args) {
     .catch(() => say({ answer: "abort: the console does not answer: use the emergency button", good: false }));
 }
 
+window.hilCommand = command;
+
 function say(answer) {
   if (answer.at !== undefined) answer.round = performance.now() - answer.at;
   state.answer = answer;
