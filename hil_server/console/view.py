@@ -11,7 +11,7 @@ from hil_server.console.live import Live, Pane
 FOLDER = Path(__file__).parent / "page"
 
 
-class View(ui.element, component="page/view.js"):
+class View(ui.element, component="page/view.js"):  # type: ignore[call-arg, unused-ignore]  # without NiceGUI the base is unknown
     """kind: a name of `page/panels.js`, curves, player, sticks, wires or cameras; options: what that kind takes."""
 
     def __init__(self, kind: str, **options: Any) -> None:
