@@ -3,11 +3,12 @@
     idle -> position -> closing -> contact -> finish -> retreat -> park -> ended
     hold and fault from anywhere
 
-* position: the platform goes to the start pose, `start_distance_m` back along the docking axis from the nominal first contact.
+The stand's own phases before and after the flight: `stand_phases`; the start pose lies `start_distance_m` back along the docking axis from
+the nominal first contact. The flight:
+
 * closing: one tick; the manipulator and its load start at rest from the achieved pose.
 * contact: the closed loop from here on, in contact or not. The operator asks for rates with two hand controllers, or gives commands.
-* finish, retreat, park, fault: as in a docking run. Capture ends the run after `after_capture_s`; so do the longest time and, by
-  configuration, a load beyond the manipulator's limit.
+* Capture ends the run after `after_capture_s`; so do the longest time and, by configuration, a load beyond the manipulator's limit.
 * hold: the manipulator holds. Its elastic structure still swings and the platform goes on following the model, so that the run can be
   resumed; with `hold_stops_platform` the platform itself is brought to rest and after it there is only the way back.
 
@@ -35,15 +36,15 @@ from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT,
-                                COMMAND_ABORT, COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP,
-                                COMMAND_PARK, COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_START,
-                                COMMAND_STEP, COMMAND_STOP, END_CAUSE_CAPTURED, END_CAUSE_NONE, END_CAUSE_OVERLOAD, END_CAUSE_STOPPED,
-                                END_CAUSE_TIME, END_CAUSE_TRIPPED, FAULTS_STOP, MECHANISM_SIGNAL_DSG, MOTION_CLOSE_LOOP,
-                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_FAULT,
-                                PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT, RATE_FRAME_CAMERA,
+                                COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP, COMMAND_PARK,
+                                COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_STEP, COMMAND_STOP,
+                                END_CAUSE_CAPTURED, END_CAUSE_OVERLOAD, END_CAUSE_STOPPED, END_CAUSE_TIME, MECHANISM_SIGNAL_DSG,
+                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_HOLD, RATE_FRAME_CAMERA,
                                 RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE, SPEED_MODE_VERNIER,
                                 SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_IDLE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
-from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached, rotation_between
+from rt_kernels.guidance.profiles cimport rotation_between
+from rt_kernels.guidance.stand_phases cimport (RELEASE, StandParams, StandState, begin_finish, begin_hold, enter, fill_stand, may_hold,
+                                               obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -51,7 +52,6 @@ from rt_kernels.parameters import Parameter
 
 cdef enum:
     QUEUE = 8
-    RELEASE = 4                 # mechanism_command
     PRESENT = 1                 # hand_status
     STALE = 2
     VERNIER_BUTTON = 2          # hand_buttons of the left hand
@@ -65,16 +65,10 @@ cdef struct Request:            # a Step or an Insert
     double rate
 
 cdef struct Params:
+    StandParams stand
     double period
-    MoveLimits limits           # programme mode
-    double X_start[7]
-    double position_tolerance
-    double angle_tolerance
-    double settle_time
     double contact_time_max
     double after_capture
-    double retreat_distance
-    double fault_time
     double coarse[2]            # full deflection: m/s, rad/s
     double vernier[2]
     double acceleration[2]      # of Step and Insert: m/s2, rad/s2
@@ -87,14 +81,12 @@ cdef struct Params:
     int right                   # where the three rotation rates begin in hand_axis
     int sticks_required
     int stick_cancels
-    int auto_start
     int finish_on_capture
     int finish_on_overload
     int hold_stops_platform
 
 cdef struct State:
-    Move move
-    double X_park[7]
+    StandState stand
     double X_begin[7]           # pose of the moving interface when the running command began
     double travel               # demanded since then
     double speed                # along the coordinate, positive towards the amplitude
@@ -106,14 +98,10 @@ cdef struct State:
     Request queue[QUEUE]        # the running command is the first
     int32_t waiting             # length of the queue, the running command included
     int32_t supervisory
-    int32_t phase
-    int32_t end_cause
-    int32_t have_park
     int32_t arm_mode
     int32_t arm_target
     int32_t speed_mode
     int32_t release
-    int32_t unused
 
 cdef struct Self:
     Params params
@@ -194,7 +182,7 @@ cdef void follow_request(const Params *p, State *s, Sample *o, double dt) noexce
     o.supervisory_left = gap
     o.operator_rate[r.coordinate] = sign * s.speed
     o.rate_frame = RATE_FRAME_INTERFACE
-    if s.correcting > 0.0 and (s.settled > p.settle_time or s.correcting >= p.correction_time):
+    if s.correcting > 0.0 and (s.settled > p.stand.settle_time or s.correcting >= p.correction_time):
         s.supervisory = SUPERVISORY_DONE
         o.operator_rate[r.coordinate] = 0.0
         s.waiting -= 1
@@ -254,78 +242,42 @@ cdef void set_mode(State *s, int mode, int target) noexcept nogil:
 
 # ---------------------------------------------------------------------------------------------------------- phase changes
 
-cdef void enter(State *s, Sample *o, int phase) noexcept nogil:
-    s.phase = phase
-    o.phase_time = 0.0
-
-
-cdef void begin_position(const Params *p, State *s, Sample *o) noexcept nogil:
-    if not s.have_park:
-        pose.copy(o.profile_X_TA, s.X_park)
-        s.have_park = 1
-    plan_move(&p.limits, &s.move, o.profile_X_TA, p.X_start, p.limits.speed)
-    enter(s, o, PHASE_POSITION)
-
-
-cdef void begin_finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
-    if s.end_cause == END_CAUSE_NONE:
-        s.end_cause = cause
+cdef void finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
     set_mode(s, ARM_MODE_HOLD, 0)
-    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
-    enter(s, o, PHASE_FINISH)
+    begin_finish(&p.stand, &s.stand, o, cause)
 
 
-cdef void begin_retreat(const Params *p, State *s, Sample *o) noexcept nogil:
-    cdef double X[7]
-    pose.copy(o.profile_X_TA, X)
-    X[0] -= p.retreat_distance
-    plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
-    enter(s, o, PHASE_RETREAT)
-
-
-cdef void begin_hold(const Params *p, State *s, Sample *o) noexcept nogil:
+cdef void hold(const Params *p, State *s, Sample *o) noexcept nogil:
     set_mode(s, ARM_MODE_HOLD, 0)
-    if s.phase == PHASE_CONTACT and not p.hold_stops_platform:
+    if s.stand.phase == PHASE_CONTACT and not p.hold_stops_platform:
         # the loop stays closed
         o.motion = MOTION_FREE
-        enter(s, o, PHASE_HOLD)
-        return
-    if s.end_cause == END_CAUSE_NONE and s.phase >= PHASE_CLOSING:
-        s.end_cause = END_CAUSE_STOPPED
-    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
-    o.motion = MOTION_FOLLOW_PROFILE
-    enter(s, o, PHASE_HOLD)
+        enter(&s.stand, o, PHASE_HOLD)
+    else:
+        begin_hold(&p.stand, &s.stand, o)
+        o.motion = MOTION_FOLLOW_PROFILE
 
 
 # --------------------------------------------------------------------------------------------------------------- commands
 
+cdef inline bint held_flying(const State *s, const Sample *o) noexcept nogil:
+    """Held with the loop closed?"""
+    return s.stand.phase == PHASE_HOLD and o.motion == MOTION_FREE
+
+
 cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
     """Commands that change the phase."""
     cdef int c = o.command_code
-    if c == COMMAND_ABORT:
-        o.guidance_fault |= 1
-    elif c == COMMAND_START and s.phase == PHASE_IDLE:
-        begin_position(p, s, o)
-    elif c == COMMAND_HOLD and s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD:
-        begin_hold(p, s, o)
-    elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
-        if o.motion == MOTION_FREE:
-            set_mode(s, ARM_MODE_HAND, 0)
-            enter(s, o, PHASE_CONTACT)
-        elif s.end_cause == END_CAUSE_NONE:
-            begin_position(p, s, o)
-        else:
-            begin_retreat(p, s, o)
-    elif c == COMMAND_STOP or c == COMMAND_PARK:
-        if s.phase == PHASE_IDLE:
-            s.end_cause = END_CAUSE_STOPPED
-            enter(s, o, PHASE_ENDED)
-        elif s.phase < PHASE_FINISH or s.phase == PHASE_HOLD and o.motion == MOTION_FREE:
-            begin_finish(p, s, o, END_CAUSE_STOPPED)
-        elif s.phase == PHASE_HOLD:
-            if s.end_cause == END_CAUSE_NONE:
-                s.end_cause = END_CAUSE_STOPPED
-            begin_retreat(p, s, o)
+    cdef bint ends = c == COMMAND_STOP or c == COMMAND_PARK
+    if c == COMMAND_HOLD and may_hold(&s.stand):
+        hold(p, s, o)
+    elif ends and (s.stand.phase == PHASE_CONTACT or held_flying(s, o)):
+        finish(p, s, o, END_CAUSE_STOPPED)
+    elif c == COMMAND_RESUME and held_flying(s, o):
+        set_mode(s, ARM_MODE_HAND, 0)
+        enter(&s.stand, o, PHASE_CONTACT)
+    else:
+        obey_stand(&p.stand, &s.stand, o)
 
 
 cdef void obey_arm(State *s, const Sample *o) noexcept nogil:
@@ -356,68 +308,27 @@ cdef void end_of_flight(const Params *p, State *s, Sample *o, double dt) noexcep
     cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
     s.flight_time += dt
     if captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
-        begin_finish(p, s, o, END_CAUSE_CAPTURED)
+        finish(p, s, o, END_CAUSE_CAPTURED)
     elif p.finish_on_overload and o.dynamics_status & OVERLOAD:
-        begin_finish(p, s, o, END_CAUSE_OVERLOAD)
+        finish(p, s, o, END_CAUSE_OVERLOAD)
     elif s.flight_time >= p.contact_time_max:
-        begin_finish(p, s, o, END_CAUSE_TIME)
+        finish(p, s, o, END_CAUSE_TIME)
 
 
 cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """What the present phase asks of the dynamics, and where it leads."""
-    cdef double t = o.phase_time
-    if s.phase == PHASE_IDLE:
-        # stands where it is: the profile is the achieved pose, so that the first move starts without a step
-        o.motion = MOTION_FOLLOW_PROFILE
-        if not s.have_park and o.locate_status == 0 and o.measured_leg[0] > 0.0:
-            pose.copy(o.X_TA_measured, o.profile_X_TA)
-            pose.copy(o.X_TA_measured, s.X_park)
-            s.have_park = 1
-        if s.have_park and p.auto_start:
-            begin_position(p, s, o)
-    elif s.phase == PHASE_POSITION:
-        o.motion = MOTION_FOLLOW_PROFILE
-        follow_move(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            if reached(o, p.position_tolerance, p.angle_tolerance):
-                enter(s, o, PHASE_CLOSING)
-            elif t >= s.move.duration + 10.0 * p.settle_time + 2.0:
-                o.guidance_fault |= 8
-    elif s.phase == PHASE_CLOSING:
+    if s.stand.phase == PHASE_CLOSING:
         o.motion = MOTION_CLOSE_LOOP
         set_mode(s, ARM_MODE_HAND, 0)
-        enter(s, o, PHASE_CONTACT)
-    elif s.phase == PHASE_CONTACT:
+        enter(&s.stand, o, PHASE_CONTACT)
+    elif s.stand.phase == PHASE_CONTACT:
         o.motion = MOTION_FREE
         operate(p, s, o, dt)
         end_of_flight(p, s, o, dt)
-    elif s.phase == PHASE_HOLD and o.motion == MOTION_FREE:
+    elif held_flying(s, o):
         end_of_flight(p, s, o, dt)
-    elif s.phase == PHASE_HOLD:
-        follow_stop(&s.move, t, o)
-    elif s.phase == PHASE_FINISH:
-        o.motion = MOTION_FOLLOW_PROFILE
-        follow_stop(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            # the real units are let go before the platform backs off
-            o.mechanism_command = RELEASE
-            begin_retreat(p, s, o)
-    elif s.phase == PHASE_RETREAT:
-        o.motion = MOTION_FOLLOW_PROFILE
-        o.mechanism_command = RELEASE
-        follow_move(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
-            enter(s, o, PHASE_PARK)
-    elif s.phase == PHASE_PARK:
-        o.motion = MOTION_FOLLOW_PROFILE
-        follow_move(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            enter(s, o, PHASE_ENDED)
-    elif s.phase == PHASE_FAULT:
-        o.motion = MOTION_FREEZE
-        if t >= p.fault_time and o.safety_state == 2:
-            enter(s, o, PHASE_ENDED)
+    elif run_stand(&p.stand, &s.stand, o):
+        enter(&s.stand, o, PHASE_CLOSING)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -430,24 +341,21 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.supervisory_left = 0.0
     sample.rate_frame = p.frame
     sample.phase_time += dt
-    # a trip of the previous tick ends everything else
-    if sample.faults & FAULTS_STOP and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
-        s.end_cause = END_CAUSE_TRIPPED
+    if trip(&s.stand, sample):
         set_mode(s, ARM_MODE_HOLD, 0)
-        enter(s, sample, PHASE_FAULT)
-    if sample.command_code != 0 and s.phase != PHASE_FAULT:
+    if sample.command_code != 0 and s.stand.phase != PHASE_FAULT:
         if sample.command_code == COMMAND_SPEED_MODE:
             s.speed_mode = SPEED_MODE_COARSE if sample.command_arg[0] > 0.5 else SPEED_MODE_VERNIER
         elif sample.command_code == COMMAND_RELEASE:
             s.release = sample.command_arg[0] > 0.5
-        elif s.phase == PHASE_CONTACT:
+        elif s.stand.phase == PHASE_CONTACT:
             obey_arm(s, sample)
         obey(p, s, sample)
     sample.speed_mode = s.speed_mode
     sample.mechanism_command = RELEASE if s.release else 0
     run_phase(p, s, sample, dt)
-    sample.phase = s.phase
-    sample.end_cause = s.end_cause
+    sample.phase = s.stand.phase
+    sample.end_cause = s.stand.end_cause
     sample.arm_mode = s.arm_mode
     sample.arm_target = s.arm_target
     sample.supervisory = s.supervisory
@@ -517,13 +425,11 @@ cdef class BerthingGuidance(StagePart):
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):
-            p.X_start[i] = start["X_TA"][i]
-        p.X_start[0] -= start_distance_m
-        p.limits.speed, p.limits.turn = speed_max_m_s, turn_max_deg_s * degree
-        p.limits.acceleration, p.limits.turn_acceleration = acceleration_max_m_s2, turn_acceleration_max_deg_s2 * degree
-        p.position_tolerance, p.angle_tolerance = position_tolerance_m, angle_tolerance_deg * degree
-        p.settle_time, p.contact_time_max, p.after_capture = settle_s, contact_max_s, after_capture_s
-        p.retreat_distance, p.fault_time = retreat_distance_m, fault_s
+            p.stand.X_start[i] = start["X_TA"][i]
+        p.stand.X_start[0] -= start_distance_m
+        fill_stand(&p.stand, speed_max_m_s, turn_max_deg_s, acceleration_max_m_s2, turn_acceleration_max_deg_s2, position_tolerance_m,
+                   angle_tolerance_deg, settle_s, retreat_distance_m, fault_s, auto_start)
+        p.contact_time_max, p.after_capture = contact_max_s, after_capture_s
         p.coarse[0], p.coarse[1] = coarse_m_s, coarse_deg_s * degree
         p.vernier[0], p.vernier[1] = vernier_m_s, vernier_deg_s * degree
         p.acceleration[0], p.acceleration[1] = step_acceleration_m_s2, step_acceleration_deg_s2 * degree
@@ -531,16 +437,12 @@ cdef class BerthingGuidance(StagePart):
         p.abort_force, p.abort_moment = abort_force_n, abort_moment_n_m
         p.correction_gain, p.correction_time = correction_gain_1_s, correction_max_s
         p.frame, p.right = FRAMES[frame], ROTATIONS[rotation_from]
-        p.sticks_required, p.stick_cancels, p.auto_start = sticks_required, stick_cancels, auto_start
+        p.sticks_required, p.stick_cancels = sticks_required, stick_cancels
         p.finish_on_capture, p.finish_on_overload = finish_on_capture, finish_on_overload
         p.hold_stops_platform = hold_stops_platform
-        self.c.state.phase = PHASE_IDLE
+        stand_idle(&self.c.state.stand)
         self.c.state.speed_mode = SPEED_MODE_COARSE if start_coarse else SPEED_MODE_VERNIER
-        pose.identity(self.c.state.X_park)
         pose.identity(self.c.state.X_begin)
-        pose.identity(self.c.state.move.X_from)
-        pose.identity(self.c.state.move.X_to)
-        self.c.state.move.duration = 1.0
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

@@ -3,59 +3,49 @@
     idle -> position -> approach -> closing -> contact (-> latched) -> finish -> retreat -> park -> ended
     hold and fault from anywhere
 
-* position: the platform goes from where it is to the start pose, in programme mode, minimum jerk.
+The stand's own phases before and after the test: `stand_phases`. The test:
+
 * approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate.
 * closing: one tick; the dynamics start from the achieved pose, `close_before_s` ahead of the nominal first contact.
 * contact: the closed loop. Cyclogram: press thrust from the first contact, off at the bottom; no capture in `capture_limit_s`: thrust
   reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for 30 s; drive at 35 s.
-* finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
-  that the run started from.
 
 The programmed relative motion is X(u) = line through the nominal first contact, u the time to it at constant rate (u = 0 there).
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_PARK, COMMAND_RELEASE,
-                                COMMAND_RESUME, COMMAND_START, COMMAND_STOP, CYCLOGRAM_APPROACH, CYCLOGRAM_CAPTURED,
-                                CYCLOGRAM_COMPLETE, CYCLOGRAM_DAMPING, CYCLOGRAM_MANUAL, CYCLOGRAM_PRESS, CYCLOGRAM_RETRACT,
-                                CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_NONE, END_CAUSE_REGION,
-                                END_CAUSE_RETREATED, END_CAUSE_STOPPED, END_CAUSE_TIME, END_CAUSE_TRIPPED, FAULTS_STOP, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
-                                MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_LEVER3_CONTACT, MECHANISM_SIGNAL_PUSHERS,
-                                MECHANISM_SIGNAL_RING_ALIGNED1,
-                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, MOTION_JOINED, PHASE_APPROACH,
-                                PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE,
-                                PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
-from rt_kernels.guidance.profiles cimport (Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, pose_on_line, ramp,
-                                           reached)
+from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.faults cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE, CYCLOGRAM_APPROACH,
+                                CYCLOGRAM_CAPTURED, CYCLOGRAM_COMPLETE, CYCLOGRAM_DAMPING, CYCLOGRAM_MANUAL, CYCLOGRAM_PRESS,
+                                CYCLOGRAM_RETRACT, CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_REGION,
+                                END_CAUSE_RETREATED, END_CAUSE_TIME, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                                MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_PUSHERS, MECHANISM_SIGNAL_RING_ALIGNED1,
+                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, PHASE_APPROACH, PHASE_CLOSING,
+                                PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK)
+from rt_kernels.guidance.profiles cimport pose_on_line, ramp
+from rt_kernels.guidance.stand_phases cimport (DRIVE_ON, EXTRA_BRAKES, RELEASE, StandParams, StandState, begin_finish, begin_hold, enter,
+                                               fill_stand, may_hold, obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.parameters import Parameter
 
 cdef enum:
-    DRIVE_ON = 1
-    EXTRA_BRAKES = 2
-    RELEASE = 4
     PLANE_GAP = 3               # analogue signal of a central unit: gap of the docking planes, m
 
 cdef struct Params:
+    StandParams stand
     double period
     double X_contact[7]         # nominal first contact
     double V_contact[6]
     double ramp_time
     double constant_time        # at full rate before the loop is closed
     double close_before
-    MoveLimits limits           # programme mode
-    double position_tolerance
-    double angle_tolerance
-    double settle_time
     double contact_time_max
     double after_capture
     double capture_limit
-    double retreat_distance
     double retreat_range        # in closed-loop retreat the run ends when the ports are this far apart
     double press_thrust
     double retreat_thrust
@@ -64,25 +54,20 @@ cdef struct Params:
     double brakes_for
     double drive_after
     double complete_gap         # gap of the docking planes at which the retraction is complete, below 0: at the pushers' contact
-    double fault_time
-    int auto_start
     int finish_on_capture
     int finish_at_region_end
     int latch_on_capture        # latched phase: join the model after capture and hold
+    int unused
     double latch_after
 
 cdef struct State:
-    Move move
-    double X_park[7]
+    StandState stand
     double cyclogram_time
     double start_of_docking     # time since it, negative before
-    int64_t unused
-    int32_t phase
     int32_t cyclogram
-    int32_t end_cause
-    int32_t have_park
     int32_t manual_drive
     int32_t manual_release
+    int32_t unused
 
 cdef struct Self:
     Params params
@@ -103,43 +88,6 @@ cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
     for i in range(6):
         o.profile_V_TA[i] = du * p.V_contact[i]
         o.profile_A_TA[i] = ddu * p.V_contact[i]
-
-
-# ------------------------------------------------------------------------------------------------------- phase changes
-
-cdef void enter(State *s, Sample *o, int phase) noexcept nogil:
-    s.phase = phase
-    o.phase_time = 0.0
-
-
-cdef void begin_position(const Params *p, State *s, Sample *o) noexcept nogil:
-    cdef double X_start[7]
-    pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), X_start)
-    if not s.have_park:
-        pose.copy(o.profile_X_TA, s.X_park)
-        s.have_park = 1
-    plan_move(&p.limits, &s.move, o.profile_X_TA, X_start, p.limits.speed)
-    enter(s, o, PHASE_POSITION)
-
-
-cdef void begin_finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
-    if s.end_cause == END_CAUSE_NONE:
-        s.end_cause = cause
-    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
-    enter(s, o, PHASE_FINISH)
-
-
-cdef void begin_retreat(const Params *p, State *s, Sample *o) noexcept nogil:
-    cdef double X[7]
-    pose.copy(o.profile_X_TA, X)
-    X[0] -= p.retreat_distance
-    plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
-    enter(s, o, PHASE_RETREAT)
-
-
-cdef void begin_park(const Params *p, State *s, Sample *o) noexcept nogil:
-    plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
-    enter(s, o, PHASE_PARK)
 
 
 # ------------------------------------------------------------------------------------------------------------- cyclogram
@@ -168,7 +116,6 @@ cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcep
             (p.complete_gap < 0.0 or o.signal_analog[PLANE_GAP] <= p.complete_gap):
         s.cyclogram = CYCLOGRAM_COMPLETE
     # thrust along the docking axis of the active vehicle
-    memset(o.control_C, 0, 6 * sizeof(double))
     if s.cyclogram == CYCLOGRAM_PRESS or s.cyclogram == CYCLOGRAM_CAPTURED:
         o.control_C[0] = p.press_thrust
     elif s.cyclogram == CYCLOGRAM_RETREAT:
@@ -199,143 +146,81 @@ cdef bint region_ended(const Sample *o) noexcept nogil:
 
 cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
     cdef int c = o.command_code
-    if c == COMMAND_ABORT:
-        o.guidance_fault |= 1
-    elif c == COMMAND_START and s.phase == PHASE_IDLE:
-        begin_position(p, s, o)
-    elif c == COMMAND_HOLD and s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD:
-        plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
-        if s.end_cause == END_CAUSE_NONE and s.phase >= PHASE_CLOSING:
-            # a closed loop that was held is not taken up again: after it only finish and park
-            s.end_cause = END_CAUSE_STOPPED
-        enter(s, o, PHASE_HOLD)
-    elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
-        if s.end_cause == END_CAUSE_NONE:
-            begin_position(p, s, o)
-        else:
-            begin_retreat(p, s, o)
-    elif (c == COMMAND_STOP or c == COMMAND_PARK) and s.phase < PHASE_FINISH and s.phase != PHASE_IDLE:
-        begin_finish(p, s, o, END_CAUSE_STOPPED)
-    elif (c == COMMAND_STOP or c == COMMAND_PARK) and s.phase == PHASE_HOLD:
-        if s.end_cause == END_CAUSE_NONE:
-            s.end_cause = END_CAUSE_STOPPED
-        begin_retreat(p, s, o)
-    elif (c == COMMAND_STOP or c == COMMAND_PARK) and s.phase == PHASE_IDLE:
-        s.end_cause = END_CAUSE_STOPPED
-        enter(s, o, PHASE_ENDED)
+    if c == COMMAND_HOLD and may_hold(&s.stand):
+        begin_hold(&p.stand, &s.stand, o)
     elif c == COMMAND_MANUAL_MODE:
         s.cyclogram = CYCLOGRAM_MANUAL
     elif c == COMMAND_MECHANISM_DRIVE:
         s.manual_drive = o.command_arg[0] > 0.5
     elif c == COMMAND_RELEASE:
         s.manual_release = o.command_arg[0] > 0.5
+    else:
+        obey_stand(&p.stand, &s.stand, o)
 
 
 # -------------------------------------------------------------------------------------------------------------- the step
 
+cdef void finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
+    begin_finish(&p.stand, &s.stand, o, cause)
+
+
 cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """What the present phase asks of the dynamics, and where it leads."""
     cdef double t = o.phase_time
-    cdef int i
+    cdef int phase = s.stand.phase
     cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
-    if s.phase == PHASE_IDLE:
-        # stands where it is: the profile is the achieved pose, so that the first move starts without a step
-        o.motion = MOTION_FOLLOW_PROFILE
-        if not s.have_park and o.locate_status == 0 and o.measured_leg[0] > 0.0:
-            pose.copy(o.X_TA_measured, o.profile_X_TA)
-            pose.copy(o.X_TA_measured, s.X_park)
-            s.have_park = 1
-        if s.have_park and p.auto_start:
-            begin_position(p, s, o)
-    elif s.phase == PHASE_POSITION:
-        o.motion = MOTION_FOLLOW_PROFILE
-        follow_move(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            if reached(o, p.position_tolerance, p.angle_tolerance):
-                enter(s, o, PHASE_APPROACH)
-            elif t >= s.move.duration + 10.0 * p.settle_time + 2.0:
-                o.guidance_fault |= 8
-    elif s.phase == PHASE_APPROACH:
+    if phase == PHASE_APPROACH:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_approach(p, t, o)
         if t >= p.ramp_time + p.constant_time:
-            enter(s, o, PHASE_CLOSING)
-    elif s.phase == PHASE_CLOSING:
+            enter(&s.stand, o, PHASE_CLOSING)
+    elif phase == PHASE_CLOSING:
         o.motion = MOTION_CLOSE_LOOP
         run_cyclogram(p, s, o, 0.0)
-        enter(s, o, PHASE_CONTACT)
-    elif s.phase == PHASE_CONTACT:
+        enter(&s.stand, o, PHASE_CONTACT)
+    elif phase == PHASE_CONTACT:
         o.motion = MOTION_FREE
         run_cyclogram(p, s, o, dt)
         if captured and p.latch_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.latch_after:
-            enter(s, o, PHASE_LATCHED)
+            enter(&s.stand, o, PHASE_LATCHED)
         elif captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
-            begin_finish(p, s, o, END_CAUSE_CAPTURED)
+            finish(p, s, o, END_CAUSE_CAPTURED)
         elif s.cyclogram == CYCLOGRAM_COMPLETE:
-            begin_finish(p, s, o, END_CAUSE_COMPLETE)
+            finish(p, s, o, END_CAUSE_COMPLETE)
         elif s.cyclogram == CYCLOGRAM_RETREAT and o.X_TA[0] <= p.X_contact[0] - p.retreat_range:
-            begin_finish(p, s, o, END_CAUSE_RETREATED)
+            finish(p, s, o, END_CAUSE_RETREATED)
         elif p.finish_at_region_end and region_ended(o):
             o.guidance_fault |= 4
-            begin_finish(p, s, o, END_CAUSE_REGION)
+            finish(p, s, o, END_CAUSE_REGION)
         elif t >= p.contact_time_max:
-            begin_finish(p, s, o, END_CAUSE_TIME)
-    elif s.phase == PHASE_LATCHED:
+            finish(p, s, o, END_CAUSE_TIME)
+    elif phase == PHASE_LATCHED:
         o.motion = MOTION_JOINED
         run_cyclogram(p, s, o, dt)
         if t >= p.after_capture:
-            begin_finish(p, s, o, END_CAUSE_CAPTURED)
-    elif s.phase == PHASE_FINISH:
-        o.motion = MOTION_FOLLOW_PROFILE
-        memset(o.control_C, 0, 6 * sizeof(double))
-        follow_stop(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            # the real units are let go before the platform backs off
-            o.mechanism_command = RELEASE
-            begin_retreat(p, s, o)
-    elif s.phase == PHASE_RETREAT:
-        o.motion = MOTION_FOLLOW_PROFILE
-        o.mechanism_command = RELEASE
-        follow_move(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            begin_park(p, s, o)
-    elif s.phase == PHASE_PARK:
-        o.motion = MOTION_FOLLOW_PROFILE
-        o.mechanism_command = 0
-        follow_move(&s.move, t, o)
-        if t >= s.move.duration + p.settle_time:
-            enter(s, o, PHASE_ENDED)
-    elif s.phase == PHASE_HOLD:
-        o.motion = MOTION_FOLLOW_PROFILE
-        memset(o.control_C, 0, 6 * sizeof(double))
-        follow_stop(&s.move, t, o)
-    elif s.phase == PHASE_FAULT:
-        o.motion = MOTION_FREEZE
-        memset(o.control_C, 0, 6 * sizeof(double))
-        if t >= p.fault_time and o.safety_state == 2:
-            s.end_cause = END_CAUSE_TRIPPED
-            enter(s, o, PHASE_ENDED)
+            finish(p, s, o, END_CAUSE_CAPTURED)
+    else:
+        if phase == PHASE_PARK:
+            o.mechanism_command = 0
+        if run_stand(&p.stand, &s.stand, o):
+            enter(&s.stand, o, PHASE_APPROACH)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
     cdef double dt = p.period * sample.periods
-    cdef int i
     sample.guidance_fault = 0
-    for i in range(6):
-        sample.operator_rate[i] = 0.0
+    memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
+    memset(sample.control_C, 0, sizeof(sample.control_C))
     sample.phase_time += dt
-    # a trip of the previous tick ends everything else
-    if sample.faults & FAULTS_STOP and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
-        s.end_cause = END_CAUSE_TRIPPED
-        enter(s, sample, PHASE_FAULT)
-    if sample.command_code != 0 and s.phase != PHASE_FAULT:
+    trip(&s.stand, sample)
+    if sample.command_code != 0 and s.stand.phase != PHASE_FAULT:
         obey(p, s, sample)
     run_phase(p, s, sample, dt)
-    sample.phase = s.phase
+    sample.phase = s.stand.phase
     sample.cyclogram = s.cyclogram
-    sample.end_cause = s.end_cause
+    sample.end_cause = s.stand.end_cause
 
 
 cdef class DockingGuidance(StagePart):
@@ -381,7 +266,6 @@ cdef class DockingGuidance(StagePart):
                  latch_on_capture=False, latch_after_s=0.5):
         cdef Params *p = &self.c.params
         cdef int i
-        cdef double degree = 0.017453292519943295
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):
@@ -389,23 +273,19 @@ cdef class DockingGuidance(StagePart):
         for i in range(6):
             p.V_contact[i] = start["V_TA"][i]
         p.ramp_time, p.constant_time, p.close_before = ramp_s, constant_s, close_before_s
-        p.limits.speed, p.limits.turn = speed_max_m_s, turn_max_deg_s * degree
-        p.limits.acceleration, p.limits.turn_acceleration = acceleration_max_m_s2, turn_acceleration_max_deg_s2 * degree
-        p.position_tolerance, p.angle_tolerance = position_tolerance_m, angle_tolerance_deg * degree
-        p.settle_time, p.contact_time_max, p.after_capture, p.capture_limit = settle_s, contact_max_s, after_capture_s, capture_limit_s
-        p.retreat_distance, p.retreat_range = retreat_distance_m, retreat_range_m
+        fill_stand(&p.stand, speed_max_m_s, turn_max_deg_s, acceleration_max_m_s2, turn_acceleration_max_deg_s2, position_tolerance_m,
+                   angle_tolerance_deg, settle_s, retreat_distance_m, fault_s, auto_start)
+        pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), p.stand.X_start)
+        p.contact_time_max, p.after_capture, p.capture_limit = contact_max_s, after_capture_s, capture_limit_s
+        p.retreat_range = retreat_range_m
         p.press_thrust = p.retreat_thrust = vehicles["active"]["thrust_n"]
         p.attitude_rate_gain = attitude_rate_gain_n_m_s
         p.brakes_after, p.brakes_for, p.drive_after = brakes_after_s, brakes_for_s, drive_after_s
         p.complete_gap = complete_gap_m
-        p.fault_time, p.auto_start, p.finish_on_capture = fault_s, auto_start, finish_on_capture
+        p.finish_on_capture = finish_on_capture
         p.finish_at_region_end, p.latch_on_capture, p.latch_after = finish_at_region_end, latch_on_capture, latch_after_s
         self.c.state.start_of_docking = -1.0
-        self.c.state.phase = PHASE_IDLE
-        pose.identity(self.c.state.X_park)
-        pose.identity(self.c.state.move.X_from)
-        pose.identity(self.c.state.move.X_to)
-        self.c.state.move.duration = 1.0
+        stand_idle(&self.c.state.stand)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

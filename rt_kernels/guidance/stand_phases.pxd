@@ -1,0 +1,199 @@
+"""What the stand does around a test, the same for every guidance that closes the loop (requirements R-St-20...25).
+
+    idle -> position -> (the test) -> finish -> retreat -> park -> ended
+    hold and fault from anywhere
+
+* idle: the platform stands where it is, until `start` or, by configuration, at once.
+* position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
+* finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
+  that the run started from.
+* hold: brought to rest; a closed loop that was held is not taken up again, after it there is only the way back.
+* fault: the platform is frozen and recorded for `fault_time` after it stands.
+
+The phases of the test itself, and what leads out of it, are the guidance's own.
+"""
+
+from libc.stdint cimport int32_t
+
+from rt_kernels.algebra cimport pose
+from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RESUME, COMMAND_START, COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_STOPPED,
+                                END_CAUSE_TRIPPED, FAULTS_STOP, MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_CLOSING, PHASE_ENDED,
+                                PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
+from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached
+from rt_kernels.sample cimport Sample
+
+cdef enum:
+    DRIVE_ON = 1                # mechanism_command
+    EXTRA_BRAKES = 2
+    RELEASE = 4
+
+cdef struct StandParams:
+    MoveLimits limits           # programme mode
+    double X_start[7]
+    double position_tolerance   # achieved against programmed start pose
+    double angle_tolerance
+    double settle_time          # rest after each programmed move
+    double retreat_distance
+    double fault_time
+    int auto_start
+    int unused
+
+cdef struct StandState:
+    Move move
+    double X_park[7]            # the pose that the run started from
+    int32_t phase
+    int32_t end_cause
+    int32_t have_park
+    int32_t unused
+
+
+cdef inline void fill_stand(StandParams *p, double speed, double turn_deg, double acceleration, double turn_acceleration_deg,
+                            double position_tolerance, double angle_tolerance_deg, double settle_time, double retreat_distance,
+                            double fault_time, bint auto_start) noexcept nogil:
+    """The keys of the programme mode; the start pose is filled in by the guidance."""
+    cdef double degree = 0.017453292519943295
+    p.limits.speed, p.limits.turn = speed, turn_deg * degree
+    p.limits.acceleration, p.limits.turn_acceleration = acceleration, turn_acceleration_deg * degree
+    p.position_tolerance, p.angle_tolerance = position_tolerance, angle_tolerance_deg * degree
+    p.settle_time, p.retreat_distance, p.fault_time, p.auto_start = settle_time, retreat_distance, fault_time, auto_start
+
+
+cdef inline void stand_idle(StandState *s) noexcept nogil:
+    """The state before the run."""
+    s.phase = PHASE_IDLE
+    pose.identity(s.X_park)
+    pose.identity(s.move.X_from)
+    pose.identity(s.move.X_to)
+    s.move.duration = 1.0
+
+
+# ---------------------------------------------------------------------------------------------------------- phase changes
+
+cdef inline void enter(StandState *s, Sample *o, int phase) noexcept nogil:
+    s.phase = phase
+    o.phase_time = 0.0
+
+
+cdef inline void end_because(StandState *s, int cause) noexcept nogil:
+    """The first cause counts."""
+    if s.end_cause == END_CAUSE_NONE:
+        s.end_cause = cause
+
+
+cdef inline void begin_position(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    if not s.have_park:
+        pose.copy(o.profile_X_TA, s.X_park)
+        s.have_park = 1
+    plan_move(&p.limits, &s.move, o.profile_X_TA, p.X_start, p.limits.speed)
+    enter(s, o, PHASE_POSITION)
+
+
+cdef inline void begin_finish(const StandParams *p, StandState *s, Sample *o, int cause) noexcept nogil:
+    end_because(s, cause)
+    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    enter(s, o, PHASE_FINISH)
+
+
+cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    cdef double X[7]
+    pose.copy(o.profile_X_TA, X)
+    X[0] -= p.retreat_distance
+    plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
+    enter(s, o, PHASE_RETREAT)
+
+
+cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """To rest; from a closed loop there is only the way back."""
+    plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    if s.phase >= PHASE_CLOSING:
+        end_because(s, END_CAUSE_STOPPED)
+    enter(s, o, PHASE_HOLD)
+
+
+cdef inline bint may_hold(const StandState *s) noexcept nogil:
+    return s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD
+
+
+cdef inline bint trip(StandState *s, Sample *o) noexcept nogil:
+    """A trip of the previous tick ends everything else. True in the tick in which it does."""
+    if not o.faults & FAULTS_STOP or s.phase == PHASE_FAULT or s.phase == PHASE_ENDED:
+        return False
+    s.end_cause = END_CAUSE_TRIPPED
+    enter(s, o, PHASE_FAULT)
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------------- commands
+
+cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """abort, start, resume, stop and park."""
+    cdef int c = o.command_code
+    if c == COMMAND_ABORT:
+        o.guidance_fault |= 1
+    elif c == COMMAND_START and s.phase == PHASE_IDLE:
+        begin_position(p, s, o)
+    elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
+        if s.end_cause == END_CAUSE_NONE:
+            begin_position(p, s, o)
+        else:
+            begin_retreat(p, s, o)
+    elif c == COMMAND_STOP or c == COMMAND_PARK:
+        if s.phase == PHASE_IDLE:
+            s.end_cause = END_CAUSE_STOPPED
+            enter(s, o, PHASE_ENDED)
+        elif s.phase < PHASE_FINISH:
+            begin_finish(p, s, o, END_CAUSE_STOPPED)
+        elif s.phase == PHASE_HOLD:
+            end_because(s, END_CAUSE_STOPPED)
+            begin_retreat(p, s, o)
+
+
+# --------------------------------------------------------------------------------------------------------------- the step
+
+cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """One tick of the stand's own phases. True when the start pose is reached: the guidance begins its test."""
+    cdef double t = o.phase_time
+    cdef bint over = t >= s.move.duration + p.settle_time
+    if s.phase == PHASE_IDLE:
+        # stands where it is: the profile is the achieved pose, so that the first move starts without a step
+        o.motion = MOTION_FOLLOW_PROFILE
+        if not s.have_park and o.locate_status == 0 and o.measured_leg[0] > 0.0:
+            pose.copy(o.X_TA_measured, o.profile_X_TA)
+            pose.copy(o.X_TA_measured, s.X_park)
+            s.have_park = 1
+        if s.have_park and p.auto_start:
+            begin_position(p, s, o)
+    elif s.phase == PHASE_POSITION:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_move(&s.move, t, o)
+        if over and reached(o, p.position_tolerance, p.angle_tolerance):
+            return True
+        if t >= s.move.duration + 10.0 * p.settle_time + 2.0:
+            o.guidance_fault |= 8
+    elif s.phase == PHASE_FINISH:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_stop(&s.move, t, o)
+        if over:
+            # the real units are let go before the platform backs off
+            o.mechanism_command = RELEASE
+            begin_retreat(p, s, o)
+    elif s.phase == PHASE_RETREAT:
+        o.motion = MOTION_FOLLOW_PROFILE
+        o.mechanism_command = RELEASE
+        follow_move(&s.move, t, o)
+        if over:
+            plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
+            enter(s, o, PHASE_PARK)
+    elif s.phase == PHASE_PARK:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_move(&s.move, t, o)
+        if over:
+            enter(s, o, PHASE_ENDED)
+    elif s.phase == PHASE_HOLD:
+        o.motion = MOTION_FOLLOW_PROFILE
+        follow_stop(&s.move, t, o)
+    elif s.phase == PHASE_FAULT:
+        o.motion = MOTION_FREEZE
+        if t >= p.fault_time and o.safety_state == 2:
+            enter(s, o, PHASE_ENDED)
+    return False
