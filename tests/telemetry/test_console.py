@@ -1,7 +1,6 @@
 """The console: who may look, what the feed keeps, what is drawn, what a page is sent, and every view in a real headless Chromium."""
 
 import asyncio
-import importlib.util
 import json
 import os
 import socket
@@ -17,12 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from hil_server.client import Batch, Client
 from hil_server.config import SHIPPED, load_test, toml_text
 from hil_server.console.access import Access
 from hil_server.console.arm import Arm
 from hil_server.console.feed import Feed, limits_of
+from hil_server.console.live import Pane
 from hil_server.console.picture import Picture, along, angles_deg, multiply, rotate
 from hil_server.console.recording import Recording, thinned
 from hil_server.console.wireframes import unit_of
@@ -37,7 +39,6 @@ from tests.telemetry.conftest import LoopStandIn
 
 ROOT = Path(__file__).resolve().parents[2]
 ANY = "tcp://127.0.0.1:*"
-needs_nicegui = pytest.mark.skipif(importlib.util.find_spec("nicegui") is None, reason="the optional group `console` is not installed")
 LOCAL = {"host": "127.0.0.1:8780"}
 
 
@@ -229,10 +230,7 @@ class Socket:
         return [message for message in self.sent if message.get("n")]
 
 
-@needs_nicegui
 def test_a_page_that_shows_nothing_gets_two_frames_and_delays_nobody():
-    from hil_server.console.live import Pane
-
     async def scene():
         feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
         slow, quick = (Pane(feed, pictures=False) for _ in range(2))
@@ -261,9 +259,7 @@ def test_a_page_that_shows_nothing_gets_two_frames_and_delays_nobody():
     asyncio.run(scene())
 
 
-@needs_nicegui
 def test_sticks_of_a_page_count_only_in_a_rehearsal(monkeypatch):
-    from hil_server.console.live import Pane
     from hil_server.operator_desk import sender
 
     sent = []
@@ -296,7 +292,6 @@ def test_sticks_of_a_page_count_only_in_a_rehearsal(monkeypatch):
 def browser(tmp_path_factory):
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
-    pytest.importorskip("websockets")
     made = Browser(tmp_path_factory.mktemp("browser"))
     yield made
     made.close()
@@ -343,11 +338,7 @@ def status_of(address, **headers):
             return error.code
 
 
-@needs_nicegui
 def test_served_pages_hold_the_rules(start_console, tmp_path):
-    from websockets.exceptions import InvalidStatus
-    from websockets.sync.client import connect
-
     token = tmp_path / "token"
     token.write_text("0123456789abcdef-secret\n")
     address = start_console("--token-file", str(token))
@@ -405,8 +396,6 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage(log, start_console, tmp_path_factory):
-    if importlib.util.find_spec("nicegui") is None:
-        pytest.skip("the optional group `console` is not installed")
     made = Stage(log, start_console, tmp_path_factory.mktemp("stage"))
     yield made
     made.close()
