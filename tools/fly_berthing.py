@@ -18,8 +18,8 @@ from hil_server.operator_desk.autopilot import Pilot, pilot_for
 from hil_server.operator_desk.script import Row, rows_array, save
 from hil_server.operator_desk.sender import HandSender
 from hil_server.programme import is_programme, load_programme
-from rt_kernels.command_latch import ROW_DTYPE, Script
 from rt_kernels.layout import CODES
+from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
 CAPTURED, FREE = 1 << CODES["mechanism_signal"]["DSG"], CODES["motion"]["free"]
 FINISH, ENDED = CODES["phase"]["finish"], CODES["phase"]["ended"]

@@ -21,9 +21,9 @@ import numpy as np
 
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.commands import CommandError, encode
-from rt_kernels.command_latch import ROW_DTYPE, Script
 from rt_kernels.layout import CODES
 from rt_kernels.parameters import Parameter
+from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations
 NAMES = {code: name for name, code in CODES["command"].items()}

@@ -31,6 +31,26 @@ cdef inline double motor_rate_with_friction(double load, double friction, double
     return 0.0
 
 
+cdef struct Terms:              # of the system of one step, from the state at its start
+    double T                    # gear torque
+    double kap
+    double e
+    double gain                 # of the voltage
+    double f                    # load factor
+    double friction
+
+
+cdef inline Terms terms_of(const Drive *d, const DriveState *s, double h) noexcept nogil:
+    cdef Terms t
+    t.T = gear_torque(d, s.delta)
+    t.kap = h * gear_stiffness(d, s.delta) + d.c_g
+    t.e = 1.0 + h / d.tau
+    t.gain = h / d.tau * d.K_T / d.R
+    t.f = load_factor(d, s.T_g * s.w_m)
+    t.friction = d.friction + (d.brake if s.braked else 0.0)
+    return t
+
+
 cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil:
     """One step of h [s]: motor voltage V [V], b = m_IA/i_R [N m] inertial load, inertia = J* [kg m^2]; both on the motor side.
 
@@ -40,20 +60,15 @@ cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double i
     kap = h k + c_g, e = 1 + h/tau, g = (h/tau) K_T K_B/(R e), That = (T_m + (h/tau)(K_T/R) V)/e, f = load factor. Its determinant is positive.
     The second row is eliminated, which leaves a scalar equation for saturation and friction.
     """
-    cdef double T = gear_torque(d, s.delta)
-    cdef double kap = h * gear_stiffness(d, s.delta) + d.c_g
-    cdef double e = 1.0 + h / d.tau
-    cdef double gain = h / d.tau * d.K_T / d.R
-    cdef double f = load_factor(d, s.T_g * s.w_m)
-    cdef double friction = d.friction + (d.brake if s.braked else 0.0)
-    cdef double row = inertia / h + kap
-    cdef double right = inertia / h * s.w + b + T
+    cdef Terms t = terms_of(d, s, h)
+    cdef double row = inertia / h + t.kap
+    cdef double right = inertia / h * s.w + b + t.T
     # w+ = (right + kap w_m+)/row
-    cdef double damped = d.J_m / h + d.viscous + f * kap * (inertia / h) / row
-    cdef double load = d.J_m / h * s.w_m - f * T + f * kap * right / row
-    s.w_m = motor_rate_with_friction(load, friction, damped, (s.T_m + gain * V) / e, gain * d.K_B / e, d.T_max, &s.T_m)
-    s.w = (right + kap * s.w_m) / row
-    s.T_g = T + kap * (s.w_m - s.w)
+    cdef double damped = d.J_m / h + d.viscous + t.f * t.kap * (inertia / h) / row
+    cdef double load = d.J_m / h * s.w_m - t.f * t.T + t.f * t.kap * right / row
+    s.w_m = motor_rate_with_friction(load, t.friction, damped, (s.T_m + t.gain * V) / t.e, t.gain * d.K_B / t.e, d.T_max, &s.T_m)
+    s.w = (right + t.kap * s.w_m) / row
+    s.T_g = t.T + t.kap * (s.w_m - s.w)
     s.delta += h * (s.w_m - s.w)
     s.phi += h * s.w
 
@@ -63,26 +78,21 @@ cdef void drive_response(const Drive *d, const DriveState *s, double V, double h
 
     The first row of the system solved for w_m+; the motor is taken to stay what it was: moving, held by friction, or at its torque limit.
     """
-    cdef double T = gear_torque(d, s.delta)
-    cdef double kap = h * gear_stiffness(d, s.delta) + d.c_g
-    cdef double e = 1.0 + h / d.tau
-    cdef double gain = h / d.tau * d.K_T / d.R
-    cdef double f = load_factor(d, s.T_g * s.w_m)
-    cdef double friction = d.friction + (d.brake if s.braked else 0.0)
-    cdef double damped = d.J_m / h + d.viscous + f * kap
-    cdef double load = d.J_m / h * s.w_m - f * T
-    if friction > 0.0 and s.w_m == 0.0:
-        A[0] = T
-        B[0] = kap
+    cdef Terms t = terms_of(d, s, h)
+    cdef double damped = d.J_m / h + d.viscous + t.f * t.kap
+    cdef double load = d.J_m / h * s.w_m - t.f * t.T
+    if t.friction > 0.0 and s.w_m == 0.0:
+        A[0] = t.T
+        B[0] = t.kap
         return
     if fabs(s.T_m) < d.T_max:
-        damped += gain * d.K_B / e
-        load += (s.T_m + gain * V) / e
+        damped += t.gain * d.K_B / t.e
+        load += (s.T_m + t.gain * V) / t.e
     else:
         load += s.T_m
-    load -= friction if s.w_m > 0.0 else -friction
-    A[0] = T + kap * load / damped
-    B[0] = kap * (1.0 - f * kap / damped)
+    load -= t.friction if s.w_m > 0.0 else -t.friction
+    A[0] = t.T + t.kap * load / damped
+    B[0] = t.kap * (1.0 - t.f * t.kap / damped)
 
 
 cdef void staggered_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil:

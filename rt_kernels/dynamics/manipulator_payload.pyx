@@ -53,7 +53,8 @@ from rt_kernels.dynamics.arm_compliance cimport ArmCompliance, ArmPlace, ArmSegm
 from rt_kernels.dynamics.joint_drive cimport (Controller, ControllerState, Drive, DriveState, JointDrive, control_step, drive_response,
                                               drive_step)
 from rt_kernels.dynamics.tree_and_body cimport solve6
-from rt_kernels.dynamics.two_bodies cimport accumulate, fill_vehicle, integrate_body, relative_state, start_from_relative
+from rt_kernels.dynamics.two_bodies cimport (accumulate, body_pose, body_twist, fill_vehicle, integrate_body, relative_state,
+                                            start_from_relative, take_motion)
 from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT, MOTION_CLOSE_LOOP,
                                 MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, RATE_FRAME_TARGET)
 from rt_kernels.guidance.resolved_rate cimport (ARM_JOINTS, ARM_SLOTS, ARM_WAYPOINTS, RATES_HAND, RATES_HOLD, RATES_PATH, RATES_SINGLE,
@@ -726,10 +727,8 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
     memset(s, 0, sizeof(ArmState))
     s.refreshed = refreshed
     start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
-    vec3.copy(s.pair.target.p, X_NV)
-    quat.copy(s.pair.target.q, X_NV + 3)
-    vec3.copy(s.pair.active.p, X)
-    quat.copy(s.pair.active.q, X + 3)
+    body_pose(&s.pair.target, X_NV)
+    body_pose(&s.pair.active, X)
     pose.multiply(X, p.X_CG, X)
     # twist of G on its axes, seen from the visited vehicle (which has its centre of mass at rest)
     vec3.sub(X, s.pair.active.p, r)
@@ -966,14 +965,11 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     elif sample.motion == MOTION_CLOSE_LOOP:
         # bumpless: from the achieved pose and twist, not from the commanded ones
         start(self, sample.X_TA_measured, sample.V_TA_measured)
-        pose.copy(sample.X_TA_measured, sample.X_TA)
-        for i in range(6):
-            sample.V_TA[i] = sample.V_TA_measured[i]
+        take_motion(sample, sample.X_TA_measured, sample.V_TA_measured)
     elif sample.motion == MOTION_FOLLOW_PROFILE:
         start(self, sample.profile_X_TA, sample.profile_V_TA)
-        pose.copy(sample.profile_X_TA, sample.X_TA)
+        take_motion(sample, sample.profile_X_TA, sample.profile_V_TA)
         for i in range(6):
-            sample.V_TA[i] = sample.profile_V_TA[i]
             sample.A_TA[i] = sample.profile_A_TA[i]
     else:
         # frozen: the relative pose stays
@@ -981,14 +977,10 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
             sample.V_TA[i] = 0.0
     for i in range(6):
         s.pair.V_TA[i] = sample.V_TA[i]
-    vec3.copy(s.pair.active.p, sample.X_NC)
-    quat.copy(s.pair.active.q, sample.X_NC + 3)
-    vec3.copy(s.pair.active.v, sample.V_NC)
-    vec3.copy(s.pair.active.w, sample.V_NC + 3)
-    vec3.copy(s.pair.target.p, sample.X_NV)
-    quat.copy(s.pair.target.q, sample.X_NV + 3)
-    vec3.copy(s.pair.target.v, sample.V_NV)
-    vec3.copy(s.pair.target.w, sample.V_NV + 3)
+    body_pose(&s.pair.active, sample.X_NC)
+    body_twist(&s.pair.active, sample.V_NC)
+    body_pose(&s.pair.target, sample.X_NV)
+    body_twist(&s.pair.target, sample.V_NV)
     show(self, sample, aux)
     sample.dynamics_status = verdict(self, sample, aux)
 

@@ -41,7 +41,8 @@ import numpy as np
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
-from rt_kernels.dynamics.two_bodies cimport accumulate, fill_vehicle, integrate_body, relative_state, start_from_relative
+from rt_kernels.dynamics.two_bodies cimport (accumulate, body_pose, body_twist, fill_vehicle, integrate_body, relative_state,
+                                            start_from_relative, take_motion)
 from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
 from rt_kernels.plugs cimport StagePart
@@ -224,8 +225,7 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
     cdef double u[3]
     cdef int j
     start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
-    vec3.copy(s.pair.active.p, X)
-    quat.copy(s.pair.active.q, X + 3)
+    body_pose(&s.pair.active, X)
     pose.inverse(p.X_RB, s.q)
     pose.multiply(X, s.q, s.q)
     quat.normalize(s.q + 3)
@@ -326,8 +326,7 @@ cdef void integrate_free(Self *self, const double *F_T, const double *control_C)
     cdef double m[3]
     cdef double r[3]
     cdef double t[3]
-    vec3.copy(s.pair.target.p, X_NV)
-    quat.copy(s.pair.target.q, X_NV + 3)
+    body_pose(&s.pair.target, X_NV)
     pose.multiply(X_NV, p.pair.target.X_port, X_NT)
     quat.rotate(X_NT + 3, F_T, f)
     quat.rotate(X_NT + 3, F_T + 3, m)
@@ -358,8 +357,7 @@ cdef void join(Self *self) noexcept nogil:
     cdef int i
     relative_state(&p.pair, &s.pair, s.pair.join_X_TA, V)
     # visited vehicle in the port's body: pose, and twist on its own axes
-    vec3.copy(s.pair.active.p, X_NB)
-    quat.copy(s.pair.active.q, X_NB + 3)
+    body_pose(&s.pair.active, X_NB)
     vec3.copy(b.p, X)
     quat.copy(b.q, X + 3)
     pose.inverse(X_NB, X_NB)
@@ -469,15 +467,12 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     elif sample.motion == MOTION_CLOSE_LOOP:
         # bumpless: from the achieved pose and twist, not from the commanded ones
         start(self, sample.X_TA_measured, sample.V_TA_measured)
-        pose.copy(sample.X_TA_measured, sample.X_TA)
-        for i in range(6):
-            sample.V_TA[i] = sample.V_TA_measured[i]
+        take_motion(sample, sample.X_TA_measured, sample.V_TA_measured)
         see_bodies(self, &self.alone)
     elif sample.motion == MOTION_FOLLOW_PROFILE:
         start(self, sample.profile_X_TA, sample.profile_V_TA)
-        pose.copy(sample.profile_X_TA, sample.X_TA)
+        take_motion(sample, sample.profile_X_TA, sample.profile_V_TA)
         for i in range(6):
-            sample.V_TA[i] = sample.profile_V_TA[i]
             sample.A_TA[i] = sample.profile_A_TA[i]
         see_bodies(self, &self.alone)
     else:
@@ -491,10 +486,8 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     quat.copy(s.q + 3, sample.X_NC + 3)
     vec3.scale(1.0 / p.mass, P, sample.V_NC)
     quat.rotate(s.q + 3, s.v + 3, sample.V_NC + 3)
-    vec3.copy(s.pair.target.p, sample.X_NV)
-    quat.copy(s.pair.target.q, sample.X_NV + 3)
-    vec3.copy(s.pair.target.v, sample.V_NV)
-    vec3.copy(s.pair.target.w, sample.V_NV + 3)
+    body_pose(&s.pair.target, sample.X_NV)
+    body_twist(&s.pair.target, sample.V_NV)
     invariants(self, sample.momentum, &sample.kinetic_energy)
     sample.dynamics_status = 0
     if not (sample.kinetic_energy <= 1e12):

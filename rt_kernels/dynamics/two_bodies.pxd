@@ -1,5 +1,6 @@
 """Two free rigid spacecraft: structs and the tick for parts that build on it. Equations and frames: two_bodies.pyx."""
 
+from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -60,6 +61,25 @@ cdef inline void accumulate(double h, const double *rate, double *sum, double *r
         t = sum[i] + y
         rest[i] = (t - sum[i]) - y
         sum[i] = t
+
+
+cdef inline void body_pose(const Body *b, double *X) noexcept nogil:
+    vec3.copy(b.p, X)
+    quat.copy(b.q, X + 3)
+
+
+cdef inline void body_twist(const Body *b, double *V) noexcept nogil:
+    """Velocity of the centre of mass, angular velocity, both on N axes."""
+    vec3.copy(b.v, V)
+    vec3.copy(b.w, V + 3)
+
+
+cdef inline void take_motion(Sample *o, const double *X, const double *V) noexcept nogil:
+    """The relative motion is the given one: the programmed one, or at the closing of the loop the achieved one."""
+    cdef int i
+    pose.copy(X, o.X_TA)
+    for i in range(6):
+        o.V_TA[i] = V[i]
 
 
 cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h, double late) noexcept nogil

@@ -78,11 +78,6 @@ cdef inline void set_rate(const Vehicle *vehicle, Body *b, const double *w) noex
     quat.rotate(b.q, body, b.L)
 
 
-cdef inline void body_pose(const Body *b, double *X) noexcept nogil:
-    vec3.copy(b.p, X)
-    quat.copy(b.q, X + 3)
-
-
 # ------------------------------------------------------------------------------------------------------------ two bodies
 
 cdef void relative_state(const Params *p, const State *s, double *X_TA, double *V_TA) noexcept nogil:
@@ -342,15 +337,10 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
     elif sample.motion == MOTION_CLOSE_LOOP:
         # bumpless: from the achieved pose and twist, not from the commanded ones
         start_from_relative(p, s, sample.X_TA_measured, sample.V_TA_measured)
-        pose.copy(sample.X_TA_measured, sample.X_TA)
-        for i in range(6):
-            sample.V_TA[i] = sample.V_TA_measured[i]
-            V_before[i] = sample.V_TA[i]
+        take_motion(sample, sample.X_TA_measured, sample.V_TA_measured)
     elif sample.motion == MOTION_FOLLOW_PROFILE:
         start_from_relative(p, s, sample.profile_X_TA, sample.profile_V_TA)
-        pose.copy(sample.profile_X_TA, sample.X_TA)
-        for i in range(6):
-            sample.V_TA[i] = sample.profile_V_TA[i]
+        take_motion(sample, sample.profile_X_TA, sample.profile_V_TA)
     else:
         # frozen: the relative pose stays, the safety stage brings the legs to rest inside their limits
         for i in range(6):
@@ -369,11 +359,9 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
         s.V_TA[i] = sample.V_TA[i]
     # absolute states, invariants, and the model's own verdict
     body_pose(&s.active, sample.X_NC)
-    vec3.copy(s.active.v, sample.V_NC)
-    vec3.copy(s.active.w, sample.V_NC + 3)
+    body_twist(&s.active, sample.V_NC)
     body_pose(&s.target, sample.X_NV)
-    vec3.copy(s.target.v, sample.V_NV)
-    vec3.copy(s.target.w, sample.V_NV + 3)
+    body_twist(&s.target, sample.V_NV)
     momentum_and_energy(p, s, sample.momentum, &sample.kinetic_energy)
     sample.dynamics_status = 0
     if not (sample.kinetic_energy <= 1e12):

@@ -5,8 +5,8 @@ import pytest
 
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.script import Row, ScriptPort, load, parse, rows_array, save
-from rt_kernels.command_latch import Script
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.recorded_operator import Script
 
 STALE, HELD = 2, 1
 TEXT = """

@@ -19,7 +19,6 @@ export function curves(element, options, { send, schedule }) {
     draw({ frame, log, curves: fetched, selected, values }) {
       const context = fit(canvas);
       const { width, height } = canvas;
-      context.clearRect(0, 0, width, height);
       if (!frame) return;
       const left = 210, wide = width - left - 6;
       const line = log ? 0.5 : 0.85; // of a live run nothing is known beyond now

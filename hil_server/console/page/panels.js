@@ -90,7 +90,6 @@ function bars(element, options) {
     draw({ things, frame }) {
       const context = fit(canvas);
       const { width, height } = canvas;
-      context.clearRect(0, 0, width, height);
       if (!things) return;
       context.font = "11px sans-serif";
       const chosen = things.bars.map((bar, i) => [bar, frame?.bars?.[i]]).filter(([bar]) => bar.place === options.place);
@@ -142,7 +141,6 @@ function lateral(element) {
     draw({ things, frame }) {
       const context = fit(canvas);
       const { width, height } = canvas;
-      context.clearRect(0, 0, width, height);
       if (!things || !frame?.bodies) return;
       const scale = (0.9 * Math.min(width, height)) / (2 * Math.max(0.1, 0.35 * things.extent));
       const onto = ([, y, z]) => [width / 2 + scale * z, height / 2 - scale * y];
@@ -186,7 +184,6 @@ function arm(element) {
       if (!things?.arm) return;
       const context = fit(canvas);
       const { width, height } = canvas;
-      context.clearRect(0, 0, width, height);
       context.font = "11px sans-serif";
       context.fillStyle = GREY;
       if (!frame?.arm) return context.fillText("no joint angles in this run", 8, 16);

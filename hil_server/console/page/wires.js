@@ -16,7 +16,9 @@ export function fit(canvas) {
   const box = canvas.parentElement.getBoundingClientRect();
   const width = Math.max(40, Math.floor(box.width)), height = Math.max(40, Math.floor(box.height));
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  return canvas.getContext("2d");
+  const context = canvas.getContext("2d");
+  context.clearRect(0, 0, width, height);
+  return context;
 }
 
 export function wires(element, options) {
@@ -60,7 +62,6 @@ export function wires(element, options) {
     draw({ things, frame }) {
       const context = fit(canvas);
       const { width, height } = canvas;
-      context.clearRect(0, 0, width, height);
       if (!things) return;
       const scale = (zoom * Math.min(width, height)) / (2 * things.extent);
       const centre = options.projection === "axial" ? 0 : -0.25 * things.extent;

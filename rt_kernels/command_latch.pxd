@@ -1,0 +1,63 @@
+"""What a port of commands and hand controllers does with a record, wherever it comes from. Rules: command_latch.pyx."""
+
+from libc.stdint cimport int64_t
+
+from rt_kernels.ring cimport CommandRecord, ControlBlock, HandSlot, take_command
+from rt_kernels.sample cimport Sample
+
+cdef enum:
+    STALE = 2                   # bits of hand_status
+    REJECTED = 4
+    DEADMAN = 1                 # bit of hand_buttons
+
+cdef struct Hand:
+    HandSlot newest
+    int lost
+    int armed
+
+
+cdef inline bint is_centred(const HandSlot *record, double limit) noexcept nogil:
+    cdef int i
+    for i in range(6):
+        if not -limit <= record.axis[i] <= limit:
+            return False
+    return True
+
+
+cdef inline void arm(Hand *hand, bint fresh, double limit) noexcept nogil:
+    """Loses a hand controller at a fault, and has it back only centred; the deadman alone disarms without a fault."""
+    cdef bint held = hand.newest.buttons & DEADMAN
+    cdef bint good = fresh and not hand.newest.status & REJECTED
+    if not good:
+        hand.lost = 1
+    if not good or not held:
+        hand.armed = 0
+    if good and is_centred(&hand.newest, limit):
+        hand.lost = 0
+        hand.armed = held
+
+
+cdef inline void take_hand(Hand *hand, int k, int64_t age_ns, int64_t stale_ns, double centred, Sample *sample) noexcept nogil:
+    """The newest record of hand controller k into the sample: its axes only while it is armed."""
+    cdef int i
+    sample.hand_sequence[k] = hand.newest.sequence
+    sample.hand_age_ns[k] = age_ns
+    sample.hand_buttons[k] = hand.newest.buttons
+    arm(hand, age_ns <= stale_ns, centred)
+    sample.hand_status[k] = hand.newest.status | (STALE if hand.lost else 0)
+    for i in range(6):
+        sample.hand_axis[6 * k + i] = hand.newest.axis[i] if hand.armed else 0.0
+
+
+cdef inline void take_next_command(ControlBlock *block, Sample *sample) noexcept nogil:
+    """The oldest waiting command into the sample, or none."""
+    cdef CommandRecord record
+    cdef int i
+    sample.command_code = 0
+    for i in range(8):
+        sample.command_arg[i] = 0.0
+    if block != NULL and take_command(block, &record):
+        sample.command_code = record.code
+        sample.command_sequence = record.sequence
+        for i in range(8):
+            sample.command_arg[i] = record.arg[i]
