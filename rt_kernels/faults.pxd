@@ -44,7 +44,14 @@ cdef extern from *:
     #define FAULT_MECHANISM_INVALID ((int64_t)1 << 36)
     #define FAULT_COMPENSATOR_CLIPPED ((int64_t)1 << 37)
     #define FAULT_ARM_OVERLOAD ((int64_t)1 << 38)
-    #define FAULTS_STOP ((int64_t)117842575103LL)
+    #define FAULT_START_LEGS_UNKNOWN ((int64_t)1 << 39)
+    #define FAULT_START_POSE_DISAGREES ((int64_t)1 << 40)
+    #define FAULT_DRIVE_LOST ((int64_t)1 << 41)
+    #define FAULT_DRIVE_NOT_FOLLOWING ((int64_t)1 << 42)
+    #define FAULT_DRIVE_HEARTBEAT_LOST ((int64_t)1 << 43)
+    #define FAULT_RECORD_LOST ((int64_t)1 << 44)
+    #define FAULT_RECORD_REQUIRED ((int64_t)1 << 45)
+    #define FAULTS_STOP ((int64_t)52344644894463LL)
     """
     const int64_t FAULT_SENSOR_NO_DATA  # stop: no record of the force sensor for the configured number of periods
     const int64_t FAULT_SENSOR_STALE  # stop: the sensor's own counter does not advance
@@ -85,6 +92,13 @@ cdef extern from *:
     const int64_t FAULT_MECHANISM_INVALID  # stop: a mechanism model left its valid range
     const int64_t FAULT_COMPENSATOR_CLIPPED  # note: a compensator's correction was clipped
     const int64_t FAULT_ARM_OVERLOAD  # note: the load at the manipulator's end is beyond the arm's limit
+    const int64_t FAULT_START_LEGS_UNKNOWN  # stop: before the first set point: a measured leg is not finite, not fresh or outside its stroke
+    const int64_t FAULT_START_POSE_DISAGREES  # stop: before the first set point: the measured legs do not fit together, or not to the configured start
+    const int64_t FAULT_DRIVE_LOST  # stop: too many answers of a drive missing in a second
+    const int64_t FAULT_DRIVE_NOT_FOLLOWING  # stop: an enabled drive says that it does not follow its set points
+    const int64_t FAULT_DRIVE_HEARTBEAT_LOST  # stop: a drive's heartbeat has stopped
+    const int64_t FAULT_RECORD_LOST  # note: the run can no longer be recorded: it was ended by parking
+    const int64_t FAULT_RECORD_REQUIRED  # stop: the run can no longer be recorded: it was ended by a trip, as configured
     const int64_t FAULTS_STOP  # all whose severity is stop
 
 
@@ -132,6 +146,8 @@ cdef enum:
     END_CAUSE_RETREATED = 6
     END_CAUSE_COMPLETE = 7
     END_CAUSE_OVERLOAD = 8
+    END_CAUSE_RECORD_LOST = 9
+    END_CAUSE_NOT_ALIGNED = 10
 
 
 cdef enum:
@@ -155,6 +171,7 @@ cdef enum:
     COMMAND_RELEASE = 17
     COMMAND_MECHANISM_DRIVE = 18
     COMMAND_SPEED_MODE = 19
+    COMMAND_RECORD_LOST = 20
 
 
 cdef enum:
@@ -184,6 +201,13 @@ cdef enum:
     SUPERVISORY_INSERT = 2
     SUPERVISORY_DONE = 3
     SUPERVISORY_ABORTED = 4
+
+
+cdef enum:
+    SAFETY_STATE_FOLLOWING = 0
+    SAFETY_STATE_DECELERATING = 1
+    SAFETY_STATE_HELD = 2
+    SAFETY_STATE_NOT_ARMED = 3
 
 
 cdef enum:
@@ -226,6 +250,7 @@ cdef enum:
     MECHANISM_SIGNAL_RING_ALIGNED2 = 15
     MECHANISM_SIGNAL_RING_ALIGNED3 = 16
     MECHANISM_SIGNAL_RELEASED = 17
+    MECHANISM_SIGNAL_PLANES_TOGETHER = 18
 
 
 cdef enum:
@@ -257,3 +282,5 @@ cdef enum:
     DRIVE_STATUS_WARNING = 10
     DRIVE_STATUS_EMERGENCY = 11
     DRIVE_STATUS_TX_DROP = 12
+    DRIVE_STATUS_NOT_FOLLOWING = 13
+    DRIVE_STATUS_HEARTBEAT_LOST = 14

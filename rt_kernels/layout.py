@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LAYOUT_HASH = "eb3a5e1cbd2aea21"
+LAYOUT_HASH = "2972a2d8a19473ca"
 
 # name, type, shape, unit, frame, writer, role, bus, meaning: in the order of the table (the order of the tick)
 FIELDS = (
@@ -22,6 +22,9 @@ FIELDS = (
     ("wrench_sequence", "i8", 1, "-", "", "ports", "input", 1, "sequence number of the newest record"),  # noqa: E501
     ("wrench_age_ns", "i8", 1, "ns", "", "ports", "input", 1, "time since the newest record arrived"),  # noqa: E501
     ("wrench_lost_total", "i8", 1, "-", "", "ports", "input", 1, "records missing in the sequence so far"),  # noqa: E501
+    ("wrench_corrupt_total", "i8", 1, "-", "", "ports", "input", 1, "damaged records of the force sensor so far"),  # noqa: E501
+    ("drive_lost_total", "i8", 6, "-", "", "ports", "input", 1, "answers of each drive missing so far"),  # noqa: E501
+    ("drive_corrupt_total", "i8", 6, "-", "", "ports", "input", 1, "damaged answers of each drive so far, damaged frames of its bus included"),  # noqa: E501
     ("measured_leg", "f8", 6, "m", "", "ports", "input", 1, "measured leg lengths"),  # noqa: E501
     ("measured_leg_rate", "f8", 6, "m/s", "", "ports", "input", 1, "measured leg rates (from the drive, else differences of the measured lengths)"),  # noqa: E501
     ("signal_analog", "f8", 8, "-", "", "ports", "input", 1, "analogue mechanism signals (LPS, BPR, BPT, ...), in the unit of the mechanism's declaration"),  # noqa: E501
@@ -169,6 +172,9 @@ SAMPLE_DTYPE = np.dtype(
         ("wrench_sequence", "<i8"),
         ("wrench_age_ns", "<i8"),
         ("wrench_lost_total", "<i8"),
+        ("wrench_corrupt_total", "<i8"),
+        ("drive_lost_total", "<i8", (6,)),
+        ("drive_corrupt_total", "<i8", (6,)),
         ("command_sequence", "<i8"),
         ("hand_sequence", "<i8", (2,)),
         ("hand_age_ns", "<i8", (2,)),
@@ -256,21 +262,29 @@ FAULTS = (
     ("mechanism_invalid", 36, "stop", "a mechanism model left its valid range", "see the auxiliary channels of the mechanism"),  # noqa: E501
     ("compensator_clipped", 37, "note", "a compensator's correction was clipped", "check stiffness prior and force gate"),  # noqa: E501
     ("arm_overload", 38, "note", "the load at the manipulator's end is beyond the arm's limit", "release the sticks; the report names the peak"),  # noqa: E501
+    ("start_legs_unknown", 39, "stop", "before the first set point: a measured leg is not finite, not fresh or outside its stroke", "check the transducer's zero (zero_m, counts_per_metre) of the leg against its drawing; the drives were sent no set point of ours"),  # noqa: E501
+    ("start_pose_disagrees", 40, "stop", "before the first set point: the measured legs do not fit together, or not to the configured start", "compare measured_leg with the transducers and the stand file; the drives were sent no set point of ours"),  # noqa: E501
+    ("drive_lost", 41, "stop", "too many answers of a drive missing in a second", "check the drive's bus: load, termination, its TPDO settings"),  # noqa: E501
+    ("drive_not_following", 42, "stop", "an enabled drive says that it does not follow its set points", "check mode of operation, enable inputs and local control of the drive named in drive_status"),  # noqa: E501
+    ("drive_heartbeat_lost", 43, "stop", "a drive's heartbeat has stopped", "check the drive's supply and its bus; its firmware may have stopped while its outputs still hold"),  # noqa: E501
+    ("record_lost", 44, "note", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
+    ("record_required", 45, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost"),  # noqa: E501
 )
 
 CODES = {
     "phase": {"idle": 0, "position": 1, "approach": 2, "closing": 3, "contact": 4, "latched": 5, "finish": 6, "retreat": 7, "park": 8, "ended": 9, "hold": 10, "fault": 11},  # noqa: E501
     "motion": {"follow_profile": 0, "close_loop": 1, "free": 2, "freeze": 3, "joined": 4},  # noqa: E501
     "cyclogram": {"approach": 0, "press": 1, "captured": 2, "damping": 3, "retract": 4, "complete": 5, "retreat": 6, "manual": 7},  # noqa: E501
-    "end_cause": {"none": 0, "captured": 1, "time": 2, "region": 3, "stopped": 4, "tripped": 5, "retreated": 6, "complete": 7, "overload": 8},  # noqa: E501
-    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19},  # noqa: E501
+    "end_cause": {"none": 0, "captured": 1, "time": 2, "region": 3, "stopped": 4, "tripped": 5, "retreated": 6, "complete": 7, "overload": 8, "record_lost": 9, "not_aligned": 10},  # noqa: E501
+    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19, "record_lost": 20},  # noqa: E501
     "arm_mode": {"hold": 0, "hand": 1, "single_joint": 2, "path": 3, "brakes": 4, "limp": 5},  # noqa: E501
     "rate_frame": {"end_effector": 0, "camera": 1, "target": 2, "interface": 3},  # noqa: E501
     "speed_mode": {"vernier": 0, "coarse": 1},  # noqa: E501
     "supervisory": {"idle": 0, "step": 1, "insert": 2, "done": 3, "aborted": 4},  # noqa: E501
+    "safety_state": {"following": 0, "decelerating": 1, "held": 2, "not_armed": 3},  # noqa: E501
     "late_cause": {"none": 0, "wake_up": 1, "compute": 2, "io": 3},  # noqa: E501
     "event": {"first_contact": 0, "contact_begin": 1, "contact_end": 2, "capture": 3, "bottom": 4, "latch_fired": 5, "start_of_docking": 6, "command": 9, "complete": 11, "initial_position_lost": 12, "hand_controller_stale": 14},  # noqa: E501
-    "mechanism_signal": {"DK1": 0, "DSG": 1, "DK2": 2, "initial_position": 3, "limiter_contact": 4, "lever1_contact": 5, "lever2_contact": 6, "lever3_contact": 7, "pushers": 8, "latch1": 9, "latch2": 10, "latch3": 11, "latch4": 12, "drive_running": 13, "ring_aligned1": 14, "ring_aligned2": 15, "ring_aligned3": 16, "released": 17},  # noqa: E501
+    "mechanism_signal": {"DK1": 0, "DSG": 1, "DK2": 2, "initial_position": 3, "limiter_contact": 4, "lever1_contact": 5, "lever2_contact": 6, "lever3_contact": 7, "pushers": 8, "latch1": 9, "latch2": 10, "latch3": 11, "latch4": 12, "drive_running": 13, "ring_aligned1": 14, "ring_aligned2": 15, "ring_aligned3": 16, "released": 17, "planes_together": 18},  # noqa: E501
     "sensor_status": {"no_data": 0, "stale": 1, "lost": 2, "corrupt": 3, "saturated": 4, "out_of_range": 5, "device_fault": 6, "busy": 7, "broken_wire": 8, "warning": 9, "supply": 10, "temperature": 11},  # noqa: E501
-    "drive_status": {"no_data": 0, "stale": 1, "lost": 2, "corrupt": 3, "device_fault": 4, "not_enabled": 5, "following_error": 6, "limit_touched": 7, "local_control": 8, "bus_fault": 9, "warning": 10, "emergency": 11, "tx_drop": 12},  # noqa: E501
+    "drive_status": {"no_data": 0, "stale": 1, "lost": 2, "corrupt": 3, "device_fault": 4, "not_enabled": 5, "following_error": 6, "limit_touched": 7, "local_control": 8, "bus_fault": 9, "warning": 10, "emergency": 11, "tx_drop": 12, "not_following": 13, "heartbeat_lost": 14},  # noqa: E501
 }

@@ -62,6 +62,9 @@ cdef struct Sample:
     int64_t wrench_sequence  # ports, input: sequence number of the newest record
     int64_t wrench_age_ns  # ports, input [ns]: time since the newest record arrived
     int64_t wrench_lost_total  # ports, input: records missing in the sequence so far
+    int64_t wrench_corrupt_total  # ports, input: damaged records of the force sensor so far
+    int64_t drive_lost_total[6]  # ports, input: answers of each drive missing so far
+    int64_t drive_corrupt_total[6]  # ports, input: damaged answers of each drive so far, damaged frames of its bus included
     int64_t command_sequence  # ports, input: sequence number of the last command taken (its acknowledgement)
     int64_t hand_sequence[2]  # ports, input: sequence number of the newest record of each hand controller
     int64_t hand_age_ns[2]  # ports, input [ns]: age of the newest record of each hand controller
