@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import initial_conditions, registry
-from hil_server.analysis.modal_data import modal_craft
+from hil_server.analysis.modal_data import modal_craft, rigid_of
 from hil_server.config import TestConfig, physics
 from hil_server.config.loader import SHIPPED
 from hil_server.config.parts import check_part
@@ -58,7 +58,7 @@ def vehicle(table: Mapping[str, Any]) -> dict[str, Any]:
         "X_port": physics.pose(table["port_position_m"], table["port_angles_deg"]),
         "thrust_n": table["thrust_n"],
         "port_compliance": table.get("port_compliance_rows"),
-        "modal": partial(modal_craft, table["modal"], SHIPPED / "vehicles") if table.get("modal") else None,
+        "modal": partial(modal_craft, table["modal"], SHIPPED / "vehicles", rigid=rigid_of(table)) if table.get("modal") else None,
     }
 
 

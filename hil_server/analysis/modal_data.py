@@ -5,6 +5,9 @@ mass-normalised shape at the docking port (and at thrusters, if they are to exci
 nodes, other normalisations, rigid-body modes. This module reads, checks and reduces.
 
 Axes: shapes in a file are in structural axes S of the craft. `R_DS` turns components into port axes D.
+
+The modes must be those of the whole craft: modes of a part of it (a bare truss between two heavy bodies) are another structure. What
+tells is the rigid-body part of the same data: its six rigid-body modes, mass-normalised, say for which mass and inertia they were made.
 """
 
 import csv
@@ -15,13 +18,17 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from hil_server.config import physics
+from rt_kernels.compensators.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
 
 COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")
 CSV_COLUMNS = ("mode", "frequency_hz", "generalized_mass", "node", *COMPONENTS)
 EIGENVALUES = "R E A L   E I G E N V A L U E S"
 EIGENVECTOR = "R E A L   E I G E N V E C T O R   N O ."
+WHOLE = 0.02  # of the mass: largest disagreement of the modes' rigid-body part with the vehicle
 
 
 class ModalDataError(ValueError):
@@ -207,21 +214,85 @@ KEYS = {"file", "port_node", "port_axes_xyzw", "frequency_min_hz", "frequency_ma
         "synthetic", "source", "data"}
 
 
-def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float]) -> ModalCraft:
+def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None) -> ModalCraft:
     """The propagator of a vehicle's `[modal]` table. steps: the two step sizes [s]. Paths are relative to `folder`.
 
-    Keys: file (.f06 or .csv), port_node, port_axes_xyzw (q_SD, port in structural axes), frequency_min_hz (below it: rigid modes, dropped),
+    rigid: the vehicle's mass matrix (6, 6) at and in its port, twist linear part first; the rigid-body modes of the data must agree with it
+    (`check_whole`). None: not checked.
+
+    Keys: file (.f06 or .csv), port_node, port_axes_xyzw (q_SD, port in structural axes), frequency_min_hz (below it: rigid-body modes),
     frequency_max_hz (optional), log_decrement_bands ([[frequency_max_hz, decrement], ...]), further_loads (optional: rows
     [node, component 1...6], each one more load column, structural axes), data (the rows of the file that count, see `with_data`: then no
     file is read). Raises ModalDataError that names the key.
     """
     _check_keys(table)
-    data = _chosen(table, folder)
+    whole, least = _chosen(table, folder), _least_hz(table)
+    data, port, R_DS = whole.flexible(least), int(table["port_node"]), _axes(table.get("port_axes_xyzw", [0.0, 0.0, 0.0, 1.0]))
     if len(data.frequency_hz) == 0:
         raise ModalDataError("modal.frequency_min_hz, frequency_max_hz: no mode left between them")
-    shapes = [data.at(int(table["port_node"]), _axes(table.get("port_axes_xyzw", [0.0, 0.0, 0.0, 1.0])))]
+    if rigid is not None:
+        check_whole(whole.at(port, R_DS)[whole.frequency_hz < least], rigid, least)
+    shapes = [data.at(port, R_DS)]
     shapes += [data.at(node)[:, component - 1:component] for node, component in _further(table)]
     return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+
+
+def mass_matrix_at(mass_kg: float, inertia_kg_m2: np.ndarray, X_CD: np.ndarray) -> np.ndarray:
+    """(6, 6) of a rigid body at and in the port D: F = M A, linear part first. X_CD: pose of the port in the body frame at the centre of
+    mass; inertia about that centre, body axes."""
+    R_CD = Rotation.from_quat(X_CD[3:]).as_matrix()
+    S = skew(R_CD.T @ -np.asarray(X_CD[:3], float))  # from the port to the centre of mass, port axes
+    J = R_CD.T @ np.asarray(inertia_kg_m2, float) @ R_CD
+    return np.block([[mass_kg * np.eye(3), -mass_kg * S], [mass_kg * S, J - mass_kg * S @ S]])
+
+
+def _properties(M: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass, centre of mass (3,) from the port and inertia (3, 3) about it, port axes, of a mass matrix at the port."""
+    mass = float(np.trace(M[:3, :3])) / 3.0
+    S = (M[3:, :3] - M[:3, 3:]) / (2.0 * mass)
+    centre = 0.5 * np.array([S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]])
+    return mass, centre, M[3:, 3:] + mass * skew(centre) @ skew(centre)
+
+
+def check_whole(rigid_shapes: np.ndarray, rigid: np.ndarray, least_hz: float) -> None:
+    """Are the modes those of the whole craft? rigid_shapes: (6, 6) of the rigid-body modes at and in the port, a mode per row;
+    rigid: the vehicle's mass matrix there. Mass-normalised rigid-body modes span the craft's mobility: Phi^T Phi = M^-1.
+
+    Raises ModalDataError with both numbers when mass, centre of mass or inertia differ by more than `WHOLE`."""
+    if len(rigid_shapes) != 6:
+        raise ModalDataError(
+            f"modal: {len(rigid_shapes)} rigid-body modes (below frequency_min_hz = {least_hz:g} Hz) in the data, 6 are needed: they show "
+            "whether the modes are those of the whole craft; take them along from the finite elements"
+        )
+    mobility = rigid_shapes.T @ rigid_shapes
+    if np.linalg.matrix_rank(mobility, hermitian=True) < 6:
+        raise ModalDataError("modal: the rigid-body modes in the data are not six different motions")
+    (m, c, J), (mass, centre, inertia) = _properties(np.linalg.inv(mobility)), _properties(rigid)
+    size = float(np.sqrt(np.trace(inertia) / mass))
+    if abs(m - mass) > WHOLE * mass:
+        raise ModalDataError(
+            f"modal: the modes are those of a craft of {m:.6g} kg, the vehicle has mass_kg = {mass:.6g}: take the modes of the whole craft"
+        )
+    if np.abs(c - centre).max() > WHOLE * size:
+        raise ModalDataError(
+            f"modal: the modes have the centre of mass at {c.round(4).tolist()} m from the port (port axes), the vehicle at "
+            f"{centre.round(4).tolist()}: check port_position_m, port_angles_deg, port_node, port_axes_xyzw"
+        )
+    if np.abs(J - inertia).max() > WHOLE * np.abs(inertia).max():
+        raise ModalDataError(
+            f"modal: the modes are those of a craft with the inertia {J.round(1).tolist()} kg m2 about its centre of mass (port axes), "
+            f"the vehicle has inertia_kg_m2 = {inertia.round(1).tolist()} there"
+        )
+
+
+def modes_of_craft(path: Path | str, body: str, position_m: Sequence[float], port_node: int = 1) -> ModalData:
+    """Modes of the whole craft of a craft file at a port, rigid-body modes first (for `write_csv`). body: the body that carries the port;
+    position_m: (3,) of the port in that body's frame. Components in the body's axes. Raises ValueError for a wrong file or body."""
+    from rt_kernels.multibody.craft import load_craft
+
+    frequency_hz, at_frame = load_craft(path).modes_at(body)
+    shapes = np.hstack([at_frame[:, :3] + np.cross(at_frame[:, 3:], np.asarray(position_m, float)), at_frame[:, 3:]])
+    return ModalData(frequency_hz, {port_node: shapes})
 
 
 def with_data(table: Mapping, folder: Path | str) -> dict:
@@ -252,24 +323,33 @@ def _nodes(table: Mapping) -> list[int]:
 
 
 def _chosen(table: Mapping, folder: Path | str) -> ModalData:
-    """The modes between the table's frequencies, at its nodes."""
+    """The rigid-body modes and those between the table's frequencies, at its nodes."""
     if "data" in table:
         data = _read_rows("modal.data", StringIO(table["data"]), _nodes(table))
     else:
         data = read_modal_data(Path(folder) / table["file"], _nodes(table))
-    data = data.flexible(float(table.get("frequency_min_hz", 1e-3)))
     keep = data.frequency_hz <= float(table.get("frequency_max_hz", np.inf))
     return ModalData(data.frequency_hz[keep], {node: shape[keep] for node, shape in data.shapes.items()})
 
 
+def _least_hz(table: Mapping) -> float:
+    return float(table.get("frequency_min_hz", 1e-3))
+
+
 def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCraft:
-    """`modal_craft` of the `[modal]` table of a vehicle file."""
+    """`modal_craft` of the `[modal]` table of a vehicle file, checked against the vehicle."""
     path = Path(path)
     with open(path, "rb") as file:
         table = tomllib.load(file)
     if "modal" not in table:
         raise ModalDataError(f"{path}: no table [modal]")
-    return modal_craft(table["modal"], path.parent, steps)
+    return modal_craft(table["modal"], path.parent, steps, rigid_of(table))
+
+
+def rigid_of(vehicle: Mapping) -> np.ndarray:
+    """`mass_matrix_at` the port of a vehicle's table."""
+    X_port = physics.pose(vehicle["port_position_m"], vehicle["port_angles_deg"])
+    return mass_matrix_at(vehicle["mass_kg"], np.asarray(vehicle["inertia_kg_m2"], float), X_port)
 
 
 def _axes(q_SD: Sequence[float]) -> np.ndarray:

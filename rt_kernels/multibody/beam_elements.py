@@ -119,7 +119,9 @@ class Frame:
 
     # --- building
 
-    def beam(self, first: int, second: int, section: Section, up: Array = (0.0, 0.0, 1.0), mass: str = "distributed") -> None:
+    def beam(
+        self, first: int, second: int, section: Section, up: Array | tuple[float, ...] = (0.0, 0.0, 1.0), mass: str = "distributed"
+    ) -> None:
         """Element between two nodes; its z axis lies in the plane of the element and `up`."""
         a, b = self.nodes[first], self.nodes[second]
         L = float(np.linalg.norm(b - a))
@@ -154,7 +156,7 @@ class Frame:
         else:
             raise ValueError(f"beam {first}-{second}: mass {mass!r} is not 'distributed' or 'lumped'")
 
-    def add_point(self, node: int, mass: float, offset: Array = (0.0, 0.0, 0.0)) -> None:
+    def add_point(self, node: int, mass: float, offset: Array | tuple[float, ...] = (0.0, 0.0, 0.0)) -> None:
         """A mass point kg rigidly tied to a node, at an offset (3,) m from it."""
         if not (np.isfinite(mass) and mass >= 0.0):
             raise ValueError(f"point at node {node}: mass {mass} kg is not a finite number >= 0")
@@ -168,7 +170,7 @@ class Frame:
         factor = total / sum(m for m, _, _, _ in self._points)
         self._points = [(m * factor, x, d, s) for m, x, d, s in self._points]
 
-    def tie(self, nodes: Array, point: Array) -> Array:
+    def tie(self, nodes: Array, point: Array) -> int:
         """Tie nodes rigidly to a new six-degree interface at `point`; returns a key for `interface`."""
         self._ties.append((np.asarray(nodes), np.array(point, dtype=float)))
         self._transform = None

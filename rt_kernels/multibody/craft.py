@@ -250,8 +250,8 @@ def _structure(kind: str, d: dict) -> tuple[Frame, np.ndarray, np.ndarray, np.nd
     ends = np.array([[-length / 2.0, 0.0, 0.0], [length / 2.0, 0.0, 0.0]])
     if d["mode_set"] == "free_free":
         return frame, first, last, ends[0], ends[1]          # ends stay flexible: ports are averages of the corners
-    root, tip = frame.tie(first, ends[0]), frame.tie(last, ends[1])
-    return frame, frame.interface(root), frame.interface(tip), ends[0], ends[1]
+    root_tie, tip_tie = frame.tie(first, ends[0]), frame.tie(last, ends[1])
+    return frame, frame.interface(root_tie), frame.interface(tip_tie), ends[0], ends[1]
 
 
 def _flexible(kind: str, d: dict, loads: dict[str, ModalBody], where: str) -> ModalBody:

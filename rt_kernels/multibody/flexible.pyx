@@ -1040,6 +1040,23 @@ cdef class FlexibleTree:
         K = self.stiffness_matrix()[np.ix_(keep, keep)]
         return np.sqrt(np.clip(eigh(K, M, eigvals_only=True), 0.0, None)) / (2.0 * np.pi)
 
+    def modes_at(self, str body, q=None):
+        """Natural modes of the whole tree as the frame of one body shows them: (frequency_hz (nv,), shapes (nv, 6)).
+
+        At rest at q (neutral by default), ascending, the rigid-body modes of a free craft first, at 0 Hz. shapes: mass-normalised
+        displacement of the body's frame, its axes, translation [kg^-1/2] before rotation [rad m^-1 kg^-1/2]. Raises ValueError for an
+        unknown body. Gravity and pre-stress do not enter.
+        """
+        from scipy.linalg import eigh
+
+        rest = self.neutral() if q is None else q
+        row = self.index(body)
+        squares, vectors = eigh(self.stiffness_matrix(), self.mass_matrix(rest))
+        # a free craft's rigid-body modes come out as rounding errors about zero
+        squares[squares < 1e-9 * squares.max()] = 0.0
+        shapes = np.array([self.twists(rest, np.ascontiguousarray(vector))[row] for vector in vectors.T])
+        return np.sqrt(squares) / (2.0 * np.pi), shapes
+
     def balance(self, q, v):
         """dict: kinetic, potential (J), linear (3,) and angular (3,) momentum about the inertial origin, mass, centre (3,)."""
         cdef double[::1] q_ = self._vector("q", q, self.nq)

@@ -1,5 +1,8 @@
 """Readers of modal data: Nastran text and CSV give the same craft, whatever the normalisation."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -8,14 +11,34 @@ from hil_server.analysis.modal_data import (
     ModalDataError,
     log_decrements,
     modal_craft,
+    modes_of_craft,
     read_csv,
     read_f06,
     read_modal_data,
+    rigid_of,
     vehicle_modal_craft,
+    with_data,
     write_csv,
 )
 
-TRUSS = "stand_configs/vehicles/truss_modes.csv"
+TRUSS = "tests/data/truss_modes.csv"
+VEHICLES = Path("stand_configs/vehicles")
+BARE_TRUSS = """
+[[body]]
+name = "truss"
+joint = "free"
+[body.truss]
+bays = 40
+side_m = 0.75
+mass_kg = 1505.0
+youngs_modulus_pa = 1.0079e9
+shear_modulus_pa = 1.0079e9
+member_area_m2 = 6.24e-4
+member_bending_m4 = 4.685e-7
+member_torsion_m4 = 2.37e-7
+mode_set = "free_free"
+modes = 12
+"""
 
 
 @pytest.fixture
@@ -23,16 +46,16 @@ def truss(request):
     return read_csv(request.config.rootpath / TRUSS)
 
 
-def f06_text(data, masses, rows_per_page=1):
-    """The tables of a normal-modes run as MSC Nastran prints them, with page breaks and two rigid-body modes in front."""
+def f06_text(data, masses, rows_per_page=1, in_front=2):
+    """The tables of a normal-modes run as MSC Nastran prints them, with page breaks; `in_front` rigid-body modes before those of data."""
     head = "1    TRUSS" + 60 * " " + "NOVEMBER  20, 2026  MSC.NASTRAN  6/17/05   PAGE {:5d}\n"
     page, text = 1, ""
     text += head.format(page) + "0" + 110 * " " + "\n \n"
     text += "                                              R E A L   E I G E N V A L U E S\n"
     text += "   MODE    EXTRACTION      EIGENVALUE            RADIANS             CYCLES            GENERALIZED         GENERALIZED\n"
     text += "    NO.       ORDER                                                                       MASS              STIFFNESS\n"
-    frequency = np.concatenate([[-1e-6, 3e-6], data.frequency_hz])
-    mass = np.concatenate([[1.0, 1.0], masses])
+    frequency = np.concatenate([[-1e-6, 3e-6][:in_front], data.frequency_hz])
+    mass = np.concatenate([[1.0, 1.0][:in_front], masses])
     for k, (f, m) in enumerate(zip(frequency, mass, strict=True), start=1):
         w = 2 * np.pi * f
         text += f"  {k:8d}  {k:8d}  {w * w:18.6E}  {abs(w):18.6E}  {f:18.6E}  {m:18.6E}  {m * w * w:18.6E}\n"
@@ -45,7 +68,7 @@ def f06_text(data, masses, rows_per_page=1):
             text += f"          CYCLES = {frequency[k - 1]:13.6E}         R E A L   E I G E N V E C T O R   N O . {k:10d}\n \n"
             text += "      POINT ID.   TYPE          T1             T2             T3             R1             R2             R3\n"
             for node in nodes[begin:begin + rows_per_page]:
-                values = np.ones(6) if k <= 2 else data.shapes[node][k - 3] * np.sqrt(m)
+                values = np.ones(6) if k <= in_front else data.shapes[node][k - 1 - in_front] * np.sqrt(m)
                 text += f"{node:14d} {'G':>6s}     " + "  ".join(f"{v:13.6E}" for v in values) + "\n"
             text += f"{90001:14d} {'S':>6s}     {0.5:13.6E}\n"
     return text + "1                                        * * * END OF JOB * * *\n"
@@ -92,18 +115,59 @@ def test_shapes_are_turned_to_port_axes(truss):
     np.testing.assert_allclose(turned[:, 3:], (R_DS @ truss.shapes[3][:, 3:].T).T, atol=1e-15)
 
 
-def test_vehicle_file_gives_a_propagator(request, truss):
-    craft = vehicle_modal_craft(request.config.rootpath / "stand_configs/vehicles/flexible_truss.toml", (5e-4, 1e-4))
-    assert craft.n_modes == 11 and craft.n_loads == 6
-    load = np.array([100.0, 0, 0, 0, 0, 0])
-    u, _ = craft.propagate(load)
-    # one step from rest: u = sum shape^2 c3 f, of which c3 ~ dt^2/2; axial mode only
-    assert u[0] == pytest.approx(0.036451**2 * 0.5 * 5e-4**2 * 100.0, rel=1e-3)
-    assert np.all(u[1:] == 0.0)
+def test_shipped_vehicle_answers_as_the_whole_craft(request):
+    """A lateral half-sine of 100 N and 0.5 s at the port of the dumbbell spacecraft (12,005 kg): 4.37 and 18.8 mm, rigid motion included,
+    as finite elements of the whole craft give; the bare truss would have moved by 33 mm in the first half second."""
+    dt, folder = 5e-4, request.config.rootpath / VEHICLES
+    with open(folder / "flexible_truss.toml", "rb") as file:
+        table = tomllib.load(file)
+    table["modal"]["log_decrement_bands"] = [[100.0, 0.0]]
+    M = rigid_of(table)
+    craft = modal_craft(table["modal"], folder, (dt, 1e-4), M)
+    assert craft.n_modes == 12 and craft.n_loads == 6
+    rigid, speed, seen = np.zeros(6), np.zeros(6), {}
+    for k in range(4000):
+        load = np.zeros(6)
+        load[1] = 100.0 * np.sin(np.pi * (k + 0.5) * dt / 0.5) if k < 1000 else 0.0
+        bent, _ = craft.propagate(load)
+        a = np.linalg.solve(M, load)
+        rigid, speed = rigid + speed * dt + 0.5 * a * dt * dt, speed + a * dt
+        seen[k + 1] = rigid[1] + bent[1]
+    assert seen[1000] == pytest.approx(4.37e-3, rel=0.02) and seen[4000] == pytest.approx(18.8e-3, rel=0.02)
+
+
+def test_modes_of_a_part_of_the_craft_are_refused(request, tmp_path, truss):
+    """The bare truss's modes in the place of the craft's: both masses are named; so are another port and another inertia."""
+    folder = request.config.rootpath / VEHICLES
+    with open(folder / "flexible_truss.toml", "rb") as file:
+        table = tomllib.load(file)
+    (tmp_path / "bare.toml").write_text(BARE_TRUSS)
+    write_csv(tmp_path / "bare.csv", modes_of_craft(tmp_path / "bare.toml", "truss", (15.0, 0.0, 0.0)))
+    with pytest.raises(ModalDataError, match=r"a craft of 1505 kg, the vehicle has mass_kg = 12005"):
+        modal_craft(table["modal"] | {"file": "bare.csv"}, tmp_path, (5e-4, 1e-4), rigid_of(table))
+    with pytest.raises(ModalDataError, match=r"0 rigid-body modes .* 6 are needed"):
+        modal_craft(table["modal"] | {"file": "truss_modes.csv", "port_node": 3}, request.config.rootpath / "tests/data", (5e-4, 1e-4),
+                    rigid_of(table))
+    for key, value in (("port_position_m", [22.0, 0.0, 0.0]), ("inertia_kg_m2", [[47581.5, 0, 0], [0, 3.3e6, 0], [0, 0, 2994845.0]])):
+        with pytest.raises(ModalDataError, match=key):
+            modal_craft(table["modal"], folder, (5e-4, 1e-4), rigid_of(table | {key: value}))
+    vehicle_modal_craft(folder / "flexible_truss.toml", (5e-4, 1e-4))
+    vehicle_modal_craft(folder / "large_station_flexible.toml", (5e-4, 1e-4))
+
+
+def test_configuration_keeps_the_rigid_body_modes(request):
+    """What a log or another machine gets of the file still shows whose modes they are."""
+    folder = request.config.rootpath / VEHICLES
+    with open(folder / "flexible_truss.toml", "rb") as file:
+        table = tomllib.load(file)
+    taken = with_data(table["modal"], folder)
+    modal_craft(taken, "nowhere", (5e-4, 1e-4), rigid_of(table))
+    with pytest.raises(ModalDataError, match="mass_kg = 1505"):
+        modal_craft(taken, "nowhere", (5e-4, 1e-4), rigid_of(table | {"mass_kg": 1505.0}))
 
 
 def test_further_loads_and_bands(request, truss):
-    folder = request.config.rootpath / "stand_configs/vehicles"
+    folder = request.config.rootpath / "tests/data"
     table = dict(file="truss_modes.csv", port_node=3, log_decrement_bands=[[1.0, 0.05], [2.0, 0.02]], further_loads=[[2, 1], [2, 6]],
                  port_axes_xyzw=[0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)])
     craft = modal_craft(table, folder, (5e-4, 1e-4))
@@ -127,7 +191,7 @@ def test_further_loads_and_bands(request, truss):
 def test_wrong_tables_are_named(request, change, message):
     table = dict(file="truss_modes.csv", port_node=3, log_decrement_bands=[[1.0, 0.05]]) | change
     with pytest.raises(ModalDataError, match=message.replace("[", r"\[")):
-        modal_craft(table, request.config.rootpath / "stand_configs/vehicles", (5e-4, 1e-4))
+        modal_craft(table, request.config.rootpath / "tests/data", (5e-4, 1e-4))
 
 
 @pytest.mark.parametrize("break_it, message", [

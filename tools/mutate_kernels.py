@@ -1,0 +1,309 @@
+"""Do the tests bite? Changes one constant, sign, comparison, limit, connective or flag of a kernel at a time, builds that module anew
+and runs the tests that claim it. A mutant that passes all tests has survived: it gets a test, or a reason in tools/mutants_kept.toml.
+
+    python tools/mutate_kernels.py [--module safety] [--count 20] [--seed 1] [--out build/mutants.json] [--survivors] [--list]
+
+--module: names of TARGETS, all without it; --count: mutants per module, spread over its functions (0: all); --survivors: only those that an
+earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
+a run that was broken off goes on where it stood. Exit code 1 when a mutant survives without a reason.
+
+Only what runs in a tick is changed: bodies of `nogil` functions. Comments, docstrings, declarations and set-up stay as they are.
+"""
+
+import argparse
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / "tools" / "mutants_kept.toml"
+WORKSHOP = ROOT / "build" / "mutants"
+TEST_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Target:
+    """A source that is changed, the extension modules that compile it, and the tests that claim it."""
+
+    source: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def _target(source: str, *tests: str, modules: tuple[str, ...] = ()) -> Target:
+    return Target(source, modules or (source.removesuffix(".pyx").replace("/", "."),), tests)
+
+
+GUIDANCE = tuple(f"rt_kernels.guidance.{name}" for name in ("docking", "berthing", "excitation"))
+TARGETS: dict[str, Target] = {
+    "safety": _target("rt_kernels/safety/limits.pyx", "tests/safety"),
+    "wrench": _target("rt_kernels/wrench/six_axis.pyx", "tests/wrench"),
+    "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py"),
+    "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance", modules=GUIDANCE),
+    "events": _target("rt_kernels/mechanisms/event_detection.pyx", "tests/mechanisms/test_event_detection.py"),
+    "rdt": _target("drivers/wrench_sensors/rdt.pyx", "tests/drivers/test_rdt.py", "tests/drivers/test_misbehaviour.py"),
+    "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/test_can_axes.py", "tests/drivers/test_misbehaviour.py",
+                    modules=("drivers.drives.cyclic_axes",)),
+    "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/test_can_axes.py", "tests/drivers/test_misbehaviour.py"),
+    "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/test_can_axes.py", "tests/drivers/test_misbehaviour.py"),
+    **{
+        name: _target(f"rt_kernels/compensators/{name}.pyx", "tests/compensators", "tests/hybrid/test_contact_table.py")
+        for name in ("phase_lead", "polynomial", "adaptive_time_series", "smith", "energy_cap", "pose_referenced_force",
+                     "lead_and_pose_force", "phased")
+    },
+    "pose_force": _target("rt_kernels/compensators/pose_force.pxd", "tests/compensators", "tests/hybrid/test_contact_table.py",
+                          modules=("rt_kernels.compensators.pose_referenced_force", "rt_kernels.compensators.lead_and_pose_force")),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------- mutants
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: line number (from 0), function it stands in, kind, the line before and after."""
+
+    number: int
+    function: str
+    kind: str
+    before: str
+    after: str
+
+    @property
+    def key(self) -> str:
+        """Independent of line numbers, so that a reason outlives an edit elsewhere in the file."""
+        return f"{self.function}: {self.before.strip()} -> {self.after.strip()}"
+
+
+# kind → pattern, replacement. Pointer casts and ranges have no blanks about `<`, so only comparisons match.
+SWAPS = (
+    ("comparison", r" < ", " > "), ("comparison", r" > ", " < "), ("comparison", r" <= ", " >= "), ("comparison", r" >= ", " <= "),
+    ("comparison", r" == ", " != "), ("comparison", r" != ", " == "),
+    ("sign", r" \+ ", " - "), ("sign", r" - ", " + "), ("sign", r" \+= ", " -= "), ("sign", r" -= ", " += "),
+    ("sign", r"(?<=[=(,] )-(?=[\w.(])", ""), ("sign", r"(?<=return )-(?=[\w.(])", ""),
+    ("constant", r" \* ", " * 1.25 * "), ("connective", r" and ", " or "), ("connective", r" or ", " and "),
+    ("connective", r"\bnot (?=[\w(])", ""), ("flag", r" \|= ", " &= "), ("flag", r" & (?=\d|~)", " | "),
+)  # fmt: skip
+NUMBER = re.compile(r"(?<![\w.\[])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.\]])")
+WHOLE = re.compile(r"(?<=[=<>] )(\d+)(?=u?(?:$|[\s:)]))")
+LIMIT = re.compile(r"\bp\.([a-z_]+(?:\[\w+\])?)(?![\w.\[(])")
+HEAD = re.compile(r"^(\s*)(?:cdef|cpdef|def)\b.*?(\w+)\(")
+
+
+def bodies(text: str) -> Iterator[tuple[int, str, str]]:
+    """(line number, function, line) of every line of code inside a `nogil` function."""
+    lines = text.split("\n")
+    function, indent, quoted, head = "", 0, False, ""
+    for number, line in enumerate(lines):
+        if head:  # a signature that goes on over several lines
+            head += line
+            if line.rstrip().endswith(":"):
+                function = function if "nogil" in head else ""
+                head = ""
+            continue
+        if line.count('"""') == 1:
+            quoted = not quoted
+            continue
+        if quoted or '"""' in line or not line.strip() or line.lstrip().startswith("#"):
+            continue
+        depth = len(line) - len(line.lstrip())
+        match = HEAD.match(line)
+        if match and "(" in line and not re.match(r"\s*cdef\s+(const\s+)?\w+[\s*]+\w+\s*=", line):
+            function, indent, head = match.group(2), depth, line
+            if line.rstrip().endswith(":"):
+                function = function if "nogil" in line else ""
+                head = ""
+            continue
+        if function and depth <= indent:
+            function = ""
+        if function:
+            yield number, function, line
+
+
+def mutants(text: str) -> list[Mutant]:
+    """Every mutant of a source, in the order of its lines."""
+    found: list[Mutant] = []
+    for number, function, line in bodies(text):
+        code, mark, comment = line.partition("  #")
+
+        def add(kind: str, start: int, stop: int, new: str, code: str = code, tail: str = mark + comment, at: int = number,
+                where: str = function, whole: str = line) -> None:  # fmt: skip
+            changed = code[:start] + new + code[stop:] + tail
+            inside = code[:start].count("[") > code[:start].count("]")
+            moved = kind == "sign" and re.match(r" [+-] 3[,)]", code[start:])
+            if changed != whole and not inside and not moved:  # neither an index nor the address of a moment's or a rotation's half
+                found.append(Mutant(at, where, kind, whole, changed))
+
+        declared = re.match(r"\s*cdef [^=]*$", code)
+        if declared or re.match(r"\s*for \w+ in range\(", code):
+            continue
+        for kind, pattern, new in SWAPS:
+            for match in re.finditer(pattern, code):
+                add(kind, match.start(), match.end(), new)
+        for match in NUMBER.finditer(code):
+            value = float(match.group(1))
+            add("constant", match.start(), match.end(), repr(value * 1.25 if value else 0.01))
+        for match in WHOLE.finditer(code):
+            add("constant", match.start(), match.end(), str(int(match.group(1)) + 1))
+        for match in LIMIT.finditer(code):
+            left = code[: match.start()]
+            if "=" in code and not re.search(r"[=(<>,]|\bif\b|\breturn\b|\band\b|\bor\b", left) or left.rstrip().endswith("&"):
+                continue  # the side that is assigned to, or an address
+            add("limit", match.start(), match.end(), f"(1.5 * {match.group(0)})")
+    return found
+
+
+def chosen(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """`count` of them, in turn from every function, so that no function goes without."""
+    if not count or count >= len(found):
+        return found
+    rng = random.Random(seed)
+    by_function: dict[str, list[Mutant]] = {}
+    for mutant in found:
+        by_function.setdefault(mutant.function, []).append(mutant)
+    for group in by_function.values():
+        rng.shuffle(group)
+    picked: list[Mutant] = []
+    while len(picked) < count:
+        for group in by_function.values():
+            if group and len(picked) < count:
+                picked.append(group.pop())
+    return sorted(picked, key=lambda m: m.number)
+
+
+# -------------------------------------------------------------------------------------------------------------- the trial
+
+BUILD = """
+import runpy, sys
+from Cython.Build import cythonize
+from setuptools import setup
+build = runpy.run_path("setup.py")
+wanted = set(sys.argv[1:])
+modules = [e for e in build["extensions"]() if e.name in wanted]
+assert len(modules) == len(wanted), wanted
+for e in modules:
+    e.extra_compile_args = ["-O1" if a == "-O3" else a for a in e.extra_compile_args]
+built = cythonize(modules, compiler_directives=build["DIRECTIVES"], force=True, quiet=True)
+setup(script_args=["--quiet", "build_ext", "--inplace"], ext_modules=built)
+"""
+
+
+def workshop() -> None:
+    """A copy of the tracked files and of the built kernels, refreshed from the tree."""
+    WORKSHOP.mkdir(parents=True, exist_ok=True)
+    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    built = [str(p.relative_to(ROOT)) for package in ("rt_kernels", "drivers") for p in ROOT.joinpath(package).rglob("*.so")]
+    for name in [*tracked.splitlines(), *built]:
+        source, copy = ROOT / name, WORKSHOP / name
+        if source.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+
+
+def build(modules: tuple[str, ...]) -> str:
+    """What the compiler said against it, empty when it built."""
+    done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=WORKSHOP, capture_output=True, text=True)
+    return "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip() or "no word")
+
+
+def tests_pass(tests: tuple[str, ...]) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *tests]
+    try:
+        done = subprocess.run(command, cwd=WORKSHOP, capture_output=True, text=True, timeout=TEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode in (2, 3, 4, 5) and "error" in (done.stdout + done.stderr).lower() and "passed" not in done.stdout:
+        print(done.stdout[-2000:], done.stderr[-2000:])
+    return done.returncode == 0
+
+
+def restore(target: Target) -> None:
+    """The module as it is in the tree: its source and its built form, which is not compiled again."""
+    shutil.copy2(ROOT / target.source, WORKSHOP / target.source)
+    for module in target.modules:
+        for built in ROOT.joinpath(*module.split(".")[:-1]).glob(f"{module.split('.')[-1]}.*.so"):
+            shutil.copy2(built, WORKSHOP / built.relative_to(ROOT))
+
+
+def try_mutants(name: str, target: Target, picked: list[Mutant], results: dict[str, dict[str, str]], keep: Path) -> None:
+    there = tuple(t for t in target.tests if ROOT.joinpath(t).exists())
+    if not there:
+        print(f"{name}: no test claims {target.source}: every mutant survives")
+    elif not tests_pass(there):
+        sys.exit(f"{name}: the tests fail without any change: {' '.join(there)}")
+    text = ROOT.joinpath(target.source).read_text()
+    for number, mutant in enumerate(picked, 1):
+        if mutant.key in results[name]:
+            continue
+        began = time.monotonic()
+        lines = text.split("\n")
+        lines[mutant.number] = mutant.after
+        WORKSHOP.joinpath(target.source).write_text("\n".join(lines))
+        said = build(target.modules)
+        verdict = "not built" if said else "survived" if not there or tests_pass(there) else "killed"
+        results[name][mutant.key] = verdict
+        keep.write_text(json.dumps(results, indent=1))
+        print(f"{name} {number}/{len(picked)} {verdict:9s} {mutant.kind:10s} line {mutant.number + 1}  {mutant.key}"
+              f"  ({time.monotonic() - began:.0f} s)", flush=True)  # fmt: skip
+    restore(target)
+
+
+def reasons() -> dict[str, dict[str, str]]:
+    return tomllib.loads(KEPT.read_text()) if KEPT.exists() else {}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--module", nargs="*", choices=TARGETS, default=list(TARGETS), metavar="NAME", help=", ".join(TARGETS))
+    parser.add_argument("--count", type=int, default=20, help="mutants per module, 0 for all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
+    parser.add_argument("--survivors", action="store_true", help="try again what survived")
+    parser.add_argument("--list", action="store_true", help="print the mutants and stop")
+    args = parser.parse_args()
+    picked = {name: chosen(mutants(ROOT.joinpath(TARGETS[name].source).read_text()), args.count, args.seed) for name in args.module}
+    if args.list:
+        for name, some in picked.items():
+            for mutant in some:
+                print(f"{name} {mutant.kind:10s} line {mutant.number + 1}  {mutant.key}")
+        return 0
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    results: dict[str, dict[str, str]] = json.loads(args.out.read_text()) if args.out.exists() else {}
+    for name in args.module:
+        results.setdefault(name, {})
+        if args.survivors:
+            results[name] = {key: verdict for key, verdict in results[name].items() if verdict != "survived"}
+    workshop()
+    for name, some in picked.items():
+        try_mutants(name, TARGETS[name], some, results, args.out)
+    return report(picked, results)
+
+
+def report(picked: dict[str, list[Mutant]], results: dict[str, dict[str, str]]) -> int:
+    """The table, and what survived without a reason."""
+    kept, open_ones, tried = reasons(), [], 0
+    print("\nmodule                  mutants  killed  kept with reason  survived  not built")
+    for name, some in picked.items():
+        verdicts = [results[name][m.key] for m in some]
+        alive = [m for m in some if results[name][m.key] == "survived"]
+        explained = [m for m in alive if m.key in kept.get(name, {})]
+        open_ones += [(name, m) for m in alive if m not in explained]
+        tried += len(some) - verdicts.count("not built")
+        print(f"{name:22s} {len(some):8d} {verdicts.count('killed'):7d} {len(explained):17d} {len(alive) - len(explained):9d}"
+              f" {verdicts.count('not built'):10d}")  # fmt: skip
+    print(f"{tried} mutants, {len(open_ones)} survived without a reason")
+    for name, mutant in open_ones:
+        print(f"  {name} line {mutant.number + 1}: {mutant.key}")
+    return 1 if open_ones else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
