@@ -1,0 +1,201 @@
+"""Wrench path against its equations written with rotation matrices: calibration, weight and inertia, filter, transfer, channel faults."""
+
+import numpy as np
+import pytest
+from scipy.signal import butter, lfilter, lfilter_zi
+from scipy.spatial.transform import Rotation
+
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.wrench.six_axis import SixAxis
+
+PERIOD = 1e-3
+STATUS = CODES["sensor_status"]
+G_W = np.array([0.3, -9.8, 0.4])  # not along an axis, so that no component is free
+COM_S = np.array([0.05, -0.2, 0.11])
+MASS = 12.5
+
+
+def pose(position, *angles):
+    return np.concatenate([position, Rotation.from_euler("xyz", angles).as_quat()])
+
+
+X_S = pose([0.1, 0.5, -0.3], 0.3, -0.2, 0.5)
+X_ST = pose([0.02, -0.04, 0.4], -0.4, 0.6, 0.2)
+X_TA = pose([-0.3, 0.07, 0.02], 0.2, 0.1, -0.3)
+X_WP = pose([0.4, 1.2, -0.1], 0.1, 0.25, -0.15)
+
+
+def part(**changes):
+    mounting = {"carried_mass_kg": 0.0, "carried_com_m": COM_S, "gravity_m_s2": G_W, "X_S": X_S, "X_S_port": X_ST,
+                "load_cell_on": "floor", "unit_on_load_cell": "target"}
+    mounting |= {k: changes.pop(k) for k in list(changes) if k in mounting}
+    return SixAxis(period_s=PERIOD, mounting=mounting, sensor_scale=changes.pop("sensor_scale", [1e3] * 6), **changes)
+
+
+def sample(counts=(0.0,) * 6, **fields):
+    s = np.zeros(1, SAMPLE_DTYPE)
+    s["wrench_raw"][0], s["wrench_sequence"], s["X_WP_measured"][0], s["X_TA_measured"][0] = counts, 1, X_WP, X_TA
+    for name, value in fields.items():
+        s[name] = value
+    return s
+
+
+def wrench_in(X_ST, F_S):
+    """A wrench at and in S as it is at and in T."""
+    R = Rotation.from_quat(X_ST[3:]).as_matrix()
+    return np.concatenate([R.T @ F_S[:3], R.T @ (F_S[3:] - np.cross(X_ST[:3], F_S[:3]))])
+
+
+def test_calibration_and_bias():
+    """F = C (counts - bias), every entry of C in its place; without a matrix the sensor's own scale, counts per unit."""
+    rng = np.random.default_rng(3)
+    C, bias, counts = np.diag([1e-3] * 6) + 1e-5 * rng.normal(size=(6, 6)), rng.normal(size=6) * 1e4, rng.normal(size=6) * 1e5
+    s = sample(counts)
+    part(calibration=C.tolist(), bias_counts=bias.tolist()).step(s)
+    np.testing.assert_allclose(s["F_S"][0], C @ (counts - bias), rtol=1e-13)
+    part(sensor_scale=[1e3, 2e3, 4e3, 1e4, 2e4, 4e4]).step(s)
+    np.testing.assert_allclose(s["F_S"][0], counts / [1e3, 2e3, 4e3, 1e4, 2e4, 4e4], rtol=1e-13)
+    assert s["wrench_fault"][0] == 0 and s["wrench_channel_fault"][0] == 0
+
+
+def test_wrench_at_the_port():
+    """F_T = +F_S moved to T when the cell carries the target unit; minus that at A, moved on to T, when it carries the active one."""
+    F = np.array([100.0, -60.0, 40.0, 3.0, -5.0, 8.0])
+    s = sample(1e3 * F)
+    part().step(s)
+    np.testing.assert_allclose(s["F_T"][0], wrench_in(X_ST, F), rtol=1e-13)
+    part(unit_on_load_cell="active").step(s)
+    F_A, R = wrench_in(X_ST, F), Rotation.from_quat(X_TA[3:]).as_matrix()
+    f = R @ F_A[:3]
+    np.testing.assert_allclose(s["F_T"][0], -np.concatenate([f, R @ F_A[3:] + np.cross(X_TA[:3], f)]), rtol=1e-13)
+
+
+def test_weight_of_the_carried_unit_on_the_floor():
+    """m g in axes of the cell and its moment about it are taken off; a platform that moves does not matter there."""
+    f = Rotation.from_quat(X_S[3:]).as_matrix().T @ (MASS * G_W)
+    F = np.array([10.0, 20.0, -5.0, 1.0, 2.0, 3.0])
+    s = sample(1e3 * (F + np.concatenate([f, np.cross(COM_S, f)])))
+    path = part(carried_mass_kg=MASS)
+    for speed in (0.0, 0.3):
+        s["V_WP_measured"][0] = speed
+        path.step(s)
+        np.testing.assert_allclose(s["F_S"][0], F, rtol=1e-11, atol=1e-9)
+
+
+def test_weight_and_inertia_on_the_platform():
+    """m (g - dv/dt - dw/dt x r), r from the platform's origin to the carried centre of mass, from the change of the measured twist."""
+    A = np.array([0.5, -0.8, 0.3, 0.9, -0.4, 1.1])
+    X_WS = np.concatenate([X_WP[:3] + Rotation.from_quat(X_WP[3:]).apply(X_S[:3]),
+                           (Rotation.from_quat(X_WP[3:]) * Rotation.from_quat(X_S[3:])).as_quat()])
+    R_WS = Rotation.from_quat(X_WS[3:])
+    r = R_WS.apply(COM_S) + X_WS[:3] - X_WP[:3]
+    f = R_WS.inv().apply(MASS * (G_W - A[:3] - np.cross(A[3:], r)))
+    F = np.array([10.0, 20.0, -5.0, 1.0, 2.0, 3.0])
+    s = sample(1e3 * (F + np.concatenate([f, np.cross(COM_S, f)])))
+    path = part(carried_mass_kg=MASS, load_cell_on="platform")
+    start = np.array([0.02, 0.01, -0.03, 0.05, 0.02, 0.01])
+    s["V_WP_measured"][0] = start
+    path.step(s)
+    s["V_WP_measured"][0] = start + A * PERIOD
+    path.step(s)
+    np.testing.assert_allclose(s["F_S"][0], F, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_low_pass_is_the_butterworth_of_scipy(order):
+    """Primed at its first value, then the difference equation of the digital Butterworth with the same corner; every channel by itself."""
+    corner, rng = 80.0, np.random.default_rng(5)
+    x = np.cumsum(rng.normal(size=(200, 6)), axis=0) + [100, -50, 20, 5, -3, 1]
+    path, got = part(filter_order=order, filter_corner_hz=corner), []
+    for row in x:
+        s = sample(1e3 * row)
+        path.step(s)
+        got.append(s["F_S"][0].copy())
+    if order:
+        b, a = butter(order, corner, fs=1.0 / PERIOD)
+        wanted = np.column_stack([lfilter(b, a, x[:, i], zi=lfilter_zi(b, a) * x[0, i])[0] for i in range(6)])
+        w = 2.0 * np.tan(np.pi * corner * PERIOD) / PERIOD
+        assert path.filter_delay_s == pytest.approx((1.0 if order == 1 else np.sqrt(2.0)) / w)
+    else:
+        wanted = x
+        assert path.filter_delay_s == 0.0
+    np.testing.assert_allclose(got, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("i", range(6))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_range_and_saturation_of_every_channel(i, sign):
+    """Just inside: nothing. Just beyond: the status bit and the channel's own bit, range in bits 0-5, saturation in 8-13."""
+    ranges, moments = [500.0, 600.0, 700.0], [30.0, 40.0, 50.0]
+    limit = [*ranges, *moments][i]
+    path = part(range_force_n=ranges, range_moment_n_m=moments, saturation_counts=1e6)
+    for value, bits, channels in ((limit * (1 - 1e-9), 0, 0), (limit * (1 + 1e-9), 1 << STATUS["out_of_range"], 1 << i),
+                                  (1e3, 1 << STATUS["saturated"] | 1 << STATUS["out_of_range"], 1 << i | 1 << 8 + i)):
+        counts = np.zeros(6)
+        counts[i] = sign * value * 1e3
+        s = sample(counts)
+        path.step(s)
+        assert s["wrench_fault"][0] == bits and s["wrench_channel_fault"][0] == channels
+
+
+@pytest.mark.parametrize("i", range(6))
+def test_broken_wire_of_every_channel(i):
+    path = part(broken_wire_counts=[-4000.0, -3990.0])
+    for value, broken in ((-4001.0, 0), (-4000.0, 1), (-3990.0, 1), (-3989.0, 0)):
+        counts = np.zeros(6)
+        counts[i] = value
+        s = sample(counts)
+        path.step(s)
+        assert s["wrench_fault"][0] == broken << STATUS["broken_wire"] and s["wrench_channel_fault"][0] == broken << 16 + i
+    s = sample()
+    part().step(s)  # no such check configured: a zero count is no broken wire
+    assert s["wrench_fault"][0] == 0
+
+
+def test_status_of_the_port_goes_on_with_that_of_the_channels():
+    counts = np.zeros(6)
+    counts[2] = 6e6
+    s = sample(counts, wrench_status=1 << STATUS["lost"])
+    part().step(s)
+    assert s["wrench_fault"][0] == 1 << STATUS["lost"] | 1 << STATUS["out_of_range"]
+
+
+def test_nothing_has_arrived_yet():
+    """Before the first record the wrench is zero, not the bias; afterwards the last one stays, whatever the status says."""
+    s = sample(wrench_sequence=0, wrench_status=1 << STATUS["no_data"] | 1 << STATUS["stale"], F_S=7.0, F_T=7.0, wrench_channel_fault=5)
+    path = part(bias_counts=[1e5] * 6)
+    path.step(s)
+    assert not s["F_S"].any() and not s["F_T"].any() and s["wrench_channel_fault"][0] == 0
+    assert s["wrench_fault"][0] == 1 << STATUS["no_data"] | 1 << STATUS["stale"]
+    s = sample([2e5] * 6, wrench_status=1 << STATUS["no_data"])
+    path.step(s)
+    np.testing.assert_allclose(s["F_S"][0], 100.0)
+    s = sample([2e5] * 6, wrench_sequence=0)  # a sensor may begin to count at nought
+    path.step(s)
+    np.testing.assert_allclose(s["F_S"][0], 100.0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e16])
+@pytest.mark.parametrize("i", range(6))
+def test_what_is_not_finite_never_enters_the_filter(bad, i):
+    path = part(filter_order=2, carried_mass_kg=MASS, load_cell_on="platform")
+    other = part(filter_order=2, carried_mass_kg=MASS, load_cell_on="platform")
+    counts = np.full(6, 1e4)
+    good = sample(counts)
+    path.step(good)
+    other.step(good.copy())
+    damaged = good.copy()
+    damaged["wrench_raw"][0, i] = bad
+    path.step(damaged)
+    assert np.array_equal(damaged["F_S"], good["F_S"]) and np.array_equal(damaged["F_T"], good["F_T"])
+    assert damaged["wrench_fault"][0] >> STATUS["out_of_range"] & 1 and damaged["wrench_fault"][0] >> STATUS["saturated"] & 1
+    again, wanted = sample(counts + 10.0), sample(counts + 10.0)
+    path.step(again)
+    other.step(wanted)
+    assert np.array_equal(again["F_S"], wanted["F_S"])
+
+
+@pytest.mark.parametrize("calibration", [np.zeros((6, 6)), np.ones((6, 6)), np.eye(6) * np.nan])
+def test_a_calibration_without_full_rank_is_refused(calibration):
+    with np.errstate(invalid="ignore", divide="ignore"), pytest.raises((ValueError, np.linalg.LinAlgError)):
+        part(calibration=calibration.tolist())
