@@ -1,0 +1,46 @@
+# The commands of a developer's day. `make` alone lists them. Everything runs in .venv, which `make build` makes where it is missing.
+PYTHON = .venv/bin/python
+FOLDER ?= tests
+
+.PHONY: help build test fast lint types table bench checked mutants demo clean
+
+help:            ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+build:           ## environment and kernels, only what is missing
+	@sh -c '. tools/environment.sh && prepare_environment test'
+
+test: build      ## all tests
+	$(PYTHON) -m pytest
+
+fast: build      ## the tests of one folder: make fast FOLDER=tests/safety
+	$(PYTHON) -m pytest -x $(FOLDER)
+
+lint:            ## ruff
+	.venv/bin/ruff check .
+
+types:           ## mypy
+	.venv/bin/mypy
+
+table:           ## what is generated from rt_kernels/channels.toml
+	$(PYTHON) tools/generate_channels.py
+
+bench: build     ## time of a tick, of the tree kernels and of a virtual docking
+	$(PYTHON) tools/bench_tick.py
+	$(PYTHON) tools/bench_multibody.py
+	$(PYTHON) tools/bench_virtual_docking.py
+
+checked:         ## kernels with bounds checks, in a copy of their own, and the tests of the kernels with them
+	rm -rf build/checked && git clone -q . build/checked
+	cd build/checked && HIL_DEBUG_KERNELS=1 ../../$(PYTHON) setup.py --quiet build_ext --inplace -j2
+	cd build/checked && ../../$(PYTHON) -m pytest tests/contracts tests/safety tests/wrench tests/compensators tests/guidance tests/mechanisms
+
+mutants: build   ## do the tests bite? (long)
+	$(PYTHON) tools/mutate_kernels.py
+
+demo:            ## a docking on the virtual stand
+	sh tools/demo.sh
+
+clean:           ## what the build made; .venv stays
+	rm -rf build
+	find rt_kernels drivers -name '*.so' -delete
