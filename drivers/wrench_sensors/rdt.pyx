@@ -3,13 +3,25 @@
 Wire (big-endian): request of 8 bytes `0x1234, command, count`; record of 36 bytes
 `rdt_sequence u32, ft_sequence u32, status u32, Fx Fy Fz Tx Ty Tz i32` (ATI *Net F/T Installation and Operation Manual* 9620-05-NET FT,
 ATI *Ethernet Axia Manual* 9610-05-Ethernet Axia). The stream is started once (command 2, count 0) and drained at every tick; the
-newest good record becomes `wrench_raw`, in counts.
+values of the newest record become `wrench_raw`, in counts.
 
-Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2^31 - 1 means `step - 1` lost ones, 0 or 2^31 ... is a
-duplicate or a late one and is dropped. `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
+Status: the words of *all* records of a tick are judged, late and repeated ones too. `wrench_status` is their union, `wrench_device_status`
+the worst word (the newest of equally bad ones); a tick without a record keeps the newest word. A faulty record's values are used like any
+others, for they are what the sensor said and the log must show them; its status is what keeps anybody from believing them. Only a busy
+sensor's values (they may jump, and busy is no fault) never become `wrench_raw`: the last ones are held.
 
-Ages: kernel receive stamps tell how long a record had waited when it was drained; from there on CLOCK_MONOTONIC counts. A record is
-`stale` when `ft_sequence` (the sensor's own sample counter) has not moved for `stale_ms` although records arrive.
+Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2^31 - 1 leaves `step - 1` records missing. A missing one may
+only have been overtaken: it is lost when it has not come by the end of the next tick, or when the numbering is `WINDOW` records ahead of it;
+each is counted in `wrench_lost_total`. Step 0 or 2^31 ... is an old record: it fills its gap (late), or says nothing new (repeated); both
+are harmless. `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
+
+A numbering that begins again, or stands still, has only old records: nothing is believed any more, and `stale` follows. A datagram that is
+no multiple of a record is damaged (`wrench_corrupt_total`). Foreign senders are not heard: the socket is connected, the kernel discards them.
+
+Ages: kernel receive stamps tell how long a record had waited when it was drained; from there on CLOCK_MONOTONIC counts. Silence of the wire
+is `no_data`. Records that come while `ft_sequence` (the sensor's own sample counter) of the newest one has not moved for `stale_ms` are
+`stale`. A flood is taken in portions, `MOST_ROUNDS` batches in a tick, in order and without loss; a backlog older than `no_data_ms` is
+`no_data`.
 """
 
 import select
@@ -17,7 +29,7 @@ import socket
 import struct
 import time
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
@@ -28,6 +40,7 @@ from rt_kernels.faults cimport (
     SENSOR_STATUS_LOST,
     SENSOR_STATUS_NO_DATA,
     SENSOR_STATUS_STALE,
+    SENSOR_STATUS_WARNING,
 )
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
@@ -41,6 +54,8 @@ cdef enum:
     MOST_RECORDS = 40       # in one datagram of the buffered mode
     DATAGRAM = RECORD * MOST_RECORDS
     MOST_ROUNDS = 8         # batches drained in one tick: bounds the time of a tick when somebody floods the port
+    BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
+    WINDOW = 64             # newest record numbers of which it is known which are missing
     COMMAND_STOP_STREAM = 0x0000
     COMMAND_START_STREAM = 0x0002
     COMMAND_BIAS = 0x0042
@@ -61,16 +76,22 @@ cdef struct RdtState:
     int32_t counts[6]               # newest good record
     uint32_t rdt_sequence
     uint32_t ft_sequence
-    uint32_t device_status
+    uint32_t device_status          # of the newest record
     int32_t have_record
     int32_t busy
-    int32_t pad
+    uint32_t seen                   # bits of sensor_status found while draining in this tick
+    uint32_t worst_word             # of this tick
+    int32_t worst_rank
+    uint64_t missing                # bit k: record number `rdt_sequence - k` has not come yet and is not counted as lost
+    uint64_t missing_before         # those of them that were missing at the end of the last tick
     int64_t sequence                # rdt_sequence without roll-over
     int64_t lost_total
     int64_t corrupt_total
-    int64_t repeated_total          # duplicates and late ones
+    int64_t late_total              # overtaken by a newer one
+    int64_t repeated_total          # duplicates, and old ones that nobody misses
     int64_t record_total
     int64_t opened_ns
+    int64_t heard_ns                # arrival of any record
     int64_t received_ns             # arrival of the newest record
     int64_t ft_moved_ns             # last time that ft_sequence moved
     int64_t busy_since_ns
@@ -99,56 +120,106 @@ cdef inline uint32_t translate_status(const RdtParams *p, uint32_t word) noexcep
     return found if found else bit(SENSOR_STATUS_DEVICE_FAULT)
 
 
-# One record that arrived at `arrived_ns`. Returns the sensor_status bits it causes by itself (lost).
-cdef uint32_t take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexcept nogil:
+# How bad a status is: 0 nothing, 1 not a fault (warning, busy), 2 a fault.
+cdef inline int rank(uint32_t found) noexcept nogil:
+    return 2 if found & ~(bit(SENSOR_STATUS_WARNING) | bit(SENSOR_STATUS_BUSY)) else 1 if found else 0
+
+
+# A status word of this tick: the union of its bits, and the worst word (the newest of equally bad ones).
+cdef inline uint32_t judge_status(Rdt *rdt, uint32_t word) noexcept nogil:
+    cdef uint32_t found = translate_status(&rdt.p, word)
+    rdt.s.seen |= found
+    if rank(found) >= rdt.s.worst_rank:
+        rdt.s.worst_rank = rank(found)
+        rdt.s.worst_word = word
+    return found
+
+
+cdef inline int ones(uint64_t mask) noexcept nogil:
+    cdef int count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+# The newest number moves on by `step` >= 1: the numbers between are missing, what leaves the window missing is lost.
+cdef inline void advance_window(RdtState *s, uint32_t step) noexcept nogil:
+    if step < WINDOW:
+        s.lost_total += ones(s.missing >> (WINDOW - step))
+        s.missing = s.missing << step | ((<uint64_t>1 << step) - 2)
+        s.missing_before <<= step
+    else:
+        s.lost_total += ones(s.missing) + <int64_t>step - WINDOW
+        s.missing = ~<uint64_t>1
+        s.missing_before = 0
+
+
+# The end of a tick: what was missing at the end of the last one too is lost.
+cdef inline void close_window(RdtState *s) noexcept nogil:
+    cdef uint64_t gone = s.missing & s.missing_before
+    s.lost_total += ones(gone)
+    s.missing &= ~gone
+    s.missing_before = s.missing
+
+
+# A record `back` numbers behind the newest one: it fills its gap, or says nothing new.
+cdef inline void take_old_record(RdtState *s, uint32_t back) noexcept nogil:
+    if back < WINDOW and s.missing >> back & 1:
+        s.missing &= ~(<uint64_t>1 << back)
+        s.late_total += 1
+    else:
+        s.repeated_total += 1
+
+
+# One record that arrived at `arrived_ns`.
+cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexcept nogil:
     cdef RdtState *s = &rdt.s
     cdef uint32_t rdt_sequence = io_load_be32(record)
     cdef uint32_t ft_sequence = io_load_be32(record + 4)
-    cdef uint32_t step, found = 0
-    cdef uint32_t busy_mask = bit(SENSOR_STATUS_BUSY)
+    cdef uint32_t word = io_load_be32(record + 8)
+    cdef uint32_t found = judge_status(rdt, word)
+    cdef uint32_t step
     cdef int i
+    s.heard_ns = arrived_ns
 
-    # Sequence: drop what is not newer, count what is missing.
-    if s.have_record:
+    # Sequence: an old record changes nothing but its gap, a new one may leave others missing.
+    if s.record_total:
         step = rdt_sequence - s.rdt_sequence
         if step == 0 or step >= <uint32_t>0x80000000:
-            s.repeated_total += 1
-            return 0
-        if step > 1:
-            s.lost_total += step - 1
-            found = bit(SENSOR_STATUS_LOST)
+            take_old_record(s, s.rdt_sequence - rdt_sequence)
+            return
+        advance_window(s, step)
         s.sequence += step
     else:
         s.sequence = rdt_sequence
 
     # The sensor's own counter: a repeated value is an old sample sent again.
-    if not s.have_record or ft_sequence != s.ft_sequence:
+    if not s.record_total or ft_sequence != s.ft_sequence:
         s.ft_moved_ns = arrived_ns
     s.rdt_sequence = rdt_sequence
     s.ft_sequence = ft_sequence
     s.received_ns = arrived_ns
     s.record_total += 1
-    s.device_status = io_load_be32(record + 8)
+    s.device_status = word
 
     # A busy sensor's data may jump: the last value is held.
-    if translate_status(&rdt.p, s.device_status) & busy_mask and s.have_record:
+    if found & bit(SENSOR_STATUS_BUSY) and s.have_record:
         if not s.busy:
             s.busy_since_ns = arrived_ns
         s.busy = 1
-        return found
+        return
     s.busy = 0
     for i in range(6):
         s.counts[i] = <int32_t>io_load_be32(record + 12 + 4 * i)
     s.have_record = 1
-    return found
 
 
-# Everything that waits in the socket. Returns the bits lost and corrupt of this tick.
-cdef uint32_t drain(Rdt *rdt, int64_t now) noexcept nogil:
+# Everything that waits in the socket.
+cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
     cdef int length[IO_BATCH]
     cdef int64_t age[IO_BATCH]
     cdef int64_t arrived
-    cdef uint32_t found = 0
     cdef int turn, i, k, got, error
     for turn in range(MOST_ROUNDS):
         got = io_receive_datagrams(rdt.p.fd, rdt.buffer, DATAGRAM, IO_BATCH, length, age, &error)
@@ -156,40 +227,46 @@ cdef uint32_t drain(Rdt *rdt, int64_t now) noexcept nogil:
             # A record, or several back to back; anything else is damaged.
             if length[i] <= 0 or length[i] % RECORD != 0:
                 rdt.s.corrupt_total += 1
-                found |= bit(SENSOR_STATUS_CORRUPT)
+                rdt.s.seen |= bit(SENSOR_STATUS_CORRUPT)
                 continue
             # The wall-clock stamp of the kernel may jump: never before the previous record, never after now.
             arrived = now - (age[i] if age[i] > 0 else 0)
-            if arrived < rdt.s.received_ns:
-                arrived = rdt.s.received_ns
+            if arrived < rdt.s.heard_ns:
+                arrived = rdt.s.heard_ns
             if arrived > now:
                 arrived = now
             for k in range(length[i] // RECORD):
-                found |= take_record(rdt, rdt.buffer + i * DATAGRAM + k * RECORD, arrived)
+                take_record(rdt, rdt.buffer + i * DATAGRAM + k * RECORD, arrived)
         if got < IO_BATCH:
             break
-    return found
 
 
 cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Rdt *rdt = <Rdt *>self
     cdef RdtState *s = &rdt.s
     cdef int64_t now = io_now_ns()
-    cdef uint32_t status = 0
+    cdef int64_t lost_before = s.lost_total
     cdef int i
 
-    # Read what came since the last tick.
+    # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
+    s.seen = 0
+    s.worst_word = 0
+    s.worst_rank = 0
     if rdt.p.fd >= 0:
-        status = drain(rdt, now)
+        drain(rdt, now)
         now = io_now_ns()
+    judge_status(rdt, s.device_status)
+    close_window(s)
+    if s.lost_total > lost_before:
+        s.seen |= bit(SENSOR_STATUS_LOST)
 
-    # Ages: no record, or records whose own counter stands still.
-    if rdt.p.fd < 0 or now - (s.received_ns if s.record_total else s.opened_ns) > rdt.p.no_data_ns:
-        status |= bit(SENSOR_STATUS_NO_DATA)
+    # Ages: silence of the wire, or records that bring nothing new.
+    if rdt.p.fd < 0 or now - (s.heard_ns if s.record_total else s.opened_ns) > rdt.p.no_data_ns:
+        s.seen |= bit(SENSOR_STATUS_NO_DATA)
     elif s.record_total and now - s.ft_moved_ns > rdt.p.stale_ns:
-        status |= bit(SENSOR_STATUS_STALE)
+        s.seen |= bit(SENSOR_STATUS_STALE)
     if s.busy and now - s.busy_since_ns > rdt.p.busy_hold_ns:
-        status |= bit(SENSOR_STATUS_STALE)
+        s.seen |= bit(SENSOR_STATUS_STALE)
 
     # Counts and status go into the sample.
     for i in range(6):
@@ -197,8 +274,9 @@ cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.wrench_sequence = s.sequence
     sample.wrench_age_ns = now - (s.received_ns if s.record_total else s.opened_ns) if rdt.p.fd >= 0 else 0
     sample.wrench_lost_total = s.lost_total
-    sample.wrench_status = status | translate_status(&rdt.p, s.device_status)
-    sample.wrench_device_status = s.device_status
+    sample.wrench_corrupt_total = s.corrupt_total
+    sample.wrench_status = s.seen
+    sample.wrench_device_status = s.worst_word
 
 
 # A sensor takes nothing out.
@@ -207,8 +285,8 @@ cdef void rdt_write(void *self, const Sample *sample, double *aux) noexcept nogi
 
 
 cdef class RdtPort(PortPart):
-    """Reads an RDT force/torque sensor. Writes wrench_raw (counts), wrench_sequence, wrench_age_ns, wrench_lost_total, wrench_status and
-    wrench_device_status.
+    """Reads an RDT force/torque sensor. Writes wrench_raw (counts), wrench_sequence, wrench_age_ns, wrench_lost_total,
+    wrench_corrupt_total, wrench_status and wrench_device_status.
 
     After `open()`: `counts_per_newton`, `counts_per_newton_metre`, `rate_hz` (0 when the device does not tell), `force_unit`,
     `torque_unit`, `serial`, `calibration`, for the wrench stage and the log. `bias()` tares in the device. `counters()` for a report.
@@ -355,15 +433,17 @@ cdef class RdtPort(PortPart):
         self.rdt.p.fd = self._socket.fileno()
 
     def begin(self):
-        """What piled up before the loop is read; the counters start at zero, the newest record and its sequence stay."""
+        """What piled up before the loop is read and forgotten; the counters start at zero, the newest record and its sequence stay."""
         s = &self.rdt.s
         if self.rdt.p.fd < 0:
             return
-        seen = -1
-        while seen != s.record_total + s.corrupt_total + s.repeated_total:
-            seen = s.record_total + s.corrupt_total + s.repeated_total
+        for _ in range(BACKLOG_TURNS):
+            seen = s.record_total + s.corrupt_total + s.repeated_total + s.late_total
             drain(&self.rdt, io_now_ns())
-        s.lost_total = s.corrupt_total = s.repeated_total = 0
+            if seen == s.record_total + s.corrupt_total + s.repeated_total + s.late_total:
+                break
+        s.lost_total = s.corrupt_total = s.repeated_total = s.late_total = 0
+        s.missing = s.missing_before = 0
         s.record_total = s.have_record
         s.opened_ns = io_now_ns()
 
@@ -408,10 +488,12 @@ cdef class RdtPort(PortPart):
             self._socket = None
 
     def counters(self):
-        """Records, lost, repeated (duplicate or late) and damaged datagrams since open."""
+        """Since the loop began: new records, lost ones, late ones (overtaken, they filled their gap), repeated ones (duplicates, and old
+        ones that nobody missed), damaged datagrams."""
         return {
             "records": self.rdt.s.record_total,
             "lost": self.rdt.s.lost_total,
+            "late": self.rdt.s.late_total,
             "repeated": self.rdt.s.repeated_total,
             "corrupt": self.rdt.s.corrupt_total,
         }

@@ -78,17 +78,197 @@ def test_newest_record_and_its_numbers(sensor, sample):
     assert struct.unpack(">HHI", request) == (0x1234, 0, 0)
 
 
+def names(sample):
+    return {name for name in rdt_status.SENSOR_STATUS if status(sample, name)}
+
+
 def test_gap_duplicate_and_late_records(sensor, sample):
     port = sensor.port()
     port.read(sample)
-    sensor.send(5, 5, counts=(50,) * 6)  # 2, 3, 4 are missing
+    sensor.send(5, 5, counts=(50,) * 6)  # 2, 3, 4 are missing, or overtaken
     port.read(sample)
-    assert sample["wrench_lost_total"][0] == 3 and status(sample, "lost")
+    assert sample["wrench_lost_total"][0] == 0 and names(sample) == set()
     sensor.send(5, 5, counts=(51,) * 6)  # again
-    sensor.send(3, 3, counts=(30,) * 6)  # late
+    sensor.send(3, 3, counts=(30,) * 6)  # it was overtaken
     port.read(sample)
-    assert list(sample["wrench_raw"][0]) == [50] * 6 and not status(sample, "lost")
-    assert port.counters() == {"records": 2, "lost": 3, "repeated": 2, "corrupt": 0}
+    assert sample["wrench_lost_total"][0] == 2 and names(sample) == {"lost"}
+    sensor.send(4, 4, counts=(40,) * 6)  # too late: it has been counted
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [50] * 6 and sample["wrench_lost_total"][0] == 2 and names(sample) == set()
+    assert port.counters() == {"records": 2, "lost": 2, "late": 1, "repeated": 2, "corrupt": 0}
+
+
+def test_every_missing_record_counts_not_every_tick(sensor, sample):
+    """1,000 records missing at once are 1,000, not one."""
+    port = sensor.port()
+    sensor.send(1002, 1002)
+    port.read(sample)
+    assert status(sample, "lost") and sample["wrench_lost_total"][0] == 1000 - 63  # the newest ones may have been overtaken
+    port.read(sample)
+    assert status(sample, "lost") and sample["wrench_lost_total"][0] == 1000
+    port.read(sample)
+    assert not status(sample, "lost")
+
+
+def test_a_gap_of_half_the_numbers_is_no_old_record(sensor, sample):
+    port = sensor.port()
+    sensor.send(1 + 0x7FFFFFFF, 2)
+    port.read(sample)
+    port.read(sample)
+    assert sample["wrench_lost_total"][0] == 0x7FFFFFFE
+    sensor.send(1 + 0x7FFFFFFF + 0x80000000, 3)  # the other half lies behind
+    port.read(sample)
+    assert sample["wrench_sequence"][0] == 0x80000000 and port.counters()["repeated"] == 1
+
+
+@pytest.mark.parametrize(("shuffled", "seed"), [(2, 1), (16, 2), (63, 3)])
+def test_reordering_loses_nothing(sensor, sample, shuffled, seed):
+    """Blocks of records in random order, two ticks a block: overtaken ones come at most a tick late."""
+    port = sensor.port(first=0xFFFFFF00)
+    source = random.Random(seed)
+    for block in range(12):
+        numbers = [0xFFFFFF01 + block * shuffled + k for k in range(shuffled)]
+        source.shuffle(numbers)
+        for part in (numbers[: shuffled // 2], numbers[shuffled // 2 :]):
+            for n in part:
+                sensor.send(n, n, counts=(n & 0xFF,) * 6)
+            port.read(sample)
+            assert names(sample) == set() and sample["wrench_lost_total"][0] == 0
+    assert sample["wrench_sequence"][0] == 0xFFFFFF00 + 12 * shuffled and port.counters()["late"] > 0
+
+
+def test_record_numbers_against_a_plain_twin(sensor, sample):
+    """Drops, duplicates, delays and jumps at random, across the roll-over: the counters of a twin made of sets and whole numbers."""
+    port = sensor.port(first=0xFFFFFF00, no_data_ms=10000.0, stale_ms=10000.0)
+    source = random.Random(11)
+    newest, missing, lost, late, repeated, records = 0xFFFFFF00, {}, 0, 0, 0, 1
+    port.read(sample)
+    on_the_way, number = [], 0xFFFFFF01
+    for tick in range(400):
+        for _ in range(source.randrange(6)):
+            if source.random() < 0.9:
+                on_the_way.append((tick + (source.random() < 0.2) * source.randrange(4), number))
+                if source.random() < 0.1:
+                    on_the_way.append(on_the_way[-1])
+            number += 1 if source.random() < 0.98 else source.randrange(200)
+        now = [n for due, n in on_the_way if due <= tick]
+        on_the_way = [(due, n) for due, n in on_the_way if due > tick]
+        source.shuffle(now)
+        before = lost
+        for n in now:
+            sensor.send(n, n)
+            if n > newest:
+                missing |= dict.fromkeys(range(newest + 1, n), tick)
+                newest, records = n, records + 1
+                for gone in [m for m in missing if newest - m >= 64]:
+                    del missing[gone]
+                    lost += 1
+            elif n in missing:
+                del missing[n]
+                late += 1
+            else:
+                repeated += 1
+        for gone in [m for m, found in missing.items() if found < tick]:
+            del missing[gone]
+            lost += 1
+        port.read(sample)
+        assert (sample["wrench_lost_total"][0], sample["wrench_sequence"][0]) == (lost, newest), tick
+        assert status(sample, "lost") == (lost > before)
+    assert port.counters() == {"records": records, "lost": lost, "late": late, "repeated": repeated, "corrupt": 0}
+    assert min(lost, late, repeated) > 20 and newest > 2**32
+
+
+SATURATED, THRESHOLD, SUPPLY = 0x80020000, 0x80010000, 0x80000020
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "worst"),
+    [
+        ((SATURATED, 0), {"saturated"}, SATURATED),
+        ((0, SATURATED, 0, 0), {"saturated"}, SATURATED),
+        ((SATURATED, SUPPLY, 0), {"saturated", "supply"}, SUPPLY),  # of equally bad words the newest
+        ((SATURATED, THRESHOLD), {"saturated", "warning"}, SATURATED),
+        ((THRESHOLD, 0), {"warning"}, THRESHOLD),
+        ((0, 0), set(), 0),
+    ],
+)
+def test_all_words_of_a_tick_are_judged(sensor, sample, words, shown, worst):
+    port = sensor.port()
+    for n, word in enumerate(words, start=2):
+        sensor.send(n, n, status=word, counts=(n,) * 6)
+    port.read(sample)
+    assert names(sample) == shown and sample["wrench_device_status"][0] == worst
+    assert list(sample["wrench_raw"][0]) == [len(words) + 1] * 6  # the newest record's values
+    sensor.send(len(words) + 2, len(words) + 2)
+    port.read(sample)
+    assert names(sample) == set() and sample["wrench_device_status"][0] == 0
+
+
+def test_newest_word_lasts_while_nothing_comes(sensor, sample):
+    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
+    sensor.send(2, 2, status=SATURATED)
+    for _ in range(3):
+        port.read(sample)
+        assert names(sample) == {"saturated"} and sample["wrench_device_status"][0] == SATURATED
+
+
+def test_words_in_one_datagram_and_of_late_records_are_judged(sensor, sample):
+    port = sensor.port()
+    sensor.raw(b"".join(RECORD.pack(n, n, SATURATED if n == 3 else 0, *[n] * 6) for n in range(2, 8)))
+    port.read(sample)
+    assert names(sample) == {"saturated"}
+    sensor.send(9, 9)
+    sensor.send(8, 8, status=SUPPLY, counts=(-1,) * 6)
+    port.read(sample)
+    assert names(sample) == {"supply"} and list(sample["wrench_raw"][0]) == [1, 2, 3, 4, 5, 6]
+
+
+def test_busy_record_among_others_is_told_and_not_used(sensor, sample):
+    port = sensor.port(variant="axia")
+    sensor.send(2, 2, status=8, counts=(1000,) * 6)
+    sensor.send(3, 3, counts=(3,) * 6)
+    port.read(sample)
+    assert names(sample) == {"busy"} and list(sample["wrench_raw"][0]) == [3] * 6
+    sensor.send(4, 4, counts=(4,) * 6)
+    sensor.send(5, 5, status=8, counts=(1000,) * 6)
+    port.read(sample)
+    assert names(sample) == {"busy"} and list(sample["wrench_raw"][0]) == [4] * 6
+
+
+@pytest.mark.parametrize("again", [lambda n: n, lambda n: 500], ids=["begins again", "stands still"])
+def test_numbering_that_does_not_go_on_is_stale(sensor, sample, again):
+    """A sensor that restarted: its tare may be gone, nothing of it is believed."""
+    port = sensor.port(first=500, stale_ms=100.0, no_data_ms=100.0)
+    port.read(sample)
+    for n in range(1, 6):
+        time.sleep(0.03)
+        sensor.send(again(n), n, counts=(7,) * 6)
+        port.read(sample)
+    assert names(sample) == {"stale"} and list(sample["wrench_raw"][0]) == [1, 2, 3, 4, 5, 6]
+    assert sample["wrench_sequence"][0] == 500 and port.counters()["repeated"] == 5
+
+
+def test_foreign_sender_is_not_heard(sensor, sample):
+    port = sensor.port()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as foreign:
+        for n in range(2, 50):
+            foreign.sendto(RECORD.pack(n, n, SATURATED, *[9] * 6), sensor.client)
+        foreign.sendto(b"damaged", sensor.client)
+    sensor.send(2, 2)
+    port.read(sample)
+    assert names(sample) == set() and port.counters() == {"records": 2, "lost": 0, "late": 0, "repeated": 0, "corrupt": 0}
+
+
+def test_flood_of_repeated_records_does_no_harm(sensor, sample):
+    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
+    for n in range(2, 6):
+        for _ in range(150):
+            sensor.send(n, n)
+        port.read(sample)
+        assert names(sample) == set()
+    for _ in range(3):
+        port.read(sample)
+    assert sample["wrench_sequence"][0] == 5 and port.counters()["repeated"] == 4 * 149
 
 
 def test_begin_forgets_what_piled_up_but_not_where_it_was(sensor, sample):
@@ -97,10 +277,11 @@ def test_begin_forgets_what_piled_up_but_not_where_it_was(sensor, sample):
         sensor.send(n, n)
     sensor.raw(b"short")
     port.begin()
-    assert port.counters() == {"records": 1, "lost": 0, "repeated": 0, "corrupt": 0}
+    assert port.counters() == {"records": 1, "lost": 0, "late": 0, "repeated": 0, "corrupt": 0}
     sensor.send(2003, 2003)
     port.read(sample)
-    assert sample["wrench_lost_total"][0] == 2 and sample["wrench_sequence"][0] == 2003
+    port.read(sample)
+    assert sample["wrench_lost_total"][0] == 2 and sample["wrench_corrupt_total"][0] == 0 and sample["wrench_sequence"][0] == 2003
 
 
 def test_roll_over_is_no_gap(sensor, sample):
@@ -166,7 +347,7 @@ def test_damaged_datagrams_are_counted_and_change_nothing(sensor, sample):
     for size in (0, 1, 20, 35, 37, 71, 1476, 3000):
         sensor.raw(bytes(size))
     port.read(sample)
-    assert status(sample, "corrupt") and port.counters()["corrupt"] == 8
+    assert status(sample, "corrupt") and port.counters()["corrupt"] == 8 and sample["wrench_corrupt_total"][0] == 8
     assert list(sample["wrench_raw"][0]) == list(before)
     sensor.send(2, 2)
     port.read(sample)
@@ -207,7 +388,7 @@ def test_flood_does_not_hold_the_tick(sensor, sample):
 
 
 @pytest.mark.parametrize(
-    ("variant", "word", "names"),
+    ("variant", "word", "shown"),
     [
         ("net_ft", 0x80010000, {"warning"}),
         ("net_ft", 0x80020000, {"saturated"}),
@@ -224,11 +405,11 @@ def test_flood_does_not_hold_the_tick(sensor, sample):
         ("onrobot", 0x00000001, {"device_fault"}),
     ],
 )
-def test_status_words(sensor, sample, variant, word, names):
+def test_status_words(sensor, sample, variant, word, shown):
     port = sensor.port(variant=variant)
     sensor.send(2, 2, status=word)
     port.read(sample)
-    assert {name for name in rdt_status.SENSOR_STATUS if status(sample, name)} == names
+    assert names(sample) == shown
     assert sample["wrench_device_status"][0] == word
 
 
@@ -461,6 +642,16 @@ def test_sensor_faults_show_their_bit(lasting, sample, fault):
     assert until(lambda: reads(lambda word: has(word, code, name)))
     one.control.clear(fault.name)
     assert until(lambda: reads(lambda word: word == 0))
+    port.close()
+
+
+def test_reordering_changes_nothing(stand, sample):
+    one = stand()
+    port = RdtPort(**one.ports["wrench_sensors"])
+    port.open()
+    one.control.inject("sensor_reorder")
+    assert until(lambda: (port.read(sample), port.counters()["late"] > 20)[1])
+    assert port.counters()["lost"] == 0
     port.close()
 
 
