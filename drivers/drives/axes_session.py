@@ -18,6 +18,7 @@ COMMON_PARAMETERS = (
     Parameter("no_data_periods", "int", "periods", "so many periods without an actual value are no data", 3, 1, 1000),
     Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no set point came for so long", 5, 2, 1000),
     Parameter("heartbeat_ms", "int", "ms", "heartbeat of the drives", 100, 10, 10000),
+    Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is lost; 0: three heartbeats", 0, 0, 60000),
     Parameter("bitrate", "float", "bit/s", "bit rate of the buses, for the bus budget", 1e6, 1e4, 1e6),
     Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
 )
@@ -152,6 +153,15 @@ def loop_rate(period_s: float) -> float:
     if not 0.00025 <= period_s <= 1.0:
         raise ValueError(f"period_s = {period_s}: SYNC can be sent every 0.00025...1 s")
     return 1.0 / period_s
+
+
+def heartbeat_timeout_ns(heartbeat_ms: int, heartbeat_timeout_ms: int) -> int:
+    """Consumer heartbeat time (CiA 301: longer than the producer's), by default three heartbeats. Raises ValueError for one too short."""
+    if 0 < heartbeat_timeout_ms <= heartbeat_ms:
+        raise ValueError(
+            f"heartbeat_timeout_ms = {heartbeat_timeout_ms}: must be longer than heartbeat_ms = {heartbeat_ms}, or 0 for three heartbeats"
+        )
+    return 1_000_000 * (heartbeat_timeout_ms or 3 * heartbeat_ms)
 
 
 def _whole(key: str, value: float) -> int:

@@ -20,6 +20,7 @@ RPDO_COMMUNICATION, RPDO_MAPPING = 0x1400, 0x1600
 TPDO_COMMUNICATION, TPDO_MAPPING = 0x1800, 0x1A00
 COB_DISABLED = 0x80000000
 EVERY_SYNC = 1
+GENERIC_ERROR = 0x1000
 
 _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
@@ -131,8 +132,11 @@ class Node:
 
     def pending_emergency(self) -> int:
         """Code of an emergency message that came during the set-up and was not taken back, else 0."""
-        active = self._remote.emcy.active
-        return active[-1].code if active else 0
+        # The library forgets all errors at code 0; an error register that is not empty then says that others stand (CiA 301).
+        log = self._remote.emcy.log
+        if not log or not (log[-1].code & 0xFF00 or log[-1].register):
+            return 0
+        return next((e.code for e in reversed(log) if e.code & 0xFF00), GENERIC_ERROR)
 
     def await_word(self, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
         """Polls a 16-bit object until `reached`. Raises DriveSetupError naming the last value."""

@@ -14,12 +14,13 @@ from rt_kernels.faults cimport (
     DRIVE_STATUS_LIMIT_TOUCHED,
     DRIVE_STATUS_LOCAL_CONTROL,
     DRIVE_STATUS_NOT_ENABLED,
+    DRIVE_STATUS_NOT_FOLLOWING,
     DRIVE_STATUS_WARNING,
 )
 from rt_kernels.plugs cimport PortPart
 
 from drivers.checked_parameters import checked
-from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, loop_rate
+from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
 from drivers.drives.bus_budget import bus_load
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from rt_kernels.parameters import Parameter
@@ -36,11 +37,14 @@ INTERPOLATION_PERIOD = 0x60C2
 FAULT_RESET = 0x80
 
 
-# Status word -> drive_status. Bits: 3 fault, 7 warning, 9 remote, 11 internal limit, 13 following error.
+# Status word -> drive_status. Bits: 3 fault, 7 warning, 9 remote, 11 internal limit, 12 the target position is used (0: ignored), 13 following
+# error; 12 and 13 are the mode's own.
 cdef uint32_t decode_status(uint16_t word) noexcept nogil:
     cdef uint32_t status = 0
     if word & STATE_MASK != OPERATION_ENABLED:
         status |= <uint32_t>1 << DRIVE_STATUS_NOT_ENABLED
+    elif not word & 0x1000:
+        status |= <uint32_t>1 << DRIVE_STATUS_NOT_FOLLOWING
     if word & 0x08:
         status |= <uint32_t>1 << DRIVE_STATUS_DEVICE_FAULT
     if word & 0x80:
@@ -98,7 +102,8 @@ class Cia402Profile:
         else:
             node.disable_pdo(True, 2, 0x300 + n)
         node.set_pdo(Pdo(False, 1, 0x180 + n, ((STATUS_WORD, 0, 16), (ACTUAL_POSITION, 0, 32))))
-        node.disable_pdo(False, 2, 0x280 + n)
+        for number in (2, 3, 4):    # one actual value a SYNC and nothing else: it is the one that is watched
+            node.disable_pdo(False, number, 0x080 + 0x100 * number + n)
         value, exponent = self._interpolation
         node.write(INTERPOLATION_PERIOD, 1, 1, value, "interpolation period")
         node.write(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent")
@@ -141,7 +146,8 @@ class Cia402Profile:
 
 
 cdef class Cia402Port(PortPart):
-    """Six CiA 402 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status; sends leg_setpoint (and
+    """Six CiA 402 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status, drive_lost_total,
+    drive_corrupt_total; sends leg_setpoint (and
     leg_rate_setpoint as velocity offset when velocity_feed_forward is on).
 
     `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
@@ -151,6 +157,9 @@ cdef class Cia402Port(PortPart):
     PARAMETERS = (
         *COMMON_PARAMETERS,
         Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
+        Parameter("following_bit", "bool", "-",
+                  "status bit 12 says whether the drive follows its set points, as CiA 402 asks; off only where the drive's manual has no such bit",
+                  True),
     )
 
     CONTEXT = ("period_s",)
@@ -170,8 +179,10 @@ cdef class Cia402Port(PortPart):
         self._cyclic.configure(
             self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ENABLED,
             given["velocity_feed_forward"], given["rate_window_periods"], given["no_data_periods"],
+            heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
+        self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else <uint32_t>1 << DRIVE_STATUS_NOT_FOLLOWING
         self.close_problems = []
         self.plug.self = &self._cyclic.axes
         self.plug.state = &self._cyclic.axes.s
@@ -183,6 +194,10 @@ cdef class Cia402Port(PortPart):
         self.close()
         status, positions = self._session.open()
         self._cyclic.start(self._session.descriptors, status, positions)
+
+    def begin(self):
+        """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
+        self._cyclic.begin()
 
     def close(self):
         self._cyclic.stop()

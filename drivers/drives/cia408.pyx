@@ -21,7 +21,7 @@ from rt_kernels.faults cimport (
 from rt_kernels.plugs cimport PortPart
 
 from drivers.checked_parameters import checked
-from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, loop_rate
+from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
 from drivers.drives.bus_budget import bus_load
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from rt_kernels.parameters import Parameter
@@ -40,7 +40,8 @@ RESET = 0x08
 INIT, DISABLED, HOLD = 0x8, 0x9, 0xB
 
 
-# Status word -> drive_status. Bits: 0-3 state, 4 local control, 10 limit touched, 11 control deviation.
+# Status word -> drive_status. Bits: 0-3 state, 4 local control, 10 limit touched, 11 control deviation. Bit 12 is reserved: an axis follows its
+# bus set point when it is ACTIVE and not in local control, both tested here.
 cdef uint32_t decode_status(uint16_t word) noexcept nogil:
     cdef uint32_t status = 0
     if word & STATE_MASK != ACTIVE:
@@ -85,7 +86,8 @@ class Cia408Profile:
         node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (POSITION_SET_POINT, 1, 32)), event_ms=self._timeout_ms))
         node.disable_pdo(True, 2, 0x300 + n)
         node.set_pdo(Pdo(False, 1, 0x180 + n, ((STATUS_WORD, 0, 16), (ACTUAL_POSITION, 1, 32))))
-        node.disable_pdo(False, 2, 0x280 + n)
+        for number in (2, 3, 4):    # one actual value a SYNC and nothing else: it is the one that is watched
+            node.disable_pdo(False, number, 0x080 + 0x100 * number + n)
         node.write(DEVICE_MODE, 0, -1, SET_POINT_FROM_BUS, "device mode")
         node.write(CONTROL_MODE, 0, -1, self._control_mode, "control mode")
         node.write(TRAJECTORY_TYPE, 0, 1, 0, "trajectory generator off", optional=True)
@@ -126,7 +128,8 @@ class Cia408Profile:
 
 
 cdef class Cia408Port(PortPart):
-    """Six CiA 408 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status; sends leg_setpoint.
+    """Six CiA 408 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status, drive_lost_total,
+    drive_corrupt_total; sends leg_setpoint.
 
     `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
     Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
@@ -154,6 +157,7 @@ cdef class Cia408Port(PortPart):
         self._cyclic.configure(
             self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ACTIVE,
             False, given["rate_window_periods"], given["no_data_periods"],
+            heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
         self.close_problems = []
@@ -167,6 +171,10 @@ cdef class Cia408Port(PortPart):
         self.close()
         status, positions = self._session.open()
         self._cyclic.start(self._session.descriptors, status, positions)
+
+    def begin(self):
+        """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
+        self._cyclic.begin()
 
     def close(self):
         self._cyclic.stop()

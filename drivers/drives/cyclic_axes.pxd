@@ -28,6 +28,8 @@ cdef struct AxesParams:
     int32_t feed_forward    # 1: a second set-point frame with the velocity
     int32_t rate_window     # periods over which the leg rate is the difference quotient
     int32_t no_data_periods
+    uint32_t not_judged     # bits of drive_status that these drives do not set as the profile asks
+    int64_t heartbeat_timeout_ns
     AxisParams axis[AXES]
     DecodeStatus decode
     int8_t receiver[LINKS][2048]    # COB-ID -> 1 + 4 * axis + kind, 0: nobody
@@ -37,14 +39,19 @@ cdef struct AxisState:
     int32_t counts          # newest position
     int32_t target          # newest set point in counts
     int32_t target_rate
-    uint16_t status_word
-    uint16_t emergency      # last error code, 0 when it was taken back
+    uint16_t status_word    # newest
+    uint16_t worst_word     # status word of this tick
+    uint16_t emergency      # error code that stands, 0 when all errors were taken back
+    uint16_t emergency_seen # newest error code of this tick, taken back or not
+    uint32_t status         # bits of drive_status in the newest status word
+    uint32_t seen           # bits of drive_status found while receiving in this tick
+    int32_t worst_rank
     int32_t silent_periods  # since the newest actual value
     int32_t nmt_state       # of the newest heartbeat, 5 operational
-    uint32_t seen           # bits of drive_status found while receiving in this tick
     int32_t fresh           # an actual value came in this tick
+    int32_t beat            # a heartbeat came in this tick
     int32_t history_count
-    int32_t pad
+    int64_t heartbeat_ns    # run time of the tick that took the newest heartbeat
     int32_t past_counts[HISTORY]
     int64_t past_ns[HISTORY]        # SYNC at which it was sampled
     int64_t lost_total
@@ -55,12 +62,14 @@ cdef struct AxesState:
     AxisState axis[AXES]
     int64_t sync_ns[LINKS]          # newest SYNC, 0 before the first
     int64_t cycles
+    int64_t first_command           # cycles when the first set points were sent, 0 before
     int64_t corrupt_total[LINKS]    # records that are no frame
+    int64_t bus_error_total[LINKS]  # damage that the controller reported
     int64_t ignored_total[LINKS]    # frames for nobody
     int64_t drop_total[LINKS]       # frames that the transmit queue did not take
     uint32_t link_seen[LINKS]       # bits of drive_status for every axis of the link
     uint32_t link_latched[LINKS]    # bus off until the controller restarts
-    uint32_t pad
+    int32_t behind[LINKS]           # ticks in a row in which frames were left waiting
 
 
 cdef struct Axes:

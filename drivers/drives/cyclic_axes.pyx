@@ -9,6 +9,22 @@ One tick k:
 So the dead time is one period, constant, whatever the order of the frames on the bus (transmission type 1 both ways). The waiting frames are
 taken before SYNC leaves so that the answer to SYNC k can never be mistaken for one to SYNC k-1, however fast the axes are.
 
+Nothing that comes between two ticks is lost. All status words of a tick are judged: `drive_status` is their union, `drive_device_status` the
+worst of them (the newest of equally bad ones) beside the newest error code of the tick; a tick without an actual value keeps the newest
+word. An emergency message shows in its tick also when it was taken back in the same one, and after it until its error register is empty
+(CiA 301: code 0 with a register that is not empty says that one error went and others stand). A heartbeat that is not `operational` shows in
+its tick, and until the next one that is.
+
+Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; one that comes later is used, but was late). TPDO1 is the only
+actual value that the set-up switches on. Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that are no
+frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for nobody, extended and remote frames are ignored and
+counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; while frames are left waiting the link is `stale`, after
+`no_data_periods` such ticks in a row it has no data.
+
+Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time of
+the run, so that a loop that stood still hears first and judges then. From the second answer after the first set points on a drive must
+follow (`not_following`, CiA 402 status bit 12).
+
 `measured_leg_rate` is a difference quotient over the last `rate_window` samples and the true time between their SYNCs; its delay is half
 that window, its quantum one count divided by the window.
 
@@ -19,11 +35,14 @@ from libc.string cimport memset
 
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
+    CAN_ERR_BUSERROR,
     CAN_ERR_BUSOFF,
     CAN_ERR_CRTL,
+    CAN_ERR_CRTL_RX_OVERFLOW,
     CAN_ERR_CRTL_RX_PASSIVE,
     CAN_ERR_CRTL_TX_PASSIVE,
     CAN_ERR_FLAG,
+    CAN_ERR_PROT,
     CAN_ERR_RESTARTED,
     CAN_RTR_FLAG,
     EAGAIN,
@@ -43,9 +62,13 @@ from rt_kernels.faults cimport (
     DRIVE_STATUS_CORRUPT,
     DRIVE_STATUS_DEVICE_FAULT,
     DRIVE_STATUS_EMERGENCY,
+    DRIVE_STATUS_HEARTBEAT_LOST,
+    DRIVE_STATUS_LIMIT_TOUCHED,
     DRIVE_STATUS_LOST,
     DRIVE_STATUS_NO_DATA,
     DRIVE_STATUS_NOT_ENABLED,
+    DRIVE_STATUS_NOT_FOLLOWING,
+    DRIVE_STATUS_STALE,
     DRIVE_STATUS_TX_DROP,
     DRIVE_STATUS_WARNING,
 )
@@ -60,7 +83,10 @@ cdef enum:
     COB_RPDO2 = 0x300
     COB_HEARTBEAT = 0x700
     NMT_OPERATIONAL = 5
+    GENERIC_ERROR = 0x1000  # emergency code of an error that only the error register tells
+    ANSWERS_TO_FOLLOW = 2   # the first answer after set points took effect may have been made before the drive looked at them
     MOST_ROUNDS = 8         # batches taken from one link in one tick: bounds the time when somebody floods the bus
+    BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
     PDO_BYTES = 6
 
 
@@ -103,14 +129,73 @@ cdef inline double counts_rate(const AxisState *a, int window) noexcept nogil:
     return (<double>a.past_counts[newest] - <double>a.past_counts[oldest]) * 1e9 / <double>elapsed
 
 
-# An error frame of the controller: bus-off lasts until it restarted, error-passive is a warning of this tick.
+# How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched), 2 a fault.
+cdef inline int rank(uint32_t found) noexcept nogil:
+    return 2 if found & ~(bit(DRIVE_STATUS_WARNING) | bit(DRIVE_STATUS_LIMIT_TOUCHED)) else 1 if found else 0
+
+
+# A status word of this tick: the union of the bits, and the worst word (the newest of equally bad ones).
+cdef inline void judge_word(AxisState *a, uint16_t word, uint32_t found) noexcept nogil:
+    a.seen |= found
+    if rank(found) >= a.worst_rank:
+        a.worst_rank = rank(found)
+        a.worst_word = word
+
+
+# Whether a drive can be expected to follow: set points have been sent, and have acted.
+cdef inline bint follows(const AxesState *s) noexcept nogil:
+    return s.first_command > 0 and s.cycles >= s.first_command + ANSWERS_TO_FOLLOW
+
+
+# An actual value: status word and position.
+cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame *f) noexcept nogil:
+    a.status_word = io_load_le16(f.data)
+    a.status = axes.p.decode(a.status_word) & ~axes.p.not_judged
+    if not follows(&axes.s):
+        a.status &= ~bit(DRIVE_STATUS_NOT_FOLLOWING)
+    judge_word(a, a.status_word, a.status)
+    a.counts = <int32_t>io_load_le32(f.data + 2)
+    a.fresh = 1
+    a.silent_periods = 0
+    if axes.s.sync_ns[link] > 0:
+        keep_position(a, axes.s.sync_ns[link])
+
+
+# An emergency message: an error, or (code 0) one that went; then the error register tells whether others stand.
+cdef inline void take_emergency(AxisState *a, const can_frame *f) noexcept nogil:
+    cdef uint16_t code = io_load_le16(f.data)
+    if code & 0xFF00:
+        a.emergency = code
+    elif f.data[2] == 0:
+        a.emergency = 0
+    elif a.emergency == 0:
+        a.emergency = GENERIC_ERROR
+    if a.emergency:
+        a.emergency_seen = a.emergency
+        a.seen |= bit(DRIVE_STATUS_EMERGENCY) | bit(DRIVE_STATUS_DEVICE_FAULT)
+
+
+# A heartbeat or boot-up message: its NMT state.
+cdef inline void take_heartbeat(AxisState *a, const can_frame *f) noexcept nogil:
+    a.nmt_state = f.data[0] & 0x7F
+    a.beat = 1
+    if a.nmt_state != NMT_OPERATIONAL:
+        a.seen |= bit(DRIVE_STATUS_NOT_ENABLED)
+
+
+# An error frame of the controller: bus-off lasts until it restarted (and shows in its tick also when it has), error-passive is a warning of
+# this tick; bus errors and a controller that lost frames are damage.
 cdef inline void take_error_frame(AxesState *s, int link, const can_frame *f) noexcept nogil:
     if f.can_id & CAN_ERR_BUSOFF:
         s.link_latched[link] |= bit(DRIVE_STATUS_BUS_FAULT)
+        s.link_seen[link] |= bit(DRIVE_STATUS_BUS_FAULT)
     if f.can_id & CAN_ERR_RESTARTED:
         s.link_latched[link] = 0
     if f.can_id & CAN_ERR_CRTL and f.data[1] & (CAN_ERR_CRTL_RX_PASSIVE | CAN_ERR_CRTL_TX_PASSIVE):
         s.link_seen[link] |= bit(DRIVE_STATUS_WARNING)
+    if f.can_id & (CAN_ERR_PROT | CAN_ERR_BUSERROR) or f.can_id & CAN_ERR_CRTL and f.data[1] & CAN_ERR_CRTL_RX_OVERFLOW:
+        s.bus_error_total[link] += 1
+        s.link_seen[link] |= bit(DRIVE_STATUS_CORRUPT)
 
 
 # One frame to whom it may concern.
@@ -132,22 +217,16 @@ cdef void take_frame(Axes *axes, int link, const can_frame *f) noexcept nogil:
     if f.can_dlc != (PDO_BYTES if kind == KIND_ACTUAL else 8 if kind == KIND_EMERGENCY else 1):
         a.corrupt_total += 1
         a.seen |= bit(DRIVE_STATUS_CORRUPT)
-        return
-    if kind == KIND_ACTUAL:
-        a.status_word = io_load_le16(f.data)
-        a.counts = <int32_t>io_load_le32(f.data + 2)
-        a.fresh = 1
-        a.silent_periods = 0
-        if s.sync_ns[link] > 0:
-            keep_position(a, s.sync_ns[link])
+    elif kind == KIND_ACTUAL:
+        take_actual(axes, link, a, f)
     elif kind == KIND_EMERGENCY:
-        a.emergency = io_load_le16(f.data)
+        take_emergency(a, f)
     else:
-        a.nmt_state = f.data[0] & 0x7F
+        take_heartbeat(a, f)
 
 
-# Everything that waits on one link.
-cdef void drain(Axes *axes, int link) noexcept nogil:
+# Everything that waits on one link, but not more than MOST_ROUNDS batches. Returns whether others may wait.
+cdef bint drain(Axes *axes, int link) noexcept nogil:
     cdef can_frame frames[IO_BATCH]
     cdef int i, got, turn, more = 0, error = 0
     cdef int64_t bad = 0
@@ -162,6 +241,19 @@ cdef void drain(Axes *axes, int link) noexcept nogil:
     if bad:
         axes.s.corrupt_total[link] += bad
         axes.s.link_seen[link] |= bit(DRIVE_STATUS_CORRUPT)
+    return more
+
+
+# What waits on one link at a tick. Values behind a flood are old: after a while they are none.
+cdef void receive(Axes *axes, int link) noexcept nogil:
+    cdef AxesState *s = &axes.s
+    if not drain(axes, link):
+        s.behind[link] = 0
+        return
+    s.behind[link] += 1
+    s.link_seen[link] |= bit(DRIVE_STATUS_STALE)
+    if s.behind[link] >= axes.p.no_data_periods:
+        s.link_seen[link] |= bit(DRIVE_STATUS_NO_DATA)
 
 
 # Sends; what the queue does not take is dropped and counted, never tried again inside the tick.
@@ -176,11 +268,10 @@ cdef void send(Axes *axes, int link, const can_frame *frames, int count) noexcep
         axes.s.link_seen[link] |= bit(DRIVE_STATUS_BUS_FAULT)
 
 
-# Status bits of one axis for this tick.
-cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits) noexcept nogil:
+# Status bits of one axis for the tick at run time `time_ns`.
+cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns) noexcept nogil:
     cdef AxisState *a = &axes.s.axis[i]
-    cdef uint32_t status = a.seen | link_bits | axes.p.decode(a.status_word)
-    a.seen = 0
+    cdef uint32_t status = link_bits
 
     # Silence: from the second tick on an actual value belongs to every tick.
     if not a.fresh and axes.s.cycles > 0:
@@ -189,14 +280,31 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits) noexcept nogil:
         status |= bit(DRIVE_STATUS_LOST)
         if a.silent_periods >= axes.p.no_data_periods:
             status |= bit(DRIVE_STATUS_NO_DATA)
-    a.fresh = 0
 
-    # Emergency message pending, or the node restarted or left the operational state.
+    # Heartbeats: heard in this tick, or too long ago. The set-up has heard one of every axis.
+    if a.beat or axes.s.cycles == 0:
+        a.heartbeat_ns = time_ns
+    elif time_ns - a.heartbeat_ns > axes.p.heartbeat_timeout_ns:
+        status |= bit(DRIVE_STATUS_HEARTBEAT_LOST)
+
+    # What stands: the newest word, an emergency, a node that restarted or left the operational state.
+    judge_word(a, a.status_word, a.status)
+    status |= a.seen
     if a.emergency:
         status |= bit(DRIVE_STATUS_EMERGENCY) | bit(DRIVE_STATUS_DEVICE_FAULT)
     if a.nmt_state != NMT_OPERATIONAL:
         status |= bit(DRIVE_STATUS_NOT_ENABLED)
     return status
+
+
+# What was found in a tick is told: the next one begins with nothing.
+cdef inline void begin_tick(AxisState *a) noexcept nogil:
+    a.seen = 0
+    a.worst_word = 0
+    a.worst_rank = 0
+    a.emergency_seen = 0
+    a.fresh = 0
+    a.beat = 0
 
 
 cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -211,7 +319,7 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
     # What the axes answered to the last SYNC.
     for link in range(axes.p.links):
         if axes.p.fd[link] >= 0:
-            drain(axes, link)
+            receive(axes, link)
         link_bits[link] = s.link_seen[link] | s.link_latched[link]
         s.link_seen[link] = 0
 
@@ -229,8 +337,11 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
     for i in range(AXES):
         a = &s.axis[i]
         p = &axes.p.axis[i]
-        sample.drive_status[i] = axis_status(axes, i, link_bits[p.link])
-        sample.drive_device_status[i] = <uint32_t>a.status_word | <uint32_t>a.emergency << 16
+        sample.drive_status[i] = axis_status(axes, i, link_bits[p.link], sample.time_ns)
+        sample.drive_device_status[i] = <uint32_t>a.worst_word | <uint32_t>(a.emergency_seen if a.emergency_seen else a.emergency) << 16
+        sample.drive_lost_total[i] = a.lost_total
+        sample.drive_corrupt_total[i] = a.corrupt_total + s.corrupt_total[p.link] + s.bus_error_total[p.link]
+        begin_tick(a)
         sample.measured_leg[i] = p.zero_m + <double>a.counts / p.counts_per_metre
         sample.measured_leg_rate[i] = counts_rate(a, axes.p.rate_window) / p.counts_per_metre
     s.cycles += 1
@@ -271,6 +382,8 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
                 io_store_le32(frames[n].data, <uint32_t>a.target_rate)
                 n += 1
         send(axes, link, frames, n)
+    if axes.s.first_command == 0:
+        axes.s.first_command = axes.s.cycles
 
 
 cdef uint32_t decode_nothing(uint16_t status_word) noexcept nogil:
@@ -286,7 +399,8 @@ cdef class CyclicAxes:
             self.axes.p.fd[link] = -1
         self.axes.p.decode = decode_nothing
 
-    def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, bint feed_forward, int rate_window, int no_data_periods):
+    def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, bint feed_forward, int rate_window, int no_data_periods,
+                  int64_t heartbeat_timeout_ns):
         """links, nodes, counts_per_metre, zero_m: six each. Raises ValueError when two axes share a link and a node, or nobody uses a link."""
         if len(set(zip(links, nodes, strict=True))) != AXES:
             raise ValueError(f"axis_link = {list(links)}, axis_node = {list(nodes)}: two axes share a node on one link")
@@ -303,17 +417,33 @@ cdef class CyclicAxes:
         self.axes.p.feed_forward = feed_forward
         self.axes.p.rate_window = rate_window
         self.axes.p.no_data_periods = no_data_periods
+        self.axes.p.heartbeat_timeout_ns = heartbeat_timeout_ns
 
     def start(self, descriptors, status_words, positions):
         """Takes over open descriptors, one per link, with the status words and positions [counts] that the set-up read last."""
         memset(&self.axes.s, 0, sizeof(AxesState))
         for i in range(AXES):
             self.axes.s.axis[i].status_word = status_words[i]
+            self.axes.s.axis[i].status = self.axes.p.decode(status_words[i]) & ~bit(DRIVE_STATUS_NOT_FOLLOWING)
             self.axes.s.axis[i].counts = positions[i]
             self.axes.s.axis[i].target = positions[i]
             self.axes.s.axis[i].nmt_state = NMT_OPERATIONAL
         for link in range(self.axes.p.links):
             self.axes.p.fd[link] = descriptors[link]
+
+    def begin(self):
+        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives said is
+        judged in the first tick."""
+        s = &self.axes.s
+        for link in range(self.axes.p.links):
+            for _ in range(BACKLOG_TURNS):
+                if self.axes.p.fd[link] < 0 or not drain(&self.axes, link):
+                    break
+            s.corrupt_total[link] = s.bus_error_total[link] = s.ignored_total[link] = 0
+            s.link_seen[link] &= ~bit(DRIVE_STATUS_CORRUPT)
+        for i in range(AXES):
+            s.axis[i].corrupt_total = 0
+            s.axis[i].seen &= ~bit(DRIVE_STATUS_CORRUPT)
 
     def stop(self):
         """Lets go of the descriptors (does not close them)."""
@@ -321,7 +451,8 @@ cdef class CyclicAxes:
             self.axes.p.fd[link] = -1
 
     def counters(self):
-        """Sums since start: per axis lost and damaged actual values; per link damaged, ignored and not sent frames; cycles."""
+        """Sums since the loop began: per axis lost and damaged actual values; per link records that are no frame, bus errors, ignored and not
+        sent frames; cycles."""
         s = &self.axes.s
         n = self.axes.p.links
         return {
@@ -329,6 +460,7 @@ cdef class CyclicAxes:
             "axis_lost": [s.axis[i].lost_total for i in range(AXES)],
             "axis_corrupt": [s.axis[i].corrupt_total for i in range(AXES)],
             "link_corrupt": [s.corrupt_total[k] for k in range(n)],
+            "link_bus_errors": [s.bus_error_total[k] for k in range(n)],
             "link_ignored": [s.ignored_total[k] for k in range(n)],
             "link_not_sent": [s.drop_total[k] for k in range(n)],
         }

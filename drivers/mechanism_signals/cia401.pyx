@@ -5,6 +5,12 @@ TPDO3 the analogue inputs 1-4 and 5-8; RPDO1, when configured, one group of digi
 effect or are sampled at SYNC (transmission type 1), which this port sends at every tick after it has taken
 what came on the last one: one period of dead time, constant. `value = offset + scale * counts`.
 
+Nothing that comes between two ticks is lost. Signals and values are the newest ones; of the emergency chain the worst of the tick counts
+(healthy only when every record says so, tripped and blocked when one does). An emergency message shows in its tick also when it was taken
+back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat that stops is a fault
+of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with each tick with one, so
+that a module of which most records are missing has no data, as a silent one.
+
 The link is the module's own: sharing a drive's bus would make two ports read one descriptor.
 """
 
@@ -27,11 +33,13 @@ from rt_kernels.faults cimport (
     SENSOR_STATUS_DEVICE_FAULT,
     SENSOR_STATUS_LOST,
     SENSOR_STATUS_NO_DATA,
+    SENSOR_STATUS_STALE,
 )
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
 from drivers.checked_parameters import checked
+from drivers.drives.axes_session import heartbeat_timeout_ns
 from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
 from drivers.raw_frames.can_link import link_names, open_link
 from rt_kernels.layout import CODES
@@ -41,7 +49,10 @@ cdef enum:
     INPUTS = 32
     ANALOG = 8
     CHAIN = 3               # healthy, tripped, hydraulics blocked
-    MOST_ROUNDS = 4
+    HEALTHY = 1             # bit of analogue_chain
+    NMT_OPERATIONAL = 5
+    MOST_ROUNDS = 4         # batches taken in one tick: bounds its time when somebody floods the link
+    BACKLOG_TURNS = 64      # more than a socket's buffer holds
     REPEAT_COMMAND = 64     # ticks
 
 
@@ -50,6 +61,7 @@ cdef struct ModuleParams:
     int32_t node
     int32_t no_data_periods
     int32_t command_output          # 1: mechanism_command goes out
+    int64_t heartbeat_timeout_ns
     uint32_t invert                 # inputs that are active low
     int32_t signal_bit[INPUTS]      # input -> bit of mechanism_signal, -1 not used
     int32_t chain_input[CHAIN]      # bit of analogue_chain -> input, -1 not wired
@@ -60,7 +72,13 @@ cdef struct ModuleParams:
 cdef struct ModuleState:
     uint32_t inputs
     int16_t counts[ANALOG]
-    uint32_t emergency
+    uint32_t emergency              # an error stands
+    uint32_t seen                   # bits of sensor_status found while receiving in this tick
+    uint32_t chain                  # of this tick, bits of analogue_chain
+    int32_t nmt_state               # of the newest heartbeat, 5 operational
+    int32_t beat                    # a heartbeat came in this tick
+    int32_t behind                  # ticks in a row in which frames were left waiting
+    int64_t heartbeat_ns            # run time of the tick that took the newest heartbeat
     int32_t fresh                   # TPDOs that came in this tick, bits 0-2
     int32_t silent_periods
     uint32_t sent_command
@@ -74,80 +92,143 @@ cdef struct Module:
     ModuleState s
 
 
-# One frame. Returns sensor_status bits: corrupt.
-cdef uint32_t take_frame(Module *m, const can_frame *f) noexcept nogil:
-    cdef uint32_t from_node
+cdef inline uint32_t bit(int number) noexcept nogil:
+    return <uint32_t>1 << number
+
+
+# The emergency chain as the newest inputs say it: bits healthy, tripped, hydraulics blocked.
+cdef inline uint32_t chain_of(const Module *m) noexcept nogil:
+    cdef uint32_t inputs = m.s.inputs ^ m.p.invert, chain = 0
+    cdef int i
+    for i in range(CHAIN):
+        if m.p.chain_input[i] >= 0 and inputs >> m.p.chain_input[i] & 1:
+            chain |= bit(i)
+    return chain
+
+
+# Digital inputs: the newest, and the chain's worst: healthy falls, the others rise.
+cdef inline void take_inputs(Module *m, const can_frame *f) noexcept nogil:
+    cdef uint32_t chain
+    m.s.inputs = io_load_le32(f.data)
+    chain = chain_of(m)
+    m.s.chain = chain if not m.s.fresh & 1 else (m.s.chain | chain) & ~HEALTHY | m.s.chain & chain & HEALTHY
+    m.s.fresh |= 1
+
+
+# An emergency message: an error, or (code 0) one that went; then the error register tells whether others stand.
+cdef inline void take_emergency(Module *m, const can_frame *f) noexcept nogil:
+    m.s.emergency = io_load_le16(f.data) & 0xFF00 or f.data[2] != 0
+    if m.s.emergency:
+        m.s.seen |= bit(SENSOR_STATUS_DEVICE_FAULT)
+
+
+# A heartbeat or boot-up message: its NMT state.
+cdef inline void take_heartbeat(Module *m, const can_frame *f) noexcept nogil:
+    m.s.nmt_state = f.data[0] & 0x7F
+    m.s.beat = 1
+    if m.s.nmt_state != NMT_OPERATIONAL:
+        m.s.seen |= bit(SENSOR_STATUS_DEVICE_FAULT)
+
+
+# One frame.
+cdef void take_frame(Module *m, const can_frame *f) noexcept nogil:
+    cdef uint32_t kind
     cdef int i, first
     if f.can_id & (CAN_ERR_FLAG | CAN_EFF_FLAG | CAN_RTR_FLAG):
-        return 0
+        return
     if f.can_id & 0x7F != <uint32_t>m.p.node:
-        return 0
-    from_node = f.can_id & 0x780
-    if from_node == 0x180 and f.can_dlc == 4:
-        m.s.inputs = io_load_le32(f.data)
-        m.s.fresh |= 1
-    elif (from_node == 0x280 or from_node == 0x380) and f.can_dlc == 8:
-        first = 0 if from_node == 0x280 else 4
+        return
+    kind = f.can_id & 0x780
+    if kind == 0x180 and f.can_dlc == 4:
+        take_inputs(m, f)
+    elif (kind == 0x280 or kind == 0x380) and f.can_dlc == 8:
+        first = 0 if kind == 0x280 else 4
         for i in range(4):
             m.s.counts[first + i] = <int16_t>io_load_le16(f.data + 2 * i)
         m.s.fresh |= 2 if first == 0 else 4
-    elif from_node == 0x080 and f.can_dlc == 8:
-        m.s.emergency = io_load_le16(f.data)
-    elif from_node == 0x180 or from_node == 0x280 or from_node == 0x380 or from_node == 0x080:
+    elif kind == 0x080 and f.can_dlc == 8:
+        take_emergency(m, f)
+    elif kind == 0x700 and f.can_dlc == 1:
+        take_heartbeat(m, f)
+    elif kind == 0x180 or kind == 0x280 or kind == 0x380 or kind == 0x080 or kind == 0x700:
         m.s.corrupt_total += 1
-        return <uint32_t>1 << SENSOR_STATUS_CORRUPT
-    return 0
+        m.s.seen |= bit(SENSOR_STATUS_CORRUPT)
+
+
+# Everything that waits, but not more than MOST_ROUNDS batches. Returns whether others may wait.
+cdef bint drain(Module *m) noexcept nogil:
+    cdef can_frame frames[IO_BATCH]
+    cdef int i, got, turn, more = 0, error = 0
+    cdef int64_t bad = 0
+    for turn in range(MOST_ROUNDS):
+        got = io_receive_frames(m.p.fd, frames, &bad, NULL, &more, &error)
+        for i in range(got):
+            take_frame(m, &frames[i])
+        if not more:
+            break
+    if bad:
+        m.s.corrupt_total += bad
+        m.s.seen |= bit(SENSOR_STATUS_CORRUPT)
+    return more
+
+
+# Status bits of this tick.
+cdef uint32_t module_status(Module *m, int64_t time_ns) noexcept nogil:
+    cdef uint32_t status = m.s.seen
+
+    # Silence: all three groups belong to every tick but the first.
+    if m.s.fresh == 7:
+        m.s.silent_periods -= m.s.silent_periods > 0
+    elif m.s.cycles > 0:
+        m.s.silent_periods += m.s.silent_periods < m.p.no_data_periods
+        m.s.lost_total += 1
+        status |= bit(SENSOR_STATUS_LOST)
+    if m.p.fd < 0 or m.s.silent_periods >= m.p.no_data_periods or m.s.behind >= m.p.no_data_periods:
+        status |= bit(SENSOR_STATUS_NO_DATA)
+
+    # Heartbeat: heard in this tick, or too long ago. The set-up has heard one.
+    if m.s.beat or m.s.cycles == 0:
+        m.s.heartbeat_ns = time_ns
+    elif time_ns - m.s.heartbeat_ns > m.p.heartbeat_timeout_ns:
+        status |= bit(SENSOR_STATUS_DEVICE_FAULT)
+
+    # What stands: an emergency, a module that restarted or left the operational state.
+    if m.s.emergency or (m.p.fd >= 0 and m.s.nmt_state != NMT_OPERATIONAL):
+        status |= bit(SENSOR_STATUS_DEVICE_FAULT)
+    if m.s.behind:
+        status |= bit(SENSOR_STATUS_STALE)
+    return status
 
 
 cdef void module_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Module *m = <Module *>self
-    cdef can_frame frames[IO_BATCH]
-    cdef uint32_t status = 0, inputs, discrete = 0, chain = 0
-    cdef int i, got, turn, more = 0, error = 0
-    cdef int64_t bad = 0
+    cdef can_frame sync
+    cdef uint32_t inputs, discrete = 0
+    cdef int i, error = 0
 
     # What the module answered to the last SYNC, then SYNC of this tick.
     if m.p.fd >= 0:
-        for turn in range(MOST_ROUNDS):
-            got = io_receive_frames(m.p.fd, frames, &bad, NULL, &more, &error)
-            for i in range(got):
-                status |= take_frame(m, &frames[i])
-            if not more:
-                break
-        memset(&frames[0], 0, sizeof(can_frame))
-        frames[0].can_id = 0x080
-        io_send_frames(m.p.fd, frames, 1, NULL, &error)
-    if bad:
-        m.s.corrupt_total += bad
-        status |= <uint32_t>1 << SENSOR_STATUS_CORRUPT
-
-    # Silence: all three groups belong to every tick but the first.
-    if m.s.fresh == 7:
-        m.s.silent_periods = 0
-    elif m.s.cycles > 0:
-        m.s.silent_periods += 1
-        m.s.lost_total += 1
-        status |= <uint32_t>1 << SENSOR_STATUS_LOST
-    if m.p.fd < 0 or m.s.silent_periods >= m.p.no_data_periods:
-        status |= <uint32_t>1 << SENSOR_STATUS_NO_DATA
-    if m.s.emergency:
-        status |= <uint32_t>1 << SENSOR_STATUS_DEVICE_FAULT
-    m.s.fresh = 0
-    m.s.cycles += 1
+        m.s.behind = m.s.behind + 1 if drain(m) else 0
+        memset(&sync, 0, sizeof(sync))
+        sync.can_id = 0x080
+        io_send_frames(m.p.fd, &sync, 1, NULL, &error)
+    sample.signal_status = module_status(m, sample.time_ns)
 
     # Inputs to signals, emergency chain, analogue values.
     inputs = m.s.inputs ^ m.p.invert
     for i in range(INPUTS):
         if m.p.signal_bit[i] >= 0 and inputs >> i & 1:
-            discrete |= <uint32_t>1 << m.p.signal_bit[i]
-    for i in range(CHAIN):
-        if m.p.chain_input[i] >= 0 and inputs >> m.p.chain_input[i] & 1:
-            chain |= <uint32_t>1 << i
+            discrete |= bit(m.p.signal_bit[i])
     for i in range(ANALOG):
         sample.signal_analog[i] = m.p.offset[i] + m.p.scale[i] * m.s.counts[i]
     sample.signal_discrete = discrete
-    sample.analogue_chain = chain
-    sample.signal_status = status
+    sample.analogue_chain = m.s.chain if m.s.fresh & 1 else chain_of(m)
+
+    # The next tick begins with nothing.
+    m.s.seen = 0
+    m.s.fresh = 0
+    m.s.beat = 0
+    m.s.cycles += 1
 
 
 # Commands to the docking mechanism, when an output group is configured for them: they act at the next SYNC. Sent when they change, and
@@ -186,8 +267,11 @@ cdef class Cia401Port(PortPart):
         Parameter("command_output", "int", "-", "digital output group (0x6200:n, 8 bits) that carries mechanism_command, 0: none", 0, 0, 4),
         Parameter("analog_scale", "floats", "unit/count", "analogue value per count", (1.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("analog_offset", "floats", "unit", "analogue value at 0 counts", (0.0,) * 8, -1e9, 1e9, shape=8),
-        Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data", 3, 1, 1000),
+        Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data (those with one taken off)", 3, 1,
+                  1000),
         Parameter("heartbeat_ms", "int", "ms", "heartbeat of the module", 100, 10, 10000),
+        Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is a fault of the module; 0: three heartbeats", 0, 0,
+                  60000),
         Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
     )
 
@@ -208,6 +292,7 @@ cdef class Cia401Port(PortPart):
         p = &self.module.p
         p.node = given["node"]
         p.no_data_periods = given["no_data_periods"]
+        p.heartbeat_timeout_ns = heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"])
         p.command_output = given["command_output"] > 0
         for i in range(INPUTS):
             p.signal_bit[i] = _whole("signal_bits", given["signal_bits"][i]) if i < len(given["signal_bits"]) else -1
@@ -260,6 +345,17 @@ cdef class Cia401Port(PortPart):
             self.module.s.counts[k] = node.read(0x6401, k + 1, -2, "analogue input")
         node.command_nmt("OPERATIONAL")
         node.await_nmt("OPERATIONAL")
+        self.module.s.nmt_state = NMT_OPERATIONAL
+
+    def begin(self):
+        """What piled up since `open` is taken, so that it does not stand before the first answers; damage is forgotten, what the module said
+        is judged in the first tick."""
+        for _ in range(BACKLOG_TURNS):
+            if self.module.p.fd < 0 or not drain(&self.module):
+                break
+        self.module.s.corrupt_total = 0
+        self.module.s.fresh = 0
+        self.module.s.seen &= ~bit(SENSOR_STATUS_CORRUPT)
 
     def close(self):
         self.module.p.fd = -1

@@ -9,11 +9,14 @@ cdef extern from "drivers/raw_frames/frame_io.h":
         CAN_ERR_FLAG            # bit of can_id: the frame reports an error of the bus
         CAN_EFF_FLAG
         CAN_RTR_FLAG
+        CAN_ERR_BUSERROR        # the controller saw an error on the bus
         CAN_ERR_BUSOFF
         CAN_ERR_RESTARTED
         CAN_ERR_CRTL
+        CAN_ERR_CRTL_RX_OVERFLOW
         CAN_ERR_CRTL_RX_PASSIVE
         CAN_ERR_CRTL_TX_PASSIVE
+        CAN_ERR_PROT            # a frame that breaks the rules of the bus
         EAGAIN
         ENOBUFS
 

@@ -21,13 +21,15 @@ OBJECTS_402 = {
     (0x6040, 0): 2, (0x6041, 0): 2, (0x6060, 0): -1, (0x6061, 0): -1, (0x607A, 0): -4, (0x6064, 0): -4, (0x60B1, 0): -4,
     (0x60C2, 1): 1, (0x60C2, 2): -1,
 }  # fmt: skip
+OBJECTS_401 = {(0x6000, k): 1 for k in range(1, 5)} | {(0x6401, k): -2 for k in range(1, 9)}
 OBJECTS_408 = {(0x6040, 0): 2, (0x6041, 0): 2, (0x6042, 0): -1, (0x6043, 0): -1, (0x6600, 1): -4, (0x6601, 1): -4}
 
 
 def object_dictionary(kind):
-    """Objects of a drive of device type `kind` (402 or 408), with two PDOs each way."""
-    objects = {(0x1000, 0): 4, (0x1001, 0): 1, (0x1006, 0): 4, (0x1017, 0): 2, **(OBJECTS_402 if kind == 402 else OBJECTS_408)}
-    for base in (0x1400, 0x1401, 0x1800, 0x1801):
+    """Objects of a device of type `kind` (drives 402 and 408, input module 401), with RPDO 1 and 2, TPDO 1 to 4."""
+    own = {401: OBJECTS_401, 402: OBJECTS_402, 408: OBJECTS_408}[kind]
+    objects = {(0x1000, 0): 4, (0x1001, 0): 1, (0x1006, 0): 4, (0x1017, 0): 2, **own}
+    for base in (0x1400, 0x1401, 0x1800, 0x1801, 0x1802, 0x1803):
         objects |= {(base, 1): 4, (base, 2): 1, (base, 5): 2, (base + 0x200, 0): 1}
         objects |= {(base + 0x200, place): 4 for place in range(1, 9)}
     od = dictionary.ObjectDictionary()
@@ -69,6 +71,7 @@ class LibraryDrives:
             node.add_write_callback(lambda n=n, **said: self.written(n, **said))
             self.put(n, *((0x6064, 0) if self.kind == 402 else (0x6601, 1)), -4, self.positions[n - 1])
             self.show(n, self.status[n])
+            self.put(n, 0x1803, 1, 4, 0x480 + n)
             node.nmt.state = "PRE-OPERATIONAL"
 
     def put(self, n, index, sub, size, value):

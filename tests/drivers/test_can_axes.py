@@ -9,6 +9,7 @@ import pytest
 from drivers.drives import cia402, cia408
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.raw_frames.can_link import FRAME, link_names, open_link
+from rt_kernels.layout import CODES
 from tests.drivers.library_drives import LibraryDrives
 from tests.drivers.plain_stand import has
 
@@ -43,11 +44,45 @@ def running(drives, kind=402, **keys):
     return peer, port
 
 
+class Ticks:
+    """The port's ticks by hand: `tick` lets all axes answer to the last SYNC (but those in `silent`), reads, and sends set points."""
+
+    PERIOD_NS = 1_000_000
+
+    def __init__(self, drives, sample, kind=402, first=3, **keys):
+        self.peer, self.port = running(drives, kind, **keys)
+        self.sample, self.kind = sample, kind
+        for _ in range(first):
+            self.tick()
+
+    def tick(self, silent=(), first=(), between=lambda: None, command=True):
+        """first: (node, status word) sent before the good answers; between: what else is sent before the port reads."""
+        for n, word in first:
+            self.peer.answer(n, word, 0)
+        between()
+        for n in range(1, 7):
+            if n not in silent:
+                self.peer.answer(n, GOOD[self.kind], 0)
+        self.port.read(self.sample)
+        self.sample["time_ns"] += self.PERIOD_NS
+        if command:
+            self.sample["leg_setpoint"] = 1.0
+            self.port.write(self.sample)
+        self.peer.take()
+        return drive_bits(self.sample, 2)
+
+    def beat(self, *nodes, state=5):
+        for n in nodes or range(1, 7):
+            self.peer.send(0x700 + n, [state])
+
+    def others(self):
+        return set().union(*(drive_bits(self.sample, axis) for axis in (0, 1, 3, 4, 5)))
+
+
 def drive_bits(sample, axis=0):
     return {
         name
-        for name in ("no_data", "lost", "corrupt", "device_fault", "not_enabled", "following_error", "limit_touched", "local_control",
-                     "bus_fault", "warning", "emergency", "tx_drop")
+        for name in CODES["drive_status"]
         if has(sample["drive_status"][0, axis], "drive_status", name)
     }  # fmt: skip
 
@@ -66,6 +101,7 @@ def test_set_up_of_library_drives(drives, sample, kind, way_up):
         position = {402: (0x607A0020, 0x60640020), 408: (0x66000120, 0x66010120)}[kind]
         assert rpdo == [0x60400010, position[0]] and tpdo == [0x60410010, position[1]]
         assert (peer.get(n, 0x1400, 1, 4), peer.get(n, 0x1800, 1, 4)) == (0x200 + n, 0x180 + n)
+        assert peer.get(n, 0x1803, 1, 4) == 0x80000480 + n  # an actual value that is on by default is switched off: nobody would watch it
         assert (peer.get(n, 0x1400, 2, 1), peer.get(n, 0x1800, 2, 1), peer.get(n, 0x1400, 5, 2)) == (1, 1, 5)
         # target is where the axis stands
         target = (0x607A, 0) if kind == 402 else (0x6600, 1)
@@ -221,6 +257,15 @@ def test_silence_counts_up_to_no_data(drives, sample):
         peer.answer(n, 0x1237, 0)
     port.read(sample)
     assert drive_bits(sample) == set() and port.counters()["axis_lost"] == [4, 0, 0, 0, 0, 0]
+    assert list(sample["drive_lost_total"][0]) == [4, 0, 0, 0, 0, 0]
+
+
+def test_two_of_three_answers_missing_are_counted(drives, sample):
+    """Never silent for long enough to be `no_data`: the total tells."""
+    line = Ticks(drives, sample)
+    seen = [line.tick(silent=() if k % 3 == 0 else (3,)) for k in range(30)]
+    assert seen == [set(), {"lost"}, {"lost"}] * 10 and line.others() == set()
+    assert list(sample["drive_lost_total"][0] - [1, 1, 1, 1, 1, 1]) == [-1, -1, 19, -1, -1, -1]
 
 
 @pytest.mark.parametrize(
@@ -230,10 +275,13 @@ def test_silence_counts_up_to_no_data(drives, sample):
         (402, 0x0233, {"not_enabled"}),
         (402, 0x0218, {"not_enabled", "device_fault"}),
         (402, 0x1037, {"local_control"}),
+        (402, 0x0037, {"local_control", "not_following"}),
         (402, 0x12B7, {"warning"}),
         (402, 0x1A37, {"limit_touched"}),
         (402, 0x3237, {"following_error"}),
         (402, 0x0217, {"not_enabled"}),
+        (402, 0x0237, {"not_following"}),
+        (402, 0x0227, {"not_following"}),
         (408, 0x000F, set()),
         (408, 0x0007, {"not_enabled", "device_fault"}),
         (408, 0x000B, {"not_enabled"}),
@@ -250,26 +298,169 @@ def test_status_words(drives, sample, kind, status, bits):
     assert drive_bits(sample) == bits
 
 
-def test_emergency_and_heartbeat(drives, sample):
-    peer, port = running(drives)
+@pytest.mark.parametrize(
+    ("kind", "words", "shown", "worst"),
+    [
+        (402, (0x0218,), {"not_enabled", "device_fault"}, 0x0218),
+        (402, (0x3237,), {"following_error"}, 0x3237),
+        (402, (0x0237,), {"not_following"}, 0x0237),
+        (402, (0x12B7, 0x1237), {"warning"}, 0x12B7),
+        (402, (0x0218, 0x12B7), {"not_enabled", "device_fault", "warning"}, 0x0218),
+        (402, (0x0218, 0x3237), {"not_enabled", "device_fault", "following_error"}, 0x3237),
+        (408, (0x0003,), {"not_enabled", "device_fault"}, 0x0003),
+        (408, (0x001F, 0x040F), {"local_control", "limit_touched"}, 0x001F),
+    ],
+)
+def test_all_status_words_of_a_tick_are_judged(drives, sample, kind, words, shown, worst):
+    """A bad word followed by a good one in the same tick: the tick shows the bad one, the next tick is clean."""
+    line = Ticks(drives, sample, kind)
+    assert line.tick(first=[(3, word) for word in words]) == shown and line.others() == set()
+    assert sample["drive_device_status"][0, 2] == worst
+    assert line.tick() == set() and sample["drive_device_status"][0, 2] == GOOD[kind]
 
-    def cycle():
-        for n in range(1, 7):
-            peer.answer(n, 0x1237, 0)
-        port.read(sample)
+
+def test_newest_word_lasts_while_no_answer_comes(drives, sample):
+    line = Ticks(drives, sample)
+    line.tick(silent=(3,), first=[(3, 0x1237), (3, 0x3237)])
+    assert line.tick(silent=(3,)) == {"following_error", "lost"} and sample["drive_device_status"][0, 2] == 0x3237
+    assert line.tick() == set()
+
+
+def test_emergency_and_heartbeat(drives, sample):
+    line = Ticks(drives, sample)
+    assert line.tick(between=lambda: line.peer.send(0x083, struct.pack("<HB5x", 0x8301, 1))) == {"emergency", "device_fault"}
+    assert sample["drive_device_status"][0, 2] == 0x8301_1237
+    assert line.tick() == {"emergency", "device_fault"}  # until it is taken back
+    line.tick(between=lambda: line.peer.send(0x083, bytes(8)))
+    assert line.tick() == set()
+    assert line.tick(between=lambda: line.beat(3, state=0)) == {"not_enabled"}  # boot-up: the node restarted
+    assert line.tick() == {"not_enabled"}
+    line.tick(between=lambda: line.beat(3))
+    assert line.tick() == set()
+
+
+def test_emergency_taken_back_in_the_same_tick_shows(drives, sample):
+    line = Ticks(drives, sample)
+
+    def comes_and_goes():
+        line.peer.send(0x083, struct.pack("<HB5x", 0x8301, 1))
+        line.peer.send(0x083, bytes(8))
+
+    assert line.tick(between=comes_and_goes) == {"emergency", "device_fault"} and line.others() == set()
+    assert sample["drive_device_status"][0, 2] == 0x8301_1237
+    assert line.tick() == set() and sample["drive_device_status"][0, 2] == 0x1237
+
+
+def test_one_error_taken_back_of_several_is_none(drives, sample):
+    """Code 0 with an error register that is not empty (CiA 301): one error went, others stand."""
+    line = Ticks(drives, sample)
+    line.tick(between=lambda: line.peer.send(0x083, struct.pack("<HB5x", 0x8301, 0x11)))
+    for _ in range(2):
+        assert line.tick(between=lambda: line.peer.send(0x083, struct.pack("<HB5x", 0, 0x10))) == {"emergency", "device_fault"}
+    assert sample["drive_device_status"][0, 2] == 0x8301_1237
+    line.tick(between=lambda: line.peer.send(0x083, struct.pack("<HB5x", 0x0010, 0)))  # 0x00xx: no error
+    assert line.tick() == set()
+    assert line.tick(between=lambda: line.peer.send(0x083, struct.pack("<HB5x", 0, 0x20))) == {"emergency", "device_fault"}
+    assert sample["drive_device_status"][0, 2] == 0x1000_1237  # an error of which only the register is known
+
+
+@pytest.mark.parametrize("state", [0x00, 0x04, 0x7F])
+def test_restart_told_before_an_operational_heartbeat_shows(drives, sample, state):
+    line = Ticks(drives, sample)
+
+    def restarts():
+        line.beat(3, state=state)
+        line.beat(3)
+
+    assert line.tick(between=restarts) == {"not_enabled"} and line.others() == set()
+    assert line.tick() == set()
+
+
+@pytest.mark.parametrize(("keys", "limit"), [({}, 60), ({"heartbeat_timeout_ms": 25}, 25)])
+def test_heartbeat_that_stops(drives, sample, keys, limit):
+    """heartbeat_ms = 20, by default three of them; one tick is one millisecond."""
+    line = Ticks(drives, sample, **keys)
+    line.tick(between=line.beat)
+    seen = [line.tick(between=lambda: line.beat(1, 2, 4, 5, 6)) for _ in range(limit + 3)]
+    assert seen == [set()] * limit + [{"heartbeat_lost"}] * 3 and line.others() == set()
+    assert line.tick(between=line.beat) == set()
+
+
+def test_first_heartbeat_is_waited_for_from_the_first_tick(drives, sample):
+    sample["time_ns"] = 7_000_000_000
+    line = Ticks(drives, sample, first=1)
+    assert [line.tick() for _ in range(61)] == [set()] * 60 + [{"heartbeat_lost"}] and line.others() == {"heartbeat_lost"}
+
+
+def test_loop_that_stood_still_hears_before_it_judges(drives, sample):
+    line = Ticks(drives, sample)
+    sample["time_ns"] += 500_000_000
+    assert line.tick(between=line.beat) == set() and line.others() == set()
+    sample["time_ns"] += 500_000_000
+    assert line.tick() == {"heartbeat_lost"}
+
+
+@pytest.mark.parametrize("port", PORTS.values())
+def test_heartbeat_timeout_below_the_heartbeat_is_refused(port):
+    with pytest.raises(ValueError, match="heartbeat_timeout_ms = 100: must be longer than heartbeat_ms = 100"):
+        port(links="can0", axis_link=[0] * 6, heartbeat_timeout_ms=100)
+
+
+def test_following_is_judged_once_set_points_have_acted(drives, sample):
+    """Before the first set points there is nothing to follow, and the first answer may have been made before the drive looked at them."""
+    line = Ticks(drives, sample, first=0)
+    bits = [line.tick(silent=(3,), first=[(3, 0x0237)], command=k >= 2) for k in range(7)]
+    assert bits == [set()] * 5 + [{"not_following"}] * 2 and line.others() == set()
+
+
+def test_drive_without_the_following_bit(drives, sample):
+    line = Ticks(drives, sample, following_bit=False)
+    assert line.tick(first=[(3, 0x0237)]) == set() and sample["drive_device_status"][0, 2] == 0x1237
+
+
+def test_answers_before_the_loop_do_not_stand_before_the_first_ones(drives, sample):
+    """What came while the test was prepared is taken by `begin`; what the drives said in it is judged in the first tick."""
+    line = Ticks(drives, sample, first=0)
+    line.beat()
+    line.peer.send(0x083, struct.pack("<HB5x", 0x8301, 1))
+    line.peer.send(0x083, bytes(8))
+    line.peer.send(0x181, bytes(3))
+    fill(line.peer)
+    line.port.begin()
+    assert line.tick() == {"emergency", "device_fault"} and line.others() == set()
+    assert line.tick() == set() and line.port.counters()["axis_lost"] == [0] * 6
+    assert not sample["drive_corrupt_total"].any()
+
+
+def fill(peer, identifier=0x333):
+    """Foreign frames until the link takes no more. Returns how many."""
+    for sent in range(100_000):
+        try:
+            peer.send(identifier, bytes(8))
+        except BlockingIOError:
+            return sent
+    raise AssertionError("the link takes everything")
+
+
+def test_flood_is_taken_in_portions_and_too_much_of_it_is_no_data(drives, sample):
+    line = Ticks(drives, sample, no_data_periods=3)
+    before = line.port.counters()["link_ignored"][0]
+
+    def flooded():
+        assert fill(line.peer) > 200  # with what was left, more than a tick takes
+        line.port.read(sample)
+        line.peer.take()
         return drive_bits(sample, 2)
 
-    assert cycle() == set()
-    peer.send(0x083, struct.pack("<HB5x", 0x8301, 1))
-    assert cycle() == {"emergency", "device_fault"}
-    assert sample["drive_device_status"][0, 2] == 0x8301_1237
-    assert cycle() == {"emergency", "device_fault"}  # until it is taken back
-    peer.send(0x083, bytes(8))
-    assert cycle() == set()
-    peer.send(0x703, b"\x00")  # boot-up: the node restarted
-    assert cycle() == {"not_enabled"}
-    peer.send(0x703, b"\x05")
-    assert cycle() == set()
+    line.tick(between=lambda: [line.peer.send(0x333, bytes(8)) for _ in range(200)])
+    assert line.others() == set() and line.port.counters()["link_ignored"][0] - before == 200  # harmless
+    seen = [flooded() for _ in range(4)]
+    assert seen == [{"lost", "stale"}] * 2 + [{"lost", "stale", "no_data"}] * 2
+    for _ in range(3):
+        line.port.read(sample)
+        line.peer.take()
+    line.tick()
+    assert line.tick() == set() and line.others() == set()
 
 
 def test_error_frames_of_the_controller(drives, sample):
@@ -289,6 +480,14 @@ def test_error_frames_of_the_controller(drives, sample):
     assert cycle() == {"bus_fault"} and cycle() == {"bus_fault"}
     peer.send(0x20000100, bytes(8))
     assert cycle() == set()
+    peer.send(0x20000040, bytes(8))  # off and on again within a tick
+    peer.send(0x20000100, bytes(8))
+    assert cycle() == {"bus_fault"}
+    assert cycle() == set() and not sample["drive_corrupt_total"].any()
+    for damage in (0x20000008, 0x20000080, 0x20000004):  # broken rules of the bus, bus error, receive queue overrun
+        peer.send(damage, b"\x00\x01" + bytes(6))
+        assert cycle() == {"corrupt"} and cycle() == set()
+    assert list(sample["drive_corrupt_total"][0]) == [3] * 6 and port.counters()["link_bus_errors"] == [3]
 
 
 def test_wrong_lengths_are_corrupt(drives, sample):
@@ -298,6 +497,18 @@ def test_wrong_lengths_are_corrupt(drives, sample):
     peer.far.send(b"short")
     port.read(sample)
     assert "corrupt" in drive_bits(sample) and port.counters()["axis_corrupt"][0] == 1 and port.counters()["link_corrupt"] == [1]
+    assert list(sample["drive_corrupt_total"][0]) == [2, 1, 1, 1, 1, 1]  # the frame that is none may have been anybody's
+
+
+def test_remote_and_extended_frames_are_nobodys(drives, sample):
+    line = Ticks(drives, sample)
+    before = line.port.counters()["link_ignored"][0]
+
+    def foreign():
+        for identifier in (0x183 | 0x40000000, 0x183 | 0x80000000, 0x703 | 0x40000000, 0x1FF83 | 0x80000000):
+            line.peer.send(identifier, bytes(6))
+
+    assert line.tick(between=foreign) == set() and line.port.counters()["link_ignored"][0] - before == 4
 
 
 def test_full_queue_drops_and_counts(drives, sample):

@@ -1,0 +1,168 @@
+"""Input module: everything that comes between two ticks is judged. Set up against a module made of the `canopen` library, then frame by
+frame over a socket pair."""
+
+import socket
+import struct
+
+import canopen
+import pytest
+
+from drivers.mechanism_signals.cia401 import Cia401Port
+from drivers.raw_frames.can_link import FRAME, FrameBus
+from rt_kernels.layout import CODES
+from tests.drivers.library_drives import object_dictionary
+from tests.drivers.plain_stand import has
+
+NODE = 10
+HEALTHY, TRIPPED, BLOCKED = (1 << k for k in (24, 25, 26))  # inputs of the emergency chain
+
+
+class Ticks:
+    """A port and the far end of its link; `tick` answers to the last SYNC and reads."""
+
+    def __init__(self, sample, **keys):
+        self.sample = sample
+        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.port = Cia401Port(link=f"fd:{self.near.fileno()}", heartbeat_ms=20, timeout_s=2.0, **keys)
+        network = canopen.Network(FrameBus(self.far, "far end"))
+        network.NOTIFIER_CYCLE = 0.02
+        network.connect()
+        node = canopen.LocalNode(NODE, object_dictionary(401))
+        network.add_node(node)
+        for k in range(1, 5):
+            node.data_store.setdefault(0x6000, {})[k] = bytes([HEALTHY >> 8 * (k - 1) & 0xFF])
+        node.nmt.state = "PRE-OPERATIONAL"
+        self.port.open()
+        node.nmt.stop_heartbeat()
+        network.disconnect()
+        self.far.setblocking(False)
+        self.tick()
+
+    def send(self, identifier, data):
+        self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
+
+    def tick(self, *inputs, groups=(1, 2, 3), between=lambda: None):
+        """inputs: one record of digital inputs for each; returns the names of the status bits."""
+        between()
+        if 1 in groups:
+            for word in inputs or (HEALTHY,):
+                self.send(0x180 + NODE, struct.pack("<I", word))
+        for group in set(groups) - {1}:
+            self.send(0x080 + 0x100 * group + NODE, bytes(8))
+        self.port.read(self.sample)
+        self.sample["time_ns"] += 1_000_000
+        while True:
+            try:
+                self.far.recv(100)
+            except BlockingIOError:
+                break
+        return {name for name in CODES["sensor_status"] if has(self.sample["signal_status"][0], "sensor_status", name)}
+
+    @property
+    def chain(self):
+        return int(self.sample["analogue_chain"][0])
+
+    def close(self):
+        self.far.close()
+        self.port.close()
+        self.near.close()
+
+
+@pytest.fixture
+def ticks(sample):
+    made = []
+
+    def make(**keys):
+        made.append(Ticks(sample, **keys))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_worst_of_the_emergency_chain_counts(ticks, sample):
+    line = ticks()
+    assert line.tick() == set() and line.chain == 1
+    line.tick(HEALTHY, TRIPPED, HEALTHY | BLOCKED, HEALTHY | 5)
+    assert line.chain == 0b110 and sample["signal_discrete"][0] == 5  # signals are the newest
+    line.tick(0, HEALTHY)
+    assert line.chain == 0
+    line.tick()
+    assert line.chain == 1
+    line.tick(TRIPPED)
+    line.tick(groups=())
+    assert line.chain == 2  # without a record the newest stands
+    line.tick(HEALTHY)
+    assert line.chain == 1
+
+
+def test_emergency_taken_back_in_the_same_tick_shows(ticks):
+    line = ticks()
+    error, none = (struct.pack("<HB5x", code, register) for code, register in ((0x5000, 1), (0, 0)))
+    assert line.tick(between=lambda: [line.send(0x080 + NODE, data) for data in (error, none)]) == {"device_fault"}
+    assert line.tick() == set()
+    still = struct.pack("<HB5x", 0, 0x10)  # one error went, others stand
+    assert line.tick(between=lambda: [line.send(0x080 + NODE, data) for data in (error, still)]) == {"device_fault"}
+    assert line.tick() == {"device_fault"}
+    line.tick(between=lambda: line.send(0x080 + NODE, none))
+    assert line.tick() == set()
+
+
+def test_restart_shows_until_the_module_is_operational(ticks):
+    line = ticks()
+    assert line.tick(between=lambda: [line.send(0x700 + NODE, [state]) for state in (0, 5)]) == {"device_fault"}
+    assert line.tick() == set()
+    line.tick(between=lambda: line.send(0x700 + NODE, [0x7F]))
+    assert line.tick() == {"device_fault"}
+
+
+def test_heartbeat_that_stops_is_a_fault(ticks):
+    line = ticks(heartbeat_timeout_ms=30)
+    line.tick(between=lambda: line.send(0x700 + NODE, [5]))
+    assert [line.tick() for _ in range(32)] == [set()] * 30 + [{"device_fault"}] * 2
+    assert line.tick(between=lambda: line.send(0x700 + NODE, [5])) == set()
+    with pytest.raises(ValueError, match="heartbeat_timeout_ms = 20"):
+        Cia401Port(link="can0", heartbeat_ms=20, heartbeat_timeout_ms=20)
+
+
+def test_most_records_missing_is_no_data(ticks):
+    """Two of three records of one group missing for good; one of three is only lost."""
+    line = ticks(no_data_periods=3)
+    for k in range(12):
+        assert "no_data" not in line.tick(groups=(1, 2) if k % 3 == 0 else (1, 2, 3))
+    seen = [line.tick(groups=(1, 2, 3) if k % 3 == 2 else (1, 3)) for k in range(12)]
+    assert seen[3] == {"lost"} and all("no_data" in bits for k, bits in enumerate(seen[4:], start=4) if k % 3 != 2)
+    assert line.port.counters()["lost"] == 4 + 8
+
+
+def test_silence_and_its_end(ticks):
+    line = ticks(no_data_periods=3)
+    assert [line.tick(groups=()) for _ in range(40)] == [{"lost"}] * 2 + [{"lost", "no_data"}] * 38
+    assert line.tick() == set()
+
+
+def test_backlog_before_the_loop_is_taken_and_judged(ticks):
+    line = ticks()
+    for _ in range(150):
+        line.send(0x333, bytes(8))
+    line.send(0x180 + NODE, bytes(3))
+    line.send(0x080 + NODE, struct.pack("<HB5x", 0x5000, 1))
+    line.send(0x080 + NODE, bytes(8))
+    line.port.begin()
+    assert line.tick() == {"device_fault"} and line.tick() == set() and line.port.counters() == {"lost": 0, "corrupt": 0}
+
+
+def test_flood_is_taken_in_portions_and_too_much_of_it_is_no_data(ticks):
+    line = ticks(no_data_periods=2)
+    assert line.tick(between=lambda: [line.send(0x333, bytes(8)) for _ in range(100)]) == set()
+
+    def flood():
+        for _ in range(150):
+            line.send(0x333, bytes(8))
+
+    assert line.tick(between=flood) == {"lost", "stale"}
+    assert "no_data" in line.tick(between=flood)
+    for _ in range(4):
+        line.tick()
+    assert line.tick() == set()
