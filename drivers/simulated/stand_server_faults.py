@@ -4,7 +4,8 @@ Each has a name, the number that the stand's loop knows it by, what `index` and 
 names (field of the sample, code list, name in it); `fault` is the bit of the fault table that follows from it. `at_start` marks what only
 makes sense before the stream starts. An injection lasts until it is cleared.
 
-`index` is the axis (0...5), the link, or not used; `value` has a default that shows the fault.
+`index` is the axis (0...5), the link, or not used; `value` has a default that shows the fault. `profile` names the only drive profile that
+can show it.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class InjectableFault:
     shows: tuple[tuple[str, str, str], ...] = ()
     fault: str = ""
     at_start: bool = False
+    profile: str = ""
 
 
 # Faults of the plant itself have the plant's own codes (drivers/simulated/plant.pxd), from here on.
@@ -48,7 +50,7 @@ FAULTS: tuple[InjectableFault, ...] = (
     InjectableFault("sensor_duplicate", 2, "sensor", "every n-th record is sent twice", 2, "n"),
     InjectableFault("sensor_delay", 3, "sensor", "records leave late: a gap, then old ones", 50, "ms", _sensor("no_data"),
                     "sensor_no_data"),
-    InjectableFault("sensor_reorder", 4, "sensor", "every n-th record leaves after its successor", 4, "n", _sensor("lost"), "sensor_lost"),
+    InjectableFault("sensor_reorder", 4, "sensor", "every n-th record leaves after its successor", 4, "n"),
     InjectableFault("sensor_rollover", 5, "sensor", "the record sequence starts n before its roll-over", 500, "n", at_start=True),
     InjectableFault("sensor_freeze", 6, "sensor", "the sample counter stands still, records go on", 1, "not used", _sensor("stale"),
                     "sensor_stale"),
@@ -85,7 +87,12 @@ FAULTS: tuple[InjectableFault, ...] = (
                     "drive_no_data"),
     InjectableFault("axis_restart", 28, "axis", "the node restarts (boot-up message, pre-operational)", 1, "not used",
                     _drive("not_enabled"), "drive_not_enabled"),
-    InjectableFault("link_silent", 30, "link", "all nodes of the link fall silent, as after bus-off", 1, "not used", _drive("no_data"),
+    InjectableFault("axis_not_following", 29, "axis", "enabled, but its set points are ignored: status bit 12 is 0", 1, "not used",
+                    _drive("not_following"), "drive_not_following", profile="cia402"),
+    InjectableFault("axis_no_heartbeat", 30, "axis", "its heartbeat stops, all else goes on", 1, "not used", _drive("heartbeat_lost"),
+                    "drive_heartbeat_lost"),
+    InjectableFault("axis_sparse", 31, "axis", "of n actual values only one is sent", 3, "n", _drive("lost"), "drive_lost"),
+    InjectableFault("link_silent", 39, "link", "all nodes of the link fall silent, as after bus-off", 1, "not used", _drive("no_data"),
                     "drive_no_data"),
     InjectableFault("module_silent", 40, "module", "the input module neither sends nor listens", 1, "not used", _signal("no_data"),
                     "signals_no_data"),

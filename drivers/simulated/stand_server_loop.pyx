@@ -50,8 +50,8 @@ from drivers.simulated.stand_server_node cimport (
     VALVE_DISABLED,
     Node,
     Outbox,
-    axis_enabled,
     axis_fault,
+    axis_follows,
     axis_in_fault,
     make_node,
     node_timers,
@@ -98,7 +98,10 @@ cdef enum:
     AXIS_LIMIT = 26
     AXIS_WRONG_LENGTH = 27
     AXIS_RESTART = 28
-    LINK_SILENT = 30
+    AXIS_NOT_FOLLOWING = 29
+    AXIS_NO_HEARTBEAT = 30
+    AXIS_SPARSE = 31
+    LINK_SILENT = 39
     MODULE_SILENT = 40
     MODULE_FAULT = 41
     PLANT_BASE = 1000
@@ -239,7 +242,7 @@ cdef inline int32_t clamp16(double x) noexcept nogil:
     return -32768 if whole < -32768 else 32767 if whole > 32767 else whole
 
 
-# Targets of the axes: the set point while enabled, the place where it was otherwise.
+# Targets of the axes: the set point while it is used, the place where it was otherwise.
 cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept nogil:
     cdef Node *n
     cdef double leg
@@ -247,7 +250,7 @@ cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept no
     cdef bint changed = False
     for i in range(AXES):
         n = &s.node[i]
-        if axis_enabled(n):
+        if axis_follows(n):
             if n.link == link and (at_sync or not s.was_enabled[i]):
                 leg = s.zero_m[i] + <double><int32_t>n.object[n.target].value / s.counts_per_metre
                 s.target_rate[i] = 0.0
@@ -405,6 +408,12 @@ cdef int inject_axis(Stand *s, int number, int i, double value, bint on) noexcep
     elif number == AXIS_RESTART:
         if on:
             start_up(n, out, s.plant_ns)
+    elif number == AXIS_NOT_FOLLOWING and n.kind == 402:
+        n.not_following = on
+    elif number == AXIS_NO_HEARTBEAT:
+        n.no_heartbeat = on
+    elif number == AXIS_SPARSE:
+        n.sparse = <int>value if on else 0
     else:
         return 1
     return 0
@@ -445,7 +454,7 @@ cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexc
         # Taking one fault of the plant back makes the whole plant whole: that is what it offers.
         plant_inject(s.plant, number - PLANT_BASE if on else INJECT_CLEAR, index if index >= 0 else 0, value)
         return 1 if index >= AXES else 0
-    if AXIS_SILENT <= number <= AXIS_RESTART:
+    if AXIS_SILENT <= number <= AXIS_SPARSE:
         if index >= AXES:
             return 1
         for i in range(AXES):
@@ -477,6 +486,7 @@ cdef void clear_all_faults(Stand *s) noexcept nogil:
     for i in range(s.nodes):
         s.node[i].silent = 0
         s.node[i].local_control = s.node[i].deviation = s.node[i].limit = s.node[i].stuck_fault = s.node[i].wrong_length = 0
+        s.node[i].not_following = s.node[i].no_heartbeat = s.node[i].sparse = 0
         if s.node[i].emergency and not axis_in_fault(&s.node[i]):
             send_emergency(&s.node[i], &s.outbox[s.node[i].link], 0)
     plant_inject(s.plant, INJECT_CLEAR, 0, 0.0)

@@ -101,6 +101,7 @@ cdef struct Node:
     int32_t mode_display
     int32_t device_mode
     int32_t window
+    int32_t error_code
     # the axis
     int32_t state
     int32_t control_before
@@ -112,6 +113,10 @@ cdef struct Node:
     int32_t limit
     int32_t stuck_fault             # a fault that a reset does not clear
     int32_t wrong_length
+    int32_t not_following           # enabled, but the set points are ignored
+    int32_t no_heartbeat
+    int32_t sparse                  # of so many actual values only one is sent
+    int32_t sparse_count
 
 
 # ------------------------------------------------------------------------------------------------------------ dictionary
@@ -153,7 +158,7 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
     cdef int i, k, base
     memset(n, 0, sizeof(Node))
     n.id, n.link, n.kind, n.nmt = node_id, link, kind, NMT_PRE_OPERATIONAL
-    n.control = n.status = n.target = n.actual = n.velocity = n.mode = n.mode_display = n.device_mode = n.window = -1
+    n.control = n.status = n.target = n.actual = n.velocity = n.mode = n.mode_display = n.device_mode = n.window = n.error_code = -1
     add_object(n, 0x1000, 0, 4, 0, <uint32_t>kind)
     add_object(n, 0x1001, 0, 1, 0, 0)
     add_object(n, 0x1006, 0, 4, 1, 0)
@@ -203,7 +208,7 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
         add_object(n, 0x60C2, 0, 1, 0, 2)
         add_object(n, 0x60C2, 1, 1, 1, 1)
         add_object(n, 0x60C2, 2, 1, 1, <uint32_t>(-3) & 0xFF)
-        add_object(n, 0x603F, 0, 2, 0, 0)
+        n.error_code = add_object(n, 0x603F, 0, 2, 0, 0)
     else:
         n.state = VALVE_INIT
         n.device_mode = add_object(n, 0x6042, 0, 1, 1, 1)
@@ -240,6 +245,8 @@ cdef inline void send_emergency(Node *n, Outbox *out, int code) noexcept nogil:
     cdef can_frame *f
     cdef int register_place = find_object(n, 0x1001, 0)
     n.emergency = <uint32_t>code
+    if code and n.error_code >= 0:
+        n.object[n.error_code].value = <uint32_t>code
     n.object[register_place].value = 0 if code == 0 else 0x11 if code & 0xF000 == 0x8000 else 0x01
     f = new_frame(n, out, <uint32_t>(0x080 + n.id), 8)
     if f != NULL:
@@ -250,6 +257,11 @@ cdef inline void send_emergency(Node *n, Outbox *out, int code) noexcept nogil:
 # ------------------------------------------------------------------------------------------------------------------- axis
 cdef inline bint axis_enabled(const Node *n) noexcept nogil:
     return n.state == (DRIVE_ENABLED if n.kind == 402 else VALVE_ACTIVE)
+
+
+# Enabled, and its set point is used.
+cdef inline bint axis_follows(const Node *n) noexcept nogil:
+    return axis_enabled(n) and not n.not_following
 
 
 cdef inline bint axis_in_fault(const Node *n) noexcept nogil:
@@ -329,7 +341,7 @@ cdef inline void update_status(Node *n) noexcept nogil:
         word |= 0 if local else 0x200                            # remote
         word |= 0x800 if n.limit else 0
         word |= 0x2000 if deviates else 0
-        word |= 0x1000 if axis_enabled(n) else 0                 # follows the command
+        word |= 0x1000 if axis_follows(n) else 0                 # the target position is used
     else:
         word = <uint32_t>n.state
         word |= 0x10 if local else 0
@@ -415,6 +427,10 @@ cdef inline void sync_actual_values(Node *n, Outbox *out) noexcept nogil:
     update_status(n)
     if n.nmt != NMT_OPERATIONAL:
         return
+    if n.sparse > 0:
+        n.sparse_count = (n.sparse_count + 1) % n.sparse
+        if n.sparse_count:
+            return
     for i in range(TPDOS):
         pdo = &n.tpdo[i]
         if not pdo.on or pdo.every_sync == 0:
@@ -515,6 +531,7 @@ cdef inline void start_up(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
     make_node(&fresh, n.kind, n.id, n.link, window)
     fresh.silent, fresh.local_control, fresh.deviation, fresh.limit = n.silent, n.local_control, n.deviation, n.limit
     fresh.stuck_fault, fresh.wrong_length = n.stuck_fault, n.wrong_length
+    fresh.not_following, fresh.no_heartbeat, fresh.sparse = n.not_following, n.no_heartbeat, n.sparse
     if n.actual >= 0 and n.kind != 401:
         fresh.object[fresh.actual].value = n.object[n.actual].value
     n[0] = fresh
@@ -570,7 +587,8 @@ cdef inline void node_timers(Node *n, Outbox *out, int64_t now_ns) noexcept nogi
     cdef int64_t period = <int64_t>value_of(n, 0x1017, 0) * 1000000
     cdef int i
     if n.heartbeat_due_ns and now_ns >= n.heartbeat_due_ns:
-        send_heartbeat(n, out, n.nmt)
+        if not n.no_heartbeat:
+            send_heartbeat(n, out, n.nmt)
         n.heartbeat_due_ns += period
         if n.heartbeat_due_ns < now_ns:
             n.heartbeat_due_ns = now_ns + period

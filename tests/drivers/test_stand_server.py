@@ -60,6 +60,7 @@ class Line:
             port.close()
 
     def read(self):
+        self.sample["time_ns"] = time.monotonic_ns()
         for port in self.ports:
             port.read(self.sample)
 
@@ -295,6 +296,10 @@ def lasting(request):
 def test_faults_of_the_wire_show_their_bit(lasting, sample, fault):
     one, profile = lasting
     one.control.clear_all()
+    if fault.profile not in ("", profile):
+        with pytest.raises(ValueError, match="does not know it"):
+            one.control.inject(fault.name, 3)
+        return
     with Line(one, profile, sample) as line:
         assert line.clean()
         index = {"axis": 3, "link": 1, "module": -1}[fault.where]
@@ -309,6 +314,19 @@ def test_faults_of_the_wire_show_their_bit(lasting, sample, fault):
         if fault.where == "axis":  # the others know nothing of it
             assert line.until(lambda s: not s["drive_status"][[0, 1, 2, 4, 5]].any())
         one.control.clear_all()
+
+
+def test_axis_that_ignores_its_set_points_stands_still(stand, sample):
+    one = stand()
+    with Line(one, "cia402", sample) as line:
+        assert line.clean()
+        one.control.inject("axis_not_following", 2)
+        assert line.until(lambda s: has(s["drive_status"][2], "drive_status", "not_following"))
+        line.motion = np.full(6, 0.01)
+        assert line.until(lambda s: abs(s["measured_leg"][0] - line.home[0] - 0.01) < 1e-5)
+        assert abs(sample["measured_leg"][0, 2] - line.home[2]) < 1e-5
+        one.control.clear("axis_not_following", 2)
+        assert line.until(lambda s: abs(s["measured_leg"][2] - line.home[2] - 0.01) < 1e-5 and not s["drive_status"].any())
 
 
 def test_faults_of_the_plant(lasting, sample):
