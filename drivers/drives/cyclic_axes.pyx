@@ -15,6 +15,8 @@ word. An emergency message shows in its tick also when it was taken back in the 
 (CiA 301: code 0 with a register that is not empty says that one error went and others stand). A heartbeat that is not `operational` shows in
 its tick, and until the next one that is.
 
+In the first tick no SYNC has been answered: the positions are the set-up's, which may be old, and `stale`.
+
 Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; one that comes later is used, but was late). TPDO1 is the only
 actual value that the set-up switches on. Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that are no
 frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for nobody, extended and remote frames are ignored and
@@ -273,8 +275,10 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
     cdef AxisState *a = &axes.s.axis[i]
     cdef uint32_t status = link_bits
 
-    # Silence: from the second tick on an actual value belongs to every tick.
-    if not a.fresh and axes.s.cycles > 0:
+    # Silence: from the second tick on an actual value belongs to every tick; in the first one it is the set-up's.
+    if not a.fresh and axes.s.cycles == 0:
+        status |= bit(DRIVE_STATUS_STALE)
+    elif not a.fresh:
         a.silent_periods += 1
         a.lost_total += 1
         status |= bit(DRIVE_STATUS_LOST)

@@ -112,7 +112,7 @@ def test_set_up_of_library_drives(drives, sample, kind, way_up):
             assert (peer.get(n, 0x6042, 0, -1), peer.get(n, 0x6043, 0, -1)) == (1, 9)
     port.read(sample)
     np.testing.assert_allclose(sample["measured_leg"][0], 1 + 1e-6 * np.array(peer.positions), rtol=0, atol=1e-12)
-    assert not sample["drive_status"].any()
+    assert all(drive_bits(sample, axis) == {"stale"} for axis in range(6))  # no SYNC has been answered yet
 
     port.close()
     assert port.close_problems == []
