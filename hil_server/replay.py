@@ -3,7 +3,9 @@
 * verify: every field of every tick is compared byte by byte; the constants of the stages come from the log, because the mathematics
   library of another machine may have made others.
 * a thinned log (`telemetry.log_every`) lacks inputs: the whole simulation is run again, docking unit included, and compared at the
-  logged ticks.
+  logged ticks. So is a simulation's log from which ticks are missing.
+* where ticks are missing from the log of a live run, their inputs are gone: the ticks before are compared as ever; those behind are run
+  with what there is and counted by themselves, since the stages come out of the gap with other states.
 * what-if (`--set`): stages whose configuration changed are built anew; the differences are reported. The measured force belongs to the
   original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
 * playback (`--rate`): the run goes out on the bus at X times its own speed.
@@ -40,22 +42,30 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
     thinned = configuration(log).telemetry["log_every"] > 1
     if thinned and overrides:
         raise ConfigurationError(f"{path}: a thinned log (telemetry.log_every) has not every input: simulate the change (simulate --set)")
+    missing = [] if thinned else log.missing()
     began = time.perf_counter()
-    if thinned:
+    behind = None
+    if thinned or (missing and log.header.mode == "simulation" and not overrides):
         differing, other = _simulated_again(log, window)
     else:
-        line, port = build(log, overrides, window)
-        line.run()
-        differing, other = port.differing, None if port.first is None else (port.first, sample_at(log, port.first, overrides))
+        # in front of the first gap every input is there
+        gap = int(np.searchsorted(log.records["tick"], missing[0][0])) if missing else log.ticks
+        differing, other = _run_again(log, overrides, (window[0], max(window[0], min(window[1], gap))))
+        if window[1] > gap:
+            start = max(window[0], gap)
+            behind = {"ticks": window[1] - start, "differing": _run_again(log, overrides, (start, window[1]))[0]}
     seconds = time.perf_counter() - began
-    first = _first_difference(log, other, damaged)
+    first = _first_difference(log, other, damaged, missing)
     result: dict[str, Any] = {
         "log": str(path),
-        "equal": differing == 0 and not damaged,
+        "equal": differing == 0 and not damaged and not missing,
         "ticks": window[1] - window[0],
         "differing": differing,
         "first_difference": first,
         "damaged": [{"tick": t, "channel": c} for t, c in damaged[:20]],
+        "missing": [{"first": a, "last": b} for a, b in missing[:20]],
+        "missing_ticks": sum(b - a + 1 for a, b in missing),
+        "behind_gap": behind,
         "incomplete": list(log.incomplete),
         "seconds": seconds,
         "realtime_factor": float(log.time_s[-1] - log.time_s[0]) / max(seconds, 1e-9),
@@ -66,6 +76,17 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         result["changes"] = changes(log, overrides)
     result["exit_code"] = 0 if result["equal"] or not verify else 1
     return result
+
+
+def _run_again(log: Log, overrides: tuple[str, ...], window: tuple[int, int]) -> tuple[int, tuple[int, np.ndarray] | None]:
+    """The line on the recorded inputs. Returns how many records of the window differ, index and computed record of the first."""
+    line, port = build(log, overrides, window)
+    line.run()
+    first = None if port.first is None else (port.first, sample_at(log, port.first, overrides))
+    unrun = window[1] - max(window[0], min(window[1], port.compared))  # the line ended before the log does
+    if unrun and first is None:
+        first = (window[1] - unrun, np.zeros(1, log.records.dtype)[0])
+    return port.differing + unrun, first
 
 
 def configuration(log: Log, overrides: tuple[str, ...] = ()) -> TestConfig:
@@ -86,18 +107,17 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
         stages = {role: changed[role] if changed[role].whole() != logged[role] else stages[role] for role in STAGE_ROLES}
     for role, part in stages.items():
         if part.whole() == logged[role] or not overrides:
-            try:
-                part.restore_whole(log.header.states[role])
-            except ValueError as error:
-                raise ConfigurationError(f"{log.path}: stage {role} cannot be put back: {error}") from error
+            _restore(log, role, part)
     aux = tuple(log.header.aux)
     own = sum(channel.count for part in stages.values() for channel in part.AUX)
     inputs = _leading(aux, log.header.aux_count - own)
+    if sum(channel.count for channel in inputs) + own != log.header.aux_count:
+        raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, the stages of its configuration have {own} of their own")
     window = window or (0, log.ticks)
     port = LogPort(log.records, inputs, *window)
     clock = clock or registry.part("clocks", "free_running")(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
     line = LoopLine(clock, [port], stages, block)
-    line.sample = np.frombuffer(log.header.initial_record[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)
+    line.sample = _initial_sample(log)
     port.watch(line.aux if len(line.aux) else np.zeros(1), len(line.aux))
     return line, port
 
@@ -105,8 +125,49 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
 def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
     config = configuration(log, overrides)
     context = assembly.base_context(config)
-    context |= log.header.calibration["context"]
+    context |= _calibration(log)
     return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
+
+
+def _restore(log: Log, role: str, part: Any) -> None:
+    """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
+    try:
+        part.restore_whole(log.header.states.get(role, b""))
+    except ValueError as error:
+        raise ConfigurationError(f"{log.path}: stage {role} cannot be put back: {error}") from error
+
+
+def _initial_sample(log: Log) -> np.ndarray:
+    """The sample before the first tick, one record of SAMPLE_DTYPE."""
+    record = log.header.initial_record
+    if len(record) < SAMPLE_DTYPE.itemsize:
+        raise ConfigurationError(f"{log.path}: initial_record has {len(record)} bytes, at least {SAMPLE_DTYPE.itemsize} are needed to replay")
+    return np.frombuffer(record[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)
+
+
+# Context that a live run measured before its first tick: limits beyond which no stand is
+DELAYS = {"total_s": 10.0, "transport_s": 10.0, "sensor_delay_s": 10.0, "drive_lag_s": 10.0, "drive_frequency_hz": 1e6,
+          "drive_damping": 1e6, "measured_leg_delay_s": 10.0}  # fmt: skip
+SCALE_MAX = 1e12
+
+
+def _calibration(log: Log) -> dict[str, Any]:
+    """Delays and sensor scale of the run. Raises ConfigurationError that names what is no number within its limits."""
+    where = f"{log.path}: calibration.json: context"
+    context = log.header.calibration.get("context")
+    if not isinstance(context, dict) or not isinstance(context.get("delays"), dict):
+        raise ConfigurationError(f"{where}: missing: the log cannot be replayed")
+    delays, scale = context["delays"], context.get("sensor_scale")
+    for key, limit in DELAYS.items():
+        if not _within(delays.get(key), limit):
+            raise ConfigurationError(f"{where}.delays.{key}: {delays.get(key)!r:.80}, limit a number within -{limit:g} ... {limit:g}")
+    if scale is not None and not (isinstance(scale, list) and len(scale) == 6 and all(_within(x, SCALE_MAX) and x for x in scale)):
+        raise ConfigurationError(f"{where}.sensor_scale: {scale!r:.80}, limit none or six numbers other than 0")
+    return {"delays": {key: delays[key] for key in DELAYS}, "sensor_scale": scale}
+
+
+def _within(value: Any, limit: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -limit <= value <= limit
 
 
 def _leading(channels: tuple[Any, ...], count: int) -> tuple[Any, ...]:
@@ -129,20 +190,24 @@ def _window(log: Log, start_s: float | None, stop_s: float | None) -> tuple[int,
     return first, last
 
 
-def _first_difference(log: Log, other: tuple[int, np.ndarray] | None, damaged: list[tuple[int, str]]) -> dict[str, Any] | None:
-    """Tick and channel that differ first: a damaged record names itself, else what was computed is held against the record.
+def _first_difference(log: Log, other: tuple[int, np.ndarray] | None, damaged: list[tuple[int, str]],
+                      missing: list[tuple[int, int]]) -> dict[str, Any] | None:  # fmt: skip
+    """Tick and channel that differ first: a damaged record and a gap name themselves, else what was computed is held against the record.
 
     other: index of the first record that differs and what was computed for it."""
     found = []
     if damaged:
         tick, channel = damaged[0]
         found.append((tick, {"tick": tick, "channel": channel or "(more than one bit)", "cause": "damaged record: its checksum is wrong"}))
+    if missing:
+        first, last = missing[0]
+        found.append((first, {"tick": first, "channel": "(none)", "cause": f"ticks {first} to {last} are missing from the log"}))
     if other is not None:
         record = log.records[other[0]]
         channel, a, b = _differing_channel(log, record, other[1])
         tick = int(record["tick"])
         found.append((tick, {"tick": tick, "channel": channel, "logged": a, "computed": b, "cause": "computed otherwise"}))
-    return min(found, key=lambda item: item[0])[1] if found else None
+    return min(found, key=lambda item: item[0])[1] if found else None  # of the same tick the one that explains the other
 
 
 def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int, np.ndarray] | None]:
@@ -151,8 +216,8 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
     Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
     test = assembly.simulation(configuration(log))
     for role, part in test.line.stages.items():
-        part.restore_whole(log.header.states[role])
-    test.line.sample = np.frombuffer(log.header.initial_record[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)
+        _restore(log, role, part)
+    test.line.sample = _initial_sample(log)
     at, stop = window
     differing, first = 0, None
     for records in blocks(test):
@@ -223,7 +288,7 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
     for name, kind, *_ in FIELDS:
         if kind != "f8":
             continue
-        a, b = log.records[name], computed[name]
+        a, b = log.records[name][: len(computed)], computed[name]  # a changed run may end earlier
         difference = np.nanmax(np.abs(b - a)) if np.any(np.isfinite(b - a)) else np.nan
         if difference > 0:
             rows.append({"channel": name, "largest_difference": float(difference), "range": float(np.ptp(a))})

@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from rt_kernels.block_check import first_difference
 from rt_kernels.layout import SAMPLE_DTYPE
 
 cdef bytes _copy_out(const void *state, size_t size):
@@ -67,11 +68,29 @@ cdef class StagePart:
             return self.snapshot()
         return _copy_out(self.plug.self, self.plug.self_size)
 
-    def restore_whole(self, bytes block):
+    def fields(self):
+        """What `whole` holds, by name: numbers, whole numbers, lists and tables of them (a C struct as Cython converts it). None: the part
+        does not say, and only the block that it builds itself can be put back."""
+        return None
+
+    def put_whole(self, bytes block):
+        """Takes a block of `whole` as it is: only what this process made itself. Raises ValueError for one of another size."""
         if self.plug.self_size == 0:
             self.restore(block)
         else:
             _copy_in(self.plug.self, self.plug.self_size, block)
+
+    def restore_whole(self, bytes block):
+        """Constants and initial state as a log keeps them. A log is not trusted: whole numbers steer (counts, offsets, indices, modes) and
+        must be those that this part has built itself; numbers may differ by what another machine's mathematics library rounds otherwise.
+        Raises ValueError that names the first field that is otherwise; the part is then as it was."""
+        kept, built = self.whole(), self.fields()
+        self.put_whole(block)
+        found = self.fields()
+        wrong = first_difference(kept if built is None else built, block if found is None else found)
+        if wrong:
+            self.put_whole(kept)
+            raise ValueError(wrong)
 
 
 cdef class PortPart:

@@ -7,18 +7,23 @@ the record classes of the `mcap` library write and read everything else.
 
 What a killed writer leaves is a file without its end: it is read up to the last whole chunk, and says so. A chunk that does not decompress
 is left out and named; one whose contents were altered is kept, and `Log.damaged()` names ticks and channels.
+
+Reading trusts no figure of the file. A chunk is decompressed only to what it says, what its zstd frame says, and what MAX_EXPANSION and
+MAX_CHUNK allow; the writer leaves a chunk that shrinks by more than that uncompressed. So the memory of reading is bounded by the size of
+the file. Records come in ascending ticks: what stands out of order is left out and named. `Log.missing()` says which ticks are not there.
 """
 
 import base64
 import errno
 import json
+import math
 import mmap
 import os
 import struct
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -38,6 +43,7 @@ from mcap.records import (
     DataEnd,
     Footer,
     Header,
+    Message,
     Metadata,
     MetadataIndex,
     Schema,
@@ -53,6 +59,7 @@ from hil_server.telemetry.record import (
     AuxChannel,
     LayoutMismatchError,
     aux_channels,
+    checksums,
     checksums_in,
     damaged_records,
     record_dtype,
@@ -68,6 +75,9 @@ CDR_HEADER = 0x00000100  # bytes 00 01 00 00: plain CDR, little-endian, no optio
 CHUNK_TICKS = 100
 CHUNK_SECONDS = 0.1
 ZSTD_LEVEL = -5  # half the time of level 1, a tenth more bytes
+MAX_EXPANSION = 256  # of a chunk by decompression; runs have 2 to 6, a line in which nothing moves about 200
+MAX_CHUNK = 1 << 26  # bytes; ours have a quarter of a megabyte, those of other tools a few
+MAX_AUX = 100_000  # auxiliary scalars of a run, as in the ring
 
 
 class LogError(UsageError):
@@ -246,8 +256,10 @@ class LogWriter:
         self._filled = 0
         first, last = int(messages["log_time"].min()), int(messages["log_time"].max())
         builder = RecordBuilder()
-        packed = self._zstd.compress(raw)
-        Chunk("zstd", packed, last, first, zlib.crc32(raw), len(raw)).write(builder)
+        packed, compression = self._zstd.compress(raw), "zstd"
+        if len(raw) > MAX_EXPANSION * len(packed):
+            packed, compression = bytes(raw), ""
+        Chunk(compression, packed, last, first, zlib.crc32(raw), len(raw)).write(builder)
         size = builder.count
         builder.write(_message_index(messages))
         start = self._offset
@@ -258,7 +270,7 @@ class LogWriter:
             ChunkIndex(
                 chunk_length=size,
                 chunk_start_offset=start,
-                compression="zstd",
+                compression=compression,
                 compressed_size=len(packed),
                 message_end_time=last,
                 message_index_length=self._offset - start - size,
@@ -489,6 +501,15 @@ class Log:
         """(tick, channel) of every record whose own checksum is wrong; channel "" when more than one bit changed."""
         return damaged_records(self.records, self.aux_names)
 
+    def missing(self) -> list[tuple[int, int]]:
+        """First and last of every row of ticks that is not in the log of a run that logs every tick, between its first and its last."""
+        ticks = self.records["tick"]
+        if not len(ticks):
+            return []
+        before = np.concatenate([[np.int64(-1)], ticks[:-1]])
+        gaps = np.flatnonzero(ticks - before != 1)
+        return [(int(before[i]) + 1, int(ticks[i]) - 1) for i in gaps if ticks[i] > before[i]]
+
 
 def open_log(path: str | os.PathLike[str]) -> Log:
     """Reads a log. A file without its end (killed writer, torn tail) is read up to the last whole chunk.
@@ -542,8 +563,8 @@ class _Reader:
                 break
             try:
                 self._take(opcode, data, body, length)
-            except (struct.error, ValueError, McapError) as error:
-                self.incomplete.append(f"damaged record at byte {at}: {error}")
+            except (struct.error, ValueError, OverflowError, McapError) as error:
+                self.incomplete.append(f"damaged record at byte {at} left out: {error}")
             at = body + length
             if opcode == Opcode.FOOTER and data[at : at + len(MCAP0_MAGIC)] == MCAP0_MAGIC:
                 self.finished = True
@@ -571,41 +592,128 @@ class _Reader:
                 self.channel_id = channel.id
 
     def _header(self) -> LogHeader:
-        run, files = self.run, self.files
-        known = {f.name for f in fields(LogHeader)}
-        plain: dict[str, Any] = {key: value for key, value in run.items() if key in known}
-        for key in ("aux", "host", "delay_ledger", "notes"):
-            plain[key] = json.loads(run[key])
-        for key in ("delay_origins", "prediction"):  # later additions
-            plain[key] = json.loads(run.get(key, "{}"))
-        plain["period_ns"], plain["created"] = int(run["period_ns"]), float(run["created"])
-        names = json.loads(run["configuration"])
-        plain["configuration"] = {name: files.get(f"configuration/{name}", b"").decode() for name in names}
-        plain["calibration"] = json.loads(files.get("calibration.json", b"{}"))
-        plain["initial_record"] = files.get("initial_record", b"")
-        plain["states"] = {name.removeprefix("state/"): state for name, state in files.items() if name.startswith("state/")}
-        return LogHeader(**plain)
+        """What the metadata `run` and the attachments say, each of its kind. Raises LogError that names the first that is not."""
+        files = self.files
+        names = self._json("configuration", list)
+        if not all(isinstance(name, str) for name in names):
+            raise LogError(f"{self.path}: metadata run: configuration: must be a list of names")
+        return LogHeader(
+            **{key: self.run[key] for key in ("run_id", "build_id", "mode", "synthetic", "layout_hash") if key in self.run},
+            period_ns=self._number("period_ns", int, 1, 10**10),
+            created=self._number("created", float, 0.0, 1e11),
+            aux=self._aux(),
+            host=self._json("host", dict),
+            delay_ledger=self._json("delay_ledger", dict),
+            delay_origins=self._json("delay_origins", dict, "{}"),  # this and the next: later additions
+            prediction=self._json("prediction", dict, "{}"),
+            notes=[str(note) for note in self._json("notes", list)],
+            configuration={name: self._text(f"configuration/{name}") for name in names},
+            calibration=self._parsed("calibration.json", self._text("calibration.json", b"{}"), dict),
+            initial_record=files.get("initial_record", b""),
+            states={name.removeprefix("state/"): state for name, state in files.items() if name.startswith("state/")},
+        )
+
+    def _json(self, key: str, kind: type, default: str | None = None) -> Any:
+        text = self.run.get(key, default)
+        if text is None:
+            raise LogError(f"{self.path}: metadata run: {key} is missing")
+        return self._parsed(f"metadata run: {key}", text, kind)
+
+    def _parsed(self, what: str, text: str, kind: type) -> Any:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise LogError(f"{self.path}: {what}: not JSON: {error}") from None
+        if not isinstance(value, kind):
+            raise LogError(f"{self.path}: {what}: must be a {'table' if kind is dict else 'list'}")
+        return value
+
+    def _text(self, name: str, default: bytes = b"") -> str:
+        try:
+            return self.files.get(name, default).decode()
+        except UnicodeDecodeError as error:
+            raise LogError(f"{self.path}: attachment {name}: not UTF-8 text: byte {error.start}") from None
+
+    def _number(self, key: str, kind: type, low: float, high: float) -> Any:
+        try:
+            value = kind(self.run[key])
+        except (KeyError, ValueError):
+            raise LogError(f"{self.path}: metadata run: {key} is missing or no number") from None
+        if not (math.isfinite(value) and low <= value <= high):
+            raise LogError(f"{self.path}: metadata run: {key} is {value:g}, limit {low:g} ... {high:g}")
+        return value
+
+    def _aux(self) -> tuple[AuxChannel, ...]:
+        declared = self._json("aux", list)
+        for entry in declared:
+            whole = isinstance(entry, list) and len(entry) == 4 and all(isinstance(word, str) for word in entry[:3])
+            if not whole or type(entry[3]) is not int or not 1 <= entry[3] <= MAX_AUX:
+                raise LogError(f"{self.path}: metadata run: aux: {entry!r:.80} is not [name, unit, meaning, 1 ... {MAX_AUX}]")
+        if sum(entry[3] for entry in declared) > MAX_AUX:
+            raise LogError(f"{self.path}: metadata run: aux: more than {MAX_AUX} auxiliary scalars")
+        return aux_channels(declared)
 
     def _records(self, dtype: np.dtype) -> np.ndarray:
         message = message_dtype(dtype)
-        total = sum(chunk.uncompressed_size for chunk in self.chunks) // message.itemsize + 1
-        out = np.empty((total, dtype.itemsize), np.uint8)
-        unpack, filled = zstandard.ZstdDecompressor(), 0
-        for chunk in self.chunks:
+        chunks = [chunk for chunk in self.chunks if self._honest(chunk)]
+        total = sum(chunk.uncompressed_size // message.itemsize + 1 for chunk in chunks)
+        out = np.empty((total, dtype.itemsize), np.uint8)  # what is not written to costs nothing
+        unpack, filled = zstandard.ZstdDecompressor(max_window_size=MAX_CHUNK), 0
+        for chunk in chunks:
             part = self._chunk_records(chunk, message, unpack)
-            if filled + len(part) > len(out):  # a damaged size in a chunk's head
-                out = np.concatenate([out, np.empty((len(part) + total, dtype.itemsize), np.uint8)])
             out[filled : filled + len(part)] = part
             filled += len(part)
-        return out[:filled].reshape(-1).view(dtype)
+        return self._in_order(out[:filled].reshape(-1).view(dtype))
+
+    def _honest(self, chunk: Chunk) -> bool:
+        """Can the chunk hold what it says? Else it is left out and named."""
+        packed, size = len(chunk.data), chunk.uncompressed_size
+        if chunk.compression == "":
+            fault = "" if packed == size else f"{packed} bytes, its head says {size}"
+        elif chunk.compression != "zstd":
+            fault = f"compressed with {chunk.compression!r:.20}: only zstd is read"
+        else:
+            try:
+                inside = zstandard.get_frame_parameters(chunk.data).content_size
+            except zstandard.ZstdError as error:
+                inside, fault = size, str(error)
+            else:
+                fault = ""
+            if inside not in (size, zstandard.CONTENTSIZE_UNKNOWN):
+                fault = f"{inside} bytes inside, its head says {size}"
+            elif size > min(MAX_CHUNK, MAX_EXPANSION * packed):
+                fault = f"{packed} bytes would become {size}, limit {MAX_EXPANSION} times and {MAX_CHUNK}"
+        if fault:
+            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: {fault}")
+        return not fault
+
+    def _in_order(self, records: np.ndarray) -> np.ndarray:
+        """Records in ascending ticks. Where they are not, only those with a right checksum count, and of these the ones that go on."""
+        if not len(records) or (np.diff(records["tick"]) > 0).all() and records["tick"][0] >= 0:
+            return records
+        wrong = np.zeros(len(records), bool)
+        block = max(1, (1 << 25) // records.dtype.itemsize)
+        for start in range(0, len(records), block):
+            part = records[start : start + block].copy()
+            part[CRC_FIELD] = 0
+            wrong[start : start + block] = checksums(part) != records[CRC_FIELD][start : start + block]
+        ticks = np.where(wrong, -1, records["tick"])
+        keep = ticks > np.concatenate([[-1], np.maximum.accumulate(ticks)[:-1]])
+        left = records["tick"][~keep]
+        some = ", ".join(str(tick) for tick in left[:5])
+        self.incomplete.append(f"{len(left)} records out of order left out: tick {some}{', ...' if len(left) > 5 else ''}")
+        return records[keep]
 
     def _chunk_records(self, chunk: Chunk, message: np.dtype, unpack: zstandard.ZstdDecompressor) -> np.ndarray:
-        """The records of a chunk as bytes, (n, record size)."""
+        """The records of an honest chunk as bytes, (n, record size)."""
         nothing = np.empty((0, message["record"].itemsize), np.uint8)
         try:
             raw = unpack.decompress(chunk.data, chunk.uncompressed_size) if chunk.compression == "zstd" else chunk.data
         except zstandard.ZstdError:
             self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s")
+            return nothing
+        if len(raw) > chunk.uncompressed_size:
+            self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: longer than its head says")
             return nothing
         if chunk.uncompressed_crc and zlib.crc32(raw) != chunk.uncompressed_crc:
             self.incomplete.append(f"altered chunk: run time {_span(chunk)} s")
@@ -624,9 +732,9 @@ class _Reader:
             for record in breakup_chunk(plain):
                 if isinstance(record, Channel) and record.topic == TOPIC:
                     self.channel_id = record.id
-                elif getattr(record, "channel_id", None) == self.channel_id and len(record.data) == size + 4:  # type: ignore[attr-defined]
-                    found.append(record.data[4:])  # type: ignore[attr-defined]
-        except (struct.error, ValueError, McapError) as error:
+                elif isinstance(record, Message) and record.channel_id == self.channel_id and len(record.data) == size + 4:
+                    found.append(record.data[4:])
+        except (struct.error, ValueError, OverflowError, McapError) as error:
             self.incomplete.append(f"damaged chunk at run time {_span(chunk)} s: {error}")
         return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size) if found else nothing
 
@@ -635,12 +743,18 @@ class _Reader:
             if self.finished:
                 self.incomplete.append("the log says nothing of the end of the run")
             return {}
-        self.incomplete[:0] = json.loads(self.end["reasons"])
-        if int(self.end["ticks"]) != ticks:
-            self.incomplete.append(f"{ticks} ticks are in the file, {self.end['ticks']} were written")
-        end = json.loads(self.end["facts"])
-        end["lost_ticks"] = int(self.end["lost_ticks"])
-        return end
+        try:
+            reasons, facts = json.loads(self.end["reasons"]), json.loads(self.end["facts"])
+            written, lost = int(self.end["ticks"]), int(self.end["lost_ticks"])
+            if not isinstance(reasons, list) or not isinstance(facts, dict):
+                raise ValueError("reasons and facts must be a list and a table")
+        except (KeyError, ValueError, RecursionError) as error:
+            self.incomplete.append(f"what the log says of the end of the run is damaged: {error}")
+            return {}
+        self.incomplete[:0] = [str(reason) for reason in reasons]
+        if written != ticks:
+            self.incomplete.append(f"{ticks} ticks are in the file, {written} were written")
+        return facts | {"lost_ticks": lost}
 
 
 def _span(chunk: Chunk) -> str:

@@ -219,3 +219,6 @@ cdef class AdaptiveTimeSeries(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

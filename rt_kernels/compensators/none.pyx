@@ -36,3 +36,6 @@ cdef class NoCompensator(StagePart):
         self.plug.state = NULL
         self.plug.state_size = 0
         self.plug.step = step
+
+    def fields(self):
+        return self.c

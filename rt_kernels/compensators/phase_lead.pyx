@@ -51,3 +51,6 @@ cdef class PhaseLead(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(LeadState)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

@@ -118,6 +118,14 @@ def build(role, table, context):
         raise ValueError(f"compensators.{role}: {error}") from error
 
 
+cdef object described(StagePart part, const char *block):
+    """Fields of a part as they stand in this part's block."""
+    cdef bytes held = block[:part.plug.self_size]
+    part.put_whole(held)
+    found = part.fields()
+    return held if found is None else found
+
+
 cdef class Phased(StagePart):
     """Changes between two compensators with the phase. Raises ValueError for an unknown part or key of either."""
 
@@ -133,6 +141,9 @@ cdef class Phased(StagePart):
     )
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")
     cdef char *memory
+    cdef StagePart first        # the two parts: what they know of their own blocks
+    cdef StagePart second
+    cdef size_t offset          # of the contact part's block from the free part's
 
     def __cinit__(self):
         self.memory = NULL
@@ -162,6 +173,12 @@ cdef class Phased(StagePart):
         self.plug.state = b
         self.plug.state_size = size
         self.plug.step = step
+        self.first, self.second, self.offset = first, second, size_first
+
+    def fields(self):
+        cdef Block *b = <Block *>self.plug.self
+        cdef const char *parts = <const char *>(b + 1)
+        return {**b[0], "free": described(self.first, parts), "contact": described(self.second, parts + self.offset)}
 
     def __dealloc__(self):
         PyMem_Free(self.memory)

@@ -50,3 +50,6 @@ cdef class PoseReferencedForce(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(PoseForceState)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

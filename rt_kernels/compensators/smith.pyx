@@ -81,3 +81,6 @@ cdef class SmithPredictor(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

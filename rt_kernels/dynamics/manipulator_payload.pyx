@@ -113,7 +113,7 @@ cdef struct ArmParams:
     ArmPlace E
     ArmPlace axes[4]                   # by rate frame; that of the target is on inertial axes
     ArmPlace point[4]
-    RateControl rates                  # its model's address is not valid in a log
+    RateControl rates
     Drive drive[ARM_JOINTS]
     Controller controller[ARM_JOINTS]
     ArmSegments segments
@@ -315,7 +315,7 @@ cdef void choose_rates(Self *self, const Sample *sample) noexcept nogil:
             s.rates.waypoint = 0
     s.mode = sample.arm_mode
     s.target = sample.arm_target
-    rate_step(&p.rates, &s.rates, mode, sample.operator_rate, joint, s.x + p.nq, s.command)
+    rate_step(self.kinematics, &p.rates, &s.rates, mode, sample.operator_rate, joint, s.x + p.nq, s.command)
 
 
 cdef void watch_singularity(Self *self) noexcept nogil:
@@ -325,7 +325,7 @@ cdef void watch_singularity(Self *self) noexcept nogil:
     cdef RateState state
     memset(rest, 0, sizeof(rest))
     state = self.flat.state.rates
-    rate_step(&self.flat.params.rates, &state, RATES_HAND, rest, 0, self.flat.state.x + self.flat.params.nq, rates)
+    rate_step(self.kinematics, &self.flat.params.rates, &state, RATES_HAND, rest, 0, self.flat.state.x + self.flat.params.nq, rates)
     self.flat.state.rates.sigma = state.sigma
 
 
@@ -1184,7 +1184,6 @@ cdef class ManipulatorPayload(StagePart):
                                  period_s=p.outer * p.h, linear_max=arm.linear_rate_max, angular_max=arm.angular_rate_max, length_m=arm.length, sigma_0=sigma_0, lambda_0=lambda_0)
             p.rates, p.axes[k], p.point[k] = rates.c, rates.c.axes, rates.c.point
         p.axes[RATE_FRAME_TARGET].slot = -1
-        p.rates.model = self.c.kinematics
 
     def _link(self, arm, log_decrement):
         """Place of E, the arm at its start, stiffness and damping there."""
@@ -1249,23 +1248,27 @@ cdef class ManipulatorPayload(StagePart):
         return self.tree.generated
 
     def whole(self):
-        cdef Flat flat = self.c.flat
-        flat.params.rates.model = NULL
-        return PyBytes_FromStringAndSize(<const char *>&flat, sizeof(Flat))
+        return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat))
 
-    def restore_whole(self, bytes block):
-        """Constants and state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has no compiler
-        for generated ones, or prepares other constants of the arm."""
-        cdef Flat flat
+    def fields(self):
+        return self.c.flat
+
+    def put_whole(self, bytes block):
         if len(block) != sizeof(Flat):
             raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
-        memcpy(&flat, PyBytes_AS_STRING(block), sizeof(Flat))
+        memcpy(&self.c.flat, PyBytes_AS_STRING(block), sizeof(Flat))
+
+    def restore_whole(self, bytes block):
+        """Constants and initial state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has no
+        compiler for generated ones, or prepares other constants of the arm."""
+        cdef const Flat *flat = <const Flat *>PyBytes_AS_STRING(block)
+        if len(block) != sizeof(Flat):
+            raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
         if flat.params.fingerprint != self.c.flat.params.fingerprint:
             raise ValueError("the arm of the log has other constants than the one of its file on this machine")
         if flat.params.generated != self.c.flat.params.generated:
             self._use(self.general.generate() if flat.params.generated else self.general)
-        self.c.flat = flat
-        self.c.flat.params.rates.model = self.c.kinematics
+        super().restore_whole(block)
 
 
 cdef void start_at(Self *self, const double *X_TA, const double *V_TA) noexcept:

@@ -690,13 +690,20 @@ cdef class TreeAndBody(StagePart):
     def whole(self):
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat))
 
-    def restore_whole(self, bytes block):
-        """Constants and state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has neither a
-        compiler for generated ones nor kept ones, or prepares other constants of the tree."""
-        cdef Flat flat
+    def fields(self):
+        return self.c.flat
+
+    def put_whole(self, bytes block):
         if len(block) != sizeof(Flat):
             raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
-        memcpy(&flat, PyBytes_AS_STRING(block), sizeof(Flat))
+        memcpy(&self.c.flat, PyBytes_AS_STRING(block), sizeof(Flat))
+
+    def restore_whole(self, bytes block):
+        """Constants and initial state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has
+        neither a compiler for generated ones nor kept ones, or prepares other constants of the tree."""
+        cdef const Flat *flat = <const Flat *>PyBytes_AS_STRING(block)
+        if len(block) != sizeof(Flat):
+            raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
         if flat.params.fingerprint != self.c.flat.params.fingerprint:
             raise ValueError("the tree of the log has other constants than the one of its file on this machine")
         if flat.params.generated != self.c.flat.params.generated:
@@ -705,7 +712,7 @@ cdef class TreeAndBody(StagePart):
             except GenerationError as error:
                 raise ValueError("the log was made with kernels generated for its tree, whose last digits differ from the general ones, and they "
                                  f"cannot be made here: {error}") from None
-        self.c.flat = flat
+        super().restore_whole(block)
 
 
 cdef void start_at(Self *self, const double *X_TA, const double *V_TA) noexcept:

@@ -425,6 +425,9 @@ cdef class TwoBodies(StagePart):
         self.plug.state_size = sizeof(State)
         self.plug.step = step
 
+    def fields(self):
+        return self.c
+
     @property
     def integrator_late_ticks(self):
         """For the delay ledger: ticks by which the positions move later than with symplectic Euler."""

@@ -172,6 +172,16 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     memcpy(aux + 18, s.port[TARGET].rate, 6 * sizeof(double))
 
 
+cdef size_t coefficients_size(const Modal *modal) noexcept:
+    """Bytes of the coefficients for one step size."""
+    return modal.n_blocks * (MODAL_COEFFICIENTS + modal.n_loads) * MODAL_LANES * sizeof(double)
+
+
+cdef list _numbers(const double *at, size_t size):
+    cdef size_t i
+    return [at[i] for i in range(size // sizeof(double))]
+
+
 # the rigid part is always symplectic here
 OWN_PARAMETERS = tuple(p for p in TwoBodies.PARAMETERS if p.key != "integrator")
 
@@ -240,7 +250,19 @@ cdef class TwoBodiesFlexible(TwoBodies):
             out.append((<char *>address)[:size])
         return b"".join(out)
 
-    def restore_whole(self, bytes block):
+    def fields(self):
+        cdef int k, which
+        modes = []
+        for k in range(2):
+            if not self.f.flexible[k]:
+                continue
+            modal = {"state": _numbers(self.f.modal[k].state, self.f.modal[k].state_size)}
+            for which in range(2):
+                modal[f"coefficients_{which}"] = _numbers(self.f.modal[k].coefficients[which], coefficients_size(&self.f.modal[k]))
+            modes.append(modal)
+        return {"rigid": self.f.rigid[0], "state": self.f.state[0], "modes": modes}
+
+    def put_whole(self, bytes block):
         """Raises ValueError when the block is that of other modes."""
         cdef size_t address
         pieces = self._pieces()
@@ -262,6 +284,5 @@ cdef class TwoBodiesFlexible(TwoBodies):
         for k in range(2):
             modal = &self.f.modal[k]
             for which in range(2 if self.f.flexible[k] else 0):
-                size = modal.n_blocks * (MODAL_COEFFICIENTS + modal.n_loads) * MODAL_LANES * sizeof(double)
-                pieces.append((<size_t>modal.coefficients[which], size))
+                pieces.append((<size_t>modal.coefficients[which], coefficients_size(modal)))
         return pieces

@@ -221,6 +221,9 @@ cdef class Excitation(StagePart):
         self.plug.state_size = sizeof(State)
         self.plug.step = step
 
+    def fields(self):
+        return self.c
+
 
 def raise_for(lines_hz, multisine_s):
     """ValueError for too many lines, or one that does not lie on the grid."""

@@ -29,7 +29,6 @@ cdef enum RateMode:
 
 
 cdef struct RateControl:
-    const TreeModel *model
     ArmPlace E                    # end effector
     ArmPlace axes                 # of the command: camera, target or end effector
     ArmPlace point                # whose velocity is commanded, on the end effector's body
@@ -58,7 +57,8 @@ cdef struct RateState:
     int limiting                  # joint that set it, -1 none
 
 
-cdef void rate_step(const RateControl *c, RateState *s, int mode, const double *command, int joint, const double *q, double *rates) noexcept nogil
+cdef void rate_step(const TreeModel *model, const RateControl *c, RateState *s, int mode, const double *command, int joint,
+                    const double *q, double *rates) noexcept nogil
 cdef void rotate_pair(double A[6][6], double V[6][6], int p, int q) noexcept nogil
 
 

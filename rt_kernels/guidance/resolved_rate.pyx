@@ -82,7 +82,8 @@ cdef void damped_rates(const RateControl *c, RateState *s, double J[6][ARM_JOINT
             rates[k] += J[i][k] * y[i]
 
 
-cdef void hand_rates(const RateControl *c, RateState *s, const double *command, const double *q, double *rates) noexcept nogil:
+cdef void hand_rates(const TreeModel *model, const RateControl *c, RateState *s, const double *command, const double *q,
+                     double *rates) noexcept nogil:
     """Joint rates for the commanded [v; w] of the point, axes of the command."""
     cdef double rows[18 * ARM_SLOTS]
     cdef double Jacobian[6 * ARM_JOINTS]
@@ -96,8 +97,8 @@ cdef void hand_rates(const RateControl *c, RateState *s, const double *command, 
     cdef double size
     cdef int i, k
     vec3.fill(0.0, 0.0, 0.0, origin)
-    c.model.operations.motion(c.model, q, NULL, origin, rows)
-    c.model.operations.jacobian(c.model, rows, c.E.slot, c.E.p, Jacobian)
+    model.operations.motion(model, q, NULL, origin, rows)
+    model.operations.jacobian(model, rows, c.E.slot, c.E.p, Jacobian)
     arm_place(&c.E, rows, R, p_E)
     arm_place(&c.point, rows, R, p)
     vec3.sub(p_E, p, p)
@@ -171,13 +172,14 @@ cdef void limit_rates(const RateControl *c, RateState *s, const double *q, doubl
         rates[k] *= s.factor
 
 
-cdef void rate_step(const RateControl *c, RateState *s, int mode, const double *command, int joint, const double *q, double *rates) noexcept nogil:
+cdef void rate_step(const TreeModel *model, const RateControl *c, RateState *s, int mode, const double *command, int joint,
+                    const double *q, double *rates) noexcept nogil:
     """Joint rates [rad/s] at q. Hand: command[6] = [v m/s; w rad/s]. Single: command[0] rad/s for `joint`. Otherwise the command is not read."""
     cdef int k
     for k in range(c.n):
         rates[k] = 0.0
     if mode == RATES_HAND:
-        hand_rates(c, s, command, q, rates)
+        hand_rates(model, c, s, command, q, rates)
     elif mode == RATES_SINGLE and joint != s.locked:
         rates[joint] = command[0]
     elif mode == RATES_PATH:
@@ -216,7 +218,6 @@ cdef class ResolvedRate:
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: {value} {unit} is not a finite number > 0")
         self.tree = tree
-        self.c.model = tree.model
         self.c.n = tree.nv
         self.c.period, self.c.linear_max, self.c.angular_max, self.c.length = period_s, linear_max, angular_max, length_m
         self.c.lambda_0, self.c.sigma_0, self.c.arrived, self.c.approach = lambda_0, sigma_0, arrived_rad, approach
@@ -306,5 +307,5 @@ cdef class ResolvedRate:
         cdef double[::1] x = given
         cdef double[::1] at = _vector(q, self.c.n, "q", "rad", False).copy()
         cdef double[::1] rates = np.empty(self.c.n)
-        rate_step(&self.c, &self.s, modes[mode], &x[0], joint, &at[0], &rates[0])
+        rate_step(self.tree.model, &self.c, &self.s, modes[mode], &x[0], joint, &at[0], &rates[0])
         return np.asarray(rates)

@@ -429,3 +429,6 @@ cdef class SafetyLimits(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

@@ -78,3 +78,6 @@ cdef class StewartForward(StagePart):
         self.plug.state = &self.c.warm
         self.plug.state_size = sizeof(int)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

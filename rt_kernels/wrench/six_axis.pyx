@@ -260,3 +260,6 @@ cdef class SixAxis(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

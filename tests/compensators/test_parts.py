@@ -73,7 +73,7 @@ def test_snapshot_gives_the_same_bits(name, context):
     # and in a part built anew, from constants and state as bytes
     other = build(name, context)
     part.restore(kept)
-    other.restore_whole(part.whole())
+    other.put_whole(part.whole())
     assert first == [(other.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
 
 

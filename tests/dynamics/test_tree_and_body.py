@@ -271,17 +271,18 @@ def test_kinds_of_kernels_agree_and_are_named(tmp_path):
     assert "general kernels" in general.notes[0]
     assert fastest.generated is not None
     assert "generated kernels" in fastest.notes[0]
+    logged = [part.whole() for part in (general, fastest)]
     (a, aux_a), (b, aux_b) = run(general), run(fastest)
     assert (aux_a[0], aux_b[0]) == (0.0, 1.0)
     assert farthest(a, b) < 1e-11
-    # a log's constants bring their kind of kernels along: the other part goes on with the same bits
-    for part in (general, fastest):
+    # a log's constants bring their kind of kernels along: the other part runs to the same bits
+    for part, block, states in zip((general, fastest), logged, (a, b), strict=True):
         twin = make(path, kernels="fastest" if part is general else "general")
-        twin.restore_whole(part.whole())
+        twin.restore_whole(block)
         assert twin.generated == part.generated
-        assert run(twin)[0].tobytes() == run(part)[0].tobytes()
+        assert run(twin)[0].tobytes() == states.tobytes()
     with pytest.raises(ValueError, match="other constants"):
-        make(write_model(tmp_path, ("prismatic", "revolute", "revolute"))).restore_whole(general.whole())
+        make(write_model(tmp_path, ("prismatic", "revolute", "revolute"))).restore_whole(logged[0])
 
 
 @pytest.mark.parametrize("kernels", ["general", "fastest"])
