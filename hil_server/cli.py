@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hil_server.errors import HilError
+from hil_server.errors import HilError, UsageError
 
 INTERRUPTED = 130
 EXIT_CODES = (
@@ -79,6 +79,13 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # a file that cannot be read or written is nobody's mistake in here
+        _say(f"{error.filename}: {error.strerror or error}")
+        _write_error(arguments, error, UsageError.exit_code)
+        return UsageError.exit_code
     except Exception as error:  # the program's last line of defence: exit code 5 and a file instead of a traceback
         _say(f"internal error: {type(error).__name__}: {error}\nthe details are in {_keep_traceback()}; please report it with this file")
         _write_error(arguments, error, 5)

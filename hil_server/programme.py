@@ -16,13 +16,12 @@ stand wants to be looked at (`--continue-after-trip` says otherwise). Ctrl-C end
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil_server.config import SHIPPED, TestConfig, criticality, load_test, named_file, toml_text
+from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, unknown_key
 from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
@@ -61,8 +60,8 @@ class Variant:
 def is_programme(file: str | Path | None) -> bool:
     """Whether a file is a programme rather than a single test; False for anything unreadable (the loader then says why)."""
     try:
-        return file is not None and "programme" in tomllib.loads(named_file(file).read_text())
-    except (OSError, ValueError, RecursionError):
+        return file is not None and "programme" in files.parse_toml(files.read_text(named_file(file)))
+    except (OSError, ValueError):
         return False
 
 
@@ -72,10 +71,10 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     Raises ConfigurationError with all faults of the file and of every variant, each with the variant's number."""
     file = named_file(file)
     try:
-        document = tomllib.loads(file.read_bytes().decode())
+        document = files.parse_toml(files.read_text(file))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from None
     faults = [unknown_key(str(file), k, v, k, ("programme", "variant")) for k, v in document.items() if k not in ("programme", "variant")]
     head = document.get("programme")

@@ -109,10 +109,11 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
         if part.whole() == logged[role] or not overrides:
             _restore(log, role, part)
     aux = tuple(log.header.aux)
-    own = sum(channel.count for part in stages.values() for channel in part.AUX)
-    inputs = _leading(aux, log.header.aux_count - own)
-    if sum(channel.count for channel in inputs) + own != log.header.aux_count:
-        raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, the stages of its configuration have {own} of their own")
+    own = [channel for part in stages.values() for channel in part.AUX]
+    behind = [(channel.name.partition("#")[0], channel.count) for channel in aux[len(aux) - len(own) :]] if len(own) <= len(aux) else []
+    if behind != [(channel.name, channel.count) for channel in own]:
+        raise ConfigurationError(f"{log.path}: auxiliary channels are not those of the stages of its configuration")
+    inputs = aux[: len(aux) - len(own)]  # those of the ports
     window = window or (0, log.ticks)
     port = LogPort(log.records, inputs, *window)
     clock = clock or registry.part("clocks", "free_running")(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
@@ -141,7 +142,7 @@ def _initial_sample(log: Log) -> np.ndarray:
     """The sample before the first tick, one record of SAMPLE_DTYPE."""
     record = log.header.initial_record
     if len(record) < SAMPLE_DTYPE.itemsize:
-        raise ConfigurationError(f"{log.path}: initial_record has {len(record)} bytes, at least {SAMPLE_DTYPE.itemsize} are needed to replay")
+        raise ConfigurationError(f"{log.path}: initial_record has {len(record)} bytes, a replay needs {SAMPLE_DTYPE.itemsize}")
     return np.frombuffer(record[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)
 
 
@@ -168,17 +169,6 @@ def _calibration(log: Log) -> dict[str, Any]:
 
 def _within(value: Any, limit: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -limit <= value <= limit
-
-
-def _leading(channels: tuple[Any, ...], count: int) -> tuple[Any, ...]:
-    """The first channels that make up `count` doubles: those of the ports."""
-    taken = []
-    for channel in channels:
-        if count <= 0:
-            break
-        taken.append(channel)
-        count -= channel.count
-    return tuple(taken)
 
 
 def _window(log: Log, start_s: float | None, stop_s: float | None) -> tuple[int, int]:

@@ -20,7 +20,7 @@ import numpy as np
 from hil_server import assembly
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
-from hil_server.errors import ConfigurationError, DeviceError, VerdictError
+from hil_server.errors import ConfigurationError, DeviceError, UsageError, VerdictError
 from hil_server.free_run import Thinner, blocks
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
@@ -58,7 +58,7 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     facts, every = header(test, folder.name, "simulation", {}, _foreseen(config, test)), config.telemetry["log_every"]
     if every > 1:
         facts.notes.append(f"thinned log: one tick in {every}, every change of a state, every new peak of a component of the wrench")
-    writer = LogWriter(log, facts)
+    writer = _new_log(log, facts)
     began, busy = time.perf_counter(), time.process_time()
     show, chosen = _Progress(test, options.quiet), Thinner(every)
     with _interruptible(test):
@@ -108,6 +108,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         prediction = _foreseen(config, test)
         facts = header(test, folder.name, "live", host.facts(), prediction)
         facts.notes.extend([*foreseen, *_permitted(prediction, options)])
+        _make(folder)
         telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(config, log, host), facts)
         stack.callback(telemetry.kill)
         for line in host.missing:
@@ -257,14 +258,30 @@ def build_id() -> str:
 
 
 def _folder(config: TestConfig, options: Options) -> Path:
-    """The run's own folder, made new. A folder that has a log already gets a number behind its name."""
+    """Name of the run's own folder. A folder that has a log already gets a number behind its name."""
     wanted = Path(options.out) if options.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{config.test['name']}")
     folder, number = wanted, 1
     while (folder / "run.mcap").exists():
         number += 1
         folder = wanted.with_name(f"{wanted.name}-{number}")
-    folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _make(folder: Path) -> None:
+    """Makes the run's folder, when nothing is left that could refuse the run. Raises UsageError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {folder}: cannot be made: {error.strerror}") from None
+
+
+def _new_log(log: Path, facts: LogHeader) -> LogWriter:
+    """A new log in a new folder. Raises UsageError."""
+    _make(log.parent)
+    try:
+        return LogWriter(log, facts)
+    except OSError as error:
+        raise UsageError(f"{log}: cannot be written: {error.strerror}") from None
 
 
 @contextlib.contextmanager

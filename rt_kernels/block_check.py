@@ -18,11 +18,13 @@ def first_difference(built: Any, logged: Any, name: str = "") -> str:
 
     built, logged: tables of fields, lists of them, numbers or bytes, of the same shape.
     """
+    if built == logged:
+        return ""
     if isinstance(built, dict):
         found = (first_difference(value, logged[key], f"{name}.{key}" if name else key) for key, value in built.items())
         return next(filter(None, found), "")
     if isinstance(built, bytes):
-        return "" if built == logged else f"{name or 'block'} is not the one that this program builds"
+        return f"{name or 'block'} is not the one that this program builds"
     if not isinstance(built, list):
         return "" if _same(np.array(built), np.array(logged)).all() else _words(name, built, logged)
     ours, theirs = (np.array(value) if _plain(value) else None for value in (built, logged))

@@ -9,14 +9,18 @@ apart by the column's name (t_us, t_ms, t_ns, t_s) or, for a bare `t` or `time`,
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hil_server.config import files
 from hil_server.errors import ConfigurationError
 
 TIME_NAMES = {"t_s": 1.0, "time_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9, "t": None, "time": None, "timestamp": None}
+STAMP_MAX = 1e19  # ns since 1970 and still centuries to go
+GRID_MAX = 20_000_000  # points: hours of a run
 WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 WRENCH_NAMES = {w: w for w in WRENCH} | {"mx": "tx", "my": "ty", "mz": "tz"}
 
@@ -52,8 +56,7 @@ def read_csv(path: str | Path, name: str | None = None) -> Stream:
     """A CSV file with one line of column names. Raises ConfigurationError with the line of a value that is no number."""
     file = Path(path)
     try:
-        with file.open(newline="") as handle:
-            rows = list(csv.reader(handle))
+        rows = list(csv.reader(StringIO(files.read_text(file), newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigurationError(f"{file}: cannot be read: {error}") from error
     if len(rows) < 2:
@@ -67,18 +70,23 @@ def read_csv(path: str | Path, name: str | None = None) -> Stream:
             try:
                 values[i, j] = float(cell)
             except ValueError:
-                raise ConfigurationError(f"{file}: line {i + 2}, column {names[j]}: {cell!r} is no number") from None
+                raise ConfigurationError(f"{file}: line {i + 2}, column {names[j]}: {cell!r:.40} is no number") from None
     # integer time stamps in us are beyond what a double keeps when they count from 1970: subtract first
     columns = {n: values[:, j] for j, n in enumerate(names)}
     clock = next((n for n in TIME_NAMES if n in columns), None)
     if clock is None:
         return Stream(name or file.stem, None, columns)
-    ticks = np.array([_exact(row[names.index(clock)]) for row in rows[1:]], dtype=object)
+    at = names.index(clock)
+    wrong = np.flatnonzero(~(np.abs(values[:, at]) < STAMP_MAX))
+    if len(wrong):
+        limit = f"a number of less than {STAMP_MAX:g}"
+        raise ConfigurationError(f"{file}: line {wrong[0] + 2}, column {clock}: {rows[wrong[0] + 1][at]!r:.40}, limit {limit}")
+    ticks = np.array([_exact(row[at]) for row in rows[1:]], dtype=object)
     return _with_clock(name or file.stem, clock, ticks, {k: v for k, v in columns.items() if k != clock})
 
 
 def _exact(cell: str) -> Any:
-    return int(cell) if cell.strip().lstrip("+-").isdigit() else float(cell)
+    return int(cell) if cell.strip().lstrip("+-").isdecimal() else float(cell)
 
 
 def _with_clock(name: str, clock: str, ticks: np.ndarray, columns: dict[str, np.ndarray]) -> Stream:
@@ -174,6 +182,8 @@ def common_grid(streams: Sequence[Stream], period_s: float) -> np.ndarray:
     begin, end = max(c[0] for c in clocks), min(c[-1] for c in clocks)
     if end <= begin:
         raise ConfigurationError(f"the streams {', '.join(s.name for s in streams)} do not overlap in time")
+    if (end - begin) / period_s > GRID_MAX:
+        raise ConfigurationError(f"the streams last {end - begin:.6g} s, limit {GRID_MAX} points {period_s:g} s apart")
     return begin + period_s * np.arange(int((end - begin) / period_s + 1e-9) + 1)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server.config import physics
+from hil_server.config.files import check_file
 from rt_kernels.compensators.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
 
@@ -76,6 +77,7 @@ def read_modal_data(path: Path | str, nodes: Sequence[int] | None = None) -> Mod
 
 def read_csv(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
     """One row per mode and node, SI, columns mode, frequency_hz, generalized_mass, node, t1 t2 t3 r1 r2 r3; lines with # are remarks."""
+    check_file(path)
     with open(path, newline="", encoding="utf-8") as file:
         return _read_rows(path, file, nodes)
 
@@ -111,6 +113,7 @@ def read_f06(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
     vectors: dict[int, dict[int, list[float]]] = {}
     wanted = None if nodes is None else set(nodes)
     table: str | int | None = None      # "values", the number of a vector, or none
+    check_file(path)
     with open(path, encoding="latin-1") as file:
         for number, line in enumerate(file, start=1):
             if "*** USER FATAL MESSAGE" in line or "*** SYSTEM FATAL MESSAGE" in line:
@@ -118,7 +121,7 @@ def read_f06(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
             if EIGENVALUES in line:
                 table = "values"
             elif EIGENVECTOR in line:
-                table = int(line.rsplit(".", 1)[1].split()[0])
+                table = _mode(path, number, line.rsplit(".", 1)[1])
                 vectors.setdefault(table, {})
             elif line.startswith("1") or (line.startswith("0") and line.strip() != "0"):
                 table = None            # carriage control: a new page or a new subcase
@@ -137,11 +140,18 @@ def read_f06(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
     return _assemble(path, summary, vectors, nodes)
 
 
+def _mode(path: Path | str, line: int, text: str) -> int:
+    words = text.split()
+    if not words or not words[0].isascii() or not words[0].isdigit() or len(words[0]) > 9:
+        raise ModalDataError(f"{path}: line {line}: {text.strip()!r:.40} is no number of an eigenvector")
+    return int(words[0])
+
+
 def _number(path: Path | str, line: int, word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise ModalDataError(f"{path}: line {line}: {word!r} is not a number") from None
+        raise ModalDataError(f"{path}: line {line}: {word!r:.40} is not a number") from None
 
 
 def _vector_row(path: Path | str, number: int, line: str) -> tuple[int, list[float]] | None:

@@ -10,13 +10,13 @@ Directions: translations along X, Y, Z of W; rotations about axes of W through t
 import argparse
 import math
 import sys
-import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hil_server.config import files
 from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError, HilError, UsageError
 from rt_kernels.algebra.arrays import quat_exponential, quat_from_yaw_pitch_roll, quat_multiply
@@ -66,8 +66,8 @@ def load_platform(stand: str | Path) -> Platform:
     """
     file = _stand_file(stand)
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        document = files.parse_toml(files.read_text(file))
+    except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from error
     if "platform" not in document:
         raise ConfigurationError(f"{file}: platform: missing table, value none, limit a table [platform], unit -")

@@ -18,6 +18,7 @@ from typing import Any
 
 from hil_server.campaign.case import failed_chunk, run_chunk
 from hil_server.campaign.plan import Plan
+from hil_server.config import files
 from hil_server.errors import ConfigurationError
 
 DEATHS_TOLERATED = 3
@@ -35,11 +36,14 @@ def part_file(folder: Path, chunk: Chunk) -> Path:
 def prepare(plan: Plan, folder: Path) -> list[Chunk]:
     """Makes the folder, or takes up the campaign in it; returns the chunks still to be run. Raises ConfigurationError when the folder holds
     another campaign."""
-    (folder / "parts").mkdir(parents=True, exist_ok=True)
+    try:
+        (folder / "parts").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"--out {folder}: cannot be made: {error.strerror}") from None
     card = folder / "campaign.json"
     mine = {"name": plan.name, "identity": plan.identity, "cases": plan.cases, "seed": plan.seed, "sampling": plan.sampling}
     if card.exists():
-        there = json.loads(card.read_text())
+        there = _card(card)
         if there.get("identity") != plan.identity:
             raise ConfigurationError(
                 f"{folder}: holds campaign {there.get('name')!r} with identity {there.get('identity')}, this one has {plan.identity}: "
@@ -51,6 +55,18 @@ def prepare(plan: Plan, folder: Path) -> list[Chunk]:
     for leftover in (folder / "parts").glob("*.tmp"):
         leftover.unlink()
     return [c for c in chunks(plan) if not part_file(folder, c).exists()]
+
+
+def _card(file: Path) -> dict[str, Any]:
+    """What the folder says of its campaign. Raises ConfigurationError when that is damaged."""
+    try:
+        there = json.loads(files.read_text(file))
+        if not isinstance(there, dict):
+            raise ValueError("must be a table")
+    except (OSError, ValueError, RecursionError) as error:
+        hint = "choose another --out, or delete the file if the folder is this campaign's"
+        raise ConfigurationError(f"{file}: damaged: {error}; {hint}") from None
+    return there
 
 
 def run(plan: Plan, folder: Path, workers: int | None = None, scheduler: str | None = None,
@@ -154,7 +170,16 @@ def read_results(folder: Path) -> Any:
     parts = sorted((folder / "parts").glob("cases-*.parquet"))
     if not parts:
         raise ConfigurationError(f"{folder}: no results yet")
-    return pa.concat_tables([pq.read_table(p) for p in parts], promote_options="permissive").sort_by("number")
+    tables = []
+    for part in parts:
+        try:
+            tables.append(pq.read_table(part))
+        except (OSError, pa.ArrowException) as error:
+            raise ConfigurationError(f"{part}: damaged: {' '.join(str(error).split())}; delete it: its cases are run again") from None
+    try:
+        return pa.concat_tables(tables, promote_options="permissive").sort_by("number")
+    except pa.ArrowException as error:
+        raise ConfigurationError(f"{folder / 'parts'}: results of different kinds: {' '.join(str(error).split())}") from None
 
 
 def _write_whole(file: Path, data: bytes) -> None:

@@ -20,14 +20,13 @@ in the order of the box. A case is its number: the same number and seed give the
 """
 
 import hashlib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hil_server.config import TestConfig, load_test, toml_text
+from hil_server.config import TestConfig, files, load_test, toml_text
 from hil_server.config.checks import Table, line, unknown_key
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
@@ -129,10 +128,10 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
 
     file = Path(file)
     try:
-        document = tomllib.loads(file.read_bytes().decode())
+        document = files.parse_toml(files.read_text(file))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from None
     faults = [unknown_key(str(file), k, v, k, ("campaign", "box")) for k, v in document.items() if k not in ("campaign", "box")]
     head, box = document.get("campaign"), document.get("box")

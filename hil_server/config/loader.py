@@ -7,7 +7,6 @@ All of it becomes one document with the top-level tables `test`, `initial_condit
 
 import copy
 import hashlib
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,7 +15,7 @@ from typing import Any
 
 import stand_configs
 from hil_server import registry
-from hil_server.config import physics, tables, toml_text
+from hil_server.config import files, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, unknown_key
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.errors import ConfigurationError
@@ -115,8 +114,8 @@ def named_file(path: str | Path) -> Path:
 def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log") -> TestConfig:
     """The configuration out of `TestConfig.as_toml()` (a log's header), with overrides for a what-if replay. Raises ConfigurationError."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        document = files.parse_toml(text)
+    except ValueError as error:
         raise ConfigurationError(f"{label}: not TOML: {error}") from None
     settings = [parse_override(item) for item in overrides]
     _apply(document, settings)
@@ -143,11 +142,12 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
         raise ConfigurationError(f"--set {item}: must be key=value, as compensators.part=none or active_vehicle.mass_kg=7000")
     text = text.strip()
     try:
-        return path, tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
-        if text and "\n" not in text and text[0] not in "[{\"'":
+        return path, files.parse_toml(f"value = {text}")["value"]
+    except (ValueError, KeyError) as error:
+        number = text.lstrip("+-")[:1].isdigit() and text.replace("_", "").lstrip("+-").isdigit()
+        if text and "\n" not in text and text[0] not in "[{\"'" and not number:
             return path, text
-        raise ConfigurationError(f"--set {item}: the value is not TOML: {text!r}") from None
+        raise ConfigurationError(f"--set {item:.200}: the value is not TOML: {text!r:.80}: {error}") from None
 
 
 def _take_modes(document: dict[str, Any], name: str, folder: Path, label: str, faults: list[str]) -> None:
@@ -175,8 +175,8 @@ def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list
     for place in (folder, Path(), SHIPPED / "manipulators"):
         if place.joinpath(dynamics["model"]).is_file():
             try:
-                dynamics["model_data"] = tomllib.loads(place.joinpath(dynamics["model"]).read_text(encoding="utf-8"))
-            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+                dynamics["model_data"] = files.parse_toml(files.read_text(place / dynamics["model"]))
+            except (OSError, ValueError) as error:
                 faults.append(line(label, "dynamics.model", "cannot be read", dynamics["model"], limit=str(error), unit="-"))
             return
 
@@ -185,23 +185,21 @@ def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list
 def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """A TOML file's document and its text; on failure an empty document and one more fault."""
     try:
-        text = file.read_bytes().decode()
+        text = files.read_text(file)
         return copy.deepcopy(_parsed(text)), {str(file): text}
     except OSError as error:
         faults.append(f"{file}: cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
         faults.append(f"{file}: not UTF-8 text: byte {error.start}")
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         faults.append(f"{file}: not TOML: {error}")
-    except RecursionError:
-        faults.append(f"{file}: not TOML: nested too deeply")
     return {}, {}
 
 
 @lru_cache(maxsize=32)
 def _parsed(text: str) -> dict[str, Any]:
     """The variants of a programme read the same few files over and over."""
-    return tomllib.loads(text)
+    return files.parse_toml(text)
 
 
 def _resolve(named: str, file: Path) -> Path | None:
@@ -219,6 +217,8 @@ def _resolve(named: str, file: Path) -> Path | None:
 def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]) -> None:
     """Sets each value. A change of `part` comes first and drops the keys of the part that was there: they belonged to it."""
     for path, value in sorted(settings, key=lambda s: s[0][-1] != "part"):
+        if len(path) == 1:
+            raise ConfigurationError(f"--set {path[0]}: names a whole table, must name one of its keys, as test.rate_hz=500")
         table: Any = document
         for key in path[:-1]:
             table = _descend(table, key, path)

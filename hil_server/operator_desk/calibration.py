@@ -23,13 +23,13 @@ An axis without a table is always zero. Rate of an axis, u = sign (raw - centre)
 v = (|u| - d)/(1 - d) and the rate is sgn(u) ((1 - c) v + c v^3), which is continuous at the edge of the band and 1 at full deflection.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from drivers.hand_controllers import FaultyDeviceError, Reading
+from hil_server.config import files
 from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError
 from hil_server.telemetry.wire import HAND_ADDRESS
@@ -132,10 +132,10 @@ class Desk:
 def load(path: str) -> Desk:
     """Reads and checks a calibration file. Raises ConfigurationError with every fault, one line each."""
     try:
-        table = tomllib.loads(Path(path).read_text())
+        table = files.parse_toml(files.read_text(path))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path}: not a TOML file: {error}") from None
     return desk_of(table, Path(path).name)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.config import files
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.commands import CommandError, encode
 from rt_kernels.layout import CODES
@@ -49,7 +50,7 @@ class Row:
 def load(path: str | os.PathLike[str]) -> list[Row]:
     """Reads and checks a file. Raises ConfigurationError with every fault, one line each."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return parse(text, str(path))

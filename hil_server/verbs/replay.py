@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"missing: ticks {gap['first']} to {gap['last']}")
     if result["behind_gap"]:
         rest = result["behind_gap"]
-        print(f"behind the first gap: {rest['differing']} of {rest['ticks']} ticks differ, because the stages come out of it with other states")
+        print(f"behind the first gap {rest['differing']} of {rest['ticks']} ticks differ: the stages come out of it with other states")
     first = result["first_difference"]
     print(f"different: first at tick {first['tick']}, channel {first['channel']} ({first['cause']}); {result['differing']} ticks differ")
     if "logged" in first:

@@ -179,3 +179,43 @@ def test_a_constructor_that_refuses_is_a_configuration_error(simulated, monkeypa
     monkeypatch.setattr(registry, "part", lambda role, name: Refusing)
     with pytest.raises(ConfigurationError, match="gain contradicts order"):
         assembly.build_part("compensators", "refusing_part_of_tests", {}, simulated.context)
+
+
+def whole_numbers(value, path=""):
+    """{path: number} of everything in a part's fields that is no floating-point number."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return {k: v for key, item in items for k, v in whole_numbers(item, f"{path}.{key}").items()}
+    return {} if isinstance(value, float) else {path: value}
+
+
+@all_stages
+def test_a_log_brings_numbers_but_never_steers(build, role, name):
+    """Words of the logged block are replaced: the part refuses, and is as it was, or every whole number in it is the one it had."""
+    part = build(role, name)
+    block, built = part.whole(), whole_numbers(part.fields())
+    part.restore_whole(block)
+    assert part.whole() == block
+    last = len(block) // 4
+    places = {*np.random.default_rng(5).permutation(last)[:24], *range(min(last, 12)), *range(max(0, last - 12), last)}
+    for place in sorted(places):
+        for word in (1, 0x7FFFFFF0):
+            altered = bytearray(block)
+            altered[4 * place : 4 * place + 4] = word.to_bytes(4, "little")
+            try:
+                part.restore_whole(bytes(altered))
+            except ValueError:
+                assert part.whole() == block
+                continue
+            assert whole_numbers(part.fields()) == built, f"{role}.{name}: word {place}"
+            part.restore_whole(block)
+    with pytest.raises(ValueError, match="bytes"):
+        part.restore_whole(block + bytes(8))
+
+
+def test_a_part_that_does_not_say_what_its_block_holds_takes_only_its_own(build):
+    from rt_kernels.block_check import first_difference
+
+    block = build("compensators", "none").whole()
+    assert first_difference(block, block) == ""
+    assert "not the one" in first_difference(block, block[:-1] + b"\x01")

@@ -5,8 +5,10 @@ import pytest
 
 from hil_server import replay
 from hil_server.config import load_test
+from hil_server.errors import ConfigurationError
 from hil_server.session import Options, simulate
 from hil_server.telemetry.log_file import LogWriter, open_log
+from hil_server.telemetry.record import record_dtype
 from tests.system.line_runs import QUICK
 
 
@@ -66,3 +68,116 @@ def test_a_window_is_compared_alone(logged):
 
 def test_what_if_with_the_same_value_is_equal(logged):
     assert replay.replay(logged, verify=True, overrides=("compensators.lead_factor=1.0",))["equal"]
+
+
+# ------------------------------------------------------------------------------------------------------------- missing ticks
+
+
+def without(source, target, *gaps, mode=None):
+    """The same log without the ticks of the gaps, [first, last]."""
+    log = open_log(source)
+    keep = np.ones(log.ticks, bool)
+    for first, last in gaps:
+        keep[first : last + 1] = False
+    if mode:
+        log.header.mode = mode
+    writer = LogWriter(target, log.header)
+    writer.copy(log.records[keep])
+    writer.close({})
+    return target
+
+
+def test_missing_ticks_of_a_simulation_are_named_and_the_rest_is_compared(logged, tmp_path):
+    path = without(logged, tmp_path / "gap.mcap", (100, 199), (1500, 1500))
+    result = replay.replay(path, verify=True)
+    assert result["missing"] == [{"first": 100, "last": 199}, {"first": 1500, "last": 1500}] and result["missing_ticks"] == 101
+    assert result["differing"] == 0 and not result["equal"] and result["exit_code"] == 1
+    assert result["first_difference"] == {"tick": 100, "channel": "(none)", "cause": "ticks 100 to 199 are missing from the log"}
+
+
+def test_missing_ticks_of_a_live_run_are_named_and_those_before_are_compared(logged, tmp_path):
+    ticks = open_log(logged).ticks
+    path = without(logged, tmp_path / "gap.mcap", (3000, 3099), mode="live")
+    result = replay.replay(path, verify=True)
+    assert result["differing"] == 0, "in front of the gap everything is equal"
+    assert result["first_difference"]["cause"] == "ticks 3000 to 3099 are missing from the log"
+    assert result["behind_gap"]["ticks"] == ticks - 3100
+    # a difference in front of the gap is still found, and comes first
+    log = open_log(path)
+    log.records["F_T"][2000, 0] += 1.0
+    writer = LogWriter(tmp_path / "both.mcap", log.header)
+    writer.write(log.records)
+    writer.close({})
+    result = replay.replay(tmp_path / "both.mcap", verify=True)
+    assert result["differing"] == 1 and result["first_difference"]["tick"] == 2000
+    assert result["first_difference"]["channel"] == "F_T[0]"
+
+
+def test_a_line_that_ends_before_its_log_is_not_equal(logged, tmp_path):
+    """Records behind the end of the run: the line stops, the log goes on."""
+    log = open_log(logged)
+    more = np.concatenate([log.records, log.records[-50:]])
+    more["tick"] = np.arange(len(more))
+    writer = LogWriter(tmp_path / "longer.mcap", log.header)
+    writer.write(more)
+    writer.close({})
+    result = replay.replay(tmp_path / "longer.mcap", verify=True)
+    assert not result["equal"] and result["differing"] == 50 and result["first_difference"]["tick"] == log.ticks
+
+
+# ------------------------------------------------------------------------------------------------------- states out of a log
+
+
+def with_header(source, target, change):
+    log = open_log(source)
+    change(log.header)
+    writer = LogWriter(target, log.header)
+    writer.copy(log.records)
+    writer.close({})
+    return target
+
+
+def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
+    """`phased` keeps two parts in one block: where the second one begins is not the log's to say."""
+    items = [*QUICK, "compensators.part=phased", 'compensators.contact={part="pose_referenced_force", stiffness_n_m=1e5}']
+    summary = simulate(load_test(None, items), Options(out=str(tmp_path / "run"), quiet=True, report=False))
+    assert replay.replay(summary["log"], verify=True)["equal"]
+
+    def far_away(header):
+        header.states["compensators"] = (1 << 40).to_bytes(8, "little") + header.states["compensators"][8:]
+
+    path = with_header(summary["log"], tmp_path / "far.mcap", far_away)
+    with pytest.raises(ConfigurationError, match="compensators cannot be put back: contact_offset is 1099511627776"):
+        replay.replay(path, verify=True)
+    # nor how many auxiliary channels it has: the comparison would read beyond the records
+    log = open_log(summary["log"])
+    log.header.aux = log.header.aux[:-1]
+    writer = LogWriter(tmp_path / "short.mcap", log.header)
+    writer.write(np.zeros(20, record_dtype(log.header.aux_count)))
+    writer.close({})
+    with pytest.raises(ConfigurationError, match="auxiliary channels are not those"):
+        replay.replay(tmp_path / "short.mcap")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda h: h.states.pop("dynamics"), "stage dynamics cannot be put back"),
+        (lambda h: setattr(h, "initial_record", h.initial_record[:100]), "initial_record has 100 bytes"),
+        (lambda h: h.calibration["context"]["delays"].pop("total_s"), "delays.total_s"),
+        (lambda h: h.calibration["context"].update(sensor_scale=[1.0, 2.0]), "sensor_scale"),
+        (lambda h: h.calibration.clear(), "context: missing"),
+        (lambda h: h.configuration.update({"configuration.toml": "x = " + "9" * 5000}), "not TOML"),
+        (lambda h: h.configuration.clear(), "no configuration"),
+    ],
+)
+def test_a_log_that_cannot_be_built_again_is_refused_in_words(logged, tmp_path, change, words):
+    log = open_log(logged)
+    change(log.header)
+    records = np.zeros(50, record_dtype(log.header.aux_count))
+    records["tick"] = np.arange(50)
+    writer = LogWriter(tmp_path / "other.mcap", log.header)
+    writer.write(records)
+    writer.close({})
+    with pytest.raises(ConfigurationError, match=words):
+        replay.replay(tmp_path / "other.mcap", verify=True)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -17,7 +18,7 @@ from mcap_ros2.decoder import DecoderFactory
 
 from hil_server.telemetry import log_file
 from hil_server.telemetry.log_file import LogError, LogHeader, LogWriter, open_log, recover
-from hil_server.telemetry.record import LayoutMismatchError, scalar_names
+from hil_server.telemetry.record import LayoutMismatchError, record_dtype, scalar_names
 from rt_kernels.layout import LAYOUT_HASH
 
 
@@ -375,3 +376,107 @@ def test_every_record_is_sealed_wherever_its_chunk_begins(tmp_path, header, make
     whole = log.records.copy()
     whole["record_crc"] = given["record_crc"]
     np.testing.assert_array_equal(whole, given)
+
+
+# ------------------------------------------------------------------------------------------------------------ hostile files
+
+
+def first_chunk(data):
+    """(place of the chunk's body, place of its compressed bytes, their size)."""
+    at = data.index(b"zstd")
+    return data.rindex(b"\x06", 0, at - 40) + 9, at + 12, int.from_bytes(data[at + 4 : at + 12], "little")
+
+
+def with_first_chunk(data, packed, claimed, crc=0):
+    """The file with other compressed bytes in its first chunk."""
+    body, at, size = first_chunk(data)
+    length = int.from_bytes(data[body - 8 : body], "little") - size + len(packed)
+    head = data[: body - 8] + length.to_bytes(8, "little") + data[body : body + 16]
+    return head + claimed.to_bytes(8, "little") + crc.to_bytes(4, "little") + data[body + 28 : at - 8] + len(packed).to_bytes(8, "little") + packed + data[at + size :]
+
+
+@pytest.mark.parametrize("claimed", [2**63, 2**40, 300_000, 1, 0])
+def test_a_chunk_that_lies_about_its_size_is_left_out_and_named(tmp_path, header, make_records, claimed):
+    data = write_log(tmp_path / "run.mcap", header, make_records(300)).read_bytes()
+    _, at, size = first_chunk(data)
+    (tmp_path / "lie.mcap").write_bytes(with_first_chunk(data, data[at : at + size], claimed))
+    log = open_log(tmp_path / "lie.mcap")
+    assert list(log.records["tick"]) == list(range(100, 300)) and log.missing() == [(0, 99)]
+    assert any("damaged chunk left out" in reason and str(claimed) in reason for reason in log.incomplete)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_chunk_that_would_swell_is_left_out_and_named(tmp_path, header, make_records, streamed):
+    """64 MB of zeros in 2 kB, with and without their size in the frame's head."""
+    data = write_log(tmp_path / "run.mcap", header, make_records(200)).read_bytes()
+    packer = zstandard.ZstdCompressor(write_content_size=not streamed)
+    swelling = packer.compress(bytes(1 << 26))
+    (tmp_path / "bomb.mcap").write_bytes(with_first_chunk(data, swelling, 1 << 26))
+    tracemalloc.start()
+    log = open_log(tmp_path / "bomb.mcap")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert list(log.records["tick"]) == list(range(100, 200))
+    assert any("would become 67108864" in reason for reason in log.incomplete)
+    assert peak < 1 << 25
+
+
+def test_a_run_in_which_nothing_moves_is_kept_whole(tmp_path):
+    """What shrinks by more than a reader would believe is written as it is."""
+    header = LogHeader("still", aux=(("still", "-", "never moves", 3000),))
+    records = np.zeros(200, record_dtype(3000))
+    records["tick"] = np.arange(200)
+    records["time_ns"] = records["tick"] * 1_000_000
+    log = open_log(write_log(tmp_path / "still.mcap", header, records, 100))
+    assert log.complete and log.ticks == 200 and log.damaged() == []
+
+
+def test_records_out_of_order_are_left_out_and_named(tmp_path, header, make_records):
+    records = make_records(300)
+    writer = LogWriter(tmp_path / "run.mcap", header)
+    writer.write(records[:200])
+    writer.write(records[100:300])  # 100 to 199 a second time
+    writer.close()
+    log = open_log(tmp_path / "run.mcap")
+    assert list(log.records["tick"]) == list(range(300)) and not log.missing()
+    assert any("100 records out of order left out: tick 100, 101" in reason for reason in log.incomplete)
+
+
+def test_missing_ticks_are_named(tmp_path, header, make_records):
+    records = make_records(500)
+    writer = LogWriter(tmp_path / "run.mcap", header)
+    writer.write(np.concatenate([records[7:100], records[101:300], records[400:]]))
+    writer.close()
+    assert open_log(tmp_path / "run.mcap").missing() == [(0, 6), (100, 100), (300, 399)]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("aux", "[", "not JSON"),
+        ("aux", '[["a", "m", "b", 1000000000000]]', "1 ... 100000"),
+        ("aux", '[["a", "m", "b", -4]]', "1 ... 100000"),
+        ("aux", "[1]", "1 ... 100000"),
+        ("aux", "[" * 100_000, "not JSON"),
+        ("host", "[]", "must be a table"),
+        ("notes", "{}", "must be a list"),
+        ("configuration", "[1]", "list of names"),
+        ("period_ns", "0", "limit 1"),
+        ("period_ns", "1" * 5000, "no number"),
+        ("created", "nan", "limit 0"),
+    ],
+)
+def test_a_header_that_says_nonsense_is_refused_in_words(tmp_path, header, make_records, monkeypatch, key, text, words):
+    true = log_file._run_metadata
+    monkeypatch.setattr(log_file, "_run_metadata", lambda h: true(h) | {key: text})
+    path = write_log(tmp_path / "run.mcap", header, make_records(3))
+    with pytest.raises(LogError, match=f"{key}.*{words}"):
+        open_log(path)
+
+
+def test_an_end_that_says_nonsense_is_named(tmp_path, header, make_records):
+    path = write_log(tmp_path / "run.mcap", header, make_records(3), facts={"end": "captured"})
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b'{"end": "captured"}', b'{"end": "captured"]'))
+    log = open_log(path)
+    assert log.ticks == 3 and log.end == {} and any("end of the run is damaged" in reason for reason in log.incomplete)
