@@ -1,7 +1,8 @@
 """The block of shared memory between the loop and the telemetry process.
 
 * Samples: a ring of fixed slots with one writer (the loop) and one reader (the telemetry process). A slot is filled in place and
-  published by moving `head`; when the ring is full the *newest* sample is dropped and counted, the loop never waits.
+  published by moving `head`; when the ring is full the *newest* sample is dropped and counted, the loop never waits. Others may look at
+  the samples without taking them (`look`): nothing that they do or leave undone changes the ring.
 * Commands: two lanes, one producer each (telemetry process, server), fixed records; the loop takes at most one command a tick.
 * Hand controllers: one latest-value slot for each of two stations, guarded by a version (odd while it is written).
 * Supervisor: a heartbeat word and a stop word.
@@ -63,23 +64,26 @@ cdef bint read_hand(const HandSlot *slot, HandSlot *copy) noexcept nogil:
     return atomic_get(&slot.version) == before
 
 
+cdef void copy_records(ControlBlock *block, char *p, int64_t index, int64_t count) noexcept nogil:
+    """The records number index...index + count - 1 to p, in at most two copies: up to the end of the ring, and from its start."""
+    cdef size_t record = <size_t>block.record_size
+    cdef int64_t first = block.capacity - index % block.capacity
+    if first > count:
+        first = count
+    memcpy(p, slot_of(block, index), first * record)
+    if count > first:
+        memcpy(p + first * record, slot_of(block, index + first), (count - first) * record)
+
+
 cdef int64_t take(ControlBlock *block, char *p, int64_t most) noexcept nogil:
     """Moves up to `most` waiting records to p, returns how many."""
     cdef int64_t tail = block.tail
     cdef int64_t count = atomic_get(&block.head) - tail
-    cdef int64_t first
-    cdef size_t record = <size_t>block.record_size
     if count > most:
         count = most
     if count <= 0:
         return 0
-    # at most two copies: up to the end of the ring, and from its start
-    first = block.capacity - tail % block.capacity
-    if first > count:
-        first = count
-    memcpy(p, slot_of(block, tail), first * record)
-    if count > first:
-        memcpy(p + first * record, slot_of(block, tail + first), (count - first) * record)
+    copy_records(block, p, tail, count)
     atomic_set(&block.tail, tail + count)
     return count
 
@@ -163,6 +167,22 @@ cdef class SharedBlock:
         if out.shape[0] < <int64_t>self.block.record_size:
             raise ValueError(f"{out.shape[0]} bytes do not hold a record of {self.block.record_size}")
         return take(self.block, <char *>&out[0], out.shape[0] // <int64_t>self.block.record_size)
+
+    def look(self, int64_t first, int64_t max_records=4096):
+        """(n, bytes): whole records from number n on, at most `max_records`, without taking them. n is `first`, or higher when the loop
+        has written over older ones meanwhile."""
+        cdef int64_t head = atomic_get(&self.block.head)
+        cdef int64_t count, gone
+        # the slot of the oldest record may be the one that is being filled
+        first = max(first, head - self.block.capacity + 1, 0)
+        count = min(head - first, max_records)
+        if count <= 0:
+            return first, b""
+        out = PyBytes_FromStringAndSize(NULL, count * <int64_t>self.block.record_size)
+        copy_records(self.block, PyBytes_AS_STRING(out), first, count)
+        atomic_fence()
+        gone = min(max(atomic_get(&self.block.head) - self.block.capacity + 1 - first, 0), count)
+        return first + gone, out[gone * self.block.record_size :] if gone else out
 
     def push_records(self, const unsigned char[::1] records, int64_t record_size):
         """Puts whole records into the ring as the loop would (playback of a log). Returns how many there was room for."""

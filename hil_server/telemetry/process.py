@@ -1,20 +1,13 @@
-"""Starts the telemetry process from the server and closes it. See `drain.py` for what passes between them."""
+"""Starts the telemetry process from the server, watches it and closes it. See `drain.py` for what it does."""
 
-import json
-import subprocess
-import sys
-import threading
-from pathlib import Path
-from queue import Empty, Queue
+import os
 from typing import Any
 
-from hil_server.errors import ConfigurationError, HilError, InternalError
+from hil_server.errors import InternalError
+from hil_server.telemetry.child import Child
 from hil_server.telemetry.log_file import LogHeader
-from hil_server.telemetry.settings import TelemetrySettings, start_line
-
-ROOT = Path(__file__).resolve().parents[2]
-# as `python -m hil_server.telemetry.drain`, but of this very installation wherever it is started from
-BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from hil_server.telemetry.drain import main; sys.exit(main(sys.argv[1:]))"
+from hil_server.telemetry.settings import TelemetrySettings
+from rt_kernels.ring import SharedBlock
 
 
 class TelemetryProcess:
@@ -23,11 +16,8 @@ class TelemetryProcess:
     endpoints: settings key → address as bound. closed: what it said at its end, or None.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self._lines: Queue[dict[str, Any]] = Queue()
-        self._reader = threading.Thread(target=self._read, name="telemetry-answers", daemon=True)
-        self._reader.start()
+    def __init__(self, child: Child, lifeline: int) -> None:
+        self._child, self._lifeline = child, lifeline
         self.endpoints: dict[str, str] = {}
         self.closed: dict[str, Any] | None = None
 
@@ -37,32 +27,31 @@ class TelemetryProcess:
 
         Raises ConfigurationError (addresses, keys, log path) or InternalError.
         """
-        process = subprocess.Popen(
-            [sys.executable, "-c", BOOT, str(ROOT), "--fd", str(block_fd)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(block_fd,),
-        )
-        self = cls(process)
+        reading, writing = os.pipe2(os.O_CLOEXEC)
         try:
-            self._tell(start_line(settings, header.to_json()))
-            answer = self._answer(timeout_s)
-            if "ready" not in answer:
-                kind = ConfigurationError if answer.get("exit_code") == 2 else InternalError
-                raise kind(answer.get("error", "the telemetry process did not start"))
-        except HilError:
-            self.kill()
+            self = cls(Child("hil_server.telemetry.drain", "telemetry", block_fd, reading), writing)
+        finally:
+            os.close(reading)
+        try:
+            self.endpoints = self._child.start(settings.to_dict(), header.to_json(), timeout_s)
+        except BaseException:
+            self._cut_lifeline()
             raise
-        self.endpoints = answer["ready"]
         return self
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._child.pid
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._child.alive
+
+    def trouble(self) -> str:
+        """Why the run is not recorded as it should be, as far as the process knows and says; empty when it is."""
+        if not self.alive:
+            return f"the telemetry process has died ({self._child.ending})"
+        return "; ".join(self._child.trouble.get("reasons", ()))
 
     def finish(self, facts: dict[str, Any] | None = None, timeout_s: float = 60.0) -> dict[str, Any]:
         """Ends the log with `facts` (JSON values). Returns path, ticks, lost_ticks, complete, reasons, overflow.
@@ -71,50 +60,48 @@ class TelemetryProcess:
         last whole chunk.
         """
         if self.closed is None:
-            self._tell(json.dumps({"close": facts or {}}, default=str))
-            self.closed = self._answer(timeout_s).get("closed")
-            self._end(10.0)
+            self._child.resume()
+            self._child.tell({"close": facts or {}})
+            self.closed = self._child.answer(timeout_s).get("closed")
+            self._child.end(10.0)
+            self._cut_lifeline()
         if self.closed is None:
             raise InternalError("the telemetry process ended without closing the log; it is readable up to its last 0.1 s")
         return self.closed
 
     def kill(self) -> None:
-        self._process.kill()
-        self._end(10.0)
+        self._child.kill()
+        self._cut_lifeline()
 
-    def _end(self, timeout_s: float) -> None:
-        try:
-            self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join(timeout_s)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    pass
+    def _cut_lifeline(self) -> None:
+        """What was started beside it ends, too."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
 
-    def _tell(self, line: str) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            pass  # it has died; the missing answer says so
 
-    def _answer(self, timeout_s: float) -> dict[str, Any]:
-        try:
-            return self._lines.get(timeout=timeout_s)
-        except Empty:
-            raise InternalError(f"the telemetry process (pid {self.pid}) gave no answer within {timeout_s:g} s") from None
+class RecordWatch:
+    """Whether the run is being recorded: what the server's supervisor asks all the while.
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                self._lines.put(json.loads(line))
-            except ValueError:
-                continue
-        self._lines.put({"error": "the telemetry process ended"})
+    telemetry: its process. block: the shared block; its ring is the time that a recorder which is held up has left.
+    """
+
+    def __init__(self, telemetry: TelemetryProcess, block: SharedBlock) -> None:
+        self._telemetry, self._block = telemetry, block
+        self.reason = ""
+
+    def look(self) -> str:
+        """Why the run cannot be recorded any longer: the first reason, for good; empty while all is well."""
+        self.reason = self.reason or self._now()
+        return self.reason
+
+    def _now(self) -> str:
+        waiting = self._block.head - self._block.tail
+        if trouble := self._telemetry.trouble():
+            return trouble
+        if self._block.overflow:
+            return f"the ring to the log is full, {self._block.overflow} ticks are lost"
+        if waiting > self._block.capacity // 2:
+            # a recorder that is stopped or waits for its disk: while there is room left, the end of the run can still be kept
+            return f"the telemetry process does not keep up: {waiting} ticks wait for the log, more than half of what there is room for"
+        return ""

@@ -43,8 +43,8 @@ from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, A
                                 RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE, SPEED_MODE_VERNIER,
                                 SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_IDLE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
 from rt_kernels.guidance.profiles cimport rotation_between
-from rt_kernels.guidance.stand_phases cimport (RELEASE, StandParams, StandState, begin_finish, begin_hold, enter, fill_stand, may_hold,
-                                               obey_stand, run_stand, stand_idle, trip)
+from rt_kernels.guidance.stand_phases cimport (RELEASE, StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter, fill_stand,
+                                               may_hold, obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -268,10 +268,10 @@ cdef inline bint held_flying(const State *s, const Sample *o) noexcept nogil:
 cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
     """Commands that change the phase."""
     cdef int c = o.command_code
-    cdef bint ends = c == COMMAND_STOP or c == COMMAND_PARK
+    cdef bint flying = s.stand.phase == PHASE_CONTACT or held_flying(s, o)
     if c == COMMAND_HOLD and may_hold(&s.stand):
         hold(p, s, o)
-    elif ends and (s.stand.phase == PHASE_CONTACT or held_flying(s, o)):
+    elif flying and (c == COMMAND_STOP or c == COMMAND_PARK or ends_for_record(&s.stand, o)):
         finish(p, s, o, END_CAUSE_STOPPED)
     elif c == COMMAND_RESUME and held_flying(s, o):
         set_mode(s, ARM_MODE_HAND, 0)

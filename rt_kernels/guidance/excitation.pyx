@@ -17,10 +17,11 @@ import math
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_START, COMMAND_STOP, END_CAUSE_COMPLETE, END_CAUSE_STOPPED,
-                                END_CAUSE_TRIPPED, FAULTS_STOP, MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_APPROACH, PHASE_ENDED,
-                                PHASE_FAULT, PHASE_IDLE)
+from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_START, COMMAND_STOP, END_CAUSE_COMPLETE,
+                                END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, MOTION_FOLLOW_PROFILE,
+                                MOTION_FREEZE, PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE)
 from rt_kernels.guidance.profiles cimport quintic
+from rt_kernels.guidance.stand_phases cimport RECORD_LOST, RECORD_REQUIRED
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -125,6 +126,12 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.phase_time = 0.0
     if sample.command_code == COMMAND_ABORT:
         sample.guidance_fault |= 1
+    elif sample.command_code == COMMAND_RECORD_LOST and sample.command_arg[0] > 0.5:
+        sample.guidance_fault |= RECORD_REQUIRED
+    elif sample.command_code == COMMAND_RECORD_LOST and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
+        sample.guidance_fault |= RECORD_LOST
+        s.end_cause = END_CAUSE_RECORD_LOST
+        s.phase = PHASE_ENDED
     elif (sample.command_code == COMMAND_STOP or sample.command_code == COMMAND_PARK) and s.phase == PHASE_APPROACH:
         s.end_cause = END_CAUSE_STOPPED
         s.phase = PHASE_ENDED

@@ -10,15 +10,18 @@
 * hold: brought to rest; a closed loop that was held is not taken up again, after it there is only the way back.
 * fault: the platform is frozen and recorded for `fault_time` after it stands.
 
+A run that can no longer be recorded is ended here too (command `record_lost`, from the server's supervisor): by parking, or by a trip.
+
 The phases of the test itself, and what leads out of it, are the guidance's own.
 """
 
 from libc.stdint cimport int32_t
 
 from rt_kernels.algebra cimport pose
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RESUME, COMMAND_START, COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_STOPPED,
-                                END_CAUSE_TRIPPED, FAULTS_STOP, MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_CLOSING, PHASE_ENDED,
-                                PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
+from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START, COMMAND_STOP,
+                                END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
+                                MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD,
+                                PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
 from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached
 from rt_kernels.sample cimport Sample
 
@@ -26,6 +29,10 @@ cdef enum:
     DRIVE_ON = 1                # mechanism_command
     EXTRA_BRAKES = 2
     RELEASE = 4
+
+cdef enum:
+    RECORD_LOST = 16            # guidance_fault: parking, because the run can no longer be recorded
+    RECORD_REQUIRED = 32        # a trip, for the same reason
 
 cdef struct StandParams:
     MoveLimits limits           # programme mode
@@ -125,9 +132,24 @@ cdef inline bint trip(StandState *s, Sample *o) noexcept nogil:
 
 # --------------------------------------------------------------------------------------------------------------- commands
 
+cdef inline bint ends_for_record(StandState *s, Sample *o) noexcept nogil:
+    """Obeys `record_lost`. True when the run is to be parked; the trip that argument 0 asks for instead is the safety stage's."""
+    if o.command_code != COMMAND_RECORD_LOST:
+        return False
+    if o.command_arg[0] > 0.5:
+        o.guidance_fault |= RECORD_REQUIRED
+        return False
+    o.guidance_fault |= RECORD_LOST
+    # without a record there is no test, whatever had ended it before
+    s.end_cause = END_CAUSE_RECORD_LOST
+    return True
+
+
 cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
-    """abort, start, resume, stop and park."""
+    """abort, start, resume, stop, park and record_lost."""
     cdef int c = o.command_code
+    if ends_for_record(s, o):
+        c = COMMAND_PARK
     if c == COMMAND_ABORT:
         o.guidance_fault |= 1
     elif c == COMMAND_START and s.phase == PHASE_IDLE:
@@ -139,7 +161,7 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
             begin_retreat(p, s, o)
     elif c == COMMAND_STOP or c == COMMAND_PARK:
         if s.phase == PHASE_IDLE:
-            s.end_cause = END_CAUSE_STOPPED
+            end_because(s, END_CAUSE_STOPPED)
             enter(s, o, PHASE_ENDED)
         elif s.phase < PHASE_FINISH:
             begin_finish(p, s, o, END_CAUSE_STOPPED)

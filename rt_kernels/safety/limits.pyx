@@ -230,6 +230,16 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
     return f
 
 
+cdef inline int64_t record_faults(const Sample *o) noexcept nogil:
+    """The run can no longer be recorded: guidance parks, or asks for a trip."""
+    cdef int64_t f = 0
+    if o.guidance_fault & 16:
+        f |= FAULT_RECORD_LOST
+    if o.guidance_fault & 32:
+        f |= FAULT_RECORD_REQUIRED
+    return f
+
+
 cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Reach, singularity, following error, dynamics, loop and supervisor."""
     cdef int64_t f = 0
@@ -262,6 +272,7 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         f |= FAULT_HAND_CONTROLLER_STALE
     if o.guidance_fault & 8:
         f |= FAULT_PROGRAMME_NOT_REACHED
+    f |= record_faults(o)
     if o.compensator_status & 4:
         f |= FAULT_COMPENSATOR_CLIPPED
     if o.periods > p.periods_max:
@@ -342,8 +353,10 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     f = sensor_faults(p, s, sample) | drive_faults(p, s, sample)
     if s.armed and sample.phase != PHASE_IDLE:
         f |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
-    elif sample.guidance_fault & 1:
-        f |= FAULT_OPERATOR_STOP
+    else:
+        f |= record_faults(sample)
+        if sample.guidance_fault & 1:
+            f |= FAULT_OPERATOR_STOP
     # a trip is taken once and not taken back
     s.faults |= f
     if s.faults & FAULTS_STOP and s.mode == FOLLOWING:

@@ -20,7 +20,6 @@ import zmq.auth
 from hil_server.client import AsyncClient, Client, CommandError, LayoutMismatchError, NoAnswerError, RefusedError
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.sender import HandSender
-from hil_server.telemetry.drain import Telemetry
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
@@ -95,35 +94,21 @@ def test_everything_in_the_ring_is_in_the_log(start):
     assert log.end == {"end": "captured", "page_faults": 0, "overflow": 0, "lost_ticks": 0}
 
 
-def test_commands_and_sticks_reach_the_loop_while_the_log_waits(tmp_path, header, loop_stand_in):
-    loop = loop_stand_in(4, 8192)
-    settings = TelemetrySettings(log_path=str(tmp_path / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=ANY)
-    telemetry = Telemetry(loop.block, settings, header)
-    disk = threading.Event()
-    write = telemetry.log.write
-    telemetry.log.write = lambda records: (disk.wait(30.0), write(records))[1]
-    ends = telemetry.endpoints()
-    held_up = threading.Thread(target=telemetry.close, args=({},))
-    answers = []
-    with Client(ends["telemetry_address"], ends["command_address"]) as client, HandSender(0, ends["hand_address"]) as stick:
-        asking = threading.Thread(target=lambda: answers.append(client.command("abort")))
-        try:
-            loop.publish(10)
-            held_up.start()  # the first look at the ring does not come back from the disk
-            asking.start()
-            limit = time.monotonic() + 20.0
-            while time.monotonic() < limit and not (loop.taken and loop.hand(0)[3] == 1):
-                stick.send([0.5] * 6, 1)
-                loop.publish()
-                time.sleep(0.01)
-            assert [code for _, code, *_ in loop.taken] == [CODES["command"]["abort"]] and loop.hand(0)[2] == [0.5] * 6
-            assert telemetry.log.ticks == 0 and not answers, "it is acknowledged with its tick when the ring is read again"
-        finally:
-            disk.set()
-            asking.join()
-            held_up.join()
-    assert 10 <= answers[0].tick < loop.tick
-    assert open_log(tmp_path / "run.mcap").ticks == loop.tick
+def test_commands_and_sticks_reach_the_loop_while_the_log_stands_still(start, in_background):
+    loop, process = start()
+    thread = in_background(loop)
+    with client_of(process) as client, HandSender(0, process.endpoints["hand_address"]) as stick:
+        os.kill(process.pid, signal.SIGSTOP)
+        taken = client.command("abort")
+        limit = time.monotonic() + 20.0
+        while time.monotonic() < limit and not loop.hand(0)[3] == 1:
+            stick.send([0.5] * 6, 1)
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGCONT)
+    assert loop.hand(0)[2] == [0.5] * 6
+    thread.join()
+    process.finish()
+    assert open_log(process.closed["path"]).records["command_code"][taken.tick] == CODES["command"]["abort"]
 
 
 def test_overflow_marks_the_run(start):

@@ -1,0 +1,282 @@
+"""The bus of a run: telemetry for everybody who asks, and commands and hand controllers to the loop. A process of its own.
+
+    python -m hil_server.telemetry.bus --fd N --lifeline N
+
+How it is started and told: `child.py`; by the telemetry process, which tells it twice a second how the log does ({"log": {...}}). It looks
+at the samples in the shared block without taking them, so that nothing that happens here is felt by the log or the loop. It ends when it
+is told to, or when the server is gone; when the telemetry process dies it goes on, because somebody may want to abort.
+
+Commands and hand controllers have a thread of their own, at ordinary priority.
+"""
+
+import json
+import os
+import resource
+import select
+import sys
+import threading
+import time
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import zmq
+
+from hil_server.operator_desk.receiver import BUDGET, CommandDesk, HandDesk
+from hil_server.telemetry.child import Control, Task, say, serve
+from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.publisher import Publisher
+from hil_server.telemetry.record import record_dtype
+from hil_server.telemetry.settings import TelemetrySettings
+from hil_server.telemetry.wire import DoorKeeper, bind
+from rt_kernels.layout import FIELDS, LAYOUT_HASH
+from rt_kernels.ring import SharedBlock
+
+PERIOD = 0.010  # s between two looks at the ring
+LOOK_AT_ONCE = 2000  # records
+STATUS_PERIOD = 0.5  # s
+DESK_PERIOD_MS = 50  # between two looks for commands that nobody takes
+PUBLISH_QUEUE = 200  # messages for a subscriber that does not read, 4 s of `full`
+REQUEST_QUEUE = 100
+MOST_MEMORY = 1 << 30  # bytes: who makes this process grow beyond ends it, and it alone
+
+
+class Bus:
+    """The process's state: block, sockets, desks."""
+
+    def __init__(self, block: SharedBlock, settings: TelemetrySettings, header: LogHeader) -> None:
+        if header.aux_count != block.aux_count:
+            raise ValueError(f"header declares {header.aux_count} auxiliary channels, the block has {block.aux_count}")
+        self.block, self.settings, self.header = block, settings, header
+        self.dtype = record_dtype(header.aux_count)
+        self.log: dict[str, Any] = {"ticks": 0, "lost_ticks": 0, "reasons": [], "bus_restarts": 0}
+        self.faults = 0
+        self._next = block.head  # number of the record to be looked at next
+        self._passed_over = 0
+        self._next_status = 0.0
+        self._last_tick = self._last_command = -1
+        self._open_sockets()
+        self.desks = DeskThread(self)
+
+    def _open_sockets(self) -> None:
+        s = self.settings
+        self.context = zmq.Context()
+        self.door = DoorKeeper(self.context, s.curve) if s.curve is not None else None
+        self.sockets: dict[str, zmq.Socket] = {}
+        kinds = {
+            "telemetry_address": (zmq.PUB, PUBLISH_QUEUE),
+            "plotjuggler_address": (zmq.PUB, PUBLISH_QUEUE),
+            "command_address": (zmq.ROUTER, REQUEST_QUEUE),
+            "hand_address": (zmq.ROUTER, REQUEST_QUEUE),
+        }
+        for key, (kind, queue) in kinds.items():
+            address = getattr(s, key)
+            if address:
+                self.sockets[key] = bind(self.context, kind, key, address, s.curve, queue)
+        self.publisher = Publisher(
+            self.header,
+            self.sockets.get("telemetry_address"),
+            self.sockets.get("plotjuggler_address"),
+            s.batch_ticks,
+            s.slow_ticks,
+            lambda: self.block.overflow + self._passed_over,
+        )
+        command, hand = self.sockets.get("command_address"), self.sockets.get("hand_address")
+        self.desk = CommandDesk(command, self.block, self.describe, self.status, s.exclusive) if command is not None else None
+        self.hands = HandDesk(hand, self.block) if hand is not None else None
+
+    def endpoints(self) -> dict[str, str]:
+        return {key: socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0") for key, socket in self.sockets.items()}
+
+    # ---------------------------------------------------------------------------------------------------------- samples
+    def look(self) -> int:
+        """One look at the ring. Returns the number of records seen."""
+        first, data = self.block.look(self._next, LOOK_AT_ONCE)
+        self._passed_over += first - self._next
+        records = np.frombuffer(data, self.dtype)
+        self._next = first + len(records)
+        if not len(records):
+            return 0
+        self._last_tick = int(records["tick"][-1])
+        self.attempt(self.publisher.publish, records)
+        command = int(records["command_sequence"][-1])
+        if command != self._last_command:
+            self._last_command = command
+            self.desks.acknowledge(records)
+        return len(records)
+
+    def attempt(self, act: Any, *arguments: Any) -> Any:
+        """What `act` returns, None when it fails: it is counted, and the rest goes on."""
+        try:
+            return act(*arguments)
+        except Exception as error:
+            self.faults += 1
+            if self.faults <= 10:
+                print(f"bus: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+    # ---------------------------------------------------------------------------------------------------------- status
+    def beat(self) -> None:
+        """Twice a second: status for everybody."""
+        now = time.monotonic()
+        if now >= self._next_status:
+            self._next_status = now + STATUS_PERIOD
+            self.attempt(lambda: self.publisher.status(self.status()))
+
+    def status(self) -> dict[str, Any]:
+        log, desk, hands = self.log, self.desk, self.hands
+        return {
+            "tick": self._last_tick,
+            "run": self.header.run_id,
+            "running": not self.block.finished,
+            "log_path": self.settings.log_path,
+            "log_ok": not log["reasons"],
+            "log_ticks": log["ticks"],
+            "log_lost_ticks": log["lost_ticks"],
+            "log_reasons": log["reasons"],
+            "overflow": self.block.overflow,
+            "ring_waiting": self.block.head - self.block.tail,
+            "ring_capacity": self.block.capacity,
+            "desk_holder": "" if desk is None else desk.holder,
+            "commands_accepted": 0 if desk is None else desk.accepted,
+            "commands_refused": 0 if desk is None else desk.refused,
+            "requests_malformed": 0 if desk is None else desk.malformed,
+            "hand_accepted": 0 if hands is None else hands.accepted,
+            "hand_rejected": {} if hands is None else dict(hands.rejected),
+            "keys_refused": 0 if self.door is None else self.door.refused,
+            "bus_faults": self.faults,
+            "bus_restarts": log["bus_restarts"],
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Everything a client needs to understand the run: fields, auxiliary channels, configuration, ledger."""
+        h = self.header
+        return {
+            "run": h.run_id,
+            "mode": h.mode,
+            "build_id": h.build_id,
+            "period_ns": h.period_ns,
+            "created": h.created,
+            "synthetic": h.synthetic,
+            "fields": [list(field) for field in FIELDS],
+            "aux": [channel.declaration() for channel in h.aux],
+            "configuration": h.configuration,
+            "delay_ledger": h.delay_ledger,
+            "delay_origins": h.delay_origins,
+            "prediction": h.prediction,
+            "host": json.loads(json.dumps(h.host, default=str)),
+            "notes": h.notes,
+        }
+
+    # ------------------------------------------------------------------------------------------------------------- end
+    def close(self) -> None:
+        """Sends what is left and says goodbye."""
+        while self.look():
+            pass
+        self.desks.end()
+        if self.desk is not None:
+            self.attempt(self.desk.expire, "the run is over")
+        self.attempt(lambda: self.publisher.status(self.status()))
+        self.context.destroy(linger=200)
+
+
+class DeskThread:
+    """Serves the sockets that bring something to the loop; they belong to this thread until `end`.
+
+    Records that show a command as taken are handed over by `acknowledge`, from where the ring is looked at.
+    """
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._taken: SimpleQueue[np.ndarray] = SimpleQueue()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="desks", daemon=True)
+        self._thread.start()
+
+    def acknowledge(self, records: np.ndarray) -> None:
+        self._taken.put(records)
+        os.eventfd_write(self._bell, 1)
+
+    def end(self) -> None:
+        """Answers what was taken so far and gives the sockets back."""
+        self._ending = True
+        os.eventfd_write(self._bell, 1)
+        self._thread.join()
+        os.close(self._bell)
+
+    def _run(self) -> None:
+        bus, poller = self._bus, zmq.Poller()
+        desks = [desk for desk in (bus.desk, bus.hands) if desk is not None]
+        for socket in [desk.socket for desk in desks] + ([] if bus.door is None else [bus.door.socket]):
+            poller.register(socket, zmq.POLLIN)
+        poller.register(self._bell, zmq.POLLIN)
+        ending = flooded = False
+        while not ending:
+            if flooded:
+                time.sleep(PERIOD)  # whoever sends too much waits
+            else:
+                poller.poll(DESK_PERIOD_MS)
+            ending = self._ending
+            self._empty_bell()
+            if bus.door is not None:
+                bus.attempt(bus.door.serve)
+            flooded = BUDGET in [bus.attempt(desk.serve) for desk in desks]
+            if bus.desk is not None:
+                while not self._taken.empty():
+                    bus.attempt(bus.desk.acknowledge, self._taken.get())
+                bus.attempt(bus.desk.expire)
+
+    def _empty_bell(self) -> None:
+        try:
+            os.eventfd_read(self._bell)
+        except BlockingIOError:
+            pass
+
+
+def run(bus: Bus, control: Control, lifeline: int) -> None:
+    """Until it is told to end, or the server is gone."""
+    next_look = time.monotonic()
+    heard_of: list[int] = [control.descriptor, lifeline]
+    while True:
+        ready, _, _ = select.select(heard_of, [], [], max(0.0, next_look - time.monotonic()))
+        if lifeline in ready:
+            return
+        while (line := control.line()) is not None:
+            bus.log |= line.get("log") or line.get("close") or {}
+            if "close" in line:
+                return
+        if control.ended and control.descriptor in heard_of:
+            heard_of.remove(control.descriptor)
+            bus.log["reasons"] = [*bus.log["reasons"], "the telemetry process has died"]
+        now = time.monotonic()
+        if now >= next_look:
+            busy = bus.look() >= LOOK_AT_ONCE
+            bus.beat()
+            next_look = now if busy else now + PERIOD
+
+
+def work(task: Task, control: Control) -> dict[str, Any]:
+    block, settings, header, arguments = task
+    _bound_resources()
+    bus = Bus(block, settings, header)
+    os.nice(settings.nice)  # of this thread alone, which publishes; the desks keep theirs
+    say({"ready": bus.endpoints(), "layout": LAYOUT_HASH})
+    run(bus, control, arguments.lifeline)
+    bus.close()
+    return {}
+
+
+def _bound_resources() -> None:
+    """Memory that a client can make us take, and as many connections as the system allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY if hard == resource.RLIM_INFINITY else min(MOST_MEMORY, hard), hard))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536, hard))
+
+
+def main(argv: list[str] | None = None) -> int:
+    return serve("hil_server.telemetry.bus", "bus of a run; started by the telemetry process", argv, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
