@@ -146,6 +146,10 @@ def run_programme(
             rows.append({"number": variant.number, "description": variant.description, "R1": r1, "R2": r2, "expect": variant.expect,
                          "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
             exit_code = max(exit_code, 0 if passed else 1)
+            if summary.get("end") == "record_lost":
+                say(f"{variant.number} could not be recorded to its end: the programme stops here")
+                exit_code = TripError.exit_code
+                break
             if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped":
                 say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
                 exit_code = TripError.exit_code

@@ -20,15 +20,15 @@ import numpy as np
 from hil_server import assembly
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
-from hil_server.errors import ConfigurationError, DeviceError, UsageError, VerdictError
+from hil_server.errors import ConfigurationError, DeviceError, HilError, InternalError, UsageError, VerdictError
 from hil_server.free_run import Thinner, blocks
 from hil_server.replay import CONFIGURATION
-from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from hil_server.telemetry.log_file import Log, LogError, LogHeader, LogWriter, open_log
+from hil_server.telemetry.record import record_dtype
+from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 
 COMMANDS, PHASES = CODES["command"], {number: name for name, number in CODES["phase"].items()}
 PROGRESS_S = 0.25
-END_EXIT = {"tripped": 3}
 
 
 @dataclass
@@ -72,7 +72,7 @@ def simulate(config: TestConfig, options: Options | None = None) -> dict[str, An
     simulated = float(test.line.sample["time_ns"][0]) * 1e-9
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
     writer.close(speed | {"seconds": seconds, "processor_seconds": busy})
-    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1})
+    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1}, facts)
 
 
 # ------------------------------------------------------------------------------------------------------------------ live
@@ -84,7 +84,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError."""
     from hil_server.analysis.loads import allowed
     from hil_server.realtime_host import RealtimeHost
-    from hil_server.telemetry.process import TelemetryProcess
+    from hil_server.telemetry.process import RecordWatch, TelemetryProcess
 
     options = options or Options()
     if config.telemetry["log_every"] != 1:
@@ -117,23 +117,52 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         _say(options, f"log {log}   bus {bus}   commands {commands}")
         for device in devices:
             device.begin()
+        watch = RecordWatch(telemetry, test.block)
         with _loop(test) as thread, _interruptible(test):
             show = _Progress(test, options.quiet)
-            recording = True
+            recorded = True
             while thread.is_alive():
                 test.block.heartbeat()
-                if recording and not telemetry.alive:
-                    # a test without a record is no test: the platform goes home
-                    recording = False
-                    test.block.push_command(COMMANDS["park"], source=1)
-                    _say(options, "the telemetry process has died: parking the platform")
+                if recorded and watch.look():
+                    recorded = False
+                    _end_without_record(test, watch.reason)
                 show.update()
                 time.sleep(0.02)
             show.end()
+        watch.look()
         clock = test.line.clock.facts()
-        closed = telemetry.finish(clock | {"devices": _counters(devices)})
+        lost = _own_facts(test) if watch.reason else {}
+        left = {"end": lost["end"], "exit_code": lost["exit_code"], "record_lost": watch.reason} if lost else {}
+        closed = _close_record(telemetry, clock | {"devices": _counters(devices)} | left, watch.reason)
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks")}
-    return _conclude(log, options, extra | {"complete": closed["complete"], "overflow": closed["overflow"]})
+    extra |= {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
+    return _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts)
+
+
+def _end_without_record(test: Assembly, reason: str) -> None:
+    """A test without a record is no test: the platform goes home, or trips, as the configuration says."""
+    trip = test.config.telemetry["on_record_lost"] == "trip"
+    test.block.push_command(COMMANDS["record_lost"], (float(trip),), source=1)
+    print(f"\nrecord lost: {reason}: {'trip' if trip else 'parking the platform'}", file=sys.stderr)
+
+
+def _close_record(telemetry: Any, facts: dict[str, Any], lost: str) -> dict[str, Any]:
+    """What the telemetry process says of the log at its end (`complete`, `reasons`); when it says nothing any more, what the server knows.
+    lost: why the record was lost during the run, empty while it was not."""
+    try:
+        closed = telemetry.finish(facts, timeout_s=15.0 if lost else 60.0)
+    except InternalError as error:
+        return {"complete": False, "reasons": [lost or str(error)]}
+    reasons = closed["reasons"]
+    return {"complete": not (lost or reasons), "reasons": reasons if not lost or lost in reasons else [lost, *reasons]}
+
+
+def _own_facts(test: Assembly) -> dict[str, Any]:
+    """How a run ended whose log may not reach to its end: from the loop's last sample."""
+    last = test.line.sample[0]
+    ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
+    names = [name for name, bit, *_ in FAULTS if int(last["faults"]) >> bit & 1]
+    return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1, "faults_at_end": names}
 
 
 def _foreseen(config: TestConfig, test: Assembly) -> Any:
@@ -357,15 +386,27 @@ def _say(options: Options, text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def _conclude(path: Path, options: Options, extra: dict[str, Any]) -> dict[str, Any]:
-    """Summary out of the log itself, and the report."""
+def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHeader) -> dict[str, Any]:
+    """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows."""
     from hil_server.analysis.summary import summarise
 
-    log = open_log(path)
+    lost = bool(extra.get("record_lost"))
+    try:
+        log = open_log(path)
+    except LogError as error:
+        if not lost:
+            raise
+        log = Log(path, header, np.empty(0, record_dtype(header.aux_count)), {}, [str(error)])
     summary = summarise(log) | extra | {"log": str(path), "report": None}
+    summary["faults"] += [name for name in summary.pop("faults_at_end", ()) if name not in summary["faults"]]
     if options.report:
         make: Callable[..., Any]
         from hil_server.analysis.report import make_report as make
 
-        summary["report"] = str(make(path, path.parent))
+        try:
+            summary["report"] = str(make(path, path.parent))
+        except HilError as error:
+            if not lost:
+                raise
+            _say(options, f"no report: {error}")  # the disk that the log had no room on
     return summary

@@ -14,6 +14,7 @@ WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
 CLIPPED = {"length": 0x3F, "rate": 0x3F00, "acceleration": 0x3F0000}  # bits of `setpoint_status`
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
+END_EXIT = {"tripped": 3, "record_lost": 3}  # exit code of a run by its end, 0 of every other
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
 
 
@@ -150,7 +151,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "complete": log.complete,
         "incomplete": log.incomplete,
         "end": ended,
-        "exit_code": 3 if ended == "tripped" else 0,
+        "exit_code": END_EXIT.get(ended, 0),
         "captured": capture is not None,
         "capture_time_s": capture,
         "first_contact_time_s": _positive(r["first_contact_time"]),

@@ -73,9 +73,11 @@ TELEMETRY = (
     Parameter("hand_controller", "str", "-", "address for hand controllers", default="tcp://127.0.0.1:9772"),
     Parameter("samples_per_message", "int", "-", "ticks in one message on the bus", default=20, low=1, high=1000),
     Parameter("keys", "str", "-", "folder with CURVE keys; required off loopback", default=""),
+    Parameter("on_record_lost", "str", "-", "what ends a live run that can no longer be recorded: the platform goes home, or a trip",
+              default="park", choices=("park", "trip")),
     Parameter("log_every", "int", "ticks", "simulations only: logs every n-th tick, every one in which a state changes or a load component "
               "reaches a new peak", default=1, low=1, high=10000),
-)
+)  # fmt: skip
 
 
 

@@ -292,20 +292,41 @@ class LogWriter:
             return not self.reasons
         self.closed = True
         self.flush()
+        while not self._end(facts or {}) and self._give_way():
+            pass
+        self._close_file()
+        return not self.reasons
+
+    def _end(self, facts: dict[str, Any]) -> bool:
+        """Metadata `end` and summary, both or none of them."""
         end = {
             "complete": json.dumps(not self.reasons),
             "reasons": json.dumps(self.reasons),
             "ticks": str(self.ticks),
             "lost_ticks": str(self.lost_ticks),
-            "facts": json.dumps(facts or {}, default=str),
+            "facts": json.dumps(facts, default=str),
         }
+        start, metadata = self._offset, list(self._metadata)
         try:
             self._put_metadata("end", end)
             self._put_summary()
         except OSError as error:
+            self._offset, self._metadata = start, metadata
             self._failed(error)
-        self._close_file()
-        return not self.reasons
+            return False
+        return True
+
+    def _give_way(self) -> bool:
+        """On a full disk the newest chunk makes room for the end, which says why the run is incomplete. False when there is none."""
+        if not self._chunks:
+            return False
+        chunk = self._chunks.pop()
+        ticks = chunk.uncompressed_size // self._chunk.itemsize
+        self.ticks, self.lost_ticks = self.ticks - ticks, self.lost_ticks + ticks
+        self._times = (self._times[0], self._chunks[-1].message_end_time if self._chunks else self._times[0])
+        self._offset = chunk.chunk_start_offset
+        self._cut()
+        return True
 
     def _close_file(self) -> None:
         if self.path is None:
@@ -398,6 +419,9 @@ class LogWriter:
         reason = f"log: {error.strerror or error}"
         if reason not in self.reasons:
             self.reasons.append(reason)
+        self._cut()
+
+    def _cut(self) -> None:
         try:
             self._file.seek(self._offset)
             self._file.truncate()

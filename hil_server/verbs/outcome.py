@@ -83,6 +83,8 @@ def print_summary(summary: dict[str, Any]) -> None:
             print(f"contact   at {contact['begin_s']:.3f} s: e measured {contact['rebound']:.4f}, {said}")
     names = [f if isinstance(f, str) else f.get("name", str(f)) for f in summary["faults"]]
     print("faults    " + (", ".join(names) or "none"))
+    if summary.get("record_lost"):
+        print(f"record    LOST: {summary['record_lost']}")
     print(f"log       {summary['log']}")
     if summary.get("report"):
         print(f"report    {summary['report']}")

@@ -278,19 +278,23 @@ def test_full_disk_keeps_the_file_readable_and_the_run_marked(tmp_path, header, 
     assert list(log.records["tick"]) == [*range(300), *range(700, 1000)]
 
 
-@pytest.mark.parametrize("room", [1, 1000, 100_000, 200_000])
+@pytest.mark.parametrize("room", [1, 1000, 100_000, 200_000, None])
 def test_disk_that_stays_full(tmp_path, header, make_records, room):
     with (tmp_path / "full.mcap").open("w+b") as file:
         disk = FullDisk(file, 10**9)
         writer = LogWriter(disk, header)
-        disk.room = file.tell() + room
+        disk.room = file.tell() + (room or 10**9)
         for start in range(0, 1000, 10):
             writer.write(make_records(10, start))
+            if room is None and start == 500:
+                disk.room = file.tell()  # not a byte is left behind the last chunk
         assert writer.close() is False and "No space left" in writer.reasons[0]
         kept = writer.ticks
     log = open_log(tmp_path / "full.mcap")
     assert log.ticks == kept and kept + writer.lost_ticks == 1000
     assert set(log.incomplete) <= {"the file is cut", "log: No space left on device"}, "it ends with a whole record"
+    if room not in (1, 1000):  # too little for anything at all
+        assert log.incomplete == ["log: No space left on device"] and log.end["lost_ticks"] == writer.lost_ticks
 
 
 def test_dev_full(header, make_records):
