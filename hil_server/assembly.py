@@ -19,7 +19,9 @@ from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.delay_ledger import DelayLedger, ledger
 from hil_server.errors import ConfigurationError
+from hil_server.operator_desk.commands import taken_by
 from rt_kernels.loop import STAGE_ROLES, LoopLine
+from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
 from rt_kernels.stewart.platform import Platform
 
@@ -44,6 +46,11 @@ class Assembly:
         """Declared auxiliary channels of all parts, in order."""
         parts = [*self.ports, *(self.line.stages[role] for role in STAGE_ROLES)]
         return [channel for part in parts for channel in part.AUX]
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """What the parts act on, by name."""
+        return taken_by([*self.ports, *(self.line.stages[role] for role in STAGE_ROLES)])
 
 
 def period_ns(config: TestConfig) -> int:

@@ -297,7 +297,7 @@ def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, A
     log = open_log(path)
     block = SharedBlock.create(8192, log.header.aux_count)
     header = LogHeader(run_id=f"{log.header.run_id} (replayed)", period_ns=log.header.period_ns, aux=log.header.aux)
-    process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path=""), header)
+    process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path="", commands={}), header)
     dtype = log.records.dtype
     began = time.monotonic()
     sent = 0

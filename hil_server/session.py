@@ -22,6 +22,7 @@ from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError, DeviceError, HilError, InternalError, UsageError, VerdictError
 from hil_server.free_run import Thinner, blocks
+from hil_server.operator_desk.commands import taken_by
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.log_file import Log, LogError, LogHeader, LogWriter, open_log
 from hil_server.telemetry.record import record_dtype
@@ -98,7 +99,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
         context = assembly.base_context(config)
-        tables = stack.enter_context(_stand(config, context, host, options.stand))
+        tables, control = stack.enter_context(_stand(config, context, host, options.stand))
         devices = assembly.devices(config, context, tables)
         stack.enter_context(_opened(devices))
         for device in devices:
@@ -109,7 +110,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         facts = header(test, folder.name, "live", host.facts(), prediction)
         facts.notes.extend([*foreseen, *_permitted(prediction, options)])
         _make(folder)
-        telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(config, log, host), facts)
+        telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(test, log, host, control), facts)
         stack.callback(telemetry.kill)
         for line in host.missing:
             _say(options, f"not real time: {line}")
@@ -184,10 +185,14 @@ def _permitted(found: Any, options: Options) -> list[str]:
 
 
 @contextlib.contextmanager
-def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]) -> Iterator[dict[str, dict[str, Any]]]:
-    """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run."""
+def _stand(
+    config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]
+) -> Iterator[tuple[dict[str, dict[str, Any]], Any]]:
+    """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run; and the control of the
+    latter, which injects faults, None for the former."""
     if "drives" in config.stand:
-        yield {table: dict(config.stand[table]) for table in ("drives", "wrench_sensor", "mechanism_signals") if table in config.stand}
+        given = ("drives", "wrench_sensor", "mechanism_signals")
+        yield {table: dict(config.stand[table]) for table in given if table in config.stand}, None
         return
     from drivers.simulated.stand_server_client import StandProcess
 
@@ -205,7 +210,7 @@ def _stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[
             "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
             "wrench_sensor": {"part": "rdt", "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
-        }
+        }, stand.control
 
 
 @contextlib.contextmanager
@@ -230,13 +235,18 @@ def _counters(devices: list[Any]) -> dict[str, Any]:
     return {type(device).__name__: device.counters() for device in devices if hasattr(device, "counters")}
 
 
-def _telemetry_settings(config: TestConfig, log: Path, host: Any) -> Any:
+def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any) -> Any:
+    """control: of the virtual stand's process, which acts on commands beside the line's parts; None for hardware."""
     import os
 
     from hil_server.telemetry.settings import TelemetrySettings
 
     others = sorted(os.sched_getaffinity(0) - {host.core})
-    return TelemetrySettings.from_table(config.telemetry, str(log), cores=others)
+    commands = test.commands | ({} if control is None else taken_by([control]))
+    return TelemetrySettings.from_table(
+        test.config.telemetry, str(log), cores=others, stand_control=None if control is None else control.address,
+        commands={name: [command.phases, command.numbers] for name, command in commands.items()},
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------- what both do

@@ -1,7 +1,8 @@
 """How a part declares its parameters. The declaration is the manual page of the part (`hil-server list ROLE NAME`).
 
 A part has a class attribute `PARAMETERS`, a tuple of `Parameter`, and takes exactly these keys as keyword arguments; `AUX`, a tuple
-of `Aux`, names its auxiliary channels; `hil_server.config` checks a TOML table against the declaration. `CONTEXT` (a tuple of names)
+of `Aux`, names its auxiliary channels; `COMMANDS`, a tuple of `Command`, says which commands it acts on (a command that no part of a run
+declares is refused); `hil_server.config` checks a TOML table against the declaration. `CONTEXT` (a tuple of names)
 lists what the part needs of the rest of the configuration; the assembly passes these as further keyword arguments:
 
     period_s        period of the loop, s
@@ -58,3 +59,18 @@ class Aux:
     unit: str
     meaning: str
     count: int = 1
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that a part acts on.
+
+    name: of the table's `command`. phases: names of the phases in which it acts, none: in every one. numbers: what its first argument may
+    be where the part knows (numbers of faults, of joints), None: whatever the command itself allows. acts: False for a part that only
+    narrows what another part acts on.
+    """
+
+    name: str
+    phases: tuple[str, ...] = ()
+    numbers: tuple[int, ...] | None = None
+    acts: bool = True

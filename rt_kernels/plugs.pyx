@@ -37,6 +37,7 @@ cdef class StagePart:
 
     PARAMETERS = ()
     AUX = ()
+    COMMANDS = ()
 
     def step(self, sample, aux=None):
         sample, aux = _arrays(sample, aux, self.AUX)
@@ -98,6 +99,7 @@ cdef class PortPart:
 
     PARAMETERS = ()
     AUX = ()
+    COMMANDS = ()
     soft_realtime = False
 
     def open(self):

@@ -158,3 +158,27 @@ def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float
             raise ValueError(f"fault {name!r}: the status word of {variant} has no such class")
         return BY_NAME["sensor_status_word"].number, float(word)
     return fault.number, fault.value if value is None else float(value)
+
+
+# what the virtual stand in process (drivers.simulated.virtual_stand) calls otherwise
+_IN_PROCESS = {
+    "sensor_silent": "sensor_stop", "sensor_stale": "sensor_freeze", "sensor_lost": "sensor_drop", "sensor_corrupt": "sensor_truncate",
+    "drive_silent": "axis_silent", "drive_fault": "axis_fault", "drive_disabled": "axis_disabled", "drive_local": "axis_local",
+    "drive_following_error": "axis_deviation", "drive_limit_touched": "axis_limit", "drive_emergency": "axis_emergency",
+    "signals_silent": "module_silent",
+}  # fmt: skip
+
+
+def same_faults(variant: str) -> dict[int, str]:
+    """Number of a fault of the virtual stand in process → name of the same fault here; faults that this stand cannot show are left out."""
+    from drivers.simulated.virtual_stand import FAULTS as IN_PROCESS
+
+    found = {}
+    for name, number in IN_PROCESS.items():
+        name = _IN_PROCESS.get(name, name)
+        try:
+            wire_fault(name, None, variant)
+        except ValueError:
+            continue
+        found[number] = name
+    return found

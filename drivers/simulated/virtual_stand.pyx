@@ -19,7 +19,7 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
 from drivers.simulated.plant import DRIVE_PARAMETERS
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Command, Parameter
 
 cdef enum:
     WIRE = 100      # injections from here on are what a device or its wire would report, not physics
@@ -230,6 +230,7 @@ cdef class VirtualStandPort(PortPart):
         Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
         Parameter("faults", "rows", "-", "faults to inject: rows (time_s, number in drivers.simulated.virtual_stand.FAULTS, index, value)", ()),
     )
+    COMMANDS = (Command("inject_fault", numbers=tuple(FAULTS.values())[1:]), Command("clear_injection"))
     CONTEXT = ("period_s", "platform", "mounting", "mechanism")
     cdef Self c
     cdef readonly PlantPart plant

@@ -1,19 +1,25 @@
 """The commands of the table with their arguments: checked by the sender and again by the desk.
 
 A command reaches the loop as its code and up to eight doubles (`command_code`, `command_arg` of the sample).
+
+What a run can act on is what its parts declare (`COMMANDS`, rt_kernels.parameters): `taken_by` puts the declarations together, the desk
+refuses the rest with the reason.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hil_server.errors import UsageError
 from rt_kernels.layout import CODES
+from rt_kernels.parameters import Command
 
 REQUIRED = None
 # these go through at any time, whoever holds the desk and however often they come
 ALWAYS = frozenset({"abort", "stop", "hold"})
+# the server gives these itself: nobody may send them
+OWN = frozenset({"none", "record_lost"})
 
 
 class CommandError(UsageError):
@@ -57,23 +63,19 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "abort": (),
     "inject_fault": (
         Argument("kind", "-", 0, 255, whole=True),
-        Argument("index", "-", -1, 63, 0, whole=True),
+        Argument("index", "-", 0, 5, 0, whole=True),
         Argument("value", "-", -1e12, 1e12, 0),
-        Argument("duration_s", "s", 0, 86400, 0),
     ),
-    "clear_injection": (Argument("kind", "-", -1, 255, -1, whole=True),),
-    "set_compensator": (
-        Argument("number", "-", 0, 63, whole=True),
-        *(Argument(f"value{i}", "-", -1e12, 1e12, 0) for i in range(1, 8)),
-    ),
+    "clear_injection": (),
+    "set_compensator": (Argument("number", "-", 0, 63, whole=True),),
     "manual_mode": (_switch(),),
     "single_joint": (Argument("joint", "-", 0, 16, whole=True), Argument("rate_rad_per_s", "rad/s", -1, 1, 0)),
     "step": (
         Argument("coordinate", "-", 0, 5, whole=True),
         Argument("amplitude", "m, rad", -3.2, 3.2),
-        Argument("rate", "m/s, rad/s", 0, 1),
+        Argument("rate", "m/s, rad/s", 1e-6, 1),
     ),
-    "insert": (Argument("stroke_m", "m", -1, 1), Argument("rate_m_per_s", "m/s", 0, 1)),
+    "insert": (Argument("stroke_m", "m", -1, 1), Argument("rate_m_per_s", "m/s", 1e-6, 1)),
     "auto_sequence": (Argument("number", "-", 0, 255, whole=True),),
     "brakes": (_switch(),),
     "limp": (_switch(),),
@@ -81,6 +83,33 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "mechanism_drive": (_switch(),),
     "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
 }
+
+
+def taken_by(parts: Iterable[Any]) -> dict[str, Command]:
+    """The commands that these parts act on, by name. Where two declare one, both must be able to: phases and numbers that both have."""
+    found: dict[str, Command] = {}
+    for command in (command for part in parts for command in part.COMMANDS):
+        other = found.get(command.name, Command(command.name, acts=False))
+        phases, numbers = other.phases or command.phases, other.numbers
+        if command.phases:
+            phases = tuple(phase for phase in command.phases if phase in phases)
+        if command.numbers is not None:
+            numbers = tuple(n for n in command.numbers if numbers is None or n in numbers)
+        found[command.name] = Command(command.name, phases, numbers, command.acts or other.acts)
+    return {name: command for name, command in found.items() if command.acts}
+
+
+def why_not(commands: Mapping[str, Command], name: str, arguments: tuple[float, ...]) -> str:
+    """Why no part of a run with these commands can act on this one, "" when one can. An abort is never refused."""
+    if name == "abort":
+        return ""
+    if name not in commands:
+        return f"command {name}: no part of this run acts on it; it takes {', '.join(commands) or 'no command'}"
+    numbers = commands[name].numbers
+    if numbers is not None and int(arguments[0]) not in numbers:
+        known = ", ".join(str(n) for n in numbers) or "none"
+        return f"command {name}: {ARGUMENTS[name][0].name} {int(arguments[0])} is unknown to this run; there are: {known}"
+    return ""
 
 
 def encode(name: Any, given: Any = None) -> tuple[int, tuple[float, ...]]:

@@ -1,8 +1,9 @@
 """The desk: takes commands and hand-controller records from the wire, checks them, puts them into the shared block.
 
 A command is answered once the loop has taken it, with the tick of the sample in which its sequence number appeared. What is malformed,
-unknown, out of range, too frequent or from the wrong client is answered with an error (or counted, where there is nobody to answer) and
-never reaches the loop. `abort`, `stop` and `hold` are always let through.
+unknown, out of range, too frequent, from the wrong client, or such that no part of the run acts on it, is answered with an error (or
+counted, where there is nobody to answer) and never reaches the loop. A command that the loop took in a phase in which nobody acts on it is
+answered with an error that says so. `abort`, `stop` and `hold` are never held up by the rate or by another client.
 
 Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep the process from the ring.
 """
@@ -10,23 +11,25 @@ Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep t
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import zmq
 
-from hil_server.operator_desk.commands import ALWAYS, CommandError, encode
+from hil_server.operator_desk.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.telemetry.publisher import TokenBucket
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
-from rt_kernels.layout import LAYOUT_HASH
+from rt_kernels.layout import CODES, LAYOUT_HASH
+from rt_kernels.parameters import Command
 
 BUDGET = 64
 TAKEN_WITHIN = 2.0  # s; later, the command counts as not taken
 HOLDS_FOR = 10.0  # s of silence after which the desk is free again
 MAX_CLIENTS = 256
 SERVER_LANE = 1  # sequence numbers of the server's own commands are odd
+PHASES = {number: name for name, number in CODES["phase"].items()}
 
 
 @dataclass
@@ -42,6 +45,7 @@ class _Waiting:
     envelope: list[bytes]
     message_id: Any
     command: str
+    arguments: tuple[float, ...]
     deadline: float
 
 
@@ -50,6 +54,9 @@ class CommandDesk:
 
     block: with `push_command`. describe, status: make the answers to these topics. exclusive: one commanding client at a time; the first
     to command holds the desk until it leaves (`desk` with `leave`) or is silent for ten seconds; others may only watch and stop.
+    commands: what the run's parts act on, by name (None: not known, everything goes to the loop). injector: who breaks the stand where the
+    loop cannot (a stand of its own process): called with (command, arguments) once the loop has taken it, raises ValueError or
+    ConnectionError that says why it did not.
     """
 
     def __init__(
@@ -61,8 +68,11 @@ class CommandDesk:
         exclusive: bool = True,
         rate: float = 50.0,
         clock: Callable[[], float] = time.monotonic,
+        commands: Mapping[str, Command] | None = None,
+        injector: Callable[[str, tuple[float, ...]], None] | None = None,
     ) -> None:
         self.socket, self._block, self._describe, self._status = socket, block, describe, status
+        self._commands, self._injector = commands, injector
         self._exclusive, self._rate, self._clock = exclusive, rate, clock
         self._clients: OrderedDict[bytes, _Client] = OrderedDict()
         self._everyone = TokenBucket(4 * rate, 4 * rate, clock)
@@ -105,7 +115,8 @@ class CommandDesk:
             self._malformed(envelope, None, "id must be a number or a text")
             return
         client = self._client(envelope[0], request.get("client"))
-        urgent = parts[0] == COMMAND and request.get("command") in ALWAYS
+        name = request.get("command")
+        urgent = parts[0] == COMMAND and isinstance(name, str) and name in ALWAYS
         if not (client.bucket.take() and self._everyone.take()) and not urgent:
             self._refuse(envelope, message_id, "rate", f"more than {self._rate:g} requests a second")
             return
@@ -140,6 +151,9 @@ class CommandDesk:
         except CommandError as error:
             self._refuse(envelope, message_id, "arguments", str(error))
             return
+        if self._commands is not None and (why := why_not(self._commands, request["command"], arguments)):
+            self._refuse(envelope, message_id, "nobody", why)
+            return
         if not self._may_command(envelope[0], urgent):
             self._refuse(envelope, message_id, "held", f"the desk is held by {self.holder or 'another client'}")
             return
@@ -149,7 +163,7 @@ class CommandDesk:
             self._refuse(envelope, message_id, "full", str(error))
             return
         self.accepted += 1
-        self._waiting[sequence] = _Waiting(envelope, message_id, request["command"], self._clock() + TAKEN_WITHIN)
+        self._waiting[sequence] = _Waiting(envelope, message_id, request["command"], arguments, self._clock() + TAKEN_WITHIN)
 
     def _may_command(self, identity: bytes, urgent: bool) -> bool:
         if not self._exclusive:
@@ -189,8 +203,27 @@ class CommandDesk:
             for waiting in [s for s in self._waiting if s <= sequence and sequence % 2 != SERVER_LANE]:
                 entry = self._waiting.pop(waiting)
                 tick, t_ns = int(records["tick"][i]), int(records["time_ns"][i])
+                if sequence == waiting and (why := self._without_effect(entry, records, int(i))):
+                    text = f"command {entry.command}: reached the loop at tick {tick}, {why}"
+                    self._refuse(entry.envelope, entry.message_id, "nobody", text)
+                    continue
                 answer = {"ok": True, "command": entry.command, "sequence": waiting, "tick": tick, "t": t_ns * 1e-9, "t_ns": t_ns}
                 self._reply(entry.envelope, entry.message_id, answer)
+
+    def _without_effect(self, entry: _Waiting, records: np.ndarray, i: int) -> str:
+        """Why the command taken at record i did nothing, "" when somebody acted on it."""
+        takes = (self._commands or {}).get(entry.command)
+        # the phase that the command met: the guidance may have left it in the same tick, and then the new one has just begun
+        before = int(records["phase"][i - 1 if i else 0])
+        met = i > 0 or float(records["phase_time"][i]) > 0.0
+        if takes is not None and takes.phases and met and (phase := PHASES.get(before, str(before))) not in takes.phases:
+            return f"but nobody acted on it: the run is in phase {phase}, it acts in {', '.join(takes.phases)}"
+        if self._injector is not None and entry.command in ("inject_fault", "clear_injection"):
+            try:
+                self._injector(entry.command, entry.arguments)
+            except (ValueError, ConnectionError) as error:
+                return f"but the stand did not: {error}"
+        return ""
 
     def expire(self, reason: str | None = None) -> None:
         """Answers the commands that the loop has not taken in time; all of them when a reason is given."""

@@ -30,6 +30,7 @@ from hil_server.telemetry.record import record_dtype
 from hil_server.telemetry.settings import TelemetrySettings
 from hil_server.telemetry.wire import DoorKeeper, bind
 from rt_kernels.layout import FIELDS, LAYOUT_HASH
+from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
 
 PERIOD = 0.010  # s between two looks at the ring
@@ -38,6 +39,7 @@ STATUS_PERIOD = 0.5  # s
 DESK_PERIOD_MS = 50  # between two looks for commands that nobody takes
 PUBLISH_QUEUE = 200  # messages for a subscriber that does not read, 4 s of `full`
 REQUEST_QUEUE = 100
+INJECTED_WITHIN = 0.5  # s that the virtual stand's process has for its answer
 MOST_MEMORY = 1 << 30  # bytes: who makes this process grow beyond ends it, and it alone
 
 
@@ -82,8 +84,17 @@ class Bus:
             lambda: self.block.overflow + self._passed_over,
         )
         command, hand = self.sockets.get("command_address"), self.sockets.get("hand_address")
-        self.desk = CommandDesk(command, self.block, self.describe, self.status, s.exclusive) if command is not None else None
+        self.desk = self._command_desk(command) if command is not None else None
         self.hands = HandDesk(hand, self.block) if hand is not None else None
+
+    def _command_desk(self, socket: zmq.Socket) -> CommandDesk:
+        s, injector = self.settings, None
+        commands = None if s.commands is None else {name: Command(name, *takes) for name, takes in s.commands.items()}
+        if s.stand_control is not None:
+            from drivers.simulated.stand_server_client import StandControl
+
+            injector = StandControl(**s.stand_control, timeout_s=INJECTED_WITHIN).obey
+        return CommandDesk(socket, self.block, self.describe, self.status, s.exclusive, commands=commands, injector=injector)
 
     def endpoints(self) -> dict[str, str]:
         return {key: socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0") for key, socket in self.sockets.items()}
@@ -165,6 +176,7 @@ class Bus:
             "prediction": h.prediction,
             "host": json.loads(json.dumps(h.host, default=str)),
             "notes": h.notes,
+            "commands": self.settings.commands,
         }
 
     # ------------------------------------------------------------------------------------------------------------- end

@@ -18,7 +18,9 @@ class TelemetrySettings:
     log_path: file to write, must not exist; "" for none. *_address: ZeroMQ addresses, "" for none (`*` as port: any free one).
     curve: keys, required for addresses that other machines reach. cores: where the process may run ([] = anywhere): not the loop's core
     when there is more than one. nice: added to the process's niceness. batch_ticks: samples in a `full` message. slow_ticks: samples
-    behind a `slow` message. exclusive: one commanding client at a time. Raises ConfigurationError that names key, value and limit.
+    behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases, numbers]
+    (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands. Raises
+    ConfigurationError that names key, value and limit.
     """
 
     log_path: str = ""
@@ -32,6 +34,8 @@ class TelemetrySettings:
     batch_ticks: int = 20
     slow_ticks: int = 30
     exclusive: bool = True
+    commands: dict[str, Any] | None = None
+    stand_control: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.curve, dict):

@@ -19,7 +19,7 @@ from rt_kernels.sample cimport Sample
 
 import importlib
 
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Command, Parameter
 
 ctypedef void (*Step)(void *self, Sample *sample, double *aux) noexcept nogil
 
@@ -139,6 +139,7 @@ cdef class Phased(StagePart):
         Aux("free_compensator", "-", "auxiliary channels of the compensator in free motion", 8),
         Aux("contact_compensator", "-", "and of the one in contact", 8),
     )
+    COMMANDS = (Command("set_compensator", numbers=(0, 1, 2)),)
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")
     cdef char *memory
     cdef StagePart first        # the two parts: what they know of their own blocks

@@ -68,7 +68,7 @@ from rt_kernels.dynamics.joint_drive import gains_for_payload
 from rt_kernels.dynamics.manipulator_file import manipulator_of
 from rt_kernels.dynamics.tree_and_body import model_tables
 from rt_kernels.multibody.tree_model import Body, bodies_of
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Command, Parameter
 
 cdef enum:
     MAX_V = 14
@@ -1137,6 +1137,14 @@ cdef class ManipulatorPayload(StagePart):
             root = Body("visited vehicle", None, "free")
             self.general = Tree([root, *(replace(b, parent=b.parent or root.name) for b in bodies)], gravity=(0.0, 0.0, 0.0))
         self.c.kinematics = self.kinematics.model
+
+    @property
+    def COMMANDS(self):
+        """Which joints can be moved singly and which paths are stored."""
+        cdef ArmParams *p = &self.c.flat.params
+        joints = tuple(j for j in range(p.n) if j != p.locked)
+        paths = tuple(k for k in range(PATHS) if p.n_path[k])
+        return Command("single_joint", numbers=joints, acts=False), Command("auto_sequence", numbers=paths, acts=False)
 
     def _joints(self, arm, angles_deg, locked_joint, mass, paths_deg):
         cdef ArmParams *p = &self.c.flat.params

@@ -48,7 +48,8 @@ from rt_kernels.guidance.stand_phases cimport (RELEASE, StandParams, StandState,
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
+from rt_kernels.parameters import Command, Parameter
 
 cdef enum:
     QUEUE = 8
@@ -367,6 +368,14 @@ FRAMES = {"camera": RATE_FRAME_CAMERA, "target": RATE_FRAME_TARGET, "interface":
 ROTATIONS = {"right": 9, "right_first": 6, "left": 3}
 
 
+# resume gives the arm back to the hand controllers too
+BERTHING_COMMANDS = (
+    *(command for command in STAND_COMMANDS if command.name != "resume"),
+    *(Command(name, ("contact",)) for name in ("step", "insert", "single_joint", "auto_sequence", "brakes", "limp")),
+    Command("resume", ("hold", "contact")), Command("speed_mode", ALIVE), Command("release", ALIVE),
+)
+
+
 cdef class BerthingGuidance(StagePart):
     """Phases of a berthing run, hand controllers, Step and Insert."""
 
@@ -409,6 +418,7 @@ cdef class BerthingGuidance(StagePart):
         Parameter("hold_stops_platform", "bool", "-", "hold brings the platform to rest instead of the manipulator alone; the run cannot "
                   "be resumed then", False),
     )
+    COMMANDS = BERTHING_COMMANDS
     CONTEXT = ("period_s", "start")
     cdef Self c
 

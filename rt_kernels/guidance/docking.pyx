@@ -30,7 +30,8 @@ from rt_kernels.guidance.stand_phases cimport (DRIVE_ON, EXTRA_BRAKES, RELEASE, 
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
+from rt_kernels.parameters import Command, Parameter
 
 cdef enum:
     PLANE_GAP = 3               # analogue signal of a central unit: gap of the docking planes, m
@@ -255,6 +256,7 @@ cdef class DockingGuidance(StagePart):
         Parameter("latch_on_capture", "bool", "-", "latched phase: the model becomes one body and the platform holds", False),
         Parameter("latch_after_s", "float", "s", "latched this long after capture", 0.5, low=0.0, high=3600.0),
     )
+    COMMANDS = STAND_COMMANDS + (Command("manual_mode", ALIVE), Command("mechanism_drive", ALIVE), Command("release", ALIVE))
     CONTEXT = ("period_s", "start", "vehicles")
     cdef Self c
 

@@ -25,7 +25,7 @@ from rt_kernels.guidance.stand_phases cimport RECORD_LOST, RECORD_REQUIRED
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Command, Parameter
 
 cdef enum:
     MAX_LINES = 32
@@ -185,6 +185,7 @@ cdef class Excitation(StagePart):
         Parameter("chirp_rate_m_s", "float", "m/s", "rate amplitude of the chirp", 0.03, low=1e-4, high=1.0),
         Parameter("fade_s", "float", "s", "every part begins and ends over this time", 0.5, low=0.05, high=10.0),
     )
+    COMMANDS = (Command("abort"), Command("stop", ("approach",)), Command("park", ("approach",)))
     CONTEXT = ("period_s",)
     cdef Self c
     cdef readonly dict schedule

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import zmq
 
-from hil_server.operator_desk.commands import ARGUMENTS, CommandError, encode
+from hil_server import assembly
+from hil_server.config import SHIPPED, load_test
+from hil_server.operator_desk.commands import ARGUMENTS, OWN, CommandError, encode, taken_by, why_not
 from hil_server.operator_desk.receiver import BUDGET, HOLDS_FOR, TAKEN_WITHIN, CommandDesk, HandDesk
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Window
 from hil_server.telemetry.record import aux_channels
 from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.parameters import Command
 
 
 class ListSocket:
@@ -61,7 +64,7 @@ class Clock:
 
 
 def test_every_command_of_the_table_can_be_sent():
-    assert set(ARGUMENTS) == set(CODES["command"]) - {"none"}
+    assert set(ARGUMENTS) == set(CODES["command"]) - OWN
     for name, wanted in ARGUMENTS.items():
         assert len(wanted) <= 8
         middle = {a.name: (a.low + a.high) / 2 if not a.whole else int(a.high) for a in wanted}
@@ -88,11 +91,112 @@ def test_unknown_commands(name):
         encode(name)
 
 
+def simulated(name=None, *overrides):
+    return assembly.simulation(load_test(name and SHIPPED / "programmes" / f"{name}.toml", list(overrides))).commands
+
+
+def test_a_run_takes_what_its_parts_declare():
+    docking, virtual, berthing = simulated(), simulated("virtual_docking"), simulated("berthing_operator")
+    assert {"abort", "start", "hold", "resume", "stop", "park"} <= set(docking) & set(virtual) & set(berthing)
+    assert "inject_fault" in docking and "inject_fault" not in virtual, "an ideal stand cannot be broken"
+    assert "step" in berthing and "step" not in docking and "manual_mode" in docking and "manual_mode" not in berthing
+    assert "set_compensator" not in docking
+    phased = simulated(None, "compensators.part='phased'", "compensators.contact={part='none'}")
+    assert why_not(phased, "set_compensator", (2.0,)) == ""
+    assert why_not(phased, "set_compensator", (63.0,)) == "command set_compensator: number 63 is unknown to this run; there are: 0, 1, 2"
+    assert "no part of this run acts on it; it takes" in why_not(docking, "set_compensator", (0.0,))
+    assert "single_joint" not in simulated("berthing"), "the arm narrows it, but this guidance does not act on it"
+    assert berthing["single_joint"].numbers == (1, 2, 3, 4, 5, 6), "joint 0 is locked"
+    assert "unknown to this run" in why_not(berthing, "single_joint", (16.0, 0.0))
+    assert "there are: none" in why_not(berthing, "auto_sequence", (0.0,)), "no path is stored"
+
+
+def test_two_parts_that_declare_one_command_must_both_be_able_to():
+    class One:
+        COMMANDS = (Command("step", ("contact", "hold")), Command("brakes"))
+
+    class Other:
+        COMMANDS = (Command("step", ("contact", "idle"), (1, 2)), Command("brakes", ("hold",), (0,)))
+
+    assert taken_by([One, Other]) == {"step": Command("step", ("contact",), (1, 2)), "brakes": Command("brakes", ("hold",), (0,))}
+    assert taken_by([Other, One]) == taken_by([One, Other])
+
+
+def test_a_fault_has_the_same_number_on_both_virtual_stands():
+    from drivers.simulated.stand_server_faults import BY_NAME, same_faults
+    from drivers.simulated.virtual_stand import FAULTS as IN_PROCESS
+
+    for variant in ("net_ft", "axia", "onrobot"):
+        same = same_faults(variant)
+        assert set(same) < set(IN_PROCESS.values()) and set(same.values()) <= set(BY_NAME) and 0 not in same
+    assert same_faults("axia").keys() - same_faults("net_ft").keys() == {IN_PROCESS["sensor_busy"]}
+    assert same_faults("net_ft")[IN_PROCESS["drive_silent"]] == "axis_silent"
+
+
 @pytest.fixture
-def desk():
-    made = CommandDesk(ListSocket(), Block(), dict, dict, clock=Clock())
+def desk(request):
+    made = CommandDesk(ListSocket(), Block(), dict, dict, clock=Clock(), **getattr(request, "param", {}))
     made.ask = lambda who, topic, **body: (made.socket.incoming.append([who, topic, msgpack.packb(body)]), made.serve())
     return made
+
+
+TAKES = {"commands": {"resume": Command("resume", ("hold",)), "set_compensator": Command("set_compensator", (), (0, 1, 2))}}
+
+
+@pytest.mark.parametrize("name", [["abort"], {"abort": 1}, None, 7, True, b"abort"])
+def test_a_command_whose_name_is_no_text_is_an_answer(desk, name):
+    desk.ask(b"a", b"command", command=name, id=1)
+    (answer,) = desk.socket.answers()
+    assert answer["kind"] == "arguments" and "unknown command" in answer["error"] and not desk._block.commands
+
+
+@pytest.mark.parametrize("desk", [TAKES], indirect=True)
+def test_what_nobody_acts_on_is_refused_and_abort_never_is(desk):
+    desk.ask(b"a", b"command", command="inject_fault", args={"kind": 1}, id=1)
+    desk.ask(b"a", b"command", command="set_compensator", args={"number": 63}, id=2)
+    answers = desk.socket.answers()
+    assert [a["kind"] for a in answers] == ["nobody", "nobody"] and not desk._block.commands
+    assert "no part of this run acts on it; it takes resume, set_compensator" in answers[0]["error"] and "number 63" in answers[1]["error"]
+    desk.ask(b"a", b"command", command="abort", id=3)
+    desk.ask(b"a", b"command", command="set_compensator", args={"number": 2}, id=4)
+    assert [code for code, _ in desk._block.commands] == [CODES["command"][name] for name in ("abort", "set_compensator")]
+
+
+@pytest.mark.parametrize("desk", [TAKES], indirect=True)
+@pytest.mark.parametrize(("before", "good"), [("contact", False), ("hold", True)])
+def test_a_command_that_met_the_wrong_phase_says_so(desk, make_records, before, good):
+    desk.ask(b"a", b"command", command="resume", id=1)
+    stream = make_records(3, 50)
+    stream["command_sequence"] = [0, 2, 2]
+    stream["phase"] = [CODES["phase"][before], CODES["phase"]["retreat"], CODES["phase"]["retreat"]]
+    desk.acknowledge(stream)
+    (answer,) = desk.socket.answers()
+    assert answer["ok"] is good
+    if not good:
+        assert answer["kind"] == "nobody"
+        assert "at tick 51, but nobody acted on it: the run is in phase contact, it acts in hold" in answer["error"]
+
+
+def test_a_stand_of_its_own_process_is_asked_and_answers(make_records):
+    asked = []
+
+    def injector(command, arguments):
+        asked.append((command, arguments))
+        if arguments and arguments[0] == 5.0:
+            raise ConnectionError("the stand does not answer")
+
+    takes = {"inject_fault": Command("inject_fault", (), (1, 5)), "clear_injection": Command("clear_injection")}
+    desk = CommandDesk(ListSocket(), Block(), dict, dict, clock=Clock(), commands=takes, injector=injector)
+    given = ("inject_fault", {"kind": 1, "index": 2}), ("inject_fault", {"kind": 5}), ("clear_injection", {})
+    for number, (name, arguments) in enumerate(given):
+        desk.socket.incoming.append([b"a", b"command", msgpack.packb({"command": name, "args": arguments, "id": number})])
+    desk.serve()
+    assert asked == [], "the log knows of it first"
+    for number in range(3):
+        desk.acknowledge(sample(20 + number, 2 * number + 2, make_records))
+    answers = desk.socket.answers()
+    assert [a["ok"] for a in answers] == [True, False, True] and "the stand does not answer" in answers[1]["error"]
+    assert asked == [("inject_fault", (1.0, 2.0, 0.0)), ("inject_fault", (5.0, 0.0, 0.0)), ("clear_injection", ())]
 
 
 def sample(tick, sequence, make_records):

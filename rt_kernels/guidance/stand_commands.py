@@ -1,0 +1,16 @@
+"""Commands that the stand's own phases act on (`stand_phases.pxd`), as the guidance parts declare them."""
+
+from rt_kernels.parameters import Command
+
+BEFORE_FINISH = ("idle", "position", "approach", "closing", "contact", "latched", "hold")
+MOVING = ("position", "approach", "closing", "contact", "latched", "finish", "retreat", "park")
+# a run that has ended or tripped takes no command that would move something
+ALIVE = ("idle", *MOVING, "hold")
+STAND_COMMANDS = (
+    Command("abort"),
+    Command("start", ("idle",)),
+    Command("resume", ("hold",)),
+    Command("stop", BEFORE_FINISH),
+    Command("park", BEFORE_FINISH),
+    Command("hold", MOVING),
+)
