@@ -1,6 +1,7 @@
 """Restitution through the whole line: the tables of docs/contact-stability.md. `python tools/contact_table.py [--only noisy]`
 
-Every number is one contact (or the mean of the seeds) of the programme elastic_contact through assembly, loop and virtual stand.
+Every number is one contact (or the mean of the seeds) of the programme elastic_contact through the line: without noise the contact that
+the prediction plays (`hil_server.analysis.contact_line`), with noise a run of the whole programme.
 """
 
 import argparse
@@ -11,7 +12,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.hybrid.bounce import DRIVES, MASS, rebound_of, run, settings, stiffness  # noqa: E402
+from hil_server import assembly  # noqa: E402
+from hil_server.analysis.contact_line import mode_at, play  # noqa: E402
+from hil_server.config import load_test  # noqa: E402
+from tests.hybrid.bounce import DRIVES, MASS, PROGRAMME, overrides, rebound_of, run, settings, stiffness  # noqa: E402
 from tests.hybrid.test_contact_six import NOISY  # noqa: E402
 
 FREQUENCIES = (1, 3, 5, 10, 20)
@@ -19,8 +23,9 @@ ROWS = (("none", {}), ("phase_lead", {}), ("polynomial", {"compensators.spacing_
         ("energy_cap", {}), ("lead_and_pose_force", {}))  # fmt: skip
 
 
-def row(drive, compensator, frequencies=FREQUENCIES, **keys):
-    return [rebound_of(run(settings(f, drive, compensator, **keys))[1]) for f in frequencies]
+def row(drive, compensator, frequencies=FREQUENCIES, zeta=0.0, **keys):
+    tests = [assembly.simulation(load_test(PROGRAMME, overrides(settings(f, drive, compensator, zeta, **keys)))) for f in frequencies]
+    return [play(test, mode_at(test, f, zeta), 0.02).restitution for f, test in zip(frequencies, tests, strict=True)]
 
 
 def show(name, values):
@@ -62,7 +67,8 @@ def noisy(seeds, picture=None):
     for share in (0.8, 1.0, 1.2):
         for f in (1, 2, 3, 5, 7, 10, 12, 15, 20):
             keys = NOISY | drive | {"compensators.stiffness_factor": share}
-            es = [row("spec", "lead_and_pose_force", (f,), **keys, **{"stand.virtual.seed": s}) for s in range(1, seeds + 1)]
+            es = [rebound_of(run(settings(f, "spec", "lead_and_pose_force", **keys, **{"stand.virtual.seed": s}))[1])
+                  for s in range(1, seeds + 1)]  # fmt: skip
             print(f"| x {share} | {f} Hz | {np.mean(es):.4f} +- {np.std(es):.4f} |", flush=True)
             curves.setdefault(share, []).append((f, np.mean(es), np.std(es) / np.sqrt(seeds)))
     if picture:

@@ -1,10 +1,11 @@
 """`hil-server predict`: before the test, what the stand will make of a contact.
 
 From the stand, the vehicles, the mechanism and the delay ledger: stiffness and damping of the mechanism at the first contact (differences
-of its own model), in series with them the compliance of an arm that carries a port (`port_compliance_rows` of a vehicle), the modes of
-the contact in six degrees of freedom, and per mode frequency, damping, restitution with the configured compensator, critical delay, phase
-budget, PSI and the limit of a latched mode. For each other compensator a curve of the restitution over frequency. Exit code 1 when a mode
-would leave the band 0.98...1.02.
+of its own model), in series with them the compliance of an arm that carries a port (`port_compliance_rows` of a vehicle), and the modes of
+the contact in six degrees of freedom. Each mode is then played through the line of the test (`contact_line`): its restitution is that of
+the free motion on either side. Beside it stand what closed forms say: critical delay, phase budget, PSI, and where a set-point lead is all
+that is compensated the limit of a latched mode. For each other compensator a curve of the restitution over frequency. Exit code 1 when a
+mode would leave the band 0.98...1.02, or cannot be predicted.
 """
 
 import argparse
@@ -16,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from hil_server import assembly
+from hil_server import assembly, registry
+from hil_server.analysis.contact_line import Played, play, restitution_curve
 from hil_server.analysis.stability import (
     BAND,
     Loop,
@@ -24,29 +26,34 @@ from hil_server.analysis.stability import (
     contact_modes,
     critical_delay,
     latched_limit,
-    one_contact,
     phase_budget,
     stability_indicator,
 )
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
+from hil_server.errors import ConfigurationError
 from rt_kernels.compensators.effective_mass import relative_inverse_inertia, skew
 
 DEPTHS_M = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
-OTHERS = ("none", "phase_lead", "polynomial", "pose_referenced_force", "smith", "lead_and_pose_force")
-CURVE_HZ = (0.5, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
+CURVE_HZ = (1, 2, 3, 5, 7, 10, 15, 20)
+LEAST_IDEAL = 0.1  # a contact that gives back less of its speed is judged by what it should not give back
+# Stiffness is measured at a depth of some tenths of a millimetre, and the force that presses there turns with the units: up to about this
+# share of the stiffest mode's w^2 is that force's and no mode of the touch
+PRELOAD = 1e-3
 HIGHEST_HZ = 200.0  # a mode above it is not reproduced by any stand: named, not judged
 
 
 @dataclass(frozen=True)
 class ModePrediction:
-    """One contact mode. restitution: with the stand and the configured compensator; ideal: as in orbit."""
+    """One contact mode. restitution: with the stand and the configured compensator, nan where it is not judged or was refused; refused:
+    why a judged mode cannot be predicted, or empty; ideal: as in orbit; latched_limit_hz: 0 for an undamped mode, nan where the
+    compensator is no mere lead."""
 
     frequency_hz: float
     damping_ratio: float
     effective_mass_kg: float
     stiffness_n_m: float
-    direction: list[float]
+    screw: list[float]
     restitution: float
     ideal: float
     critical_delay_s: float
@@ -55,6 +62,7 @@ class ModePrediction:
     indicator: float
     latched_limit_hz: float
     judged: bool
+    refused: str = ""
 
     @property
     def ratio(self) -> float:
@@ -62,7 +70,9 @@ class ModePrediction:
 
     @property
     def within(self) -> bool:
-        return not self.judged or BAND[0] <= self.ratio <= BAND[1]
+        """Speed of the rebound within 2 % of that in orbit, or of a tenth of the approach where less comes back."""
+        share = max(self.ideal, LEAST_IDEAL)
+        return not self.judged or (BAND[0] - 1.0) * share <= self.restitution - self.ideal <= (BAND[1] - 1.0) * share
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,10 @@ class Prediction:
 
     def as_dict(self) -> dict[str, Any]:
         """For the log and for machines, JSON values only (what is infinite or undefined is None)."""
-        modes = [{k: _finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"within": m.within} for m in self.modes]
+        modes = [
+            {k: _finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"direction": m.screw[:3], "within": m.within}
+            for m in self.modes
+        ]
         own = {"ledger": self.ledger, "origins": self.origins, "compensator": self.compensator}
         return {"modes": modes, **own, "within": self.within, "verdict": self.verdict()}
 
@@ -89,6 +102,9 @@ class Prediction:
         bad = [m for m in self.modes if not m.within]
         if not bad:
             return "inside the band"
+        refused = next((m for m in bad if m.refused), None)
+        if refused is not None:
+            return f"contact at {refused.frequency_hz:.2f} Hz cannot be predicted: {refused.refused}"
         worst = max(bad, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
         there = f"contact at {worst.frequency_hz:.2f} Hz would part at {worst.ratio:.3f} of its speed in orbit"
         return f"{there}, outside {BAND[0]}...{BAND[1]}"
@@ -161,19 +177,6 @@ def _at_active_port(V: np.ndarray, X: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------------ the prediction
 
 
-def loop_of(test: Assembly, name: str | None = None, keys: Mapping[str, Any] | None = None) -> Loop:
-    """The loop of this line as the ledger knows it, with the configured compensator or another one."""
-    sums = test.ledger.sums()
-    if name is None:
-        name, keys = test.config.part("compensators")
-    if name == "phased":
-        table = dict((keys or {})["contact"])
-        name, keys = table.pop("part"), table
-    late = getattr(test.line.stages["dynamics"], "integrator_late_ticks", 0.0)
-    return Loop(sums["transport_s"], sums["drive_frequency_hz"], sums["drive_damping"], sums, name, dict(keys or {}), test.period_ns * 1e-9,
-                late)  # fmt: skip
-
-
 def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices said)."""
     test = test or assembly.simulation(config)
@@ -182,32 +185,56 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     vehicles = test.context["vehicles"]
     series = series_compliance(vehicles, start["X_TA"])
     modes = contact_modes(relative_inverse_inertia(vehicles, start["X_TA"]), K, B, series) if np.any(K) else []
+    modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz**2]
     speed = max(1e-3, float(np.linalg.norm(start["V_TA"][:3])))
-    gate = dict(config.event_detectors).get("contact_on_n", 20.0)
-    loop = loop_of(test)
-    found = [predict_mode(loop, mode, speed, gate) for mode in modes]
-    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), loop.compensator, speed)
+    found = [predict_mode(test, mode, speed) for mode in modes]
+    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensators")[0], speed)
 
 
-def predict_mode(loop: Loop, mode: Mode, speed: float = 0.02, gate_n: float = 0.0) -> ModePrediction:
-    """One mode: the tick-by-tick contact for the restitution, the root laws for the rest."""
+def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
+    """One mode: the contact through the line for the restitution, closed forms for the rest. speed: along the mode, m/s."""
     judged = mode.frequency_hz < HIGHEST_HZ and mode.zeta < 0.95
     zeta = min(mode.zeta, 0.95)
     ideal = math.exp(-math.pi * zeta / math.sqrt(1 - zeta * zeta))
-    w = 2 * math.pi * mode.frequency_hz
-    B = 2 * zeta * w * mode.effective_mass
     phase, delay = phase_budget(mode.frequency_hz)
-    critical = critical_delay(mode.effective_mass, mode.stiffness, B)
-    e = one_contact(loop, mode.frequency_hz, zeta, mode.effective_mass, speed, gate_n) if judged else math.nan
+    critical = critical_delay(mode.effective_mass, mode.stiffness, 2 * zeta * 2 * math.pi * mode.frequency_hz * mode.effective_mass)
+    played = _played(test, mode, speed) if judged else Played(math.nan, "", None, 0.0)
+    if not judged or zeta <= 1e-4:
+        latched = 0.0
+    else:
+        latched = latched_limit(loop_of(test, played.lead), zeta) if played.lead is not None else math.nan
     return ModePrediction(
-        mode.frequency_hz, mode.zeta, mode.effective_mass, mode.stiffness, [float(x) for x in mode.shape[:3]], e, ideal, critical, phase,
-        delay, stability_indicator(critical), latched_limit(loop, zeta, mode.stiffness) if judged and zeta > 1e-4 else 0.0, judged,
+        mode.frequency_hz, mode.zeta, mode.effective_mass, mode.stiffness, [float(x) for x in mode.shape], played.restitution, ideal,
+        critical, phase, delay, stability_indicator(critical), latched, judged, played.refused,
     )  # fmt: skip
 
 
-def curves(test: Assembly, mass: float, zeta: float, speed: float = 0.02, names: Sequence[str] = OTHERS) -> dict[str, list[float]]:
-    """Restitution over CURVE_HZ for each compensator on this stand, with the true stiffness as its prior."""
-    return {name: [one_contact(loop_of(test, name, {}), f, zeta, mass, speed) for f in CURVE_HZ] for name in names}
+def _played(test: Assembly, mode: Mode, speed: float) -> Played:
+    """A line that cannot be built for the mode is a refusal with its reason, as one that cannot play it to the end."""
+    try:
+        return play(test, mode, speed)
+    except ConfigurationError as error:
+        return Played(math.nan, str(error), None, 0.0)
+
+
+def loop_of(test: Assembly, lead: tuple[float, float] = (0.0, 0.0)) -> Loop:
+    """The loop of this line as the ledger knows it, behind a set-point lead."""
+    ledger = test.ledger
+    return Loop(ledger.transport_s, ledger.drive_frequency_hz, ledger.drive_damping, lead, test.period_ns * 1e-9)
+
+
+def curves(test: Assembly, prediction: Prediction, frequencies: Sequence[float] = CURVE_HZ) -> dict[str, np.ndarray]:
+    """Restitution over the frequency for the test's compensator ("as configured") and for every other of the registry with its own
+    defaults, along the first judged mode; those that cannot be built without keys are left out."""
+    mode = next((m for m in prediction.modes if m.judged), None)
+    screw = mode.screw if mode is not None else (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    found = {f"{prediction.compensator}, as configured": restitution_curve(test, frequencies, 0.0, prediction.speed_m_s, None, screw)}
+    for name in sorted(registry.parts("compensators")):
+        try:
+            found[name] = restitution_curve(test, frequencies, 0.0, prediction.speed_m_s, (name, {}), screw)
+        except ConfigurationError:
+            continue
+    return found
 
 
 def picture(test: Assembly, prediction: Prediction, path: str | Path) -> Path:
@@ -217,10 +244,9 @@ def picture(test: Assembly, prediction: Prediction, path: str | Path) -> Path:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    mass = prediction.modes[0].effective_mass_kg if prediction.modes else 300.0
     figure, axes = plt.subplots(figsize=(8, 5))
-    for name, e in curves(test, mass, 0.0, prediction.speed_m_s).items():
-        axes.semilogx(CURVE_HZ, np.clip(e, 0.5, 2.0), label=name)
+    for name, e in curves(test, prediction).items():
+        axes.semilogx(CURVE_HZ, np.clip(e, 0.5, 2.0), marker=".", label=name, linewidth=2.5 if name.endswith("as configured") else 1.0)
     axes.axhspan(*BAND, color="0.85", label="band 0.98...1.02")
     for mode in prediction.modes:
         if mode.judged:
@@ -272,7 +298,11 @@ def _print(found: Prediction) -> None:
         if not m.judged:
             print(f"{head}   too stiff or too damped for a stand: not judged")
             continue
-        limit = f"{m.latched_limit_hz:6.2f} Hz" if m.latched_limit_hz else "undamped: none"
+        if m.refused:
+            print(f"{head}   cannot be predicted: {m.refused}   OUTSIDE")
+            continue
+        limit = f"{m.latched_limit_hz:6.2f} Hz" if math.isfinite(m.latched_limit_hz) else "-"
+        limit = limit if m.latched_limit_hz else "undamped: none"
         indicator = f"{m.indicator:5.2f}" if math.isfinite(m.indicator) else "  -  "
         print(f"{head}  {m.restitution:6.4f} {m.ideal:6.4f}  {m.ratio:6.4f}"
               f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else '   OUTSIDE'}")  # fmt: skip

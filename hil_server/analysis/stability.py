@@ -2,14 +2,14 @@
 
     s^2 + (2 zeta w s + w^2) G(s) = 0        e = exp(pi Re s / Im s) at the contact's root        G loop from simulated to real force
 
-Everything is per mode of the contact: frequency f (Hz), damping ratio zeta, and the loop G with its pure delay.
+Everything is per mode of the contact: frequency f (Hz), damping ratio zeta, and the loop G with its pure delay. Explanations in closed
+form: the verdict is the contact played through the line (`hil_server.analysis.contact_line`).
 """
 
 import cmath
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -61,104 +61,59 @@ def stability_indicator(critical_delay_s: float) -> float:
 
 @dataclass(frozen=True)
 class Loop:
-    """The real loop from the simulated pose to the force that comes back, and what a compensator believes of it.
+    """The loop from the simulated pose to the force that comes back: pure delay, drive, and a set-point lead x + l1 v + l2 a.
 
-    delay_s: pure delay that is really there; frequency_hz, damping: the drive (0: ideal); compensator, keys: as configured;
-    believed: the ledger's sums, which the compensator was built from; late_ticks: of the integrator against symplectic Euler (delay_s
-    has them)."""
+    delay_s: everything but the drive's own lag; frequency_hz, damping: the drive (0: ideal); lead: (l1 [s], l2 [s2]) as the compensator
+    publishes it, (0, 0) for none; period_s: of the tick. Compensators that do anything else have no such law: they are played
+    (`hil_server.analysis.contact_line`)."""
 
     delay_s: float
     frequency_hz: float
     damping: float
-    believed: Mapping[str, float]
-    compensator: str = "none"
-    keys: Mapping[str, Any] | None = None
+    lead: tuple[float, float] = (0.0, 0.0)
     period_s: float = 1e-3
-    late_ticks: float = 0.0
 
-    def drive(self, s: complex) -> complex:
+    def gain(self, s: complex) -> complex:
+        """G(s): force in the model over what it would be without the stand, C H e^{-st}.
+
+        The integrator's rates belong to the middle of the tick that has led to the pose, its accelerations to the tick's start: half a
+        tick and a whole one before the pose."""
+        half = cmath.exp(-0.5 * s * self.period_s)
+        lead = 1.0 + self.lead[0] * s * half + self.lead[1] * s * s * half * half
         if self.frequency_hz <= 0:
-            return 1.0 + 0j
+            return lead * cmath.exp(-s * self.delay_s)
         w = 2 * math.pi * self.frequency_hz
-        return w * w / (s * s + 2 * self.damping * w * s + w * w)
+        return lead * w * w / (s * s + 2 * self.damping * w * s + w * w) * cmath.exp(-s * self.delay_s)
 
-    def lead(self, s: complex) -> complex:
-        """C(s): set point over simulated pose. The integrator's rates belong to the middle of the tick that has led to the pose, its
-        accelerations to the tick's start: half a tick and a whole one before the pose."""
-        keys = dict(self.keys or {})
-        name = self.compensator
-        if name in ("phase_lead", "lead_and_pose_force", "adaptive_time_series"):
-            l1, l2 = lead_coefficients(self.believed)
-            factor = keys.get("lead_factor", 1.0)
-            half = cmath.exp(-0.5 * s * self.period_s)
-            return 1.0 + factor * l1 * s * half + (factor * l2 * s * s * half * half if keys.get("order", 2) == 2 else 0.0)
-        if name == "polynomial":
-            n = keys.get("order", 3)
-            horizon = self.believed["total_s"] * keys.get("lead_factor", 1.0)
-            h = (keys.get("spacing_ticks", 0) or max(1, round(horizon / self.period_s))) * self.period_s
-            out = 0j
-            for i in range(n + 1):
-                c = math.prod((horizon / h + j) / (j - i) for j in range(n + 1) if j != i)
-                out += c * cmath.exp(-i * h * s)
-            return out
-        return 1.0 + 0j
-
-    def tracking(self, s: complex) -> complex:
-        """Pose at which the force arises, over simulated pose, with every delay up to the force's use: C H e^{-st}."""
-        return self.lead(s) * self.drive(s) * cmath.exp(-s * self.delay_s)
-
-    def force(self, s: complex, stiffness: float) -> complex:
-        """G(s): force in the model over what it would be without the stand."""
-        g = self.tracking(s)
-        keys = dict(self.keys or {})
-        if self.compensator in ("pose_referenced_force", "lead_and_pose_force"):
-            # F = K y + K^ (x - y): what is believed of the stiffness comes without delay
-            share = keys.get("stiffness_n_m", stiffness) * keys.get("stiffness_factor", 1.0) / stiffness
-            return g + share * (1.0 - g)
-        if self.compensator == "smith":
-            z = self.believed["total_s"] * keys.get("lead_factor", 1.0) * s
-            return g * (1.5 * z + 1.0 / (1.0 + 0.5 * z))
-        return g
-
-    def root(self, frequency_hz: float, zeta: float, stiffness: float) -> complex:
+    def root(self, frequency_hz: float, zeta: float) -> complex:
         """The contact's root: followed from the undelayed one while the loop is brought in, so that no other root is taken for it."""
         w = 2 * math.pi * frequency_hz
         s = complex(-zeta * w, w * math.sqrt(1 - zeta * zeta))
         for part in np.linspace(0.0, 1.0, 41)[1:]:
             for _ in range(30):
-                value = self._characteristic(s, w, zeta, stiffness, part)
+                value = self._characteristic(s, w, zeta, part)
                 step = 1e-6 * w
-                slope = (self._characteristic(s + step, w, zeta, stiffness, part) - value) / step
+                slope = (self._characteristic(s + step, w, zeta, part) - value) / step
                 change = value / slope
                 s -= change
                 if abs(change) < 1e-12 * w:
                     break
         return s
 
-    def _characteristic(self, s: complex, w: float, zeta: float, stiffness: float, part: float) -> complex:
-        g = 1.0 + part * (self.force(s, stiffness) - 1.0)
-        return s * s + (2 * zeta * w * s + w * w) * g
+    def _characteristic(self, s: complex, w: float, zeta: float, part: float) -> complex:
+        return s * s + (2 * zeta * w * s + w * w) * (1.0 + part * (self.gain(s) - 1.0))
 
-    def restitution(self, frequency_hz: float, zeta: float, stiffness: float) -> float:
-        if self.compensator == "energy_cap":
-            bare = Loop(self.delay_s, self.frequency_hz, self.damping, self.believed)
-            return min(1.0, bare.restitution(frequency_hz, zeta, stiffness))
-        s = self.root(frequency_hz, zeta, stiffness)
+    def restitution(self, frequency_hz: float, zeta: float) -> float:
+        """The root law; it leaves out what the start of the contact does."""
+        s = self.root(frequency_hz, zeta)
         return math.exp(math.pi * s.real / s.imag) if s.imag > 0 else math.inf
 
 
-def lead_coefficients(delays: Mapping[str, float]) -> tuple[float, float]:
-    """(l1 [s], l2 [s2]) as the kernels form them from the ledger's sums."""
-    tau, zeta = delays["transport_s"], delays["drive_damping"]
-    w = 2.0 * math.pi * delays["drive_frequency_hz"] if delays["drive_frequency_hz"] > 0 else math.inf
-    return tau + 2.0 * zeta / w, 1.0 / w**2 + 2.0 * zeta * tau / w + 0.5 * tau**2
-
-
-def latched_limit(loop: Loop, zeta: float, stiffness: float = 1e6, highest_hz: float = 100.0) -> float:
+def latched_limit(loop: Loop, zeta: float, highest_hz: float = 100.0) -> float:
     """Highest frequency of a two-sided (latched) mode that does not grow, Hz: first crossing of Re s = 0, by bisection on a fine grid."""
 
     def grows(f: float) -> bool:
-        return loop.root(f, zeta, stiffness).real > 0.0
+        return loop.root(f, zeta).real > 0.0
 
     grid = np.geomspace(0.05, highest_hz, 200)
     low = 0.0
@@ -171,129 +126,6 @@ def latched_limit(loop: Loop, zeta: float, stiffness: float = 1e6, highest_hz: f
             return low
         low = float(f)
     return highest_hz
-
-
-# ------------------------------------------------------------------------------------------------ one contact, tick by tick
-
-
-def drive_transition(frequency_hz: float, damping: float, dt: float) -> tuple[float, float, float, float]:
-    """Exact transition of (y - u, y') of a second-order drive over dt with u held."""
-    from scipy.linalg import expm
-
-    w = 2 * math.pi * frequency_hz
-    E = expm(np.array([[0.0, 1.0], [-w * w, -2 * damping * w]]) * dt)
-    return float(E[0, 0]), float(E[0, 1]), float(E[1, 0]), float(E[1, 1])
-
-
-def one_contact(loop: Loop, frequency_hz: float, zeta: float, mass: float, speed: float = 0.02, gate_n: float = 0.0,
-                hold_s: float = 0.005) -> float:  # fmt: skip
-    """Restitution of one contact of the mode, tick by tick: what the root law leaves out, the start of the contact, is in it.
-
-    One dimension: model (symplectic), set point with its lead, drive, one-sided spring, delayed force, compensator. mass: kg, effective;
-    speed: m/s; gate_n: force from which the compensator takes it for a contact, until hold_s after it."""
-    h, steps = loop.period_s, 10
-    dt = h / steps
-    K = mass * (2 * math.pi * frequency_hz) ** 2
-    B = 2 * zeta * math.sqrt(K * mass)
-    keys = dict(loop.keys or {})
-    ideal = loop.frequency_hz <= 0
-    # the integrator's tick and the hold are made here by themselves; what is left of the ledger is delay
-    on_way = loop.delay_s + (0.0 if ideal else 0.5 * h) - loop.late_ticks * h
-    sensor = loop.believed["sensor_delay_s"]
-    wait = round(max(0.0, on_way - sensor) / dt)
-    e00, e01, e10, e11 = drive_transition(loop.frequency_hz, loop.damping, dt) if not ideal else (0.0, 0.0, 0.0, 0.0)
-    follow = _Compensator1D(loop, K, keys)
-    late = round(sensor / dt)
-    ticks_before, x, v, a = round(0.3 / h), 0.0, speed, 0.0
-    x = -speed * ticks_before * h
-    lag = loop.believed["drive_lag_s"]
-    commands = {0: x}
-    u, y, yd = x, x - speed * lag, speed
-    ys, yds = [y], [yd]
-    limit = ticks_before + round((2.0 / frequency_hz + 0.2) / h)
-    step, touched, released, held = 0, False, 0, 0
-    for _ in range(limit):
-        i = max(0, len(ys) - 1 - late)
-        depth = ys[i]
-        force = K * depth + B * yds[i] if depth > 0 else 0.0
-        touched |= force != 0.0
-        held = round(hold_s / h) if abs(force) > gate_n and force != 0.0 else held - 1
-        f = follow.force(force, x, x - ys[i], v - yds[i], held > 0)
-        a = -f / mass
-        v += h * a
-        x += h * (v - loop.late_ticks * h * a)
-        commands[step + wait] = follow.command(x, v, a)
-        for _ in range(steps):
-            u = commands.pop(step, u)
-            if ideal:
-                y, yd = u, v
-            else:
-                d = y - u
-                y, yd = u + e00 * d + e01 * yd, e10 * d + e11 * yd
-            step += 1
-            ys.append(y)
-            yds.append(yd)
-        # the contact is over when neither the platform touches nor a force is on its way, for a while
-        released = released + 1 if touched and v < 0 and force == 0.0 and y < 0 else 0
-        if released > 40:
-            break
-    return -v / speed
-
-
-class _Compensator1D:
-    """The compensators of one_contact: force and set point as the kernels make them."""
-
-    def __init__(self, loop: Loop, stiffness: float, keys: Mapping[str, Any]) -> None:
-        self.name, self.h = loop.compensator, loop.period_s
-        self.k = keys.get("stiffness_n_m", stiffness) * keys.get("stiffness_factor", 1.0)
-        self.b = keys.get("damping_n_s_m", 0.0)
-        l1, l2 = lead_coefficients(loop.believed)
-        factor = keys.get("lead_factor", 1.0)
-        leads = self.name in ("phase_lead", "lead_and_pose_force", "adaptive_time_series")
-        self.l1 = factor * l1 if leads else 0.0
-        self.l2 = factor * l2 if leads and keys.get("order", 2) == 2 else 0.0
-        self.past: list[float] = []
-        self.ahead: list[tuple[float, float]] = []  # (x, x - y) of the ticks before
-        self.touching = False
-        self.total = max(1e-9, loop.believed["total_s"] * factor)
-        self.low = self.last = 0.0
-        if self.name == "polynomial":
-            n = keys.get("order", 3)
-            self.spacing = keys.get("spacing_ticks", 0) or max(1, round(self.total / self.h))
-            r = self.total / (self.spacing * self.h)
-            self.c = [math.prod((r + j) / (j - i) for j in range(n + 1) if j != i) for i in range(n + 1)]
-
-    def force(self, F: float, x: float, error: float, error_rate: float, contact: bool) -> float:
-        if self.name in ("pose_referenced_force", "lead_and_pose_force"):
-            late = self.missed(F, x - error) if contact and not self.touching and F != 0.0 else 0.0
-            self.touching = contact and (self.touching or F != 0.0)
-            self.ahead.append((x, error))
-            corrected = F + self.k * error + self.b * error_rate + late
-            return F if not contact else corrected if corrected * F > 0 else 0.0
-        if self.name == "smith":
-            keep, slope, change = math.exp(-2 * self.h / self.total), 0.5 * self.total / self.h, F - self.last
-            self.low = keep * (self.low - self.last + slope * change) + F - slope * change
-            self.last = F
-            return 1.5 * self.total / self.h * change + self.low
-        return F
-
-    def missed(self, F: float, y: float) -> float:
-        """What the model did without before the first force F, that of the pose y."""
-        total = 0.0
-        for x, error in reversed(self.ahead):
-            depth = F / self.k + x - y
-            if depth <= 0:
-                break
-            total += min(error, depth)
-        return self.k * total
-
-    def command(self, x: float, v: float, a: float) -> float:
-        if self.name != "polynomial":
-            return x + self.l1 * v + self.l2 * a
-        self.past.append(x)
-        if len(self.past) <= self.spacing * len(self.c):
-            return x + self.total * v
-        return sum(c * self.past[-1 - i * self.spacing] for i, c in enumerate(self.c))
 
 
 # -------------------------------------------------------------------------------------------------------- six dimensions
@@ -344,8 +176,3 @@ def stiffness_along(stiffness_n_m: float, point: Sequence[float], normal: Sequen
     n = np.asarray(normal, float) / np.linalg.norm(normal)
     u = np.concatenate([n, np.cross(np.asarray(point, float), n)])
     return stiffness_n_m * np.outer(u, u)
-
-
-def restitution_curve(loop_of: Callable[[float], Loop], frequencies: Sequence[float], zeta: float, mass: float) -> np.ndarray:
-    """e over frequency for a compensator whose keys may depend on it (a stiffness prior), (n,)."""
-    return np.array([loop_of(f).restitution(f, zeta, mass * (2 * math.pi * f) ** 2) for f in frequencies])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from hil_server import assembly
-from hil_server.analysis.predict import contact_matrices, loop_of, predict, series_compliance
+from hil_server.analysis.contact_line import mode_at, play, restitution_curve
+from hil_server.analysis.predict import contact_matrices, predict, series_compliance
 from hil_server.analysis.stability import (
     Loop,
     contact_modes,
     critical_delay,
     latched_limit,
-    one_contact,
     phase_budget,
     rebound,
     stability_indicator,
@@ -55,12 +55,10 @@ def test_phase_budget_and_indicator():
 ])  # fmt: skip
 def test_latched_limit_against_the_table(drive, compensator, zeta, published):
     frequency, damping, delay = drive
-    transport = delay
-    sums = {"transport_s": transport, "total_s": transport + damping / (math.pi * frequency), "drive_frequency_hz": frequency,
-            "drive_damping": damping}  # fmt: skip
+    w = 2.0 * math.pi * frequency
+    lead = (delay + 2 * damping / w, 1 / w**2 + 2 * damping * delay / w + 0.5 * delay**2) if compensator == "phase_lead" else (0.0, 0.0)
     # the table's lead has continuous rates: no tick
-    loop = Loop(transport, frequency, damping, sums, compensator, period_s=1e-9)
-    assert latched_limit(loop, zeta) == pytest.approx(published, rel=0.1)
+    assert latched_limit(Loop(delay, frequency, damping, lead, period_s=1e-9), zeta) == pytest.approx(published, rel=0.1)
 
 
 def test_effective_mass_against_the_closed_form():
@@ -163,10 +161,33 @@ def test_live_run_does_not_arm_against_the_prediction_unless_told():
     assert _foreseen(air, assembly.simulation(air)) is None
 
 
-def test_damped_contact_and_drive_limits_of_the_predictor():
-    """No stand at all: e of the closed form."""
-    sums = {"transport_s": 0.0, "total_s": 0.0, "drive_lag_s": 0.0, "sensor_delay_s": 0.0, "drive_frequency_hz": 0.0, "drive_damping": 1.0}
-    ideal = Loop(0.0, 0.0, 1.0, sums, period_s=1e-4)
+def test_damped_contact_without_any_delay_is_the_closed_form():
+    """Ideal stand: e of the played contact is exp(-pi zeta / sqrt(1 - zeta^2)), along X and along an oblique screw."""
+    test = assembly.simulation(load_test(ELASTIC, ["test.stand=stands/ideal_stand.toml", "compensators.part=none", "test.rate_hz=4000"]))
     for zeta in (0.0, 0.05, 0.1):
-        assert one_contact(ideal, 3.0, zeta, 300.0) == pytest.approx(math.exp(-math.pi * zeta / math.sqrt(1 - zeta**2)), rel=2e-3)
-    assert loop_of(assembly.simulation(load_test(ELASTIC)), "none", {}).compensator == "none"
+        for screw in ((1, 0, 0, 0, 0, 0), (0.9, 0.2, -0.3, 0.0, 0.1, 0.05)):
+            played = play(test, mode_at(test, 3.0, zeta, screw), 0.02)
+            assert played.restitution == pytest.approx(math.exp(-math.pi * zeta / math.sqrt(1 - zeta**2)), rel=3e-3)
+            assert played.lead == (0.0, 0.0) and not played.refused
+
+
+def test_curve_over_the_frequency_gives_a_compensator_the_true_stiffness():
+    test = assembly.simulation(load_test(ELASTIC))
+    for name, keys, band in (("none", {}, (1.2, 2.0)), ("lead_and_pose_force", {}, (0.98, 1.02)), ("smith", {}, (0.98, 1.02))):
+        assert all(band[0] < e < band[1] for e in restitution_curve(test, (1, 3), compensator=(name, keys))), name
+    with pytest.raises(ConfigurationError, match="contact"):
+        restitution_curve(test, (3,), compensator=("phased", {}))
+
+
+def test_no_compensator_is_known_by_name():
+    """The analysis asks the part that is configured; a name in it would be a second description of it."""
+    import re
+    from pathlib import Path
+
+    from hil_server import analysis, registry
+
+    names = set(registry.PARTS["compensators"]) - {"none"}
+    for module in ("predict", "stability", "contact_line"):
+        text = Path(analysis.__path__[0], f"{module}.py").read_text()
+        assert not [name for name in names if re.search(rf"\b{name}\b", text)], module
+        assert '"none"' not in text and "'none'" not in text

@@ -1,0 +1,223 @@
+"""One contact of a mode through the line of a test: what the prediction plays before the run.
+
+The line is the one that will run: forward kinematics, wrench path, event detector, compensator, set-point kinematics and safety stage are
+built by the assembly from the test's own tables, at the test's own rate, with the delays of its ledger. Four things take the place of what
+would cost time or hide the answer:
+
+    stand       the virtual one: second-order drives and pure delays as the ledger has them (identified first), no noise
+    mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear_contact)
+    dynamics    the two vehicles as rigid bodies, without thrust, with the integrator's delay of the test's own dynamics
+    guidance    approach along the mode, loop closed just before the touch, free motion after it
+
+No compensator is known here by its name: whatever part the test names is built and asked, one from outside as one of ours. Nobody is hurt
+in a prediction, so monitors that would end the contact before its end is seen are opened as far as their parts declare them (`OPEN`).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from hil_server import assembly
+from hil_server.analysis.stability import Mode
+from hil_server.assembly import Assembly
+from hil_server.config import TestConfig
+from hil_server.config.parts import check_part, part_table
+from hil_server.errors import ConfigurationError
+from hil_server.free_run import blocks
+from rt_kernels.compensators.effective_mass import at_active_port, relative_inverse_inertia
+from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.mechanisms.linear_contact import LinearContact
+
+# role → key → value, where the part declares the key: the contact is seen to its end
+OPEN: dict[str, dict[str, Any]] = {
+    "safety": {"energy_warn": 9.0, "energy_trip": 1e5, "following_max_m": 1.0, "following_time_s": 10.0, "rate_excess_s": 10.0},
+    "wrench": {"range_force_n": [1e8] * 3, "range_moment_n_m": [1e8] * 3},
+}
+OF_THE_DEVICE = ("bias_counts", "broken_wire_counts", "saturation_counts")  # of the real sensor, not of its physics
+STAND_LIMITS = {
+    "force_limit_n": [1e8] * 3, "moment_limit_n_m": [1e8] * 3, "analogue_force_n": [1e9] * 3, "analogue_moment_n_m": [1e9] * 3,
+}  # fmt: skip
+PLANT_STEP_S = 5e-5
+AFTER_S = 0.1
+WAY = {"ramp_s", "constant_s", "close_before_s", "settle_s", "speed_max_m_s", "turn_max_deg_s", "acceleration_max_m_s2",
+       "turn_acceleration_max_deg_s2", "position_tolerance_m", "angle_tolerance_deg"}  # fmt: skip
+PARTED = 1e-3  # of the peak: a smaller force is none
+LEAD_LIMITED = 3  # compensator_status: rate or acceleration of the lead limited
+LATE = {0.0: "symplectic", 0.5: "constant_acceleration", 1.0: "explicit"}
+STOP = {name: 1 << bit for name, bit, severity, *_ in FAULTS if severity == "stop"}
+FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensator_status")
+
+
+@dataclass(frozen=True)
+class Played:
+    """restitution: speed along the mode after the contact over before, nan where there is none; refused: why there is none, or empty;
+    lead: (l1 [s], l2 [s2]) where a constant set-point lead is all that the compensator does, else None; peak: largest measured component
+    along the screw, N (N.m)."""
+
+    restitution: float
+    refused: str
+    lead: tuple[float, float] | None
+    peak: float
+
+
+def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None) -> Played:
+    """One contact of `mode`, met at `speed` (m/s along its screw), through the line of `test`, with its compensator or another one.
+
+    Raises ConfigurationError for a compensator that cannot be built."""
+    return read(records_of(line(test, mode, speed, compensator)), mode.shape)
+
+
+# ------------------------------------------------------------------------------------------------------------- the line
+
+
+def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None) -> Assembly:
+    """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock."""
+    config = contact_test(test, mode, compensator)
+    context = contact_context(test, mode, speed, config.guidance)
+    stand = config.stand["virtual"]
+    port = assembly.build_part("simulated", stand["part"], {k: v for k, v in stand.items() if k != "part"}, context)
+    context["sensor_scale"] = port.sensor_scale
+    return assembly.finish(config, context, [port], "free_running")
+
+
+def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float]) -> dict[str, Any]:
+    """What the parts get: the test's geometry and vehicles, a start that moves along the mode alone, its contact. way: times, s, of the
+    approach (ramp_s, constant_s, close_before_s)."""
+    own = test.context
+    X_TA = np.asarray(own["start"]["X_TA"], float)
+    # the motion of the mode: u . V = 1 and no other mode
+    along = relative_inverse_inertia(own["vehicles"], X_TA) @ mode.shape
+    V_TA = at_active_port(X_TA) @ along / (mode.shape @ along) * speed
+    # the approach begins so long before the touch at this twist
+    u = -(0.5 * way["ramp_s"] + way["constant_s"] + way["close_before_s"])
+    turned = Rotation.from_rotvec(u * V_TA[3:]) * Rotation.from_quat(X_TA[3:])
+    X_wait = np.concatenate([X_TA[:3] + u * V_TA[:3], turned.as_quat()])
+    damping = 2.0 * mode.zeta * 2.0 * math.pi * mode.frequency_hz * mode.effective_mass
+    contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
+    vehicles = {name: vehicle | {"thrust_n": 0.0, "modal": None} for name, vehicle in own["vehicles"].items()}
+    start = {"X_TA": X_TA, "V_TA": V_TA, "orbital_rate_rad_s": np.zeros(3)}
+    return own | {"vehicles": vehicles, "mechanism": contact, "start": start, "limits": STAND_LIMITS, "sensor_scale": None}
+
+
+def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None) -> TestConfig:
+    """The test's tables with those of the played contact in them."""
+    config, ledger, period = test.config, test.ledger, test.context["period_s"]
+    document = dict(config.document)
+    for role, keys in OPEN.items():
+        name, own = config.part(role)
+        declared = part_table(role, name).parameters
+        document[role] = {"part": name, **own, **{k: v for k, v in keys.items() if k in declared}}
+    document["wrench"] = {k: v for k, v in document["wrench"].items() if k not in OF_THE_DEVICE}
+    calibration = document["wrench"].get("calibration")
+    terms = {term.name: term.seconds for term in ledger.terms}
+    step = period / max(1, round(period / PLANT_STEP_S))
+    # whole steps of the plant; what rounding takes from the sensor's delay the transport gets
+    sensor, ticks = terms["sensor"] + terms["sensor age"], round(terms["ticks"] / period)
+    whole_sensor = step * round(sensor / step)
+    transport = step * max(0, round((terms["transport"] + terms["ticks"] - min(ticks, 1) * period + sensor - whole_sensor) / step))
+    virtual = {
+        "part": "virtual_stand", "drive_frequency_hz": ledger.drive_frequency_hz, "drive_damping": ledger.drive_damping,
+        "drive_delay_s": transport, "sensor_delay_s": whole_sensor, "setpoint_delay_ticks": min(ticks, 1),
+        "measured_leg_delay_ticks": min(1, round(ledger.measured_leg_delay_s / period)), "leg_resolution_m": 0.0, "plant_step_s": step,
+        "counts_per_newton": 1e4, "counts_per_newton_metre": 1e4, "chain_force_n": 1e7, "chain_moment_n_m": 1e7,
+        **({"gauge_matrix": calibration} if calibration is not None else {}),
+    }  # fmt: skip
+    known = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping, "delay_s": transport, "date": ""}
+    document["stand"] = {**config.stand, "virtual": virtual, "drive_model": known}
+    document["dynamics"] = {"part": "two_bodies", "range_max_m": 1000.0, "integrator": _integrator(test)}
+    document["commands"] = {"part": "latch"}
+    # the way to the contact is the test's own, since adaptive parts learn on it; after the contact all filters and drives come to rest
+    slow = 8.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
+    settled = AFTER_S + slow + 4.0 * ledger.total_s
+    name, own = config.part("guidance")
+    way = {key: value for key, value in check_part("guidance", name, own).items() if key in WAY}
+    way = check_part("guidance", "docking", {"close_before_s": settled, **way})
+    contact = 1.0 / (mode.frequency_hz * math.sqrt(1.0 - mode.zeta**2))  # twice as long as in orbit
+    way |= {"contact_max_s": way["close_before_s"] + contact + settled, "finish_at_region_end": False, "retreat_distance_m": 0.0}
+    document["guidance"] = {"part": "docking", **way}
+    document["test"] = {**config.test, "duration_max_s": 3600.0}
+    if compensator is not None:
+        document["compensators"] = {"part": compensator[0], **compensator[1]}
+    return TestConfig(document)
+
+
+def _integrator(test: Assembly) -> str:
+    """Of the rigid bodies: as late as the test's own dynamics. Raises ConfigurationError for a delay that none of them has."""
+    late = float(getattr(test.line.stages["dynamics"], "integrator_late_ticks", 0.0))
+    if late not in LATE:
+        raise ConfigurationError(f"dynamics: {late} ticks of integrator delay cannot be played; limit one of {', '.join(map(str, LATE))}")
+    return LATE[late]
+
+
+# ----------------------------------------------------------------------------------------------------------- the contact
+
+
+def records_of(test: Assembly) -> np.ndarray:
+    """Runs the line until the loop is opened again; the fields that the reading wants, (n,)."""
+    found = []
+    for block in blocks(test):
+        found.append(block[list(FIELDS)].copy())
+        if block["phase"][-1] >= CODES["phase"]["finish"]:
+            break
+    return np.concatenate(found)
+
+
+def read(records: np.ndarray, screw: np.ndarray) -> Played:
+    """Restitution from the free motion before and after the contact, and whether a constant lead was all that was compensated."""
+    free = records[records["motion"] == CODES["motion"]["free"]]
+    if not len(free):
+        return Played(math.nan, f"the played line never closed its loop{_trip(records)}", None, 0.0)
+    V = free["V_TA"]
+    speed = (V[:, :3] - np.cross(V[:, 3:], free["X_TA"][:, :3])) @ screw[:3] + V[:, 3:] @ screw[3:]
+    scale = float(screw @ screw)
+    felt, moved = free["F_T"] @ screw / scale, free["F_T_corrected"] @ screw / scale
+    peak = float(np.abs(felt).max())
+    l = free["lead"]
+    limited = free["compensator_status"] & LEAD_LIMITED != 0
+    alone = np.array_equal(free["F_T"], free["F_T_corrected"]) and not free["lead_offset"][~limited].any()
+    lead = (float(l[0, 1]), float(l[0, 2])) if alone and (l == l[0]).all() and l[0, 0] == 1.0 else None
+    if trip := _trip(records):
+        return Played(math.nan, f"the played contact does not end{trip}", lead, peak)
+    before, after = float(speed[0]), float(speed[-1])
+    if not peak > 0.0:
+        return Played(math.nan, "the played line felt no contact", lead, peak)
+    if max(abs(float(felt[-1])), abs(float(moved[-1]))) > PARTED * peak or not before * after < 0.0:
+        return Played(math.nan, "the units do not part in the played contact", lead, peak)
+    return Played(-after / before, "", lead, peak)
+
+
+def _trip(records: np.ndarray) -> str:
+    names = [name for name, bit in STOP.items() if len(records) and int(records["faults"][-1]) & bit]
+    return f": it trips ({', '.join(names)})" if names else ""
+
+
+# --------------------------------------------------------------------------------------------------- over the frequency
+
+
+def mode_at(test: Assembly, frequency_hz: float, zeta: float, screw: Sequence[float] | np.ndarray = (1.0, 0, 0, 0, 0, 0)) -> Mode:
+    """The mode that a contact along `screw` would have at this frequency with the test's vehicles."""
+    u = np.asarray(screw, float)
+    mass = 1.0 / float(u @ relative_inverse_inertia(test.context["vehicles"], test.context["start"]["X_TA"]) @ u)
+    return Mode(frequency_hz, zeta, mass, mass * (2.0 * math.pi * frequency_hz) ** 2, u)
+
+
+def restitution_curve(test: Assembly, frequencies: Iterable[float], zeta: float = 0.0, speed: float = 0.02,
+                      compensator: tuple[str, Mapping[str, Any]] | None = None, screw: Sequence[float] | np.ndarray = (1.0, 0, 0, 0, 0, 0),
+                      ) -> np.ndarray:  # fmt: skip
+    """e over frequency, (n,), for the test's compensator or another one; nan where the contact cannot be played to its end. A compensator
+    that declares a stiffness of the contact and is given none gets the true one: compensators are compared at their best."""
+    return np.array([play(test, mode, speed, with_stiffness(compensator, mode)).restitution
+                     for mode in (mode_at(test, f, zeta, screw) for f in frequencies)])  # fmt: skip
+
+
+def with_stiffness(compensator: tuple[str, Mapping[str, Any]] | None, mode: Mode) -> tuple[str, Mapping[str, Any]] | None:
+    """The same compensator, its declared `stiffness_n_m` filled in where it is not given."""
+    if compensator is None:
+        return None
+    name, keys = compensator
+    declared = part_table("compensators", name).parameters
+    return name, ({"stiffness_n_m": mode.stiffness} if "stiffness_n_m" in declared else {}) | dict(keys)
