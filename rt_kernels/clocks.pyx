@@ -70,6 +70,10 @@ cdef class FreeRunningClock(ClockPart):
         self.plug.wait = free_wait
         self.plug.mark = free_mark
 
+    def restart(self):
+        """The next run begins at tick 0 again."""
+        self.c.tick = 0
+
 
 cdef struct WallClock:
     int64_t period_ns

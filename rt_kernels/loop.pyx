@@ -15,7 +15,7 @@ from rt_kernels.ring cimport SharedBlock, publish
 from rt_kernels.sample cimport Sample
 from rt_kernels.tick cimport Line, PlacedStage, tick
 
-from rt_kernels.layout import SAMPLE_DTYPE
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 STAGE_ROLES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
 
@@ -106,6 +106,7 @@ cdef class LoopLine:
         sample["first_contact_time"] = -1.0
         sample["capture_time"] = -1.0
         sample["trip_tick"] = -1
+        sample["safety_state"] = CODES["safety_state"]["not_armed"]
         sample["lead"][:, 0] = 1.0
         self.sample = sample
 

@@ -46,6 +46,19 @@ cdef class StagePart:
         self.plug.step(self.plug.self, <Sample *>&s[0], &a[0])
         return aux
 
+    def through(self, samples, aux=None):
+        """One step on each record of an array, shape (n,), in place and without the interpreter in between."""
+        if samples.dtype != SAMPLE_DTYPE or samples.ndim != 1 or not samples.flags.c_contiguous:
+            raise ValueError("samples must be a contiguous array of records of rt_kernels.layout.SAMPLE_DTYPE")
+        aux = np.zeros(max(sum(channel.count for channel in self.AUX), 1)) if aux is None else aux
+        cdef unsigned char[::1] s = samples.view(np.uint8)
+        cdef double[::1] a = aux
+        cdef Py_ssize_t i, n = samples.shape[0]
+        with nogil:
+            for i in range(n):
+                self.plug.step(self.plug.self, <Sample *>&s[i * <Py_ssize_t>sizeof(Sample)], &a[0])
+        return aux
+
     def repeat(self, sample, long count, aux=None):
         """`count` steps on the same sample, without the interpreter in between."""
         sample, aux = _arrays(sample, aux, self.AUX)

@@ -73,6 +73,7 @@ from rt_kernels.faults cimport (
     DRIVE_STATUS_STALE,
     DRIVE_STATUS_TX_DROP,
     DRIVE_STATUS_WARNING,
+    SAFETY_STATE_NOT_ARMED,
 )
 
 cdef enum:
@@ -368,8 +369,10 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
                 continue
             a = &axes.s.axis[i]
 
-            # Position set point in counts, with the control word that keeps the axis enabled.
-            a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
+            # Position set point in counts, with the control word that keeps the axis enabled. Before the set points have started the
+            # drive holds the position that it reported itself when it was enabled.
+            if sample.safety_state != SAFETY_STATE_NOT_ARMED:
+                a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
             memset(&frames[n], 0, sizeof(can_frame))
             frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
             frames[n].can_dlc = PDO_BYTES

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.faults cimport SAFETY_STATE_NOT_ARMED
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, MechanismPart, PortPart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
@@ -55,9 +56,9 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef MechanismOutput out
     cdef double q_NA[4]
     cdef int i, k
-    # legs are where they were told to be
+    # legs are where they were told to be, in the neutral pose before anybody told them
     for i in range(6):
-        sample.measured_leg[i] = sample.leg_setpoint[i] if s.started and sample.leg_setpoint[i] > 0.0 else p.neutral_leg[i]
+        sample.measured_leg[i] = sample.leg_setpoint[i] if s.started and sample.safety_state != SAFETY_STATE_NOT_ARMED else p.neutral_leg[i]
         sample.measured_leg_rate[i] = (sample.measured_leg[i] - s.leg_last[i]) / (p.dt * sample.periods) if s.started else 0.0
         s.leg_last[i] = sample.measured_leg[i]
         sample.drive_status[i] = 0

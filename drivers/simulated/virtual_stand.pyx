@@ -78,6 +78,7 @@ cdef struct State:
     double leg_last[6]
     int64_t sequence
     int64_t lost
+    int64_t corrupt
     uint32_t sensor_wire        # bits of sensor_status
     uint32_t drive_wire[6]      # bits of drive_status
     uint32_t signal_wire
@@ -193,8 +194,11 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.wrench_age_ns += p.period_ns * sample.periods
     if s.sensor_wire & (1u << SENSOR_STATUS_LOST):
         s.lost += 1
+    if s.sensor_wire & (1u << SENSOR_STATUS_CORRUPT):
+        s.corrupt += 1
     sample.wrench_sequence = s.sequence
     sample.wrench_lost_total = s.lost
+    sample.wrench_corrupt_total = s.corrupt
     # mechanism signals and the analogue chain
     sample.signal_status = s.signal_wire
     if not s.signal_wire:
@@ -212,7 +216,7 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
         inject(me, INJECT_CLEAR, 0, 0.0)
     plant_set_commands(me.plant, sample.mechanism_command)
     # before the legs are known there is nothing to send
-    if not (sample.leg_setpoint[0] > 0.0):
+    if sample.safety_state == SAFETY_STATE_NOT_ARMED:
         return
     if me.params.setpoint_delay:
         memcpy(s.setpoint, sample.leg_setpoint, sizeof(s.setpoint))

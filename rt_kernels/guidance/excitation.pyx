@@ -19,7 +19,8 @@ from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_START, COMMAND_STOP, END_CAUSE_COMPLETE,
                                 END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, MOTION_FOLLOW_PROFILE,
-                                MOTION_FREEZE, PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE)
+                                MOTION_FREEZE, PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_HELD,
+                                SAFETY_STATE_NOT_ARMED)
 from rt_kernels.guidance.profiles cimport quintic
 from rt_kernels.guidance.stand_phases cimport RECORD_LOST, RECORD_REQUIRED
 from rt_kernels.plugs cimport StagePart
@@ -137,13 +138,14 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.phase = PHASE_ENDED
     sample.motion = MOTION_FOLLOW_PROFILE
     if s.phase == PHASE_IDLE:
-        if sample.locate_status == 0 and sample.measured_leg[0] > 0.0:
-            # from where the platform stands
+        if sample.locate_status == 0:
+            # from where the platform stands, as soon as the set points have started
             pose.copy(sample.X_TA_measured, s.X_0)
             pose.copy(s.X_0, sample.profile_X_TA)
-            s.phase = PHASE_APPROACH
-            s.time = 0.0
-            sample.phase_time = 0.0
+            if sample.safety_state != SAFETY_STATE_NOT_ARMED:
+                s.phase = PHASE_APPROACH
+                s.time = 0.0
+                sample.phase_time = 0.0
     elif s.phase == PHASE_APPROACH:
         excitation(p, s.time, &x, &dx, &ddx)
         for i in range(3):
@@ -161,7 +163,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             s.end_cause = END_CAUSE_COMPLETE
     elif s.phase == PHASE_FAULT:
         sample.motion = MOTION_FREEZE
-        if sample.safety_state == 2:
+        if sample.safety_state == SAFETY_STATE_HELD or sample.safety_state == SAFETY_STATE_NOT_ARMED:
             s.phase = PHASE_ENDED
     sample.phase = s.phase
     sample.end_cause = s.end_cause

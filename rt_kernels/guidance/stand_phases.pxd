@@ -3,7 +3,7 @@
     idle -> position -> (the test) -> finish -> retreat -> park -> ended
     hold and fault from anywhere
 
-* idle: the platform stands where it is, until `start` or, by configuration, at once.
+* idle: the platform stands where it is, until `start` or, by configuration, at once; not before the safety stage knows the legs.
 * position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
 * finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
   that the run started from.
@@ -21,7 +21,7 @@ from rt_kernels.algebra cimport pose
 from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START, COMMAND_STOP,
                                 END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                 MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD,
-                                PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT)
+                                PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
 from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached
 from rt_kernels.sample cimport Sample
 
@@ -152,7 +152,7 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
         c = COMMAND_PARK
     if c == COMMAND_ABORT:
         o.guidance_fault |= 1
-    elif c == COMMAND_START and s.phase == PHASE_IDLE:
+    elif c == COMMAND_START and s.phase == PHASE_IDLE and s.have_park:
         begin_position(p, s, o)
     elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
         if s.end_cause == END_CAUSE_NONE:
@@ -179,10 +179,10 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
     if s.phase == PHASE_IDLE:
         # stands where it is: the profile is the achieved pose, so that the first move starts without a step
         o.motion = MOTION_FOLLOW_PROFILE
-        if not s.have_park and o.locate_status == 0 and o.measured_leg[0] > 0.0:
+        if not s.have_park and o.locate_status == 0:
             pose.copy(o.X_TA_measured, o.profile_X_TA)
             pose.copy(o.X_TA_measured, s.X_park)
-            s.have_park = 1
+            s.have_park = o.safety_state != SAFETY_STATE_NOT_ARMED
         if s.have_park and p.auto_start:
             begin_position(p, s, o)
     elif s.phase == PHASE_POSITION:
@@ -216,6 +216,6 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
         follow_stop(&s.move, t, o)
     elif s.phase == PHASE_FAULT:
         o.motion = MOTION_FREEZE
-        if t >= p.fault_time and o.safety_state == 2:
+        if t >= p.fault_time and (o.safety_state == SAFETY_STATE_HELD or o.safety_state == SAFETY_STATE_NOT_ARMED):
             enter(s, o, PHASE_ENDED)
     return False

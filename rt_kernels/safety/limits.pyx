@@ -1,12 +1,41 @@
 """Limits: the last look at the set points before they leave, the fault bits, the trip, and the energy monitor.
 
-A demanded leg length is followed inside three limits, in this order: stroke (never faster than can still be braked before its end),
-rate, acceleration. A trip brings every leg to rest with the braking acceleration and holds it there; a set point never jumps.
+**Start.** Nothing of ours is sent before the legs are known (`not_armed`): `leg_setpoint` shows what the drives report, the ports send
+that or nothing. The set points start at the six measured lengths, unchanged, when for two ticks running all six are finite, inside their
+strokes and fresh, a pose of the platform fits them, and each is within `limits.start_tolerance_m` of the configured start
+(`limits.start_leg_m`, else the neutral pose). What is not so for `arming_s` is a fault, and no set point is ever sent in that run.
 
+**Set points.** One frame a tick goes to the drives, whatever time has passed since the last one: a stall is not travelled. Each frame
+moves a leg from y, v (length and rate of the frame before) to
+
+    v' = wanted, clipped to +-v_max and to -b(y - low)...b(high - y), then to v - A...v + A
+    y' = y + v' T                       b(s) = sqrt(a^2 + 2 d s) - a
+
+T period, A = T x acceleration limit, d braking deceleration, a = d T <= A; b(s) is the largest rate that stops within s when it brakes
+from the next frame on: v T + v^2/(2 d) = s. Following a demand and braking differ in `wanted` only. What holds for every frame in IEEE
+arithmetic, whatever the demand (NaN too), for |v| <= v_max and low <= y <= high, and holds again for y', v':
+
+    (1) y', v' finite, low <= y' <= high, |v'| <= v_max, v - A <= v' <= v + A (as rounded)
+    (2) v - A <= b(high - y), -(v + A) <= b(y - low): both clips can be had at once, a leg can always brake before its stroke ends
+
+(1) needs (2) of the frame before, and v' <= b(high - y). (2) for y', v', with u = 2^-53, the rounding of one operation, and
+H = max |stroke end|: v' <= b(high - y) gives (v' + a)^2 <= (a^2 + 2 d (high - y)) (1 + 13 u), and with y' <= y + v' T + 2 u (H + v_max T)
+the number under the new root is
+
+    x' >= a^2 + 2 d (high - y) - 2 a v' - rounding >= v'^2 + a^2 - 32 u ((v_max + a)^2 + d (H + v_max T))
+
+so a^2 >= 32 u (...), which the constructor demands, gives x' >= v'^2; sqrt and the subtractions are rounded monotonically, hence
+b(high - y') >= v' - a >= v' - A. `tools/prove_limits.py` proves (1) bit by bit and the inequalities of (2) by solvers.
+
+A demand is met in one frame where the limits allow. A gap that they do not allow at once (after a stall, or a jump of the demand) is
+closed at most as fast as half the acceleration limit can stop it, on top of the demand's own rate: no overshoot.
+
+**Trip.** All legs come to rest in the ratio of their rates, the fastest with the braking acceleration, and are held; once, for good.
 Fault bits are latched for the run. The independent analogue chain is read and recorded; nothing here can override it.
 
-Energy monitor (hybrid-stability notes 5.4 (5), R-St-32): work of the corrected wrench (what moves the model) on its relative motion,
-since the contact began, against the kinetic energy of relative motion at its start.
+**Energy monitor** (hybrid-stability notes 5.4 (5), R-St-32): work of the corrected wrench (what moves the model) on its relative motion
+from the free motion before a contact to the free motion after it, against the kinetic energy of that free motion before. See
+`energy_faults`.
 """
 
 from libc.math cimport fabs, sqrt
@@ -17,22 +46,39 @@ from rt_kernels.algebra cimport vec3
 from rt_kernels.faults cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
-from rt_kernels.stewart.platform cimport Platform
+from rt_kernels.stewart.platform cimport Platform, leg_lengths
+
+import numpy as np
 
 from rt_kernels.parameters import Parameter
 
+START_TOLERANCE = 0.02  # m, where the stand file says nothing
+
 cdef enum:
-    FOLLOWING = 0
-    DECELERATING = 1
-    HELD = 2
+    LEVELS = 18                 # of the quiet force: 1/16 N, 1/8 N, ... 8192 N
+
+cdef double LOWEST_LEVEL = 0.0625
+cdef double QUIET_SHARE = 0.125     # of the force at which the contact was noticed: less is free motion
+cdef double APPROACH_TIME = 0.5     # a force takes no longer than this, s, to rise to the threshold or to die away after it
+
+# a drive whose word on its leg does not count
+cdef uint32_t NOT_FRESH = (1u << DRIVE_STATUS_NO_DATA | 1u << DRIVE_STATUS_STALE | 1u << DRIVE_STATUS_LOST | 1u << DRIVE_STATUS_CORRUPT
+                           | 1u << DRIVE_STATUS_DEVICE_FAULT | 1u << DRIVE_STATUS_EMERGENCY | 1u << DRIVE_STATUS_BUS_FAULT
+                           | 1u << DRIVE_STATUS_HEARTBEAT_LOST)
 
 cdef struct Params:
-    double period
+    double period               # T: of one frame
     double leg_min[6]
     double leg_max[6]
+    double start_leg[6]         # where the platform is parked before a run
+    double start_tolerance
+    double arming_time
     double rate_max
-    double acceleration_max
-    double braking
+    double rate_step            # A: change of the rate in one frame
+    double braking              # d
+    double braking_step         # a = d T
+    double closing              # deceleration with which a gap to the demand is closed
+    double closing_step
     double stroke_reserve       # a demand nearer to the end than this is a fault
     double force_max[3]
     double moment_max[3]
@@ -46,37 +92,77 @@ cdef struct Params:
     double energy_warn          # relative gain of a contact
     double energy_trip
     double energy_floor         # J: contacts below it are not judged
-    double damaged_max          # ticks with lost or damaged records in a second
+    double damaged_max          # lost, or damaged, records in a second
+    double drive_lost_max       # answers of one drive missing in a second
     int64_t supervisor_ns
     int periods_max             # skipped at once
     int missing_sensor          # periods without a record
     int missing_drive
     int missing_signals
 
+# Records of one kind: their total at the tick before, and about how many came in the last second.
+cdef struct Count:
+    int64_t total
+    double in_a_second
+
 cdef struct State:
-    double leg[6]
-    double rate[6]
+    double leg[6]               # the newest frame: lengths
+    double rate[6]              # and rates
+    double demand[6]            # demand of the tick before
     double excess_time[6]
     double following_time[6]
     double F_previous[6]
     double V_previous[6]
     double drift[3]
+    double arming_time          # spent before the start
+    double work                 # of the corrected wrench on the model
+    double quiet_work[LEVELS]   # the same at the last tick with a force of at most level i
+    double quiet_age[LEVELS]    # s since that tick
+    double quiet_force          # the present contact is over below this
+    double quiet_time           # s since the threshold lost it
     double energy_at_start
-    double lost_rate            # ticks with a loss in about the last second
-    double corrupt_rate
-    double bus_rate
+    Count sensor_lost
+    Count sensor_corrupt
+    Count drive_lost[6]
+    Count drive_corrupt[6]
     int64_t faults
     int64_t trip_tick
-    int armed                   # set points have been taken from the measured legs
-    int mode
+    int mode                    # safety_state of the table
+    int good_ticks              # running, with legs that can be started from
+    int counting                # the totals of the tick before are known
     int sensor_silent
     int signals_silent
     int drive_silent[6]
     int in_contact
+    int unused
 
 cdef struct Self:
     Params params
     State state
+
+
+# ------------------------------------------------------------------------------------------------------------- the start
+
+cdef int64_t start_legs(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """Takes the set points from the measured legs when those can be believed, two ticks running. Returns the fault when time is over."""
+    cdef int64_t f = 0
+    cdef int i
+    for i in range(6):
+        # a comparison with a NaN is false
+        if o.drive_status[i] & NOT_FRESH or not (p.leg_min[i] <= o.measured_leg[i] <= p.leg_max[i]):
+            f |= FAULT_START_LEGS_UNKNOWN
+        elif not (fabs(o.measured_leg[i] - p.start_leg[i]) <= p.start_tolerance):
+            f |= FAULT_START_POSE_DISAGREES
+    if f == 0 and o.locate_status != 0:
+        f |= FAULT_START_POSE_DISAGREES
+    s.good_ticks = s.good_ticks + 1 if f == 0 else 0
+    s.arming_time += dt
+    if s.good_ticks == 2:
+        for i in range(6):
+            s.leg[i] = o.measured_leg[i]
+            s.demand[i] = s.leg[i]
+        s.mode = SAFETY_STATE_FOLLOWING
+    return f if s.arming_time > p.arming_time else 0
 
 
 # ---------------------------------------------------------------------------------------------------------- set points
@@ -85,70 +171,92 @@ cdef inline double clip(double x, double low, double high) noexcept nogil:
     return low if x < low else (high if x > high else x)
 
 
-cdef inline double braking_rate(double distance, double deceleration, double dt) noexcept nogil:
-    """Largest rate from which a leg stops within `distance` when it brakes from the next step on: v dt + v^2/(2 d) = distance."""
-    cdef double a = deceleration * dt
-    if distance <= 0.0:
-        return 0.0
-    return sqrt(a * a + 2.0 * deceleration * distance) - a
+cdef inline double braking_rate(double distance, double deceleration, double step) noexcept nogil:
+    """b: largest rate from which a leg stops within `distance` when it brakes from the next frame on. step: deceleration times period."""
+    cdef double rate = sqrt(step * step + 2.0 * deceleration * distance) - step
+    return rate if rate > 0.0 else 0.0
 
 
-cdef uint32_t follow_leg(const Params *p, State *s, int i, double demand, double dt) noexcept nogil:
-    """One step of leg i towards `demand`. Returns the clip bits of this leg: 0 length, 8 rate, 16 acceleration."""
+cdef uint32_t move_leg(const Params *p, State *s, int i, double wanted) noexcept nogil:
+    """The next frame of leg i, as near to the rate `wanted` as the limits allow. Returns the clip bits: 8 rate, 16 acceleration."""
     cdef uint32_t clipped = 0
     cdef double low = p.leg_min[i], high = p.leg_max[i]
-    cdef double wanted = demand
-    cdef double rate, allowed, change
-    if not (low <= demand <= high):
-        wanted = clip(demand, low, high)
-        clipped |= 1u
-    rate = (wanted - s.leg[i]) / dt
+    cdef double y = s.leg[i], v = s.rate[i]
+    cdef double rate = wanted
+    # what is not a number stops the leg
+    if not (rate - rate == 0.0):
+        rate = 0.0
     if fabs(rate) > p.rate_max:
         rate = clip(rate, -p.rate_max, p.rate_max)
         clipped |= 1u << 8
     # never faster than can be braked before the end of the stroke
-    allowed = braking_rate(high - s.leg[i], p.braking, dt)
-    if rate > allowed:
-        rate = allowed
-    allowed = braking_rate(s.leg[i] - low, p.braking, dt)
-    if rate < -allowed:
-        rate = -allowed
-    change = rate - s.rate[i]
-    if fabs(change) > p.acceleration_max * dt:
-        rate = s.rate[i] + clip(change, -p.acceleration_max * dt, p.acceleration_max * dt)
+    rate = clip(rate, -braking_rate(y - low, p.braking, p.braking_step), braking_rate(high - y, p.braking, p.braking_step))
+    if not (v - p.rate_step <= rate <= v + p.rate_step):
+        rate = clip(rate, v - p.rate_step, v + p.rate_step)
         clipped |= 1u << 16
-    s.leg[i] = clip(s.leg[i] + rate * dt, low, high)
+    # the clip takes off what rounding may have put beyond the end, no more
+    s.leg[i] = clip(y + rate * p.period, low, high)
     s.rate[i] = rate
     return clipped << i
 
 
-cdef bint brake_legs(const Params *p, State *s, double dt) noexcept nogil:
+cdef inline double rate_towards(const Params *p, double gap, double demand_rate) noexcept nogil:
+    """Rate that closes the gap to a demand which moves on at `demand_rate`: in one frame when that is one step of the rate away, else
+    what half the acceleration limit can still stop at the demand."""
+    cdef double rate = gap / p.period
+    cdef double excess = rate - demand_rate
+    cdef double allowed
+    if not (fabs(excess) > p.rate_step):
+        return rate
+    allowed = braking_rate(fabs(excess) * p.period, p.closing, p.closing_step)
+    if allowed < p.rate_step:
+        allowed = p.rate_step
+    return demand_rate + (allowed if excess > 0.0 else -allowed)
+
+
+cdef uint32_t follow_leg(const Params *p, State *s, int i, double demand, int periods) noexcept nogil:
+    """The next frame of leg i towards `demand`, which has moved for `periods`. Returns the clip bits of this leg: 0 length, 8, 16."""
+    cdef uint32_t clipped = 0
+    cdef double target = demand
+    cdef double moved
+    if not (p.leg_min[i] <= demand <= p.leg_max[i]):
+        clipped = 1u << i
+        target = clip(demand, p.leg_min[i], p.leg_max[i]) if demand == demand else s.leg[i]
+    moved = target - s.demand[i]
+    s.demand[i] = target
+    return clipped | move_leg(p, s, i, rate_towards(p, target - s.leg[i], moved / (p.period * periods)))
+
+
+cdef bint brake_legs(const Params *p, State *s) noexcept nogil:
     """All legs towards rest; the slowest-to-stop leg sets the pace so that the platform keeps its direction. True when at rest."""
     cdef int i
     cdef double fastest = 0.0
-    cdef double keep
+    cdef double keep = 0.0
+    cdef bint at_rest = True
     for i in range(6):
         if fabs(s.rate[i]) > fastest:
             fastest = fabs(s.rate[i])
-    if fastest <= p.braking * dt:
-        for i in range(6):
-            s.rate[i] = 0.0
-        return True
-    keep = (fastest - p.braking * dt) / fastest
+    if fastest > p.braking_step:
+        keep = (fastest - p.braking_step) / fastest
     for i in range(6):
-        s.rate[i] *= keep
-        s.leg[i] = clip(s.leg[i] + s.rate[i] * dt, p.leg_min[i], p.leg_max[i])
-    return False
+        move_leg(p, s, i, keep * s.rate[i])
+        if s.rate[i] != 0.0:
+            at_rest = False
+    return at_rest
 
 
 # -------------------------------------------------------------------------------------------------------------- faults
 
-cdef inline bint too_often(const Params *p, double *rate, bint now, int periods) noexcept nogil:
-    """Ticks with a damage in about the last second (first-order fading), against the number allowed."""
-    rate[0] *= 1.0 - clip(p.period * periods, 0.0, 1.0)
-    if now:
-        rate[0] += 1.0
-    return rate[0] > p.damaged_max
+cdef inline bint too_often(const Params *p, Count *c, int64_t total, bint seen, bint counting, int periods, double allowed) noexcept nogil:
+    """Records counted in about the last second (first-order fading), against the number allowed. seen: at least one at this tick, whatever
+    the total says; counting: false at the first tick, whose total is where the count begins."""
+    cdef int64_t new = total - c.total if counting and total > c.total else 0
+    c.total = total
+    if seen and new < 1:
+        new = 1
+    c.in_a_second *= 1.0 - clip(p.period * periods, 0.0, 1.0)
+    c.in_a_second += <double>new
+    return c.in_a_second > allowed
 
 
 cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
@@ -160,9 +268,9 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
     if (w >> SENSOR_STATUS_STALE) & 1:
         f |= FAULT_SENSOR_STALE
     # single losses and damages are counted, a rate of them trips
-    if too_often(p, &s.lost_rate, (w >> SENSOR_STATUS_LOST) & 1, o.periods):
+    if too_often(p, &s.sensor_lost, o.wrench_lost_total, (w >> SENSOR_STATUS_LOST) & 1, s.counting, o.periods, p.damaged_max):
         f |= FAULT_SENSOR_LOST
-    if too_often(p, &s.corrupt_rate, (w >> SENSOR_STATUS_CORRUPT) & 1, o.periods):
+    if too_often(p, &s.sensor_corrupt, o.wrench_corrupt_total, (w >> SENSOR_STATUS_CORRUPT) & 1, s.counting, o.periods, p.damaged_max):
         f |= FAULT_SENSOR_CORRUPT
     if (w >> SENSOR_STATUS_SATURATED) & 1:
         f |= FAULT_SENSOR_SATURATED
@@ -186,7 +294,6 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
     cdef int64_t f = 0
     cdef int i
     cdef uint32_t d
-    cdef bint damaged = False
     for i in range(6):
         d = o.drive_status[i]
         s.drive_silent[i] = s.drive_silent[i] + o.periods if (d >> DRIVE_STATUS_NO_DATA) & 1 else 0
@@ -200,14 +307,18 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
             f |= FAULT_FOLLOWING_ERROR
         if (d >> DRIVE_STATUS_BUS_FAULT) & 1:
             f |= FAULT_BUS_FAULT
-        if (d >> DRIVE_STATUS_CORRUPT) & 1:
-            damaged = True
+        if (d >> DRIVE_STATUS_NOT_FOLLOWING) & 1:
+            f |= FAULT_DRIVE_NOT_FOLLOWING
+        if (d >> DRIVE_STATUS_HEARTBEAT_LOST) & 1:
+            f |= FAULT_DRIVE_HEARTBEAT_LOST
+        if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], (d >> DRIVE_STATUS_LOST) & 1, s.counting, o.periods, p.drive_lost_max):
+            f |= FAULT_DRIVE_LOST
+        if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], (d >> DRIVE_STATUS_CORRUPT) & 1, s.counting, o.periods, p.damaged_max):
+            f |= FAULT_BUS_FAULT
         if (d >> DRIVE_STATUS_LIMIT_TOUCHED) & 1:
             f |= FAULT_DRIVE_LIMIT_TOUCHED
         if (d >> DRIVE_STATUS_LOCAL_CONTROL) & 1:
             f |= FAULT_DRIVE_LOCAL_CONTROL
-    if too_often(p, &s.bus_rate, damaged, o.periods):
-        f |= FAULT_BUS_FAULT
     return f
 
 
@@ -230,9 +341,15 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
     return f
 
 
-cdef inline int64_t record_faults(const Sample *o) noexcept nogil:
-    """The run can no longer be recorded: guidance parks, or asks for a trip."""
+cdef int64_t guidance_faults(const Sample *o) noexcept nogil:
+    """What the guidance saw: its bits have no names in the table."""
     cdef int64_t f = 0
+    if o.guidance_fault & 1:
+        f |= FAULT_OPERATOR_STOP
+    if o.guidance_fault & 2:
+        f |= FAULT_HAND_CONTROLLER_STALE
+    if o.guidance_fault & 8:
+        f |= FAULT_PROGRAMME_NOT_REACHED
     if o.guidance_fault & 16:
         f |= FAULT_RECORD_LOST
     if o.guidance_fault & 32:
@@ -241,13 +358,18 @@ cdef inline int64_t record_faults(const Sample *o) noexcept nogil:
 
 
 cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
-    """Reach, singularity, following error, dynamics, loop and supervisor."""
+    """Reach, singularity, following error, dynamics, compensator, loop and supervisor."""
     cdef int64_t f = 0
     cdef int i
+    # where a leg should be by now: the set point less what the drive is expected to lag behind; after a stall the drives stand
+    cdef double lag = p.drive_lag if o.periods == 1 else 0.0
     for i in range(6):
-        # where the leg should be by now: the set point less what the drive is expected to lag behind
-        o.following_error[i] = s.leg[i] - s.rate[i] * p.drive_lag - o.measured_leg[i]
-        s.following_time[i] = s.following_time[i] + dt if fabs(o.following_error[i]) > p.following_max else 0.0
+        o.following_error[i] = s.leg[i] - s.rate[i] * lag - o.measured_leg[i]
+        if not (fabs(o.following_error[i]) > p.following_max):
+            s.following_time[i] = 0.0
+        else:
+            # the time before the tick that first shows the error is not counted
+            s.following_time[i] += dt if s.following_time[i] > 0.0 else p.period
         if s.following_time[i] > p.following_time:
             f |= FAULT_FOLLOWING_ERROR
         if not (o.leg_demand[i] >= p.leg_min[i] + p.stroke_reserve and o.leg_demand[i] <= p.leg_max[i] - p.stroke_reserve):
@@ -266,13 +388,6 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         f |= FAULT_DIVERGENCE
     if o.dynamics_status & 64:
         f |= FAULT_ARM_OVERLOAD
-    if o.guidance_fault & 1:
-        f |= FAULT_OPERATOR_STOP
-    if o.guidance_fault & 2:
-        f |= FAULT_HAND_CONTROLLER_STALE
-    if o.guidance_fault & 8:
-        f |= FAULT_PROGRAMME_NOT_REACHED
-    f |= record_faults(o)
     if o.compensator_status & 4:
         f |= FAULT_COMPENSATOR_CLIPPED
     if o.periods > p.periods_max:
@@ -290,99 +405,163 @@ cdef inline double contact_power(const double *F_T, const double *X_TA, const do
     return vec3.dot(F_T, v) + vec3.dot(F_T + 3, V_TA + 3)
 
 
+cdef inline void forget_work(State *s) noexcept nogil:
+    """The model's motion is not its own: no work counts, none is kept from before."""
+    cdef int i
+    s.in_contact = 0
+    s.work = 0.0
+    for i in range(LEVELS):
+        s.quiet_work[i] = 0.0
+        s.quiet_age[i] = 0.0
+
+
+cdef inline void keep_quiet_work(State *s, double force, double dt) noexcept nogil:
+    """For each level of force: the work done until it was last not exceeded, and how long ago that is."""
+    cdef double level = LOWEST_LEVEL
+    cdef int i
+    for i in range(LEVELS):
+        if force <= level:
+            s.quiet_work[i] = s.work
+            s.quiet_age[i] = 0.0
+        else:
+            s.quiet_age[i] += dt
+        level *= 2.0
+
+
+cdef inline double work_before(State *s, double force) noexcept nogil:
+    """Work of the contact up to the tick at which the threshold notices it with `force`; sets the force below which it will be over.
+
+    The contact began when the force was last below a small share of that: a level of 1/16...1/8 of it, which leaves 1.6 % of the work
+    below the threshold uncounted at most (work goes with the square of a spring's force). Where the force has not been that low for
+    APPROACH_TIME (a threshold in the noise, or beside a wrong tare) the beginning is not known and nothing is added.
+    """
+    cdef double level = LOWEST_LEVEL
+    cdef int i = 0
+    while i + 1 < LEVELS and 2.0 * level <= QUIET_SHARE * force:
+        level *= 2.0
+        i += 1
+    s.quiet_force = level
+    return s.work - s.quiet_work[i] if s.quiet_age[i] <= APPROACH_TIME else 0.0
+
+
 cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
-    """Energy that the contact has given the model, against the energy of relative motion when the contact began.
+    """Energy that the contact has given the model, against the energy of the free motion before it.
 
     Only the work of the contact wrench counts, at the simulated port: as the compensator has corrected it, for that is what moves the
     model. Thrust may add energy during a contact, the contact may not. Trapezoid in the force, mean velocity of the step
     (hybrid-stability notes 5.4 (5)).
+
+    The contact is noticed at a threshold and lost at another; below them its force has worked, too. What it did before is added when it
+    is noticed (`work_before`), and counting goes on after the threshold has lost it until the force has died away, or for APPROACH_TIME.
+    Force means here what is over the mean force of the free motion: a wrong tare counts for no contact, and noise works only while one
+    lasts. The energy before is the kinetic energy less that work.
     """
     cdef int64_t f = 0
     cdef int i
     cdef double F[6]
     cdef double V[6]
-    cdef double ahead
-    if o.motion != MOTION_FREE:
-        s.in_contact = 0
-        return 0
-    if o.contact and not s.in_contact:
-        s.in_contact = 1
-        s.energy_at_start = o.kinetic_energy
-        o.contact_work = 0.0
+    cdef double work, force, ahead
     for i in range(6):
         F[i] = 0.5 * (s.F_previous[i] + o.F_T_corrected[i])
         V[i] = 0.5 * (s.V_previous[i] + o.V_TA[i])
         s.F_previous[i] = o.F_T_corrected[i]
         s.V_previous[i] = o.V_TA[i]
+    if o.motion != MOTION_FREE:
+        forget_work(s)
+        return 0
+    work = -contact_power(F, o.X_TA, V) * dt
+    s.work += work
+    vec3.sub(o.F_T_corrected, s.drift, F)
+    force = vec3.norm(F)
     if s.in_contact:
-        o.contact_work -= contact_power(F, o.X_TA, V) * dt
-        if s.energy_at_start > p.energy_floor:
-            o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
-            # where the next tick would lead at this power: the trip comes before the limit is passed
-            ahead = o.contact_energy_ratio - contact_power(o.F_T_corrected, o.X_TA, o.V_TA) * dt / s.energy_at_start
-            if ahead > 1.0 + p.energy_trip:
-                f |= FAULT_ENERGY_GAIN
-            elif o.contact_energy_ratio > 1.0 + p.energy_warn:
-                f |= FAULT_ENERGY_WARNING
-        # latched units stay in contact however small the force: their springs give back what this contact has put in
-        if not o.contact and not (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1:
-            s.in_contact = 0
+        o.contact_work += work
+    elif o.contact:
+        s.in_contact = 1
+        o.contact_work = work_before(s, force)
+        s.energy_at_start = o.kinetic_energy - o.contact_work
+    keep_quiet_work(s, force, dt)
+    if not s.in_contact:
+        return 0
+    if s.energy_at_start > p.energy_floor:
+        o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
+        # where the next tick would lead at this power: the trip comes before the limit is passed
+        ahead = o.contact_energy_ratio - contact_power(o.F_T_corrected, o.X_TA, o.V_TA) * dt / s.energy_at_start
+        if ahead > 1.0 + p.energy_trip:
+            f |= FAULT_ENERGY_GAIN
+        elif o.contact_energy_ratio > 1.0 + p.energy_warn:
+            f |= FAULT_ENERGY_WARNING
+    # latched units stay in contact however small the force: their springs give back what this contact has put in
+    s.quiet_time = 0.0 if o.contact or (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1 else s.quiet_time + dt
+    if s.quiet_time > 0.0 and (force <= s.quiet_force or s.quiet_time > APPROACH_TIME):
+        s.in_contact = 0
     return f
 
 
 # ------------------------------------------------------------------------------------------------------------ the step
 
-cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
-    cdef Params *p = &(<Self *>self).params
-    cdef State *s = &(<Self *>self).state
-    cdef double dt = p.period * sample.periods
-    cdef int64_t f
+cdef inline void trip(State *s, int64_t tick) noexcept nogil:
+    """Taken once and not taken back. Before the start there is nothing to bring to rest, and no start any more."""
+    if s.faults & FAULTS_STOP and s.trip_tick < 0:
+        s.trip_tick = tick
+        if s.mode == SAFETY_STATE_FOLLOWING:
+            s.mode = SAFETY_STATE_DECELERATING
+
+
+cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept nogil:
+    """Set points of this tick, moved by one period's worth however many have passed. Returns the clip bits."""
     cdef uint32_t clipped = 0
     cdef int i
-    cdef bint legs_known = True
-    # set points start where the legs are
-    if not s.armed:
+    if s.mode == SAFETY_STATE_FOLLOWING:
         for i in range(6):
-            if not (sample.measured_leg[i] > 0.0) or (sample.drive_status[i] >> DRIVE_STATUS_NO_DATA) & 1:
-                legs_known = False
-        if legs_known:
-            for i in range(6):
-                s.leg[i] = clip(sample.measured_leg[i], p.leg_min[i], p.leg_max[i])
-                s.rate[i] = 0.0
-            s.armed = 1
-    f = sensor_faults(p, s, sample) | drive_faults(p, s, sample)
-    if s.armed and sample.phase != PHASE_IDLE:
-        f |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
-    else:
-        f |= record_faults(sample)
-        if sample.guidance_fault & 1:
-            f |= FAULT_OPERATOR_STOP
-    # a trip is taken once and not taken back
-    s.faults |= f
-    if s.faults & FAULTS_STOP and s.mode == FOLLOWING:
-        s.mode = DECELERATING
-        s.trip_tick = sample.tick
-    if s.mode == FOLLOWING and s.armed:
-        for i in range(6):
-            clipped |= follow_leg(p, s, i, sample.leg_demand[i] if sample.phase != PHASE_IDLE else s.leg[i], dt)
-            s.excess_time[i] = s.excess_time[i] + dt if (clipped >> (8 + i)) & 1 else 0.0
+            clipped |= follow_leg(p, s, i, o.leg_demand[i] if o.phase != PHASE_IDLE else s.leg[i], o.periods)
+            s.excess_time[i] = s.excess_time[i] + p.period if (clipped >> (8 + i)) & 1 else 0.0
             if s.excess_time[i] > p.rate_excess_time:
                 s.faults |= FAULT_RATE_LIMIT
         if clipped >> 16:
             s.faults |= FAULT_ACCELERATION_LIMIT
-        if s.faults & FAULTS_STOP:
-            s.mode = DECELERATING
-            s.trip_tick = sample.tick
-    elif s.mode == DECELERATING:
-        if brake_legs(p, s, dt):
-            s.mode = HELD
+    elif s.mode == SAFETY_STATE_DECELERATING:
+        if brake_legs(p, s):
+            s.mode = SAFETY_STATE_HELD
+    return clipped
+
+
+cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Params *p = &(<Self *>self).params
+    cdef State *s = &(<Self *>self).state
+    cdef double dt = p.period * sample.periods
+    cdef int i
+    s.faults |= sensor_faults(p, s, sample) | drive_faults(p, s, sample) | guidance_faults(sample)
+    s.counting = 1
+    # set points start where the legs are; after a trip they do not start any more
+    if s.mode == SAFETY_STATE_NOT_ARMED and s.trip_tick < 0 and not (s.faults & FAULTS_STOP):
+        s.faults |= start_legs(p, s, sample, dt)
+    if s.mode != SAFETY_STATE_NOT_ARMED and sample.phase != PHASE_IDLE:
+        s.faults |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
+    trip(s, sample.tick)
+    sample.setpoint_status = next_frame(p, s, sample)
+    trip(s, sample.tick)
     for i in range(6):
+        if s.mode == SAFETY_STATE_NOT_ARMED:
+            # what the drive reports, for the record
+            s.leg[i] = sample.measured_leg[i] if fabs(sample.measured_leg[i]) < 1e6 else 0.0
         sample.leg_setpoint[i] = s.leg[i]
         sample.leg_rate_setpoint[i] = s.rate[i]
-    sample.setpoint_status = clipped
     sample.faults = s.faults
     sample.trip_tick = s.trip_tick
     sample.safety_state = s.mode
+
+
+cdef _room_for_rounding(const Params *p):
+    """Raises ValueError where rounding could eat what braking leaves: a^2 >= 32 u ((v_max + a)^2 + d (H + v_max T)), see the docstring."""
+    cdef double a = p.braking_step
+    cdef double H = 0.0
+    cdef int i
+    for i in range(6):
+        H = max(H, fabs(p.leg_min[i]), fabs(p.leg_max[i]))
+    least = 32.0 * 2.0**-53 * ((p.rate_max + a) ** 2 + p.braking * (H + p.rate_max * p.period))
+    if not a * a >= least:
+        raise ValueError(f"safety.braking_m_s2: {p.braking} m/s2 at a period of {p.period} s is lost in rounding beside legs of {H} m at "
+                         f"{p.rate_max} m/s: at least {least**0.5 / p.period:.1e} m/s2")
 
 
 cdef class SafetyLimits(StagePart):
@@ -402,7 +581,9 @@ cdef class SafetyLimits(StagePart):
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are not judged", 0.05, low=0.0, high=1e6),
         Parameter("supervisor_s", "float", "s", "silence of the supervisor", 5.0, low=0.1, high=60.0),
         Parameter("skipped_periods_max", "int", "-", "periods skipped at once that trip", 50, low=1, high=10000),
-        Parameter("damaged_per_s_max", "float", "1/s", "ticks with lost or damaged records in a second that are tolerated", 5.0, low=0.0, high=1e4),
+        Parameter("damaged_per_s_max", "float", "1/s", "lost, or damaged, records in a second that are tolerated", 5.0, low=0.0, high=1e4),
+        Parameter("drive_lost_per_s_max", "float", "1/s", "answers of a drive missing in a second that are tolerated", 5.0, low=0.0, high=1e4),
+        Parameter("arming_s", "float", "s", "legs that cannot be started from for this long are a fault", 0.5, low=0.0, high=60.0),
         Parameter("sensor_missing_periods", "int", "-", "periods without a sensor record that trip", 1, low=1, high=1000),
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
         Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000),
@@ -413,7 +594,7 @@ cdef class SafetyLimits(StagePart):
     def __init__(self, *, period_s, platform, delays, limits, braking_m_s2=4.0,
                  stroke_reserve_m=0.01, following_max_m=0.02, following_time_s=0.05, rate_excess_s=0.05, condition_max=30.0, drift_max_n=0.5,
                  drift_time_s=1.0, energy_warn=0.05, energy_trip=0.2, energy_floor_j=0.05, supervisor_s=5.0, skipped_periods_max=50,
-                 damaged_per_s_max=5.0, sensor_missing_periods=1, drive_missing_periods=3,
+                 damaged_per_s_max=5.0, drive_lost_per_s_max=5.0, arming_s=0.5, sensor_missing_periods=1, drive_missing_periods=3,
                  signals_missing_periods=3):
         cdef Params *p = &self.c.params
         cdef int i
@@ -422,9 +603,24 @@ cdef class SafetyLimits(StagePart):
         cdef Platform legs = platform
         for i in range(6):
             p.leg_min[i], p.leg_max[i] = legs.params.length_min[i], legs.params.length_max[i]
-        p.rate_max, p.acceleration_max, p.braking = legs.params.rate_max, legs.params.acceleration_max, braking_m_s2
-        if braking_m_s2 > p.acceleration_max:
-            raise ValueError(f"safety.braking_m_s2: {braking_m_s2} m/s2 is above the legs' limit, {p.acceleration_max} m/s2")
+        if braking_m_s2 > legs.params.acceleration_max:
+            raise ValueError(f"safety.braking_m_s2: {braking_m_s2} m/s2 is above the legs' limit, {legs.params.acceleration_max} m/s2")
+        p.rate_max, p.rate_step = legs.params.rate_max, legs.params.acceleration_max * period_s
+        p.braking, p.braking_step = braking_m_s2, braking_m_s2 * period_s
+        p.closing = 0.5 * legs.params.acceleration_max
+        p.closing_step = p.closing * period_s
+        _room_for_rounding(p)
+        # where the platform is parked
+        neutral = np.empty(6)
+        cdef double[::1] start = neutral
+        leg_lengths(&legs.params, legs.params.neutral, &start[0])
+        given = limits.get("start_leg_m")
+        for i in range(6):
+            p.start_leg[i] = start[i] if given is None else given[i]
+            if not p.leg_min[i] <= p.start_leg[i] <= p.leg_max[i]:
+                raise ValueError(f"stand.limits.start_leg_m[{i}]: {p.start_leg[i]} m is outside the stroke, "
+                                 f"{p.leg_min[i]}...{p.leg_max[i]} m")
+        p.start_tolerance, p.arming_time = limits.get("start_tolerance_m", START_TOLERANCE), arming_s
         p.stroke_reserve, p.following_max, p.following_time = stroke_reserve_m, following_max_m, following_time_s
         p.drive_lag = delays["drive_lag_s"] + delays["measured_leg_delay_s"]
         p.rate_excess_time, p.condition_max = rate_excess_s, condition_max
@@ -432,11 +628,12 @@ cdef class SafetyLimits(StagePart):
             p.force_max[i], p.moment_max[i] = limits["force_limit_n"][i], limits["moment_limit_n_m"][i]
         p.drift_max, p.drift_time = drift_max_n, drift_time_s
         p.energy_warn, p.energy_trip, p.energy_floor = energy_warn, energy_trip, energy_floor_j
-        p.damaged_max = damaged_per_s_max
+        p.damaged_max, p.drive_lost_max = damaged_per_s_max, drive_lost_per_s_max
         p.supervisor_ns = <int64_t>(supervisor_s * 1e9)
         p.periods_max, p.missing_sensor, p.missing_drive = skipped_periods_max, sensor_missing_periods, drive_missing_periods
         p.missing_signals = signals_missing_periods
         self.c.state.trip_tick = -1
+        self.c.state.mode = SAFETY_STATE_NOT_ARMED
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
@@ -445,3 +642,61 @@ cdef class SafetyLimits(StagePart):
 
     def fields(self):
         return self.c
+
+    def move(self, legs, rates, wanted):
+        """One frame of leg 0 from each state: lengths, rates, wanted rates, shape (n,). Returns (lengths, rates, clip bits)."""
+        cdef State s
+        cdef const double[::1] y = np.ascontiguousarray(legs, np.float64), v = np.ascontiguousarray(rates, np.float64)
+        cdef const double[::1] w = np.ascontiguousarray(wanted, np.float64)
+        out = np.empty((2, y.shape[0]))
+        bits = np.empty(y.shape[0], np.uint32)
+        cdef double[:, ::1] o = out
+        cdef uint32_t[::1] b = bits
+        cdef Py_ssize_t k
+        for k in range(y.shape[0]):
+            s.leg[0], s.rate[0] = y[k], v[k]
+            b[k] = move_leg(&self.c.params, &s, 0, w[k])
+            o[0, k], o[1, k] = s.leg[0], s.rate[0]
+        return out[0], out[1], bits
+
+    def follow(self, legs, rates, demands, demands_before, periods):
+        """One frame of leg 0 towards each demand; arrays of shape (n,). Returns (lengths, rates, clip bits)."""
+        cdef State s
+        cdef const double[::1] y = np.ascontiguousarray(legs, np.float64), v = np.ascontiguousarray(rates, np.float64)
+        cdef const double[::1] w = np.ascontiguousarray(demands, np.float64), w_before = np.ascontiguousarray(demands_before, np.float64)
+        cdef const int[::1] n = np.ascontiguousarray(periods, np.intc)
+        out = np.empty((2, y.shape[0]))
+        bits = np.empty(y.shape[0], np.uint32)
+        cdef double[:, ::1] o = out
+        cdef uint32_t[::1] b = bits
+        cdef Py_ssize_t k
+        for k in range(y.shape[0]):
+            s.leg[0], s.rate[0], s.demand[0] = y[k], v[k], w_before[k]
+            b[k] = follow_leg(&self.c.params, &s, 0, w[k], n[k])
+            o[0, k], o[1, k] = s.leg[0], s.rate[0]
+        return out[0], out[1], bits
+
+    def brake(self, legs, rates):
+        """One frame of a trip from each state: lengths and rates of shape (n, 6). Returns (lengths, rates, at rest)."""
+        cdef State s
+        cdef const double[:, ::1] y = np.ascontiguousarray(legs, np.float64), v = np.ascontiguousarray(rates, np.float64)
+        out = np.empty((2, y.shape[0], 6))
+        rest = np.empty(y.shape[0], np.uint8)
+        cdef double[:, :, ::1] o = out
+        cdef unsigned char[::1] r = rest
+        cdef Py_ssize_t k
+        cdef int i
+        for k in range(y.shape[0]):
+            for i in range(6):
+                s.leg[i], s.rate[i] = y[k, i], v[k, i]
+            r[k] = brake_legs(&self.c.params, &s)
+            for i in range(6):
+                o[0, k, i], o[1, k, i] = s.leg[i], s.rate[i]
+        return out[0], out[1], rest.astype(bool)
+
+    @property
+    def constants(self):
+        """Constants of the set-point formulas, the names of `Params`; stroke ends of leg 0."""
+        p = &self.c.params
+        return {"period": p.period, "leg_min": p.leg_min[0], "leg_max": p.leg_max[0], "rate_max": p.rate_max, "rate_step": p.rate_step,
+                "braking": p.braking, "braking_step": p.braking_step, "closing": p.closing, "closing_step": p.closing_step}

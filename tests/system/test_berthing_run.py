@@ -38,7 +38,7 @@ def straight_in(tmp_path_factory):
 def test_captures_and_goes_home(straight_in):
     summary, log = straight_in
     assert summary["end"] == "captured" and summary["exit_code"] == 0 and set(summary["faults"]) <= {"acceleration_limit", "tare_drift"}
-    assert phases(log.records) == ["position", "closing", "contact", "finish", "retreat", "park", "ended"]
+    assert phases(log.records) == ["idle", "position", "closing", "contact", "finish", "retreat", "park", "ended"]
     flown = log.records[log.records["motion"] == CODES["motion"]["free"]]
     assert np.all(flown["operator_rate"][1:, 0] == 0.019)
     sheet = score_sheet(log)

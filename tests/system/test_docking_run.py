@@ -16,7 +16,7 @@ def docking():
 
 
 def test_the_run_goes_through_its_phases_and_captures(docking):
-    assert phases(docking) == ["position", "approach", "closing", "contact", "finish", "retreat", "park", "ended"]
+    assert phases(docking) == ["idle", "position", "approach", "closing", "contact", "finish", "retreat", "park", "ended"]
     last = docking[-1]
     assert last["end_cause"] == END["captured"] and last["capture_time"] > last["first_contact_time"] > 0
     assert not fault_names(last["faults"]) & {"force_limit", "following_error", "stroke_limit", "energy_gain"}
