@@ -7,7 +7,7 @@
     [[variant]]
     number = "RT-01"                         # kept across facilities
     description = "nominal"
-    expect = "captured"                      # captured, not_captured, tripped, or any
+    expect = "captured"                      # required: captured, not_captured, complete, not_aligned or tripped
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensators.part" = "none" }
 
 `set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
@@ -27,7 +27,7 @@ from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
 
 PROGRESS = "programme.json"
-VERDICTS = ("captured", "not_captured", "tripped", "any")
+VERDICTS = ("captured", "not_captured", "complete", "not_aligned", "tripped")
 NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 PROGRAMME = Table(
@@ -41,7 +41,7 @@ VARIANT = Table(
     (
         Parameter("number", "str", "-", "number of the variant, as RT-01; also the name of its folder"),
         Parameter("description", "str", "-", "what it is"),
-        Parameter("expect", "str", "-", "verdict that counts as passed", default="captured", choices=VERDICTS),
+        Parameter("expect", "str", "-", "verdict that counts as passed", choices=VERDICTS),
         Parameter("set", "table", "-", "overrides of the test", default={}),
     )
 )
@@ -142,7 +142,7 @@ def run_programme(
             r1, r2 = criticality(variant.config.initial_conditions)
             say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
             summary = _one(variant, run_one, out / variant.number)
-            passed = variant.expect == "any" or verdict(summary) == variant.expect
+            passed = as_expected(variant.expect, verdict(summary))
             rows.append({"number": variant.number, "description": variant.description, "R1": r1, "R2": r2, "expect": variant.expect,
                          "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
             exit_code = max(exit_code, 0 if passed else 1)
@@ -189,10 +189,16 @@ def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]]
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """captured, not_captured or tripped."""
-    if summary.get("end") == "tripped":
-        return "tripped"
+    """What became of the docking: the end of the run where it says more than the capture does, else whether it captured."""
+    end = summary.get("end")
+    if end in ("tripped", "complete", "not_aligned"):
+        return str(end)
     return "captured" if summary.get("captured") else "not_captured"
+
+
+def as_expected(expect: str, found: str) -> bool:
+    """A completed docking has also captured; one whose retraction did not align the units is only what it is."""
+    return found == expect or (expect == "captured" and found == "complete")
 
 
 def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:

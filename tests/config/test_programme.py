@@ -10,8 +10,10 @@ from hil_server.programme import PROGRESS, is_programme, load_programme, run_pro
 HEAD = '[programme]\nname = "three"\ntest = "test.toml"\n'
 
 
-def variant(number, lines=""):
-    return f'\n[[variant]]\nnumber = "{number}"\ndescription = "of the tests"\n{lines}\n'
+def variant(number, lines="", expect="captured"):
+    """A variant's table; `expect` empty: without one."""
+    said = f'expect = "{expect}"\n' if expect else ""
+    return f'\n[[variant]]\nnumber = "{number}"\ndescription = "of the tests"\n{said}{lines}\n'
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def test_all_faults_of_all_variants_come_before_the_first_run(programme):
         (HEAD + "[[varian]]\n", "did you mean 'variant'"),
         (HEAD.replace("test.toml", "ghost.toml") + variant("a"), "programme.test: no such file, value 'ghost.toml'"),
         (HEAD + variant("a/b"), "no folder name, value 'a/b'"),
-        (HEAD + variant("a", 'expect = "docked"'), "variant[0].expect: not one of its choices, value 'docked'"),
+        (HEAD + variant("a", expect="docked"), "variant[0].expect: not one of its choices, value 'docked'"),
+        (HEAD + variant("a", expect="any"), "limit one of captured, not_captured, complete, not_aligned, tripped"),
+        (HEAD + variant("a", expect=""), "programme.toml: variant[0].expect: missing key"),
         (HEAD + variant("a", "sett = {}"), "variant[0].sett: unknown key, value {}, did you mean 'set'?"),
         (HEAD + "[variant]\n", "at least one [[variant]]"),
         ("[programme", "not TOML"),
@@ -95,7 +99,7 @@ TRIPPED = {"end": "tripped", "captured": False, "faults": ["force_limit"]}
 
 
 def three(programme, *expect):
-    return load_programme(programme(HEAD + "".join(variant(f"RT-{i}", f'expect = "{e}"') for i, e in enumerate(expect))))[1]
+    return load_programme(programme(HEAD + "".join(variant(f"RT-{i}", expect=e) for i, e in enumerate(expect))))[1]
 
 
 def test_verdicts(programme, tmp_path):
@@ -106,6 +110,27 @@ def test_verdicts(programme, tmp_path):
     assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "passed")
 
 
+COMPLETE = CAPTURED | {"end": "complete"}
+APART = CAPTURED | {"end": "not_aligned", "exit_code": 1}
+
+
+@pytest.mark.parametrize(
+    ("expect", "passing"),
+    [
+        ("captured", (CAPTURED, COMPLETE)),
+        ("complete", (COMPLETE,)),
+        ("not_aligned", (APART,)),
+        ("not_captured", (MISSED,)),
+        ("tripped", (TRIPPED,)),
+    ],
+)
+def test_every_expectation_against_every_outcome(programme, tmp_path, expect, passing):
+    """A completed docking has captured too; a docking that is not complete, or whose units do not lie together, passes for neither."""
+    for outcome in (CAPTURED, COMPLETE, APART, MISSED, TRIPPED):
+        summary = run_programme("one", three(programme, expect), outcomes(outcome), tmp_path, False, quiet)
+        assert (summary["passed"] == 1) == (outcome in passing) == (summary["exit_code"] == 0), outcome["end"]
+
+
 def test_progress_can_be_read_all_the_while(programme, tmp_path):
     seen, left = [], outcomes(CAPTURED, MISSED, DeviceError("gone"))
 
@@ -114,7 +139,7 @@ def test_progress_can_be_read_all_the_while(programme, tmp_path):
         return left(config, folder)
 
     with pytest.raises(DeviceError):
-        run_programme("three", three(programme, "captured", "captured", "any"), run_one, tmp_path, True, quiet)
+        run_programme("three", three(programme, "captured", "captured", "captured"), run_one, tmp_path, True, quiet)
     assert [[row["state"] for row in at["variants"]] for at in seen] == [
         ["running", "waiting", "waiting"],
         ["done", "running", "waiting"],
@@ -127,7 +152,7 @@ def test_progress_can_be_read_all_the_while(programme, tmp_path):
 
 def test_one_failed_verdict_makes_the_programme_negative(programme, tmp_path):
     run_one = outcomes(CAPTURED, MISSED, CAPTURED)
-    summary = run_programme("three", three(programme, "captured", "captured", "any"), run_one, tmp_path, True, quiet)
+    summary = run_programme("three", three(programme, "captured", "captured", "captured"), run_one, tmp_path, True, quiet)
     assert summary["exit_code"] == 1 and [r["passed"] for r in summary["variants"]] == [True, False, True]
     assert "FAILED (expected captured)" in summary_rows(summary)[1]
 
@@ -144,10 +169,10 @@ def test_unexpected_trip_ends_a_live_programme(programme, tmp_path, trip):
 
 def test_a_stop_by_the_operator_ends_the_programme(programme, tmp_path):
     run_one = outcomes(CAPTURED, {"end": "stopped", "captured": False}, CAPTURED)
-    summary = run_programme("three", three(programme, "any", "any", "any"), run_one, tmp_path, False, quiet)
+    summary = run_programme("three", three(programme, "captured", "captured", "captured"), run_one, tmp_path, False, quiet)
     assert summary["exit_code"] == 1 and summary["not_run"] == ["RT-2"]
 
 
 def test_a_lost_device_ends_the_programme(programme, tmp_path):
     with pytest.raises(DeviceError):
-        run_programme("three", three(programme, "any", "any", "any"), outcomes(DeviceError("gone")), tmp_path, True, quiet)
+        run_programme("three", three(programme, "captured", "captured", "captured"), outcomes(DeviceError("gone")), tmp_path, True, quiet)
