@@ -33,6 +33,7 @@ from rt_kernels.faults cimport (
     SENSOR_STATUS_DEVICE_FAULT,
     SENSOR_STATUS_LOST,
     SENSOR_STATUS_NO_DATA,
+    SENSOR_STATUS_OUT_OF_RANGE,
     SENSOR_STATUS_STALE,
 )
 from rt_kernels.plugs cimport PortPart
@@ -65,6 +66,7 @@ cdef struct ModuleParams:
     uint32_t invert                 # inputs that are active low
     int32_t signal_bit[INPUTS]      # input -> bit of mechanism_signal, -1 not used
     int32_t chain_input[CHAIN]      # bit of analogue_chain -> input, -1 not wired
+    int32_t range_input             # input that says that the unit is outside its valid range, -1 not wired
     double scale[ANALOG]
     double offset[ANALOG]
 
@@ -219,6 +221,8 @@ cdef void module_read(void *self, Sample *sample, double *aux) noexcept nogil:
     for i in range(INPUTS):
         if m.p.signal_bit[i] >= 0 and inputs >> i & 1:
             discrete |= bit(m.p.signal_bit[i])
+    if m.p.range_input >= 0 and inputs >> m.p.range_input & 1:
+        sample.signal_status |= bit(SENSOR_STATUS_OUT_OF_RANGE)
     for i in range(ANALOG):
         sample.signal_analog[i] = m.p.offset[i] + m.p.scale[i] * m.s.counts[i]
     sample.signal_discrete = discrete
@@ -260,10 +264,12 @@ cdef class Cia401Port(PortPart):
         Parameter("link", "str", "-", "CAN link of the module: interface (can2), udp:127.0.0.1:PORT, or fd:N"),
         Parameter("node", "int", "-", "CANopen node of the module", 10, 1, 127),
         Parameter("signal_bits", "floats", "-", "mechanism_signal bit of each digital input from input 0 on, -1 not used",
-                  tuple(range(18)), -1, 31),
+                  tuple(range(19)), -1, 31),
         Parameter("active_low_inputs", "floats", "-", "digital inputs that read 0 when the signal is there", (), 0, 31),
         Parameter("chain_inputs", "floats", "-", "digital inputs of the emergency chain: healthy, tripped, hydraulics blocked; -1 not wired",
                   (24, 25, 26), -1, 31, shape=3),
+        Parameter("range_input", "int", "-", "digital input that says that the docking unit (or its model) has left its valid range; -1 not wired",
+                  -1, -1, 31),
         Parameter("command_output", "int", "-", "digital output group (0x6200:n, 8 bits) that carries mechanism_command, 0: none", 0, 0, 4),
         Parameter("analog_scale", "floats", "unit/count", "analogue value per count", (1.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("analog_offset", "floats", "unit", "analogue value at 0 counts", (0.0,) * 8, -1e9, 1e9, shape=8),
@@ -298,6 +304,7 @@ cdef class Cia401Port(PortPart):
             p.signal_bit[i] = _whole("signal_bits", given["signal_bits"][i]) if i < len(given["signal_bits"]) else -1
         for i in range(CHAIN):
             p.chain_input[i] = _whole("chain_inputs", given["chain_inputs"][i])
+        p.range_input = given["range_input"]
         for number in given["active_low_inputs"]:
             p.invert |= <uint32_t>1 << <int>_whole("active_low_inputs", number)
         for i in range(ANALOG):

@@ -5,11 +5,11 @@ same tick, with the weight of the carried unit, so that the wrench path is the s
 The mechanism's own channels (damper strokes, contact flags, ...) are this port's auxiliary channels.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport SAFETY_STATE_NOT_ARMED
+from rt_kernels.faults cimport SAFETY_STATE_NOT_ARMED, SENSOR_STATUS_OUT_OF_RANGE
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, MechanismPart, PortPart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
@@ -55,6 +55,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef MechanismInput inp
     cdef MechanismOutput out
     cdef double q_NA[4]
+    cdef uint32_t status = 0
     cdef int i, k
     # legs are where they were told to be, in the neutral pose before anybody told them
     for i in range(6):
@@ -73,13 +74,15 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     if s.started:
         for k in range(p.substeps * sample.periods):
             p.mechanism.advance(p.mechanism.self, &inp, &out, aux)
+            status |= out.status
     wrench_on_cell(p, &out, sample.wrench_raw)
     s.started = 1
     s.sequence += 1
     sample.wrench_sequence = s.sequence
     sample.wrench_status = 0
     sample.signal_discrete = out.signals
-    sample.signal_status = 0
+    # a mechanism that has left its valid range says so
+    sample.signal_status = (status & 1) << SENSOR_STATUS_OUT_OF_RANGE
     memcpy(sample.signal_analog, out.analog, sizeof(sample.signal_analog))
     sample.analogue_chain = 1
 

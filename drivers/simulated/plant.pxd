@@ -41,6 +41,7 @@ cdef struct PlantParams:
     Mounting mounting
     DriveParams drive[6]
     Mechanism mechanism
+    double *mechanism_aux       # room for its auxiliary channels, which the stand does not show
     double dt
     double X_S[7]               # load cell in W or on the platform
     double X_S_port[7]          # port of the carried unit in S
@@ -96,7 +97,7 @@ cdef struct PlantState:
     uint32_t broken
     uint32_t saturated
     uint32_t chain              # bit 0 healthy, 1 tripped, 2 hydraulics blocked
-    uint32_t status
+    uint32_t status             # bit 0 legs do not close, 1 singular, 2 the mechanism's model has left its valid range (all stay)
     uint32_t unused
     double analog[8]
 
@@ -116,5 +117,6 @@ cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept
 cdef class PlantPart:
     cdef Plant plant
     cdef readonly object mechanism
+    cdef readonly object mechanism_aux     # what the mechanism last wrote to its auxiliary channels
     cdef readonly double step_s
     cdef readonly object sensor_scale

@@ -176,7 +176,6 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
     cdef MechanismInput inp
     cdef MechanismOutput out
     cdef double *F_S
-    cdef double no_aux[512]
     cdef int64_t k
     memset(inp.w_A, 0, sizeof(inp.w_A))
     inp.dt = p.dt
@@ -189,14 +188,15 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
         relative_twist(&p.mounting, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
         pose.copy(s.X_TA, inp.X_TA)
         memcpy(inp.V_TA, s.V_TA, sizeof(inp.V_TA))
-        p.mechanism.advance(p.mechanism.self, &inp, &out, no_aux)
+        p.mechanism.advance(p.mechanism.self, &inp, &out, p.mechanism_aux)
+        # kept from every step, not from the last one before the server looks
+        if out.status & 1:
+            s.status |= 4
         F_S = s.history[s.step % WRENCH_HISTORY]
         load_on_cell(p, s, &out, F_S)
         watch_chain(p, s, F_S)
     if steps > 0:
         s.signals = out.signals
-        if out.status & 1:
-            s.status |= 4
         memcpy(s.analog, out.analog, sizeof(out.analog))
 
 
@@ -370,6 +370,10 @@ cdef class PlantPart:
         memset(&self.plant, 0, sizeof(Plant))
         self.mechanism = mechanism
         p.mechanism = mechanism.plug
+        # as many auxiliary channels as the mechanism declares
+        self.mechanism_aux = np.zeros(max(1, sum(channel.count for channel in mechanism.AUX)))
+        cdef double[::1] aux = self.mechanism_aux
+        p.mechanism_aux = &aux[0]
         p.platform = (<Platform?>platform).params
         fill_mounting(&p.mounting, mounting)
         p.dt = plant_step_s

@@ -67,8 +67,9 @@ DEFAULTS: dict[str, Any] = {
     },
     "module": {
         "node": 10,
-        "signal_bits": list(range(18)),
+        "signal_bits": list(range(19)),
         "chain_inputs": [24, 25, 26],
+        "range_input": 27,
         "analog_scale": [0.001] * 8,
         "analog_offset": [0.0] * 8,
         "command_output": 1,
@@ -311,7 +312,7 @@ class Stand:
         if module is not None:
             self.ports["mechanism_signals"] = {
                 "link": names[-1],
-                **{key: module[key] for key in ("node", "signal_bits", "chain_inputs", "command_output", "analog_scale", "analog_offset")},
+                **{key: value for key, value in module.items() if key != "port"},
             }
 
     def run(self) -> tuple[int, int]:

@@ -182,6 +182,7 @@ cdef struct Stand:
     int32_t was_enabled[AXES]
     int32_t signal_bit[INPUTS]
     int32_t chain_input[3]
+    int32_t range_input         # says that the mechanism's model has left its valid range, -1: not wired
     double analog_scale[ANALOG]
     double analog_offset[ANALOG]
     int64_t first_sync_ns
@@ -231,6 +232,8 @@ cdef void measure(Stand *s) noexcept nogil:
     for i in range(3):
         if s.chain_input[i] >= 0:
             inputs = (inputs & ~(<uint32_t>1 << s.chain_input[i])) | (s.chain >> i & 1) << s.chain_input[i]
+    if s.range_input >= 0:
+        inputs = (inputs & ~(<uint32_t>1 << s.range_input)) | (s.plant.state.status >> 2 & 1) << s.range_input
     for i in range(4):
         n.object[n.status + i].value = inputs >> 8 * i & 0xFF
     for i in range(ANALOG):
@@ -714,6 +717,7 @@ cdef class StandLoop:
             s.signal_bit[i] = number
         for i in range(3):
             s.chain_input[i] = module["chain_inputs"][i]
+        s.range_input = module["range_input"]
         for i in range(ANALOG):
             s.analog_scale[i] = module["analog_scale"][i]
             s.analog_offset[i] = module["analog_offset"][i]

@@ -199,8 +199,8 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.wrench_sequence = s.sequence
     sample.wrench_lost_total = s.lost
     sample.wrench_corrupt_total = s.corrupt
-    # mechanism signals and the analogue chain
-    sample.signal_status = s.signal_wire
+    # mechanism signals and the analogue chain; a mechanism that has left its valid range says so
+    sample.signal_status = s.signal_wire | ((me.plant.state.status >> 2) & 1) << SENSOR_STATUS_OUT_OF_RANGE
     if not s.signal_wire:
         sample.signal_discrete = signals
         memcpy(sample.signal_analog, analog, sizeof(analog))

@@ -81,6 +81,11 @@ cdef inline double curve_inverse(const Curve *c, double Q) noexcept nogil:
     return c.q[0] + (Q - c.Q[0]) / c.slope[0]
 
 
+cdef inline bint beyond_table(const HysteresisTable *h, double x) noexcept nogil:
+    """Is the deformation x outside the table, where its reaction is only a continuation? Clutches slip there instead."""
+    return x < h.up.q[0] or x > h.up.q[h.up.n - 1]
+
+
 cdef inline double hysteresis_trial(const HysteresisTable *h, double x_old, double Q_old, double x) noexcept nogil:
     cdef double Q = Q_old + h.slope_max * (x - x_old)
     cdef double bound = curve_value(&h.lo, x)

@@ -285,6 +285,8 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
     s.signals_silent = s.signals_silent + o.periods if (o.signal_status >> SENSOR_STATUS_NO_DATA) & 1 else 0
     if s.signals_silent >= p.missing_signals or (o.signal_status >> SENSOR_STATUS_DEVICE_FAULT) & 1:
         f |= FAULT_SIGNALS_NO_DATA
+    if (o.signal_status >> SENSOR_STATUS_OUT_OF_RANGE) & 1:
+        f |= FAULT_MECHANISM_INVALID
     if o.analogue_chain & 7 != 1:
         f |= FAULT_ANALOGUE_CHAIN
     return f
