@@ -20,6 +20,7 @@ from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.delay_ledger import DelayLedger, ledger
 from hil_server.errors import ConfigurationError
 from hil_server.operator_desk.commands import taken_by
+from hil_server.overlap import refuse_overlap
 from rt_kernels.loop import STAGE_ROLES, LoopLine
 from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
@@ -130,7 +131,8 @@ def mechanism_of(config: TestConfig, context: Mapping[str, Any]) -> Any:
 
 
 def base_context(config: TestConfig) -> dict[str, Any]:
-    """What the configuration alone decides: geometry, vehicles, first contact."""
+    """What the configuration alone decides: geometry, vehicles, first contact. Raises ConfigurationError when the docking units overlap
+    before it."""
     try:
         platform = Platform.from_dict(config.stand["platform"])
     except ValueError as error:
@@ -148,6 +150,9 @@ def base_context(config: TestConfig) -> dict[str, Any]:
     context["start"] = initial_conditions.start(
         config.initial_conditions, context["vehicles"], getattr(context["mechanism"], "max_penetration", None)
     )
+    stand = config.stand["platform"]
+    neutral = physics.pose(stand["neutral_position_m"], [stand.get(f"neutral_{angle}_deg", 0.0) for angle in ("yaw", "pitch", "roll")])
+    refuse_overlap(context["mechanism"], context["mounting"], neutral, part_of(config, "guidance", context), config.paths)
     return context
 
 

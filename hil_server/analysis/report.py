@@ -136,6 +136,7 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
     rows: list[tuple[str, Any]] = [
         ("end", s["end"]),
         ("captured", s["captured"]),
+        *_alignment(s["alignment"]),
         ("capture, run time s", s["capture_time_s"]),
         ("first contact, run time s", s["first_contact_time_s"]),
         ("duration, s", s["duration_s"]),
@@ -149,6 +150,19 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
     names = {"fx_N": "Fx, N", "fy_N": "Fy, N", "fz_N": "Fz, N", "mx_N_m": "Mx, N·m", "my_N_m": "My, N·m", "mz_N_m": "Mz, N·m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
     return table_html((), rows) + table_html(("peak wrench at T", "value", "at s"), peaks)
+
+
+def _alignment(found: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """How the units stood to each other at the end of the retraction."""
+    if found is None:
+        return []
+    rows = [
+        ("docking planes", "together and aligned" if found["aligned"] else f"not aligned: {', '.join(found['missing'])}"),
+        ("tilt of the docking axes, deg", found["tilt_deg"]),
+        ("roll, deg", found["roll_deg"]),
+        ("offset of the ports, m", found["offset_m"]),
+    ]
+    return rows + [(f"{name}, m", gap) for name, gap in found["gaps_m"].items()]
 
 
 def _faults(s: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 `summarise` gives the keys that scripts rely on (`--json` of `run` and `simulate`).
 """
 
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
 CLIPPED = {"length": 0x3F, "rate": 0x3F00, "acceleration": 0x3F0000}  # bits of `setpoint_status`
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
-END_EXIT = {"tripped": 3, "record_lost": 3}  # exit code of a run by its end, 0 of every other
+END_EXIT = {"tripped": 3, "record_lost": 3, "not_aligned": 1}  # exit code of a run by its end, 0 of every other
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
 
 
@@ -129,11 +130,41 @@ def rebound_of(log: Log, start: int, stop: int) -> dict[str, float | None]:
     return dict(zip(nothing, (-after / before, *expected), strict=True))
 
 
+def alignment_of(log: Log) -> dict[str, Any] | None:
+    """How the docking units stood to each other when the retraction ended; None for a run that did not come to it.
+
+    tilt_deg: angle between the docking axes; roll_deg: about X; offset_m: of the ports, across the axis; each with the limit of the
+    guidance (roll has none). gaps_m: of the docking planes, where the unit's channels give them (`*_gap`). missing: what a completed
+    docking would have to show and this one does not: signals of the unit at that tick, and limits that are passed.
+    """
+    r = log.records
+    if not log.ticks or int(r["end_cause"][-1]) not in (CODES["end_cause"]["complete"], CODES["end_cause"]["not_aligned"]):
+        return None
+    last = max(0, int(np.argmax(r["end_cause"] != 0)))
+    x, y, z, w = (float(c) for c in r["X_TA"][last, 3:])
+    tilt = float(np.degrees(np.arccos(np.clip(1.0 - 2.0 * (y * y + z * z), -1.0, 1.0))))
+    roll = float(np.degrees(np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))))
+    offset = float(np.hypot(*r["X_TA"][last, 1:3]))
+    guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
+    limits = {"tilt_deg": guidance.get("complete_tilt_deg"), "offset_m": guidance.get("complete_offset_m")}
+    on = bits_of("mechanism_signal", int(r["signal_discrete"][last]))
+    missing = [name for name in ("DSG", "planes_together") if name not in on]
+    found = {"tilt_deg": tilt, "offset_m": offset}
+    missing += [f"{key} above {limits[key]:g}" for key, value in found.items() if limits[key] is not None and value > limits[key]]
+    names, at = [], 0
+    for channel in log.header.aux:
+        if channel.name.endswith("_gap") and channel.unit == "m":
+            names.append((channel.name, at))
+        at += channel.count
+    gaps = {name: float(r["aux"][last, place]) for name, place in names}
+    return {**found, "roll_deg": roll, "limits": limits, "gaps_m": gaps, "missing": missing, "aligned": not missing}
+
+
 def summarise(log: Log) -> dict[str, Any]:
     """The run in figures, JSON values only. Facts that the server left at the end of the log (`end`, `exit_code`, ...) take precedence.
 
-    Keys: run, mode, log, complete, incomplete, end, exit_code, captured, capture_time_s, first_contact_time_s, duration_s, ticks, missed,
-    overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode,
+    Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s, ticks,
+    missed, overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode,
     peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults
     (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s),
     prediction, synthetic.
@@ -153,6 +184,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "end": ended,
         "exit_code": END_EXIT.get(ended, 0),
         "captured": capture is not None,
+        "alignment": alignment_of(log),
         "capture_time_s": capture,
         "first_contact_time_s": _positive(r["first_contact_time"]),
         "duration_s": float(log.time_s[-1] - log.time_s[0]) if log.ticks else 0.0,

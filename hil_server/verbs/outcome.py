@@ -69,6 +69,8 @@ def print_summary(summary: dict[str, Any]) -> None:
     logged, ticks = summary["ticks"], summary.get("ticks_run", summary["ticks"])
     ticks = f"{ticks} ticks" + (f", {logged} of them in the log" if ticks != logged else "")
     print(f"end       {summary['end']} ({captured}), {ticks}, exit code {summary['exit_code']}")
+    if summary.get("alignment"):
+        print(f"units     {_alignment(summary['alignment'])}")
     print(f"loop      missed {summary['missed']}, overflow {summary['overflow']}, {summary['mode']}")
     if "realtime_factor" in summary:
         print(f"          {summary['realtime_factor']:.0f} times real time, {summary['realtime_factor_of_a_core']:.0f} by processor time")
@@ -88,6 +90,14 @@ def print_summary(summary: dict[str, Any]) -> None:
     print(f"log       {summary['log']}")
     if summary.get("report"):
         print(f"report    {summary['report']}")
+
+
+def _alignment(found: dict[str, Any]) -> str:
+    """The two docking units at the end of the retraction, in one line."""
+    gaps = [f"{1e3 * gap:.0f}" for name, gap in found["gaps_m"].items() if not name.endswith("plane_gap")]
+    text = f"tilt {found['tilt_deg']:.2f} deg, offset {1e3 * found['offset_m']:.1f} mm, roll {found['roll_deg']:.2f} deg"
+    text += f", gaps {' '.join(gaps)} mm" if gaps else ""
+    return text + ("; together and aligned" if found["aligned"] else f"; NOT ALIGNED: {', '.join(found['missing'])}")
 
 
 def _flat(value: Any) -> list[float]:

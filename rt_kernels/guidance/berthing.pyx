@@ -48,6 +48,8 @@ from rt_kernels.guidance.stand_phases cimport (RELEASE, StandParams, StandState,
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+import numpy as np
+
 from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
 from rt_kernels.parameters import Command, Parameter
 
@@ -461,3 +463,7 @@ cdef class BerthingGuidance(StagePart):
 
     def fields(self):
         return self.c
+
+    def approach(self, int count):
+        """The programmed relative poses X_TA of the approach, (1, 7): the start pose alone, from there on the operator flies."""
+        return np.array([[self.c.params.stand.X_start[i] for i in range(7)]])

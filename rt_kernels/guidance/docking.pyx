@@ -7,11 +7,15 @@ The stand's own phases before and after the test: `stand_phases`. The test:
 
 * approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate.
 * closing: one tick; the dynamics start from the achieved pose, `close_before_s` ahead of the nominal first contact.
-* contact: the closed loop. Cyclogram: press thrust from the first contact, off at the bottom; no capture in `capture_limit_s`: thrust
-  reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for 30 s; drive at 35 s.
+* contact: the closed loop. Cyclogram: press thrust from the first contact, off at the bottom (DK2), captured or not; no capture in
+  `capture_limit_s`: thrust reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for
+  30 s; drive at 35 s; complete when the unit's sensors say that the planes are together all round and the ports are aligned within
+  `complete_tilt_deg` and `complete_offset_m`. A retraction that has not come to that when the time is up ends as not_aligned.
 
 The programmed relative motion is X(u) = line through the nominal first contact, u the time to it at constant rate (u = 0 there).
 """
+
+import math
 
 from libc.stdint cimport int32_t
 from libc.string cimport memset
@@ -19,22 +23,21 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport quat, vec3
 from rt_kernels.faults cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE, CYCLOGRAM_APPROACH,
                                 CYCLOGRAM_CAPTURED, CYCLOGRAM_COMPLETE, CYCLOGRAM_DAMPING, CYCLOGRAM_MANUAL, CYCLOGRAM_PRESS,
-                                CYCLOGRAM_RETRACT, CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_REGION,
-                                END_CAUSE_RETREATED, END_CAUSE_TIME, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
-                                MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_PUSHERS, MECHANISM_SIGNAL_RING_ALIGNED1,
-                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, PHASE_APPROACH, PHASE_CLOSING,
-                                PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK)
+                                CYCLOGRAM_RETRACT, CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED,
+                                END_CAUSE_REGION, END_CAUSE_RETREATED, END_CAUSE_TIME, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2,
+                                MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER,
+                                MECHANISM_SIGNAL_RING_ALIGNED1, MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED,
+                                PHASE_APPROACH, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK)
 from rt_kernels.guidance.profiles cimport pose_on_line, ramp
 from rt_kernels.guidance.stand_phases cimport (DRIVE_ON, EXTRA_BRAKES, RELEASE, StandParams, StandState, begin_finish, begin_hold, enter,
                                                fill_stand, may_hold, obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+import numpy as np
+
 from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
 from rt_kernels.parameters import Command, Parameter
-
-cdef enum:
-    PLANE_GAP = 3               # analogue signal of a central unit: gap of the docking planes, m
 
 cdef struct Params:
     StandParams stand
@@ -54,7 +57,9 @@ cdef struct Params:
     double brakes_after
     double brakes_for
     double drive_after
-    double complete_gap         # gap of the docking planes at which the retraction is complete, below 0: at the pushers' contact
+    double complete_cosine      # of the largest angle between the docking axes of a completed docking
+    double complete_offset      # and the largest distance between them
+    double complete_hold        # for this long
     int finish_on_capture
     int finish_at_region_end
     int latch_on_capture        # latched phase: join the model after capture and hold
@@ -65,6 +70,7 @@ cdef struct State:
     StandState stand
     double cyclogram_time
     double start_of_docking     # time since it, negative before
+    double together             # for how long the units have been together and aligned
     int32_t cyclogram
     int32_t manual_drive
     int32_t manual_release
@@ -93,6 +99,16 @@ cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------------------- cyclogram
 
+cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
+    """Do all sensors of the interface say that the planes are together, at this moment, and do the ports agree in angle and place?"""
+    cdef const double *q = o.X_TA + 3
+    # cosine of the angle between the axes X_A and X_T: first element of R_TA
+    cdef double cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
+    cdef double offset2 = o.X_TA[1] * o.X_TA[1] + o.X_TA[2] * o.X_TA[2]
+    return (o.signal_discrete >> MECHANISM_SIGNAL_PLANES_TOGETHER) & 1 and cosine >= p.complete_cosine and \
+        offset2 <= p.complete_offset * p.complete_offset
+
+
 cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Thrust, attitude control and mechanism commands from the (real or modelled) sensors; timers run from the first DK1."""
     cdef bint touched = (o.mechanism_state >> MECHANISM_SIGNAL_DK1) & 1
@@ -113,11 +129,12 @@ cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcep
         s.start_of_docking = 0.0
     if s.cyclogram == CYCLOGRAM_DAMPING and s.start_of_docking >= p.drive_after:
         s.cyclogram = CYCLOGRAM_RETRACT
-    if s.cyclogram == CYCLOGRAM_RETRACT and (o.mechanism_state >> MECHANISM_SIGNAL_PUSHERS) & 1 and \
-            (p.complete_gap < 0.0 or o.signal_analog[PLANE_GAP] <= p.complete_gap):
-        s.cyclogram = CYCLOGRAM_COMPLETE
-    # thrust along the docking axis of the active vehicle
-    if s.cyclogram == CYCLOGRAM_PRESS or s.cyclogram == CYCLOGRAM_CAPTURED:
+    if s.cyclogram == CYCLOGRAM_RETRACT:
+        s.together = s.together + dt if aligned(p, o) else 0.0
+        if s.together > p.complete_hold:
+            s.cyclogram = CYCLOGRAM_COMPLETE
+    # thrust along the docking axis of the active vehicle, until the head has been on the bottom
+    if (s.cyclogram == CYCLOGRAM_PRESS or s.cyclogram == CYCLOGRAM_CAPTURED) and not bottom:
         o.control_C[0] = p.press_thrust
     elif s.cyclogram == CYCLOGRAM_RETREAT:
         o.control_C[0] = -p.retreat_thrust
@@ -194,7 +211,7 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             o.guidance_fault |= 4
             finish(p, s, o, END_CAUSE_REGION)
         elif t >= p.contact_time_max:
-            finish(p, s, o, END_CAUSE_TIME)
+            finish(p, s, o, END_CAUSE_NOT_ALIGNED if s.cyclogram == CYCLOGRAM_RETRACT else END_CAUSE_TIME)
     elif phase == PHASE_LATCHED:
         o.motion = MOTION_JOINED
         run_cyclogram(p, s, o, dt)
@@ -247,8 +264,10 @@ cdef class DockingGuidance(StagePart):
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
         Parameter("drive_after_s", "float", "s", "drive on after the start of docking", 35.0, low=0.0),
-        Parameter("complete_gap_m", "float", "m", "complete when the analogue signal of the docking planes' gap is this small; "
-                  "below 0: at the pushers' contact", -1.0, low=-1.0, high=1.0),
+        Parameter("complete_tilt_deg", "float", "deg", "complete: the docking planes together and the ports' axes within this angle", 0.5,
+                  low=0.01, high=10.0),
+        Parameter("complete_offset_m", "float", "m", "complete: the ports' axes no further apart than this", 0.010, low=1e-4, high=1.0),
+        Parameter("complete_hold_s", "float", "s", "complete: all of it for this long", 0.5, low=0.0, high=60.0),
         Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
@@ -264,7 +283,8 @@ cdef class DockingGuidance(StagePart):
                  acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003, angle_tolerance_deg=0.2,
                  settle_s=0.3, contact_max_s=20.0, after_capture_s=2.0, capture_limit_s=10.0, retreat_distance_m=0.25, retreat_range_m=0.1,
                  attitude_rate_gain_n_m_s=0.0, brakes_after_s=2.0, brakes_for_s=30.0,
-                 drive_after_s=35.0, complete_gap_m=-1.0, fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
+                 drive_after_s=35.0, complete_tilt_deg=0.5, complete_offset_m=0.010, complete_hold_s=0.5,
+                 fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
                  latch_on_capture=False, latch_after_s=0.5):
         cdef Params *p = &self.c.params
         cdef int i
@@ -283,7 +303,8 @@ cdef class DockingGuidance(StagePart):
         p.press_thrust = p.retreat_thrust = vehicles["active"]["thrust_n"]
         p.attitude_rate_gain = attitude_rate_gain_n_m_s
         p.brakes_after, p.brakes_for, p.drive_after = brakes_after_s, brakes_for_s, drive_after_s
-        p.complete_gap = complete_gap_m
+        p.complete_cosine = math.cos(math.radians(complete_tilt_deg))
+        p.complete_offset, p.complete_hold = complete_offset_m, complete_hold_s
         p.finish_on_capture = finish_on_capture
         p.finish_at_region_end, p.latch_on_capture, p.latch_after = finish_at_region_end, latch_on_capture, latch_after_s
         self.c.state.start_of_docking = -1.0
@@ -296,3 +317,14 @@ cdef class DockingGuidance(StagePart):
 
     def fields(self):
         return self.c
+
+    def approach(self, int count):
+        """The programmed relative poses X_TA from the start pose (rest) to where the loop is closed, (count, 7): evenly spaced in the time
+        to contact, both ends included."""
+        cdef Params *p = &self.c.params
+        cdef double begin = -(p.close_before + p.constant_time + 0.5 * p.ramp_time)
+        cdef double[:, ::1] X = np.empty((count, 7))
+        cdef int i
+        for i in range(count):
+            pose_on_line(p.X_contact, p.V_contact, begin - (begin + p.close_before) * i / (count - 1), &X[i, 0])
+        return np.asarray(X)

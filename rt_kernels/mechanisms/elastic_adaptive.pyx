@@ -143,7 +143,7 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
                 e.aligned_time = s.time
             elif e.sequence.phase == DONE:
                 e.done_time = s.time
-    ring_report(&m.unit, s, m.motion, e.force, &loads, out, aux)
+    ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, aux)
     k = 0
     for i in range(MAX_LEGS):
         k += e.sequence.in_position[i]
@@ -153,9 +153,6 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
         out.signals |= 1 << 13
     if e.sequence.phase >= THROWN and e.release_time >= 0.0:
         out.signals |= 1 << 17
-    # planes mated: the pushers are pressed
-    if e.sequence.phase == DONE:
-        out.signals |= 1 << 8
     elastic_report(m, aux + RING_AUX_SIZE)
 
 
@@ -289,6 +286,7 @@ cdef class ElasticAdaptive(MechanismPart):
         self.m.ready_compression = t["ready_compression_m"]
         self.m.screw_damping = t["screw_damping_n_s_per_m"]
         self.m.mated_gap = 0.0
+        self.m.unit.mated_x = t["mated_distance_m"]
         self.m.state.release_time = self.m.state.aligned_time = self.m.state.done_time = -1.0
         if t["start_phase"] == "retracted":
             self.m.state.ring.X_AN[0] = t["mated_distance_m"]

@@ -13,7 +13,7 @@ from rt_kernels.faults cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVEN
                                 EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING, EVENT_COMPLETE, EVENT_HAND_CONTROLLER_STALE, MOTION_FREE,
                                 PHASE_CLOSING, PHASE_HOLD, PHASE_LATCHED,
                                 MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1,
-                                MECHANISM_SIGNAL_LATCH4, MECHANISM_SIGNAL_PUSHERS)
+                                MECHANISM_SIGNAL_LATCH4, MECHANISM_SIGNAL_PLANES_TOGETHER)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -80,7 +80,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             sample.events |= 1u << EVENT_BOTTOM
         if (s.latched & latches) != (before & latches):
             sample.events |= 1u << EVENT_LATCH_FIRED
-        if newly(s.latched, before, MECHANISM_SIGNAL_PUSHERS):
+        if newly(s.latched, before, MECHANISM_SIGNAL_PLANES_TOGETHER):
             sample.events |= 1u << EVENT_COMPLETE
         # "start of docking": captured and on the bottom
         if not s.start_stamped and (s.latched >> MECHANISM_SIGNAL_DSG) & (s.latched >> MECHANISM_SIGNAL_DK2) & 1:

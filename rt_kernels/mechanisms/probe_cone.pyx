@@ -35,7 +35,8 @@ from rt_kernels.contact.latches cimport (
 from rt_kernels.contact.primitives cimport MAX_VERTICES, Contact, FACE, Profile, prepare_profile, segment_circle, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.hysteresis cimport (
-    HysteresisState, HysteresisTable, SeriesClutch, fill_series_clutch, fill_table, hysteresis_step, series_clutch_step, stored_energy, curve_value,
+    HysteresisState, HysteresisTable, SeriesClutch, beyond_table, fill_series_clutch, fill_table, hysteresis_step, series_clutch_step, stored_energy,
+    curve_value,
 )
 from rt_kernels.mechanisms.probe_cone_drive cimport (
     TABLE_POINTS, Drive, DriveState, TorqueTable, drive_angle, drive_rate, drive_step, fill_drive, table_torque,
@@ -44,6 +45,7 @@ from rt_kernels.mechanisms.probe_cone_cyclogram cimport DRIVE_EXTEND, DRIVE_ON, 
 from rt_kernels.mechanisms.probe_cone_dynamics cimport (
     Inertias, Motion, add_cross, assemble, base_wrench, chain_gain, factor, place, solve,
 )
+from rt_kernels.faults cimport MECHANISM_SIGNAL_PLANES_TOGETHER
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.parameters import Aux, Parameter
@@ -109,7 +111,7 @@ cdef struct State:
     double time
     int latch_phase[LATCHES]
     int lever_phase[LEVERS]
-    int over_limit                 # ticks with a penetration above the limit
+    int over_limit                 # ticks in which a law was used beyond its valid range
     int spare
 
 
@@ -168,7 +170,7 @@ cdef struct Unit:
     double limiter_front, limiter_travel, limiter_force_front, limiter_force_end, limiter_stiffness, limiter_damping, limiter_gap
     double limiter_loss                # power lost in its stops, W
     # docking planes
-    double plane_x, pusher_radius, pusher_length, pusher_stiffness, plane_radius
+    double plane_x, pusher_radius, pusher_length, pusher_stiffness, together_gap
     # hatch cover
     bint cover_on
     double cover_mass, cover_damping
@@ -519,12 +521,12 @@ cdef inline void latch_contacts(Unit *u, Bodies *head, const double *p_TA, doubl
 
 
 cdef inline void plane_contacts(Unit *u, Bodies *base, const double *p_TA, double *F_T, double h, double *stored, double *rec) noexcept nogil:
-    """Docking planes: four spring pushers on the periphery, and the planes themselves."""
+    """Docking planes: four spring pushers on the periphery, and the planes themselves. Together only when all four gaps are closed."""
     cdef double local[3]
     cdef double P[3]
     cdef double force[3]
     cdef double gap, f, normal, squeeze
-    cdef double least = 1e9
+    cdef double widest = -1e9
     cdef Contact c
     cdef int i
     for i in range(PUSHERS):
@@ -534,8 +536,8 @@ cdef inline void plane_contacts(Unit *u, Bodies *base, const double *p_TA, doubl
         vec3.add(P, base.p, P)
         gap = -P[0]
         f = 0.0
-        if gap < least:
-            least = gap
+        if gap > widest:
+            widest = gap
         if gap < u.pusher_length:
             squeeze = u.pusher_length - gap
             f = u.pusher_stiffness * squeeze
@@ -551,7 +553,9 @@ cdef inline void plane_contacts(Unit *u, Bodies *base, const double *p_TA, doubl
                 f += normal
         rec[P_PUSHER + 2 * i] = gap
         rec[P_PUSHER + 2 * i + 1] = f
-    rec[P_RELATIVE + 6] = least
+    rec[P_RELATIVE + 6] = widest
+    if widest <= u.together_gap:
+        u.signals |= 1u << MECHANISM_SIGNAL_PLANES_TOGETHER
 
 
 # ------------------------------------------------------------------------------------------------------- forces of joints and chains
@@ -924,6 +928,16 @@ cdef inline void cover_step(Unit *u, double force, double h) noexcept nogil:
     s.cover_force = Q + u.cover_damping * s.cover_v
 
 
+cdef inline bint elastic_beyond(const Unit *u) noexcept nogil:
+    """Has an elastic element been deformed further than its table goes? The axial train slips at the ends of its table instead."""
+    cdef const State *s = &u.state
+    cdef int i
+    for i in range(2):
+        if beyond_table(&u.bend, s.bend[i].q) or beyond_table(&u.lateral, s.lateral[i].q):
+            return True
+    return beyond_table(&u.twist, s.twist.q) or u.cover_on and beyond_table(&u.cover, s.cover.q)
+
+
 # -------------------------------------------------------------------------------------------------------------------------- step
 
 cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
@@ -982,9 +996,11 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     # sensors
     if s.q[5] >= u.length0 - 1e-3:
         u.signals |= 8
-    if u.deepest > u.depth_limit:
-        s.over_limit += 1
+    # validity of the laws: penetration of the contacts, tables of the elastic elements
+    if u.deepest > u.depth_limit or elastic_beyond(u):
         u.status |= 1
+    if u.status & 1:
+        s.over_limit += 1
     out.signals = u.signals
     out.status = u.status
     out.analog[0] = u.length0 - s.q[5]
@@ -1075,6 +1091,7 @@ PARAMETERS = (
     _p("pusher_radius_m", "float", "m", "radius of the four pushers", 0.60, 0.01, 5.0),
     _p("pusher_length_m", "float", "m", "free length of a pusher above its plane", 0.020, 0.0, 1.0),
     _p("pusher_stiffness_n_m", "float", "N/m", "stiffness of one pusher", 1.0e4, 0.0, 1e8),
+    _p("together_gap_m", "float", "m", "the planes are together when the gap at every pusher is at most this", 0.010, 0.0, 1.0),
     # latches
     _p("latch_pivot_m", "floats", "m", "pivot (x, rho) in the head frame", [-0.050, 0.040], -1.0, 1.0, 2),
     _p("latch_nose_m", "floats", "m", "point 1 relative to the pivot", [0.056, 0.004], -1.0, 1.0, 2),
@@ -1098,7 +1115,7 @@ PARAMETERS = (
     _p("slip_speed_m_s", "float", "m/s", "speed of the regularised friction", 1e-3, 1e-6, 1.0),
     _p("damping_ramp_m", "float", "m", "penetration over which the contact damping comes in", 2e-5, 0.0, 0.01),
     _p("contact_mass_kg", "float", "kg", "smallest effective mass at a contact; bounds the friction per slip speed", 4.0, 0.01, 1e5),
-    _p("penetration_max_m", "float", "m", "valid penetration", 2e-3, 1e-6, 0.1),
+    _p("penetration_max_m", "float", "m", "valid penetration: beyond it the model is out of its range", 2e-3, 1e-6, 0.1),
     # inertia
     _p("body_mass_kg", "float", "kg", "swinging body with the axial damper", 45.0, 0.1, 1e4),
     _p("body_centre_x_m", "float", "m", "its centre of mass", 0.12, -3.0, 3.0),
@@ -1264,8 +1281,8 @@ def _aux():
     wrench("target", "wrench on the target at T, last sub-step, T axes")
     vector("base_p", "m", "place of A in T")
     vector("base_w", "rad/s", "angular velocity of A relative to T")
-    put("", [("plane_gap", "m", "smallest gap between the docking planes"), ("penetration", "m", "deepest contact of the tick"),
-             ("over_limit", "-", "ticks with a penetration above the limit"), ("commands", "-", "command bits"), ("time", "s", "time of the unit")])
+    put("", [("plane_gap", "m", "widest gap between the docking planes, of the four at the pushers"), ("penetration", "m", "deepest contact of the tick"),
+             ("over_limit", "-", "ticks in which a law was used beyond its valid range"), ("commands", "-", "command bits"), ("time", "s", "time of the unit")])
     for suffix, words in (("mass", "diagonal of the mass matrix"), ("bias", "inertia force without accelerations"), ("generalised", "generalised force")):
         put("", [(f"{suffix}_{name}", "SI", words) for name, _ in coordinates])
     return tuple(a)
@@ -1435,7 +1452,7 @@ cdef class ProbeCone(MechanismPart):
     """Central docking unit. Keyword arguments: `PARAMETERS`; `AUX` names the auxiliary channels. Raises ValueError for a wrong parameter.
 
     Signals: bits of `mechanism_signal` in the channel table. Analogue signals: LPS (compression of the probe, m), BPR and BPT (strokes of the two lateral
-    rods, m), smallest gap of the docking planes (m), clutch slip (rad), deepest penetration (m), position of the movable limiter (m), drive rate (rad/s).
+    rods, m), widest gap of the docking planes (m), clutch slip (rad), deepest penetration (m), position of the movable limiter (m), drive rate (rad/s).
     Commands: bit 0 drive on, bit 1 extra lateral brakes, bit 2 release the latches, bit 3 drive extends instead of retracting.
     """
 
@@ -1515,6 +1532,7 @@ cdef class ProbeCone(MechanismPart):
         u.pusher_radius = v["pusher_radius_m"]
         u.pusher_length = v["pusher_length_m"]
         u.pusher_stiffness = v["pusher_stiffness_n_m"]
+        u.together_gap = v["together_gap_m"]
         u.cover_on = v["cover"]
         u.cover_mass = v["cover_mass_kg"]
         u.cover_damping = v["cover_damping_ns_m"]

@@ -97,13 +97,14 @@ cdef inline void cyclogram_step(
     if s.phase == APPROACH:
         s.craft_command = ATTITUDE_CONTROL
     elif s.phase == PRESS:
-        s.craft_command = ATTITUDE_CONTROL | PRESS_THRUST
-    elif s.phase == CAPTURED:
-        s.craft_command = PRESS_THRUST
+        s.craft_command = ATTITUDE_CONTROL
     elif s.phase == RETREAT:
         s.craft_command = ATTITUDE_CONTROL | RETREAT_THRUST
     elif s.phase == RETRACT:
         s.unit_command = DRIVE_ON
+    # pressed from the first contact until the head has been on the bottom
+    if (s.phase == PRESS or s.phase == CAPTURED) and not s.bottom_seen:
+        s.craft_command |= PRESS_THRUST
     if (s.phase == DAMPING or s.phase == RETRACT) and (
         c.brakes_delay - 0.5 * dt <= s.time - s.start_time < c.brakes_delay + c.brakes_duration - 0.5 * dt
     ):

@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from rt_kernels.algebra cimport quat, rot3, vec3
+from rt_kernels.faults cimport MECHANISM_SIGNAL_PLANES_TOGETHER
 from rt_kernels.mechanisms.probe_cone_cyclogram cimport (
     ATTITUDE_CONTROL, COMPLETE, PRESS_THRUST, RETREAT_THRUST, Cyclogram, CyclogramState, cyclogram_reset, cyclogram_step,
 )
@@ -113,7 +114,7 @@ cdef inline void load(const Craft *c, const double *F, double thrust, double gai
 
 def virtual_docking(
     MechanismPart part, active, target, X_TA, V_TA, w_A=(0.0, 0.0, 0.0), double duration=60.0, double dt=5e-4, int every=100, double press_thrust=0.0,
-    double attitude_gain=0.0, double complete_gap=0.010, timing=(10.0, 2.0, 30.0, 35.0), bint stop_on_complete=True
+    double attitude_gain=0.0, timing=(10.0, 2.0, 30.0, 35.0), bint stop_on_complete=True
 ):
     """Dock two free craft. active, target: (mass kg, inertia kg.m2 [3] or [3, 3], port from the centre of mass [3] m).
 
@@ -170,7 +171,7 @@ def virtual_docking(
             relative_motion(&a, &t, &inp)
             inp.commands = cs.unit_command
             part.plug.advance(part.plug.self, &inp, &out, &aux[0])
-            cyclogram_step(&cycle, &cs, (out.signals & 1) != 0, (out.signals & 2) != 0, (out.signals & 4) != 0, out.analog[3] <= complete_gap, False, dt)
+            cyclogram_step(&cycle, &cs, (out.signals & 1) != 0, (out.signals & 2) != 0, (out.signals & 4) != 0, (out.signals >> MECHANISM_SIGNAL_PLANES_TOGETHER & 1) != 0, False, dt)
             # book-keeping
             for j in range(32):
                 if out.signals >> j & 1:

@@ -39,6 +39,7 @@ cdef struct Params:
     double k_contact, c_contact
     double friction
     double slip_speed       # regularisation of the friction
+    double depth_max        # the contact law is valid up to this penetration
     double k_latch, c_latch
     double capture_x        # head beyond this depth is captured, and kept from coming back
 
@@ -118,7 +119,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef double f_latch[3]
     cdef double total[3]
     cdef double r[3]
-    cdef double deepest = 0.0, bottom = 0.0
+    cdef double deepest = 0.0, bottom = 0.0, worst = 0.0
     cdef double h, pull
     cdef int n = 1, k
     memset(out, 0, sizeof(MechanismOutput))
@@ -137,6 +138,8 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         memset(f_target, 0, sizeof(f_target))
         memset(m_target, 0, sizeof(m_target))
         bottom = contact_force(p, s.p, s.v, f_target, m_target, &deepest)
+        if deepest > worst:
+            worst = deepest
         # the latch closes around a head that is deep enough in the socket, and opens on command
         if inp.commands & RELEASE:
             s.latched = 0
@@ -169,6 +172,8 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         out.signals |= 1u << MECHANISM_SIGNAL_DK2
     if inp.commands & RELEASE:
         out.signals |= 1u << MECHANISM_SIGNAL_RELEASED
+    if worst > p.depth_max:
+        out.status |= 1
     out.analog[0] = -d[0]
     out.analog[1] = d[1]
     out.analog[2] = d[2]
@@ -187,6 +192,7 @@ cdef class ProbeConeSimple(MechanismPart):
         Parameter("lateral_damping_n_s_m", "float", "N.s/m", "lateral damper", 1.5e3, low=0.0, high=1e7),
         Parameter("contact_stiffness_n_m", "float", "N/m", "head on cavity", 1e6, low=1e3, high=1e9),
         Parameter("contact_damping_n_s_m", "float", "N.s/m", "head on cavity", 500.0, low=0.0, high=1e6),
+        Parameter("penetration_max_m", "float", "m", "valid penetration: beyond it the model is out of its range", 0.01, low=1e-6, high=1.0),
         Parameter("friction", "float", "-", "friction coefficient", 0.1, low=0.0, high=1.0),
         Parameter("slip_speed_m_s", "float", "m/s", "friction is smooth below this sliding speed", 1e-3, low=1e-6, high=0.1),
         Parameter("cavity_m", "rows", "m", "profile of the cavity: rows (x, radius) from the mouth to the bottom, X into the cone",
@@ -199,7 +205,7 @@ cdef class ProbeConeSimple(MechanismPart):
 
     def __init__(self, *, head_radius_m=0.04, head_mass_kg=4.0, probe_m=(0.6, 0.0, 0.0), axial_stiffness_n_m=8e3, axial_damping_n_s_m=4e3,
                  lateral_stiffness_n_m=2e4, lateral_damping_n_s_m=1.5e3, contact_stiffness_n_m=1e6, contact_damping_n_s_m=500.0,
-                 friction=0.1, slip_speed_m_s=1e-3, cavity_m=((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0)), capture_x_m=0.02,
+                 penetration_max_m=0.01, friction=0.1, slip_speed_m_s=1e-3, cavity_m=((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0)), capture_x_m=0.02,
                  latch_stiffness_n_m=2e5, latch_damping_n_s_m=1e3):
         cdef Params *p = &self.c.params
         cdef int i
@@ -215,6 +221,7 @@ cdef class ProbeConeSimple(MechanismPart):
         p.head_radius, p.head_mass = head_radius_m, head_mass_kg
         p.k_axial, p.c_axial, p.k_lateral, p.c_lateral = axial_stiffness_n_m, axial_damping_n_s_m, lateral_stiffness_n_m, lateral_damping_n_s_m
         p.k_contact, p.c_contact, p.friction, p.slip_speed = contact_stiffness_n_m, contact_damping_n_s_m, friction, slip_speed_m_s
+        p.depth_max = penetration_max_m
         p.k_latch, p.c_latch, p.capture_x = latch_stiffness_n_m, latch_damping_n_s_m, capture_x_m
         for i in range(3):
             p.probe[i] = probe_m[i]

@@ -26,6 +26,7 @@ RING_PARAMETERS = (
     _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
     _f("slip_speed_m_per_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=1e-3),
     _f("depth_limit_m", "m", "greatest penetration; beyond it the model is out of its range", 1e-4, 0.1, default=0.03),
+    _f("together_gap_m", "m", "the docking planes are together when their gap is at most this all round", 0.0, 0.1, default=0.010),
     _f("latch_mass_kg", "kg", "latch mass reduced to its travel", 1e-3, 10.0),
     _f("latch_stiffness_n_per_m", "N/m", "latch spring", 0.0, 1e6),
     _f("latch_preload_n", "N", "latch spring at rest", 0.0, 1e4),

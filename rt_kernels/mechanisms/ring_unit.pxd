@@ -1,5 +1,7 @@
 """What every peripheral docking unit has: a ring on six legs that meets an equal ring at the target port. Equations: ring_unit.pyx."""
 
+from libc.stdint cimport uint32_t
+
 from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
@@ -14,6 +16,7 @@ from rt_kernels.mechanisms.ring_platform cimport (
     MAX_LEGS, BaseMotion, Leg, LegMotion, RingBody, close_leg, leg_inertia, place_leg, react_on_base, reduce_leg, ring_terms, solve_ring,
     spread_leg,
 )
+from rt_kernels.faults cimport MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput
 
 cdef enum:
@@ -28,6 +31,9 @@ cdef struct RingUnit:
     RingLatchLaw latches
     RingSensors sensors
     double depth_limit
+    double mated_x                        # docking plane of the unit in its base: the ring plane when drawn in
+    double plane_radius                   # where the gap of the docking planes is sensed, at four places
+    double together_gap
     int substeps
 
 
@@ -175,11 +181,28 @@ cdef inline void ring_account(RingState *s, const MechanismInput *inp, const dou
         s.capture_time = s.time
 
 
+cdef inline uint32_t plane_signals(const RingUnit *u, const double *X_TA) noexcept nogil:
+    """Pushers: the docking planes are close at one of four places at least. Together: at all four."""
+    cdef double p[3]
+    cdef uint32_t word = 0
+    cdef int i, closed = 0
+    for i in range(4):
+        vec3.fill(u.mated_x, 0.0, 0.0, p)
+        p[1 + (i & 1)] = u.plane_radius if i < 2 else -u.plane_radius
+        pose.apply(X_TA, p, p)
+        closed += -p[0] <= u.together_gap
+    if closed > 0:
+        word |= 1u << MECHANISM_SIGNAL_PUSHERS
+    if closed == 4:
+        word |= 1u << MECHANISM_SIGNAL_PLANES_TOGETHER
+    return word
+
+
 cdef inline void ring_report(const RingUnit *u, const RingState *s, const LegMotion *motion, const double *force, const RingLoads *loads,
-                             MechanismOutput *out, double *aux) noexcept nogil:
-    """Signals, analogue values and the auxiliary channels RING_AUX in their order."""
+                             const double *X_TA, MechanismOutput *out, double *aux) noexcept nogil:
+    """Signals, analogue values and the auxiliary channels RING_AUX in their order. X_TA: the base at the end of the tick."""
     cdef int i, k
-    out.signals = 0
+    out.signals = plane_signals(u, X_TA)
     if s.contact_time >= 0.0:
         out.signals |= 1 << 0
     if s.capture_time >= 0.0:

@@ -17,12 +17,12 @@ import numpy as np
 
 from libc.string cimport memset
 
-from rt_kernels.mechanisms.hysteresis cimport HysteresisState, HysteresisTable, fill_table, hysteresis_step
+from rt_kernels.mechanisms.hysteresis cimport HysteresisState, HysteresisTable, beyond_table, fill_table, hysteresis_step
 from rt_kernels.mechanisms.ring_contact cimport fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors
 from rt_kernels.mechanisms.ring_platform cimport build_leg
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.mechanisms.ring_parameters import RING_PARAMETERS, strut_legs
+from rt_kernels.mechanisms.ring_parameters import RING_PARAMETERS, joint_circles, strut_legs
 from rt_kernels.parameters import REQUIRED, Aux, Parameter
 
 DRIVE_ON = 1
@@ -80,6 +80,17 @@ def checked_table(cls, values):
     return table
 
 
+def drawn_in(t):
+    """Ring plane before the base plane [m] when the legs of the plain ring unit are shorter by the way of the drive. ValueError: too far."""
+    base, ring = joint_circles(t)
+    across = float(np.linalg.norm(ring[0] - base[0]))
+    length = float(np.hypot(t["ready_distance_m"], across)) - t["retract_stroke_m"]
+    if length <= across:
+        raise ValueError(f"retract_stroke_m: {t['retract_stroke_m']} m draws the ring through its base; "
+                         f"limit {np.hypot(t['ready_distance_m'], across) - across:.4f} m")
+    return float(np.sqrt(length**2 - across**2))
+
+
 cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables) except *:
     """Constants and the initial state (ring at rest in the initial position). `t`: table of RING_PARAMETERS."""
     cdef int k, j
@@ -96,6 +107,7 @@ cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables)
     fill_latches(t, &u.latches)
     fill_sensors(t, &u.geometry, &u.sensors)
     u.depth_limit = t["depth_limit_m"]
+    u.plane_radius, u.together_gap = t["face_radius_m"], t["together_gap_m"]
     u.substeps = t["substeps"]
     s.X_AN[0] = t["ready_distance_m"]
     s.X_AN[6] = 1.0
@@ -179,6 +191,8 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
             i = m.unit.leg[k].stroke
             rate = m.motion[k].p_rate[i]
             target = m.motion[k].p[i] - m.state.neutral
+            if beyond_table(&m.spring, target):
+                s.out_of_range = 1
             m.state.force[k] = -hysteresis_step(&m.spring, &m.state.spring[k], target) - m.damping * rate
             m.motion[k].force[i] += m.state.force[k]
         for i in range(6):
@@ -194,12 +208,9 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
             out.F_T[i] += share * loads.F_T[i]
             out.F_A[i] += share * W[i]
         base_moves(X_TA, inp.V_TA, h)
-    ring_report(&m.unit, s, m.motion, m.state.force, &loads, out, aux)
+    ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, out, aux)
     if m.state.neutral < 0.0:
         out.signals |= 1 << 13
-    # drawn in: the docking planes' pushers are pressed
-    if m.state.neutral <= -m.retract_stroke:
-        out.signals |= 1 << 8
 
 
 cdef inline void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil:
@@ -230,6 +241,7 @@ cdef class Ring(MechanismPart):
         self.m.damping = t["leg_damping_n_s_per_m"]
         self.m.retract_speed = t["retract_speed_m_per_s"]
         self.m.retract_stroke = t["retract_stroke_m"]
+        self.m.unit.mated_x = drawn_in(t)
         self.plug.self = &self.m
         self.plug.state = &self.m.state
         self.plug.state_size = sizeof(RingUnitState)

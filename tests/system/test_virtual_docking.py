@@ -9,12 +9,16 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import assembly
 from hil_server.config import SHIPPED, criticality, load_test
+from hil_server.errors import ConfigurationError
+from hil_server.free_run import blocks
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 
+LONG = "test.stand=stands/ideal_stand_long_unit.toml"
+MODIFIED, LIMITER = ((LONG, f"test.mechanism=mechanisms/probe_cone_{name}.toml") for name in ("modified", "movable_limiter"))
 CONFIG, RING, ELASTIC = (SHIPPED / "programmes" / f"virtual_docking{name}.toml" for name in ("", "_ring", "_elastic"))
 SIGNAL, CYCLOGRAM, PHASE = CODES["mechanism_signal"], CODES["cyclogram"], CODES["phase"]
 FIELDS = ("time_ns", "phase", "signal_discrete", "mechanism_command", "cyclogram", "V_TA", "F_T", "X_TA", "kinetic_energy", "faults",
-          "first_contact_time", "end_cause")  # fmt: skip
+          "first_contact_time", "end_cause", "control_C")  # fmt: skip
 DT = 5e-4
 HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
     "lateral_y_m", "lateral_z_m", "yaw_deg", "pitch_deg", "roll_deg", "velocity_y_m_s", "velocity_z_m_s",
@@ -95,13 +99,63 @@ def test_N9_order_of_events_of_a_whole_docking_through_the_line():
     drive = first(out, on["drive_running"])
     assert first(out, brakes) - start == pytest.approx(2.0, abs=3 * DT) and brakes.sum() * DT == pytest.approx(30.0, abs=3 * DT)
     assert drive - start == pytest.approx(35.0, abs=3 * DT)
-    # limiter twice at least, alignment rollers late and at most two at once, pushers, complete at a gap of 10 mm
+    # limiter twice at least, alignment rollers late and at most two at once, pushers, complete with all four gaps closed
     assert np.sum(np.diff(on["limiter_contact"].astype(int)) == 1) >= 2
     rollers = sum(on[f"lever{k}_contact"].astype(int) for k in (1, 2, 3))
     assert rollers.max() in (1, 2)
     complete = first(out, out["cyclogram"] == CYCLOGRAM["complete"])
     assert drive + 100.0 < first(out, rollers > 0) < first(out, on["pushers"]) < complete
-    assert 200.0 < complete - contact < 420.0
+    assert first(out, on["planes_together"]) < complete
+    assert 280.0 < complete - contact < 420.0
+    together(out)
+    # one pusher alone, a minute before: 3.9 deg and 30 mm apart, and not complete
+    k = int(np.argmax((out["time"] > first(out, on["pushers"])) & loop))
+    assert tilt_of(out, k) > 2.0 and not on["planes_together"][k] and complete - out["time"][k] > 30.0
+
+
+def test_press_thrust_ends_at_the_bottom_signal_through_the_line():
+    """Capture comes 1.2 s after the head has been on the bottom: the ship is not pressed on meanwhile."""
+    out = course(CONFIG, (), ("guidance.contact_max_s=4.0",))
+    loop = out["phase"] == PHASE["contact"]
+    thrust, bottom = out["control_C"][:, 0], first(out, signal(out, "DK2") & loop)
+    pressing = loop & (out["time"] >= out["first_contact_time"][-1]) & (out["time"] < bottom)
+    assert pressing.any() and (thrust[pressing] > 0.0).all() and (thrust[out["time"] >= bottom] == 0.0).all()
+    assert first(out, signal(out, "DSG")) > bottom + 0.5
+
+
+def tilt_of(out, k):
+    """Angle between the docking axes [deg]."""
+    return np.degrees(np.arccos(Rotation.from_quat(out["X_TA"][k, 3:]).as_matrix()[0, 0]))
+
+
+def together(out):
+    """At the tick in which a run says complete the units are drawn together, and have been for half a second."""
+    end = int(np.argmax(out["end_cause"] != 0))
+    assert out["end_cause"][end] == CODES["end_cause"]["complete"]
+    for k in (end, end - int(0.4 / DT)):
+        assert signal(out, "planes_together")[k] and signal(out, "DSG")[k]
+        assert tilt_of(out, k) <= 0.5 and np.hypot(*out["X_TA"][k, 1:3]) <= 0.010
+
+
+def test_a_retraction_that_is_cut_off_says_what_is_not_together():
+    """The first pusher touches 220 s after the first contact; a test that ends at 235 s was complete under "one gap is closed"."""
+    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=236.0",))
+    end = int(np.argmax(out["end_cause"] != 0))
+    assert out["end_cause"][end] == CODES["end_cause"]["not_aligned"] and not stops(out)
+    gaps = [out[f"probe.pusher{i}_gap"][end] for i in range(1, 5)]
+    assert min(gaps) < 0.02 < 0.05 < max(gaps) and tilt_of(out, end) > 2.0
+
+
+@pytest.mark.parametrize("overrides", [MODIFIED, LIMITER], ids=["modified", "movable limiter"])
+def test_the_longer_units_start_clear_of_the_receptacle(overrides):
+    """Nothing touches before the loop is closed; on the shorter stand both would start with the probe in the bottom of the socket."""
+    test = assembly.simulation(load_test(CONFIG, [*overrides, "guidance.contact_max_s=0.4"]))
+    for records in blocks(test):
+        before = records["phase"] <= PHASE["closing"]
+        assert not records["signal_discrete"][before].astype(int).__and__(1 << SIGNAL["DK1"]).any()
+        assert np.abs(records["F_T"][before]).max(initial=0.0) < 1.0
+    with pytest.raises(ConfigurationError, match=r"overlap at park .*contact force 1e\+06 N.*at least 0\.050 m further"):
+        assembly.simulation(load_test(CONFIG, overrides[1:]))
 
 
 def test_N11_central_impact_of_20_tonnes_through_the_line():
@@ -136,7 +190,7 @@ def test_flexible_station_bends_at_its_port_and_is_captured():
 def test_ring_units_run_to_the_end_of_retraction(name):
     out = course(name)
     assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["complete"]
-    contact, capture, end = (first(out, signal(out, bit)) for bit in ("DK1", "DSG", "pushers"))
+    contact, capture, end = (first(out, signal(out, bit)) for bit in ("DK1", "DSG", "planes_together"))
     # start of docking: captured and rings in full contact at all three sensors (each has switched by then); command 35 s later
     switched = max(first(out, signal(out, f"ring_aligned{k}")) for k in (1, 2, 3))
     start = first(out, out["cyclogram"] == CYCLOGRAM["damping"])
@@ -144,7 +198,8 @@ def test_ring_units_run_to_the_end_of_retraction(name):
     complete = first(out, out["cyclogram"] == CYCLOGRAM["complete"])
     assert contact < capture <= start and start == pytest.approx(max(capture, switched), abs=2 * DT)
     assert command - start == pytest.approx(35.0, abs=3 * DT)
-    assert command < end and complete == pytest.approx(end, abs=2 * DT)
+    assert command < end < complete
+    together(out)
     # the ring units' own drives have run by then
     assert contact < first(out, signal(out, "drive_running")) < end
 
