@@ -113,6 +113,12 @@ class _Decoder:
         topic, message = frames[0].decode(errors="replace"), unpack(frames[1])
         if message.get("layout") != LAYOUT_HASH:
             raise LayoutMismatchError("the server", str(message.get("layout")))
+        try:
+            return self._batch(topic, message)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise MalformedError(f"not a message of telemetry: {type(error).__name__}: {error}") from None
+
+    def _batch(self, topic: str, message: dict[str, Any]) -> Batch:
         run, sequence = message["run"], message["sequence"]
         before = self._sequence.get((topic, run))
         self._sequence[topic, run] = sequence

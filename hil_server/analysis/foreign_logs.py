@@ -7,9 +7,9 @@ apart by the column's name (t_us, t_ms, t_ns, t_s) or, for a bare `t` or `time`,
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -113,30 +113,60 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
     import json
     import struct
 
+    from lz4.frame import get_frame_info
     from mcap.exceptions import McapError
-    from mcap.reader import make_reader
+    from mcap.records import Channel, Chunk, Message, Schema
+    from mcap.stream_reader import StreamReader, breakup_chunk
+    from zstandard import ZstdError
 
+    from hil_server.telemetry.log_file import MAX_CHUNK, chunk_fault
+
+    def fault_of(chunk: Chunk) -> str:
+        if chunk.compression != "lz4":
+            return chunk_fault(chunk)
+        inside = get_frame_info(chunk.data)["content_size"]  # 0 where the frame does not say
+        honest = chunk.uncompressed_size <= MAX_CHUNK and inside in (0, chunk.uncompressed_size)
+        return "" if honest else f"{inside} bytes inside, its head says {chunk.uncompressed_size}, limit {MAX_CHUNK}"
+
+    def records(handle: Any) -> Iterator[Any]:
+        for record in StreamReader(handle, emit_chunks=True).records:
+            if not isinstance(record, Chunk):
+                yield record
+            elif fault := fault_of(record):
+                raise ValueError(f"a chunk is damaged: {fault}")
+            else:
+                yield from breakup_chunk(record)
+
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, Channel] = {}
     times: list[int] = []
     rows: list[dict[str, float]] = []
     topics = set()
     try:
-        with Path(path).open("rb") as handle:
-            for schema, channel, message in make_reader(handle).iter_messages():
-                topics.add(channel.topic)
-                if channel.topic != topic:
-                    continue
-                times.append(message.log_time)
-                if channel.message_encoding == "json":
-                    rows.append({k: float(v) for k, v in _flat(json.loads(message.data)).items() if isinstance(v, int | float)})
-                elif channel.message_encoding == "cdr" and schema is not None and schema.name.endswith("WrenchStamped"):
-                    # header (stamp, frame id with its length), then six doubles on an eight-byte border behind the four of the encoding
-                    length = struct.unpack_from("<I", message.data, 12)[0]
-                    at = 4 + -(-(12 + length) // 8) * 8
-                    rows.append(dict(zip(WRENCH, struct.unpack_from("<6d", message.data, at), strict=True)))
-                else:
-                    kind = f"{channel.message_encoding}/{schema.name if schema else '-'}"
-                    raise ConfigurationError(f"{path}: topic {topic} is {kind}: only json and geometry_msgs/WrenchStamped are known")
-    except (OSError, McapError, ValueError, struct.error) as error:
+        files.check_file(path)
+        # in memory: a length that the file claims cannot ask for more than the file has
+        for record in records(BytesIO(Path(path).read_bytes())):
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                channels[record.id] = record
+                topics.add(record.topic)
+            if not isinstance(record, Message) or channels[record.channel_id].topic != topic:
+                continue
+            message, channel = record, channels[record.channel_id]
+            schema = schemas.get(channel.schema_id)
+            times.append(message.log_time)
+            if channel.message_encoding == "json":
+                rows.append({k: float(v) for k, v in _flat(json.loads(message.data)).items() if isinstance(v, int | float)})
+            elif channel.message_encoding == "cdr" and schema is not None and schema.name.endswith("WrenchStamped"):
+                # header (stamp, frame id with its length), then six doubles on an eight-byte border behind the four of the encoding
+                length = struct.unpack_from("<I", message.data, 12)[0]
+                at = 4 + -(-(12 + length) // 8) * 8
+                rows.append(dict(zip(WRENCH, struct.unpack_from("<6d", message.data, at), strict=True)))
+            else:
+                kind = f"{channel.message_encoding}/{schema.name if schema else '-'}"
+                raise ConfigurationError(f"{path}: topic {topic} is {kind}: only json and geometry_msgs/WrenchStamped are known")
+    except (OSError, McapError, ValueError, struct.error, KeyError, OverflowError, RecursionError, RuntimeError, ZstdError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
     if not rows:
         raise ConfigurationError(f"{path}: no topic {topic}; there are: {', '.join(sorted(topics)) or 'none'}")

@@ -15,6 +15,7 @@ from rt_kernels.layout import CODES
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito: told apart by everybody
 POINTS = 3000  # per line; more is thinned, extremes kept
+LARGEST = 1e30  # what a damaged record may hold beyond this leaves a gap: no axis has room for it
 
 
 def figure(rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
@@ -31,15 +32,18 @@ def figure(rows: int = 1, height: float = 2.6) -> tuple[Figure, list[Axes]]:
 
 
 def thin(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """At most `points` points of a line that keep the smallest and largest value of every stretch, in order. x, y: (n,)."""
+    """At most `points` points of a line that keep the smallest and largest value of every stretch, in order. x, y: (n,). Values that are no
+    finite number below LARGEST are gaps."""
+    gap = ~(np.abs(y) < LARGEST)
+    y = np.where(gap, np.nan, y)
     if len(x) <= points:
         return x, y
     stretch = -(-2 * len(x) // points)
     whole = len(x) - len(x) % stretch
-    blocks = y[:whole].reshape(-1, stretch)
-    start = np.arange(len(blocks)) * stretch
-    keep = np.column_stack([start + blocks.argmin(axis=1), start + blocks.argmax(axis=1)])
-    tail = [] if whole == len(x) else [whole + int(y[whole:].argmin()), whole + int(y[whole:].argmax())]
+    low, high = np.where(gap, np.inf, y), np.where(gap, -np.inf, y)
+    start = np.arange(whole // stretch) * stretch
+    keep = np.column_stack([start + low[:whole].reshape(-1, stretch).argmin(axis=1), start + high[:whole].reshape(-1, stretch).argmax(axis=1)])
+    tail = [] if whole == len(x) else [whole + int(low[whole:].argmin()), whole + int(high[whole:].argmax())]
     order = np.unique(np.concatenate([keep.ravel(), np.array(tail, int), [0, len(x) - 1]]))
     return x[order], y[order]
 

@@ -691,22 +691,7 @@ class _Reader:
 
     def _honest(self, chunk: Chunk) -> bool:
         """Can the chunk hold what it says? Else it is left out and named."""
-        packed, size = len(chunk.data), chunk.uncompressed_size
-        if chunk.compression == "":
-            fault = "" if packed == size else f"{packed} bytes, its head says {size}"
-        elif chunk.compression != "zstd":
-            fault = f"compressed with {chunk.compression!r:.20}: only zstd is read"
-        else:
-            try:
-                inside = zstandard.get_frame_parameters(chunk.data).content_size
-            except zstandard.ZstdError as error:
-                inside, fault = size, str(error)
-            else:
-                fault = ""
-            if inside not in (size, zstandard.CONTENTSIZE_UNKNOWN):
-                fault = f"{inside} bytes inside, its head says {size}"
-            elif size > min(MAX_CHUNK, MAX_EXPANSION * packed):
-                fault = f"{packed} bytes would become {size}, limit {MAX_EXPANSION} times and {MAX_CHUNK}"
+        fault = chunk_fault(chunk)
         if fault:
             self.incomplete.append(f"damaged chunk left out: run time {_span(chunk)} s: {fault}")
         return not fault
@@ -779,6 +764,24 @@ class _Reader:
         if written != ticks:
             self.incomplete.append(f"{ticks} ticks are in the file, {written} were written")
         return facts | {"lost_ticks": lost}
+
+
+def chunk_fault(chunk: Chunk) -> str:
+    """Why a chunk cannot hold what it says, "" when it can: then it takes no more memory than that when it is decompressed."""
+    packed, size = len(chunk.data), chunk.uncompressed_size
+    if chunk.compression == "":
+        return "" if packed == size else f"{packed} bytes, its head says {size}"
+    if chunk.compression != "zstd":
+        return f"compressed with {chunk.compression!r:.20}: only zstd is read"
+    try:
+        inside = zstandard.get_frame_parameters(chunk.data).content_size
+    except zstandard.ZstdError as error:
+        return str(error)
+    if inside not in (size, zstandard.CONTENTSIZE_UNKNOWN):
+        return f"{inside} bytes inside, its head says {size}"
+    if size > min(MAX_CHUNK, MAX_EXPANSION * packed):
+        return f"{packed} bytes would become {size}, limit {MAX_EXPANSION} times and {MAX_CHUNK}"
+    return ""
 
 
 def _span(chunk: Chunk) -> str:

@@ -47,8 +47,9 @@ class Result:
         return not self.findings
 
     def line(self) -> str:
-        return (f"{self.target:18s} {self.inputs:9d} inputs {self.answers:9d} answers {self.refusals:9d} refusals  "
-                f"worst {self.memory >> 20:5d} MB {self.worst_s:7.3f} s (input {self.worst_input}), {self.processor_s:7.1f} s in all")  # fmt: skip
+        counted = f"{self.target:18s} {self.inputs:9d} inputs {self.answers:9d} answers {self.refusals:9d} refusals"
+        worst = f"worst {self.memory >> 20:5d} MB {self.worst_s:7.3f} s (input {self.worst_input})"
+        return f"{counted}  {worst}, {self.processor_s:7.1f} s in all"
 
 
 def run_target(name: str, count: int, seed: int, limited: bool = True, first: int = 0) -> Result:
@@ -71,6 +72,8 @@ def run_target(name: str, count: int, seed: int, limited: bool = True, first: in
             if worker.returncode == 0 and report:
                 _add(result, json.loads(report.splitlines()[-1]))
                 break
+            for kind, found in json.loads(report.splitlines()[-1])["findings"].items() if report else ():
+                result.findings.setdefault(kind, tuple(found))
             why = "hang" if hung else _death(worker.returncode)
             kind = f"{why}: {_where(noise)}"
             result.findings.setdefault(kind, (last, noise[-4000:]))
@@ -174,6 +177,7 @@ def _run(target, seed: int, numbers: range, here: mmap.mmap) -> dict:
             frames = [f for f in traceback.extract_tb(error.__traceback__) if "/tests/fuzz/" not in f.filename]
             place = f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else "?"
             findings.setdefault(f"{type(error).__name__} in {place}", (number, traceback.format_exc()[-3000:]))
+            print(json.dumps({"findings": findings}), flush=True)  # in case that the worker dies
         seconds = time.process_time() - before
         if seconds > worst_s:
             worst_s, worst_input = seconds, number

@@ -51,7 +51,8 @@ def _change(rng: random.Random, out: bytearray, others: list[bytes]) -> None:
             one = rng.choice(found)
             out[one.start() : one.end()] = str(rng.choice((*WHOLE, *NUMBERS, "9" * 5000, "0x10", "1_000", "1e999", ""))).encode()
     else:
-        out[at:at] = rng.choice((bytes(rng.randrange(256) for _ in range(rng.choice((1, 4, 30)))), rng.choice(TEXTS).encode("utf-8", "replace")))
+        noise = bytes(rng.randrange(256) for _ in range(rng.choice((1, 4, 30))))
+        out[at:at] = rng.choice((noise, rng.choice(TEXTS).encode("utf-8", "replace")))
 
 
 def any_value(rng: random.Random, depth: int = 0):

@@ -1,7 +1,7 @@
 """What is fuzzed: everything that reads a file or a message of somebody else, through the functions that the program itself calls.
 
-A target makes an input from a seeded generator (`make`) and gives it to the program (`run`); what it may raise is in REFUSALS. WEIGHT: share
-of the inputs of a long run, more where one costs less.
+A target makes an input from a seeded generator (`make`) and gives it to the program (`run`), which answers or raises RefusedError. WEIGHT:
+share of the inputs of a long run, more where one costs less.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tests.fuzz.mutation import NUMBERS, WHOLE, any_value, mutated_bytes, mutate
 SHIPPED = Path(__file__).parents[2] / "stand_configs"
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Raised by `refusing` for an error of ours that has an exit code in words."""
 
 
@@ -35,17 +35,17 @@ def refusing(*kinds: type[BaseException]):
         raise
     except (HilError, *kinds) as error:
         assert str(error).strip(), "a refusal without words"
-        raise Refused(str(error)) from None
+        raise RefusedError(str(error)) from None
     except OSError as error:
         if error.filename is None:
             raise
-        raise Refused(str(error)) from None
+        raise RefusedError(str(error)) from None
 
 
 class Target:
     name = ""
     WEIGHT = 1
-    REFUSALS: tuple[type[BaseException], ...] = (Refused,)
+    REFUSALS: tuple[type[BaseException], ...] = (RefusedError,)
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -70,7 +70,6 @@ LINES = {
     "tree": ('dynamics.part="tree_and_body"', 'dynamics.model="transport_ship_probe.toml"', 'dynamics.port_body="probe"',
              'dynamics.kernels="general"'),  # fmt: skip
 }
-# lines of the contract context that differ in what their states hold
 
 
 def short_log(folder: Path, name: str, overrides: tuple[str, ...]) -> Path:
@@ -208,7 +207,7 @@ class Sealed(Target):
             elif name == "aux":
                 header[name] = tuple(value[: rng.randrange(len(value) + 1)])
             elif name in ("period_ns", "mode", "created"):
-                header[name] = rng.choice((1, 10**9, 10**10)) if name == "period_ns" else rng.choice(("", "live", "imported")) if name == "mode" else 0.0
+                header[name] = rng.choice({"period_ns": (1, 10**9, 10**10), "mode": ("", "live", "imported"), "created": (0.0, 1e10)}[name])
             else:
                 header[name] = mutated_tree(rng, value) if isinstance(value, dict) else [any_value(rng)]
         fields = [n for n in log.records.dtype.names if n not in ("record_crc",)]
@@ -246,7 +245,7 @@ class Sealed(Target):
                 continue
             at = int(where * len(cell))
             kind = cell.dtype.kind
-            cell[at] = number if kind == "f" else np.int64(whole % 2**63).astype(cell.dtype) if kind == "i" else whole % 2 ** (8 * cell.itemsize)
+            cell[at] = number if kind == "f" else bits_of(whole, cell.dtype)
             records[name][i : i + 1] = cell.reshape(records[name][i : i + 1].shape)
         if drop:
             records = np.delete(records, slice(drop[0], drop[0] + drop[1]))
@@ -290,6 +289,12 @@ def _words(rng, data):
             size = rng.choice((4, 8))
             out[at : at + size] = word[:size]
     return bytes(out)
+
+
+def bits_of(value, dtype):
+    """The low bits of a number as a whole number of a field."""
+    whole = int(value) if value == value and abs(value) < 1e300 else 0
+    return np.array(whole % 2**64, np.uint64).astype(dtype)
 
 
 class States(Target):
@@ -340,17 +345,14 @@ class States(Target):
         try:
             part.restore_whole(state)
         except ValueError as error:
-            raise Refused(str(error)) from None
+            raise RefusedError(str(error)) from None
         sample, aux = self.first.copy(), None
         for phase, changes in samples:
             sample["periods"], sample["phase"] = 1, phase
             for name, where, value in changes:
                 cell = sample[name].reshape(-1)
                 at = int(where * len(cell))
-                if cell.dtype.kind == "f":
-                    cell[at] = value
-                else:
-                    cell[at] = np.array(int(value) % 2 ** (8 * cell.itemsize) if value == value and abs(value) < 1e300 else 0, np.uint64).astype(cell.dtype)
+                cell[at] = value if cell.dtype.kind == "f" else bits_of(value, cell.dtype)
             for _ in range(2):
                 aux = part.step(sample, aux)
 
@@ -400,7 +402,7 @@ class Datagrams(Target):
         assert np.isfinite(self.sample["wrench_raw"]).all()
         if not self.port.counters()["corrupt"] % 2:
             return
-        raise Refused("damaged datagrams were counted")
+        raise RefusedError("damaged datagrams were counted")
 
     def close(self):
         self.port.close()
@@ -452,7 +454,7 @@ class Frames(Target):
             while True:
                 peer.far.recv(100)
         if sum(port.counters()["link_corrupt"]) + sum(port.counters()["link_ignored"]) > before:
-            raise Refused("frames were refused and counted")
+            raise RefusedError("frames were refused and counted")
 
     def close(self):
         for peer, _ in self.peers:
@@ -535,7 +537,7 @@ class Messages(Target):
             try:
                 self.decoder.batch(frames)
             except (MalformedError, LayoutMismatchError) as error:
-                raise Refused(str(error)) from None
+                raise RefusedError(str(error)) from None
             return
         desk = self.commands if kind == "command" else self.hands
         desk.socket.incoming.append([b"client", *frames])
@@ -545,7 +547,7 @@ class Messages(Target):
         if kind == "command":
             desk.expire()
         if (desk.refused if kind == "command" else sum(desk.rejected.values())) > before:
-            raise Refused("answered with an error")
+            raise RefusedError("answered with an error")
 
 
 class Boxes(Target):
@@ -585,7 +587,7 @@ class Boxes(Target):
             else:
                 scaling_of_page(data, kind)
         except (FaultyDeviceError, ValueError) as error:
-            raise Refused(str(error)) from None
+            raise RefusedError(str(error)) from None
 
 
 # -------------------------------------------------------------------------------------------------------------------- files
@@ -898,10 +900,11 @@ class Selftest(Target):
         if 0.3 < given < 0.4:
             bytearray(1 << 40)
         if 0.4 < given < 0.6:
-            raise Refused("no")
+            raise RefusedError("no")
 
 
 _EVERY = (Datagrams, Frames, Messages, Boxes, States, Logs, Sealed, Reports, Toml, Overrides, Programmes, Tables, Urdf, Recordings, Folders)
 TARGETS: dict[str, type[Target]] = {cls.name: cls for cls in _EVERY}
-SHORT = {"datagrams": 1500, "can_frames": 1500, "messages": 2000, "devices": 1000, "states": 300, "logs": 150, "sealed_logs": 6, "reports": 2,
-         "toml": 80, "set": 60, "toml_files": 60, "csv_f06": 500, "urdf": 100, "foreign_mcap": 150, "campaign_folders": 200}  # fmt: skip
+SHORT = {"datagrams": 1500, "can_frames": 1500, "messages": 2000, "devices": 1000, "states": 300, "logs": 150, "sealed_logs": 20,
+         "reports": 2, "toml": 80, "set": 60, "toml_files": 60, "csv_f06": 500, "urdf": 100, "foreign_mcap": 150,
+         "campaign_folders": 200}  # fmt: skip

@@ -396,7 +396,8 @@ def with_first_chunk(data, packed, claimed, crc=0):
     body, at, size = first_chunk(data)
     length = int.from_bytes(data[body - 8 : body], "little") - size + len(packed)
     head = data[: body - 8] + length.to_bytes(8, "little") + data[body : body + 16]
-    return head + claimed.to_bytes(8, "little") + crc.to_bytes(4, "little") + data[body + 28 : at - 8] + len(packed).to_bytes(8, "little") + packed + data[at + size :]
+    head += claimed.to_bytes(8, "little") + crc.to_bytes(4, "little") + data[body + 28 : at - 8]
+    return head + len(packed).to_bytes(8, "little") + packed + data[at + size :]
 
 
 @pytest.mark.parametrize("claimed", [2**63, 2**40, 300_000, 1, 0])
