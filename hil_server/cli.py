@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hil_server.errors import HilError, UsageError
+from hil_server.realtime_host import take_ordinary_scheduling
 
 INTERRUPTED = 130
 EXIT_CODES = (
@@ -52,6 +53,7 @@ VERBS: dict[str, Verb] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code. Never lets an exception out."""
+    take_ordinary_scheduling()
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         args = _parser(arguments).parse_args(arguments)

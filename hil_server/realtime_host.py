@@ -9,10 +9,12 @@ belongs to the process: memory lock, CPU latency request, all other threads off 
 the declared soft mode (`priority` 0).
 """
 
+import contextlib
 import ctypes
 import errno
 import os
 import resource
+import socket
 import struct
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +23,9 @@ from typing import Any
 MCL_CURRENT, MCL_FUTURE = 1, 2
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 LOOP_PRIORITY = 80
+RESET_ON_FORK, DEADLINE = 0x40000000, 6  # of sched(7)
+REALTIME_POLICIES = (os.SCHED_FIFO, os.SCHED_RR, DEADLINE) if hasattr(os, "SCHED_FIFO") else ()
+RUN_MARK = "@hil-server.run."  # abstract socket that a live run holds: its name begins so and ends with the process number
 REMEDY_PRIVILEGE = "give the user rtprio and memlock in /etc/security/limits.d (docs/real-time-host.md)"
 
 
@@ -36,9 +41,11 @@ class RealtimeHost:
         self.missing: list[str] = []
         self.memory_locked = False
         self._latency: int | None = None
+        self._mark: socket.socket | None = None
         self._affinity: dict[int, set[int]] = {}
 
     def __enter__(self) -> "RealtimeHost":
+        self._mark = _mark_run()
         self._try_fifo()
         self._lock_memory()
         self._hold_latency()
@@ -57,6 +64,9 @@ class RealtimeHost:
         if self.memory_locked:
             _libc().munlockall()
             self.memory_locked = False
+        if self._mark is not None:
+            self._mark.close()
+            self._mark = None
 
     @property
     def realtime(self) -> bool:
@@ -122,6 +132,15 @@ class RealtimeHost:
                     self.missing.append(f"a core of its own: thread {number} stays: {error.strerror}")
 
 
+def take_ordinary_scheduling() -> None:
+    """Real-time scheduling that was inherited (`chrt -f 1 hil-server run`) is given back before anything else is loaded.
+
+    The loop's thread takes its own. Threads that come with libraries inherit what this one has, and some of them spin while they wait for
+    one another (OpenBLAS's workers do): at SCHED_FIFO they keep each other from the core for ever."""
+    if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) & ~RESET_ON_FORK in REALTIME_POLICIES:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def choose_core() -> int:
     """The last isolated core, else the last one that this process may use; -1 if there is only one."""
     allowed = os.sched_getaffinity(0)
@@ -129,6 +148,21 @@ def choose_core() -> int:
     if isolated:
         return max(isolated)
     return max(allowed) if len(allowed) > 1 else -1
+
+
+def live_runs() -> list[int]:
+    """Process numbers of the live runs on this machine (in this network namespace), whoever started them."""
+    names = (line.split()[-1] for line in _read("/proc/net/unix").splitlines())
+    return sorted(int(name.removeprefix(RUN_MARK)) for name in names if name.startswith(RUN_MARK))
+
+
+def _mark_run() -> socket.socket:
+    """Says that this process drives a live run, until it is closed or the process ends, however it does. An abstract socket leaves nothing
+    behind and needs no folder that all users may write to."""
+    mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with contextlib.suppress(OSError):  # a second run of this process
+        mark.bind(f"\0{RUN_MARK[1:]}{os.getpid()}")
+    return mark
 
 
 def parse_cores(text: str) -> set[int]:

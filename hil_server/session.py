@@ -19,8 +19,9 @@ import numpy as np
 
 from hil_server import assembly
 from hil_server.assembly import Assembly
+from hil_server.build import build_id
 from hil_server.config import TestConfig
-from hil_server.errors import ConfigurationError, DeviceError, HilError, InternalError, UsageError, VerdictError
+from hil_server.errors import ConfigurationError, DeviceError, HilError, InternalError, VerdictError
 from hil_server.free_run import Thinner, blocks
 from hil_server.operator_desk.commands import taken_by
 from hil_server.replay import CONFIGURATION
@@ -53,13 +54,13 @@ class Options:
 def simulate(config: TestConfig, options: Options | None = None) -> dict[str, Any]:
     """The test with everything in process, as fast as it goes. Returns the summary of the contract. Raises ConfigurationError."""
     options = options or Options()
-    folder = _folder(config, options)
+    log = _new_log(config, options)
     test = assembly.simulation(config)
-    log = folder / "run.mcap"
-    facts, every = header(test, folder.name, "simulation", {}, _foreseen(config, test)), config.telemetry["log_every"]
+    facts, every = header(test, log.parent.name, "simulation", {}, _foreseen(config, test)), config.telemetry["log_every"]
     if every > 1:
         facts.notes.append(f"thinned log: one tick in {every}, every change of a state, every new peak of a component of the wrench")
-    writer = _new_log(log, facts)
+    with _folder_of(log):
+        writer = LogWriter(log, facts)
     began, busy = time.perf_counter(), time.process_time()
     show, chosen = _Progress(test, options.quiet), Thinner(every)
     with _interruptible(test):
@@ -94,8 +95,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     foreseen = [] if in_air else allowed(config, options.prediction, "drives" in config.stand, options.confirmed)
     for note in foreseen:
         _say(options, note)
-    folder = _folder(config, options)
-    log = folder / "run.mcap"
+    log = _new_log(config, options)
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
         context = assembly.base_context(config)
@@ -107,10 +107,10 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
                 device.measure()  # what the delay ledger wants to know of it
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
         prediction = _foreseen(config, test)
-        facts = header(test, folder.name, "live", host.facts(), prediction)
+        facts = header(test, log.parent.name, "live", host.facts(), prediction)
         facts.notes.extend([*foreseen, *_permitted(prediction, options)])
-        _make(folder)
-        telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(test, log, host, control), facts)
+        with _folder_of(log):
+            telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(test, log, host, control), facts)
         stack.callback(telemetry.kill)
         for line in host.missing:
             _say(options, f"not real time: {line}")
@@ -279,48 +279,32 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foresee
     )
 
 
-def build_id() -> str:
-    """Version of the package and a hash over the compiled kernels that are loaded from."""
-    import hashlib
-    from importlib.metadata import PackageNotFoundError, version
+def _new_log(config: TestConfig, options: Options) -> Path:
+    """Where the run's log goes, in a folder of its own. A folder that has a log already gets a number behind its name.
 
-    import rt_kernels
-
-    digest = hashlib.sha256()
-    for file in sorted(Path(rt_kernels.__path__[0]).rglob("*.so")):
-        digest.update(file.name.encode() + file.stat().st_size.to_bytes(8, "little"))
-    try:
-        number = version("hil-server")
-    except PackageNotFoundError:
-        number = "checkout"
-    return f"{number}-{digest.hexdigest()[:12]}"
-
-
-def _folder(config: TestConfig, options: Options) -> Path:
-    """Name of the run's own folder. A folder that has a log already gets a number behind its name."""
+    Nothing is made here: what is refused before the run leaves nothing behind."""
     wanted = Path(options.out) if options.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{config.test['name']}")
     folder, number = wanted, 1
     while (folder / "run.mcap").exists():
         number += 1
         folder = wanted.with_name(f"{wanted.name}-{number}")
-    return folder
+    return folder / "run.mcap"
 
 
-def _make(folder: Path) -> None:
-    """Makes the run's folder, when nothing is left that could refuse the run. Raises UsageError."""
+@contextlib.contextmanager
+def _folder_of(log: Path) -> Iterator[None]:
+    """Makes the log's folder; when the arming fails after all, what was made is taken away again as far as it is empty."""
+    made = [folder for folder in log.absolute().parents if not folder.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--out {folder}: cannot be made: {error.strerror}") from None
-
-
-def _new_log(log: Path, facts: LogHeader) -> LogWriter:
-    """A new log in a new folder. Raises UsageError."""
-    _make(log.parent)
-    try:
-        return LogWriter(log, facts)
-    except OSError as error:
-        raise UsageError(f"{log}: cannot be written: {error.strerror}") from None
+        log.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            for folder in made:
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise ConfigurationError(f"--out {log.parent}: {error.strerror or error}: choose a folder that can be written to") from error
+        raise
 
 
 @contextlib.contextmanager

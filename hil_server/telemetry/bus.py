@@ -53,7 +53,7 @@ class Bus:
         self.dtype = record_dtype(header.aux_count)
         self.log: dict[str, Any] = {"ticks": 0, "lost_ticks": 0, "reasons": [], "bus_restarts": 0}
         self.faults = 0
-        self._next = block.head  # number of the record to be looked at next
+        self._next = max(0, block.head - 1)  # number of the record to be looked at next: the newest
         self._passed_over = 0
         self._next_status = 0.0
         self._last_tick = self._last_command = -1

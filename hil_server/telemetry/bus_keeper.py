@@ -6,6 +6,7 @@ the process that clients can reach holds nothing that a run needs: a new one is 
 
 import sys
 import threading
+import time
 from typing import Any
 
 from hil_server.errors import HilError
@@ -13,6 +14,7 @@ from hil_server.telemetry.child import Child
 from hil_server.telemetry.settings import TelemetrySettings
 
 START_WITHIN = 15.0  # s
+LOOK_PERIOD = 0.05  # s
 CLOSE_WITHIN = 3.0  # s
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # s before a dead bus is started again; doubled for each that dies within LIVES_LONG
 LIVES_LONG = 10.0  # s
@@ -40,19 +42,21 @@ class BusKeeper:
         return child, child.start(self._settings, self._header, START_WITHIN)
 
     def _watch(self) -> None:
-        pause = FIRST_PAUSE
-        while not self._ending.is_set():
-            if self._child.wait(LIVES_LONG):
-                self._child.end(1.0)
-                if self._ending.wait(pause):
-                    return
-                pause = min(2.0 * pause, LONGEST_PAUSE)
-                self._start_again()
-            else:
+        pause, started = FIRST_PAUSE, time.monotonic()
+        while not self._ending.wait(LOOK_PERIOD):
+            if self._child.alive:
+                continue
+            if time.monotonic() - started > LIVES_LONG:
                 pause = FIRST_PAUSE
+            if self._ending.wait(pause):
+                return
+            pause = min(2.0 * pause, LONGEST_PAUSE)
+            self._start_again()
+            started = time.monotonic()
 
     def _start_again(self) -> None:
         self.restarts += 1
+        self._child.end(1.0)
         print(f"telemetry: the bus has died ({self._child.ending}), starting it again; the log goes on", file=sys.stderr, flush=True)
         try:
             self._child, _ = self._start()

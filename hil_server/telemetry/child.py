@@ -48,6 +48,7 @@ class Child:
             pass_fds=(block_fd, lifeline),
         )
         self._lines: Queue[dict[str, Any]] = Queue()
+        self._error = ""
         self._reader = threading.Thread(target=self._read, name=f"{name}-answers", daemon=True)
         self._reader.start()
 
@@ -65,7 +66,9 @@ class Child:
         code = self._process.poll()
         if code is None:
             return ""
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        if code < 0:
+            return f"signal {signal.Signals(-code).name}"
+        return f"exit code {code}" + (f": {self._error}" if self._error else "")
 
     def wait(self, timeout_s: float) -> bool:
         """Waits for its end. False when it still runs then."""
@@ -92,7 +95,7 @@ class Child:
     def tell(self, message: dict[str, Any]) -> None:
         """Waits until the line is written: for the start and the end."""
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it has died; the missing answer says so
+        with contextlib.suppress(OSError, ValueError):  # it has died, its pipe is closed; the missing answer says so
             os.set_blocking(self._process.stdin.fileno(), True)
             self._process.stdin.write(json.dumps(message, default=str).encode() + b"\n")
             self._process.stdin.flush()
@@ -101,7 +104,7 @@ class Child:
         """Never waits: a line that there is no room for is left out. At most 4096 bytes, which a pipe takes whole or not at all."""
         assert self._process.stdin is not None
         line = json.dumps(message, default=str).encode() + b"\n"
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             os.set_blocking(self._process.stdin.fileno(), False)
             if len(line) <= 4096:
                 os.write(self._process.stdin.fileno(), line)
@@ -143,6 +146,7 @@ class Child:
             if "trouble" in message:
                 self.trouble = message["trouble"]
             else:
+                self._error = message.get("error", "")
                 self._lines.put(message)
         self._lines.put({"error": f"the {self.name} process ended"})
 

@@ -10,7 +10,7 @@ Nothing here listens to anybody else. What clients see and send belongs to the b
 and, should it die, starts again: whatever a client does to it, the log goes on.
 """
 
-import json
+import contextlib
 import os
 import select
 import signal
@@ -29,6 +29,7 @@ from rt_kernels.ring import SharedBlock
 PERIOD = 0.010  # s between two looks at the ring
 DRAIN_AT_ONCE = 2000  # records; bounds the time between two looks at standard input
 STATUS_PERIOD = 0.5  # s
+PRIORITY = -10  # niceness: the log comes before whatever else is busy on its cores
 CLOSE_WITHIN = 5.0  # s that a finished loop waits for the server's closing line
 
 
@@ -140,7 +141,8 @@ def work(task: Task, control: Control) -> dict[str, Any]:
         if bus is not None:
             bus.close({})
         raise
-    os.nice(settings.nice)  # of this thread alone
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)  # of this thread alone; where it is not permitted, as everybody
     say({"ready": {} if bus is None else bus.endpoints, "layout": LAYOUT_HASH})
     facts, reason = run(recorder, control, terminated)
     return recorder.close(facts, reason)

@@ -17,10 +17,10 @@ class TelemetrySettings:
 
     log_path: file to write, must not exist; "" for none. *_address: ZeroMQ addresses, "" for none (`*` as port: any free one).
     curve: keys, required for addresses that other machines reach. cores: where the process may run ([] = anywhere): not the loop's core
-    when there is more than one. nice: added to the process's niceness. batch_ticks: samples in a `full` message. slow_ticks: samples
-    behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases, numbers]
-    (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands. Raises
-    ConfigurationError that names key, value and limit.
+    when there is more than one. nice: added to the niceness of what publishes. batch_ticks: samples in a `full` message. slow_ticks:
+    samples behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases,
+    numbers] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands.
+    Raises ConfigurationError that names key, value and limit.
     """
 
     log_path: str = ""

@@ -1,27 +1,35 @@
-"""`hil-server check [CONFIG]`: configuration, installation, buses, and what the host lacks for real time, each with its remedy."""
+"""`hil-server check [CONFIG]`: configuration, installation, buses, and what the host lacks for real time, each with its remedy.
+
+`--measure` adds the wake-ups of the loop's core as they are. It takes that core at the loop's own priority: it is refused beside a live
+run.
+"""
 
 import argparse
 from typing import Any
 
 from hil_server.config import TestConfig, criticality, load_test
-from hil_server.errors import ConfigurationError
+from hil_server.errors import ConfigurationError, UsageError
 from hil_server.installation import check_installation
 from hil_server.preflight import examine
+from hil_server.realtime_host import live_runs
 from hil_server.verbs.list import print_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: the shipped docking)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key")
-    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the own measurement, 0 for none (default 2)")
+    parser.add_argument("--measure", action="store_true", help="measures the wake-ups of the loop's core; not beside a live run")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the measurement (default 2)")
     parser.add_argument("--core", type=int, metavar="N", help="core of the loop (default: chosen as for a run)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.measure:
+        _may_measure(args.seconds)
     summary: dict[str, Any] = {"exit_code": 0}
     summary["installation"] = _installation(summary)
     summary["configuration"] = _configuration(args, summary)
-    findings = examine(args.core, args.seconds)
+    findings = examine(args.core, args.seconds if args.measure else 0.0)
     print("\nHost")
     rows = [(f.level, f.item, f"{f.found} -> {f.remedy}" if f.remedy else f.found) for f in findings]
     print_table(rows, ("level", "item", "found -> remedy"))
@@ -29,6 +37,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if any(f.level == "fail" for f in findings):
         print("\nA live run on this host falls back to the soft mode, and says so.")
     return summary
+
+
+def _may_measure(seconds: float) -> None:
+    """Raises UsageError for a length that is none, and while a live run would be disturbed."""
+    if not 0.1 <= seconds <= 3600.0:
+        raise UsageError(f"--seconds {seconds:g}: a measurement takes 0.1...3600 s")
+    if runs := live_runs():
+        who = ", ".join(str(pid) for pid in runs)
+        raise UsageError(f"--measure: a live run is under way (process {who}), whose core it would take; measure when it has ended")
 
 
 def _installation(summary: dict[str, Any]) -> dict[str, Any]:
