@@ -140,6 +140,18 @@ def test_run_whose_telemetry_is_killed_parks(live):
     assert f"{summary['ticks_run']} ticks, {summary['ticks']} of them in the log" in out
 
 
+def test_run_whose_telemetry_stands_still_parks_and_keeps_what_the_ring_holds(live):
+    run = live()
+    os.kill(run.telemetry(), signal.SIGSTOP)
+    code, out, err, summary = run.end()
+    assert code == 3 == summary["exit_code"] and summary["end"] == "record_lost"
+    assert "does not keep up" in summary["record_lost"] and "parking the platform" in err and "record    LOST" in out
+    log = open_log(run.folder / "run.mcap")
+    assert log.ticks + log.end["lost_ticks"] == summary["ticks_run"] and log.end["record_lost"] in summary["record_lost"]
+    # the loop was told while there was room left: the order stands in the log
+    assert RECORD_LOST in log.records["command_code"]
+
+
 def test_run_whose_disk_is_full_trips_if_told_to(live):
     run = live("telemetry.on_record_lost=trip")
     pid = run.telemetry()
