@@ -79,12 +79,12 @@ class Ticks:
         return set().union(*(drive_bits(self.sample, axis) for axis in (0, 1, 3, 4, 5)))
 
 
+def names_of(word):
+    return {name for name in CODES["drive_status"] if has(word, "drive_status", name)}
+
+
 def drive_bits(sample, axis=0):
-    return {
-        name
-        for name in CODES["drive_status"]
-        if has(sample["drive_status"][0, axis], "drive_status", name)
-    }  # fmt: skip
+    return names_of(sample["drive_status"][0, axis])
 
 
 # ---------------------------------------------------------------------------------------------------------------- set-up
@@ -384,6 +384,80 @@ def test_heartbeat_that_stops(drives, sample, keys, limit):
     seen = [line.tick(between=lambda: line.beat(1, 2, 4, 5, 6)) for _ in range(limit + 3)]
     assert seen == [set()] * limit + [{"heartbeat_lost"}] * 3 and line.others() == set()
     assert line.tick(between=line.beat) == set()
+
+
+@pytest.mark.parametrize(("kind", "seed"), [(402, 1), (402, 2), (408, 3)])
+def test_random_ticks_against_a_plain_twin(drives, sample, kind, seed):
+    """Status words, emergencies, heartbeats, damage and silence of one axis in random order: the sample as a twin made of lists says it."""
+    line = Ticks(drives, sample, kind, heartbeat_timeout_ms=30)
+    profile = cia402 if kind == 402 else cia408
+    words = [GOOD[kind]] * 4 + ([0x0218, 0x3237, 0x12B7, 0x1A37, 0x0237, 0x1037] if kind == 402 else [0x3, 0x40F, 0x80F, 0x1F, 0xB])
+    source = random.Random(seed)
+    mild = {"warning", "limit_touched"}
+    code, nmt, word, beat, silent, now, lost, damaged = (
+        0,
+        5,
+        GOOD[kind],
+        0,
+        0,
+        3,
+        0,
+        [0, 0],
+    )  # three ticks are over, none of them with a heartbeat
+    for _ in range(500):
+        events = []
+        for _ in range(source.choice((0, 1, 1, 1, 2, 4))):
+            events.append(("word", source.choice(words)))
+        for _ in range(source.choice((0, 0, 0, 0, 1, 2))):
+            events.append(("emergency", source.choice(((0x8301, 1), (0x3412, 4), (0, 0), (0, 0), (0, 0x10)))))
+        for _ in range(source.choice((0,) * 20 + (1, 2))):
+            events.append(("heartbeat", source.choice((5, 5, 5, 0x7F, 0))))
+        for _ in range(source.choice((0,) * 9 + (1,))):
+            events.append(("short", None))
+            events.append(("no frame", None))
+        source.shuffle(events)
+
+        seen, said, codes = set(), [], []
+        for event, value in events:
+            if event == "word":
+                line.peer.answer(3, value, 0)
+                said.append(value)
+            elif event == "emergency":
+                line.peer.send(0x083, struct.pack("<HB5x", *value))
+                code = value[0] or (0 if value[1] == 0 else code or 0x1000)
+                codes += [code] if code else []
+            elif event == "heartbeat":
+                line.beat(3, state=value)
+                nmt, beat = value, now
+                seen |= {"not_enabled"} if nmt != 5 else set()
+            elif event == "short":
+                line.peer.send(0x183, bytes(5))
+                damaged[0] += 1
+                seen.add("corrupt")
+            else:
+                line.peer.far.send(b"no frame")
+                damaged[1] += 1
+                seen.add("corrupt")
+        if said:
+            word, silent = said[-1], 0
+        else:
+            silent, lost = silent + 1, lost + 1
+            seen |= {"lost"} if silent < 3 else {"lost", "no_data"}
+        bits = [names_of(profile.status_bits(w)) for w in [*said, word]]
+        seen = seen.union(*bits)
+        seen |= {"emergency", "device_fault"} if codes or code else set()
+        seen |= {"not_enabled"} if nmt != 5 else set()
+        seen |= {"heartbeat_lost"} if now - beat > 30 else set()
+        rank = [2 if names - mild else 1 if names else 0 for names in bits]
+        worst = [w for w, r in zip([*said, word], rank, strict=True) if r == max(rank)][-1]
+
+        assert line.tick(silent=(3,)) == seen, (now, events)
+        now += 1
+        assert sample["drive_device_status"][0, 2] == worst | (codes[-1] if codes else code) << 16
+        assert (sample["drive_lost_total"][0, 2], sample["drive_corrupt_total"][0, 2]) == (lost, sum(damaged))
+        assert list(sample["drive_corrupt_total"][0][[0, 1, 3, 4, 5]]) == [damaged[1]] * 5
+        if now % 20 == 0:
+            line.beat(1, 2, 4, 5, 6)
 
 
 def test_first_heartbeat_is_waited_for_from_the_first_tick(drives, sample):
