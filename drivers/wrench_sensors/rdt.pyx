@@ -8,7 +8,7 @@ values of the newest record become `wrench_raw`, in counts.
 Status: the words of *all* records of a tick are judged, late and repeated ones too. `wrench_status` is their union, `wrench_device_status`
 the worst word (the newest of equally bad ones); a tick without a record keeps the newest word. A faulty record's values are used like any
 others, for they are what the sensor said and the log must show them; its status is what keeps anybody from believing them. Only a busy
-sensor's values (they may jump, and busy is no fault) never become `wrench_raw`: the last ones are held.
+sensor's values (they may jump, and busy is no fault) do not become `wrench_raw`: the last ones are held, if there are any.
 
 Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2^31 - 1 leaves `step - 1` records missing. A missing one may
 only have been overtaken: it is lost when it has not come by the end of the next tick, or when the numbering is `WINDOW` records ahead of it;
@@ -77,7 +77,6 @@ cdef struct RdtState:
     uint32_t rdt_sequence
     uint32_t ft_sequence
     uint32_t device_status          # of the newest record
-    int32_t have_record
     int32_t busy
     uint32_t seen                   # bits of sensor_status found while draining in this tick
     uint32_t worst_word             # of this tick
@@ -200,11 +199,11 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     s.rdt_sequence = rdt_sequence
     s.ft_sequence = ft_sequence
     s.received_ns = arrived_ns
-    s.record_total += 1
     s.device_status = word
+    s.record_total += 1
 
-    # A busy sensor's data may jump: the last value is held.
-    if found & bit(SENSOR_STATUS_BUSY) and s.have_record:
+    # A busy sensor's data may jump: the last value is held, if there is one.
+    if found & bit(SENSOR_STATUS_BUSY) and s.record_total > 1:
         if not s.busy:
             s.busy_since_ns = arrived_ns
         s.busy = 1
@@ -212,7 +211,6 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     s.busy = 0
     for i in range(6):
         s.counts[i] = <int32_t>io_load_be32(record + 12 + 4 * i)
-    s.have_record = 1
 
 
 # Everything that waits in the socket.
@@ -444,7 +442,7 @@ cdef class RdtPort(PortPart):
                 break
         s.lost_total = s.corrupt_total = s.repeated_total = s.late_total = 0
         s.missing = s.missing_before = 0
-        s.record_total = s.have_record
+        s.record_total = s.record_total > 0
         s.opened_ns = io_now_ns()
 
     def _read_scaling(self):
