@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hil_server.errors import ConfigurationError
+from rt_kernels.algebra.arrays import quat_from_yaw_pitch_roll, quat_multiply, quat_rotate, quat_rotate_back
 
+CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 SEARCH_FROM_M, SEARCH_TO_M, SEARCH_STEPS = -3.0, 1.0, 800
 
 
-def relative_attitude(conditions: Mapping[str, Any]) -> Rotation:
-    """R_VC for the active vehicle approaching (R_CV transposed otherwise): Ry(yaw) Rz(pitch) Rx(roll), (4.2.2) transposed."""
-    return Rotation.from_euler("YZX", [conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]], degrees=True)
+def relative_attitude(conditions: Mapping[str, Any]) -> np.ndarray:
+    """q_VC for the active vehicle approaching (q_CV otherwise): Ry(yaw) Rz(pitch) Rx(roll), (4.2.2) transposed."""
+    return quat_from_yaw_pitch_roll(*np.radians([conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]]))
 
 
 def start(conditions: Mapping[str, Any], vehicles: Mapping[str, Mapping[str, Any]],
@@ -29,12 +30,11 @@ def start(conditions: Mapping[str, Any], vehicles: Mapping[str, Mapping[str, Any
     touch anywhere on the line.
     """
     X_CA, X_VT = (np.asarray(vehicles[name]["X_port"], float) for name in ("active", "target"))
-    R_CA, R_VT = Rotation.from_quat(X_CA[3:]), Rotation.from_quat(X_VT[3:])
+    q_CA, q_VT = X_CA[3:].copy(), X_VT[3:].copy()
     active_approaches = conditions["approaching_vehicle"] == "active"
     attitude = relative_attitude(conditions)
-    R_VC = attitude if active_approaches else attitude.inv()
-    R_TA = R_VT.inv() * R_VC * R_CA
-    q_TA = R_TA.as_quat()
+    q_VC = attitude if active_approaches else attitude * CONJUGATE
+    q_TA = quat_multiply(quat_multiply(q_VT * CONJUGATE, q_VC), q_CA)
     lateral = np.array([0.0, conditions["lateral_y_m"], conditions["lateral_z_m"]])
 
     def pose_at(x: float) -> np.ndarray:
@@ -47,18 +47,18 @@ def start(conditions: Mapping[str, Any], vehicles: Mapping[str, Mapping[str, Any
     rate = np.radians([conditions[f"rate_{a}_deg_s"] for a in "xyz"])
     if active_approaches:
         # v_C = v, w_C given in C axes; port A relative to port T, T at rest
-        w_V = R_VC.apply(rate)
-        v_A = velocity + np.cross(w_V, R_VC.apply(X_CA[:3]))
-        V_TA = np.concatenate([R_VT.inv().apply(v_A), R_VT.inv().apply(w_V)])
+        w_V = quat_rotate(q_VC, rate)
+        v_A = velocity + np.cross(w_V, quat_rotate(q_VC, X_CA[:3]))
+        V_TA = np.concatenate([quat_rotate_back(q_VT, v_A), quat_rotate_back(q_VT, w_V)])
     else:
         # the target approaches with velocity -v along the docking axis of C, its rate in V axes; A at rest
-        R_CV = R_VC.inv()
-        w_C = R_CV.apply(rate)
-        v_T = -velocity + np.cross(w_C, R_CV.apply(X_VT[:3]))
+        q_CV = q_VC * CONJUGATE
+        w_C = quat_rotate(q_CV, rate)
+        v_T = -velocity + np.cross(w_C, quat_rotate(q_CV, X_VT[:3]))
         # d/dt p_TA in T: R_TC (-v_T - w x p_TA_C)
-        R_CT = R_CV * R_VT
-        p_TA_C = R_CT.apply(X_TA[:3])
-        V_TA = np.concatenate([R_CT.inv().apply(-v_T - np.cross(w_C, p_TA_C)), R_CT.inv().apply(-w_C)])
+        q_CT = quat_multiply(q_CV, q_VT)
+        p_TA_C = quat_rotate(q_CT, X_TA[:3])
+        V_TA = np.concatenate([quat_rotate_back(q_CT, -v_T - np.cross(w_C, p_TA_C)), quat_rotate_back(q_CT, -w_C)])
     return {"X_TA": X_TA, "V_TA": V_TA, "orbital_rate_rad_s": np.asarray(conditions["orbital_rate_rad_s"], float)}
 
 

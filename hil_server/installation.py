@@ -17,7 +17,7 @@ PACKAGES = ("hil_server", "rt_kernels", "drivers", "stand_configs")
 def check_installation() -> dict[str, str]:
     """Package → folder. Raises ConfigurationError with a line for every package that is missing, doubled or elsewhere."""
     faults: list[str] = []
-    owners = importlib.metadata.packages_distributions()
+    owners = _owners()
     folders: dict[str, Path] = {}
     for package in PACKAGES:
         places = _places(package)
@@ -44,6 +44,19 @@ def check_installation() -> dict[str, str]:
     if faults:
         raise ConfigurationError(dict.fromkeys(faults))
     return {package: str(folder) for package, folder in folders.items()}
+
+
+def _owners() -> dict[str, list[str]]:
+    """Package → names of the distributions that bring it along. As `importlib.metadata.packages_distributions`, of our packages alone: that
+    one takes apart the paths of every file that is installed, a fifth of a second."""
+    owners: dict[str, list[str]] = {package: [] for package in PACKAGES}
+    for distribution in importlib.metadata.distributions():
+        named = (distribution.read_text("top_level.txt") or "").split()
+        files = "" if named else "\n" + (distribution.read_text("RECORD") or "")
+        for package in PACKAGES:
+            if package in named or f"\n{package}/" in files:
+                owners[package].append(distribution.metadata["Name"])
+    return owners
 
 
 def _places(package: str) -> list[Path]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hil_server.config.checks import join, line
 from hil_server.config.tables import ELEVEN
+from rt_kernels.algebra.arrays import pose_multiply, quat_from_yaw_pitch_roll
 
 
 def inertia_faults(rows: Any, file: str, path: str) -> list[str]:
@@ -77,18 +78,13 @@ def pose(position_m: Sequence[float], angles_deg: Sequence[float]) -> np.ndarray
     """X_AB, shape (7,), position and quaternion [x, y, z, w], from position and yaw (Y), pitch (Z), roll (X) of B in A.
 
     R_AB = Ry(yaw) Rz(pitch) Rx(roll), the transpose of the direction cosine matrix of the dissertation, (4.2.2)."""
-    from scipy.spatial.transform import Rotation
-
-    q = Rotation.from_euler("YZX", angles_deg, degrees=True).as_quat()
+    q = quat_from_yaw_pitch_roll(*np.radians(angles_deg))
     return np.concatenate([np.asarray(position_m, dtype=float), q if q[3] >= 0.0 else -q])
 
 
 def multiply(X_AB: np.ndarray, X_BC: np.ndarray) -> np.ndarray:
     """X_AC of two poses, shape (7,)."""
-    from scipy.spatial.transform import Rotation
-
-    R_AB = Rotation.from_quat(X_AB[3:])
-    return np.concatenate([X_AB[:3] + R_AB.apply(X_BC[:3]), (R_AB * Rotation.from_quat(X_BC[3:])).as_quat()])
+    return pose_multiply(np.asarray(X_AB, float), np.asarray(X_BC, float))
 
 
 def mounting_poses(mounting: Mapping[str, Any]) -> dict[str, np.ndarray]:

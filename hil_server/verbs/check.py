@@ -5,14 +5,13 @@ run.
 """
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hil_server.config import TestConfig, criticality, load_test
 from hil_server.errors import ConfigurationError, UsageError
-from hil_server.installation import check_installation
-from hil_server.preflight import examine
 from hil_server.realtime_host import live_runs
-from hil_server.verbs.list import print_table
+
+if TYPE_CHECKING:
+    from hil_server.config import TestConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.preflight import examine
+    from hil_server.verbs.list import print_table
+
     if args.measure:
         _may_measure(args.seconds)
     summary: dict[str, Any] = {"exit_code": 0}
@@ -49,6 +51,8 @@ def _may_measure(seconds: float) -> None:
 
 
 def _installation(summary: dict[str, Any]) -> dict[str, Any]:
+    from hil_server.installation import check_installation
+
     print("Installation")
     try:
         folders = check_installation()
@@ -59,6 +63,8 @@ def _installation(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[str, Any]:
+    from hil_server.config import criticality, load_test
+
     print("\nConfiguration")
     try:
         config = load_test(args.config, args.set)
@@ -76,7 +82,7 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
     return {"faults": [], "hash": config.hash, "R1": r1, "R2": r2, "files": config.paths, "buses": _buses(config, summary)}
 
 
-def _assemble(config: TestConfig) -> None:
+def _assemble(config: "TestConfig") -> None:
     """Builds every part once: what only its constructor can refuse is refused here, not at the run."""
     from hil_server import assembly
 
@@ -86,7 +92,7 @@ def _assemble(config: TestConfig) -> None:
         assembly.base_context(config)
 
 
-def _buses(config: TestConfig, summary: dict[str, Any]) -> list[dict[str, Any]]:
+def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Load of each CAN bus of the drives at the rate of the loop; exit code 1 if one does not fit."""
     if "drives" not in config.stand:
         return []

@@ -45,7 +45,9 @@ def test_foreign_drivers_are_named(tmp_path):
 
 
 def test_package_in_two_distributions(tmp_path, monkeypatch):
-    monkeypatch.setattr(installation.importlib.metadata, "packages_distributions", lambda: {"drivers": ["hil-server", "printer-things"]})
+    distribution(tmp_path, "printer-things", "drivers")
+    (tmp_path / "printer-things-1.0.dist-info" / "top_level.txt").unlink()  # then its list of files tells
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigurationError, match="'drivers' belongs to several distributions .*hil-server, printer-things"):
         installation.check_installation()
 

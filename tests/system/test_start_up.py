@@ -108,6 +108,20 @@ def test_a_measurement_has_a_length(seconds, measured, capsys):
     assert "0.1...3600 s" in capsys.readouterr().err
 
 
+def test_nothing_heavy_is_loaded_before_it_is_needed():
+    """`check` within a second of processor time, its help at once."""
+    program = """
+import sys
+from hil_server.cli import main
+main(["check", "--help"])
+assert not {"numpy", "scipy", "pydantic"} & set(sys.modules), "help"
+main(["check"])
+assert not {"scipy.spatial", "scipy.optimize", "matplotlib", "pyarrow"} & set(sys.modules), "check"
+"""
+    answer = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert answer.returncode == 0, answer.stderr
+
+
 # ------------------------------------------------------------------------------------------------- folders of refused runs
 
 
