@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import registry
 from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, FAULTS
 
@@ -146,7 +147,8 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
     roll = float(np.degrees(np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))))
     offset = float(np.hypot(*r["X_TA"][last, 1:3]))
     guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
-    limits = {"tilt_deg": guidance.get("complete_tilt_deg"), "offset_m": guidance.get("complete_offset_m")}
+    defaults = {p.key: p.default for p in registry.part("guidance", guidance.get("part", "docking")).PARAMETERS}
+    limits = {key: guidance.get(f"complete_{key}", defaults.get(f"complete_{key}")) for key in ("tilt_deg", "offset_m")}
     on = bits_of("mechanism_signal", int(r["signal_discrete"][last]))
     missing = [name for name in ("DSG", "planes_together") if name not in on]
     found = {"tilt_deg": tilt, "offset_m": offset}
@@ -163,11 +165,11 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
 def summarise(log: Log) -> dict[str, Any]:
     """The run in figures, JSON values only. Facts that the server left at the end of the log (`end`, `exit_code`, ...) take precedence.
 
-    Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s, ticks,
-    missed, overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode,
-    peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults
-    (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s),
-    prediction, synthetic.
+    Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s,
+    ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes,
+    realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate,
+    acceleration), faults (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term →
+    mean of the run, s), prediction, synthetic.
     """
     r = log.records
     faults = faults_of(log)

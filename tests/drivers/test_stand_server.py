@@ -234,6 +234,26 @@ def test_module_carries_signals_and_commands(stand, sample):
     module.close()
 
 
+def test_module_says_that_the_mechanism_has_left_its_valid_range(stand, sample):
+    """A head 5 mm deep in the bottom of its socket, a law valid to 2 mm: an input of the module; not wired, nothing."""
+    pressed = {"part": "rt_kernels.mechanisms.probe_cone_simple:ProbeConeSimple", "probe_m": [0.65, 0.0, 0.0], "penetration_max_m": 0.002}
+    one = stand(plant={"mechanism": pressed})
+    module = Cia401Port(**one.ports["mechanism_signals"], no_data_periods=60)
+    module.open()
+
+    def cycle(port):
+        port.read(sample)
+        port.write(sample)
+        return sample["analogue_chain"][0] & 1 and sample["signal_status"][0]
+
+    assert until(lambda: cycle(module) == 1 << CODES["sensor_status"]["out_of_range"])
+    module.close()
+    unwired = Cia401Port(**{**one.ports["mechanism_signals"], "range_input": -1}, no_data_periods=60)
+    unwired.open()
+    assert until(lambda: sample["analogue_chain"][0] & 1 and cycle(unwired) == 0)
+    unwired.close()
+
+
 def test_module_sends_commands_when_they_change_and_now_and_then(stand, sample):
     """Frame by frame on a socket pair, set up by the stand's own answers: `relay` stands between the port and the stand."""
     one = stand()

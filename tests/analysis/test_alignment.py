@@ -1,0 +1,50 @@
+"""How the units stood to each other at the end of a retraction: exit code, summary, and the words for people."""
+
+import json
+
+import pytest
+
+from hil_server.cli import main
+from hil_server.config import SHIPPED
+
+RING = str(SHIPPED / "programmes" / "virtual_docking_ring.toml")
+
+
+def simulate(tmp_path, capsys, *settings):
+    options = [word for setting in settings for word in ("--set", setting)]
+    code = main(["simulate", RING, "--quiet", "--out", str(tmp_path / "run"), "--json", str(tmp_path / "said.json"), *options])
+    page = (tmp_path / "run" / "run.html").read_text()
+    return code, json.loads((tmp_path / "said.json").read_text()), capsys.readouterr().out, page
+
+
+def test_a_retraction_without_its_end_is_a_negative_verdict(tmp_path, capsys):
+    """The time is up ten seconds after the drive has started: 14 cm are left."""
+    code, said, text, page = simulate(tmp_path, capsys, "guidance.contact_max_s=50.0")
+    assert code == said["exit_code"] == 1 and said["end"] == "not_aligned" and said["captured"]
+    found = said["alignment"]
+    assert found["missing"][0] == "planes_together" and not found["aligned"]
+    assert "NOT ALIGNED: planes_together" in text and f"tilt {found['tilt_deg']:.2f} deg" in text
+    assert "not aligned: planes_together" in page
+
+
+@pytest.mark.parametrize(
+    ("limit", "missing"), [("complete_tilt_deg=0.01", "tilt_deg above 0.01"), ("complete_offset_m=0.0001", "offset_m above 0.0001")]
+)
+def test_planes_together_but_beyond_a_stated_tolerance(tmp_path, capsys, limit, missing):
+    code, said, text, _ = simulate(tmp_path, capsys, "guidance.contact_max_s=95.0", f"guidance.{limit}")
+    assert code == 1 and said["end"] == "not_aligned" and said["alignment"]["missing"] == [missing]
+    assert f"NOT ALIGNED: {missing}" in text
+
+
+def test_a_completed_docking_says_how_well(tmp_path, capsys):
+    code, said, text, page = simulate(tmp_path, capsys)
+    assert code == 0 and said["end"] == "complete"
+    found = said["alignment"]
+    assert found["aligned"] and found["missing"] == [] and found["limits"] == {"tilt_deg": 0.5, "offset_m": 0.01}
+    assert 0.0 < found["tilt_deg"] <= 0.5 and 0.0 < found["offset_m"] <= 0.010 and abs(found["roll_deg"]) < 3.0
+    assert "together and aligned" in text and "together and aligned" in page
+
+
+def test_a_run_without_retraction_has_no_alignment(tmp_path, capsys):
+    code, said, text, _ = simulate(tmp_path, capsys, "guidance.contact_max_s=2.0")
+    assert code == 0 and said["end"] == "time" and said["alignment"] is None and "units " not in text

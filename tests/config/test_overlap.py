@@ -1,0 +1,97 @@
+"""Docking units that touch before their test begins are refused, with the place, the force and what to change."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hil_server import assembly, registry
+from hil_server.cli import main
+from hil_server.config import SHIPPED, load_test
+from hil_server.errors import ConfigurationError
+from hil_server.overlap import park_pose, refuse_overlap
+from hil_server.programme import is_programme, load_programme
+
+PROGRAMMES = sorted(file for file in (SHIPPED / "programmes").glob("*.toml") if "campaign" not in file.stem)
+VIRTUAL = SHIPPED / "programmes" / "virtual_docking.toml"
+LONG = "test.stand=stands/ideal_stand_long_unit.toml"
+FREE, INSIDE = -1.2, -0.50  # X_TA of the existing unit: its head before the mouth, 5 mm deep in the bottom of the socket
+
+
+def pose(x, y=0.0):
+    return np.array([x, y, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+def configurations(file):
+    return [v.config for v in load_programme(file)[1]] if is_programme(file) else [load_test(file)]
+
+
+@pytest.mark.parametrize("file", PROGRAMMES, ids=[file.stem for file in PROGRAMMES])
+def test_every_shipped_programme_starts_clear(file):
+    for config in configurations(file):
+        assembly.base_context(config)
+
+
+@pytest.mark.parametrize("name", [file.stem for file in sorted((SHIPPED / "mechanisms").glob("*.toml"))])
+def test_every_shipped_mechanism_has_a_shipped_stand_on_which_it_starts_clear(name):
+    stand = [LONG] if name in ("probe_cone_modified", "probe_cone_movable_limiter") else []
+    assembly.base_context(load_test(VIRTUAL, [*stand, f"test.mechanism=mechanisms/{name}.toml"]))
+
+
+@pytest.mark.parametrize(("verb", "unit"), [("check", "probe_cone_modified"), ("simulate", "probe_cone_movable_limiter")])
+def test_probe_in_the_cone_at_park_is_bad_input(verb, unit, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    more = ["--seconds", "0"] if verb == "check" else []
+    code = main([verb, str(VIRTUAL), "--set", f"test.mechanism=mechanisms/{unit}.toml", "--json", "said.json", *more])
+    assert code == 2
+    said = json.loads((tmp_path / "said.json").read_text())
+    text = "\n".join(said.get("faults") or said["configuration"]["faults"])
+    assert f"mechanisms/{unit}.toml: the docking units overlap at park" in text and "contact force 1e+06 N, limit 1 N" in text
+    assert "(-0.605, 0.000, 0.000) m" in text and "at least 0.050 m further from" in text
+    assert "stands/ideal_stand.toml (mounting.load_cell_position_m, mounting.measured_port_position_m" in text
+
+
+@pytest.mark.parametrize(
+    ("approach", "where"),
+    [
+        (None, None),
+        ([pose(FREE), pose(-1.0)], None),
+        ([pose(INSIDE), pose(-1.0)], "between park and start"),
+        ([pose(-1.0), pose(INSIDE)], "on the approach, before the loop is closed"),
+        ([pose(FREE, 0.6), pose(-0.75, 0.6), pose(-0.75, -0.6), pose(FREE, -0.6)], "on the approach, before the loop is closed"),
+    ],
+    ids=["only park", "clear", "start", "approach", "through the cone, clear at every given pose"],
+)
+def test_the_whole_way_is_looked_at(approach, where):
+    unit = registry.part("mechanisms", "probe_cone")()
+    unit.advance(pose(-0.9), np.array([0.1, 0, 0, 0, 0, 0]), 1e-3)  # not in its first state
+    before = unit.snapshot()
+    mounting = {"X_WF": pose(4.0), "X_PM": pose(0.3), "unit_on_load_cell": "target", "load_cell_on": "floor"}
+    guidance = SimpleNamespace() if approach is None else SimpleNamespace(approach=lambda count: np.array(approach))
+    platform = pose(4.0 - 0.3 + FREE)
+    assert park_pose(mounting, platform) == pytest.approx(pose(FREE))
+    if where is None:
+        refuse_overlap(unit, mounting, platform, guidance, {})
+    else:
+        with pytest.raises(ConfigurationError, match=where):
+            refuse_overlap(unit, mounting, platform, guidance, {})
+    assert unit.snapshot() == before
+
+
+@pytest.mark.parametrize("cell_on", ["floor", "platform"])
+@pytest.mark.parametrize("unit_on", ["target", "active"])
+def test_park_pose_agrees_with_the_stand_however_the_units_are_mounted(cell_on, unit_on):
+    """Against the kernel that the line uses."""
+    from drivers.simulated.plant import PlantPart
+
+    angles = {"other_port_angles_deg": [2.0, -3.0, 20.0], "measured_port_angles_deg": [1.0, 2.0, 3.0]}
+    turned = {"load_cell_on": cell_on, "unit_on_load_cell": unit_on, **angles}
+#X"other_port_angles_deg": [2.0, -3.0, 20.0], "measured_port_angles_deg": [1.0, 2.0, 3.0]}
+    config = load_test(None, [f"stand.mounting.{key}={value}" for key, value in turned.items()])
+    platform = assembly.Platform.from_dict(config.stand["platform"])
+    mounting = assembly.mounting(config.stand["mounting"])
+    plant = PlantPart(platform=platform, mounting=mounting, mechanism=registry.part("mechanisms", "bumper")(stiffness_n_m=1.0)).state()
+    found, truth = park_pose(mounting, plant["X_WP"]), plant["X_TA"]
+    np.testing.assert_allclose(found[:3], truth[:3], atol=1e-12)
+    assert abs(found[3:] @ truth[3:]) == pytest.approx(1.0, abs=1e-12)
