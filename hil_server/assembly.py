@@ -221,7 +221,12 @@ def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Ma
 
 
 def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, priority: int, cpu: int) -> Assembly:
-    """The line of a live run on opened devices: their scales and delays are known now."""
+    """The line of a live run on opened devices: their scales and delays are known now. Raises ConfigurationError for a part that is not
+    for a stand that moves."""
+    for role in STAGE_ROLES:
+        name, _ = config.part(role)
+        if not getattr(registry.part(role, name), "LIVE", True):
+            raise ConfigurationError(f"{role}.part: {name!r} is for recordings only, limit a part that may move a stand")
     for device in opened:
         scale = getattr(device, "sensor_scale", None)
         if scale is not None:

@@ -72,6 +72,7 @@ PARTS: dict[str, dict[str, str]] = {
         "docking": "rt_kernels.guidance.docking:DockingGuidance",
         "berthing": "rt_kernels.guidance.berthing:BerthingGuidance",
         "excitation": "rt_kernels.guidance.excitation:Excitation",
+        "recording": "rt_kernels.guidance.recording:Recording",
     },
     "compensators": {
         "none": "rt_kernels.compensators.none:NoCompensator",

@@ -1,5 +1,8 @@
 """The log as a port: `read` puts the recorded inputs of a tick into the sample, `write` compares everything with the record, byte by byte.
 
+For a recording from elsewhere, which has no legs, the port can be an ideal stand beside it (`ideal_stand`): the measured legs of a tick are
+the demanded ones of the tick before. The log that is made of such a run holds them as inputs, like any other.
+
 Nothing has a tolerance. The first tick that differs is kept as it was computed, so that the caller can name the channel; the comparison
 goes on and counts. `record_crc` is written by the telemetry process and is not compared.
 """
@@ -36,17 +39,33 @@ cdef struct Self:
     int64_t first               # record that differs first, -1: none
     int64_t from_record
     int64_t to_record
+    double period_s             # of an ideal stand's legs, 0: the recorded legs are taken
+
+
+cdef void follow_demand(const Self *p, Sample *sample) noexcept nogil:
+    """Legs of an ideal stand: where the tick before wanted them. The rate is that of their lengths."""
+    cdef double before
+    cdef int i
+    for i in range(6):
+        before = sample.measured_leg[i]
+        sample.measured_leg[i] = sample.leg_demand[i]
+        sample.measured_leg_rate[i] = (sample.leg_demand[i] - before) / (p.period_s * sample.periods)
 
 
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef const unsigned char *record
+    cdef double legs[6]
     cdef int i
     if p.next >= p.count:
         return
     record = p.records + p.next * p.record_size
+    memcpy(legs, sample.measured_leg, sizeof(legs))
     for i in range(p.run_count):
         memcpy(<unsigned char *>sample + p.run[i].offset, record + p.run[i].offset, p.run[i].size)
+    if p.period_s > 0.0 and p.next > 0:
+        memcpy(sample.measured_leg, legs, sizeof(legs))
+        follow_demand(p, sample)
     if p.input_aux:
         memcpy(aux, record + sizeof(Sample), p.input_aux * sizeof(double))
 
@@ -89,14 +108,15 @@ def input_runs():
 
 cdef class LogPort(PortPart):
     """records: contiguous structured array of the log; input_aux: declared auxiliary channels of the ports that were logged.
-    from_record, to_record: only these are compared."""
+    from_record, to_record: only these are compared. ideal_stand: period in s at which the legs are where the line wants them, from the
+    second record on, 0: they are as recorded."""
 
     cdef Self c
     cdef object _records
     cdef object _keep
     cdef readonly tuple channels
 
-    def __init__(self, records, input_aux=(), int64_t from_record=0, to_record=None):
+    def __init__(self, records, input_aux=(), int64_t from_record=0, to_record=None, double ideal_stand=0.0):
         cdef int i
         memset(&self.c, 0, sizeof(Self))
         self._records = np.ascontiguousarray(records)
@@ -107,6 +127,7 @@ cdef class LogPort(PortPart):
         self.c.count = len(self._records)
         self.c.input_aux = sum(channel.count for channel in self.channels)
         self.c.first = -1
+        self.c.period_s = ideal_stand
         self.c.from_record = from_record
         self.c.to_record = len(self._records) if to_record is None else to_record
         runs = input_runs()

@@ -7,6 +7,7 @@ apart by the column's name (t_us, t_ms, t_ns, t_s) or, for a bare `t` or `time`,
 """
 
 import csv
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
@@ -69,6 +70,8 @@ def read_csv(path: str | Path, name: str | None = None) -> Stream:
         for j, cell in enumerate(row):
             try:
                 values[i, j] = float(cell)
+                if not np.isfinite(values[i, j]):
+                    raise ValueError
             except ValueError:
                 raise ConfigurationError(f"{file}: line {i + 2}, column {names[j]}: {cell!r:.40} is no number") from None
     # integer time stamps in us are beyond what a double keeps when they count from 1970: subtract first
@@ -206,8 +209,23 @@ def resample(stream: Stream, names: Sequence[str], grid_s: np.ndarray, gap_s: fl
     return Resampled(stream.name, out, gap, facts)
 
 
+def at_rate(stream: Stream, rate_hz: float) -> Stream:
+    """A list without a clock as a stream of `rate_hz` records a second. Raises ConfigurationError when it has a clock, or for a rate that
+    is none."""
+    if stream.time_s is not None:
+        raise ConfigurationError(f"--rate-hz {rate_hz:g}: {stream.name} has time stamps of its own")
+    if not 0.1 <= rate_hz <= 1e6:
+        raise ConfigurationError(f"--rate-hz {rate_hz:g}: must be within 0.1...1e6 records a second")
+    count = len(next(iter(stream.columns.values())))
+    return Stream(stream.name, np.arange(count) / rate_hz, stream.columns)
+
+
 def common_grid(streams: Sequence[Stream], period_s: float) -> np.ndarray:
-    """Times from the first instant at which all streams run to the last one, (n,)."""
+    """Times from the first instant at which all streams run to the last one, (n,). Raises ConfigurationError for a stream without a
+    clock."""
+    for stream in streams:
+        if stream.time_s is None:
+            raise ConfigurationError(f"{stream.name}: no column with time stamps ({', '.join(TIME_NAMES)}): give --rate-hz")
     clocks = [s.time_s for s in streams if s.time_s is not None]
     begin, end = max(c[0] for c in clocks), min(c[-1] for c in clocks)
     if end <= begin:
@@ -230,16 +248,51 @@ def report(resampled: Mapping[str, Resampled] | Sequence[Resampled]) -> list[str
 # -------------------------------------------------------------------------------------------------------- as a run's log
 
 
-def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any]:
-    """A run's log whose measured wrench (N, N.m, at and in S) is the recording: the line of `config` sees it tick by tick, the platform at
-    rest in its neutral pose. It replays (`--verify`) and answers what-ifs like any log.
+IDEAL = "the stand is taken as ideal, for none moved: the measured legs are the set points wanted of them, without lag or limits of a drive"
+STARTS = "the loop is closed throughout: the model starts at the nominal first contact with the test's initial conditions"
+ENERGY = "the energy of contacts is not judged: the recorded wrench belongs to another motion than the model's"
+NOTHING_CARRIED = (
+    "no weight is subtracted: the cell is taken to have carried nothing "
+    "(--set stand.mounting.carried_mass_kg=..., carried_com_m=[...], gravity_m_s2=[...] for what it carried, at a fixed attitude)"
+)
+CARRIED = "stand.mounting.carried_mass_kg"
 
-    wrench: on the grid of the loop, (n, 6). In a gap the sensor reports no data: the last value stays, its age grows. Raises ValueError for
-    a recording of another shape, ConfigurationError for one that begins with a gap."""
+
+def as_recording(config: Any) -> tuple[Any, list[str]]:
+    """The configuration under which a foreign wrench goes through the line of a test, and what was changed, in words: guidance that closes
+    the loop for the whole recording, drives without lag or limits, no judgement of contact energy, and nothing on the load cell unless
+    the user says what it carried."""
+    from hil_server.config import test_from_toml, toml_text
+
+    document = tomllib.loads(config.as_toml())
+    document["guidance"] = {"part": "recording"}
+    document["safety"] |= {"energy_floor_j": 1e6, "following_max_m": 1.0, "following_time_s": 10.0}
+    document["stand"]["platform"] |= {"leg_rate_max_m_s": 100.0, "leg_acceleration_max_m_s2": 1e4}
+    document["stand"].pop("drive_model", None)
+    if document["stand"]["virtual"]["part"] == "virtual_stand":
+        ideal = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0, "faults": []}
+        document["stand"]["virtual"] |= ideal
+    mounting, notes = document["stand"]["mounting"], [IDEAL, STARTS, ENERGY]
+    if any(item.partition("=")[0].strip() == CARRIED for item in config.overrides):
+        notes.append(f"the weight of {mounting['carried_mass_kg']:g} kg on the cell is subtracted, as --set says, at the stand's attitude")
+    else:
+        mounting["carried_mass_kg"] = 0.0
+        notes.append(NOTHING_CARRIED)
+    return test_from_toml(toml_text.dumps(document), label="imported"), notes
+
+
+def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any]:
+    """A run's log whose measured wrench (N, N.m, at and in S) is the recording: it goes through wrench path, compensator and dynamics of
+    the test `config` tick by tick to its end, on an ideal stand (`as_recording`). It replays and answers what-ifs like any log.
+
+    wrench: on the grid of the loop, (n, 6). In a gap the sensor reports no data: the last value stays, its age grows. Returns log, points
+    (given), ticks (imported), gap_points, end, trip (as the console's, None without one), faults, notes. Raises ValueError for a recording
+    of another shape, ConfigurationError for one that begins with a gap."""
     from drivers.replayed.log_port import LogPort
     from hil_server import assembly, registry
+    from hil_server.analysis.summary import faults_of
     from hil_server.session import header
-    from hil_server.telemetry.log_file import LogWriter
+    from hil_server.telemetry.log_file import LogWriter, open_log
     from hil_server.telemetry.record import record_dtype
     from rt_kernels.layout import CODES
     from rt_kernels.loop import LoopLine
@@ -249,14 +302,15 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
         raise ValueError(f"a wrench has six columns, got an array of shape {wrench.values.shape}")
     if wrench.gap[0]:
         raise ConfigurationError(f"{wrench.name}: begins with a gap; start the grid at the first record")
+    config, notes = as_recording(config)
     test = assembly.simulation(config)
     facts = header(test, Path(path).stem, "imported", {})
-    facts.notes.extend(["imported recording", *report([wrench])])
+    facts.notes.extend(["imported recording", *notes, *report([wrench])])
     count, ports = len(wrench.gap), tuple(channel for port in test.ports for channel in port.AUX)
     records = np.zeros(count, record_dtype(facts.aux_count))
     records["tick"], records["periods"] = np.arange(count), 1
     records["time_ns"] = np.arange(count, dtype=np.int64) * test.period_ns
-    records["measured_leg"] = _neutral_legs(test)
+    records["measured_leg"] = _legs_at_start(test)
     records["analogue_chain"] = 1
     # the last good value stays in a gap
     good = np.maximum.accumulate(np.where(wrench.gap, 0, np.arange(count)))
@@ -266,7 +320,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     records["wrench_age_ns"] = (np.arange(count) - good) * test.period_ns
     block = SharedBlock.create(count + 2, facts.aux_count)
     clock = registry.part("clocks", "free_running")(period_ns=test.period_ns, duration_ns=count * test.period_ns)
-    port = LogPort(records, ports)
+    port = LogPort(records, ports, ideal_stand=test.period_ns * 1e-9)
     line = LoopLine(clock, [port], test.line.stages, block)
     line.sample = test.line.sample
     line.run()
@@ -274,18 +328,32 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     writer = LogWriter(path, facts)
     writer.write(with_outputs)
     writer.close({})
-    ticks = len(with_outputs) // records.dtype.itemsize
-    return {"log": str(path), "ticks": ticks, "gap_points": int(wrench.gap.sum()), "streams": wrench.facts}
+    log = open_log(path)
+    faults = faults_of(log)
+    return {
+        "log": str(path),
+        "points": count,
+        "ticks": log.ticks,
+        "gap_points": int(wrench.gap.sum()),
+        "end": "end of the recording" if log.ticks == count else f"tick {log.ticks - 1} of {count}",
+        "trip": next((fault for fault in faults if fault["severity"] == "stop"), None),
+        "faults": faults,
+        "notes": notes,
+        "streams": wrench.facts,
+    }
 
 
-def _neutral_legs(test: Any) -> np.ndarray:
-    """Leg lengths (6,) of the neutral pose, as the virtual stand has them at its start."""
+def _legs_at_start(test: Any) -> np.ndarray:
+    """Leg lengths (6,) at the nominal first contact: where an ideal stand waits for the recording to begin."""
+    from hil_server.assembly import part_of
     from rt_kernels.layout import SAMPLE_DTYPE
 
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
-    test.ports[-1].read(sample)
-    return sample["measured_leg"][0]
+    sample["X_TA"] = test.context["start"]["X_TA"]
+    sample["lead"][:, 0] = 1.0
+    part_of(test.config, "placers", test.context).step(sample)
+    return sample["leg_demand"][0]
 
 
 # ------------------------------------------------------------------------------------------------------------------ verb
@@ -297,6 +365,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the configuration")
     parser.add_argument("--topic", default="/wrench", help="topic of an MCAP file")
     parser.add_argument("--gap-s", type=float, default=0.01, metavar="S", help="neighbours further apart than this are a gap")
+    parser.add_argument("--rate-hz", type=float, metavar="HZ", help="records a second of a file without time stamps")
     parser.add_argument("--out", default="imported.mcap", metavar="FILE", help="the log that is written")
 
 
@@ -306,11 +375,20 @@ def run(args: Any) -> dict[str, Any]:
 
     config = load_test(args.config, args.set)
     stream = read_mcap(args.source, args.topic) if Path(args.source).suffix == ".mcap" else read_csv(args.source)
+    if args.rate_hz is not None:
+        stream = at_rate(stream, args.rate_hz)
     grid = common_grid([stream], assembly.period_ns(config) * 1e-9)
     found = resample(stream, WRENCH, grid, args.gap_s)
     print("\n".join(report([found])))
     if Path(args.out).exists():
         raise ConfigurationError(f"--out {args.out}: there is such a file already")
     result = write_run(config, found, args.out)
-    print(f"log       {result['log']}: {result['ticks']} ticks, {result['gap_points']} of them in gaps")
-    return result | {"exit_code": 0}
+    print("\n".join(result["notes"]))
+    print(f"log       {result['log']}: {result['ticks']} ticks of {result['points']} points, {result['gap_points']} of them in gaps")
+    print(f"end       {result['end']}")
+    for fault in result["faults"]:
+        stops = "a stand would have tripped, the model went on" if fault["severity"] == "stop" else fault["severity"]
+        when = f"tick {fault['tick']}, {fault['time_s']:.3f} s"
+        print(f"fault     {fault['name']} at {when} ({stops}): {fault['meaning']}; {fault['action']}")
+    whole = result["ticks"] == result["points"]
+    return result | {"exit_code": 0 if whole and result["trip"] is None else 1}

@@ -1,7 +1,8 @@
 """Who may look: on this machine everybody, from elsewhere whoever has the token; and only pages of our own may talk to us.
 
 An ASGI layer around the whole application, web sockets included. `Host` must be a name that the console was started for (or loopback), so
-that no foreign name that resolves to this machine gets in; `Origin`, where a browser sends one, must be that same host.
+that no foreign name that resolves to this machine gets in; `Origin`, where a browser sends one, must be that same host; and what is more
+than looking (anything but GET and HEAD, and every web socket) must not come from another site's page (`Sec-Fetch-Site`).
 """
 
 import hmac
@@ -37,7 +38,7 @@ class Access:
             return
         headers = {key.decode("latin1").lower(): value.decode("latin1") for key, value in scope["headers"]}
         given = parse_qs(scope.get("query_string", b"").decode("latin1")).get("token", [""])[0]
-        if not self.may_talk(headers):
+        if not self.may_talk(headers, looks=scope.get("method") in ("GET", "HEAD")):
             await _refuse(scope, send, 403, "this console does not answer to that Host or Origin")
         elif not self.knows(headers, given):
             await _refuse(scope, send, 401, "this console wants its token: open the address that it printed at its start")
@@ -46,10 +47,13 @@ class Access:
         else:
             await self._app(scope, receive, send)
 
-    def may_talk(self, headers: dict[str, str]) -> bool:
+    def may_talk(self, headers: dict[str, str], looks: bool = False) -> bool:
+        """looks: a page or picture is asked for, which another site may link to."""
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if not is_loopback(name) and name not in self._names:
+            return False
+        if not looks and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False
         origin = headers.get("origin")
         return origin is None or origin in (f"http://{host}", f"https://{host}")

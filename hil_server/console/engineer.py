@@ -11,6 +11,7 @@ from typing import Any
 from nicegui import ui
 
 from hil_server.analysis.summary import name_of
+from hil_server.console.alarm import safety
 from hil_server.console.feed import Feed
 from hil_server.console.live import Pane
 from hil_server.console.view import command_button
@@ -61,7 +62,7 @@ class Engineer:
             self._health = Card("Real time", ("mode", "late, max", "compute, max", "missed", "overflow", "lost to us", "log", "desk"))
             self._delays = Card("Delay ledger", DELAYS)
             self._energy = Card("Contact", ("energy ratio", "work", "kinetic energy", "contact lasts", "first contact", "capture"))
-        with ui.row().classes("w-full items-stretch no-wrap"):
+        with ui.element("div").classes("hil-split"):
             self._build_wrench()
             self._build_legs()
         self._build_programme(folder)
@@ -77,7 +78,7 @@ class Engineer:
 
     def _build_wrench(self) -> None:
         self._wrench = Card("Wrench F_T: now, smallest, largest", WRENCH)
-        with ui.card().classes("live q-pa-sm grow").style("min-width: 0"):
+        with ui.card().classes("live q-pa-sm").style("flex: 1 1 330px"):
             self._chart = ui.echart(force_chart()).classes("w-full").style("height: 240px")
 
     def _build_legs(self) -> None:
@@ -85,10 +86,11 @@ class Engineer:
             self._leg_title = ui.label("Legs").classes("text-subtitle2 text-sky-300")
             self._legs = []
             for n in range(6):
-                with ui.row().classes("items-center gap-2 no-wrap"):
+                with ui.row().classes("items-center gap-2 no-wrap w-full"):
                     ui.label(str(n + 1)).classes("text-caption")
-                    bar = ui.linear_progress(0.0, show_value=False, size="14px").classes("w-32").props("instant-feedback")
-                    self._legs.append((bar, ui.label("-").classes("font-mono text-caption").style("min-width: 19em")))
+                    bar = ui.linear_progress(0.0, show_value=False, size="14px").props("instant-feedback")
+                    bar.style("flex: 0 1 8rem; width: 8rem")
+                    self._legs.append((bar, ui.label("-").classes("font-mono text-caption").style("min-width: 21em")))
 
     def _build_programme(self, folder: Path) -> None:
         """The newest programme below the folder of the logs: its variants, which one runs, results."""
@@ -204,7 +206,7 @@ def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
         "phase": name_of("phase", last["phase"]),
         "in this phase": f"{last['phase_time']:.2f} s",
         "motion": name_of("motion", last["motion"]).replace("_", " "),
-        "safety": "tripped at tick " + str(last["trip_tick"]) if last["trip_tick"] >= 0 else f"state {last['safety_state']}",
+        "safety": safety(last),
         "contact": "yes" if last["contact"] else "no",
         "end": name_of("end_cause", last["end_cause"]),
         "time": f"{t:.2f} s",

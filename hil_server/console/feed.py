@@ -10,6 +10,7 @@ from typing import Any
 
 from hil_server.analysis.summary import bits_of
 from hil_server.client import AsyncClient, Batch
+from hil_server.console.alarm import end_of, in_words
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
 from hil_server.replay import CONFIGURATION
@@ -18,6 +19,7 @@ from rt_kernels.layout import FAULTS
 
 HISTORY = 1500  # points of a curve: a minute of `slow`
 LINES = 200
+OLD = 0.5  # s without a message
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Feed:
         self.curve: deque[list[float]] = deque(maxlen=HISTORY)
         self.lines: deque[Line] = deque(maxlen=LINES)
         self.lost = 0
+        self._trip: Any = None
+        self._status_of = ""
         self.trouble = "no telemetry yet"
         self.listeners: set[Callable[[], None]] = set()
         self.picture = Picture({})
@@ -81,7 +85,7 @@ class Feed:
     async def _new_run(self, run: str) -> None:
         self.curve.clear()
         self.lines.clear()
-        self.lost, self._faults, self._levels = 0, 0, set()
+        self.lost, self._faults, self._levels, self._trip = 0, 0, set(), None
         client = self.client()
         try:
             self.about = await client.describe()
@@ -98,6 +102,7 @@ class Feed:
         self.newest, self.trouble = batch, ""
         self._arrived["slow"] = time.monotonic()
         self.lost += batch.lost
+        self._trip = self._trip or batch.head.get("trip")
         force = [low if abs(low) > abs(high) else high for low, high in zip(batch.minimum["F_T"], batch.maximum["F_T"], strict=True)]
         self.curve.append([round(batch.t, 4), *(round(f, 2) for f in force)])
         self._note(batch)
@@ -117,8 +122,20 @@ class Feed:
                 for i in range(len(value) if isinstance(value, list) else 1)]  # fmt: skip
 
     def take_status(self, batch: Batch) -> None:
-        self.status = batch.head
+        self.status, self._status_of = batch.head, batch.run
         self._arrived["status"] = time.monotonic()
+        if self.newest is not None and batch.run == self.newest.run:
+            self._trip = self._trip or batch.head.get("trip")
+            for listener in self.listeners:
+                listener()
+
+    def situation(self) -> dict[str, Any]:
+        """How the run stands, for the banner: its name, its trip, why it ended, whether its data are old; trouble: why nothing comes."""
+        if self.newest is None:
+            return {"run": "no run", "trouble": self.trouble, "trip": None, "end": "", "from": self.addresses[0]}
+        run, last, old = self.newest.run, self.newest.last, self.age() > OLD
+        end = end_of(last, self.status if self._status_of == run else {})
+        return {"run": run, "trouble": self.trouble, "trip": in_words(self._trip), "end": end, "from": self.addresses[0], "old": old}
 
     def _note(self, batch: Batch) -> None:
         """New faults, and events: what stays on for several messages is one line."""

@@ -2,7 +2,7 @@
 
 A `Pane` is one open page. It shows the live run, or a log at the time that the page asks for. Of a live run it gets the newest frame
 whenever it has shown the last but one: a slow or stopped page gets fewer frames, its queue holds two, and nobody waits for it. What the
-page sends:
+page sends (what is none of these is passed over):
 
     {"ack": n, "age": ms}          frame n has been shown, so old (None when the age means nothing)
     {"clock": t}                   wants the server's clock
@@ -32,13 +32,15 @@ from hil_server.errors import HilError
 IN_FLIGHT = 2  # frames that a page may have and not yet have shown
 IDLE = 0.5  # s between two signs of life without frames
 MOST_SELECTED = 6
+NO_DESK = 5.0  # s since the telemetry process's last word
+LEAVE_WITHIN = 0.5  # s for giving the desk back: it is free by itself after ten seconds of silence
 
 
 class Commander:
     """One page's right to command: its own client of the desk, and a second one so that ABORT never waits behind another command."""
 
     def __init__(self, feed: Feed) -> None:
-        self._ordinary, self._urgent = feed.client("console"), feed.client("console abort")
+        self._feed, self._ordinary, self._urgent = feed, feed.client("console"), feed.client("console abort")
         self._holds = False
 
     async def give(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -54,11 +56,11 @@ class Commander:
         return {"answer": f"{name}: taken by the loop at tick {taken.tick}, t {taken.t:.3f} s", "good": True, "desk_ms": spent}
 
     async def leave(self) -> None:
-        """Gives the desk to others, if this page may hold it."""
-        if self._holds:
-            self._holds = False
-            with contextlib.suppress(HilError):
-                await self._ordinary.leave_desk()
+        """Gives the desk to others, if this page may hold it. Where no run answers there is no desk to wait for."""
+        if self._holds and self._feed.age("status") < NO_DESK:
+            with contextlib.suppress(HilError, TimeoutError):
+                await asyncio.wait_for(self._ordinary.leave_desk(), LEAVE_WITHIN)
+        self._holds = False
 
     def close(self) -> None:
         self._ordinary.close()
@@ -82,6 +84,7 @@ class Pane:
         self._sent = self._acknowledged = 0
         self._shown: Any = None
         self._things: Any = None
+        self._said: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._hand: Any = None
         feed.listeners.add(self._wake.set)
@@ -100,6 +103,8 @@ class Pane:
 
     def select(self, names: list[str]) -> None:
         self.selected = names[:MOST_SELECTED]
+        if self.recording is not None:
+            self._send_instant()
 
     def say(self, answer: dict[str, Any]) -> None:
         self._answers.append(answer)
@@ -109,34 +114,41 @@ class Pane:
     async def serve(self, socket: WebSocket) -> None:
         """Until the page is gone."""
         self._sent = self._acknowledged = 0
-        self._shown = self._things = None
+        self._shown = self._things = self._said = None
+        spoken = time.monotonic()
         listening = asyncio.create_task(self._listen(socket))
         try:
             while not listening.done():
                 while self._answers:
                     await socket.send_text(json.dumps(self._answers.popleft()))
-                for message in self._news():
+                # a page that hears nothing takes the console for dead
+                for message in self._news(silent_s=time.monotonic() - spoken):
                     await socket.send_text(json.dumps(message))
+                    spoken = time.monotonic()
                 if not self._answers:
-                    await self._pause(socket)
-        except (WebSocketDisconnect, RuntimeError):
+                    await self._pause()
+        except (WebSocketDisconnect, RuntimeError, OSError):
             pass  # the page has gone
         finally:
             listening.cancel()
             await self.commander.leave()
 
-    async def _pause(self, socket: WebSocket) -> None:
+    async def _pause(self) -> None:
         self._wake.clear()
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), IDLE)
-        except TimeoutError:
-            feed = self.feed
-            run = feed.newest.run if feed.newest else "no run"
-            if self.recording is None:
-                await socket.send_text(json.dumps({"state": {"run": run, "trouble": feed.trouble}}))
 
-    def _news(self) -> list[dict[str, Any]]:
+    def _news(self, silent_s: float = 0.0) -> list[dict[str, Any]]:
         """What the page should know now."""
+        situation = self.feed.situation()
+        news: list[dict[str, Any]] = []
+        if situation != self._said or silent_s >= IDLE:
+            self._said = situation
+            news.append({"state": situation})
+        return news + self._picture()
+
+    def _picture(self) -> list[dict[str, Any]]:
+        """What is to be drawn now."""
         if self.recording is not None:
             if self._things is self.recording:
                 return []
@@ -153,17 +165,29 @@ class Pane:
         self._shown = newest
         self._sent += 1
         frame = self.feed.frame() if self._pictures else {}
-        more = {"selected": [scalar(newest.last, name) for name in self.selected], "names": self.selected} if self.selected else {}
-        return [*news, {"n": self._sent, "t": newest.t, "wall": newest.head.get("wall_of_tick"), **frame, **more}]
+        head = {"n": self._sent, "t": newest.t, "tick": newest.tick, "wall": newest.head.get("wall_of_tick")}
+        return [*news, {**head, **frame, **self._chosen(newest.last)}]
+
+    def _chosen(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The selected channels of the tick that a frame shows: a page never takes them from elsewhere."""
+        return {"selected": [scalar(values, name) for name in self.selected], "names": self.selected}
+
+    def _send_instant(self) -> None:
+        """The log at the page's cursor: everything of one tick."""
+        assert self.recording is not None
+        frame, values = self.recording.instant(self.seen)
+        self.say({"n": 0, "wall": None, **frame, **self._chosen(values)})
 
     # -------------------------------------------------------------------------------------------------------- from the page
     async def _listen(self, socket: WebSocket) -> None:
         try:
             while True:
-                message = json.loads(await socket.receive_text())
-                if isinstance(message, dict):
-                    self._take(message)
-        except (WebSocketDisconnect, RuntimeError, ValueError):
+                text = await socket.receive_text()
+                with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):  # not what a page of ours sends
+                    message = json.loads(text)
+                    if isinstance(message, dict):
+                        self._take(message)
+        except (WebSocketDisconnect, RuntimeError):
             self._wake.set()
 
     def _take(self, message: dict[str, Any]) -> None:
@@ -182,7 +206,7 @@ class Pane:
             self.select([str(name) for name in message["select"]])
         elif self.recording is not None and "seek" in message:
             self.seen = float(message["seek"])
-            self.say({"n": 0, "wall": None, **self.recording.frame(float(message["seek"]))})
+            self._send_instant()
         elif self.recording is not None and "curves" in message:
             start, stop = message["curves"]
             self.say({"curves": self.recording.curves(self.selected, float(start), float(stop))})

@@ -28,10 +28,10 @@ class MnemonicView:
         self._pane, self._layout = pane, ""
         self._windows = ui.column().classes("w-full gap-2")
         View("curves").classes("hil-box w-full").style(f"height: {LOWER}px")
-        with ui.row().classes("w-full items-center no-wrap"):
+        with ui.row().classes("w-full items-center"):
             self._facts = ui.label().classes("text-caption opacity-70 ellipsis-2-lines").style("width: 17em")
             ui.switch("left to right", on_change=lambda e: ui.run_javascript(f"window.hilLeftToRight = {str(e.value).lower()}"))
-            with ui.column().classes("grow gap-1"):
+            with ui.column().classes("gap-1").style("flex: 1 1 320px; min-width: 0"):
                 SourceBar(pane, folder, chosen, ["F_T[0]", "F_T[1]", "X_TA[0]", "V_TA[0]"], opened=lambda recording: self._update())
         self._update()
         ui.timer(0.5, self._update)
@@ -53,16 +53,16 @@ class MnemonicView:
 
     def _build(self, layout: str) -> None:
         head = [] if layout == "ring" else [2]
-        with ui.row().classes("w-full no-wrap gap-2 items-stretch"):
+        with ui.element("div").classes("hil-split"):
             View("numbers", before=[0], after=[3]).style("width: 190px")
             for projection in PROJECTIONS[layout]:
-                View("wires", projection=projection).classes("live hil-box").style(f"flex: 1; height: {UPPER}px")
+                View("wires", projection=projection).classes("live hil-box hil-pane").style(f"height: {UPPER}px")
             View("numbers", before=[1, *head], after=[0]).style("width: 190px")
-        with ui.row().classes("w-full no-wrap gap-4 items-center"):
+        with ui.row().classes("w-full gap-4 items-center"):
             View("words").classes("grow")
-        with ui.row().classes("w-full no-wrap gap-2 items-stretch"):
+        with ui.element("div").classes("hil-split"):
             View("numbers", groups=[4, 5] if layout != "berthing" else [4]).style("width: 190px")
-            style = f"flex: 1; height: {MIDDLE}px"
+            style = f"flex: 1 1 240px; height: {MIDDLE}px"
             if layout == "ring":
                 View("bars", place="spring").classes("hil-box").style(style)
             elif layout == "berthing":

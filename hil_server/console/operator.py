@@ -17,14 +17,14 @@ class OperatorView:
 
     def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
         self._pane = pane
-        with ui.row().classes("w-full no-wrap gap-2 items-stretch"):
-            with ui.column().classes("gap-2").style("flex: 1 1 68%; min-width: 0"):
+        with ui.element("div").classes("hil-split"):
+            with ui.column().classes("gap-2 hil-wide"):
                 View("cameras").classes("live hil-box w-full").style("height: 390px")
-                with ui.row().classes("w-full no-wrap gap-2"):
+                with ui.element("div").classes("hil-split"):
                     for projection in ("axial", "side", "axonometric"):
-                        View("wires", projection=projection).classes("live hil-box").style("flex: 1; height: 250px")
+                        View("wires", projection=projection).classes("live hil-box hil-pane").style("height: 250px")
                 SourceBar(pane, folder, chosen)
-            with ui.column().classes("gap-2").style("flex: 1 1 32%; min-width: 380px"):
+            with ui.column().classes("gap-2 hil-side"):
                 View("words").classes("w-full")
                 View("numbers", groups=[0, 1, 4, 5]).classes("w-full")
                 View("sticks").classes("w-full")
@@ -34,7 +34,7 @@ class OperatorView:
     def _build_commands(self) -> None:
         """Step, Insert, modes of the arm: the supervisory panel."""
         with ui.card().classes("w-full q-px-sm q-py-xs gap-0"):
-            with ui.row().classes("items-center gap-2 no-wrap"):
+            with ui.row().classes("items-center gap-2"):
                 ui.label("Step").classes("w-12")
                 coordinate = ui.select(COORDINATES, value=1).props("dense options-dense").classes("w-20")
                 amplitude = ui.number(value=0.01, step=0.005, suffix="m, rad").props("dense id=step-amplitude").classes("w-28")
@@ -42,7 +42,7 @@ class OperatorView:
                 ui.button(
                     "step", on_click=lambda: self._give("step", coordinate=coordinate.value, amplitude=amplitude.value, rate=rate.value)
                 ).props("dense id=step-go")
-            with ui.row().classes("items-center gap-2 no-wrap"):
+            with ui.row().classes("items-center gap-2"):
                 ui.label("Insert").classes("w-12")
                 stroke = ui.number(value=0.2, step=0.05, suffix="m").props("dense").classes("w-24")
                 speed = ui.number(value=0.01, step=0.005, min=0, suffix="m/s").props("dense").classes("w-28")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.analysis.summary import bits_of, name_of
+from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
 from hil_server.telemetry.log_file import Log, open_log
 
@@ -86,6 +87,7 @@ class Recording:
             "capture": float(last["capture_time"]),
             "created": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.log.header.created)),
             "notes": "; ".join(self.log.header.notes),
+            "trip": of_log(self.log),
         }
 
     def at(self, t: float) -> int:
@@ -102,10 +104,14 @@ class Recording:
             values[channel.name] = part[0] if channel.count == 1 else part
         return values
 
-    def frame(self, t: float) -> dict[str, Any]:
+    def instant(self, t: float) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The frame of the last tick that is not after t, and all channels of that very tick."""
         i = self.at(t)
         values = self.values(i)
-        return {"t": float(self.log.time_s[i]), **self.picture.frame(values)}
+        return {"t": float(self.log.time_s[i]), "tick": values["tick"], **self.picture.frame(values)}, values
+
+    def frame(self, t: float) -> dict[str, Any]:
+        return self.instant(t)[0]
 
     def curves(self, names: list[str], start: float, stop: float) -> dict[str, Any]:
         """The channels between two times, thinned: {"names", "data": [[[t, value], ...], ...], "range"}."""

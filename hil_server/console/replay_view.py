@@ -17,8 +17,8 @@ from hil_server.console.source import SourceBar
 from hil_server.console.view import View
 from hil_server.errors import HilError
 
-PERIOD = 0.5  # s
-CODES = {"phase": "phase", "motion": "motion", "end_cause": "end_cause"}
+PERIOD = 0.1  # s
+CODES = {"phase": "phase", "motion": "motion", "end_cause": "end_cause", "safety_state": "safety_state"}
 PREDICT = """
 import sys
 from hil_server.replay import configuration
@@ -39,13 +39,13 @@ class ReplayView:
         if not chosen and self._bar.choice.options:
             self._bar.what.text = "no log chosen"
         self._events = ui.row().classes("gap-1")
-        with ui.row().classes("w-full no-wrap items-stretch gap-2"):
-            with ui.column().classes("gap-2").style("flex: 1 1 60%; min-width: 0"):
+        with ui.element("div").classes("hil-split"):
+            with ui.column().classes("gap-2 hil-wide"):
                 View("curves").classes("hil-box w-full").style("height: 430px")
-                with ui.row().classes("w-full no-wrap gap-2"):
+                with ui.element("div").classes("hil-split"):
                     for projection in ("side", "axonometric"):
-                        View("wires", projection=projection).classes("live hil-box").style("flex: 1; height: 230px")
-            with ui.column().classes("gap-1").style("flex: 1 1 30%; min-width: 320px"):
+                        View("wires", projection=projection).classes("live hil-box hil-pane").style("height: 230px")
+            with ui.column().classes("gap-1 hil-side"):
                 View("words")
                 self._values = ui.table(
                     columns=[{"name": k, "label": k, "field": k, "align": "left"} for k in ("channel", "value")],
@@ -54,7 +54,7 @@ class ReplayView:
         with ui.row().classes("items-center gap-3 w-full"):
             self._other = ui.select(
                 dict(self._bar.choice.options), label="compare with", on_change=lambda e: self._compare(e.value)
-            ).classes("w-80")
+            ).classes("w-80 max-w-full")
             self._other.props("dense clearable id=other")
             ui.button("its prediction", on_click=self._predict).props("dense id=predict")
             self._said = ui.label().classes("text-caption")
@@ -74,7 +74,7 @@ class ReplayView:
                 )
 
     def _show_values(self) -> None:
-        """Every value at the cursor, the plotted ones first."""
+        """Every value of the cursor's tick, the plotted ones first."""
         recording = self._pane.recording
         key = (recording, self._pane.seen, tuple(self._pane.selected))
         if recording is None or key == self._shown:
@@ -82,9 +82,10 @@ class ReplayView:
         self._shown = key
         at = recording.at(self._pane.seen)
         channels = recording.channels
-        rows = [{"channel": name, "value": name_of(group, int(channels[name][at]))} for name, group in CODES.items()]
+        rows = [{"channel": "tick", "value": str(int(channels["tick"][at]))}]
+        rows += [{"channel": name, "value": name_of(group, int(channels[name][at]))} for name, group in CODES.items()]
         chosen = [n for n in self._pane.selected if n in channels]
-        chosen += [n for n in channels if n not in CODES and n not in chosen]
+        chosen += [n for n in channels if n not in CODES and n not in chosen and n != "tick"]
         self._values.rows = rows + [{"channel": name, "value": f"{channels[name][at]:.6g}"} for name in chosen]
 
     # ----------------------------------------------------------------------------------------------------------- comparison
@@ -137,7 +138,7 @@ def _comparison(ours: Recording, theirs: Recording, result: Comparison) -> None:
     """Curves of every group, ours as a line and theirs dashed, over the time from their alignment; and the figures."""
     zero = _zeros(ours, theirs, result)
     figures = (quantities(ours.log), quantities(theirs.log))
-    with ui.grid(columns=3).classes("w-full gap-2"):
+    with ui.element("div").classes("hil-charts"):
         for group, unit, names, _ in GROUPS[:6]:
             series = []
             for recording, start, values, kind in zip((ours, theirs), zero, figures, ("solid", "dashed"), strict=True):

@@ -23,16 +23,16 @@ class SourceBar:
         if chosen and chosen not in self._files:
             self._files = {chosen: Path(chosen).name, **self._files}
         choices = {LIVE: "live run", **self._files} if live else self._files
-        with ui.row().classes("items-center w-full no-wrap gap-3"):
+        with ui.row().classes("items-center w-full gap-3"):
             start = chosen if chosen in choices else LIVE if live else None
             self.choice = ui.select(
                 choices, value=None if chosen else start, label=f"source (logs in {folder})", on_change=lambda e: self.open(e.value)
             )
-            self.choice.classes("w-80").props("dense")
+            self.choice.classes("w-80 max-w-full").props("dense")
             self.plotted = ui.select(
                 [], multiple=True, label="variables", with_input=True, on_change=lambda e: select_curves(pane, e.value)
             )
-            self.plotted.props("use-chips dense").classes("grow")
+            self.plotted.props("use-chips dense").style("flex: 1 1 240px; min-width: 0")
             self.what = ui.label("" if live or self._files else f"no logs in {folder}").classes("text-caption")
         View("player")
         self._wanted = curves or ["F_T[0]", "X_TA[0]"]

@@ -43,9 +43,11 @@ def command_button(name: str) -> ui.button:
 
 
 def header(here: str) -> None:
-    """Where else to go; run, age of data and pictures, answer to the last command, ABORT: the same on every page."""
-    with ui.header().classes("items-center bg-slate-900 q-py-xs no-wrap"):
-        ui.label("HIL server").classes("text-h6")
-        for name, target in (("Engineer", "/"), ("Operator", "/operator"), ("Mnemonic", "/mnemonic"), ("Replay", "/replay")):
-            ui.link(name, target).classes("text-sky-300" if name == here else "text-white opacity-70").style("text-decoration: none")
-        View("header").classes("hil-head")
+    """Where else to go; run, age of data and pictures, answer to the last command, ABORT; below them the banner: the same on every page."""
+    with ui.header(wrap=False).classes("hil-header"):
+        with ui.element("div").classes("hil-bar"):
+            ui.label("HIL server").classes("text-weight-bold")
+            for name, target in (("Engineer", "/"), ("Operator", "/operator"), ("Mnemonic", "/mnemonic"), ("Replay", "/replay")):
+                ui.link(name, target).classes("text-sky-300" if name == here else "text-white opacity-80").style("text-decoration: none")
+            View("header").classes("hil-head")
+        View("banner").classes("hil-banner")

@@ -19,10 +19,11 @@ import zmq
 
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.wire import FULL, SLOW, STATUS, pack
-from rt_kernels.layout import FIELDS
+from rt_kernels.layout import FAULTS, FIELDS
 
 MAX_RATE = 100.0  # batches per second of the wall clock, on average
 MAX_BURST = 200.0
+STOP_FAULTS = sum(1 << bit for _, bit, severity, *_ in FAULTS if severity == "stop")
 
 
 class TokenBucket:
@@ -82,6 +83,18 @@ class Window:
         return [stream[i : i + self.size] for i in range(0, whole, self.size)]
 
 
+def first_trip(records: np.ndarray, before: np.int64) -> dict[str, Any] | None:
+    """The trip that these records hold: its tick, its time in s, and the stop faults that came with it; None without one.
+
+    before: `faults` of the record before them."""
+    if not len(records) or not (tripped := records["trip_tick"] >= 0).any():
+        return None
+    i = int(tripped.argmax())
+    now = int(records["faults"][i]) & STOP_FAULTS
+    new = now & ~int(records["faults"][i - 1] if i else before)
+    return {"tick": int(records["trip_tick"][i]), "t": float(records["time_ns"][i]) * 1e-9, "faults": new or now}
+
+
 def on_bus() -> list[str]:
     """Names of the fields that go on the bus, in the order of the tick."""
     return [field[0] for field in FIELDS if field[7]]
@@ -111,6 +124,8 @@ class Publisher:
         self._names = on_bus()
         self._newest = (0, 0)
         self._tick_time = TickTime()
+        self._faults = np.int64(0)
+        self._trip: dict[str, Any] | None = None  # from then on in the head of every message
 
     def publish(self, records: np.ndarray) -> None:
         """Takes the next records of the run, in order."""
@@ -118,6 +133,8 @@ class Publisher:
             return
         self._newest = int(records["time_ns"][-1]), int(records["tick"][-1])
         self._tick_time.see(self._newest[0] * 1e-9, time.time())
+        self._trip = self._trip or first_trip(records, self._faults)
+        self._faults = records["faults"][-1]
         if self._full is not None:
             for batch in self._batches.cut(records):
                 if self._may_send(FULL):
@@ -156,6 +173,7 @@ class Publisher:
             "sequence": self._sequence[topic],
             "thinned": self._thinned[topic],
             "wall": time.time(),
+            **({"trip": self._trip} if self._trip else {}),
         }
 
     def _columns(self, batch: np.ndarray) -> dict[str, Any]:

@@ -1,13 +1,21 @@
 """Foreign recordings: what is interpolated, what is a gap, what is refused."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from mcap.writer import Writer
 
+from hil_server import assembly
 from hil_server.analysis.foreign_logs import common_grid, read_csv, read_mcap, report, resample
+from hil_server.cli import main
+from hil_server.config import load_test, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
+from hil_server.replay import replay
+from hil_server.telemetry.log_file import open_log
+from rt_kernels.layout import CODES
 
 
 def write_csv(path, time, columns, clock="t_s"):
@@ -72,20 +80,99 @@ def test_faults_are_named(tmp_path):
         read_csv(write_csv(tmp_path / "b.csv", [0.0], {"fx": [1.0]})).stack(("fz",))
 
 
+BASELINE = Path(__file__).parents[1] / "data" / "force_torque" / "1-baseline_wrench.csv"
+
+
+def imported(tmp_path, *arguments, source=BASELINE):
+    """Exit code, what was written with --json, the log."""
+    out = tmp_path / f"imported-{len(list(tmp_path.iterdir()))}.mcap"
+    code = main(["import", str(source), *arguments, "--out", str(out), "--json", str(tmp_path / "a.json")])
+    return code, json.loads((tmp_path / "a.json").read_text()), open_log(out)
+
+
+def test_recording_goes_through_the_line_to_its_end(tmp_path, capsys):
+    """A real recording and the shipped docking: every point of it, no fault of a stand that was not there, the model moves under it."""
+    code, told, log = imported(tmp_path)
+    points = len(common_grid([read_csv(BASELINE)], 1e-3))
+    assert code == 0 and told["points"] == told["ticks"] == log.ticks == points == 6268
+    assert told["end"] == "end of the recording" and told["trip"] is None
+    assert [fault["name"] for fault in told["faults"]] == ["tare_drift"], "the weight of the tool is in the recording"
+    said = capsys.readouterr().out
+    for words in ("6268 ticks of 6268 points", "taken as ideal", "no weight is subtracted", "tare_drift at tick"):
+        assert words in said
+    r, wrench = log.records, read_csv(BASELINE).stack(("fx", "fy", "fz", "tx", "ty", "tz"))
+    assert wrench[:, 0].min() - 1e-3 < r["F_S"][:, 0].min() and r["F_S"][:, 0].max() < wrench[:, 0].max() + 1e-3, "nothing taken off"
+    assert set(r["motion"][1:]) == {CODES["motion"]["free"]} and r["safety_state"].max() == 0
+    # the ideal stand is where it is wanted, one tick later
+    np.testing.assert_array_equal(r["measured_leg"][1:], r["leg_demand"][:-1])
+    np.testing.assert_allclose(r["leg_setpoint"], r["leg_demand"], atol=1e-9)
+    # momentum of the model: what the recorded wrench, as corrected, has given it
+    state = load_test(None)
+    mass = state.active_vehicle["mass_kg"]
+    change = mass * (r["V_NC"][-1, :3] - r["V_NC"][0, :3])
+    assert np.linalg.norm(change) > 10.0 and replay(log.path, verify=True)["equal"]
+
+
+def test_weight_is_subtracted_only_when_the_user_says_what_the_cell_carried(tmp_path):
+    _, bare, without = imported(tmp_path)
+    _, told, carried = imported(tmp_path, "--set", "stand.mounting.carried_mass_kg=2.0")
+    config = load_test(None)
+    assert config.stand["mounting"]["carried_mass_kg"] > 0.0, "the shipped stand carries a unit that was not there"
+    taken_off = np.linalg.norm(without.records["F_S"][:, :3] - carried.records["F_S"][:, :3], axis=1)
+    np.testing.assert_allclose(taken_off, 2.0 * np.linalg.norm(config.stand["mounting"]["gravity_m_s2"]), rtol=1e-9)
+    assert any("2 kg on the cell" in note for note in told["notes"]) and any("no weight" in note for note in bare["notes"])
+    assert any("2 kg on the cell" in note for note in carried.header.notes), "the log says so too"
+
+
+def test_what_a_stand_could_not_have_followed_is_told_and_the_model_goes_on(tmp_path, capsys):
+    """A constant push of 50 N for eight seconds leads out of any stroke."""
+    t = np.arange(0.0, 8.0, 1e-3)
+    columns = {name: np.full(len(t), -50.0 if name == "fx" else 0.0) for name in ("fx", "fy", "fz", "tx", "ty", "tz")}
+    source = write_csv(tmp_path / "push.csv", t, columns)
+    code, told, log = imported(tmp_path, "stand_configs/programmes/elastic_contact.toml", source=source)
+    assert code == 1 and told["ticks"] == told["points"] == len(t) and told["trip"]["name"] == "stroke_limit"
+    assert f"stroke_limit at tick {told['trip']['tick']}" in capsys.readouterr().out
+    # the model went on after it: constant force, constant acceleration
+    speed, after = log.records["V_NC"][:, 0], told["trip"]["tick"]
+    assert np.ptp(np.diff(speed[after:])) < 1e-6 * np.ptp(speed) and abs(speed[-1] - speed[after]) > 0.1
+    assert replay(log.path, verify=True)["equal"]
+
+
+def test_guidance_of_recordings_moves_no_stand(tmp_path):
+    document = tomllib.loads(load_test(None).as_toml()) | {"guidance": {"part": "recording"}}
+    config = test_from_toml(toml_text.dumps(document))
+    with pytest.raises(ConfigurationError, match="'recording' is for recordings only"):
+        assembly.live(config, assembly.base_context(config), [], priority=0, cpu=0)
+
+
+def test_list_without_a_clock_wants_a_rate(tmp_path):
+    columns = {name: np.zeros(100) for name in ("fy", "fz", "tx", "ty", "tz")}
+    source = write_csv(tmp_path / "a.csv", np.zeros(100), columns, clock="fx")
+    assert main(["import", str(source), "--out", str(tmp_path / "b.mcap")]) == 2
+    for rate in ("0", "nan", "-1", "1e9"):
+        assert main(["import", str(source), "--rate-hz", rate, "--out", str(tmp_path / "b.mcap")]) == 2
+    code, told, _ = imported(tmp_path, "--rate-hz", "500", source=source)
+    assert code == 0 and told["points"] == told["ticks"] == 199
+    assert main(["import", str(BASELINE), "--rate-hz", "700", "--out", str(tmp_path / "b.mcap")]) == 2, "it has a clock"
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf", "-1e999", "1" * 5000, "x", ""])
+def test_cell_that_is_no_finite_number_is_named(tmp_path, cell):
+    (tmp_path / "a.csv").write_text(f"t_s,fx\n0.0,1.0\n0.1,{cell}\n")
+    with pytest.raises(ConfigurationError, match="line 3, column fx"):
+        read_csv(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text(f"t_s,fx\n0.0,1.0\n{cell},1.0\n")
+    with pytest.raises(ConfigurationError, match="line 3, column t_s"):
+        read_csv(tmp_path / "b.csv")
+
+
 def test_recording_becomes_a_log_that_replays_with_its_gaps_marked(tmp_path):
     """The real recording, with a hole cut into it: the line sees it tick by tick, gaps are the sensor's own 'no data'."""
-    from pathlib import Path
-
-    from hil_server.cli import main
-    from hil_server.replay import replay
-    from hil_server.telemetry.log_file import open_log
-
-    source = Path(__file__).parents[1] / "data" / "force_torque" / "1-baseline_wrench.csv"
-    lines = source.read_text().splitlines()
+    lines = BASELINE.read_text().splitlines()
     (tmp_path / "cut.csv").write_text("\n".join(lines[:1000] + lines[1100:3000]) + "\n")
     out = tmp_path / "a.mcap"
-    keys = ["--set", "stand.mounting.carried_mass_kg=0.0"]
-    assert main(["import", str(tmp_path / "cut.csv"), "stand_configs/programmes/elastic_contact.toml", *keys, "--out", str(out)]) == 0
+    programme = "stand_configs/programmes/elastic_contact.toml"
+    assert main(["import", str(tmp_path / "cut.csv"), programme, "--out", str(out)]) == 1, "a stand would have tripped: no data"
     log = open_log(out)
     silent = log.records["wrench_status"] == 1
     assert 135 <= silent.sum() <= 150 and not silent[0]

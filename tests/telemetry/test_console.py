@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import math
 import os
+import re
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -22,6 +25,7 @@ from websockets.sync.client import connect
 from hil_server.client import Batch, Client
 from hil_server.config import SHIPPED, load_test, toml_text
 from hil_server.console.access import Access
+from hil_server.console.alarm import in_words, safety
 from hil_server.console.arm import Arm
 from hil_server.console.feed import Feed, limits_of
 from hil_server.console.live import Pane
@@ -31,6 +35,7 @@ from hil_server.console.wireframes import unit_of
 from hil_server.replay import CONFIGURATION
 from hil_server.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
+from hil_server.telemetry.publisher import first_trip
 from hil_server.telemetry.settings import TelemetrySettings
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.ring import SharedBlock
@@ -63,6 +68,21 @@ def test_only_our_own_pages_may_talk(headers, good):
     assert Access(None, names=("stand7",)).may_talk(headers) is good
 
 
+@pytest.mark.parametrize(
+    ("site", "looks", "good"),
+    [
+        ("cross-site", False, False),
+        ("same-site", False, False),  # another port or name of this machine is not us
+        ("same-origin", False, True),
+        ("none", False, True),
+        ("", False, False),
+        ("cross-site", True, True),  # a link to a page
+    ],
+)
+def test_another_site_may_link_to_a_page_and_do_nothing_else(site, looks, good):
+    assert Access(None).may_talk(LOCAL | {"sec-fetch-site": site}, looks) is good
+
+
 def test_token():
     access = Access(None, "a-long-secret-token")
     assert not access.knows(LOCAL, "") and not access.knows(LOCAL, "a-long-secret-toke")
@@ -75,7 +95,7 @@ def test_token():
 
 
 def batch(t, faults=0, events=0, force=0.0, lost=0):
-    values = {"F_T": [force, 0.0, 0.0, 0.0, 0.0, 0.0]}
+    values = {"F_T": [force, 0.0, 0.0, 0.0, 0.0, 0.0], "phase": CODES["phase"]["contact"], "end_cause": 0}
     bits = {"faults": faults, "events": events}
     return Batch("slow", t, int(t * 1e9), int(t * 1e3), "run", 0, 1, lost, last=values, minimum=values, maximum=values, any_bits=bits)
 
@@ -89,6 +109,47 @@ def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
     assert [(line.t, line.name) for line in feed.lines] == [(0.2, name), (0.08, "first_contact"), (0.08, name)]
     assert feed.lines[0].severity == severity and meaning in feed.lines[0].action and action in feed.lines[0].action
     assert feed.lost == 5 and feed.curve[-1] == [0.2, -7.5, 0, 0, 0, 0, 0]
+
+
+def test_first_trip_names_the_faults_of_its_own_tick(make_records):
+    bit = {name: 1 << number for name, number, *_ in FAULTS}
+    records = make_records(10, 100)
+    records["faults"][3:] = bit["tare_drift"]
+    records["faults"][6:] |= bit["analogue_chain"]
+    records["faults"][8:] |= bit["drive_not_enabled"]  # its consequence, with a smaller number
+    assert first_trip(records, 0) is None
+    records["trip_tick"][6:] = 106
+    assert first_trip(records, 0) == {"tick": 106, "t": pytest.approx(0.106), "faults": bit["analogue_chain"]}
+    assert first_trip(records[6:], records["faults"][5]) == first_trip(records, 0)
+    told = in_words(first_trip(records, 0))
+    assert [fault["name"] for fault in told["faults"]] == ["analogue chain"]
+    assert told["faults"][0]["action"] == "clear it at its own panel; the server cannot" and in_words(None) is None
+
+
+def test_safety_is_told_in_words():
+    assert safety({"safety_state": 3, "trip_tick": -1}) == "not armed"
+    assert safety({"safety_state": 2, "trip_tick": 7465}) == "held, tripped at tick 7465"
+
+
+def test_situation_of_a_run():
+    """Never started, running, tripped, lost, ended: from what was heard alone."""
+    feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")
+    assert feed.situation()["run"] == "no run" and feed.situation()["from"] == "tcp://127.0.0.1:1"
+    first = batch(0.1)
+    feed.take(first)
+    assert feed.situation() | {"trouble": ""} == {
+        "run": "run", "trouble": "", "trip": None, "end": "", "from": "tcp://127.0.0.1:1", "old": False,
+    }  # fmt: skip
+    feed._arrived["slow"] -= 1.0
+    assert feed.situation()["old"] and feed.situation()["end"] == ""
+    status = Batch("status", 0.1, 0, 100, "run", 0, 1, 0, head={"running": True, "trip": {"tick": 99, "t": 0.099, "faults": 1 << 30}})
+    feed.take_status(status)
+    assert feed.situation()["trip"]["faults"][0]["name"] == "operator stop" and feed.situation()["end"] == ""
+    first.last["end_cause"] = CODES["end_cause"]["tripped"]
+    feed.take_status(Batch("status", 0.2, 0, 200, "run", 0, 2, 0, head={"running": False}))
+    assert feed.situation()["end"] == "tripped" and feed.situation()["trip"]["tick"] == 99, "a trip does not fade"
+    feed.take_status(Batch("status", 0.2, 0, 200, "another", 0, 2, 0, head={"running": True}))
+    assert feed.situation()["end"] == "", "the word of another run says nothing about this one"
 
 
 def test_limits_come_from_the_run_itself():
@@ -202,6 +263,51 @@ def test_recording_shows_the_tick_that_was(log):
     assert recording.facts()["capture"] == t
 
 
+def test_one_cursor_is_one_tick(log):
+    """What a page gets for a time: drawn frame, figures and selected channels are those of one and the same tick."""
+    feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
+    recording = Recording(log)
+    pane = Pane(feed, pictures=True)
+    pane.show(recording)
+    pane.select(["F_T[0]", "X_TA[1]", "kinetic_energy"])
+    contact = recording.at(float(recording.log.records["first_contact_time"][-1]))
+    for i in range(contact - 3, contact + 4):
+        pane._answers.clear()
+        pane._take({"seek": float(recording.log.time_s[i])})
+        (frame,) = pane._answers
+        record = recording.log.records[i]
+        assert frame["tick"] == record["tick"] and frame["names"] == ["F_T[0]", "X_TA[1]", "kinetic_energy"]
+        assert frame["selected"] == [record["F_T"][0], record["X_TA"][1], record["kinetic_energy"]]
+        assert frame["numbers"][4][0] == pytest.approx(record["F_T"][0], abs=1e-5)
+    pane.select(["F_T[2]"])
+    assert pane._answers[-1]["selected"] == [record["F_T"][2]], "another channel of the same tick, at once"
+    pane.close()
+
+
+def test_what_is_no_message_of_a_page_is_passed_over(log):
+    """The page's line outlives it."""
+
+    async def scene():
+        feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
+        pane, page = Pane(feed, pictures=False), Socket()
+        pane.show(Recording(log))
+        serving = asyncio.create_task(pane.serve(page))
+        nonsense = [7, None, [], {}, {"ack": {}}, {"ack": "x", "age": []}, {"seek": "now"}, {"seek": math.inf}, {"seek": None}]
+        nonsense += [{"curves": 3}, {"curves": [1]}, {"curves": ["a", "b"]}, {"select": [[]]}, {"select": 4}, {"hand": 1}, {"clock": {}}]
+        for message in nonsense:
+            page.incoming.put_nowait(message)
+        page.incoming.put_nowait({"seek": 5.0})
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if any(message.get("t") == 5.0 for message in page.sent):
+                break
+        assert not serving.done() and any(message.get("t") == 5.0 for message in page.sent)
+        serving.cancel()
+        pane.close()
+
+    asyncio.run(scene())
+
+
 def test_thinned_curve_keeps_every_peak():
     values = np.sin(np.arange(30000) * 1e-3)
     values[[17, 12345]] = 9.0, -9.0
@@ -298,8 +404,8 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def start_console():
-    """start_console(*arguments) -> its address, once it serves."""
+def start_console(tmp_path_factory):
+    """start_console(*arguments) -> its address, once it serves. start_console.running: the processes, each with its `errors`."""
     running = []
 
     def start(*arguments):
@@ -307,7 +413,9 @@ def start_console():
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         command = [sys.executable, "-m", "hil_server", "console", "--port", str(port), *arguments]
-        running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+        errors = open(tmp_path_factory.mktemp("console") / "errors", "w+")  # noqa: SIM115  closed with its process
+        running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True))
+        running[-1].errors = errors
         address = running[-1].stdout.readline().split()[-1]
 
         def serves():
@@ -322,11 +430,13 @@ def start_console():
         wait_for(serves, 40)
         return address
 
+    start.running = running
     yield start
     for process in running:
         process.terminate()
         process.wait(20)
         process.stdout.close()
+        process.errors.close()
 
 
 def status_of(address, **headers):
@@ -349,6 +459,41 @@ def test_served_pages_hold_the_rules(start_console, tmp_path):
     for headers in ({}, {"Cookie": cookie, "Origin": "http://evil.example"}, {"Cookie": cookie}):
         with pytest.raises(InvalidStatus), connect(plain.replace("http", "ws") + "live/nobody", additional_headers=headers):
             pass
+
+
+def post(address, **headers):
+    request = urllib.request.Request(address, method="POST", headers={name.replace("_", "-"): value for name, value in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, None
+
+
+def test_abort_of_another_site_is_refused_and_closed_pages_leave_no_trace(start_console):
+    """A console without a run: pages that go politely, that are cut off, and that had asked for something."""
+    address = start_console("--telemetry", "tcp://127.0.0.1:1", "--command", "tcp://127.0.0.1:1")
+    process = start_console.running[-1]
+    for site in ("cross-site", "same-site"):
+        assert post(address + "abort", Sec_Fetch_Site=site)[0] == 403
+    status, answer = post(address + "abort", Sec_Fetch_Site="same-origin")
+    assert status == 200 and not answer["good"] and "no answer from tcp://127.0.0.1:1" in answer["answer"]
+    for asks, cut in ((False, False), (False, True), (True, False), (True, True)):
+        with urllib.request.urlopen(address, timeout=10) as page:
+            number = re.search(r'hilPane = \\?"([^"\\]+)', page.read().decode()).group(1)
+        with connect(address.replace("http", "ws") + f"live/{number}") as line:
+            assert json.loads(line.recv(timeout=10))["state"]["run"] == "no run"
+            if asks:
+                line.send('{"command": "start"}')
+            if cut:
+                line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                line.socket.close()
+    time.sleep(1.0)
+    process.terminate()
+    process.wait(20)
+    process.errors.seek(0)
+    assert process.errors.read() == ""
 
 
 class Stage:
@@ -376,6 +521,13 @@ class Stage:
             "--logs", logs, "--telemetry", self.telemetry, "--command", self.command, "--hand", ends["hand_address"]
         )
         self.log = log
+
+    def trip(self, fault):
+        """From the next tick on the loop is tripped by this fault."""
+        ticks = self.loop._template
+        self.tripped = self.loop.tick
+        ticks["faults"] |= 1 << next(bit for name, bit, *_ in FAULTS if name == fault)
+        ticks["end_cause"], ticks["safety_state"], ticks["trip_tick"] = CODES["end_cause"]["tripped"], 2, self.tripped
 
     @staticmethod
     def programme(folder):
@@ -572,16 +724,132 @@ def test_replay_and_comparison(stage, browser, pictures):
     assert browser.picture(pictures / "comparison.png").stat().st_size > 30_000
 
 
-def test_old_values_turn_grey_and_nothing_came_from_elsewhere(stage, browser, pictures):
+WIDTHS = (360, 390, 768, 1366, 1920, 2560)
+# what is outside of the window, a table's or card's own scrolled inside left out; and whether ABORT is where it is drawn, all of it
+OUTSIDE = """[...document.querySelectorAll('body *')].filter((e) => {
+    const r = e.getBoundingClientRect();
+    const own = e.closest('.q-table__middle, .q-loading-bar, .live.q-card');
+    return r.width && r.height && (r.right > innerWidth + 0.5 || r.left < -0.5) && !own;
+}).map((e) => `${e.tagName}.${e.className}`)"""
+ABORT = """(() => {
+    const b = document.querySelector('#abort'), r = b.getBoundingClientRect();
+    const corners = [[4, 4], [r.width - 4, 4], [4, r.height - 4], [r.width - 4, r.height - 4], [r.width / 2, r.height / 2]];
+    const seen = corners.every(([x, y]) => document.elementFromPoint(r.left + x, r.top + y) === b);
+    return { inside: r.left >= 0 && r.right <= innerWidth && r.top >= 0 && r.bottom <= innerHeight, seen, wide: r.width, tall: r.height,
+             cut: b.scrollWidth > b.clientWidth || b.scrollHeight > b.clientHeight };
+})()"""
+
+
+@pytest.mark.parametrize("view", ["", "operator", "mnemonic", "replay"])
+def test_abort_is_whole_and_in_sight_at_every_width(stage, browser, pictures, view):
+    try:
+        browser.go(stage.address + view)
+        wait_for(lambda: live(browser), 40)
+        for width in WIDTHS:
+            browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=760, deviceScaleFactor=1, mobile=False)
+            wait_for(lambda w=width: browser.value("innerWidth") == w, 20)
+            browser.value("window.scrollTo(0, 0)")
+            wait_for(lambda: browser.value("document.documentElement.scrollWidth <= innerWidth") and browser.value(OUTSIDE) == [], 10)
+            for down in ("0", "document.documentElement.scrollHeight"):
+                browser.value(f"window.scrollTo(0, {down})")
+                found = browser.value(ABORT)
+                assert found["inside"] and found["seen"] and not found["cut"], (view, width, found)
+                assert found["wide"] >= 88 and found["tall"] >= 40, "large enough for a finger"
+            browser.picture(pictures / f"{view or 'engineer'}_{width}.png")
+    finally:
+        browser.ask("Emulation.clearDeviceMetricsOverride")
+
+
+def test_curve_and_table_show_one_tick(stage, browser):
+    """The figure beside the curve is the table's, tick by tick round the first contact."""
+    browser.go(f"{stage.address}replay")
+    wait_for(lambda: "no log chosen" in browser.text, 30)
+    browser.click(".q-select")
+    wait_for(lambda: browser.value("document.querySelectorAll('.q-menu .q-item').length") == 2, 30)
+    browser.value("[...document.querySelectorAll('.q-menu .q-item')].find(e => e.innerText.includes('first')).click()")
+    wait_for(lambda: "ticks, whole" in browser.text, 30)
+    browser.value(
+        "window.drawn = []; const plain = CanvasRenderingContext2D.prototype.fillText;"
+        "CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {"
+        "window.drawn.push(text); return plain.call(this, text, ...at); }"
+    )
+    records = Recording(stage.log).log.records
+    contact = int(np.searchsorted(records["time_ns"], records["first_contact_time"][-1] * 1e9 - 1))
+    cells = "Object.fromEntries([...document.querySelectorAll('.q-table tbody tr')].map((r) => [...r.children].map((c) => c.innerText)))"
+    for i in range(contact - 2, contact + 3):
+        browser.value(f"window.hilGo({records['time_ns'][i] * 1e-9})")
+        tick = str(int(records["tick"][i]))
+        wait_for(lambda tick=tick: browser.value(cells).get("tick") == tick and f"tick {tick}" in browser.text, 30)
+        table = float(browser.value(cells)["F_T[0]"])
+        browser.value("window.drawn.length = 0")
+        wait_for(lambda: "F_T[0]" in browser.value("window.drawn"), 10)
+        drawn = browser.value("window.drawn")
+        curve = float(drawn[drawn.index("F_T[0]") + 1])
+        assert table == pytest.approx(records["F_T"][i, 0], rel=1e-5) and curve == pytest.approx(table, rel=1e-4), tick
+
+
+# contrast of a text against what is behind it (WCAG 2): colours and the opacity and filters of everything round it
+CONTRAST = """((e) => {
+    const linear = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    const light = (c) => {
+        const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map((x) => linear(x / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    for (let up = e; up; up = up.parentElement) {
+        const { opacity, filter } = getComputedStyle(up);
+        if (opacity !== '1' || filter !== 'none') return 0;
+    }
+    const [a, b] = [light(getComputedStyle(e).color), light(getComputedStyle(e).backgroundColor)].sort();
+    return (b + 0.05) / (a + 0.05);
+})"""
+
+
+def banner(browser):
+    """Lines of the banner; every one is in the window and can be read."""
+    lines = browser.value("[...document.querySelectorAll('.hil-banner div')].map((e) => e.innerText)") or []
+    contrasts = browser.value(f"[...document.querySelectorAll('.hil-banner div')].map({CONTRAST})") or []
+    assert len(contrasts) == len(lines) and all(ratio >= 4.5 for ratio in contrasts), (lines, contrasts)
+    return lines
+
+
+def test_a_trip_does_not_fade_and_lost_ended_gone_and_never_started_are_told_apart(stage, browser, pictures, start_console):
     browser.go(stage.address + "operator")
-    wait_for(lambda: live(browser), 30)
+    wait_for(lambda: "rehearsal" in browser.text and live(browser), 30)
+    wait_for(lambda: banner(browser) == [], 30)
+    stage.trip("operator_stop")
+    trip = f"Run RT-07 TRIPPED at tick {stage.tripped}"
+    action = "operator stop: ABORT was commanded. What to do: none: the operator knows."
+    wait_for(lambda: any(line.startswith(trip) and action in line for line in banner(browser)), 30)
     stage.end()
-    wait_for(lambda: browser.value("document.body.classList.contains('stale')") and "s old" in browser.text, 30)
-    assert browser.value("getComputedStyle(document.querySelector('.hil-box.live')).opacity") < "0.5"
-    assert browser.picture(pictures / "stale.png").stat().st_size > 20_000
+    wait_for(lambda: any(line.startswith("CONNECTION LOST to run RT-07: no data for") for line in banner(browser)), 30)
+    wait_for(lambda: browser.value("document.body.classList.contains('stale')"), 10)
+    assert "grayscale" in browser.value("getComputedStyle(document.querySelector('.hil-box.live')).filter")
+    for width in (360, 1366):
+        browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=760, deviceScaleFactor=1, mobile=False)
+        wait_for(lambda w=width: browser.value("innerWidth") == w, 20)
+        assert banner(browser)[0].startswith(trip) and browser.value(ABORT)["seen"]
+        browser.picture(pictures / f"tripped_{width}.png")
+    browser.ask("Emulation.clearDeviceMetricsOverride")
+    # the server says goodbye
+    stage.loop.block.finished = True
+    stage.process.finish()
+    wait_for(lambda: any(line.startswith("Run RT-07 has ended: tripped.") for line in banner(browser)), 30)
+    assert banner(browser)[0].startswith(trip) and not any("LOST" in line for line in banner(browser))
+    # a page that is opened now is not told that the run lives
+    browser.go(stage.address)
+    wait_for(lambda: any("has ended: tripped." in line for line in banner(browser)), 30)
+    wait_for(lambda: f"held, tripped at tick {stage.tripped}" in browser.text, 30)
+    browser.picture(pictures / "ended.png")
+    # another console, which never saw a run; then it dies
+    never = start_console("--telemetry", "tcp://127.0.0.1:1", "--command", "tcp://127.0.0.1:1")
+    browser.go(never)
+    wait_for(lambda: banner(browser) and "No run yet: nothing has come from tcp://127.0.0.1:1" in banner(browser)[0], 30)
     foreign = [url for url in browser.requests if url.partition(":")[0] in ("http", "https", "ws", "wss") and "//127.0.0.1:" not in url]
-    assert browser.requests and not foreign
+    assert browser.requests and not foreign, "nothing came from elsewhere"
     assert browser.complaints == []
+    start_console.running[-1].kill()
+    wait_for(lambda: any(line.startswith("CONSOLE DOES NOT ANSWER") for line in banner(browser)), 30)
+    browser.picture(pictures / "gone.png")
 
 
 def time_shown(browser):

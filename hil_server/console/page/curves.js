@@ -62,9 +62,7 @@ export function curves(element, options, { send, schedule }) {
         context.strokeStyle = COLOURS[i % COLOURS.length];
         context.lineWidth = 1.4;
         context.beginPath();
-        let value = NaN;
         seen.forEach(([at, v], k) => {
-          if (at <= t + 1e-9) value = v;
           if (k) context.lineTo(onto(at), y(v));
           else context.moveTo(onto(at), y(v));
         });
@@ -72,6 +70,8 @@ export function curves(element, options, { send, schedule }) {
         context.restore();
         context.fillStyle = COLOURS[i % COLOURS.length];
         context.fillText(name, 6, top + 12);
+        // the value of the frame's own tick: the curve is thinned, and its last point before the cursor may be another tick's
+        const value = frame.selected?.[frame.names.indexOf(name)] ?? NaN;
         context.fillText(isNaN(value) ? "–" : value.toPrecision(5), 6, top + 26);
         context.fillStyle = "#78909c";
         if (tall > 40) {

@@ -9,9 +9,13 @@ import { wires } from "/hil/wires.js";
 
 Object.assign(kinds, { cameras, curves, player, sticks, wires });
 
-export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, selected: [], values: [], fresh: 0, at: 0 };
+export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, selected: [], values: [], fresh: 0, heard: performance.now(), at: 0 };
+const SILENT = 2500; // ms without a word after which the console counts as gone: it speaks twice a second
+const STALE = 500; // ms without a frame after which the values are old
+const LOST = 2; // s of old values after which the connection counts as lost
 const attached = new Map();
 let socket = null;
+let cut = false; // the line was there and is not
 let scheduled = false;
 let pending = null;
 let offset = 0; // server clock minus page clock, s
@@ -19,10 +23,12 @@ let quickest = Infinity;
 const ages = [];
 const shown = [];
 
+document.addEventListener("visibilitychange", () => (state.heard = performance.now())); // a hidden page acknowledges nothing and is told nothing
+
 export const now = () => (performance.timeOrigin + performance.now()) / 1000 + offset;
 
 export function attach(element, kind, options) {
-  const view = kinds[kind](element, options || {}, { state, send, command, picture, schedule });
+  const view = kinds[kind](element, options || {}, { state, send, command, picture, schedule, link, old });
   attached.set(element, view);
   if (state.things) view.things?.(state);
   schedule();
@@ -96,7 +102,22 @@ export function picture() {
 window.hilPicture = picture;
 window.hilForget = () => { ages.length = 0; };
 
+// how the run and the way to it stand: live; old (no data for a moment); ended; lost (no data, and nobody said that it ended); none
+// (nothing yet); gone (no console)
+export function link() {
+  if (cut || performance.now() - state.heard > SILENT) return "gone";
+  if (state.log) return "log";
+  if (!state.head.old && state.fresh && performance.now() - state.fresh < STALE) return "live";
+  if (!state.head.run || state.head.run === "no run") return "none";
+  return state.head.end ? "ended" : old() > LOST ? "lost" : "old";
+}
+window.hilLink = link;
+
+// how old the values on the page are, s
+export const old = () => (state.frame?.wall ? now() - state.frame.wall : (performance.now() - state.fresh) / 1000);
+
 function take(message) {
+  state.heard = performance.now();
   if (message.clock !== undefined) {
     const back = performance.now();
     if (back - message.clock < quickest * 1.1) {
@@ -105,17 +126,17 @@ function take(message) {
     }
   } else if (message.answer !== undefined) say(message);
   else if (message.things) {
-    Object.assign(state, { things: message.things, head: message, frame: null, curves: null, values: [], log: message.log });
+    Object.assign(state, { things: message.things, frame: null, curves: null, values: [], log: message.log, shows: message.run });
     ages.length = 0;
     for (const view of attached.values()) view.things?.(state);
     schedule();
   } else if (message.curves) {
     state.curves = message.curves;
     schedule();
-  } else if (message.state) Object.assign(state.head, message.state), schedule();
+  } else if (message.state) (state.head = message.state), schedule();
   else if (message.bodies || message.n) {
     state.fresh = performance.now();
-    if (message.selected) remember(message);
+    if (!state.log) remember(message);
     pending = message;
     schedule();
   }
@@ -135,16 +156,21 @@ function open() {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   socket = new WebSocket(`${scheme}://${location.host}/live/${window.hilPane}`);
   socket.onmessage = (event) => take(JSON.parse(event.data));
-  socket.onclose = () => setTimeout(open, 1000);
+  socket.onclose = () => {
+    cut = true;
+    schedule();
+    setTimeout(open, 1000);
+  };
   socket.onopen = () => {
+    state.heard = performance.now();
+    cut = false;
     quickest = Infinity;
     if (window.hilSelect?.length) send({ select: window.hilSelect });
   };
 }
 
 setInterval(() => {
-  const stale = !state.log && performance.now() - state.fresh > 500;
-  document.body.classList.toggle("stale", stale);
+  document.body.classList.toggle("stale", !["live", "log"].includes(link()));
   schedule();
 }, 250);
 setInterval(() => send({ clock: performance.now() }), 1000);

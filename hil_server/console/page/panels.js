@@ -1,13 +1,15 @@
-// Header, numbers, flags, bars and the arm: everything that shows a frame without a history.
+// Header, banner, numbers, flags, bars and the arm: everything that shows a frame without a history.
 import { fit } from "/hil/wires.js";
 
 const RED = "#ef5350", BLUE = "#42a5f5", GREY = "#90a4ae", WHITE = "#eceff1", ORANGE = "#ffb74d";
 const text = (element, value) => { if (element.textContent !== value) element.textContent = value; };
 
-// run, age of the data, age of the picture, answer to the last command, ABORT
-function header(element, options, { command, picture }) {
+const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", ended: "run ended", lost: "connection lost", old: "old" };
+
+// run, how its data are, age of the picture, answer to the last command, ABORT
+function header(element, options, { command, picture, link, old }) {
   element.innerHTML = `<span class="hil-run"></span><span class="hil-badge"></span><span class="hil-picture" title="from the tick to the pixel, median of the last 120 pictures"></span>
-    <span class="hil-answer"></span><button id="abort" class="hil-abort" accesskey="a" title="trips the run at once (Alt+A)">ABORT</button>`;
+    <span class="hil-answer" role="status"></span><button id="abort" class="hil-abort" accesskey="a" title="trips the run at once (Alt+A)">ABORT</button>`;
   const [run, badge, age, answer, button] = element.children;
   const press = () => {
     button.classList.add("pressed");
@@ -23,18 +25,46 @@ function header(element, options, { command, picture }) {
     if (event.timeStamp - byPointer > 1000 || event.detail === 0) press(); // by keyboard
   });
   return {
-    draw({ frame, head, answer: last, log, fresh }) {
-      const live = !log && performance.now() - fresh < 500;
-      text(run, !head.run || head.run === "no run" ? "no run" : `${log ? "log" : "run"} ${head.run}`);
-      text(badge, log ? "log" : live ? "live" : frame ? `${((performance.now() - fresh) / 1000).toFixed(1)} s old` : head.trouble || "no telemetry yet");
-      badge.classList.toggle("good", live);
-      badge.classList.toggle("calm", Boolean(log));
+    draw({ head, answer: last, log, shows }) {
+      const now = link();
+      text(run, log ? `log ${shows}` : !head.run || head.run === "no run" ? "no run" : `run ${head.run}`);
+      text(badge, now === "old" ? `${old().toFixed(1)} s old` : WORDS[now]);
+      badge.dataset.link = now;
       const { age: p50, rate, count } = picture();
-      text(age, log ? "" : count > 5 && live ? `picture ${p50.toFixed(0)} ms old (p50), ${rate.toFixed(0)}/s` : "");
+      text(age, now === "live" && count > 5 ? `picture ${p50.toFixed(0)} ms old (p50), ${rate.toFixed(0)}/s` : "");
       if (last) {
         text(answer, last.answer + (last.round ? ` (${last.round.toFixed(0)} ms there and back)` : ""));
         answer.classList.toggle("bad", !last.good);
       }
+    },
+  };
+}
+
+// what must be seen whatever else is on the page; nothing of it fades: a trip, a run that ended, data that stopped, a console that is gone
+function banner(element, options, { link, old }) {
+  element.setAttribute("role", "alert");
+  const time = (seconds) => (seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`);
+  const tripped = (where, { tick, t, faults }) => {
+    const [first, ...others] = faults;
+    const also = others.length ? ` In the same tick: ${others.map((fault) => fault.name).join(", ")}.` : "";
+    const why = first ? `${first.name}: ${first.meaning}. What to do: ${first.action}.` : "by a fault that its table does not name.";
+    return ["trip", `${where} TRIPPED at tick ${tick}, ${t.toFixed(3)} s: ${why}${also}`];
+  };
+  return {
+    draw({ head, heard, log, shows }) {
+      const now = link(), lines = [];
+      if (now === "gone") lines.push(["trip", `CONSOLE DOES NOT ANSWER for ${time((performance.now() - heard) / 1000)}: this page is old, and its ABORT does not reach the run. Use the emergency button; start hil-server console again.`]);
+      if (log?.trip) lines.push(tripped(`Log ${shows}`, log.trip));
+      if (head.trip) lines.push(tripped(`Run ${head.run}`, head.trip));
+      if (now === "ended") lines.push(["calm", `Run ${head.run} has ended: ${head.end}. The values are its last ones, ${time(old())} old.`]);
+      if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not said that it ended. The stand may be moving: ABORT is still tried, else use the emergency button.`]);
+      if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from || "the run"} since this console was started. hil-server run starts one.`]);
+      const html = lines.length ? lines.map(() => "<div></div>").join("") : "";
+      if (element.children.length !== lines.length) element.innerHTML = html;
+      lines.forEach(([kind, words], i) => {
+        element.children[i].className = kind;
+        text(element.children[i], words);
+      });
     },
   };
 }
@@ -234,4 +264,4 @@ function arm(element) {
   };
 }
 
-export const views = { header, numbers, words, bars, lateral, arm };
+export const views = { header, banner, numbers, words, bars, lateral, arm };

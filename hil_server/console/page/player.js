@@ -63,7 +63,7 @@ export function player(element, options, { state, send, schedule }) {
     draw({ frame, log }) {
       if (!log || !frame) return;
       waiting = 0;
-      shown.textContent = `${frame.t.toFixed(3)} s of ${log.to.toFixed(2)} s`;
+      shown.textContent = `${frame.t.toFixed(3)} s of ${log.to.toFixed(2)} s, tick ${frame.tick}`;
       if (at !== asked) ask();
     },
     close: () => window.removeEventListener("keydown", pressed, true),

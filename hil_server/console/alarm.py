@@ -1,0 +1,46 @@
+"""What the banner of every page says: the trip with its first fault and what to do about it, and how the run and the way to it stand.
+
+`trip` is what the publisher puts into its messages once a stop fault is there: tick, time and the stop faults of that very tick.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hil_server.analysis.summary import name_of
+from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.publisher import first_trip
+from rt_kernels.layout import FAULTS
+
+
+def in_words(trip: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A trip for the page: tick, t, and the faults of its tick with meaning and action, in the order of the table; None without one."""
+    if not trip:
+        return None
+    word = int(trip["faults"])
+    faults = [
+        {"name": name.replace("_", " "), "meaning": meaning, "action": action}
+        for name, bit, _, meaning, action in FAULTS
+        if word >> bit & 1
+    ]
+    return {"tick": int(trip["tick"]), "t": float(trip["t"]), "faults": faults}
+
+
+def of_log(log: Log) -> dict[str, Any] | None:
+    """The same of a log."""
+    return in_words(first_trip(log.records, np.int64(0)))
+
+
+def safety(last: Mapping[str, Any]) -> str:
+    """State of the safety stage, and the tick of the trip."""
+    state = name_of("safety_state", last["safety_state"]).replace("_", " ")
+    return f"{state}, tripped at tick {last['trip_tick']}" if last["trip_tick"] >= 0 else state
+
+
+def end_of(last: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """Why the run ended, "" while it runs as far as anybody has said: its last phase, or the telemetry process's last word."""
+    if name_of("phase", last["phase"]) != "ended" and status.get("running", True):
+        return ""
+    cause = name_of("end_cause", last["end_cause"]).replace("_", " ")
+    return "cause not told" if cause == "none" else cause
