@@ -162,7 +162,7 @@ def _own_facts(test: Assembly) -> dict[str, Any]:
     """How a run ended whose log may not reach to its end: from the loop's last sample."""
     last = test.line.sample[0]
     ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
-    names = [name for name, bit, *_ in FAULTS if int(last["faults"]) >> bit & 1]
+    names = [name for name, bit, severity, *_ in FAULTS if severity != "note" and int(last["faults"]) >> bit & 1]
     return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_at_end": names}
 
 

@@ -97,7 +97,7 @@ cdef extern from *:
     const int64_t FAULT_DRIVE_LOST  # stop: too many answers of a drive missing in a second
     const int64_t FAULT_DRIVE_NOT_FOLLOWING  # stop: an enabled drive says that it does not follow its set points
     const int64_t FAULT_DRIVE_HEARTBEAT_LOST  # stop: a drive's heartbeat has stopped
-    const int64_t FAULT_RECORD_LOST  # note: the run can no longer be recorded: it was ended by parking
+    const int64_t FAULT_RECORD_LOST  # hold: the run can no longer be recorded: it was ended by parking
     const int64_t FAULT_RECORD_REQUIRED  # stop: the run can no longer be recorded: it was ended by a trip, as configured
     const int64_t FAULTS_STOP  # all whose severity is stop
 

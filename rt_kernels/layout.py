@@ -267,7 +267,7 @@ FAULTS = (
     ("drive_lost", 41, "stop", "too many answers of a drive missing in a second", "check the drive's bus: load, termination, its TPDO settings"),  # noqa: E501
     ("drive_not_following", 42, "stop", "an enabled drive says that it does not follow its set points", "check mode of operation, enable inputs and local control of the drive named in drive_status"),  # noqa: E501
     ("drive_heartbeat_lost", 43, "stop", "a drive's heartbeat has stopped", "check the drive's supply and its bus; its firmware may have stopped while its outputs still hold"),  # noqa: E501
-    ("record_lost", 44, "note", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
+    ("record_lost", 44, "hold", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
     ("record_required", 45, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost"),  # noqa: E501
 )
 

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server import assembly
+from hil_server.analysis.rebound import speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
@@ -171,8 +172,7 @@ def read(records: np.ndarray, screw: np.ndarray) -> Played:
     free = records[records["motion"] == CODES["motion"]["free"]]
     if not len(free):
         return Played(math.nan, f"the played line never closed its loop{_trip(records)}", None, 0.0)
-    V = free["V_TA"]
-    speed = (V[:, :3] - np.cross(V[:, 3:], free["X_TA"][:, :3])) @ screw[:3] + V[:, 3:] @ screw[3:]
+    speed = speed_along(free[[0, -1]], screw)
     scale = float(screw @ screw)
     felt, moved = free["F_T"] @ screw / scale, free["F_T_corrected"] @ screw / scale
     peak = float(np.abs(felt).max())
@@ -182,7 +182,7 @@ def read(records: np.ndarray, screw: np.ndarray) -> Played:
     lead = (float(l[0, 1]), float(l[0, 2])) if alone and (l == l[0]).all() and l[0, 0] == 1.0 else None
     if trip := _trip(records):
         return Played(math.nan, f"the played contact does not end{trip}", lead, peak)
-    before, after = float(speed[0]), float(speed[-1])
+    before, after = map(float, speed)
     if not peak > 0.0:
         return Played(math.nan, "the played line felt no contact", lead, peak)
     if max(abs(float(felt[-1])), abs(float(moved[-1]))) > PARTED * peak or not before * after < 0.0:

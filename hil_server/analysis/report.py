@@ -24,7 +24,8 @@ CONTACT_COLUMNS = {
     "energy_before_J": "energy before, J",
     "energy_after_J": "after",
     "energy_ratio": "ratio",
-    "restitution": "restitution",
+    "rebound": "restitution",
+    "rebound_note": "no restitution:",
     "work_J": "work, J",
     "energy_ratio_of_contact": "ratio of the contact alone",
 }
@@ -166,10 +167,14 @@ def _alignment(found: dict[str, Any] | None) -> list[tuple[str, Any]]:
 
 
 def _faults(s: dict[str, Any]) -> str:
-    if not s["faults"]:
-        return '<p class="good">None.</p>'
-    rows = [(f["name"], f["severity"], f["tick"], f["time_s"], f["meaning"], f["action"]) for f in s["fault_details"]]
-    return table_html(("fault", "severity", "tick", "s", "meaning", "what to do"), rows)
+    """The cause, the faults in their order, and what was only noted."""
+    head = ("severity", "tick", "s", "meaning", "what to do")
+    faults, notes = ([(f["name"], *(f[k] for k in ("severity", "tick", "time_s", "meaning", "action"))) for f in s[key]]
+                     for key in ("fault_details", "note_details"))  # fmt: skip
+    cause = s["cause"]
+    said = f'<p class="bad">{text(cause["text"])} (tick {cause["tick"]}, {cause["time_s"]:.3f} s).</p>' if cause else ""
+    body = said + table_html(("fault", *head), faults) if faults else '<p class="good">None.</p>'
+    return body + (table_html(("note, no fault", *head), notes) if notes else "")
 
 
 def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
@@ -218,19 +223,27 @@ def _contacts(s: dict[str, Any]) -> str:
     contacts = s["contacts"]
     if not contacts:
         return "<p>No contact.</p>"
-    rows = [[contact[key] for key in CONTACT_COLUMNS] for contact in contacts[:MOST_CONTACTS]]
-    more = len(contacts) - len(rows)
     note = '<p class="note">Energies include what control forces add during a contact; work is that of the corrected wrench alone.</p>'
+    more = len(contacts) - MOST_CONTACTS
     rest = f'<p class="note">and {more} more</p>' if more > 0 else ""
-    return table_html(CONTACT_COLUMNS.values(), rows) + note + rest + _rebounds(s)
+    return _columns(CONTACT_COLUMNS, contacts[:MOST_CONTACTS]) + note + rest + _rebounds(s)
+
+
+def _columns(columns: dict[str, str], rows: list[dict[str, Any]]) -> str:
+    """A table of the columns that have something in any row."""
+    there = [key for key in columns if any(row[key] not in (None, "") for row in rows)]
+    return table_html([columns[key] for key in there], [[row[key] for key in there] for row in rows])
 
 
 def _rebounds(s: dict[str, Any]) -> str:
-    """Restitution of every contact beside what was predicted before the run."""
-    rows = [[contact[key] for key in REBOUND_COLUMNS] for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
+    """Restitution of every contact that rebounded beside what was predicted before the run."""
     verdict = s["prediction"].get("verdict")
     said = f"Predicted before the run, with {s['prediction']['compensator']}: {verdict}." if verdict else "Not predicted."
-    return f'<p class="note">{text(said)} e: speed along the contact, after over before.</p>' + table_html(REBOUND_COLUMNS.values(), rows)
+    rows = [contact for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
+    if not rows:
+        return f'<p class="note">{text(said)} No contact rebounded.</p>'
+    about = "e: speed along the contact in free motion, after over before."
+    return f'<p class="note">{text(said)} {about}</p>' + _columns(REBOUND_COLUMNS, rows)
 
 
 def _pictures(log: Log) -> list[str]:

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
+from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, FAULTS
 
 WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
 CLIPPED = {"length": 0x3F, "rate": 0x3F00, "acceleration": 0x3F0000}  # bits of `setpoint_status`
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
-LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
 END_EXIT = {"tripped": 3, "record_lost": 3, "not_aligned": 1}  # exit code of a run by its end, 0 of every other
+# what the devices say, and the loop, when it is the host that stood still
+STALLED = {"sensor_no_data", "sensor_stale", "sensor_lost", "drive_no_data", "drive_device_fault", "drive_not_enabled", "drive_lost",
+           "drive_not_following", "drive_heartbeat_lost", "bus_fault", "following_error", "signals_no_data", "loop_overrun",
+           "supervisor_silent"}  # fmt: skip
+STALL_PERIODS, STALL_S = 2, 0.3  # so many periods missed at once are a stall, and so long after it a fault may be its
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
 
 
@@ -39,7 +44,8 @@ def microseconds(nanoseconds: np.ndarray) -> dict[str, float]:
 
 
 def faults_of(log: Log) -> list[dict[str, Any]]:
-    """Every fault of the run in order of appearance: name, severity, meaning, action, tick, time_s."""
+    """Every fault bit of the run, first cause first: name, severity, meaning, action, tick, time_s. In order of the ticks; within one tick
+    what stops comes before what holds, and that before notes."""
     words = log.records["faults"]
     found = []
     for name, bit, severity, meaning, action in FAULTS:
@@ -48,87 +54,96 @@ def faults_of(log: Log) -> list[dict[str, Any]]:
             tick, time_s = int(log.records["tick"][on[0]]), float(log.time_s[on[0]])
             about = {"name": name, "severity": severity, "meaning": meaning, "action": action}
             found.append({**about, "tick": tick, "time_s": time_s})
-    return sorted(found, key=lambda fault: fault["tick"])
+    return sorted(found, key=lambda fault: (fault["tick"], ("stop", "hold", "note").index(fault["severity"])))
+
+
+def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Why the run went wrong: {"text", "tick", "time_s"}, or None for a run without a fault (notes are none).
+
+    The first fault; but where the loop missed periods just before it and the faults are what devices say of a host that stands still, the
+    stall: the largest one, with the cause that the clock has for it."""
+    if not faults:
+        return None
+    first = faults[0]
+    r = log.records
+    stall = np.flatnonzero((r["periods"] > STALL_PERIODS) & (log.time_s <= first["time_s"]) & (log.time_s >= first["time_s"] - STALL_S))
+    if first["name"] not in STALLED or not len(stall):
+        return {"text": f"{first['name']}: {first['meaning']}", "tick": first["tick"], "time_s": first["time_s"]}
+    at = stall[r["periods"][stall].argmax()]
+    missed, why = int(r["periods"][at]) - 1, name_of("late_cause", int(r["late_cause"][at])).replace("_", "-")
+    after = ", ".join(fault["name"] for fault in faults if fault["name"] in STALLED)
+    lost_ms = missed * log.header.period_ns * 1e-6
+    text = f"host too busy: {missed} periods ({lost_ms:.0f} ms) missed, late by {why}; {after} followed from it"
+    return {"text": text, "tick": int(r["tick"][at]), "time_s": float(log.time_s[at])}
 
 
 def contacts_of(log: Log) -> list[dict[str, Any]]:
-    """Every contact: when, how hard, and what it did to the energy of relative motion.
+    """Every contact: when, how hard, and whether and how it rebounded.
 
-    energy_before_J and energy_after_J are `kinetic_energy` at the last tick before and the first after the contact; energy_ratio their
-    quotient, restitution its root (the coefficient of restitution of a contact along one direction); None while in contact at the end.
-    They include what control forces add during the contact. work_J is what the energy monitor counted for the corrected wrench alone
-    (`contact_work` at the last tick of the contact), and energy_ratio_of_contact is 1 + work_J/energy_before_J.
-    rebound and what belongs to it: see `rebound_of`.
+    begin_s, duration_s, the peaks and work_J (what the energy monitor counted for the corrected wrench, `contact_work` at the last tick)
+    are those of the contact flag; speeds and energies those of the free motion on either side where there is one, else of the ticks next
+    to the flag. rebound is e (`hil_server.analysis.rebound`), None where it is not measurable, and rebound_note then says why; energy_ratio
+    and energy_ratio_of_contact (1 + work_J/energy_before_J) are given where there is a rebound: a graze or a passage has none.
+    rebound_predicted, rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest.
     """
     r, time_s = log.records, log.time_s
     touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
+    active = _active_vehicle(log) if len(touching) and r["control_C"].any() else None
     contacts = []
     for start, stop in touching.reshape(-1, 2):
-        before = max(start - 1, 0)
-        ended = stop < log.ticks
+        ended = bool(stop < log.ticks)
+        e = rebound(r, int(start), int(stop), 1e-9 * log.header.period_ns, active)
+        before = max(start - 1, 0) if e.before is None else e.before
+        after = stop if e.after is None else e.after
         wrench = np.abs(r["F_T"][start:stop])
         energy_before = float(r["kinetic_energy"][before])
-        energy_after = float(r["kinetic_energy"][stop]) if ended else None
-        ratio = energy_after / energy_before if energy_after is not None and energy_before > 0.0 else None
+        energy_after = float(r["kinetic_energy"][after]) if ended else None
+        judged = e.restitution is not None and energy_before > 0.0
         work = float(r["contact_work"][stop - 1])
         contacts.append(
             {
                 "begin_s": float(time_s[start]),
                 "duration_s": float(time_s[stop - 1] - time_s[start]),
-                "ended": bool(ended),
+                "ended": ended,
                 "axial_speed_before_m_per_s": float(r["V_TA"][before, 0]),
-                "axial_speed_after_m_per_s": float(r["V_TA"][stop, 0]) if ended else None,
+                "axial_speed_after_m_per_s": float(r["V_TA"][after, 0]) if ended else None,
                 "peak_force_N": float(np.linalg.norm(r["F_T"][start:stop, :3], axis=1).max()),
                 "peak_moment_N_m": float(wrench[:, 3:].max()),
                 "energy_before_J": energy_before,
                 "energy_after_J": energy_after,
-                "energy_ratio": ratio,
-                "restitution": None if ratio is None or ratio < 0.0 else float(np.sqrt(ratio)),
+                "energy_ratio": energy_after / energy_before if judged and energy_after is not None else None,
                 "work_J": work,
-                "energy_ratio_of_contact": 1.0 + work / energy_before if energy_before > 0.0 else None,
-                **rebound_of(log, int(start), int(stop)),
+                "energy_ratio_of_contact": 1.0 + work / energy_before if judged else None,
+                "rebound": e.restitution,
+                "rebound_note": e.why,
+                **_foreseen(log, int(start), int(stop), e.restitution),
             }
         )
     return contacts
 
 
-def rebound_of(log: Log, start: int, stop: int) -> dict[str, float | None]:
-    """Restitution e of the contact of the ticks start...stop-1, measured, and as the prediction in the log's header has it.
-
-    rebound: -s_after/s_before, s = u.V the speed of the contact point along the contact's screw u (its mean wrench, force of length one;
-    V the twist at the origin of T), before the force began to rise and after the contact flag has fallen and what moves the model has
-    died away (a predictor's filter outlasts the contact). rebound_predicted,
-    rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest to u. None where the contact
-    has not ended, was hardly met head on (below 0.1 mm/s), was no rebound (the latches hold, or the motion goes on inwards), or was not
-    predicted.
-    """
-    r = log.records
-    nothing = dict.fromkeys(("rebound", "rebound_predicted", "rebound_in_orbit", "mode_frequency_hz"))
-    mean = r["F_T"][start:stop].mean(axis=0)
-    size = float(np.linalg.norm(mean[:3]))
-    if stop >= log.ticks or size == 0.0:
-        return nothing
-    screw = mean / size
-    force = r["F_T"] @ screw
-    while start > 0 and 0.0 < force[start - 1] < force[start]:
-        start -= 1
-
-    def speed(k: int) -> float:
-        V = r["V_TA"][k]
-        return float(screw[:3] @ (V[:3] - np.cross(V[3:], r["X_TA"][k, :3])) + screw[3:] @ V[3:])
-
-    moving = np.abs(r["F_T_corrected"] @ screw)
-    least = 0.01 * moving[start:stop].max()
-    while stop < log.ticks - 1 and moving[stop] > least and not r["contact"][stop]:
-        stop += 1
-    before, after = speed(max(start - 1, 0)), speed(stop)
-    latched = r["capture_time"][stop] >= 0.0
-    if abs(before) < LEAST_SPEED or before * after >= 0.0 or latched:
-        return nothing
+def _foreseen(log: Log, start: int, stop: int, measured: float | None) -> dict[str, float | None]:
+    """What the prediction in the log's header has for a contact that rebounded."""
+    nothing = dict.fromkeys(("rebound_predicted", "rebound_in_orbit", "mode_frequency_hz"))
     modes = [m for m in log.header.prediction.get("modes", []) if m["judged"]]
-    mode = max(modes, key=lambda m: abs(float(screw[:3] @ np.asarray(m["direction"])))) if modes else None
-    expected = (mode["restitution"], mode["ideal"], mode["frequency_hz"]) if mode else (None, None, None)
-    return dict(zip(nothing, (-after / before, *expected), strict=True))
+    screw = screw_of(log.records, start, stop)
+    if measured is None or screw is None or not modes:
+        return nothing
+    mode = max(modes, key=lambda m: abs(float(screw[:3] @ np.asarray(m["direction"]))))
+    return dict(zip(nothing, (mode["restitution"], mode["ideal"], mode["frequency_hz"]), strict=True))
+
+
+def _active_vehicle(log: Log) -> dict[str, Any] | None:
+    """The active vehicle of the run where it is a craft of its own, for the share of its control forces; None where that is not known."""
+    from hil_server.assembly import vehicle
+    from hil_server.errors import HilError
+    from hil_server.replay import configuration
+
+    try:
+        config = configuration(log)
+    except HilError:
+        return None
+    return vehicle(config.active_vehicle) if config.part("dynamics")[0].startswith("two_bodies") else None
 
 
 def alignment_of(log: Log) -> dict[str, Any] | None:
@@ -168,11 +183,13 @@ def summarise(log: Log) -> dict[str, Any]:
     Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s,
     ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes,
     realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate,
-    acceleration), faults (names), fault_details, trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term →
+    acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is no fault),
+    cause (text, tick, time_s; None without a fault), trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term →
     mean of the run, s), prediction, synthetic.
     """
     r = log.records
-    faults = faults_of(log)
+    raised = faults_of(log)
+    faults, notes = [f for f in raised if f["severity"] != "note"], [f for f in raised if f["severity"] == "note"]
     ended = name_of("end_cause", int(r["end_cause"][-1])) if log.ticks else "none"
     if ended == "none":
         ended = "tripped" if any(f["name"] in STOP for f in faults) else "stopped"
@@ -197,6 +214,9 @@ def summarise(log: Log) -> dict[str, Any]:
         **_loads(log),
         "faults": [fault["name"] for fault in faults],
         "fault_details": faults,
+        "notes_raised": [note["name"] for note in notes],
+        "note_details": notes,
+        "cause": cause_of(log, faults),
         "trip_tick": int(r["trip_tick"][-1]) if log.ticks else -1,
         "contacts": contacts_of(log),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,

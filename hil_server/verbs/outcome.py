@@ -83,8 +83,13 @@ def print_summary(summary: dict[str, Any]) -> None:
             expected = contact["rebound_predicted"]
             said = "not predicted" if expected is None else f"predicted {expected:.4f}"
             print(f"contact   at {contact['begin_s']:.3f} s: e measured {contact['rebound']:.4f}, {said}")
-    names = [f if isinstance(f, str) else f.get("name", str(f)) for f in summary["faults"]]
-    print("faults    " + (", ".join(names) or "none"))
+    if summary["cause"]:
+        print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
+    listed = [_listed(summary["fault_details"])] if summary["fault_details"] else []
+    known = {fault["name"] for fault in summary["fault_details"]}  # a lost record may lack those of the run's end
+    print("faults    " + (", ".join([*listed, *(name for name in summary["faults"] if name not in known)]) or "none"))
+    if summary["note_details"]:
+        print("notes     " + _listed(summary["note_details"]))
     if summary.get("record_lost"):
         print(f"record    LOST: {summary['record_lost']}")
     print(f"log       {summary['log']}")
@@ -98,6 +103,10 @@ def _alignment(found: dict[str, Any]) -> str:
     text = f"tilt {found['tilt_deg']:.2f} deg, offset {1e3 * found['offset_m']:.1f} mm, roll {found['roll_deg']:.2f} deg"
     text += f", gaps {' '.join(gaps)} mm" if gaps else ""
     return text + ("; together and aligned" if found["aligned"] else f"; NOT ALIGNED: {', '.join(found['missing'])}")
+
+
+def _listed(details: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{one['name']} (tick {one['tick']}, {one['time_s']:.3f} s)" for one in details)
 
 
 def _flat(value: Any) -> list[float]:

@@ -17,6 +17,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     path = make_report(args.log, args.out)
     summary = summarise(open_log(args.log))
     print(f"{summary['run']}: {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
+    if summary["cause"]:
+        print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
     for reason in summary["incomplete"]:
         print(f"incomplete: {reason}")
     print(f"report    {path}")

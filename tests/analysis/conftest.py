@@ -25,6 +25,7 @@ def bouncing_run(first=FIRST, force_scale=1.0, seconds=END):
     touching = (t >= first) & (t < first + HALF_PERIOD)
     again = t >= first + 1.0
     r["contact"] = touching | again
+    r["motion"] = CODES["motion"]["free"]
     speed = np.where(t < first, -SPEED, SPEED * RESTITUTION)
     speed = np.where(touching, -SPEED * np.cos(np.pi * (t - first) / HALF_PERIOD), np.where(again, 0.0, speed))
     r["V_TA"][:, 0] = speed

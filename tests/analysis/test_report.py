@@ -67,6 +67,28 @@ def test_report_of_a_trip_shows_the_last_second(trip, tmp_path):
         assert words in seen.text, words
 
 
+def test_columns_without_anything_are_left_out(write_run, make_bounce):
+    """A contact that goes on through has no restitution and no ratio: no empty columns for them, the reason instead."""
+    records = make_bounce()
+    records["V_TA"][records["contact"] == 0, 0] = -0.2
+    source = page(open_log(write_run(records)))
+    for head in ("ratio", "restitution", "ratio of the contact alone", "e measured"):
+        assert f"<th>{head}</th>" not in source, head
+    assert "No contact rebounded." in source and "the motion goes on through it" in source
+    source = page(open_log(write_run(make_bounce())))
+    assert all(f"<th>{head}</th>" in source for head in ("ratio", "restitution", "e measured")) and "e predicted" not in source
+
+
+def test_notes_stand_apart_from_faults(write_run, make_bounce):
+    records = make_bounce()
+    records["faults"][500:] |= 1 << 19
+    seen = Checker(page(open_log(write_run(records))))
+    assert "None." in seen.text and "note, no fault" in seen.text and "acceleration_limit" in seen.text
+    records["faults"][900:] |= 1 << 9
+    seen = Checker(page(open_log(write_run(records))))
+    assert "force_limit: a force component is beyond its software limit (tick 900, 0.900 s)." in seen.text
+
+
 def test_incomplete_run_of_one_tick_says_so(write_run, make_bounce, tmp_path):
     (tmp_path / "cut.mcap").write_bytes(write_run(make_bounce()[:1]).read_bytes()[:-5])
     seen = Checker(page(open_log(tmp_path / "cut.mcap")))
