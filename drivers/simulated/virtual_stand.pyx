@@ -51,6 +51,10 @@ FAULTS = {
     "drive_local": WIRE + 15,
     "drive_emergency": WIRE + 16,
     "bus_fault": WIRE + 17,
+    "drive_lost": WIRE + 18,
+    "drive_corrupt": WIRE + 19,
+    "drive_not_following": WIRE + 30,
+    "drive_heartbeat_lost": WIRE + 31,
     "signals_silent": WIRE + 20,
     "analogue_chain_unread": WIRE + 21,
 }
@@ -81,6 +85,8 @@ cdef struct State:
     int64_t corrupt
     uint32_t sensor_wire        # bits of sensor_status
     uint32_t drive_wire[6]      # bits of drive_status
+    int64_t drive_lost[6]
+    int64_t drive_corrupt[6]
     uint32_t signal_wire
     uint32_t chain_unread
     int have_setpoint
@@ -137,6 +143,14 @@ cdef void inject(Self *self, int code, int index, double value) noexcept nogil:
         s.drive_wire[index] |= 1u << DRIVE_STATUS_EMERGENCY
     elif code == 17:
         s.drive_wire[index] |= 1u << DRIVE_STATUS_BUS_FAULT
+    elif code == 18:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_LOST
+    elif code == 19:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_CORRUPT
+    elif code == 30:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_NOT_FOLLOWING
+    elif code == 31:
+        s.drive_wire[index] |= 1u << DRIVE_STATUS_HEARTBEAT_LOST
     elif code == 20:
         s.signal_wire |= 1u << SENSOR_STATUS_NO_DATA
     elif code == 21:
@@ -173,6 +187,10 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         memset(s.rate_old, 0, sizeof(s.rate_old))
     for i in range(6):
         sample.drive_status[i] = s.drive_wire[i]
+        s.drive_lost[i] += s.drive_wire[i] >> DRIVE_STATUS_LOST & 1
+        s.drive_corrupt[i] += s.drive_wire[i] >> DRIVE_STATUS_CORRUPT & 1
+        sample.drive_lost_total[i] = s.drive_lost[i]
+        sample.drive_corrupt_total[i] = s.drive_corrupt[i]
         if (s.drive_wire[i] >> DRIVE_STATUS_NO_DATA) & 1:
             continue
         if p.leg_delay:

@@ -31,6 +31,10 @@ MATRIX = [
     ("drive_limit_touched", 1, 0.0, "drive_limit_touched"),
     ("drive_local", 4, 0.0, "drive_local_control"),
     ("bus_fault", 0, 0.0, "bus_fault"),
+    ("drive_lost", 2, 0.0, "drive_lost"),
+    ("drive_corrupt", 2, 0.0, "bus_fault"),
+    ("drive_not_following", 3, 0.0, "drive_not_following"),
+    ("drive_heartbeat_lost", 5, 0.0, "drive_heartbeat_lost"),
     ("leg_stuck", 2, 0.0, "following_error"),
     ("leg_slow", 2, 0.2, "following_error"),
     ("transducer_offset", 0, 0.05, "following_error"),
@@ -71,11 +75,13 @@ def test_fault_sets_its_bit_and_the_legs_decelerate_inside_limits(name, index, v
 def _first_shown(records, bit):
     """First tick whose inputs show a fault that acts at once (status words); None where a time or a rate has to pass."""
     status = {"sensor_no_data": 0, "sensor_stale": 1, "sensor_device_fault": 6, "sensor_busy": 7}
-    drive = {"drive_no_data": 0, "drive_not_enabled": 5, "drive_limit_touched": 7, "drive_local_control": 8, "bus_fault": 9}
+    drive = {"drive_no_data": 0, "drive_not_enabled": 5, "drive_limit_touched": 7, "drive_local_control": 8, "bus_fault": 9,
+             "drive_not_following": 13, "drive_heartbeat_lost": 14}  # fmt: skip
     if bit in status:
         return int(np.flatnonzero((records["wrench_status"] >> status[bit]) & 1)[0])
     if bit in drive:
-        return int(np.flatnonzero(((records["drive_status"] >> drive[bit]) & 1).any(axis=1))[0])
+        found = np.flatnonzero(((records["drive_status"] >> drive[bit]) & 1).any(axis=1))
+        return int(found[0]) if len(found) else None  # a bus fault may come of a rate of damaged frames, too
     if bit == "drive_device_fault":
         return int(np.flatnonzero(((records["drive_status"] >> 4) & 1 | (records["drive_status"] >> 11) & 1).any(axis=1))[0])
     if bit == "signals_no_data":
