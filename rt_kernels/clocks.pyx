@@ -70,6 +70,10 @@ cdef class FreeRunningClock(ClockPart):
         self.plug.wait = free_wait
         self.plug.mark = free_mark
 
+    def extend(self, int64_t ticks):
+        """The run ends so many ticks from now: who acts between ticks (devices in a test) runs the line a tick at a time."""
+        self.c.last_tick = self.c.tick + ticks
+
     def restart(self):
         """The next run begins at tick 0 again."""
         self.c.tick = 0

@@ -37,6 +37,20 @@ def test_free_running_clock_ticks_every_period_and_ends_on_time():
     assert block.finished
 
 
+def test_free_running_clock_goes_on_by_as_many_ticks_as_it_is_given():
+    """A tick at a time, or three, is the same run."""
+    block = SharedBlock.create(200)
+    clock = registry.part("clocks", "free_running")(period_ns=PERIOD, duration_ns=0)
+    run = line(clock, block)
+    run.run()
+    for ticks in (1, 1, 3):
+        clock.extend(ticks)
+        run.run()
+    got = drained(block)
+    np.testing.assert_array_equal(got["tick"], np.arange(5))
+    np.testing.assert_array_equal(got["periods"], np.ones(5))
+
+
 def test_live_ring_drops_the_newest_and_counts():
     """Nobody reads: the first samples stay, the rest is counted; the loop goes on."""
     block = SharedBlock.create(50)
