@@ -1,6 +1,6 @@
 """Keeps a bus process beside the log: starts it, tells it how the log does, and starts it again when it dies.
 
-ZeroMQ ends its process where it meets a state that it has not foreseen, and such states can be reached from outside (DECISIONS, 35). So
+ZeroMQ ends its process where it meets a state that it has not foreseen, and such states can be reached from outside (DECISIONS, 42). So
 the process that clients can reach holds nothing that a run needs: a new one is there within half a second, on the same addresses.
 """
 
