@@ -103,12 +103,13 @@ window.hilPicture = picture;
 window.hilForget = () => { ages.length = 0; };
 
 // how the run and the way to it stand: live; old (no data for a moment); ended; lost (no data, and nobody said that it ended); none
-// (nothing yet); gone (no console)
+// (nothing yet); joining (the console has not spoken yet); gone (no console)
 export function link() {
   if (cut || performance.now() - state.heard > SILENT) return "gone";
   if (state.log) return "log";
   if (!state.head.old && state.fresh && performance.now() - state.fresh < STALE) return "live";
-  if (!state.head.run || state.head.run === "no run") return "none";
+  if (!state.head.run) return "joining";
+  if (state.head.run === "no run") return "none";
   return state.head.end ? "ended" : old() > LOST ? "lost" : "old";
 }
 window.hilLink = link;

@@ -4,7 +4,7 @@ import { fit } from "/hil/wires.js";
 const RED = "#ef5350", BLUE = "#42a5f5", GREY = "#90a4ae", WHITE = "#eceff1", ORANGE = "#ffb74d";
 const text = (element, value) => { if (element.textContent !== value) element.textContent = value; };
 
-const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", ended: "run ended", lost: "connection lost", old: "old" };
+const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", ended: "run ended", lost: "connection lost", old: "old", joining: "connecting" };
 
 // run, how its data are, age of the picture, answer to the last command, ABORT
 function header(element, options, { command, picture, link, old }) {
@@ -58,7 +58,7 @@ function banner(element, options, { link, old }) {
       if (head.trip) lines.push(tripped(`Run ${head.run}`, head.trip));
       if (now === "ended") lines.push(["calm", `Run ${head.run} has ended: ${head.end}. The values are its last ones, ${time(old())} old.`]);
       if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not said that it ended. The stand may be moving: ABORT is still tried, else use the emergency button.`]);
-      if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from || "the run"} since this console was started. hil-server run starts one.`]);
+      if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from} since this console was started. hil-server run starts one.`]);
       const html = lines.length ? lines.map(() => "<div></div>").join("") : "";
       if (element.children.length !== lines.length) element.innerHTML = html;
       lines.forEach(([kind, words], i) => {
