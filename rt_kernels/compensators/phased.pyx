@@ -4,8 +4,9 @@ Both run at every tick, so that neither starts cold; what goes out is (1 - w) of
 between 0 and 1 in `blend_s` (at once with 0), along 3 w^2 - 2 w^3. The contact one is in charge while the event detector reports a contact
 and for `hold_s` after it. The command `set_compensator` overrides this: argument 0 by phase, 1 the free one, 2 the contact one.
 
-The parts keep their state inside this part's block, so that a snapshot is still one copy; their functions stand in front of the block,
-because a function's address means nothing to another process.
+The parts keep their constants and state inside this part's block, so that a snapshot is still one copy; a part whose block is not flat
+(self_size 0: it has pointers) cannot be kept so and is refused. Their functions and where the second one lies stand in front of the block:
+a function's address means nothing to another process, and an offset out of a file would be followed anywhere. Auxiliary channels: those of the part in free motion, then those of the one in contact.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -23,12 +24,13 @@ from rt_kernels.parameters import Aux, Command, Parameter
 
 ctypedef void (*Step)(void *self, Sample *sample, double *aux) noexcept nogil
 
-cdef struct Functions:
+cdef struct Front:
     Step free
     Step contact
+    size_t contact_offset       # of the contact part's block from the free part's
+    size_t contact_aux          # of its first auxiliary channel
 
 cdef struct Block:
-    size_t contact_offset       # of the contact part's block from the free part's
     double period
     double blend
     double hold
@@ -60,7 +62,7 @@ cdef inline bint contact_in_charge(Block *b, const Sample *o, double dt) noexcep
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
-    cdef Functions *call = <Functions *>self - 1
+    cdef const Front *front = <const Front *>self - 1
     cdef Block *b = <Block *>self
     cdef char *parts = <char *>self + sizeof(Block)
     cdef double dt = b.period * sample.periods
@@ -71,9 +73,9 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
     if sample.command_code == COMMAND_SET_COMPENSATOR and 0.0 <= sample.command_arg[0] <= 2.0:
         b.choice = <int>sample.command_arg[0]
-    call.free(parts, sample, aux)
+    front.free(parts, sample, aux)
     take(sample, &free)
-    call.contact(parts + b.contact_offset, sample, aux + 8)
+    front.contact(parts + front.contact_offset, sample, aux + front.contact_aux)
     take(sample, &contact)
     # the weight of the contact part
     b.w += change if contact_in_charge(b, sample, dt) else -change
@@ -100,6 +102,9 @@ NAMES = {
 }
 
 
+WHERE = {"free": "free motion", "contact": "contact"}
+
+
 def build(role, table, context):
     """The part that `table` names, with the context it asks for. Raises ValueError with the key's path."""
     keys = dict(table)
@@ -113,9 +118,17 @@ def build(role, table, context):
         if key not in known:
             raise ValueError(f"compensators.{role}.{key}: {name} has no such key; there are: {', '.join(sorted(known)) or 'none'}")
     try:
-        return part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
+        built = part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
     except (ValueError, TypeError) as error:
         raise ValueError(f"compensators.{role}: {error}") from error
+    if (<StagePart?>built).plug.self_size == 0:
+        raise ValueError(f"compensators.{role}.part: {name!r} keeps pointers in its state (self_size 0); limit a part with one flat block")
+    return built
+
+
+def channels(role, part):
+    """The part's auxiliary channels under the role's name."""
+    return tuple(Aux(f"{role}.{a.name}", a.unit, f"compensator in {WHERE[role]}: {a.meaning}", a.count) for a in part.AUX)
 
 
 cdef object described(StagePart part, const char *block):
@@ -135,19 +148,22 @@ cdef class Phased(StagePart):
         Parameter("blend_s", "float", "s", "the change from one to the other takes this long", 0.02, low=0.0, high=10.0),
         Parameter("hold_s", "float", "s", "the contact compensator stays this long after a contact", 0.05, low=0.0, high=10.0),
     )
-    AUX = (
-        Aux("free_compensator", "-", "auxiliary channels of the compensator in free motion", 8),
-        Aux("contact_compensator", "-", "and of the one in contact", 8),
-    )
     COMMANDS = (Command("set_compensator", numbers=(0, 1, 2)),)
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")
     cdef char *memory
     cdef StagePart first        # the two parts: what they know of their own blocks
     cdef StagePart second
     cdef size_t offset          # of the contact part's block from the free part's
+    cdef tuple declared
+
+    @property
+    def AUX(self):
+        """Those of both parts, the one in free motion first."""
+        return self.declared
 
     def __cinit__(self):
         self.memory = NULL
+        self.declared = ()
 
     def __init__(self, *, contact, free=None, blend_s=0.02, hold_s=0.05, **context):
         cdef StagePart first = build("free", free or {"part": "phase_lead"}, context)
@@ -155,16 +171,20 @@ cdef class Phased(StagePart):
         # constants and state of both, on multiples of 16 bytes
         cdef size_t size_first = (first.plug.self_size + 15) & ~<size_t>15
         cdef size_t size = sizeof(Block) + size_first + second.plug.self_size
-        cdef Functions *call
+        cdef Front *front
         cdef Block *b
-        self.memory = <char *>PyMem_Malloc(sizeof(Functions) + size)
+        if self.memory != NULL:
+            raise ValueError("compensators.phased: built already")
+        self.memory = <char *>PyMem_Malloc(sizeof(Front) + size)
         if self.memory == NULL:
             raise MemoryError()
-        memset(self.memory, 0, sizeof(Functions) + size)
-        call = <Functions *>self.memory
-        call.free, call.contact = first.plug.step, second.plug.step
-        b = <Block *>(call + 1)
-        b.contact_offset, b.period, b.blend, b.hold = size_first, context["period_s"], blend_s, hold_s
+        memset(self.memory, 0, sizeof(Front) + size)
+        front = <Front *>self.memory
+        front.free, front.contact, front.contact_offset = first.plug.step, second.plug.step, size_first
+        b = <Block *>(front + 1)
+        self.declared = channels("free", first) + channels("contact", second)
+        front.contact_aux = sum(channel.count for channel in first.AUX)
+        b.period, b.blend, b.hold = context["period_s"], blend_s, hold_s
         b.loop_delay = context["delays"]["total_s"]
         b.since_contact = 1e30
         memcpy(<char *>(b + 1), first.plug.self, first.plug.self_size)

@@ -138,9 +138,8 @@ def test_lead_is_limited_and_says_so(context):
 
 
 def context_lead(context):
-    from hil_server.analysis.stability import lead_coefficients
-
-    return lead_coefficients(context["delays"])[0]
+    d = context["delays"]
+    return d["transport_s"] + 2.0 * d["drive_damping"] / (2.0 * np.pi * d["drive_frequency_hz"])
 
 
 def test_stiffness_estimate_finds_the_contact_and_stays_in_bounds(context):
@@ -157,6 +156,73 @@ def test_stiffness_estimate_finds_the_contact_and_stays_in_bounds(context):
             s["F_T"][0, 0] = 1e5 * (y + 2e-3)
             part.step(s, aux)
         assert aux[0] == pytest.approx(expected, rel=0.01)
+
+
+def of_many_channels(count):
+    """A compensator with `count` auxiliary channels; the last one is the stiffness that it uses."""
+    from rt_kernels.compensators import pose_referenced_force, smith
+    from rt_kernels.parameters import Aux
+
+    base = pose_referenced_force.PoseReferencedForce if count else smith.SmithPredictor
+    return type("Many", (base,), {"AUX": tuple(Aux(f"channel{i}", "-", "one of many") for i in range(count))})
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 100])
+def test_phased_with_any_number_of_auxiliary_channels(count, context, monkeypatch):
+    """The contact compensator's channels follow those of the free one, however many there are; nothing is written beside them."""
+    from rt_kernels.compensators import phased
+
+    monkeypatch.setattr(phased, "Many", of_many_channels(count), raising=False)
+    monkeypatch.setitem(phased.NAMES, "many", "rt_kernels.compensators.phased:Many")
+    for free, contact in (("many", "lead_and_pose_force"), ("lead_and_pose_force", "many")):
+        keys = {role: {"part": name, **({"stiffness_n_m": k} if name != "many" or count else {})}
+                for role, name, k in (("free", free, 1e5), ("contact", contact, 2e5))}  # fmt: skip
+        part = build("phased", context, **keys)
+        assert [a.name.partition(".")[0] for a in part.AUX] == ["free"] * (count if free == "many" else 1) + ["contact"] * (
+            1 if free == "many" else count
+        )
+        declared = sum(a.count for a in part.AUX)
+        aux = np.full(declared + 64, -1.0)
+        for s in samples(20):
+            part.step(s, aux)
+        at = count if free == "many" else 1  # the first channel of the contact part: its stiffness
+        if contact != "many" or count:
+            assert aux[at] == 2e5
+        if free != "many" or count:
+            assert aux[0] == 1e5
+        assert np.all(np.delete(aux, [0, at]) == -1.0) if declared > 1 else True
+        assert np.all(aux[declared:] == -1.0)
+
+
+def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch):
+    from hil_server import assembly
+    from hil_server.config import load_test
+    from rt_kernels.compensators import phased
+
+    ship = assembly.simulation(load_test()).context
+
+    class Pointers:
+        PARAMETERS, CONTEXT = (), ()
+
+        def __new__(cls):
+            keys = {"model": "transport_ship_probe.toml", "port_body": "probe"}
+            return assembly.build_part("dynamics", "tree_and_body", keys, ship)
+
+    monkeypatch.setattr(phased, "Pointers", Pointers, raising=False)
+    monkeypatch.setitem(phased.NAMES, "pointers", "rt_kernels.compensators.phased:Pointers")
+    with pytest.raises(ValueError, match=r"compensators\.contact\.part: 'pointers' keeps pointers"):
+        build("phased", context, contact={"part": "pointers"})
+
+
+def test_phased_follows_no_offset_out_of_a_file(context):
+    """Whatever bytes a log has for the head of the block, the parts stay where they are."""
+    part = build("phased", context)
+    whole = part.whole()
+    for s in samples(5):
+        part.step(s)
+    part.restore_whole(b"\x7f" * 16 + whole[16:])
+    for s in samples(5):
+        part.step(s)
 
 
 @pytest.mark.parametrize(("name", "keys", "named"), [

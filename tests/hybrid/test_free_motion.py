@@ -69,15 +69,19 @@ def test_noise_does_not_hide_the_ends_of_the_contact(noise):
         assert e.restitution == pytest.approx(truth, abs=0.003 + 3.0 * drift), (share, e.why)
 
 
-def test_summary_of_a_soft_contact_with_coarse_thresholds(tmp_path):
-    """39 N peak, thresholds 12 and 8 N: once reported as 1.034 for 1.001."""
-    keys = settings(1, "spec", "lead_and_pose_force", **{"event_detectors.contact_on_n": 12.0, "event_detectors.contact_off_n": 8.0})
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_summary_of_a_soft_contact_with_coarse_thresholds(noise, tmp_path):
+    """39 N peak, thresholds 12 and 8 N, the shipped stand's noise: once reported as 1.04 to 1.05 for 1.00."""
+    keys = settings(1, "spec", "lead_and_pose_force", **{"event_detectors.contact_on_n": 12.0, "event_detectors.contact_off_n": 8.0,
+                                                         "stand.virtual.force_noise_n": noise})  # fmt: skip
     summary = simulate(load_test(PROGRAMME, overrides(keys)), Options(out=str(tmp_path), quiet=True, report=False))
     (contact,) = summary["contacts"]
-    truth = closed_loop(run(keys)[1])["V_TA"][:, 0]
+    records = closed_loop(run(keys)[1])
+    loud = np.flatnonzero(np.abs(records["F_T"][:, 0]) > max(6.0 * noise, 1e-3))
+    v = records["V_TA"][:, 0]
     assert 35.0 < contact["peak_force_N"] < 45.0
-    assert contact["rebound"] == pytest.approx(-truth[-1] / truth[0], abs=0.003) and contact["rebound_note"] == ""
-    assert contact["energy_ratio"] == pytest.approx(contact["rebound"] ** 2, abs=1e-6)
+    assert contact["rebound"] == pytest.approx(-v[loud[-1] + 20] / v[loud[0] - 20], abs=0.003)
+    assert contact["energy_ratio"] == pytest.approx(contact["rebound"] ** 2, abs=1e-4) and contact["rebound_note"] == ""
 
 
 def test_thrust_beside_the_contact_is_taken_off(tmp_path):

@@ -1,0 +1,273 @@
+"""Every compensator against its closed form, tick by tick: constants, signs, comparisons."""
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from hil_server import assembly, registry
+from hil_server.config import load_test
+from rt_kernels.compensators.declarations import lead_inertia
+from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
+
+H = 1e-3
+FREE = CODES["motion"]["free"]
+# a drive and a delay of about the same weight: no term of a lead is small beside the others
+W, ZETA, TAU = 2.0 * np.pi * 6.0, 0.7, 0.03
+DELAYS = {
+    "total_s": TAU + 2.0 * ZETA / W, "transport_s": TAU, "sensor_delay_s": 0.0, "drive_lag_s": 2.0 * ZETA / W,
+    "drive_frequency_hz": W / (2.0 * np.pi), "drive_damping": ZETA, "measured_leg_delay_s": 0.0,
+}  # fmt: skip
+L1, L2 = TAU + 2.0 * ZETA / W, 1.0 / W**2 + 2.0 * ZETA * TAU / W + 0.5 * TAU**2
+LEADS = {"phase_lead": {}, "lead_and_pose_force": {"stiffness_n_m": 1e5}, "adaptive_time_series": {}}
+
+
+@pytest.fixture(scope="module")
+def context():
+    test = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml", ["guidance.part=docking"]))
+    return test.context | {"delays": DELAYS, "period_s": H}
+
+
+def build(name, context, **keys):
+    part = registry.part("compensators", name)
+    return part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
+
+
+def sample(**fields):
+    s = np.zeros(1, SAMPLE_DTYPE)
+    s["periods"], s["motion"] = 1, FREE
+    for field in ("X_TA", "X_TA_measured", "X_NC", "X_NV", "X_WP"):
+        s[field][0, 6] = 1.0
+    for name, value in fields.items():
+        if np.ndim(value) == 0 or s[name].ndim == 1:
+            s[name] = value
+        else:
+            s[name][0, : len(value)] = value
+    return s
+
+
+# ------------------------------------------------------------------------------------------------------------------ lead
+
+
+@pytest.mark.parametrize("name", LEADS)
+def test_lead_is_the_inverse_of_drive_and_delay(name, context):
+    """l1 and l2 term by term, factor and order; and what they are for: C H e^(-st) - 1 falls with the third power of s."""
+    s = sample()
+    build(name, context, **LEADS[name]).step(s)
+    assert s["lead"][0] == pytest.approx([1.0, L1, L2], rel=1e-12)
+    left = []
+    for w in (0.2, 0.4):
+        q = 1j * w
+        lead, drive = 1.0 + s["lead"][0, 1] * q + s["lead"][0, 2] * q * q, W**2 / (q * q + 2 * ZETA * W * q + W**2)
+        left.append(abs(lead * drive * np.exp(-q * TAU) - 1.0))
+    assert left[1] / left[0] == pytest.approx(8.0, rel=0.01)
+    build(name, context, **LEADS[name], lead_factor=0.5).step(s)
+    if name != "adaptive_time_series":
+        assert s["lead"][0] == pytest.approx([1.0, 0.5 * L1, 0.5 * L2], rel=1e-12)
+        build(name, context, **LEADS[name], order=1).step(s)
+        assert s["lead"][0] == pytest.approx([1.0, L1, 0.0], rel=1e-12)
+    ideal = context | {"delays": DELAYS | {"drive_frequency_hz": 0.0, "total_s": TAU, "drive_lag_s": 0.0}}
+    s = sample()
+    build(name, ideal, **LEADS[name]).step(s)
+    assert s["lead"][0] == pytest.approx([1.0, TAU, 0.5 * TAU**2], rel=1e-12)
+
+
+def test_adaptive_lead_adds_the_delay_that_it_cannot_see(context):
+    """Delay of the force less that of the measured legs: a1 + d, a2 + a1 d + d^2/2 is the lead of the whole delay again."""
+    s = sample()
+    build("adaptive_time_series", context | {"delays": DELAYS | {"sensor_delay_s": 0.012, "measured_leg_delay_s": 0.002}}).step(s)
+    assert s["lead"][0] == pytest.approx([1.0, L1, L2], rel=1e-12)
+
+
+def test_lead_foresees_the_step_that_the_wrench_makes(context):
+    """A' = A - L^-1 (F' - F), V' = V + h A': a lead whose rate is limited goes on by so much, along the foreseen change."""
+    part = build("phase_lead", context, lead_rate_max_m_s=0.05, lead_acceleration_max_m_s2=1e4)
+    rng = np.random.default_rng(4)
+    inverse = lead_inertia(context["vehicles"], context["start"])
+    V, A, F = 0.02 * rng.normal(size=6), 0.1 * rng.normal(size=6), 300.0 * rng.normal(size=6)
+    V[3:] *= 0.01
+    A[3:] *= 0.01
+    F[3:] *= 0.001
+    part.step(sample(V_TA=V, A_TA=A))
+    d0 = L1 * (V + H * A) + L2 * A
+    s = sample(V_TA=V, A_TA=A, F_T=F)
+    part.step(s)
+    a = A - inverse @ F
+    d = L1 * (V + H * a) + L2 * a
+    change = d - d0
+    for i in (slice(0, 3), slice(3, 6)):
+        change[i] *= min(1.0, 0.05 * H / np.linalg.norm(change[i]))
+    assert s["compensator_status"][0] & 1 and np.linalg.norm(d[:3] - d0[:3]) > 0.05 * H
+    np.testing.assert_allclose(s["lead_offset"][0], d0 + change - d, rtol=1e-9, atol=1e-15)
+    # outside of the closed loop no wrench acts: nothing to foresee
+    part = build("phase_lead", context, lead_rate_max_m_s=0.05)
+    part.step(sample(V_TA=V, A_TA=A, motion=0))
+    s = sample(V_TA=V, A_TA=A, F_T=F, motion=0)
+    part.step(s)
+    assert not s["lead_offset"].any() and not s["compensator_status"][0]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("spacing", [1, 7])
+def test_polynomial_reads_a_polynomial_off_at_its_horizon(order, spacing, context):
+    """Motion of the degree that goes through the poses: x_new + lead v_new + offset is exact, one horizon ahead."""
+    part = build("polynomial", context, order=order, spacing_ticks=spacing)
+    p = np.polynomial.Polynomial([0.1, 0.3, -2.0, 5.0, 40.0][: order + 1])
+    for k in range(order * spacing + 3):
+        t = k * H
+        s = sample(X_TA=[p(t), 0.0, 0.0])
+        part.step(s)
+    v = (p(t + H) - p(t)) / H
+    ahead = p(t + H) + s["lead"][0, 1] * v + s["lead_offset"][0, 0]
+    rounding = 4e-16 * max(1.0, DELAYS["total_s"] / (spacing * H)) ** order  # what the extrapolation makes of the last digit
+    assert ahead == pytest.approx(p(t + H + DELAYS["total_s"]), abs=rounding)
+
+
+# ----------------------------------------------------------------------------------------------------------------- force
+
+
+def test_force_goes_to_the_simulated_pose_with_its_damper(context):
+    """F + K e + B e' with the error e = x - y growing at a steady rate: from the fourth tick of a contact on."""
+    part = build("pose_referenced_force", context, stiffness_n_m=1e5, damping_n_s_m=700.0)
+    for k in range(8):
+        y, e = 2e-3, 1e-4 + 3e-5 * k
+        s = sample(contact=k > 2, F_T=[1e5 * y], X_TA=[y + e], X_TA_measured=[y])
+        part.step(s)
+        if k > 6:
+            assert s["F_T_corrected"][0, 0] == pytest.approx(1e5 * (y + e) + 700.0 * 3e-5 / H, rel=1e-9)
+    assert s["compensator_status"][0] == 8
+
+
+@pytest.mark.parametrize(("sensor", "legs"), [(0.0025, 0.0), (0.0, 0.0015)])
+def test_force_and_pose_of_different_age(sensor, legs, context):
+    """A force that is older than the measured pose belongs to an earlier pose, linear between the ticks; an older pose is set against the
+    model of its own instant."""
+    own = context | {"delays": DELAYS | {"sensor_delay_s": sensor, "measured_leg_delay_s": legs}}
+    part = build("pose_referenced_force", own, stiffness_n_m=1e5)
+    vx, vy = 0.4, 0.3
+    for k in range(300):
+        s = sample(contact=k > 280, F_T=[1000.0], X_TA=[vx * k * H], X_TA_measured=[vy * k * H])
+        part.step(s)
+    x, y = vx * (k * H - legs), vy * (k * H - sensor)
+    assert s["F_T_corrected"][0, 0] == pytest.approx(1000.0 + 1e5 * (x - y), rel=1e-9)
+
+
+def test_first_tick_catches_up_what_was_missed(context):
+    """Model n ticks ahead at v: in the first tick of the contact k times the sum of min(n v h, depth) over the ticks since it touched."""
+    part = build("pose_referenced_force", context, stiffness_n_m=1e5)
+    n, v, depth_y = 6, 0.05, 1e-5
+    touch = 100
+    for k in range(touch + 1):
+        x = v * H * (k - touch)
+        s = sample(contact=k == touch, X_TA=[x], X_TA_measured=[x - n * v * H], F_T=[1e5 * depth_y if k == touch else 0.0])
+        part.step(s)
+    lag = n * v * H
+    missed = sum(min(lag, depth_y + lag - j * v * H) for j in range(1, 50) if depth_y + lag - j * v * H > 0.0)
+    assert s["F_T_corrected"][0, 0] == pytest.approx(1e5 * (depth_y + lag + missed), rel=1e-9)
+
+
+def test_stiffness_matrix_and_its_stop_at_zero_force(context):
+    rng = np.random.default_rng(2)
+    K = rng.normal(size=(6, 6)) * 1e4
+    part = build("pose_referenced_force", context, stiffness_rows=K.tolist())
+    e = np.array([1e-4, -2e-4, 3e-4])
+    F = np.array([500.0, 300.0, -200.0, 10.0, 5.0, 2.0])
+    s = sample(contact=1, F_T=F, X_TA=e)
+    part.step(s)
+    np.testing.assert_allclose(s["F_T_corrected"][0], F + K @ np.concatenate([e, np.zeros(3)]), rtol=1e-12)
+    turned = -K @ np.concatenate([e, np.zeros(3)])
+    s = sample(contact=1, F_T=0.5 * turned, X_TA=e)
+    part.step(s)
+    assert not s["F_T_corrected"].any()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_smith_predictor_is_its_transfer_function(share, context):
+    """3/2 z + 1/(1 + z/2), z = T s, exact for a force that runs straight from sample to sample."""
+    part = build("smith", context, lead_factor=share)
+    T = DELAYS["total_s"] * share
+    rng = np.random.default_rng(3)
+    F = np.concatenate([[0.0], np.cumsum(rng.normal(size=300))])
+    _, low, _ = signal.lsim(([1.0], [0.5 * T, 1.0]), F, np.arange(len(F)) * H)
+    out = []
+    for f in F:
+        s = sample(F_T=[0.0, f])
+        part.step(s)
+        out.append(s["F_T_corrected"][0, 1])
+    np.testing.assert_allclose(out[1:], 1.5 * T / H * np.diff(F) + low[1:], rtol=1e-9, atol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------- energy
+
+
+def kinetic_after(F, V, energy, inverse):
+    """Energy of relative motion after one symplectic step under F on the target (and -F on the active unit)."""
+    return energy - H * F @ V + 0.5 * H * H * F @ inverse @ F
+
+
+def test_energy_cap_leaves_exactly_what_is_allowed(context):
+    """While the force pushes apart; the rest of the time, and below the cap, nothing is touched."""
+    inverse = relative_inverse_inertia(context["vehicles"], context["start"]["X_TA"])
+    part = build("energy_cap", context, dissipated=0.25)
+    F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([0.02, 0, 0, 0, 0, 0])
+    part.step(sample(contact=1, F_T=F, V_TA=V, kinetic_energy=0.06))  # allowed from now on: three quarters of it
+    s = sample(contact=1, F_T=F, V_TA=-V, kinetic_energy=0.04)
+    part.step(s)
+    k = s["F_T_corrected"][0, 0] / F[0]
+    assert 0.0 < k < 1.0 and s["compensator_status"][0] == 8 | 32
+    assert kinetic_after(k * F, -V, 0.04, inverse) == pytest.approx(0.045, rel=1e-12)
+    for energy, V_now, untouched in ((0.01, -V, True), (0.04, V, True), (0.05, -V, False)):
+        s = sample(contact=1, F_T=F, V_TA=V_now, kinetic_energy=energy)
+        part.step(s)
+        assert s["F_T_corrected"][0, 0] == (F[0] if untouched else 0.0)
+    s = sample(contact=0, F_T=F, V_TA=-V, kinetic_energy=1.0)
+    part.step(s)
+    assert s["F_T_corrected"][0, 0] == F[0] and s["compensator_status"][0] == 0
+
+
+def test_energy_cap_allows_what_the_thrust_puts_in(context):
+    """Share of the thrust's power in the relative motion: m_V / (m_C + m_V) f . (v_C - v_V)."""
+    heavy = dict(context["vehicles"])
+    heavy["target"] = heavy["target"] | {"mass_kg": 1800.0}
+    own = context | {"vehicles": heavy}
+    part = build("energy_cap", own)
+    F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
+    fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
+    part.step(sample(**fields, control_C=[400.0], V_NC=[0.03], V_NV=[0.01]))
+    s = sample(**fields)
+    part.step(s)
+    k = s["F_T_corrected"][0, 0] / F[0]
+    allowed = 0.05 + H * 400.0 * 0.02 * 1800.0 / 2400.0
+    inverse = relative_inverse_inertia(heavy, own["start"]["X_TA"])
+    assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------------- change
+
+
+def test_change_between_two_compensators_follows_its_curve(context):
+    """3 w^2 - 2 w^3 over the blend; the contact one stays for hold_s after the contact; the command overrides both."""
+    part = build("phased", context, free={"part": "none"}, contact={"part": "phase_lead"}, blend_s=0.01, hold_s=0.003)
+
+    def lead(**fields):
+        s = sample(**fields)
+        part.step(s)
+        return s["lead"][0, 1] / L1
+
+    assert lead() == 0.0
+    for i in range(1, 11):
+        w = i / 10
+        assert lead(contact=1) == pytest.approx(3 * w**2 - 2 * w**3, rel=1e-9)
+    assert [lead() for _ in range(3)] == pytest.approx([1.0] * 3)
+    assert lead() == pytest.approx(3 * 0.9**2 - 2 * 0.9**3, rel=1e-9)
+    command = {"command_code": CODES["command"]["set_compensator"]}
+    for choice, end in ((2.0, 1.0), (1.0, 0.0), (0.0, 1.0)):
+        lead(**command, command_arg=[choice], contact=1)
+        assert [lead(contact=int(choice != 2.0)) for _ in range(12)][-1] == pytest.approx(end, abs=1e-12)
+
+
+def test_none_passes_everything_on(context):
+    F = np.arange(1.0, 7.0)
+    s = sample(F_T=F, V_TA=[1.0], contact=1)
+    build("none", context).step(s)
+    assert (s["F_T_corrected"][0] == F).all() and list(s["lead"][0]) == [1.0, 0.0, 0.0] and not s["lead_offset"].any()
