@@ -5,6 +5,7 @@ House rules that the build itself holds (ARCHITECTURE, `real-time` chapter):
 * `-ffp-contract=off`, never `-ffast-math`, never `-march=native`: the same bits on every x86-64 machine.
 * A Cython performance hint is an error: such a line takes the interpreter lock inside the loop.
 * `HIL_DEBUG_KERNELS=1` turns bounds checks back on (the checked build that the tests run once).
+* `HIL_SANITIZE=1` builds with the address and undefined-behaviour sanitizers (`tools/fuzz_sanitized.sh`).
 """
 
 import os
@@ -19,6 +20,9 @@ from setuptools import Extension, setup
 ROOT = Path(__file__).parent
 CHECKED = os.environ.get("HIL_DEBUG_KERNELS") == "1"
 COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-std=gnu11", "-g0"]
+if os.environ.get("HIL_SANITIZE") == "1":
+    COMPILE_ARGS = [a for a in COMPILE_ARGS if a not in ("-O3", "-g0")]
+    COMPILE_ARGS += ["-O0", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": CHECKED,

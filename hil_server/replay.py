@@ -205,6 +205,8 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
 
     Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
     test = assembly.simulation(configuration(log))
+    if test.block.aux_count != log.header.aux_count:
+        raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
     for role, part in test.line.stages.items():
         _restore(log, role, part)
     test.line.sample = _initial_sample(log)

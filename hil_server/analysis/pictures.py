@@ -42,8 +42,8 @@ def thin(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndarray
     whole = len(x) - len(x) % stretch
     low, high = np.where(gap, np.inf, y), np.where(gap, -np.inf, y)
     start = np.arange(whole // stretch) * stretch
-    lowest, highest = (y[:whole].reshape(-1, stretch) for y in (low, high))
-    keep = np.column_stack([start + lowest.argmin(axis=1), start + highest.argmax(axis=1)])
+    least, most = low[:whole].reshape(-1, stretch).argmin(axis=1), high[:whole].reshape(-1, stretch).argmax(axis=1)
+    keep = np.column_stack([start + least, start + most])
     tail = [] if whole == len(x) else [whole + int(low[whole:].argmin()), whole + int(high[whole:].argmax())]
     order = np.unique(np.concatenate([keep.ravel(), np.array(tail, int), [0, len(x) - 1]]))
     return x[order], y[order]

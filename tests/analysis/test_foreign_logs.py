@@ -181,3 +181,16 @@ def test_recording_becomes_a_log_that_replays_with_its_gaps_marked(tmp_path):
     assert log.records["wrench_age_ns"].max() == int(silent.sum()) * 1_000_000
     assert replay(out, verify=True)["equal"]
     assert main(["import", str(tmp_path / "cut.csv"), "--out", str(out)]) == 2  # nothing is written over
+
+
+@pytest.mark.parametrize("stamp", ["1e308", "nan", "inf", "9" * 400, "\u00b2"])
+def test_a_time_that_is_none_is_named(tmp_path, stamp):
+    (tmp_path / "w.csv").write_text(f"t_us,fx\n1000,1.0\n{stamp},2.0\n")
+    with pytest.raises(ConfigurationError, match="line 3, column t_us"):
+        read_csv(tmp_path / "w.csv")
+
+
+def test_a_recording_of_centuries_is_refused(tmp_path):
+    (tmp_path / "w.csv").write_text("t_s,fx\n0,1.0\n1e12,2.0\n")
+    with pytest.raises(ConfigurationError, match="points"):
+        common_grid([read_csv(tmp_path / "w.csv")], 1e-3)

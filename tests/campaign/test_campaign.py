@@ -256,3 +256,22 @@ def test_wrong_files_are_named(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=re.escape(said)):
         load_plan(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"9" * 5000, b"[" * 100_000])
+def test_a_damaged_card_of_a_campaign_is_named(tmp_path, content):
+    folder = tmp_path / "out"
+    execution.prepare(plan(tmp_path, 8), folder)
+    (folder / "campaign.json").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"campaign\.json: damaged"):
+        execution.prepare(plan(tmp_path, 8), folder)
+
+
+def test_damaged_results_are_named(tmp_path):
+    folder = tmp_path / "out"
+    execution.prepare(plan(tmp_path, 8), folder)
+    part = execution.part_file(folder, (0, 4))
+    execution.write_part(part, [{"number": i} for i in range(4)])
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(ConfigurationError, match=r"cases-0000000-0000003\.parquet: damaged"):
+        execution.read_results(folder)

@@ -1,6 +1,7 @@
 """Loading a test: what is accepted, what is refused and in which words, overrides, and the way back out of a log."""
 
 import math
+import os
 import tomllib
 
 import numpy as np
@@ -193,6 +194,26 @@ def test_override_values_are_toml(item, value):
 def test_huge_numbers_are_refused_in_words(files):
     assert faults(files(), ["active_vehicle.mass_kg=" + "9" * 400])
     assert faults(files(), ["test.rate_hz=1e300"])
+    for digits in ("9" * 30, "9" * 5000, "-" + "9" * 5000, "[" + "9" * 5000 + "]"):
+        assert "not TOML" in faults(files(), [f"guidance.order={digits}"])[0]
+    assert "not TOML" in faults(files(), ["test.name=" + "[" * 5000])[0]
+
+
+@pytest.mark.parametrize("item", ["stand=3", "stand={}", "test=3", "mechanism=none", "dynamics=[1]"])
+def test_a_whole_table_is_no_value(files, item):
+    assert "names a whole table" in faults(files(), [item])[0]
+
+
+def test_a_file_that_never_ends_is_not_read(tmp_path):
+    for path in ("/dev/zero", str(tmp_path)):
+        with pytest.raises(ConfigurationError, match="cannot be read: no regular file"):
+            load_test(path)
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ConfigurationError, match="no regular file"):
+        load_test(tmp_path / "pipe.toml")
+    (tmp_path / "long.toml").write_text("x = " + "9" * 5000)
+    with pytest.raises(ConfigurationError, match="long.toml: not TOML"):
+        load_test(tmp_path / "long.toml")
 
 
 def test_toml_text_is_read_back_equal():

@@ -124,3 +124,25 @@ def test_manual_page_of_a_part(capsys):
     assert "PhaseLead(" not in page and "lead_factor" in page and "0 ... 2" in page
     assert cli.main(["list", "compensators"]) == 0
     assert "NoCompensator(" not in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_written_is_usage_and_no_folder_is_left_behind(tmp_path, capsys):
+    """A file where --out wants a folder: no right to write looks the same to root."""
+    (tmp_path / "taken").write_text("a file")
+    for arguments in (["simulate", "--no-report", "--quiet", "--out", str(tmp_path / "taken" / "run")],
+                      ["campaign", "idss_campaign.toml", "--cases", "1", "--out", str(tmp_path / "taken" / "run")]):  # fmt: skip
+        if arguments[0] == "campaign":
+            arguments[1] = str(Path(cli.__file__).parents[1] / "stand_configs" / "programmes" / arguments[1])
+        assert cli.main(arguments) == 2
+        assert "taken" in capsys.readouterr().err
+    # refused in the assembly, behind the checks of the file
+    part = "initial_conditions.lateral_y_m=3.0"  # the two units touch nowhere
+    assert cli.main(["simulate", "--quiet", "--out", str(tmp_path / "refused"), "--set", part]) == 2
+    assert not (tmp_path / "refused").exists()
+    capsys.readouterr()
+
+
+def test_an_error_of_a_file_is_no_internal_error(verb, capsys):
+    verb(raising(PermissionError(13, "Permission denied", "/somewhere/report.html")))
+    assert cli.main(["probe"]) == 2
+    assert "/somewhere/report.html: Permission denied" in capsys.readouterr().err
