@@ -194,6 +194,7 @@ def test_a_log_brings_numbers_but_never_steers(build, role, name):
     """Words of the logged block are replaced: the part refuses, and is as it was, or every whole number in it is the one it had."""
     part = build(role, name)
     block, built = part.whole(), whole_numbers(part.fields())
+    assert part.fields() is not None
     part.restore_whole(block)
     assert part.whole() == block
     last = len(block) // 4
