@@ -162,7 +162,8 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
     roll = float(np.degrees(np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))))
     offset = float(np.hypot(*r["X_TA"][last, 1:3]))
     guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
-    defaults = {p.key: p.default for p in registry.part("guidance", guidance.get("part", "docking")).PARAMETERS}
+    declared: Any = registry.part("guidance", guidance.get("part", "docking"))
+    defaults = {p.key: p.default for p in declared.PARAMETERS}
     limits = {key: guidance.get(f"complete_{key}", defaults.get(f"complete_{key}")) for key in ("tilt_deg", "offset_m")}
     on = bits_of("mechanism_signal", int(r["signal_discrete"][last]))
     missing = [name for name in ("DSG", "planes_together") if name not in on]
