@@ -179,7 +179,7 @@ def _at_active_port(V: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices said)."""
-    test = test or assembly.simulation(config)
+    test = test or assembled(config)
     start = test.context["start"]
     K, B = contact_matrices(test.context["mechanism"], start["X_TA"], test.context["period_s"])
     vehicles = test.context["vehicles"]
@@ -189,6 +189,20 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     speed = max(1e-3, float(np.linalg.norm(start["V_TA"][:3])))
     found = [predict_mode(test, mode, speed) for mode in modes]
     return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensators")[0], speed)
+
+
+def assembled(config: TestConfig) -> Assembly:
+    """The line whose contacts are played. A stand that cannot be simulated but whose drives are known ([drive_model]) gets a linear plant
+    made from them, set points and measured legs a tick late as on a bus, and the sensor's own delay as its table has it. Raises
+    ConfigurationError where nothing is known of the drives."""
+    if config.stand.get("virtual") is not None:
+        return assembly.simulation(config)
+    known = assembly.drive_model(config.stand)
+    virtual = {
+        "part": "virtual_stand", "drive_frequency_hz": known["frequency_hz"], "drive_damping": known["damping"],
+        "drive_delay_s": known["delay_s"], "sensor_delay_s": config.stand.get("wrench_sensor", {}).get("filter_delay_s", 0.0),
+    }  # fmt: skip
+    return assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))
 
 
 def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
@@ -274,7 +288,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.config import load_test
 
     config = load_test(args.config, args.set)
-    test = assembly.simulation(config)
+    test = assembled(config)
     found = predict(config, test)
     _print(found)
     file = args.picture or (str(Path(args.out) / "prediction.png") if args.out else None)

@@ -104,3 +104,18 @@ def test_what_cannot_be_played_is_refused_with_the_reason(monkeypatch):
 def test_every_mode_of_a_shipped_contact_is_played(programme):
     found = predict(load_test(f"stand_configs/programmes/{programme}.toml"))
     assert found.modes and all(np.isfinite(m.restitution) for m in found.modes if m.judged)
+
+
+def test_stand_without_a_virtual_one_is_predicted_from_its_drive_model():
+    """Hardware: nothing to simulate, but identified drives. The same figure as from a virtual stand of these drives."""
+    from hil_server.config import TestConfig
+    from hil_server.errors import ConfigurationError
+
+    config = load_test(PROGRAMME, ["compensators.part=phase_lead", "stand.virtual.drive_frequency_hz=9.0"])
+    keys = config.stand["virtual"]
+    stand = {key: value for key, value in config.stand.items() if key != "virtual"}
+    with pytest.raises(ConfigurationError, match="identify"):
+        predict(TestConfig({**config.document, "stand": stand}))
+    stand["drive_model"] = {"frequency_hz": 9.0, "damping": keys["drive_damping"], "delay_s": keys["drive_delay_s"]}
+    (bare,) = predict(TestConfig({**config.document, "stand": stand})).modes
+    assert bare.restitution == pytest.approx(predict(config).modes[0].restitution, abs=1e-6) and not bare.refused
