@@ -252,12 +252,12 @@ cdef bint brake_legs(const Params *p, State *s) noexcept nogil:
 cdef inline bint too_often(const Params *p, Count *c, int64_t total, bint seen, bint counting, int periods, double allowed) noexcept nogil:
     """Records counted in about the last second (first-order fading), against the number allowed. seen: at least one at this tick, whatever
     the total says; counting: false at the first tick, whose total is where the count begins."""
-    cdef int64_t new = total - c.total if counting and total > c.total else 0
+    cdef double new = <double>total - <double>c.total if counting and total > c.total else 0.0
     c.total = total
-    if seen and new < 1:
-        new = 1
+    if seen and new < 1.0:
+        new = 1.0
     c.in_a_second *= 1.0 - clip(p.period * periods, 0.0, 1.0)
-    c.in_a_second += <double>new
+    c.in_a_second += new
     return c.in_a_second > allowed
 
 
