@@ -144,7 +144,7 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
     try:
         return path, files.parse_toml(f"value = {text}")["value"]
     except (ValueError, KeyError) as error:
-        number = text.lstrip("+-")[:1].isdigit() and text.replace("_", "").lstrip("+-").isdigit()
+        number = len(text) > 18 and text.lstrip("+-").replace("_", "").isdigit()  # a whole number beyond 64 bits, not a name like 007
         if text and "\n" not in text and text[0] not in "[{\"'" and not number:
             return path, text
         raise ConfigurationError(f"--set {item:.200}: the value is not TOML: {text!r:.80}: {error}") from None

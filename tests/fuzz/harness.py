@@ -22,6 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 STILL_S = 60.0  # of wall time with one input: it hangs, however busy the machine
+START_S = 600.0  # of wall time until the first one: a target makes its corpus
+BEFORE = bytes([0xFF] * 8)  # in the place of the number before the first input
 TIME_S = 2.0  # of processor time for one input
 MEMORY = 1 << 30  # of resident memory, bytes
 ADDRESS_SPACE = 6 << 30  # what a worker may ask for; the libraries it loads reserve two
@@ -57,15 +59,15 @@ def run_target(name: str, count: int, seed: int, limited: bool = True, first: in
     result = Result(name)
     at, end = first, first + count
     with tempfile.NamedTemporaryFile() as progress:
-        progress.write(bytes(8))
-        progress.flush()
         while at < end and len(result.findings) < MOST_FINDINGS:
+            Path(progress.name).write_bytes(BEFORE)
             command = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", "--worker", name, "--seed", str(seed), "--first", str(at),
                        "--count", str(end - at), "--progress", progress.name, *([] if limited else ["--no-limits"])]  # fmt: skip
             with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
                 worker = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=errors)
                 hung = _watch(worker, Path(progress.name))
-                last = int.from_bytes(Path(progress.name).read_bytes()[:8], "little")
+                place = Path(progress.name).read_bytes()[:8]
+                last = at - 1 if place == BEFORE else int.from_bytes(place, "little")
                 said.seek(0)
                 errors.seek(0)
                 report, noise = said.read().decode(errors="replace"), errors.read().decode(errors="replace")
@@ -77,7 +79,7 @@ def run_target(name: str, count: int, seed: int, limited: bool = True, first: in
             why = "hang" if hung else _death(worker.returncode)
             kind = f"{why}: {_where(noise)}"
             result.findings.setdefault(kind, (last, noise[-4000:]))
-            result.inputs += max(0, last - at) + 1
+            result.inputs += last - at + 1
             if last < at:  # it did not even begin
                 break
             at = last + 1
@@ -86,13 +88,13 @@ def run_target(name: str, count: int, seed: int, limited: bool = True, first: in
 
 def _watch(worker: subprocess.Popen, progress: Path) -> bool:
     """Waits for the end of a worker; kills one that stands still. True when it did."""
-    seen, since = b"", time.monotonic()
+    seen, since = BEFORE, time.monotonic()
     while worker.poll() is None:
         time.sleep(0.05)
         now = progress.read_bytes()[:8]
         if now != seen:
             seen, since = now, time.monotonic()
-        elif time.monotonic() - since > STILL_S * (5 if int.from_bytes(seen, "little") == 0 else 1):
+        elif time.monotonic() - since > (START_S if seen == BEFORE else STILL_S):
             worker.send_signal(signal.SIGABRT)  # faulthandler says where it is
             worker.wait(10)
             return True

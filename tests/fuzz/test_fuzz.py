@@ -24,7 +24,7 @@ def test_a_crash_a_hang_and_an_error_are_found(monkeypatch):
     result = harness.run_target("selftest", 40, seed=1)
     kinds = " ".join(result.findings)
     assert signal.SIGSEGV.name in kinds and "hang" in kinds and "ZeroDivisionError" in kinds and "MemoryError" in kinds
-    assert result.inputs == 40 and result.answers > 10
+    assert result.inputs == 40 and result.answers and result.refusals
 
 
 def test_inputs_repeat_themselves():
