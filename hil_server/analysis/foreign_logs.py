@@ -21,7 +21,9 @@ from hil_server.errors import ConfigurationError
 
 TIME_NAMES = {"t_s": 1.0, "time_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9, "t": None, "time": None, "timestamp": None}
 STAMP_MAX = 1e19  # ns since 1970 and still centuries to go
-GRID_MAX = 20_000_000  # points: hours of a run
+GRID_MAX = 4_000_000  # points: more than an hour of a run
+GRID_PER_RECORD = 1000  # points between two records of the slowest stream worth taking, beside GRID_LEAST
+GRID_LEAST = 100_000
 WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 WRENCH_NAMES = {w: w for w in WRENCH} | {"mx": "tx", "my": "ty", "mz": "tz"}
 
@@ -230,8 +232,9 @@ def common_grid(streams: Sequence[Stream], period_s: float) -> np.ndarray:
     begin, end = max(c[0] for c in clocks), min(c[-1] for c in clocks)
     if end <= begin:
         raise ConfigurationError(f"the streams {', '.join(s.name for s in streams)} do not overlap in time")
-    if (end - begin) / period_s > GRID_MAX:
-        raise ConfigurationError(f"the streams last {end - begin:.6g} s, limit {GRID_MAX} points {period_s:g} s apart")
+    most = min(GRID_MAX, GRID_LEAST + GRID_PER_RECORD * max(len(c) for c in clocks))
+    if (end - begin) / period_s > most:
+        raise ConfigurationError(f"the streams last {end - begin:.6g} s, limit {most} points {period_s:g} s apart")
     return begin + period_s * np.arange(int((end - begin) / period_s + 1e-9) + 1)
 
 

@@ -127,7 +127,7 @@ def read_f06(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
                 table = None            # carriage control: a new page or a new subcase
             elif table == "values":
                 words = line.split()
-                if len(words) == 7 and words[0].isdigit() and words[1].isdigit():
+                if len(words) == 7 and _is_number(words[0]) and _is_number(words[1]):
                     summary[int(words[0])] = (_number(path, number, words[4]), _number(path, number, words[5]))
             elif table is not None:
                 row = _vector_row(path, number, line)
@@ -140,9 +140,14 @@ def read_f06(path: Path | str, nodes: Sequence[int] | None = None) -> ModalData:
     return _assemble(path, summary, vectors, nodes)
 
 
+def _is_number(word: str) -> bool:
+    """Is the word the number of a mode or a node?"""
+    return word.isascii() and word.isdigit() and len(word) <= 9
+
+
 def _mode(path: Path | str, line: int, text: str) -> int:
     words = text.split()
-    if not words or not words[0].isascii() or not words[0].isdigit() or len(words[0]) > 9:
+    if not words or not _is_number(words[0]):
         raise ModalDataError(f"{path}: line {line}: {text.strip()!r:.40} is no number of an eigenvector")
     return int(words[0])
 
@@ -157,7 +162,7 @@ def _number(path: Path | str, line: int, word: str) -> float:
 def _vector_row(path: Path | str, number: int, line: str) -> tuple[int, list[float]] | None:
     # POINT TYPE T1..R3; solid models leave the rotations blank, scalar points (S) have one value and are no nodes
     words = line.split()
-    if len(words) < 3 or not words[0].isdigit() or words[1] != "G":
+    if len(words) < 3 or not _is_number(words[0]) or words[1] != "G":
         return None
     values = [_number(path, number, word) for word in words[2:]]
     if len(values) == 3:

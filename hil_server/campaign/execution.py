@@ -178,7 +178,7 @@ def read_results(folder: Path) -> Any:
             raise ConfigurationError(f"{part}: damaged: {' '.join(str(error).split())}; delete it: its cases are run again") from None
     try:
         return pa.concat_tables(tables, promote_options="permissive").sort_by("number")
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError, KeyError) as error:
         raise ConfigurationError(f"{folder / 'parts'}: results of different kinds: {' '.join(str(error).split())}") from None
 
 

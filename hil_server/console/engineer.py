@@ -180,7 +180,7 @@ def newest_programme(folder: Path) -> dict[str, Any] | None:
     try:
         newest = max(files, key=lambda file: file.stat().st_mtime)
         return dict(json.loads(newest.read_text()))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 

@@ -618,6 +618,8 @@ class _Reader:
     def _header(self) -> LogHeader:
         """What the metadata `run` and the attachments say, each of its kind. Raises LogError that names the first that is not."""
         files = self.files
+        if "run_id" not in self.run:
+            raise LogError(f"{self.path}: metadata run: run_id is missing")
         names = self._json("configuration", list)
         if not all(isinstance(name, str) for name in names):
             raise LogError(f"{self.path}: metadata run: configuration: must be a list of names")
