@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hil_server.config import physics
 from hil_server.errors import ConfigurationError
+from rt_kernels.algebra.arrays import pose_inverse, pose_multiply, quat_exponential, quat_logarithm, quat_multiply
 
 FORCE_MAX_N = 1.0  # less is what a model may show of itself without a contact
 STEP_M, STEP_DEG = 0.005, 0.5  # between two poses that are looked at
@@ -53,8 +53,7 @@ def park_pose(mounting: Mapping[str, Any], X_WP: np.ndarray) -> np.ndarray:
     fixed, moving = np.asarray(mounting["X_WF"]), X_WM
     if (mounting["unit_on_load_cell"] == "target") != (mounting["load_cell_on"] == "floor"):
         fixed, moving = moving, fixed
-    R_FW = Rotation.from_quat(fixed[3:]).inv()
-    return np.concatenate([R_FW.apply(moving[:3] - fixed[:3]), (R_FW * Rotation.from_quat(moving[3:])).as_quat()])
+    return pose_multiply(pose_inverse(fixed), moving)
 
 
 def _poses(park: np.ndarray, guidance: Any) -> Iterator[tuple[str, np.ndarray]]:
@@ -71,11 +70,10 @@ def _poses(park: np.ndarray, guidance: Any) -> Iterator[tuple[str, np.ndarray]]:
 
 def _between(A: np.ndarray, B: np.ndarray) -> list[np.ndarray]:
     """Poses from A to B, both left out, at most STEP_M and STEP_DEG apart."""
-    turn = (Rotation.from_quat(B[3:]) * Rotation.from_quat(A[3:]).inv()).as_rotvec()
+    turn = quat_logarithm(quat_multiply(B[3:], A[3:] * [-1, -1, -1, 1]))
     parts = int(np.ceil(max(np.linalg.norm(B[:3] - A[:3]) / STEP_M, np.degrees(np.linalg.norm(turn)) / STEP_DEG)))
     shares = [k / parts for k in range(1, parts)]
-    start = Rotation.from_quat(A[3:])
-    return [np.concatenate([A[:3] + s * (B[:3] - A[:3]), (Rotation.from_rotvec(s * turn) * start).as_quat()]) for s in shares]
+    return [np.concatenate([A[:3] + s * (B[:3] - A[:3]), quat_multiply(quat_exponential(s * turn), A[3:])]) for s in shares]
 
 
 def _message(where: str, X_TA: np.ndarray, force: float, back: float | None, mounting: Mapping[str, Any], files: Mapping[str, Any]) -> str:

@@ -271,6 +271,7 @@ def as_recording(config: Any) -> tuple[Any, list[str]]:
     document["guidance"] = {"part": "recording"}
     document["safety"] |= {"energy_floor_j": 1e6, "following_max_m": 1.0, "following_time_s": 10.0}
     document["stand"]["platform"] |= {"leg_rate_max_m_s": 100.0, "leg_acceleration_max_m_s2": 1e4}
+    document["stand"]["limits"]["start_tolerance_m"] = 10.0  # nothing stood anywhere
     document["stand"].pop("drive_model", None)
     if document["stand"]["virtual"]["part"] == "virtual_stand":
         ideal = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0, "faults": []}

@@ -18,10 +18,10 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hil_server.config import physics
 from hil_server.config.files import check_file
+from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.compensators.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
 
@@ -255,7 +255,7 @@ def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float], 
 def mass_matrix_at(mass_kg: float, inertia_kg_m2: np.ndarray, X_CD: np.ndarray) -> np.ndarray:
     """(6, 6) of a rigid body at and in the port D: F = M A, linear part first. X_CD: pose of the port in the body frame at the centre of
     mass; inertia about that centre, body axes."""
-    R_CD = Rotation.from_quat(X_CD[3:]).as_matrix()
+    R_CD = quat_to_matrix(X_CD[3:])
     S = skew(R_CD.T @ -np.asarray(X_CD[:3], float))  # from the port to the centre of mass, port axes
     J = R_CD.T @ np.asarray(inertia_kg_m2, float) @ R_CD
     return np.block([[mass_kg * np.eye(3), -mass_kg * S], [mass_kg * S, J - mass_kg * S @ S]])

@@ -86,3 +86,6 @@ cdef class Recording(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def fields(self):
+        return self.c

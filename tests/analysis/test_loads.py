@@ -27,6 +27,8 @@ def prediction(tmp_path_factory):
 def test_wrench_at_the_cell_is_the_kernels(tmp_path, carried):
     """The kernel of the wrench stage goes the other way, from the cell to the port."""
     overrides = (f"stand.mounting.unit_on_load_cell={carried}", "stand.mounting.measured_port_angles_deg=[10.0, -20.0, 5.0]")
+    if carried == "active":  # which then stands on the other side of the target
+        overrides += ("stand.mounting.load_cell_position_m=[2.4, 0.0, 0.0]",)
     r = open_log(predicted(tmp_path, *overrides)).records
     mounting = load_test(None, list(overrides)).stand["mounting"]
     np.testing.assert_allclose(wrench_at_cell(r["F_T"], r["X_TA_measured"], mounting), r["F_S"], rtol=0, atol=1e-9 * np.abs(r["F_S"]).max())

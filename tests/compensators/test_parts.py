@@ -215,14 +215,15 @@ def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch
 
 
 def test_phased_follows_no_offset_out_of_a_file(context):
-    """Whatever bytes a log has for the head of the block, the parts stay where they are."""
+    """Whatever bytes a log has for the head of the block, the parts stay where they are, and the block is refused by name."""
     part = build("phased", context)
     whole = part.whole()
-    for s in samples(5):
-        part.step(s)
-    part.restore_whole(b"\x7f" * 16 + whole[16:])
-    for s in samples(5):
-        part.step(s)
+    for head in (b"\x7f" * 16, (1 << 40).to_bytes(8, "little") * 2):
+        part.put_whole(head + whole[16:])  # as the lowest level takes it: nothing of it is an offset
+        for s in samples(5):
+            part.step(s)
+        with pytest.raises(ValueError, match="this program builds"):
+            build("phased", context).restore_whole(head + whole[16:])
 
 
 @pytest.mark.parametrize(("name", "keys", "named"), [

@@ -71,9 +71,10 @@ def test_signals_are_latched_and_each_is_an_event_once():
     for signals, events in (((), set()), (("DK1",), {"first_contact"}), ((), set()), (("DK1",), set()), (("latch2",), {"latch_fired"}),
                             (("latch2",), set()), (("latch1", "latch4"), {"latch_fired"}), (("latch3",), {"latch_fired"}),
                             (("DSG",), {"capture"}), (("DSG",), set()), (("DK2",), {"bottom", "start_of_docking"}), (("DK2",), set()),
-                            (("pushers",), {"complete"}), (("pushers",), set())):  # fmt: skip
+                            (("pushers",), set()), (("planes_together",), {"complete"}),
+                            (("planes_together",), set())):  # fmt: skip
         assert run.tick(signals=signals) == events
-    assert run.state() == {"DK1", "DSG", "DK2", "latch1", "latch2", "latch3", "latch4", "pushers"}
+    assert run.state() == {"DK1", "DSG", "DK2", "latch1", "latch2", "latch3", "latch4", "pushers", "planes_together"}
     assert run.s["capture_time"][0] == pytest.approx(0.009) and run.s["first_contact_time"][0] == pytest.approx(0.002)
     assert run.s["contact"][0] == 0
 

@@ -147,7 +147,7 @@ def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
         header.states["compensators"] = (1 << 40).to_bytes(8, "little") + header.states["compensators"][8:]
 
     path = with_header(summary["log"], tmp_path / "far.mcap", far_away)
-    with pytest.raises(ConfigurationError, match="compensators cannot be put back: contact_offset is 1099511627776"):
+    with pytest.raises(ConfigurationError, match="compensators cannot be put back: .* this program builds"):
         replay.replay(path, verify=True)
     # nor how many auxiliary channels it has: the comparison would read beyond the records
     log = open_log(summary["log"])
