@@ -420,6 +420,8 @@ class _Check:
             return True
         if self.one_file and path not in self.document:
             self.at(path)
+        elif self.document.get(path) is not None:
+            self.faults.append(line(*self.where(path), "wrong type", self.document[path], limit="a table", unit="-"))
         return False
 
     def where(self, path: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config import files
-from hil_server.errors import ConfigurationError
+from hil_server.errors import ConfigurationError, UsageError
 from hil_server.operator_desk.commands import CommandError, encode
 from rt_kernels.layout import CODES
 from rt_kernels.parameters import Parameter
@@ -127,7 +127,10 @@ def rows_of_log(log: Any) -> list[Row]:
     r, time_s = log.records, log.time_s
     rows: list[Row] = []
     for tick in np.flatnonzero(r["command_code"]):
-        name = NAMES[int(r["command_code"][tick])]
+        code = int(r["command_code"][tick])
+        if code not in NAMES:
+            raise UsageError(f"{log.path}: record {tick}: command_code is {code}, no command of the table")
+        name = NAMES[code]
         rows.append(Row(float(time_s[tick]), name, encode(name, _arguments(name, r["command_arg"][tick]))[1]))
     for station in range(2):
         axes = r["hand_axis"][:, 6 * station : 6 * station + 6]

@@ -260,3 +260,10 @@ def test_criticality_of_a_variant(files):
 
 def test_a_shipped_file_may_be_named_without_its_folder():
     assert load_test("programmes/docking.toml").hash == load_test().hash
+
+
+@pytest.mark.parametrize("value", [3, "file.toml", [1], True])
+def test_a_referenced_table_of_a_log_must_be_one(files, value):
+    document = dict(load_test(files()).document) | {"active_vehicle": value}
+    with pytest.raises(ConfigurationError, match="active_vehicle: wrong type"):
+        test_from_toml(toml_text.dumps(document))
