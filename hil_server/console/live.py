@@ -194,7 +194,8 @@ class Pane:
         if "command" in message:
             self._start(self._command(message))
         elif "ack" in message:
-            self._acknowledged = max(self._acknowledged, int(message["ack"] or 0))
+            if isinstance(message["ack"], int):
+                self._acknowledged = max(self._acknowledged, message["ack"])
             if isinstance(message.get("age"), int | float):
                 self.ages.append(float(message["age"]))
             self._wake.set()

@@ -127,16 +127,15 @@ cdef struct State:
     Count sensor_corrupt
     Count drive_lost[6]
     Count drive_corrupt[6]
+    int64_t sensor_silent       # periods without a record
+    int64_t signals_silent
+    int64_t drive_silent[6]
     int64_t faults
     int64_t trip_tick
     int mode                    # safety_state of the table
     int good_ticks              # running, with legs that can be started from
     int counting                # the totals of the tick before are known
-    int sensor_silent
-    int signals_silent
-    int drive_silent[6]
     int in_contact
-    int unused
 
 cdef struct Self:
     Params params
