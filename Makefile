@@ -10,8 +10,8 @@ help:            ## this list
 build:           ## environment and kernels, only what is missing
 	@sh -c '. tools/environment.sh && prepare_environment test'
 
-test: build      ## all tests
-	$(PYTHON) -m pytest
+test:            ## all tests, on all cores
+	sh tools/test.sh
 
 fast: build      ## the tests of one folder: make fast FOLDER=tests/safety
 	$(PYTHON) -m pytest -x $(FOLDER)
