@@ -156,14 +156,16 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
     r = log.records
     if not log.ticks or int(r["end_cause"][-1]) not in (CODES["end_cause"]["complete"], CODES["end_cause"]["not_aligned"]):
         return None
+    guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
+    declared: Any = registry.part("guidance", guidance.get("part", "docking"))
+    defaults = {p.key: p.default for p in declared.PARAMETERS}
+    if "complete_tilt_deg" not in defaults:
+        return None  # what it completes is no docking: an excitation, an operator's berthing
     last = max(0, int(np.argmax(r["end_cause"] != 0)))
     x, y, z, w = (float(c) for c in r["X_TA"][last, 3:])
     tilt = float(np.degrees(np.arccos(np.clip(1.0 - 2.0 * (y * y + z * z), -1.0, 1.0))))
     roll = float(np.degrees(np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))))
     offset = float(np.hypot(*r["X_TA"][last, 1:3]))
-    guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
-    declared: Any = registry.part("guidance", guidance.get("part", "docking"))
-    defaults = {p.key: p.default for p in declared.PARAMETERS}
     limits = {key: guidance.get(f"complete_{key}", defaults.get(f"complete_{key}")) for key in ("tilt_deg", "offset_m")}
     on = bits_of("mechanism_signal", int(r["signal_discrete"][last]))
     missing = [name for name in ("DSG", "planes_together") if name not in on]

@@ -48,3 +48,12 @@ def test_a_completed_docking_says_how_well(tmp_path, capsys):
 def test_a_run_without_retraction_has_no_alignment(tmp_path, capsys):
     code, said, text, _ = simulate(tmp_path, capsys, "guidance.contact_max_s=2.0")
     assert code == 0 and said["end"] == "time" and said["alignment"] is None and "units " not in text
+
+
+def test_what_completes_without_docking_has_no_units_to_align(tmp_path, capsys):
+    """The identification's motion ends as `complete`, too."""
+    identify = str(SHIPPED / "programmes" / "identify.toml")
+    options = ["--quiet", "--no-report", "--out", str(tmp_path / "run"), "--json", str(tmp_path / "said.json")]
+    code = main(["simulate", identify, *options, "--set", "test.rate_hz=500"])
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert code == 0 and said["end"] == "complete" and said["alignment"] is None and "ALIGNED" not in capsys.readouterr().out
