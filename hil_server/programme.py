@@ -11,7 +11,7 @@
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensators.part" = "none" }
 
 `set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
-stand wants to be looked at (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.
+stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.
 """
 
 import json

@@ -86,7 +86,7 @@ class StandControl:
         if magic != _MAGIC or echoed != command:
             raise ConnectionError("the stand answered something else on its control port")
         if result:
-            raise ValueError(f"fault {name!r} with index {index}: the stand does not know it")
+            raise ValueError(f"unknown fault or index: {name!r}, index {index}")
 
 
 class StandProcess:

@@ -106,7 +106,7 @@ class Prediction:
         if refused is not None:
             return f"contact at {refused.frequency_hz:.2f} Hz cannot be predicted: {refused.refused}"
         worst = max(bad, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
-        there = f"contact at {worst.frequency_hz:.2f} Hz would part at {worst.ratio:.3f} of its speed in orbit"
+        there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
         return f"{there}, outside {BAND[0]}...{BAND[1]}"
 
 

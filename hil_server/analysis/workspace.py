@@ -70,7 +70,7 @@ def load_platform(stand: str | Path) -> Platform:
     except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from error
     if "platform" not in document:
-        raise ConfigurationError(f"{file}: platform: missing table, value none, limit a table [platform], unit -")
+        raise ConfigurationError(f"{file}: platform: the table [platform] is required and missing")
     faults = Table(PARAMETERS).faults(document["platform"], str(file), "platform")
     if faults:
         raise ConfigurationError(faults)

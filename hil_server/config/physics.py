@@ -21,7 +21,7 @@ def inertia_faults(rows: Any, file: str, path: str) -> list[str]:
         return [line(file, path, "not positive definite", float(a), limit="every principal moment above 0", unit="kg.m2")]
     if c > (a + b) * (1.0 + 1e-9):
         limit = f"largest principal moment at most {a + b:.6g}, the sum of the other two"
-        return [line(file, path, "no rigid body has it", float(c), limit=limit, unit="kg.m2")]
+        return [line(file, path, "violates the triangle inequality of principal moments", float(c), limit=limit, unit="kg.m2")]
     return []
 
 

@@ -12,7 +12,7 @@ from hil_server.console.access import Access
 from hil_server.console.engineer import Engineer
 from hil_server.console.feed import Feed
 from hil_server.console.live import Live, Pane
-from hil_server.console.mnemonic import MnemonicView
+from hil_server.console.mimic import MimicView
 from hil_server.console.operator import OperatorView
 from hil_server.console.replay_view import ReplayView
 from hil_server.console.view import FOLDER, header, open_pane
@@ -51,9 +51,9 @@ def add_pages(live: Live, logs: Path, chosen: str) -> None:
     def operator(log: str = "") -> None:
         OperatorView(begin("Operator"), logs, known(log))
 
-    @ui.page("/mnemonic")
-    def mnemonic(log: str = "") -> None:
-        MnemonicView(begin("Mnemonic"), logs, known(log))
+    @ui.page("/mimic")
+    def mimic(log: str = "") -> None:
+        MimicView(begin("Mimic"), logs, known(log))
 
     @ui.page("/replay")
     def replay() -> None:

@@ -47,7 +47,7 @@ def header(here: str) -> None:
     with ui.header(wrap=False).classes("hil-header"):
         with ui.element("div").classes("hil-bar"):
             ui.label("HIL server").classes("text-weight-bold")
-            for name, target in (("Engineer", "/"), ("Operator", "/operator"), ("Mnemonic", "/mnemonic"), ("Replay", "/replay")):
+            for name, target in (("Engineer", "/"), ("Operator", "/operator"), ("Mimic", "/mimic"), ("Replay", "/replay")):
                 ui.link(name, target).classes("text-sky-300" if name == here else "text-white opacity-80").style("text-decoration: none")
             View("header").classes("hil-head")
         View("banner").classes("hil-banner")

@@ -545,7 +545,7 @@ def open_log(path: str | os.PathLike[str]) -> Log:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < len(MCAP0_MAGIC):
-                raise LogError(f"{path}: {size} bytes are no log")
+                raise LogError(f"{path}: is not a log ({size} bytes)")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _Reader(path, data).read()
     except OSError as error:

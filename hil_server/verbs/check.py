@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print_table(rows, ("level", "item", "found -> remedy"))
     summary["host"] = [f._asdict() for f in findings]
     if any(f.level == "fail" for f in findings):
-        print("\nA live run on this host falls back to the soft mode, and says so.")
+        print("\nA live run on this host runs without real-time guarantees (stated in summary and log).")
     return summary
 
 

@@ -1113,7 +1113,7 @@ cdef class ManipulatorPayload(StagePart):
         moving = [b for b in bodies if b.joint != "fixed"]
         for b in moving:
             if b.joint != "revolute":
-                raise ValueError(f"model: joint {b.joint_name!r} is {b.joint}, limit revolute")
+                raise ValueError(f"model: joint {b.joint_name!r} must be revolute, got {b.joint}")
         if len(moving) > JOINTS_SHOWN:
             raise ValueError(f"model: {len(moving)} joints, limit {JOINTS_SHOWN}")
         for b, drive in zip(moving, arm.drives, strict=True):

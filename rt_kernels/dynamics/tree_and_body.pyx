@@ -601,7 +601,7 @@ cdef class TreeAndBody(StagePart):
             raise ValueError(f"model {model}: the first body must be the only root, with a free joint at zero position and angles")
         for b in bodies[1:]:
             if b.joint not in ("revolute", "prismatic"):
-                raise ValueError(f"model {model}: joint {b.joint_name!r} is {b.joint}, limit revolute or prismatic")
+                raise ValueError(f"model {model}: joint {b.joint_name!r} must be revolute or prismatic, got {b.joint}")
         if self.general.nv > MAX_V:
             raise ValueError(f"model {model}: {self.general.nv - 6} joints, limit {MAX_V - 6}")
 

@@ -609,11 +609,11 @@ def test_operator_live(stage, browser, pictures):
     assert browser.picture(pictures / "operator.png").stat().st_size > 40_000
 
 
-def test_mnemonic_live(stage, browser, pictures):
-    browser.go(stage.address + "mnemonic")
+def test_mimic_live(stage, browser, pictures):
+    browser.go(stage.address + "mimic")
     wait_for(lambda: live(browser) and browser.value("window.hilPicture?.().count ?? 0") > 40, 30)
     assert all(n > 300 for n in ink(browser, ".hil-box canvas"))
-    assert browser.picture(pictures / "mnemonic.png").stat().st_size > 30_000
+    assert browser.picture(pictures / "mimic.png").stat().st_size > 30_000
 
 
 def test_browser_sticks_reach_the_loop(stage, browser):
@@ -678,7 +678,7 @@ def test_two_pages_one_commands(stage, browser, tmp_path):
 
 def test_every_view_of_a_log(stage, browser, pictures):
     end = float(Recording(stage.log).log.time_s[-1])
-    for view in ("mnemonic", "operator"):
+    for view in ("mimic", "operator"):
         browser.go(f"{stage.address}{view}?log={stage.log}")
         wait_for(lambda: "T capture" in browser.text and f"of {end:.2f} s" in browser.text, 30)
         browser.value("document.querySelector('#capture').click()")
@@ -740,7 +740,7 @@ ABORT = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("view", ["", "operator", "mnemonic", "replay"])
+@pytest.mark.parametrize("view", ["", "operator", "mimic", "replay"])
 def test_abort_is_whole_and_in_sight_at_every_width(stage, browser, pictures, view):
     try:
         browser.go(stage.address + view)

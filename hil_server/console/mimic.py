@@ -1,4 +1,4 @@
-"""The mnemonic display (R-UI-01 to 06): contact picture, dampers, curves, all at one instant, of the live run or of a log.
+"""The mimic display (R-UI-01 to 06): contact picture, dampers, curves, all at one instant, of the live run or of a log.
 
 Three windows one above the other. Upper: wire-frames of the contact in fixed projections, with numbers beside them that change over at the
 capture. Middle: dampers. Lower: curves of the selected variables past the fixed line. What stands in upper and middle window follows the
@@ -21,7 +21,7 @@ PROJECTIONS = {
 }
 
 
-class MnemonicView:
+class MimicView:
     """Builds the page; builds it anew when the unit is another one."""
 
     def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
