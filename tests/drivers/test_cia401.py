@@ -166,3 +166,52 @@ def test_flood_is_taken_in_portions_and_too_much_of_it_is_no_data(ticks):
     for _ in range(4):
         line.tick()
     assert line.tick() == set()
+
+
+def test_inputs_and_analogue_values_are_what_the_keys_say(ticks, sample):
+    """Signals from inputs, some of them active low, unused ones left out; value = offset + scale * counts, both groups of four."""
+    bits = [2, -1, 0, 18]
+    scale, offset = [0.5, 2.0, -1.0, 1e-3, 3.0, 1.0, 1e3, 0.25], [1.0, 0.0, -7.0, 0.5, 0.0, 2.0, 0.0, -1.0]
+    line = ticks(signal_bits=bits, active_low_inputs=[2], range_input=5, analog_scale=scale, analog_offset=offset)
+    counts = [100, -200, 32767, -32768, 5, 0, -1, 1234]
+
+    def analogue():
+        line.send(0x280 + NODE, struct.pack("<4h", *counts[:4]))
+        line.send(0x380 + NODE, struct.pack("<4h", *counts[4:]))
+
+    for word, signals in ((0b0000, 0b1), (0b0001, 0b101), (0b0110, 0b0), (0b1100, 1 << 18), (0b1111, 1 << 18 | 0b100)):
+        assert line.tick(HEALTHY | word, groups=(1,), between=analogue) == set()
+        assert sample["signal_discrete"][0] == signals
+    for value, o, k, n in zip(sample["signal_analog"][0], offset, scale, counts, strict=True):
+        assert value == pytest.approx(o + k * n, rel=1e-15)
+    assert line.tick(HEALTHY | 1 << 5) == {"out_of_range"} and line.tick(HEALTHY) == set()
+
+
+@pytest.mark.parametrize("chain", [[0, 1, 2], [2, -1, 0], [-1, -1, -1]])
+def test_chain_is_read_from_the_inputs_that_are_wired(ticks, chain):
+    line = ticks(chain_inputs=chain)
+    for word in range(8):
+        line.tick(word)
+        assert line.chain == sum(1 << k for k, wired in enumerate(chain) if wired >= 0 and word >> wired & 1)
+
+
+@pytest.mark.parametrize("base", [0x180, 0x280, 0x380, 0x080, 0x700])
+@pytest.mark.parametrize("length", [2, 7])
+def test_frames_of_the_wrong_length_are_damaged_and_say_nothing(ticks, sample, base, length):
+    line = ticks()
+    line.tick()
+    assert line.tick(groups=(1, 2, 3), between=lambda: line.send(base + NODE, b"\xff" * length)) == {"corrupt"}
+    assert line.chain == 1 and not sample["signal_analog"].any() and line.port.counters() == {"lost": 0, "corrupt": 1}
+    assert line.tick() == set()
+
+
+def test_frames_of_others_are_nobodys(ticks):
+    line = ticks()
+
+    def foreign():
+        for identifier in (0x181 + NODE, 0x480 + NODE, 0x180 + NODE | 0x40000000, 0x080 + NODE | 0x80000000, 0x080 + NODE | 0x20000000):
+            line.send(identifier, b"\xff" * 8)
+
+    assert line.tick(between=foreign) == set() and line.port.counters() == {"lost": 0, "corrupt": 0}
+    line.far.send(b"no frame")
+    assert line.tick() == {"corrupt"} and line.port.counters() == {"lost": 0, "corrupt": 1}

@@ -19,8 +19,8 @@ class Run:
 
     def __init__(self, **keys):
         vehicles = {"active": {"thrust_n": THRUST}}
-        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=vehicles, finish_on_capture=False, settle_s=0.0,
-                                                         finish_at_region_end=False, ramp_s=0.05, constant_s=0.0, **keys)  # fmt: skip
+        keys = dict(finish_on_capture=False, finish_at_region_end=False, settle_s=0.0, ramp_s=0.05, constant_s=0.0) | keys
+        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=vehicles, **keys)
         self.sample = np.zeros(1, SAMPLE_DTYPE)
         self.seen, ticks = 0, 0
         self.place(START["X_TA"])
@@ -159,3 +159,92 @@ def test_a_run_without_retraction_ends_by_time_as_before():
     run = Run(contact_max_s=2.0)
     run.tick("DK1", seconds=2.5)
     assert run.sample["end_cause"][0] == END["time"]
+
+
+# ------------------------------------------------------------------------------------------------------- approach, commands
+
+
+def before_the_test(**keys):
+    """A guidance with its sample, on a stand that does what it is told, at the start pose."""
+    part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles={"active": {"thrust_n": THRUST}}, settle_s=0.0, **keys)
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["periods"] = 1
+    for name in ("X_TA_measured", "X_TA", "profile_X_TA"):
+        sample[name][0] = part.approach(2)[0]
+    while sample["phase"][0] != PHASE["approach"]:
+        part.step(sample)
+        sample["X_TA_measured"] = sample["profile_X_TA"]
+    return part, sample
+
+
+def test_approach_is_a_smooth_step_of_the_rate_along_the_line():
+    """Rate r(x) = 3 x^2 - 2 x^3 of the contact rate over ramp_s, x = t / ramp_s; then the contact rate for constant_s, until close_before_s
+    ahead of the contact."""
+    ramp, constant, close_before, V = 1.2, 0.7, 0.4, 0.1
+    part, sample = before_the_test(ramp_s=ramp, constant_s=constant, close_before_s=close_before)
+    ticks = 0
+    while True:
+        part.step(sample)
+        ticks += 1
+        t = ticks * DT
+        x = min(t / ramp, 1.0)
+        way = ramp * (x**3 - 0.5 * x**4) + max(t - ramp, 0.0)  # in seconds at the contact rate
+        u = way - (close_before + constant + 0.5 * ramp)
+        assert sample["profile_X_TA"][0, 0] == pytest.approx(START["X_TA"][0] + V * u, abs=1e-12)
+        assert sample["profile_V_TA"][0, 0] == pytest.approx(V * (3 * x**2 - 2 * x**3), abs=1e-12)
+        assert sample["profile_A_TA"][0, 0] == pytest.approx(V * 6 * x * (1 - x) / ramp, abs=1e-12)
+        if sample["phase"][0] != PHASE["approach"]:
+            break
+    assert sample["phase"][0] == PHASE["closing"] and t == pytest.approx(ramp + constant, abs=1.01 * DT)
+
+
+def test_extra_brakes_run_for_their_time_after_the_start_of_docking():
+    run = Run(brakes_after_s=0.2, brakes_for_s=0.3)
+    run.tick("DK1")
+    on = [bool(run.tick("DSG", "DK2")["mechanism_command"] & 2) for _ in range(80)]
+    assert sum(on) * DT == pytest.approx(0.3, abs=1.01 * DT)
+    first = on.index(True)
+    assert first * DT == pytest.approx(0.2, abs=1.01 * DT) and all(on[first : first + sum(on)])
+
+
+@pytest.mark.parametrize("lever", ["lever1_contact", "lever2_contact", "lever3_contact"])
+def test_contact_of_any_alignment_lever_ends_the_reproduced_region(lever):
+    ends, goes_on = Run(finish_at_region_end=True), Run()
+    for one in (ends, goes_on):
+        one.tick("DK1", "limiter_contact", "pushers")
+        assert one.phase == "contact" and one.sample["guidance_fault"][0] == 0
+        one.tick(lever)
+    assert goes_on.phase == "contact" and goes_on.sample["guidance_fault"][0] == 0
+    assert ends.phase == "finish" and ends.sample["end_cause"][0] == END["region"] and ends.sample["guidance_fault"][0] == 4
+
+
+def test_latched_a_time_after_the_capture():
+    run = Run(latch_on_capture=True, latch_after_s=0.3, after_capture_s=0.2)
+    run.tick("DK1", seconds=0.5)
+    run.sample["capture_time"] = 1e-9 * run.sample["time_ns"]
+    ticks = 0
+    while run.phase == "contact":
+        run.tick("DSG")
+        ticks += 1
+        assert ticks < 100
+    assert run.phase == "latched" and ticks * DT == pytest.approx(0.3, abs=1.01 * DT)
+    run.tick("DSG", seconds=0.25)
+    assert run.phase == "finish" and run.sample["end_cause"][0] == END["captured"]
+
+
+def test_commands_of_the_mechanism_act_until_they_are_taken_back():
+    run = Run()
+
+    def command(name, argument):
+        run.sample["command_code"], run.sample["command_arg"] = CODES["command"][name], argument
+        run.tick()
+        run.sample["command_code"] = 0
+        return int(run.tick()["mechanism_command"])
+
+    assert command("release", 1.0) == 4 and command("mechanism_drive", 1.0) == 5
+    assert command("release", 0.0) == 1 and command("mechanism_drive", 0.0) == 0
+    assert command("manual_mode", 1.0) == 0 and run.cyclogram == "manual" and run.phase == "contact"
+    run.tick("DK1", "DSG", "DK2", seconds=0.2)
+    assert run.cyclogram == "manual" and run.thrust == 0.0
+    command("hold", 0.0)
+    assert run.phase == "hold"
