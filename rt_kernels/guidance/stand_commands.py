@@ -12,5 +12,5 @@ STAND_COMMANDS = (
     Command("resume", ("hold",)),
     Command("stop", BEFORE_FINISH),
     Command("park", BEFORE_FINISH),
-    Command("hold", MOVING),
+    Command("hold", (*MOVING, "hold")),  # while held: takes back what waits until the platform is at rest
 )

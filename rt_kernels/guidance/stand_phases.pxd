@@ -7,7 +7,8 @@
 * position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
 * finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
   that the run started from.
-* hold: brought to rest; a closed loop that was held is not taken up again, after it there is only the way back.
+* hold: brought to rest; a closed loop that was held is not taken up again, after it there is only the way back. What follows it waits until
+  the platform is at rest, for every programmed move begins there; another hold takes it back.
 * fault: the platform is frozen and recorded for `fault_time` after it stands.
 
 A run that can no longer be recorded is ended here too (command `record_lost`, from the server's supervisor): by parking, or by a trip.
@@ -18,7 +19,7 @@ The phases of the test itself, and what leads out of it, are the guidance's own.
 from libc.stdint cimport int32_t
 
 from rt_kernels.algebra cimport pose
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START, COMMAND_STOP,
+from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START, COMMAND_STOP,
                                 END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                 MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD,
                                 PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
@@ -51,7 +52,7 @@ cdef struct StandState:
     int32_t phase
     int32_t end_cause
     int32_t have_park
-    int32_t unused
+    int32_t leaves_hold         # resume or stop came while held
 
 
 cdef inline void fill_stand(StandParams *p, double speed, double turn_deg, double acceleration, double turn_acceleration_deg,
@@ -112,6 +113,7 @@ cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) n
 cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """To rest; from a closed loop there is only the way back."""
     plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    s.leaves_hold = 0
     if s.phase >= PHASE_CLOSING:
         end_because(s, END_CAUSE_STOPPED)
     enter(s, o, PHASE_HOLD)
@@ -146,7 +148,7 @@ cdef inline bint ends_for_record(StandState *s, Sample *o) noexcept nogil:
 
 
 cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
-    """abort, start, resume, stop, park and record_lost."""
+    """abort, start, resume, stop, park and record_lost; a hold while held."""
     cdef int c = o.command_code
     if ends_for_record(s, o):
         c = COMMAND_PARK
@@ -155,10 +157,9 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
     elif c == COMMAND_START and s.phase == PHASE_IDLE and s.have_park:
         begin_position(p, s, o)
     elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
-        if s.end_cause == END_CAUSE_NONE:
-            begin_position(p, s, o)
-        else:
-            begin_retreat(p, s, o)
+        s.leaves_hold = 1
+    elif c == COMMAND_HOLD and s.phase == PHASE_HOLD:
+        s.leaves_hold = 0
     elif c == COMMAND_STOP or c == COMMAND_PARK:
         if s.phase == PHASE_IDLE:
             end_because(s, END_CAUSE_STOPPED)
@@ -167,7 +168,7 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
             begin_finish(p, s, o, END_CAUSE_STOPPED)
         elif s.phase == PHASE_HOLD:
             end_because(s, END_CAUSE_STOPPED)
-            begin_retreat(p, s, o)
+            s.leaves_hold = 1
 
 
 # --------------------------------------------------------------------------------------------------------------- the step
@@ -214,6 +215,11 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
     elif s.phase == PHASE_HOLD:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_stop(&s.move, t, o)
+        if s.leaves_hold and t >= s.move.duration:
+            if s.end_cause == END_CAUSE_NONE:
+                begin_position(p, s, o)
+            else:
+                begin_retreat(p, s, o)
     elif s.phase == PHASE_FAULT:
         o.motion = MOTION_FREEZE
         if t >= p.fault_time and (o.safety_state == SAFETY_STATE_HELD or o.safety_state == SAFETY_STATE_NOT_ARMED):

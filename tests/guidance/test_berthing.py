@@ -222,7 +222,9 @@ def test_hold_with_the_platform_goes_only_back():
     run.step("hold")
     assert (run.phase, run.motion) == (PHASE["hold"], MOTION["follow_profile"])
     run.step("resume")
-    assert run.phase == PHASE["retreat"]
+    assert run.phase == PHASE["hold"]  # until the platform is at rest
+    run.until(lambda r: r.phase == PHASE["retreat"])
+    assert not run.sample["profile_V_TA"].any()
     run.until(lambda r: r.phase == PHASE["ended"])
     assert run.end_cause == END["stopped"]
 

@@ -184,14 +184,56 @@ def test_hold_of_the_closed_loop_goes_only_back():
     stand = Stand(pose(X_START - 0.1))
     stand.until("contact")
     assert stand.tick("hold") == "hold" and stand.end == "stopped"
-    assert stand.tick("resume") == "retreat" and stand.end == "stopped"
+    stand.tick("resume")
+    stand.until("retreat")
+    assert stand.end == "stopped"
 
 
 def test_stop_while_held_goes_back():
     stand = Stand(pose(X_START - 0.4))
     stand.until("position")
     assert stand.tick("hold") == "hold"
-    assert stand.tick("park") == "retreat" and stand.end == "stopped"
+    assert stand.tick("park") == "hold"
+    stand.until("retreat")
+    assert stand.end == "stopped"
+
+
+@pytest.mark.parametrize(("command", "phase"), [("resume", "position"), ("stop", "retreat"), ("park", "retreat")])
+def test_what_follows_a_hold_waits_until_the_platform_is_at_rest(command, phase):
+    """No programmed rate ever jumps: the command comes in the middle of the braking, the next move begins at its end."""
+    stand = Stand(pose(X_START - 0.4), acceleration_max_m_s2=0.5)
+    stand.until("position")
+    while stand.now["V_TA"][0] < 0.19:
+        stand.tick()
+    rates = [float(stand.now["profile_V_TA"][0])]
+
+    def go(command=None):
+        stand.tick(command)
+        rates.append(float(stand.now["profile_V_TA"][0]))
+
+    go("hold")
+    braking = 1.5 * rates[0] / 0.5
+    for k in range(20):
+        go(command if k == 9 else None)
+        assert stand.phase == "hold"
+    while stand.phase == "hold":
+        go()
+    assert stand.phase == phase and rates[-1] == 0.0 and (len(rates) - 2) * DT == pytest.approx(braking, abs=1.01 * DT)
+    while stand.phase == phase:
+        go()
+    assert np.abs(np.diff(rates)).max() <= 0.5 * DT * (1 + 1e-9)  # never more than the highest programmed acceleration
+
+
+def test_another_hold_takes_back_what_waits():
+    stand = Stand(pose(X_START - 0.4), acceleration_max_m_s2=0.5)
+    stand.until("position")
+    while stand.now["V_TA"][0] < 0.19:
+        stand.tick()
+    for command in ("hold", "resume", "hold"):
+        assert stand.tick(command) == "hold"
+    for _ in range(200):
+        assert stand.tick() == "hold"
+    assert stand.end == "none" and stand.tick("resume") == "position"
 
 
 def test_first_cause_of_the_end_counts():
@@ -200,7 +242,9 @@ def test_first_cause_of_the_end_counts():
     assert stand.end == "time"
     stand.tick("hold")
     assert stand.phase == "hold" and stand.end == "time"
-    assert stand.tick("stop") == "retreat" and stand.end == "time"
+    stand.tick("stop")
+    stand.until("retreat")
+    assert stand.end == "time"
 
 
 def test_lost_record_parks_or_is_left_to_the_trip_it_asks_for():
