@@ -278,4 +278,12 @@ def test_trip_is_recorded_for_its_time():
     while stand.phase == "fault":
         stand.tick()
         ticks += 1
+        assert ticks < 100
     assert ticks * DT == pytest.approx(0.2, abs=1.01 * DT)
+
+
+def test_abort_is_told_to_the_safety_stage_and_changes_nothing_else():
+    stand = Stand(pose(X_START - 0.1))
+    stand.until("contact")
+    assert stand.tick("abort") == "contact" and stand.now["guidance_fault"] == 1 and stand.end == "none"
+    assert stand.tick() == "contact" and stand.now["guidance_fault"] == 0
