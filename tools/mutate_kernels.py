@@ -45,7 +45,7 @@ def _target(source: str, *tests: str, modules: tuple[str, ...] = ()) -> Target:
 TARGETS: dict[str, Target] = {
     "safety": _target("rt_kernels/safety/limits.pyx", "tests/safety"),
     "wrench": _target("rt_kernels/wrench/six_axis.pyx", "tests/wrench"),
-    "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py"),
+    "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py", "tests/guidance/test_stand_phases.py"),
     "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance/test_stand_phases.py", "tests/guidance/test_docking.py",
                             modules=("rt_kernels.guidance.docking",)),
     "events": _target("rt_kernels/mechanisms/event_detection.pyx", "tests/mechanisms/test_event_detection.py"),
