@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import signal
+from scipy.spatial.transform import Rotation
 
 from hil_server import assembly, registry
 from hil_server.config import load_test
@@ -107,6 +108,73 @@ def test_lead_foresees_the_step_that_the_wrench_makes(context):
     assert not s["lead_offset"].any() and not s["compensator_status"][0]
 
 
+@pytest.mark.parametrize("rates", [(1e9, 1e9, 1e9), (0.03, 0.002, 5e-4)])
+def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, context):
+    """Both filtered alike, so that the columns are the filtered pose and its backward differences, z, Dz, D^2 z; old rows weigh
+    e^(-t/window); Dz is half a tick old. What is taken over moves no faster than its rate and stays inside its bounds."""
+    n, window, rng = 900, 0.4, np.random.default_rng(5)
+    t = np.arange(n)[:, None] * H
+    start = np.array([0.11, -0.07, 0.05])
+    # every axis its own sines, from rest; the drive: a gain of 0.9 behind a low-pass, another one in every axis
+    moving = np.clip((t - 0.01) / 0.1, 0.0, 1.0)
+    u = start + 0.02 * moving**3 * sum(rng.normal(size=3) * np.sin(w * t + rng.normal(size=3)) for w in (7.0, 19.0, 31.0))
+    y = start + 0.9 * np.column_stack([signal.lfilter([1 - k], [1, -k], u[:, i] - start[i]) for i, k in enumerate((0.95, 0.96, 0.97))])
+    X_WF, X_PM = context["mounting"]["X_WF"], context["mounting"]["X_PM"]
+    assert not X_WF[3:6].any() and not X_PM[3:6].any()  # translations of the platform are those of the port
+    platform = u + (X_WF - X_PM)[:3]
+    corner, gate = 2.0 * np.pi * 12.0, 0.004
+    part = build("adaptive_time_series", context, rates=rates, window_s=window, corner_hz=12.0, gate_m_s=gate, gain_bounds=(0.5, 1.1),
+                 lead_bounds=(0.3, 3.0))  # fmt: skip
+    taken, coefficients = [], []
+    for k in range(n):
+        s = sample(motion=CODES["motion"]["follow_profile"], X_TA=y[k], X_TA_measured=y[k], X_WP=platform[k])
+        coefficients.append(part.step(s).copy())
+        taken.append(bool(s["compensator_status"][0] & 16))
+    keep = 1.0 - np.exp(-corner * H)
+    fu, fy = u - start, y - start
+    for _ in range(3):
+        fu, fy = (signal.lfilter([keep], [1.0, keep - 1.0], x, axis=0) for x in (fu, fy))
+    D1 = np.diff(fy, axis=0, prepend=0.0) / H
+    D2 = np.diff(D1, axis=0, prepend=0.0) / H
+    nominal = np.array([1.0, L1, L2])
+    low, high = nominal * [0.5, 0.3, 0.3], nominal * [1.1, 3.0, 3.0]
+    a, adapted = nominal.copy(), 0
+    for k in range(n):
+        weight = np.sqrt(np.exp(-H / window) ** (k - np.arange(k + 1)))[:, None]
+        rows = np.stack([fy[: k + 1], D1[: k + 1], D2[: k + 1]], axis=-1)
+        Y = (weight[:, :, None] * rows).reshape(-1, 3)
+        N = Y.T @ Y
+        scaled = N / np.sqrt(np.outer(np.diag(N), np.diag(N))) if np.diag(N).all() else np.zeros((3, 3))
+        excited = np.linalg.det(scaled) > 1e-4
+        assert taken[k] == (excited and np.linalg.norm(D1[k]) >= gate), k
+        if taken[k]:
+            fit = np.linalg.lstsq(Y, (weight * fu[: k + 1]).ravel(), rcond=None)[0]
+            fit[2] -= 0.5 * H * fit[1]
+            most = np.array(rates) * H
+            a = np.clip(np.clip(fit, a - most, a + most), low, high)
+            adapted += 1
+        np.testing.assert_allclose(coefficients[k], a, rtol=1e-6)
+    assert 400 < adapted < n - 10
+
+
+def test_adaptive_gain_works_from_where_the_motion_began(context):
+    """x_c = x0 + a0 (x - x0) + a1 v + a2 a: the offset is (a0 - 1)(x - x0); a force that is older than the legs adds its delay."""
+    older = {"sensor_delay_s": 0.02, "measured_leg_delay_s": 0.005}
+    part = build("adaptive_time_series", context | {"delays": DELAYS | older}, rates=(1e9, 0.0, 0.0), gate_m_s=0.0, corner_hz=50.0)
+    mounting, origin = context["mounting"], np.array([0.2, 0.1, -0.3])
+    for k in range(400):
+        x = origin + 0.02 * np.sin(20.0 * max(k - 5, 0) * H) * np.array([1.0, -0.5, 0.3])
+        u = origin + 1.2 * (x - origin)
+        s = sample(motion=CODES["motion"]["follow_profile"], X_TA=x, X_TA_measured=x, X_WP=u + (mounting["X_WF"] - mounting["X_PM"])[:3])
+        a = part.step(s)
+    nominal = part.fields()["lead"]
+    assert abs(a[0] - 1.0) > 0.05 and s["lead"][0, 0] == a[0]
+    np.testing.assert_allclose(s["lead_offset"][0, :3], (a[0] - 1.0) * (x - origin), rtol=1e-9)
+    d = 0.015
+    assert s["lead"][0, 1] == pytest.approx(a[1] + a[0] * d, rel=1e-12) == pytest.approx(nominal["l1"], rel=1e-12)
+    assert s["lead"][0, 2] == pytest.approx(a[2] + a[1] * d + 0.5 * a[0] * d * d, rel=1e-12)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize("spacing", [1, 7])
 def test_polynomial_reads_a_polynomial_off_at_its_horizon(order, spacing, context):
@@ -164,6 +232,33 @@ def test_first_tick_catches_up_what_was_missed(context):
     lag = n * v * H
     missed = sum(min(lag, depth_y + lag - j * v * H) for j in range(1, 50) if depth_y + lag - j * v * H > 0.0)
     assert s["F_T_corrected"][0, 0] == pytest.approx(1e5 * (depth_y + lag + missed), rel=1e-9)
+
+
+@pytest.mark.parametrize("prior", [0.75, 1.2, 1.9, 2.2, 0.6])
+def test_stiffness_is_learnt_by_least_squares(prior, context):
+    """Forgetting sums over the changes along the force in four ticks, the prior counted as ten changes of the least size; changes below
+    that size teach nothing, and the estimate stays within 0.5...1.5 times the prior."""
+    k_true, excitation, forgetting, e = 1e5, 5e-5, 0.98, 3e-4
+    learning = {"estimate": True, "excitation_m": excitation, "forgetting": forgetting}
+    part = build("pose_referenced_force", context, stiffness_n_m=prior * k_true, **learning)
+    u = np.array([0.6, 0.0, 0.8])
+    yy = yf = 0.0
+    known, y, seen = prior * k_true, [], set()
+    for k in range(260):
+        y.append(3e-3 + 1.2e-3 * np.sin(0.03 * k))
+        s = sample(contact=k > 9, F_T=k_true * y[k] * u, X_TA=(y[k] + e) * u, X_TA_measured=y[k] * u)
+        part.step(s)
+        learns = k > 13
+        dy = y[k] - y[k - 4] if learns else 0.0
+        if learns and abs(dy) >= excitation:
+            yy, yf = forgetting * yy + dy * dy, forgetting * yf + k_true * dy * dy
+            prior_weight = 10.0 * excitation**2
+            known = np.clip((yf + prior_weight * prior * k_true) / (yy + prior_weight), 0.5 * prior * k_true, 1.5 * prior * k_true)
+        seen.add(learns and abs(dy) >= excitation)
+        if k > 10:
+            np.testing.assert_allclose(s["F_T_corrected"][0, :3], (k_true * y[k] + known * e) * u, rtol=1e-9, atol=1e-9)
+            assert bool(s["compensator_status"][0] & 16) is learns
+    assert seen == {True, False}
 
 
 def test_stiffness_matrix_and_its_stop_at_zero_force(context):
@@ -242,7 +337,52 @@ def test_energy_cap_allows_what_the_thrust_puts_in(context):
     assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
 
 
+def test_energy_cap_allows_what_the_control_moment_puts_in(context):
+    """All of the moment's power: force and moment in axes of the vehicle, its rates in inertial ones."""
+    part = build("energy_cap", context)
+    masses = [context["vehicles"][name]["mass_kg"] for name in ("active", "target")]
+    turned = Rotation.from_euler("xyz", [0.4, -0.7, 1.1])
+    f, m, v, w = np.array([200.0, -90.0, 40.0]), np.array([30.0, 50.0, -20.0]), np.array([0.03, 0.01, 0.02]), np.array([0.02, 0.03, -0.01])
+    F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
+    fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
+    part.step(sample(**fields, control_C=[*f, *m], V_NC=[*v, *w], X_NC=[0.5, 0.6, 0.7, *turned.as_quat()]))
+    s = sample(**fields)
+    part.step(s)
+    k = s["F_T_corrected"][0, 0] / F[0]
+    allowed = 0.05 + H * (masses[1] / sum(masses) * turned.apply(f) @ v + turned.apply(m) @ w)
+    assert 0.0 < k < 1.0 and allowed > 0.05
+    inverse = relative_inverse_inertia(context["vehicles"], context["start"]["X_TA"])
+    assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
+
+
 # ---------------------------------------------------------------------------------------------------------------- change
+
+
+def test_both_parts_are_mixed_in_every_field(context):
+    """Free part plus w (3 - 2 w) w of the difference to the contact part, in force, lead and offset; status of the one that outweighs."""
+    limits = {"lead_rate_max_m_s": 0.05, "lead_acceleration_max_m_s2": 2.0}
+    tables = {"free": {"part": "polynomial"}, "contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5} | limits}
+    part = build("phased", context, **tables, blend_s=0.05, hold_s=0.004)
+    free, contact = (build(table["part"], context, **{k: v for k, v in table.items() if k != "part"}) for table in tables.values())
+    rng, w, since, mixed = np.random.default_rng(8), 0.0, 1e9, 0
+    for k in range(400):
+        touching = 250 <= k < 290
+        x = 1e-3 * np.sin(0.05 * k + np.arange(3))
+        s = sample(contact=touching, F_T=300.0 * rng.normal(size=6), X_TA=x, X_TA_measured=x + 1e-4 * rng.normal(size=3),
+                   V_TA=0.02 * rng.normal(size=6), A_TA=0.1 * rng.normal(size=6))  # fmt: skip
+        a, b = s.copy(), s.copy()
+        for one, data in ((part, s), (free, a), (contact, b)):
+            one.step(data)
+        since = 0.0 if touching else since + H
+        w = min(max(w + (1 if since < 0.0045 else -1) * H / 0.05, 0.0), 1.0)
+        share = w * w * (3.0 - 2.0 * w)
+        for field in ("F_T_corrected", "lead", "lead_offset"):
+            np.testing.assert_allclose(s[field][0], a[field][0] + share * (b[field][0] - a[field][0]), rtol=1e-9, atol=1e-12)
+        if abs(share - 0.5) > 1e-9:
+            assert s["compensator_status"][0] == (b if share > 0.5 else a)["compensator_status"][0]
+        differ = all(np.abs(a[field][0] - b[field][0]).max() > 1e-4 for field in ("F_T_corrected", "lead", "lead_offset"))
+        mixed += 0.05 < share < 0.95 and differ
+    assert mixed > 25
 
 
 def test_change_between_two_compensators_follows_its_curve(context):
@@ -271,3 +411,14 @@ def test_none_passes_everything_on(context):
     s = sample(F_T=F, V_TA=[1.0], contact=1)
     build("none", context).step(s)
     assert (s["F_T_corrected"][0] == F).all() and list(s["lead"][0]) == [1.0, 0.0, 0.0] and not s["lead_offset"].any()
+
+
+@pytest.mark.parametrize("name", ["none", "smith", "energy_cap", "pose_referenced_force"])
+@pytest.mark.parametrize("contact", [0, 1])
+def test_parts_that_work_on_the_force_lead_by_nothing(name, contact, context):
+    """Whatever stood in the fields before."""
+    part = build(name, context, **({"stiffness_n_m": 1e5} if name == "pose_referenced_force" else {}))
+    for _ in range(3):
+        s = sample(contact=contact, F_T=np.arange(1.0, 7.0), V_TA=[0.1, 0.2, 0.3], lead=[7.0, 7.0, 7.0], lead_offset=np.full(6, 7.0))
+        part.step(s)
+        assert s["lead"][0].tolist() == [1.0, 0.0, 0.0] and not s["lead_offset"].any()
