@@ -75,6 +75,34 @@ def test_the_energy_before_is_that_of_the_free_motion(stage, quiet):
     assert out["contact_energy_ratio"][turned] == pytest.approx(0.0, abs=0.01)
 
 
+def test_work_of_force_and_moment_on_the_relative_motion(stage, quiet):
+    """Wrench at T; of the active unit the velocity of its point at T's origin, v - w x p, and w; force of the tick times the mean twist
+    of the step. Ratio: against the energy of the free motion before."""
+    rng, n, free = np.random.default_rng(6), 60, 5
+    s = quiet(n, kinetic_energy=50.0)
+    s["V_TA"], s["X_TA"][:, :3] = rng.normal(size=(n, 6)), rng.normal(size=(n, 3))
+    s["F_T"][free:] = s["F_T_corrected"][free:] = [100.0, 50.0, -30.0, 40.0, 60.0, 20.0] + 5.0 * rng.normal(size=(n - free, 6))
+    s["contact"][free:] = 1
+    _, _, out = ratio(stage, s.copy(), energy_trip=1e6)
+    work = np.zeros(n)
+    for k in range(free, n):
+        V, F = 0.5 * (s["V_TA"][k - 1] + s["V_TA"][k]), s["F_T"][k]
+        work[k] = work[k - 1] - PERIOD * (F[:3] @ (V[:3] - np.cross(V[3:], s["X_TA"][k, :3])) + F[3:] @ V[3:])
+    np.testing.assert_allclose(out["contact_work"], work, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(out["contact_energy_ratio"][free:], 1.0 + work[free:] / (50.0 - work[free]), rtol=1e-9)
+
+
+def test_a_loop_that_closes_in_contact_counts_from_its_first_tick(stage, quiet):
+    """What worked while the model did not move itself is no work of the contact, nor is anything added to it."""
+    s = quiet(20, kinetic_energy=ENERGY, contact=1)
+    s["V_TA"][:, 0], s["F_T"][:, 0] = SPEED, 39.0
+    s["F_T_corrected"] = s["F_T"]
+    s["motion"][:10] = CODES["motion"]["close_loop"]
+    _, _, out = ratio(stage, s)
+    np.testing.assert_allclose(out["contact_work"][10:], -39.0 * SPEED * PERIOD * np.arange(1, 11), rtol=1e-9)
+    assert not out["contact_work"][:10].any()
+
+
 @pytest.mark.parametrize("offset", [-3.0, 1.0, 3.0])
 @pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
 def test_noise_and_a_wrong_tare_are_no_contact(stage, quiet, offset, noise):

@@ -126,6 +126,11 @@ def test_rates_count_records_not_ticks(judged, quiet, total, axis, key, fault, f
         s = totals([0, 5, 0, 1])
         s["periods"][2] = periods
         assert judged(s, {total: 0}, **{key: 5.0}, skipped_periods_max=1000) == expected
+    # and one of more than a second lets all of it fade, no more
+    for n, expected in ((5, set()), (6, {fault})):
+        s = totals([0, 5, 0, n])
+        s["periods"][2] = 1500
+        assert judged(s, {total: 0}, **{key: 5.0}, skipped_periods_max=10_000) == expected
     # a counter that begins anew is no loss; a status bit without a count is one
     assert judged(totals([9, -9, 0], begin=0), {total: 9}, **{key: 5.0}) == set()
     for n, expected in ((5, set()), (6, {fault})):
