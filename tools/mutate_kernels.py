@@ -19,8 +19,9 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,18 +84,20 @@ TARGETS: dict[str, Target] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: line number (from 0), function it stands in, kind, the line before and after."""
+    """One change: line number (from 0), function it stands in, kind, the line before and after; which of the function's same lines it is."""
 
     number: int
     function: str
     kind: str
     before: str
     after: str
+    copy: int = 1
 
     @property
     def key(self) -> str:
         """Independent of line numbers, so that a reason outlives an edit elsewhere in the file."""
-        return f"{self.function}: {self.before.strip()} -> {self.after.strip()}"
+        which = f" ({self.copy})" if self.copy > 1 else ""
+        return f"{self.function}: {self.before.strip()} -> {self.after.strip()}{which}"
 
 
 # kind → pattern, replacement. Pointer casts and ranges have no blanks about `<`, so only comparisons match.
@@ -172,6 +175,10 @@ def mutants(text: str) -> list[Mutant]:
             if "=" in code and not re.search(r"[=(<>,]|\bif\b|\breturn\b|\band\b|\bor\b", left) or left.rstrip().endswith("&"):
                 continue  # the side that is assigned to, or an address
             add("limit", match.start(), match.end(), f"(1.5 * {match.group(0)})")
+    seen: Counter[str] = Counter()
+    for k, mutant in enumerate(found):
+        seen[mutant.key] += 1
+        found[k] = replace(mutant, copy=seen[mutant.key])
     return found
 
 
