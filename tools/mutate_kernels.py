@@ -84,7 +84,7 @@ TARGETS: dict[str, Target] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: line number (from 0), function it stands in, kind, the line before and after; which of the function's same lines it is."""
+    """One change: line number (from 0), function it stands in, kind, the line before and after, and which of the same ones it is."""
 
     number: int
     function: str
