@@ -108,23 +108,28 @@ def test_lead_foresees_the_step_that_the_wrench_makes(context):
     assert not s["lead_offset"].any() and not s["compensator_status"][0]
 
 
-@pytest.mark.parametrize("rates", [(1e9, 1e9, 1e9), (0.03, 0.002, 5e-4)])
-def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, context):
+@pytest.mark.parametrize(("rates", "bounds"), [
+    pytest.param((1e9, 1e9, 1e9), (0.3, 3.0), id="free"),
+    pytest.param((0.03, 0.002, 5e-4), (0.3, 3.0), id="slow"),
+    pytest.param((1e9, 1e9, 1e9), (0.9, 1.02), id="bounded"),
+])  # fmt: skip
+def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, bounds, context):
     """Both filtered alike, so that the columns are the filtered pose and its backward differences, z, Dz, D^2 z; old rows weigh
     e^(-t/window); Dz is half a tick old. What is taken over moves no faster than its rate and stays inside its bounds."""
     n, window, rng = 900, 0.4, np.random.default_rng(5)
     t = np.arange(n)[:, None] * H
     start = np.array([0.11, -0.07, 0.05])
-    # every axis its own sines, from rest; the drive: a gain of 0.9 behind a low-pass, another one in every axis
+    # every axis its own sines, from rest; the drive: a gain of 0.95 and a frequency and damping of every axis
     moving = np.clip((t - 0.01) / 0.1, 0.0, 1.0)
     u = start + 0.02 * moving**3 * sum(rng.normal(size=3) * np.sin(w * t + rng.normal(size=3)) for w in (7.0, 19.0, 31.0))
-    y = start + 0.9 * np.column_stack([signal.lfilter([1 - k], [1, -k], u[:, i] - start[i]) for i, k in enumerate((0.95, 0.96, 0.97))])
+    drives = [([w * w], [1.0, 2.0 * zeta * w, w * w]) for w, zeta in ((24.0, 0.7), (27.0, 0.8), (25.0, 0.9))]
+    y = start + 0.95 * np.column_stack([signal.lsim(drive, u[:, i] - start[i], t[:, 0])[1] for i, drive in enumerate(drives)])
     X_WF, X_PM = context["mounting"]["X_WF"], context["mounting"]["X_PM"]
     assert not X_WF[3:6].any() and not X_PM[3:6].any()  # translations of the platform are those of the port
     platform = u + (X_WF - X_PM)[:3]
     corner, gate = 2.0 * np.pi * 12.0, 0.004
-    part = build("adaptive_time_series", context, rates=rates, window_s=window, corner_hz=12.0, gate_m_s=gate, gain_bounds=(0.5, 1.1),
-                 lead_bounds=(0.3, 3.0))  # fmt: skip
+    part = build("adaptive_time_series", context, rates=rates, window_s=window, corner_hz=12.0, gate_m_s=gate, gain_bounds=bounds,
+                 lead_bounds=bounds)  # fmt: skip
     taken, coefficients = [], []
     for k in range(n):
         s = sample(motion=CODES["motion"]["follow_profile"], X_TA=y[k], X_TA_measured=y[k], X_WP=platform[k])
@@ -137,8 +142,8 @@ def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, co
     D1 = np.diff(fy, axis=0, prepend=0.0) / H
     D2 = np.diff(D1, axis=0, prepend=0.0) / H
     nominal = np.array([1.0, L1, L2])
-    low, high = nominal * [0.5, 0.3, 0.3], nominal * [1.1, 3.0, 3.0]
-    a, adapted = nominal.copy(), 0
+    low, high = nominal * bounds[0], nominal * bounds[1]
+    a, adapted, inside = nominal.copy(), 0, np.zeros(3, int)
     for k in range(n):
         weight = np.sqrt(np.exp(-H / window) ** (k - np.arange(k + 1)))[:, None]
         rows = np.stack([fy[: k + 1], D1[: k + 1], D2[: k + 1]], axis=-1)
@@ -153,8 +158,11 @@ def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, co
             most = np.array(rates) * H
             a = np.clip(np.clip(fit, a - most, a + most), low, high)
             adapted += 1
+            inside += a == fit
         np.testing.assert_allclose(coefficients[k], a, rtol=1e-6)
     assert 400 < adapted < n - 10
+    # each limit has been met, or none where there is none
+    assert (inside > 400).all() if rates[0] > 1.0 and bounds[0] < 0.5 else (inside < adapted).all()
 
 
 def test_adaptive_gain_works_from_where_the_motion_began(context):
