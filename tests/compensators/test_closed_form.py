@@ -242,30 +242,39 @@ def test_first_tick_catches_up_what_was_missed(context):
     assert s["F_T_corrected"][0, 0] == pytest.approx(1e5 * (depth_y + lag + missed), rel=1e-9)
 
 
+@pytest.mark.parametrize("older", [0.0, 1.5])
 @pytest.mark.parametrize("prior", [0.75, 1.2, 1.9, 2.2, 0.6])
-def test_stiffness_is_learnt_by_least_squares(prior, context):
+def test_stiffness_is_learnt_by_least_squares(prior, older, context):
     """Forgetting sums over the changes along the force in four ticks, the prior counted as ten changes of the least size; changes below
     that size teach nothing, and the estimate stays within 0.5...1.5 times the prior."""
     k_true, excitation, forgetting, e = 1e5, 5e-5, 0.98, 3e-4
     learning = {"estimate": True, "excitation_m": excitation, "forgetting": forgetting}
-    part = build("pose_referenced_force", context, stiffness_n_m=prior * k_true, **learning)
-    u = np.array([0.6, 0.0, 0.8])
+    own = context | {"delays": DELAYS | {"measured_leg_delay_s": older * H}}
+    part = build("pose_referenced_force", own, stiffness_n_m=prior * k_true, **learning)
+    u, ticks = np.array([0.6, 0.0, 0.8]), np.arange(260)
+
+    def depth(k):
+        return 3e-3 + 1.2e-3 * np.sin(0.03 * k)
+
+    # the pose is `older` ticks older than the force of its tick; what belongs to its instant is read off linearly between the ticks
+    y, force, x = depth(ticks - older), k_true * depth(ticks), depth(ticks) + e
     yy = yf = 0.0
-    known, y, seen = prior * k_true, [], set()
+    known, seen = prior * k_true, set()
     for k in range(260):
-        y.append(3e-3 + 1.2e-3 * np.sin(0.03 * k))
-        s = sample(contact=k > 9, F_T=k_true * y[k] * u, X_TA=(y[k] + e) * u, X_TA_measured=y[k] * u)
+        s = sample(contact=k > 9, F_T=force[k] * u, X_TA=x[k] * u, X_TA_measured=y[k] * u)
         part.step(s)
         learns = k > 13
         dy = y[k] - y[k - 4] if learns else 0.0
         if learns and abs(dy) >= excitation:
-            yy, yf = forgetting * yy + dy * dy, forgetting * yf + k_true * dy * dy
+            df = np.diff(np.interp([k - older - 4, k - older], ticks, force))[0]
+            yy, yf = forgetting * yy + dy * dy, forgetting * yf + df * dy
             prior_weight = 10.0 * excitation**2
             known = np.clip((yf + prior_weight * prior * k_true) / (yy + prior_weight), 0.5 * prior * k_true, 1.5 * prior * k_true)
         seen.add(learns and abs(dy) >= excitation)
         if k > 10:
-            np.testing.assert_allclose(s["F_T_corrected"][0, :3], (k_true * y[k] + known * e) * u, rtol=1e-9, atol=1e-9)
-            assert bool(s["compensator_status"][0] & 16) is learns
+            error = np.interp(k - older, ticks, x) - y[k]
+            np.testing.assert_allclose(s["F_T_corrected"][0, :3], (force[k] + known * error) * u, rtol=1e-9, atol=1e-9)
+            assert bool(s["compensator_status"][0] & 16) == learns
     assert seen == {True, False}
 
 
@@ -326,6 +335,22 @@ def test_energy_cap_leaves_exactly_what_is_allowed(context):
     s = sample(contact=0, F_T=F, V_TA=-V, kinetic_energy=1.0)
     part.step(s)
     assert s["F_T_corrected"][0, 0] == F[0] and s["compensator_status"][0] == 0
+
+
+def test_energy_cap_begins_where_a_whole_step_would_pass_the_limit(context):
+    """The full force would leave kinetic - h F.V + h^2 F L^-1 F/2: a little more than allowed is cut back, a little less is not."""
+    inverse = relative_inverse_inertia(context["vehicles"], context["start"]["X_TA"])
+    F, V, allowed = np.array([900.0, 0, 0, 0, 0, 0]), np.array([0.02, 0, 0, 0, 0, 0]), 0.06
+    gain = kinetic_after(F, -V, 0.0, inverse)
+    square = 0.5 * H * H * F @ inverse @ F
+    part = build("energy_cap", context)
+    part.step(sample(contact=1, F_T=F, V_TA=V, kinetic_energy=allowed))
+    for beyond in (-1.5 * square, -1e-6, 1e-6, 0.5 * square, 1.5 * square):
+        s = sample(contact=1, F_T=F, V_TA=-V, kinetic_energy=allowed - gain + beyond)
+        part.step(s)
+        k = s["F_T_corrected"][0, 0] / F[0]
+        assert (k == 1.0) == (beyond < 0.0)
+        assert kinetic_after(k * F, -V, s["kinetic_energy"][0], inverse) == pytest.approx(allowed + min(beyond, 0.0), rel=1e-12)
 
 
 def test_energy_cap_allows_what_the_thrust_puts_in(context):
