@@ -447,6 +447,14 @@ def test_records_out_of_order_are_left_out_and_named(tmp_path, header, make_reco
     assert any("100 records out of order left out: tick 100, 101" in reason for reason in log.incomplete)
 
 
+def test_a_tick_below_all_numbers_is_out_of_order(tmp_path, header, make_records):
+    """The difference to the tick before it does not fit into 64 bits."""
+    records = make_records(300)
+    records["tick"][299] = np.iinfo(np.int64).min
+    log = open_log(write_log(tmp_path / "run.mcap", header, records, 100))
+    assert list(log.records["tick"]) == list(range(299)) and any("1 records out of order" in reason for reason in log.incomplete)
+
+
 def test_missing_ticks_are_named(tmp_path, header, make_records):
     records = make_records(500)
     writer = LogWriter(tmp_path / "run.mcap", header)
