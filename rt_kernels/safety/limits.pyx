@@ -368,7 +368,7 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
     cdef double lag = p.drive_lag if o.periods == 1 else 0.0
     for i in range(6):
         o.following_error[i] = s.leg[i] - s.rate[i] * lag - o.measured_leg[i]
-        if not (fabs(o.following_error[i]) > p.following_max):
+        if fabs(o.following_error[i]) <= p.following_max:  # a length that is not a number is no length that follows
             s.following_time[i] = 0.0
         else:
             # the time before the tick that first shows the error is not counted

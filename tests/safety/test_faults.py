@@ -195,6 +195,13 @@ def test_following_error_by_size_and_time(judged, quiet, leg):
     assert s["following_error"][30, leg] == pytest.approx(-0.03, abs=1e-12)
 
 
+def test_a_length_that_is_not_a_number_does_not_follow(judged, quiet):
+    for ticks, expected in ((50, set()), (51, {"following_error"})):
+        s = quiet(100)
+        s["measured_leg"][20 : 20 + ticks, 3] = np.nan
+        assert judged(s, following_max_m=0.02, following_time_s=0.0505) == expected, ticks
+
+
 def test_the_expected_lag_of_the_drives_is_no_following_error(judged, quiet):
     """0.3 m/s and 19 ms: 5.7 mm."""
     t = PERIOD * np.arange(1, 501)
