@@ -35,12 +35,16 @@ TREND = {
 
 def is_rehearsal(log: Log) -> bool:
     """Whether the run was flown by the guidance part `berthing`."""
-    return configured(log).get("guidance", {}).get("part") == "berthing"
+    guidance = configured(log).get("guidance")
+    return isinstance(guidance, dict) and guidance.get("part") == "berthing"
 
 
 def configured(log: Log) -> dict[str, Any]:
     """The whole configuration of the run as plain tables; empty when the log has none."""
-    return tomllib.loads(log.header.configuration.get(CONFIGURATION, ""))
+    try:
+        return tomllib.loads(log.header.configuration.get(CONFIGURATION, ""))
+    except tomllib.TOMLDecodeError:
+        return {}  # what cannot be read says nothing
 
 
 def arm_limits(log: Log) -> tuple[float, float] | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.analysis.rebound import rebound, screw_of
+from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, FAULTS
 
@@ -136,7 +137,6 @@ def _foreseen(log: Log, start: int, stop: int, measured: float | None) -> dict[s
 def _active_vehicle(log: Log) -> dict[str, Any] | None:
     """The active vehicle of the run where it is a craft of its own, for the share of its control forces; None where that is not known."""
     from hil_server.assembly import vehicle
-    from hil_server.errors import HilError
     from hil_server.replay import configuration
 
     try:
@@ -156,8 +156,11 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
     r = log.records
     if not log.ticks or int(r["end_cause"][-1]) not in (CODES["end_cause"]["complete"], CODES["end_cause"]["not_aligned"]):
         return None
-    guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
-    declared: Any = registry.part("guidance", guidance.get("part", "docking"))
+    try:
+        guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
+        declared: Any = registry.part("guidance", guidance.get("part", "docking"))
+    except (ValueError, AttributeError, TypeError, HilError):
+        return None  # a configuration that cannot be read says nothing of the units
     defaults = {p.key: p.default for p in declared.PARAMETERS}
     if "complete_tilt_deg" not in defaults:
         return None  # what it completes is no docking: an excitation, an operator's berthing

@@ -29,6 +29,7 @@ STAGES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "
 TEST_FILE = ("test", "initial_conditions", "commands", *STAGES, "telemetry", "cameras")
 # Table of a stand file → registry role.
 DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
+SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ test_from_toml.__test__ = False  # type: ignore[attr-defined]
 
 def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
     """`a.b.c=value` as (("a", "b", "c"), value). Raises ConfigurationError when it is none."""
+    if len(item) > SET_MAX:
+        raise ConfigurationError(f"--set {item[:40]}...: {len(item)} characters, limit {SET_MAX}: put it into the file")
     key, equals, text = item.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):

@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from hil_server.analysis.rehearsal import is_rehearsal
+from hil_server.analysis.summary import alignment_of
 from hil_server.cli import main
 from hil_server.config import SHIPPED
+from hil_server.telemetry.log_file import open_log
 
 RING = str(SHIPPED / "programmes" / "virtual_docking_ring.toml")
 
@@ -57,3 +60,11 @@ def test_what_completes_without_docking_has_no_units_to_align(tmp_path, capsys):
     code = main(["simulate", identify, *options, "--set", "test.rate_hz=500"])
     said = json.loads((tmp_path / "said.json").read_text())
     assert code == 0 and said["end"] == "complete" and said["alignment"] is None and "ALIGNED" not in capsys.readouterr().out
+
+
+def test_a_configuration_that_cannot_be_read_says_nothing_of_the_units(tmp_path, capsys):
+    simulate(tmp_path, capsys, "guidance.contact_max_s=50.0")
+    log = open_log(tmp_path / "run" / "run.mcap")
+    for text in ("[guidance", "guidance = 3", '[guidance]\npart = "nobody"'):
+        log.header.configuration["configuration.toml"] = text
+        assert alignment_of(log) is None and not is_rehearsal(log)

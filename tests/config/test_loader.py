@@ -267,3 +267,8 @@ def test_a_referenced_table_of_a_log_must_be_one(files, value):
     document = dict(load_test(files()).document) | {"active_vehicle": value}
     with pytest.raises(ConfigurationError, match="active_vehicle: wrong type"):
         test_from_toml(toml_text.dumps(document))
+
+
+def test_a_set_longer_than_a_command_line_is_refused():
+    with pytest.raises(ConfigurationError, match=r"--set test\.name=.* characters, limit 131072: put it into the file"):
+        load_test(None, ["test.name=" + "[" * 200_000])
