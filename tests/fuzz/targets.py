@@ -465,23 +465,6 @@ class Frames(Target):
             peer.near.close()
 
 
-class Sockets:
-    """A socket that is a list."""
-
-    def __init__(self):
-        self.incoming, self.outgoing = [], []
-
-    def recv_multipart(self, flags):
-        import zmq
-
-        if not self.incoming:
-            raise zmq.Again()
-        return self.incoming.pop(0)
-
-    def send_multipart(self, frames, flags):
-        self.outgoing.append(frames)
-
-
 class Messages(Target):
     """Requests and hand-controller records to the desks of the telemetry process, and what a client makes of telemetry."""
 
@@ -494,12 +477,13 @@ class Messages(Target):
         from hil_server.telemetry.wire import pack
         from rt_kernels.layout import LAYOUT_HASH
         from rt_kernels.ring import SharedBlock
+        from tests.telemetry.list_socket import ListSocket
 
         self.block = SharedBlock.create(16, 0)
         self.now = 1000.0
         self.pack = pack
-        self.commands = CommandDesk(Sockets(), self.block, describe=lambda: {}, status=lambda: {}, clock=self._clock)
-        self.hands = HandDesk(Sockets(), self.block, clock=self._clock)
+        self.commands = CommandDesk(ListSocket(), self.block, describe=lambda: {}, status=lambda: {}, clock=self._clock)
+        self.hands = HandDesk(ListSocket(), self.block, clock=self._clock)
         self.decoder = _Decoder(None)
         self.requests = [{"id": 1, "command": "hold", "args": {}, "client": "a", "layout": LAYOUT_HASH},
                          {"id": 2, "command": "step", "args": {"coordinate": 1, "amplitude": 0.1, "rate": 0.01}},

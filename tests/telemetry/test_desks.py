@@ -5,7 +5,6 @@ import math
 import msgpack
 import numpy as np
 import pytest
-import zmq
 
 from hil_server import assembly
 from hil_server.config import SHIPPED, load_test
@@ -16,25 +15,7 @@ from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Win
 from hil_server.telemetry.record import aux_channels
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
-
-
-class ListSocket:
-    """Messages in, messages out."""
-
-    def __init__(self):
-        self.incoming, self.outgoing = [], []
-
-    def recv_multipart(self, flags):
-        if not self.incoming:
-            raise zmq.Again()
-        return self.incoming.pop(0)
-
-    def send_multipart(self, frames, flags):
-        self.outgoing.append(frames)
-
-    def answers(self):
-        taken, self.outgoing = self.outgoing, []
-        return [msgpack.unpackb(frames[-1]) for frames in taken]
+from tests.telemetry.list_socket import ListSocket
 
 
 class Block:
