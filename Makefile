@@ -33,7 +33,7 @@ bench: build     ## time of a tick, of the tree kernels and of a virtual docking
 checked:         ## kernels with bounds checks, in a copy of their own, and the tests of the kernels with them
 	rm -rf build/checked && git clone -q . build/checked
 	cd build/checked && HIL_DEBUG_KERNELS=1 ../../$(PYTHON) setup.py --quiet build_ext --inplace -j2
-	cd build/checked && ../../$(PYTHON) -m pytest tests/contracts tests/safety tests/wrench tests/compensators tests/guidance tests/mechanisms
+	cd build/checked && ../../$(PYTHON) -m pytest tests/contracts tests/safety tests/wrench tests/compensation tests/guidance tests/mechanisms
 
 mutants: build   ## do the tests bite? (long)
 	$(PYTHON) tools/mutate_kernels.py

@@ -121,7 +121,7 @@ def write_json(file: str, summary: dict[str, Any]) -> None:
 def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
     """CONFIG, --set and --out: the same for every verb that runs a test."""
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: a shipped docking on the virtual stand)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, as compensators.part=none")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, as compensation.part=none")
     parser.add_argument("--out", metavar="DIR", help="folder for log and report (default: runs/ and the time)")
 
 

@@ -5,9 +5,9 @@ The sum is what the compensators use; there is no second delay constant anywhere
     sensor filter   low-pass of the wrench path
     sensor          delay inside the sensor: its own filter and electronics
     sensor age      age of the newest record when the tick takes it
-    transport       bus, from the set point to the drive
-    ticks           set points that act one or more ticks later
-    hold            zero-order hold of the set point, half a tick; a whole one for an ideal drive, which is sampled at its end
+    transport       bus, from the setpoint to the drive
+    ticks           setpoints that act one or more ticks later
+    hold            zero-order hold of the setpoint, half a tick; a whole one for an ideal drive, which is sampled at its end
     integrator      symplectic Euler with the force of this tick: the new position belongs to the end of the tick, minus one tick;
                     constant acceleration half a tick later, explicit Euler a whole one
     drive           low-frequency delay of the drive, 2 zeta / w for one of second order
@@ -86,7 +86,7 @@ def drive_lag(frequency_hz: float, damping: float) -> float:
 def ledger(drive: Mapping[str, Any], *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0, sensor_age_s: float = 0.0,
            setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
            origins: Mapping[str, str] | None = None) -> DelayLedger:  # fmt: skip
-    """drive: frequency_hz, damping, delay_s, origin. setpoint_ticks: ticks until a set point acts; integrator_late_ticks: against
+    """drive: frequency_hz, damping, delay_s, origin. setpoint_ticks: ticks until a setpoint acts; integrator_late_ticks: against
     symplectic Euler; the rest in seconds. origins: of what the devices said, by its key; configured where none is given."""
     ideal = drive["frequency_hz"] == 0.0
     origin = {"sensor_delay_s": "configured", "sensor_age_s": "configured", "setpoint_ticks": "configured"} | dict(origins or {})

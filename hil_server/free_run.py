@@ -13,7 +13,7 @@ from hil_server.assembly import Assembly
 from hil_server.telemetry.record import record_dtype
 
 # what happens once and matters: a tick in which one of these changes is always kept
-STATES = ("phase", "motion", "contact", "events", "signal_discrete", "mechanism_command", "cyclogram", "faults", "safety_state",
+STATES = ("phase", "motion", "contact", "events", "signal_discrete", "mechanism_command", "sequence", "faults", "safety_state",
           "end_cause")  # fmt: skip
 BLOCK_TICKS = 256  # about a megabyte with three hundred channels: stays in a core's own cache
 WAIT_S = 0.001

@@ -8,7 +8,7 @@
     number = "RT-01"                         # kept across facilities
     description = "nominal"
     expect = "captured"                      # required: captured, not_captured, complete, not_aligned or tripped
-    set = { "initial_conditions.lateral_y_m" = 0.05, "compensators.part" = "none" }
+    set = { "initial_conditions.lateral_y_m" = 0.05, "compensation.part" = "none" }
 
 `set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
 stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.

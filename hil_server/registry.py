@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hil_server.errors import ConfigurationError
+from rt_kernels.layout import STAGES
 
 ENTRY_POINT_GROUP = "hil_server.parts"
 
@@ -21,18 +22,11 @@ ENTRY_POINT_GROUP = "hil_server.parts"
 ROLES: dict[str, str] = {
     "clocks": "knows time: starts every tick",
     "wrench_sensors": "port: reads the force/torque sensor",
-    "drives": "port: reads measured legs, writes leg set points",
+    "drives": "port: reads measured legs, writes leg setpoints",
     "mechanism_signals": "port: reads the sensors of the docking mechanism",
     "commands": "port: commands and hand controllers of the operators",
     "simulated": "port: a stand in software",
-    "locators": "stage: measured legs to the achieved relative pose",
-    "wrench": "stage: raw record to the wrench at the docking port",
-    "event_detectors": "stage: contacts and wrench to events",
-    "guidance": "stage: phases, programmed motion, control forces",
-    "compensators": "stage: takes the delay of the loop out",
-    "dynamics": "stage: how the vehicles move under the wrench",
-    "placers": "stage: relative pose to platform pose and legs",
-    "safety": "stage: limits set points, trips",
+    **{role: f"stage: {does}" for role, does, *_ in STAGES},
     "mechanisms": "docking mechanism in software, carried by a virtual stand",
 }
 
@@ -59,14 +53,14 @@ PARTS: dict[str, dict[str, str]] = {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
         "ideal_stand": "drivers.simulated.ideal_stand:IdealStandPort",
     },
-    "locators": {
-        "stewart_forward": "rt_kernels.stewart.locate:StewartForward",
+    "forward_kinematics": {
+        "stewart_forward": "rt_kernels.forward_kinematics.stewart:StewartForward",
     },
     "wrench": {
         "six_axis": "rt_kernels.wrench.six_axis:SixAxis",
     },
-    "event_detectors": {
-        "docking": "rt_kernels.mechanisms.event_detection:DockingEvents",
+    "events": {
+        "docking": "rt_kernels.events.docking:DockingEvents",
     },
     "guidance": {
         "docking": "rt_kernels.guidance.docking:DockingGuidance",
@@ -74,16 +68,16 @@ PARTS: dict[str, dict[str, str]] = {
         "excitation": "rt_kernels.guidance.excitation:Excitation",
         "recording": "rt_kernels.guidance.recording:Recording",
     },
-    "compensators": {
-        "none": "rt_kernels.compensators.none:NoCompensator",
-        "phase_lead": "rt_kernels.compensators.phase_lead:PhaseLead",
-        "polynomial": "rt_kernels.compensators.polynomial:Polynomial",
-        "adaptive_time_series": "rt_kernels.compensators.adaptive_time_series:AdaptiveTimeSeries",
-        "pose_referenced_force": "rt_kernels.compensators.pose_referenced_force:PoseReferencedForce",
-        "smith": "rt_kernels.compensators.smith:SmithPredictor",
-        "energy_cap": "rt_kernels.compensators.energy_cap:EnergyCap",
-        "lead_and_pose_force": "rt_kernels.compensators.lead_and_pose_force:LeadAndPoseForce",
-        "phased": "rt_kernels.compensators.phased:Phased",
+    "compensation": {
+        "none": "rt_kernels.compensation.none:NoCompensator",
+        "phase_lead": "rt_kernels.compensation.phase_lead:PhaseLead",
+        "polynomial": "rt_kernels.compensation.polynomial:Polynomial",
+        "adaptive_time_series": "rt_kernels.compensation.adaptive_time_series:AdaptiveTimeSeries",
+        "pose_referenced_force": "rt_kernels.compensation.pose_referenced_force:PoseReferencedForce",
+        "smith": "rt_kernels.compensation.smith:SmithPredictor",
+        "energy_cap": "rt_kernels.compensation.energy_cap:EnergyCap",
+        "lead_and_pose_force": "rt_kernels.compensation.lead_and_pose_force:LeadAndPoseForce",
+        "phased": "rt_kernels.compensation.phased:Phased",
     },
     "dynamics": {
         "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",
@@ -91,8 +85,8 @@ PARTS: dict[str, dict[str, str]] = {
         "tree_and_body": "rt_kernels.dynamics.tree_and_body:TreeAndBody",
         "manipulator_payload": "rt_kernels.dynamics.manipulator_payload:ManipulatorPayload",
     },
-    "placers": {
-        "stewart": "rt_kernels.stewart.place:StewartPlacer",
+    "setpoint_kinematics": {
+        "stewart": "rt_kernels.setpoint_kinematics.stewart:StewartSetpoints",
     },
     "safety": {
         "limits": "rt_kernels.safety.limits:SafetyLimits",

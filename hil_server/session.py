@@ -162,7 +162,7 @@ def _own_facts(test: Assembly) -> dict[str, Any]:
     """How a run ended whose log may not reach to its end: from the loop's last sample."""
     last = test.line.sample[0]
     ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
-    names = [name for name, bit, severity, *_ in FAULTS if severity != "note" and int(last["faults"]) >> bit & 1]
+    names = [name for name, mask, severity, *_ in FAULTS if severity != "note" and int(last["faults"]) & mask]
     return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_at_end": names}
 
 
@@ -205,12 +205,15 @@ def _stand(
     except (ValueError, ConnectionError) as error:
         raise DeviceError(f"virtual stand: {error}") from error
     with stand:
-        yield {
-            # a process on the same machine may be held up longer than a device would be
-            "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
-            "wrench_sensor": {"part": "rdt", "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
-            "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
-        }, stand.control
+        yield (
+            {
+                # a process on the same machine may be held up longer than a device would be
+                "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
+                "wrench_sensor": {"part": "rdt", "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
+                "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
+            },
+            stand.control,
+        )
 
 
 @contextlib.contextmanager

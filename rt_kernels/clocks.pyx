@@ -7,7 +7,7 @@ counted, and `periods` tells the dynamics how much true time to integrate.
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from rt_kernels.faults cimport LATE_CAUSE_COMPUTE, LATE_CAUSE_IO, LATE_CAUSE_NONE, LATE_CAUSE_WAKE_UP
+from rt_kernels.codes cimport LATE_CAUSE_COMPUTE, LATE_CAUSE_IO, LATE_CAUSE_NONE, LATE_CAUSE_WAKE_UP
 from rt_kernels.host cimport (atomic_get, host_fifo, host_now, host_pause, host_pin, host_sleep_until, host_timer_slack,
                               host_touch_stack, host_set_float_mode, host_usage, host_thread_usage)
 from rt_kernels.plugs cimport MARK_END, ClockPart

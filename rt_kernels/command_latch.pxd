@@ -2,13 +2,9 @@
 
 from libc.stdint cimport int64_t
 
+from rt_kernels.codes cimport HAND_BUTTON_DEADMAN, HAND_STATUS_REJECTED, HAND_STATUS_STALE
 from rt_kernels.ring cimport CommandRecord, ControlBlock, HandSlot, take_command
 from rt_kernels.sample cimport Sample
-
-cdef enum:
-    STALE = 2                   # bits of hand_status
-    REJECTED = 4
-    DEADMAN = 1                 # bit of hand_buttons
 
 cdef struct Hand:
     HandSlot newest
@@ -26,8 +22,8 @@ cdef inline bint is_centred(const HandSlot *record, double limit) noexcept nogil
 
 cdef inline void arm(Hand *hand, bint fresh, double limit) noexcept nogil:
     """Loses a hand controller at a fault, and has it back only centred; the deadman alone disarms without a fault."""
-    cdef bint held = hand.newest.buttons & DEADMAN
-    cdef bint good = fresh and not hand.newest.status & REJECTED
+    cdef bint held = hand.newest.buttons & HAND_BUTTON_DEADMAN
+    cdef bint good = fresh and not hand.newest.status & HAND_STATUS_REJECTED
     if not good:
         hand.lost = 1
     if not good or not held:
@@ -44,7 +40,7 @@ cdef inline void take_hand(Hand *hand, int k, int64_t age_ns, int64_t stale_ns, 
     sample.hand_age_ns[k] = age_ns
     sample.hand_buttons[k] = hand.newest.buttons
     arm(hand, age_ns <= stale_ns, centred)
-    sample.hand_status[k] = hand.newest.status | (STALE if hand.lost else 0)
+    sample.hand_status[k] = hand.newest.status | (HAND_STATUS_STALE if hand.lost else 0)
     for i in range(6):
         sample.hand_axis[6 * k + i] = hand.newest.axis[i] if hand.armed else 0.0
 

@@ -8,16 +8,14 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from rt_kernels.faults cimport PHASE_ENDED
+from rt_kernels.codes cimport PHASE_ENDED
 from rt_kernels.host cimport host_now
 from rt_kernels.plugs cimport MARK_COMPUTED, MARK_END, MARK_READ, MARK_WRITTEN, ClockPart, PortPart, StagePart
 from rt_kernels.ring cimport SharedBlock, publish
 from rt_kernels.sample cimport Sample
-from rt_kernels.tick cimport Line, PlacedStage, tick
+from rt_kernels.tick cimport PORTS_MAX, Line, tick
 
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
-
-STAGE_ROLES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
+from rt_kernels.layout import INITIAL, SAMPLE_DTYPE, STAGE_ROLES
 
 
 cdef void run_line(Line *line) noexcept nogil:
@@ -57,13 +55,12 @@ cdef class LoopLine:
     def __init__(self, ClockPart clock, list ports, dict stages, SharedBlock block=None):
         cdef PortPart port
         cdef StagePart stage
-        cdef PlacedStage *place
         cdef int i
         cdef size_t offset = 0
         if set(stages) != set(STAGE_ROLES):
             raise ValueError(f"a line needs the roles {', '.join(STAGE_ROLES)}; got {', '.join(stages)}")
-        if len(ports) > 16:
-            raise ValueError(f"a line has at most 16 ports, got {len(ports)}")
+        if len(ports) > PORTS_MAX:
+            raise ValueError(f"a line has at most {PORTS_MAX} ports, got {len(ports)}")
         self.clock, self.ports, self.stages, self._block = clock, list(ports), dict(stages), block
         self.aux_channels = []
         for part in [*ports, *(stages[role] for role in STAGE_ROLES)]:
@@ -82,11 +79,10 @@ cdef class LoopLine:
             self.line.port[i].port = port.plug
             self.line.port[i].aux = &aux[0] + offset
             offset += sum(channel.count for channel in port.AUX)
-        for role in STAGE_ROLES:
+        for i, role in enumerate(STAGE_ROLES):
             stage = stages[role]
-            place = self.place(STAGE_ROLES.index(role))
-            place.stage = stage.plug
-            place.aux = &aux[0] + offset
+            self.line.stage[i].stage = stage.plug
+            self.line.stage[i].aux = &aux[0] + offset
             offset += sum(channel.count for channel in stage.AUX)
         if block is not None:
             if block.aux_count != len(self.aux_channels):
@@ -94,20 +90,11 @@ cdef class LoopLine:
             self.line.block = block.block
         self.reset_sample()
 
-    cdef PlacedStage *place(self, int index) noexcept:
-        # the eight places lie one behind the other, in the order of the tick
-        return &self.line.locator + index
-
     def reset_sample(self):
-        """The sample before the first tick: zeros, identity poses, nothing happened yet."""
+        """The sample before the first tick: zeros, and what the table gives otherwise (identity poses, nothing happened yet)."""
         sample = np.zeros(1, SAMPLE_DTYPE)
-        for pose in ("X_WP_measured", "X_TA_measured", "profile_X_TA", "X_TA", "X_NC", "X_NV", "X_WP"):
-            sample[pose][:, 6] = 1.0
-        sample["first_contact_time"] = -1.0
-        sample["capture_time"] = -1.0
-        sample["trip_tick"] = -1
-        sample["safety_state"] = CODES["safety_state"]["not_armed"]
-        sample["lead"][:, 0] = 1.0
+        for field, value in INITIAL.items():
+            sample[field] = value
         self.sample = sample
 
     @property
@@ -152,7 +139,7 @@ cdef class LoopLine:
             self._block.finished = True
 
     def tick_once(self):
-        """Rows 2 to 9 once on the working sample, without clock and ports (benchmarks, tests)."""
+        """All stages once on the working sample, without clock and ports (benchmarks, tests)."""
         with nogil:
             tick(&self.line)
 

@@ -8,6 +8,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
 
+from rt_kernels.codes cimport HAND_STATUS_PRESENT
 from rt_kernels.command_latch cimport Hand, take_hand, take_next_command
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.ring cimport ControlBlock, HandSlot, SharedBlock
@@ -15,7 +16,6 @@ from rt_kernels.sample cimport Sample
 
 
 cdef enum:
-    PRESENT = 1
     COMMAND = 2                 # what of a script's row: 0 and 1 are the stations
 
 cdef struct Row:
@@ -67,7 +67,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
             for i in range(6):
                 newest.axis[i] = row.value[i]
             newest.buttons = row.buttons
-            newest.status = PRESENT
+            newest.status = HAND_STATUS_PRESENT
             newest.sequence = s.next
             newest.arrival_ns = row.time_ns
         s.next += 1

@@ -10,15 +10,15 @@ cdef struct Sample:
     double signal_analog[8]  # ports, input: analogue mechanism signals (LPS, BPR, BPT, ...), in the unit of the mechanism's declaration
     double command_arg[8]  # ports, input: arguments of the command taken at this tick
     double hand_axis[12]  # ports, input: two hand controllers, six axes each, -1...1 after calibration
-    double X_WP_measured[7]  # locate, state [m,-]: pose of the platform from the measured legs
-    double V_WP_measured[6]  # locate, state [m/s,rad/s]: twist of the platform from the measured leg rates
-    double X_TA_measured[7]  # locate, state [m,-]: achieved pose of the active port in the target port
-    double V_TA_measured[6]  # locate, state [m/s,rad/s]: achieved twist of the active port relative to the target port
+    double X_WP_measured[7]  # forward_kinematics, state [m,-]: pose of the platform from the measured legs
+    double V_WP_measured[6]  # forward_kinematics, state [m/s,rad/s]: twist of the platform from the measured leg rates
+    double X_TA_measured[7]  # forward_kinematics, state [m,-]: achieved pose of the active port in the target port
+    double V_TA_measured[6]  # forward_kinematics, state [m/s,rad/s]: achieved twist of the active port relative to the target port
     double F_S[6]  # wrench, state [N,N.m]: wrench on the unit side of the load cell, calibrated, compensated and filtered, at and in S
     double F_T[6]  # wrench, state [N,N.m]: contact wrench that the active unit exerts on the target unit, at and in T
-    double first_contact_time  # mechanism, state [s]: run time of the first contact of this run, negative before it
-    double capture_time  # mechanism, state [s]: run time of the capture, negative before it
-    double contact_time  # mechanism, state [s]: time in the present contact, 0 without one
+    double first_contact_time  # events, state [s]: run time of the first contact of this run, negative before it
+    double capture_time  # events, state [s]: run time of the capture, negative before it
+    double contact_time  # events, state [s]: time in the present contact, 0 without one
     double phase_time  # guidance, state [s]: time in the present phase
     double profile_X_TA[7]  # guidance, state [m,-]: programmed relative pose
     double profile_V_TA[6]  # guidance, state [m/s,rad/s]: programmed relative twist
@@ -26,10 +26,10 @@ cdef struct Sample:
     double control_C[6]  # guidance, state [N,N.m]: control wrench on the active vehicle at its centre of mass
     double operator_rate[6]  # guidance, state [m/s,rad/s]: rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that rate_frame names
     double supervisory_left  # guidance, state [m,rad]: travel that the running Step or Insert has left, 0 without one
-    double F_T_corrected[6]  # compensator, state [N,N.m]: contact wrench as it would be without the delay of the loop
-    double lead[3]  # compensator, state [-,s,s2]: set-point lead: pose gain, velocity lead l1, acceleration lead l2
-    double lead_offset[6]  # compensator, state [m,rad]: further set-point correction as a small motion (extrapolating compensators)
-    double loop_delay  # compensator, state [s]: sum of the delay ledger that the compensator uses
+    double F_T_corrected[6]  # compensation, state [N,N.m]: contact wrench as it would be without the delay of the loop
+    double lead[3]  # compensation, state [-,s,s2]: setpoint lead: pose gain, velocity lead l1, acceleration lead l2
+    double lead_offset[6]  # compensation, state [m,rad]: further setpoint correction as a small motion (extrapolating compensators)
+    double loop_delay  # compensation, state [s]: sum of the delay ledger that the compensator uses
     double X_TA[7]  # dynamics, state [m,-]: pose of the active port in the target port, as in orbit
     double V_TA[6]  # dynamics, state [m/s,rad/s]: twist of the active port relative to the target port (d/dt of the position, relative angular velocity)
     double A_TA[6]  # dynamics, state [m/s2,rad/s2]: time derivative of V_TA
@@ -39,16 +39,16 @@ cdef struct Sample:
     double V_NV[6]  # dynamics, state [m/s,rad/s]: velocity of the visited vehicle's centre of mass, its angular velocity, in N axes
     double momentum[6]  # dynamics, state [kg.m/s,kg.m2/s]: total linear momentum and angular momentum about the origin of N
     double kinetic_energy  # dynamics, state [J]: kinetic energy of relative motion of the two vehicles
-    double X_WP[7]  # place, output [m,-]: demanded pose of the platform, lead included
-    double V_WP[6]  # place, output [m/s,rad/s]: demanded twist of the platform
-    double leg_demand[6]  # place, output [m]: leg lengths of the demanded pose
-    double leg_rate_demand[6]  # place, output [m/s]: leg rates of the demanded twist
-    double stroke_margin  # place, output [m]: distance of the nearest leg to a stroke end
-    double condition  # place, output: condition number of the scaled Jacobian at the demanded pose
+    double X_WP[7]  # setpoint_kinematics, output [m,-]: demanded pose of the platform, lead included
+    double V_WP[6]  # setpoint_kinematics, output [m/s,rad/s]: demanded twist of the platform
+    double leg_demand[6]  # setpoint_kinematics, output [m]: leg lengths of the demanded pose
+    double leg_rate_demand[6]  # setpoint_kinematics, output [m/s]: leg rates of the demanded twist
+    double stroke_margin  # setpoint_kinematics, output [m]: distance of the nearest leg to a stroke end
+    double condition  # setpoint_kinematics, output: condition number of the scaled Jacobian at the demanded pose
     double leg_setpoint[6]  # safety, output [m]: leg lengths sent to the drives
     double leg_rate_setpoint[6]  # safety, output [m/s]: leg rates sent to the drives
     double following_error[6]  # safety, state [m]: expected minus measured leg length, the expected delay of the drive taken off
-    double contact_work  # safety, state [J]: energy monitor: work of the corrected wrench on the model since the contact began, positive when it gains
+    double contact_work  # safety, state [J]: energy monitor: work that the corrected wrench has done on the vehicles' model since the contact began; positive: the model has gained energy, which a passive contact cannot give
     double contact_energy_ratio  # safety, state: energy monitor: energy of relative motion at the start of this contact plus the work since, against itself
     int64_t tick  # clock, input: number of the period on the absolute grid, from 0
     int64_t time_ns  # clock, input [ns]: time of the tick on the grid since the start of the run
@@ -68,43 +68,43 @@ cdef struct Sample:
     int64_t command_sequence  # ports, input: sequence number of the last command taken (its acknowledgement)
     int64_t hand_sequence[2]  # ports, input: sequence number of the newest record of each hand controller
     int64_t hand_age_ns[2]  # ports, input [ns]: age of the newest record of each hand controller
-    int64_t faults  # safety, state: fault bits of this run, latched (fault)
+    int64_t faults  # safety, state: fault bits of this run, latched (the table of faults)
     int64_t trip_tick  # safety, state: tick of the first stop fault, -1 without one
     int32_t periods  # clock, input: periods since the previous tick: 1, or more when some were skipped
-    int32_t late_cause  # clock, input: why this tick was late: 0 not late, 1 wake-up, 2 compute, 3 input and output
-    int32_t realtime_mode  # clock, input: 0 free-running, 1 soft (no real-time privilege), 2 real time
-    int32_t command_code  # ports, input: command taken at this tick (command), 0 none
-    int32_t contact  # mechanism, state: 1 in contact (with hysteresis), else 0
-    int32_t phase  # guidance, state: phase of the run (phase)
-    int32_t motion  # guidance, state: what the dynamics do (motion)
-    int32_t cyclogram  # guidance, state: state of the docking cyclogram (cyclogram)
-    int32_t end_cause  # guidance, state: why the run ended (end_cause)
-    int32_t arm_mode  # guidance, state: what the manipulator's controller does (arm_mode)
+    int32_t late_cause  # clock, input: why this tick was late
+    int32_t realtime_mode  # clock, input: how the loop runs
+    int32_t command_code  # ports, input: command taken at this tick
+    int32_t contact  # events, state: 1 in contact (with hysteresis), else 0
+    int32_t phase  # guidance, state: phase of the run
+    int32_t motion  # guidance, state: what the dynamics do
+    int32_t sequence  # guidance, state: state of the docking sequence
+    int32_t end_cause  # guidance, state: why the run ended
+    int32_t arm_mode  # guidance, state: what the manipulator's controller does
     int32_t arm_target  # guidance, state: joint of the single-joint mode, or number of the stored path, from 0
-    int32_t rate_frame  # guidance, state: axes and point of operator_rate (rate_frame)
-    int32_t speed_mode  # guidance, state: scale of the hand controllers (speed_mode)
-    int32_t supervisory  # guidance, state: state of the supervisory commands Step and Insert (supervisory)
+    int32_t rate_frame  # guidance, state: axes and point of operator_rate
+    int32_t speed_mode  # guidance, state: scale of the hand controllers
+    int32_t supervisory  # guidance, state: state of the supervisory commands Step and Insert
     int32_t supervisory_queue  # guidance, state: supervisory commands that wait
-    int32_t safety_state  # safety, state: 0 following, 1 decelerating, 2 held
-    uint32_t wrench_status  # ports, input: status bits of the force sensor, one word for all devices (sensor_status)
+    int32_t safety_state  # safety, state: what the setpoints do: follow the demand, decelerate to rest, stand there, or not sent yet because the legs are not known
+    uint32_t wrench_status  # ports, input: status bits of the force sensor, one word for all devices
     uint32_t wrench_device_status  # ports, input: the device's own status word
-    uint32_t drive_status[6]  # ports, input: status bits of each drive, one word for all devices (drive_status)
+    uint32_t drive_status[6]  # ports, input: status bits of each drive, one word for all devices
     uint32_t drive_device_status[6]  # ports, input: the device's own status word (low half) and last emergency code (high half)
-    uint32_t signal_discrete  # ports, input: discrete mechanism signals (mechanism_signal)
+    uint32_t signal_discrete  # ports, input: discrete mechanism signals
     uint32_t signal_status  # ports, input: status bits of the mechanism signals, as wrench_status
-    uint32_t analogue_chain  # ports, input: independent emergency chain as read: bit 0 healthy, bit 1 tripped, bit 2 hydraulics blocked
-    uint32_t hand_buttons[2]  # ports, input: buttons of each hand controller, bit 0 the deadman
-    uint32_t hand_status[2]  # ports, input: status of each hand controller: bit 0 present, bit 1 stale, bit 2 rejected record
-    uint32_t locate_status  # locate, state: forward kinematics: bit 0 not converged, bit 1 near singular, bit 2 measured leg missing
-    uint32_t wrench_fault  # wrench, state: status bits after the checks of the wrench path (sensor_status)
-    uint32_t wrench_channel_fault  # wrench, state: channels out of range (bits 0-5), saturated (8-13), broken wire (16-21)
-    uint32_t events  # mechanism, state: events of this tick (event)
-    uint32_t mechanism_state  # mechanism, state: latched mechanism states (mechanism_signal)
-    uint32_t mechanism_command  # guidance, state: commands to the docking mechanism: bit 0 drive on, bit 1 extra lateral brakes, bit 2 release
-    uint32_t guidance_fault  # guidance, state: bit 0 operator stop, bit 1 stale hand controller, bit 2 end of the valid region, bit 3 programme not reached
-    uint32_t compensator_status  # compensator, state: bit 0 rate limited, bit 1 acceleration limited, bit 2 correction clipped, bit 3 contact gate open, bit 4 adaptation running, bit 5 energy cap acting
-    uint32_t dynamics_status  # dynamics, state: bit 0 not finite, bit 1 out of its valid range, bit 2 bodies joined; manipulator: bit 3 a drive saturated, bit 4 a joint near its stop, bit 5 near singular, bit 6 load at the arm's end beyond its limit, bit 7 path done
-    uint32_t place_status  # place, output: bit 0 out of reach, bit 1 near singular, bit 2 not finite
-    uint32_t setpoint_status  # safety, state: set point clipped: bits 0-5 length, 8-13 rate, 16-21 acceleration
+    uint32_t analogue_chain  # ports, input: independent emergency chain as read
+    uint32_t hand_buttons[2]  # ports, input: buttons of each hand controller
+    uint32_t hand_status[2]  # ports, input: status of each hand controller
+    uint32_t forward_kinematics_status  # forward_kinematics, state: what the forward kinematics could not do
+    uint32_t wrench_fault  # wrench, state: status bits after the checks of the wrench path
+    uint32_t wrench_channel_fault  # wrench, state: faults of single channels of the force sensor
+    uint32_t events  # events, state: events of this tick
+    uint32_t mechanism_state  # events, state: latched mechanism states
+    uint32_t mechanism_command  # guidance, state: commands to the docking mechanism
+    uint32_t guidance_fault  # guidance, state: what the guidance saw that ends or holds the run, or asks for attention: safety makes faults of it
+    uint32_t compensation_status  # compensation, state: what limits the compensator's correction, and what in it acts
+    uint32_t dynamics_status  # dynamics, state: state of the vehicles' model; of a manipulator also what its drives and path do
+    uint32_t setpoint_kinematics_status  # setpoint_kinematics, output: why the demanded pose has no legs
+    uint32_t setpoint_status  # safety, state: what of each leg's setpoint was clipped
     uint32_t record_crc  # telemetry, diagnostic: CRC-32 of the record with this field zero: names a damaged channel after the fact
     uint32_t pad  # keeps the size a multiple of eight

@@ -1,8 +1,23 @@
-"""The line of one run and the way of one sample through it."""
+"""The line of one run and the way of one sample through it. Generated from channels.toml by tools/generate_channels.py: do not edit."""
 
 from rt_kernels.plugs cimport Clock, Port, Stage
 from rt_kernels.ring cimport ControlBlock
 from rt_kernels.sample cimport Sample
+
+cdef enum:
+    PORTS_MAX = 16
+    STAGE_COUNT = 8
+
+# places in Line.stage, in the order of the tick
+cdef enum:
+    STAGE_FORWARD_KINEMATICS = 0
+    STAGE_WRENCH = 1
+    STAGE_EVENTS = 2
+    STAGE_GUIDANCE = 3
+    STAGE_COMPENSATION = 4
+    STAGE_DYNAMICS = 5
+    STAGE_SETPOINT_KINEMATICS = 6
+    STAGE_SAFETY = 7
 
 cdef struct PlacedStage:
     Stage stage
@@ -14,16 +29,9 @@ cdef struct PlacedPort:
 
 cdef struct Line:
     Clock clock
-    PlacedPort port[16]
+    PlacedPort port[PORTS_MAX]
     int port_count
-    PlacedStage locator
-    PlacedStage wrench
-    PlacedStage event_detector
-    PlacedStage guidance
-    PlacedStage compensator
-    PlacedStage dynamics
-    PlacedStage placer
-    PlacedStage safety
+    PlacedStage stage[STAGE_COUNT]
     Sample sample       # the working sample: fields keep their last value until their writer is called
     double *aux         # all auxiliary channels
     ControlBlock *block # where samples go; NULL: nowhere

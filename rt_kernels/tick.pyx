@@ -1,47 +1,60 @@
-"""The way of one sample: rows 2 to 9 of the table in the README, in this order, nothing else.
+"""The way of one sample: the stages in the order of the table, nothing else.
 
 A pure function of the sample, the stages' states and the inputs that the ports have put into the sample.
+Generated from channels.toml by tools/generate_channels.py: do not edit.
 """
 
 
-cdef inline void locate_platform(Line *line) noexcept nogil:
-    line.locator.stage.step(line.locator.stage.self, &line.sample, line.locator.aux)
+cdef inline void run(PlacedStage *place, Sample *sample) noexcept nogil:
+    place.stage.step(place.stage.self, sample, place.aux)
 
 
-cdef inline void condition_wrench(Line *line) noexcept nogil:
-    line.wrench.stage.step(line.wrench.stage.self, &line.sample, line.wrench.aux)
+cdef inline void forward_kinematics(Line *line) noexcept nogil:
+    # measured legs to the achieved relative pose
+    run(&line.stage[STAGE_FORWARD_KINEMATICS], &line.sample)
 
 
-cdef inline void detect_events(Line *line) noexcept nogil:
-    line.event_detector.stage.step(line.event_detector.stage.self, &line.sample, line.event_detector.aux)
+cdef inline void wrench(Line *line) noexcept nogil:
+    # raw record of the force sensor to the wrench at the docking port
+    run(&line.stage[STAGE_WRENCH], &line.sample)
 
 
-cdef inline void choose_phase(Line *line) noexcept nogil:
-    line.guidance.stage.step(line.guidance.stage.self, &line.sample, line.guidance.aux)
+cdef inline void events(Line *line) noexcept nogil:
+    # contacts and mechanism signals to events
+    run(&line.stage[STAGE_EVENTS], &line.sample)
 
 
-cdef inline void compensate(Line *line) noexcept nogil:
-    line.compensator.stage.step(line.compensator.stage.self, &line.sample, line.compensator.aux)
+cdef inline void guidance(Line *line) noexcept nogil:
+    # phase of the run, programmed motion, control forces, commands to the mechanism
+    run(&line.stage[STAGE_GUIDANCE], &line.sample)
 
 
-cdef inline void advance(Line *line) noexcept nogil:
-    line.dynamics.stage.step(line.dynamics.stage.self, &line.sample, line.dynamics.aux)
+cdef inline void compensation(Line *line) noexcept nogil:
+    # takes the delay of the loop out of wrench and setpoints
+    run(&line.stage[STAGE_COMPENSATION], &line.sample)
 
 
-cdef inline void place_platform(Line *line) noexcept nogil:
-    line.placer.stage.step(line.placer.stage.self, &line.sample, line.placer.aux)
+cdef inline void dynamics(Line *line) noexcept nogil:
+    # how the vehicles move under the wrench
+    run(&line.stage[STAGE_DYNAMICS], &line.sample)
 
 
-cdef inline void limit_setpoints(Line *line) noexcept nogil:
-    line.safety.stage.step(line.safety.stage.self, &line.sample, line.safety.aux)
+cdef inline void setpoint_kinematics(Line *line) noexcept nogil:
+    # relative pose to platform pose and legs
+    run(&line.stage[STAGE_SETPOINT_KINEMATICS], &line.sample)
+
+
+cdef inline void safety(Line *line) noexcept nogil:
+    # limits setpoints, trips
+    run(&line.stage[STAGE_SAFETY], &line.sample)
 
 
 cdef void tick(Line *line) noexcept nogil:
-    locate_platform(line)
-    condition_wrench(line)
-    detect_events(line)
-    choose_phase(line)
-    compensate(line)
-    advance(line)
-    place_platform(line)
-    limit_setpoints(line)
+    forward_kinematics(line)
+    wrench(line)
+    events(line)
+    guidance(line)
+    compensation(line)
+    dynamics(line)
+    setpoint_kinematics(line)
+    safety(line)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hil_server import assembly, registry
 from hil_server.config import load_test
-from rt_kernels.compensators.timing import step_times
+from rt_kernels.compensation.timing import step_times
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 KEYS = {
@@ -31,12 +31,12 @@ def added_cost(repeats=5):
     context = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml")).context
 
     def median(name):
-        part = registry.part("compensators", name)
+        part = registry.part("compensation", name)
         built = part(**KEYS.get(name, {}), **{wanted: context[wanted] for wanted in part.CONTEXT})
         return min(float(np.median(step_times(built, contact_sample()))) for _ in range(repeats))
 
     base = median("none")
-    return {name: median(name) - base for name in sorted(registry.PARTS["compensators"])}
+    return {name: median(name) - base for name in sorted(registry.PARTS["compensation"])}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Method: the stand runs as a process of its own (loopback UDP: 16-byte CAN frames, RDT records); the line is the live line of the shipped
 docking on the wall clock at its own rate; the clock's own marks give, tick by tick, the time of reading all ports (drain, SYNC), of the
-stages and of writing (set points). The cycle is their sum; waking up is not in it. Nothing else is done in the process while it runs.
+stages and of writing (setpoints). The cycle is their sum; waking up is not in it. Nothing else is done in the process while it runs.
 
     python tools/bench_io.py [--config FILE] [--profile cia402|cia408] [--seconds S] [--repeat N] [--json FILE]
 """

@@ -19,7 +19,7 @@ from tests.hybrid.bounce import DRIVES, MASS, PROGRAMME, overrides, rebound_of, 
 from tests.hybrid.test_contact_six import NOISY  # noqa: E402
 
 FREQUENCIES = (1, 3, 5, 10, 20)
-ROWS = (("none", {}), ("phase_lead", {}), ("polynomial", {"compensators.spacing_ticks": 1}), ("pose_referenced_force", {}), ("smith", {}),
+ROWS = (("none", {}), ("phase_lead", {}), ("polynomial", {"compensation.spacing_ticks": 1}), ("pose_referenced_force", {}), ("smith", {}),
         ("energy_cap", {}), ("lead_and_pose_force", {}))  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def drives():
 def wrong_parameters():
     print("\nrecommended stack, spec drive, parameters wrong\n")
     for lead, share in ((0.9, 1.0), (1.1, 1.0), (0.9, 0.8), (0.9, 1.2), (1.1, 0.8), (1.1, 1.2)):
-        keys = {"compensators.lead_factor": lead, "compensators.stiffness_factor": share}
+        keys = {"compensation.lead_factor": lead, "compensation.stiffness_factor": share}
         show(f"lead x {lead}, stiffness x {share}", row("spec", "lead_and_pose_force", (1, 2, 3, 4, 5, 7, 10), **keys))
 
 
@@ -51,7 +51,7 @@ def damped():
     for name in ("none", "phase_lead", "lead_and_pose_force"):
         means = []
         for f in (1, 3, 5, 7, 10):
-            keys = {"compensators.damping_n_s_m": 0.2 * float(np.sqrt(stiffness(f) * MASS))} if name == "lead_and_pose_force" else {}
+            keys = {"compensation.damping_n_s_m": 0.2 * float(np.sqrt(stiffness(f) * MASS))} if name == "lead_and_pose_force" else {}
             means.append(np.mean([row("spec", name, (f,), zeta=0.1, **keys, **{"guidance.close_before_s": 0.4 + (q + 0.01) * 1e-3})
                                   for q in (0.0, 0.25, 0.5, 0.75)]))  # fmt: skip
         show(name, means)
@@ -66,7 +66,7 @@ def noisy(seeds, picture=None):
     curves = {}
     for share in (0.8, 1.0, 1.2):
         for f in (1, 2, 3, 5, 7, 10, 12, 15, 20):
-            keys = NOISY | drive | {"compensators.stiffness_factor": share}
+            keys = NOISY | drive | {"compensation.stiffness_factor": share}
             es = [rebound_of(run(settings(f, "spec", "lead_and_pose_force", **keys, **{"stand.virtual.seed": s}))[1])
                   for s in range(1, seeds + 1)]  # fmt: skip
             print(f"| x {share} | {f} Hz | {np.mean(es):.4f} +- {np.std(es):.4f} |", flush=True)

@@ -1,8 +1,8 @@
 """Lets the made-up operator (hil_server.operator_desk.autopilot) fly a berthing and keeps what it did as a recorded operator.
 
-    python tools/fly_berthing.py CONFIG --out rt_3.csv        in process, as fast as it goes; to be played by [commands] part = "script"
-    python tools/fly_berthing.py PROGRAMME --out FOLDER       every variant, a file each: FOLDER/rt-3.csv
-    python tools/fly_berthing.py CONFIG --live [--out ...]    beside a run of CONFIG, by its bus, over the wire
+python tools/fly_berthing.py CONFIG --out rt_3.csv        in process, as fast as it goes; to be played by [commands] part = "script"
+python tools/fly_berthing.py PROGRAMME --out FOLDER       every variant, a file each: FOLDER/rt-3.csv
+python tools/fly_berthing.py CONFIG --live [--out ...]    beside a run of CONFIG, by its bus, over the wire
 """
 
 import argparse
@@ -18,10 +18,10 @@ from hil_server.operator_desk.autopilot import Pilot, pilot_for
 from hil_server.operator_desk.script import Row, rows_array, save
 from hil_server.operator_desk.sender import HandSender
 from hil_server.programme import is_programme, load_programme
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
-CAPTURED, FREE = 1 << CODES["mechanism_signal"]["DSG"], CODES["motion"]["free"]
+CAPTURED, FREE = BITS["mechanism_signal"]["DSG"], CODES["motion"]["free"]
 FINISH, ENDED = CODES["phase"]["finish"], CODES["phase"]["ended"]
 MOST_ROWS = 100_000
 

@@ -1,7 +1,8 @@
 """Writes the products of the table `rt_kernels/channels.toml`; `--check` only says whether the committed ones are current.
 
-Products: `sample.pxd` (C struct), `faults.pxd` (fault masks and code enums), `layout.py` (NumPy dtype, field list, codes, hash),
-`CHANNELS.md` (the same for people).
+Products: `sample.pxd` (C struct), `codes.pxd` (masks of faults and bits, enums of codes), `injections.pxd` of the stands in software,
+`tick.pxd` and `tick.pyx` (the line and the way of a sample through its stages), `layout.py` (NumPy dtype, stages, fields, codes, bits,
+hash), `CHANNELS.md` (the same for people), and the table of the tick in the README, between its two marks.
 """
 
 import hashlib
@@ -11,20 +12,38 @@ import tomllib
 from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parent.parent / "rt_kernels"
+README = KERNELS.parent / "README.md"
 C_TYPES = {"f8": "double", "i8": "int64_t", "i4": "int32_t", "u4": "uint32_t"}
 TYPE_ORDER = ["f8", "i8", "i4", "u4"]  # falling alignment: the struct then is little-endian CDR as it stands
-COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "meaning", "limits"}
-ROLES = ("input", "state", "output", "diagnostic")
+COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "meaning", "limits", "code", "bits", "initial"}
+STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous"}
+FIELD_ROLES = ("input", "state", "output", "diagnostic")
 SEVERITIES = ("note", "hold", "stop")
+INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
+             "stands": [], "at_start": False, "profile": ""}  # fmt: skip
+HEAD = "Generated from channels.toml by tools/generate_channels.py: do not edit."
+MARKS = ("<!-- the tick: generated from channels.toml -->", "<!-- the tick: end -->")
 
 
 def load() -> dict:
+    """The table with all defaults filled in; runs of bits are written out. Exits with a line that says what is wrong."""
     table = tomllib.loads(KERNELS.joinpath("channels.toml").read_text())
+    table["runs"] = {group: runs_of(members) for group, members in table["bits"].items()}
+    table["bits"] = {group: single_bits(group, members) for group, members in table["bits"].items()}
+    writers = ["clock", "ports", *(stage["role"] for stage in table["stage"]), "telemetry"]
+    for stage in table["stage"]:
+        stage.setdefault("fails", "-")
+        stage.setdefault("reads_previous", [])
+        here = writers.index(stage["role"])
+        earlier, later = set(writers[:here]), set(writers[here:])
+        if set(stage) != STAGE_COLUMNS or not set(stage["reads"]) <= earlier or not set(stage["reads_previous"]) <= later:
+            sys.exit(f"channels.toml: stage {stage['role']}: unknown column, or it reads of a stage that has not run yet")
     names = set()
     for field in table["field"]:
-        unknown = set(field) - COLUMNS
-        if unknown or field["type"] not in C_TYPES or field["role"] not in ROLES or field["name"] in names:
-            sys.exit(f"channels.toml: field {field['name']}: unknown column, type or role, or a name used twice")
+        named = (("code", "codes"), ("bits", "bits"))
+        unknown = set(field) - COLUMNS or field["writer"] not in writers or any(c in field and field[c] not in table[t] for c, t in named)
+        if unknown or field["type"] not in C_TYPES or field["role"] not in FIELD_ROLES or field["name"] in names:
+            sys.exit(f"channels.toml: field {field['name']}: unknown column, type, role, writer or list, or a name used twice")
         names.add(field["name"])
         field.setdefault("shape", 1)
         field.setdefault("unit", "-")
@@ -32,7 +51,43 @@ def load() -> dict:
     bits = [f["bit"] for f in table["fault"]]
     if len(set(bits)) != len(bits) or max(bits) > 62 or any(f["severity"] not in SEVERITIES for f in table["fault"]):
         sys.exit("channels.toml: fault bits must differ and be at most 62, severities must be note, hold or stop")
+    check_injections(table, {field["name"]: field.get("bits", "") for field in table["field"]})
     return table
+
+
+def check_injections(table: dict, lists: dict[str, str]) -> None:
+    """Defaults filled in. Exits when a name or number is used twice, a place is no block of numbers, or a fault or bit does not exist."""
+    faults = {fault["name"] for fault in table["fault"]} | {""}
+    before: dict = {"number": 0, "at": ""}
+    places = []
+    for entry in table["injection"]:
+        unknown = set(entry) - set(INJECTION)
+        entry |= {key: value for key, value in INJECTION.items() if key not in entry}
+        shown = all(name in table["bits"].get(lists.get(field, ""), ()) for field, name in entry["shows"])
+        if unknown or entry["fault"] not in faults or not shown or not set(entry["stands"]) <= {"in_process", "served"}:
+            sys.exit(f"channels.toml: injection {entry['name']}: unknown column, fault, stand, or bit of a field")
+        if not before["number"] < entry["number"] < 256 or (entry["at"] != before["at"] and entry["at"] in places):
+            sys.exit(f"channels.toml: injection {entry['name']}: numbers must rise below 256, with those of one place in a block")
+        places.append(entry["at"])
+        before = entry
+
+
+def single_bits(group: str, members: dict) -> dict[str, int]:
+    """Name -> number of the bit, runs written out. Exits when two share one or a number is beyond a word."""
+    bits = {}
+    for name, where in members.items():
+        if "#" in name:
+            bits |= {name.replace("#", str(k + 1)): where["bit"] + k for k in range(where["count"])}
+        else:
+            bits[name] = where
+    if len(set(bits.values())) != len(bits) or not all(0 <= bit < 32 for bit in bits.values()):
+        sys.exit(f"channels.toml: bits.{group}: numbers must differ and be 0 to 31")
+    return bits
+
+
+def runs_of(members: dict) -> dict[str, int]:
+    """Name of a run (without its number) -> mask of all its bits."""
+    return {name.replace("#", ""): ((1 << where["count"]) - 1) << where["bit"] for name, where in members.items() if "#" in name}
 
 
 def struct_order(table: dict) -> list[dict]:
@@ -49,13 +104,13 @@ def layout_hash(fields: list[dict]) -> str:
 
 
 def row(values: tuple) -> str:
-    return "    (" + ", ".join(json.dumps(v) for v in values) + "),  # noqa: E501"
+    return "    (" + ", ".join(repr(v) if isinstance(v, tuple | bool) else json.dumps(v) for v in values) + "),  # noqa: E501"
 
 
 def sample_pxd(table: dict) -> str:
     fields = struct_order(table)
     lines = [
-        '"""The sample of one tick. Generated from channels.toml by tools/generate_channels.py: do not edit."""',
+        f'"""The sample of one tick. {HEAD}"""',
         "",
         "from libc.stdint cimport int32_t, int64_t, uint32_t",
         "",
@@ -71,11 +126,12 @@ def sample_pxd(table: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def faults_pxd(table: dict) -> str:
+def codes_pxd(table: dict) -> str:
+    """Masks are constants of the C preprocessor: they fold, and a word of 32 bits has room for all of its own."""
     lines = [
-        '"""Fault masks and codes. Generated from channels.toml by tools/generate_channels.py: do not edit."""',
+        f'"""Masks of faults and bits, codes. {HEAD}"""',
         "",
-        "from libc.stdint cimport int64_t",
+        "from libc.stdint cimport int64_t, uint32_t",
         "",
         "",
         "cdef extern from *:",
@@ -83,23 +139,103 @@ def faults_pxd(table: dict) -> str:
     ]
     lines += [f"    #define FAULT_{f['name'].upper()} ((int64_t)1 << {f['bit']})" for f in table["fault"]]
     stop = sum(1 << f["bit"] for f in table["fault"] if f["severity"] == "stop")
-    lines += [f"    #define FAULTS_STOP ((int64_t){stop}LL)", '    """']
+    lines += [f"    #define FAULTS_STOP ((int64_t){stop}LL)"]
+    for group, members in table["bits"].items():
+        lines += [f"    #define {group.upper()}_{name.upper()} ((uint32_t)1 << {bit})" for name, bit in members.items()]
+        lines += [f"    #define {group.upper()}_{name.upper()} ((uint32_t){mask:#x})" for name, mask in table["runs"][group].items()]
+    lines += ['    """']
     lines += [f"    const int64_t FAULT_{f['name'].upper()}  # {f['severity']}: {f['meaning']}" for f in table["fault"]]
     lines.append("    const int64_t FAULTS_STOP  # all whose severity is stop")
+    for group, members in table["bits"].items():
+        lines += [f"    const uint32_t {group.upper()}_{name.upper()}" for name in members]
+        lines += [f"    const uint32_t {group.upper()}_{name.upper()}  # all of the run" for name in table["runs"][group]]
     for group, members in table["codes"].items():
         lines += ["", "", "cdef enum:"]
         lines += [f"    {group.upper()}_{name.upper()} = {value}" for name, value in members.items()]
     return "\n".join(lines) + "\n"
 
 
+def injections_pxd(table: dict) -> str:
+    lines = [f'"""Numbers of the faults that a stand in software can show; those of one place are a block. {HEAD}"""', "", "cdef enum:"]
+    lines += ["    INJECTION_CLEAR = 0  # everything whole again"]
+    lines += [f"    INJECTION_{entry['name'].upper()} = {entry['number']}  # {entry['meaning']}" for entry in table["injection"]]
+    for place in dict.fromkeys(entry["at"] for entry in table["injection"]):
+        block = [entry["number"] for entry in table["injection"] if entry["at"] == place]
+        lines += [f"    INJECTIONS_{place.upper()}_FIRST = {block[0]}", f"    INJECTIONS_{place.upper()}_LAST = {block[-1]}"]
+    return "\n".join(lines) + "\n"
+
+
+def tick_pxd(table: dict) -> str:
+    lines = [
+        f'"""The line of one run and the way of one sample through it. {HEAD}"""',
+        "",
+        "from rt_kernels.plugs cimport Clock, Port, Stage",
+        "from rt_kernels.ring cimport ControlBlock",
+        "from rt_kernels.sample cimport Sample",
+        "",
+        "cdef enum:",
+        "    PORTS_MAX = 16",
+        f"    STAGE_COUNT = {len(table['stage'])}",
+        "",
+        "# places in Line.stage, in the order of the tick",
+        "cdef enum:",
+        *(f"    STAGE_{stage['role'].upper()} = {number}" for number, stage in enumerate(table["stage"])),
+        "",
+        "cdef struct PlacedStage:",
+        "    Stage stage",
+        "    double *aux         # this part's own auxiliary channels",
+        "",
+        "cdef struct PlacedPort:",
+        "    Port port",
+        "    double *aux",
+        "",
+        "cdef struct Line:",
+        "    Clock clock",
+        "    PlacedPort port[PORTS_MAX]",
+        "    int port_count",
+        "    PlacedStage stage[STAGE_COUNT]",
+        "    Sample sample       # the working sample: fields keep their last value until their writer is called",
+        "    double *aux         # all auxiliary channels",
+        "    ControlBlock *block # where samples go; NULL: nowhere",
+        "",
+        "cdef void tick(Line *line) noexcept nogil",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def tick_pyx(table: dict) -> str:
+    lines = [
+        '"""The way of one sample: the stages in the order of the table, nothing else.',
+        "",
+        "A pure function of the sample, the stages' states and the inputs that the ports have put into the sample.",
+        HEAD,
+        '"""',
+        "",
+        "",
+        "cdef inline void run(PlacedStage *place, Sample *sample) noexcept nogil:",
+        "    place.stage.step(place.stage.self, sample, place.aux)",
+    ]
+    for stage in table["stage"]:
+        lines += ["", "", f"cdef inline void {stage['role']}(Line *line) noexcept nogil:"]
+        lines += [f"    # {stage['does']}", f"    run(&line.stage[STAGE_{stage['role'].upper()}], &line.sample)"]
+    lines += ["", "", "cdef void tick(Line *line) noexcept nogil:", *(f"    {stage['role']}(line)" for stage in table["stage"])]
+    return "\n".join(lines) + "\n"
+
+
 def layout_py(table: dict) -> str:
     fields = struct_order(table)
     lines = [
-        '"""Layout of a sample for NumPy. Generated from channels.toml by tools/generate_channels.py: do not edit."""',
+        f'"""Layout of a sample for NumPy, stages, codes and bits. {HEAD}"""',
         "",
         "import numpy as np",
         "",
         f'LAYOUT_HASH = "{layout_hash(fields)}"',
+        "",
+        "# role, what it does, writers whose fields of this tick it reads, and of the tick before: in the order of the tick",
+        "STAGES = (",
+        *(row((s["role"], s["does"], tuple(s["reads"]), tuple(s["reads_previous"]))) for s in table["stage"]),
+        ")",
+        "STAGE_ROLES = tuple(role for role, *_ in STAGES)",
         "",
         "# name, type, shape, unit, frame, writer, role, bus, meaning: in the order of the table (the order of the tick)",
         "FIELDS = (",
@@ -112,44 +248,117 @@ def layout_py(table: dict) -> str:
         lines.append(f'        ("{f["name"]}", "<{f["type"]}"{shape}),')
     if pad_words(fields):
         lines.append('        ("pad", "<u4"),')
-    lines += ["    ]", ")", "", "# name, bit, severity, meaning, what to do", "FAULTS = ("]
-    lines += [row((f["name"], f["bit"], f["severity"], f["meaning"], f["action"])) for f in table["fault"]]
-    lines += [")", "", "CODES = {"]
+    lines += ["    ]", ")", "", "# name, mask, severity, meaning, what to do", "FAULTS = ("]
+    lines += [row((f["name"], 1 << f["bit"], f["severity"], f["meaning"], f["action"])) for f in table["fault"]]
+    words = [(f["name"], kind, f[kind]) for f in table["field"] for kind in ("code", "bits") if kind in f]
+    initial = {f["name"]: f["initial"] for f in table["field"] if "initial" in f}
+    initial |= {f["name"]: [0.0] * 6 + [1.0] for f in table["field"] if f["unit"] == "m,-" and f["shape"] == 7}
+    lines += [")", "", f"# faults that a stand in software can show: {', '.join(INJECTION)}", "INJECTIONS = ("]
+    for entry in table["injection"]:
+        lines.append(row(tuple(tuple(map(tuple, v)) if k == "shows" else tuple(v) if k == "stands" else v for k, v in in_order(entry))))
+    lines += [")", "", "# list -> name -> number", "CODES = {"]
     lines += [f'    "{group}": {json.dumps(members)},  # noqa: E501' for group, members in table["codes"].items()]
+    lines += ["}", "", "# list -> name -> mask", "BITS = {"]
+    masks = {group: {name: 1 << bit for name, bit in members.items()} for group, members in table["bits"].items()}
+    lines += [f'    "{group}": {json.dumps(members)},  # noqa: E501' for group, members in masks.items()]
+    lines += ["}", "", "# list -> name of a run without its number -> mask of all its bits", "RUNS = {"]
+    lines += [f'    "{group}": {json.dumps(runs)},' for group, runs in table["runs"].items() if runs]
+    lines += ["}", "", "# field -> kind of its list (code or bits), name of the list", "WORDS = {"]
+    lines += [f'    "{name}": ("{kind}", "{group}"),' for name, kind, group in words]
+    lines += ["}", "", "# field -> value before the first tick, where it is not zero", "INITIAL = {"]
+    lines += [f'    "{name}": {json.dumps(value)},' for name, value in initial.items()]
     lines += ["}", ""]
     return "\n".join(lines)
+
+
+def in_order(entry: dict) -> list[tuple]:
+    return [(column, entry[column]) for column in INJECTION]
+
+
+def meaning(field: dict) -> str:
+    named = field.get("code") or field.get("bits")
+    return field["meaning"] + (f" ([{named}](#codes-and-bits))" if named else "")
 
 
 def channels_md(table: dict) -> str:
     lines = [
         "# Channels",
         "",
-        f"Generated from `channels.toml` by `tools/generate_channels.py`: do not edit. Layout hash `{layout_hash(struct_order(table))}`.",
+        f"{HEAD} Layout hash `{layout_hash(struct_order(table))}`.",
+        "",
+        "## Stages, in the order of the tick",
+        "",
+        *stage_rows(table),
+        "",
+        "## Fields",
         "",
         "| field | type | shape | unit | frame | writer | role | meaning |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for f in table["field"]:
-        cells = (f"`{f['name']}`", f["type"], f["shape"], f["unit"], f["frame"], f["writer"], f["role"], f["meaning"])
+        cells = (f"`{f['name']}`", f["type"], f["shape"], f["unit"], f["frame"], f["writer"], f["role"], meaning(f))
         lines.append("| " + " | ".join(str(c) for c in cells) + " |")
     lines += ["", "## Faults", "", "| bit | fault | severity | meaning | what to do |", "|---|---|---|---|---|"]
     lines += [f"| {f['bit']} | `{f['name']}` | {f['severity']} | {f['meaning']} | {f['action']} |" for f in table["fault"]]
-    lines += ["", "## Codes", ""]
+    lines += ["", "## Injected faults", ""]
+    lines += ["What the stands in software show on request (`virtual.faults` of a stand file, command `inject_fault`).", ""]
+    lines += ["| injection | number | at | meaning | value | shows | fault | stands |", "|---|---|---|---|---|---|---|---|"]
+    for e in table["injection"]:
+        value = "-" if e["value_meaning"] == "not used" else f"{e['value']:g} {e['value_meaning']}"
+        shows = ", ".join(f"`{field}` {name}" for field, name in e["shows"]) or "-"
+        cells = (f"`{e['name']}`", e["number"], e["at"], e["meaning"], value, shows, e["fault"] or "-", ", ".join(e["stands"]))
+        lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+    lines += ["", "## Codes and bits", "", "Codes (number, name):", ""]
     for group, members in table["codes"].items():
+        lines.append(f"- **{group}**: " + ", ".join(f"{v} {k}" for k, v in members.items()))
+    lines += ["", "Bits (number of the bit, name):", ""]
+    for group, members in table["bits"].items():
         lines.append(f"- **{group}**: " + ", ".join(f"{v} {k}" for k, v in members.items()))
     return "\n".join(lines) + "\n"
 
 
-PRODUCTS = {"sample.pxd": sample_pxd, "faults.pxd": faults_pxd, "layout.py": layout_py, "CHANNELS.md": channels_md}
+def stage_rows(table: dict) -> list[str]:
+    """The stages as rows of Markdown: role, what it does, what it writes and reads."""
+    lines = ["| stage | does | writes | reads | reads of the tick before |", "|---|---|---|---|---|"]
+    for s in table["stage"]:
+        writes = ", ".join(f"`{f['name']}`" for f in table["field"] if f["writer"] == s["role"])
+        lines.append(f"| `{s['role']}` | {s['does']} | {writes} | {', '.join(s['reads'])} | {', '.join(s['reads_previous']) or '-'} |")
+    return lines
+
+
+def readme(table: dict) -> str:
+    """The README with its table of the tick as the stages are now."""
+    text = README.read_text()
+    before, _, rest = text.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not end:
+        sys.exit(f"README.md: the marks {MARKS[0]} and {MARKS[1]} are needed around the table of the tick")
+    rows = ["| # | stage | does | reads | may fail how |", "|---|---|---|---|---|"]
+    for number, s in enumerate(table["stage"], 1):
+        read = ", ".join(s["reads"]) + (f"; of the tick before: {', '.join(s['reads_previous'])}" if s["reads_previous"] else "")
+        rows.append(f"| {number} | `{s['role']}` | {s['does']} | {read} | {s['fails']} |")
+    return "\n".join([before + MARKS[0], *rows, MARKS[1] + after])
+
+
+PRODUCTS = {
+    KERNELS / "sample.pxd": sample_pxd,
+    KERNELS / "codes.pxd": codes_pxd,
+    KERNELS.parent / "drivers" / "simulated" / "injections.pxd": injections_pxd,
+    KERNELS / "tick.pxd": tick_pxd,
+    KERNELS / "tick.pyx": tick_pyx,
+    KERNELS / "layout.py": layout_py,
+    KERNELS / "CHANNELS.md": channels_md,
+    README: readme,
+}
 
 
 def main(argv: list[str]) -> int:
     table = load()
     stale = []
-    for name, make in PRODUCTS.items():
-        path, text = KERNELS / name, make(table)
+    for path, make in PRODUCTS.items():
+        text = make(table)
         if not path.exists() or path.read_text() != text:
-            stale.append(name)
+            stale.append(path.name)
             if "--check" not in argv:
                 path.write_text(text)
     if "--check" in argv and stale:

@@ -4,7 +4,7 @@
 
 Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s
 after the first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit,
-exit code, largest deceleration of a set point, whether the log is complete. Exit code 1 when a row is not as it should be.
+exit code, largest deceleration of a setpoint, whether the log is complete. Exit code 1 when a row is not as it should be.
 """
 
 import sys
@@ -15,14 +15,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from drivers.simulated.stand_server_faults import FAULTS  # noqa: E402
+from drivers.simulated.injections import SERVED  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.session import Options, run_live  # noqa: E402
 from hil_server.telemetry.log_file import open_log  # noqa: E402
-from rt_kernels.layout import CODES  # noqa: E402
+from rt_kernels.codes import FAULT_MASKS  # noqa: E402
+from rt_kernels.layout import BITS, WORDS  # noqa: E402
 from rt_kernels.layout import FAULTS as TABLE  # noqa: E402
 
-BITS = {name: bit for name, bit, *_ in TABLE}
 STOP = {name for name, _, severity, *_ in TABLE if severity == "stop"}
 QUICK = ["guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
          "test.duration_max_s=4.0", "telemetry.publish=tcp://127.0.0.1:*", "telemetry.command=tcp://127.0.0.1:*",
@@ -38,9 +38,9 @@ AT_S = 1.5
 def shown(records: np.ndarray, fault) -> int | None:
     """First tick whose inputs show the fault."""
     found = []
-    for field, group, name in fault.shows:
+    for field, name in fault.shows:
         words = records[field].reshape(len(records), -1)
-        found.append(np.flatnonzero((words >> CODES[group][name] & 1).any(axis=1)))
+        found.append(np.flatnonzero((words & BITS[WORDS[field][1]][name] != 0).any(axis=1)))
     return min((int(f[0]) for f in found if len(f)), default=None)
 
 
@@ -55,7 +55,7 @@ def one(fault) -> tuple[str, bool]:
         if not fault.fault:
             good = summary["exit_code"] == (3 if fault.name in ENDS_IN_TRIP else 0) and not log.incomplete
             return f"{fault.name:22s} no fault expected: exit {summary['exit_code']}, faults {summary['faults']}", good
-        bits = np.flatnonzero((records["faults"] >> BITS[fault.fault]) & 1)
+        bits = np.flatnonzero(records["faults"] & FAULT_MASKS[fault.fault])
         if not len(bits):
             return f"{fault.name:22s} {fault.fault:20s} DID NOT COME; came: {summary['faults']}", False
         first, seen = int(bits[0]), shown(records, fault)
@@ -71,13 +71,13 @@ def one(fault) -> tuple[str, bool]:
 
 
 def _index(fault) -> int:
-    return {"axis": 2, "plant": 0}.get(fault.where, -1)
+    return {"drive": 2, "plant": 0}.get(fault.at, -1)
 
 
 def main() -> int:
     wanted = set(sys.argv[1:])
     bad = 0
-    for fault in FAULTS:
+    for fault in SERVED:
         if wanted and fault.name not in wanted:
             continue
         text, good = one(fault)

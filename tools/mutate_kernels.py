@@ -46,7 +46,7 @@ def _target(source: str, *tests: str, modules: tuple[str, ...] = ()) -> Target:
 
 # of the proof those that run the compiled step; the solvers never see it
 SAFETY = (
-    "tests/safety/test_faults.py", "tests/safety/test_set_points.py",
+    "tests/safety/test_faults.py", "tests/safety/test_setpoints.py",
     "tests/safety/test_proof.py::test_compiled_frame_and_formula_have_the_same_bits",
     "tests/safety/test_proof.py::test_compiled_following_and_formula_have_the_same_bits",
     "tests/safety/test_proof.py::test_it_goes_on_holding_frame_after_frame",
@@ -54,8 +54,8 @@ SAFETY = (
 )  # fmt: skip
 # all but the cost, which a mutant built with less optimization would miss
 COMPENSATORS = (
-    "tests/compensators/test_closed_form.py", "tests/compensators/test_parts.py",
-    "--deselect=tests/compensators/test_parts.py::test_recommended_stack_costs_less_than_a_microsecond",
+    "tests/compensation/test_closed_form.py", "tests/compensation/test_parts.py",
+    "--deselect=tests/compensation/test_parts.py::test_recommended_stack_costs_less_than_a_microsecond",
 )  # fmt: skip
 TARGETS: dict[str, Target] = {
     "safety": _target("rt_kernels/safety/limits.pyx", *SAFETY),
@@ -63,19 +63,19 @@ TARGETS: dict[str, Target] = {
     "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py", "tests/guidance/test_stand_phases.py"),
     "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance/test_stand_phases.py", "tests/guidance/test_docking.py",
                             modules=("rt_kernels.guidance.docking",)),
-    "events": _target("rt_kernels/mechanisms/event_detection.pyx", "tests/mechanisms/test_event_detection.py"),
+    "events": _target("rt_kernels/events/docking.pyx", "tests/mechanisms/test_event_detection.py"),
     "rdt": _target("drivers/wrench_sensors/rdt.pyx", "tests/drivers/test_rdt.py"),
     "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
     "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/test_can_axes.py"),
     "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/test_can_axes.py"),
     "cia401": _target("drivers/mechanism_signals/cia401.pyx", "tests/drivers/test_cia401.py"),
     **{
-        name: _target(f"rt_kernels/compensators/{name}.pyx", *COMPENSATORS)
+        name: _target(f"rt_kernels/compensation/{name}.pyx", *COMPENSATORS)
         for name in ("phase_lead", "polynomial", "adaptive_time_series", "smith", "energy_cap", "pose_referenced_force",
                      "lead_and_pose_force", "phased")
     },
-    "pose_force": _target("rt_kernels/compensators/pose_force.pxd", *COMPENSATORS,
-                          modules=("rt_kernels.compensators.pose_referenced_force", "rt_kernels.compensators.lead_and_pose_force")),
+    "pose_force": _target("rt_kernels/compensation/pose_force.pxd", *COMPENSATORS,
+                          modules=("rt_kernels.compensation.pose_referenced_force", "rt_kernels.compensation.lead_and_pose_force")),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Proof that no set point leaves its limits: the one-step invariants of `rt_kernels/safety/limits.pyx`, over IEEE double arithmetic.
+"""Proof that no setpoint leaves its limits: the one-step invariants of `rt_kernels/safety/limits.pyx`, over IEEE double arithmetic.
 
     python tools/prove_limits.py [--seconds S]        one line for each statement, exit 1 when one is refuted or not decided
 

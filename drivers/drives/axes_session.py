@@ -16,7 +16,7 @@ COMMON_PARAMETERS = (
     Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
     Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
     Parameter("no_data_periods", "int", "periods", "so many periods without an actual value are no data", 3, 1, 1000),
-    Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no set point came for so long", 5, 2, 1000),
+    Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no setpoint came for so long", 5, 2, 1000),
     Parameter("heartbeat_ms", "int", "ms", "heartbeat of the drives", 100, 10, 10000),
     Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is lost; 0: three heartbeats", 0, 0, 60000),
     Parameter("bitrate", "float", "bit/s", "bit rate of the buses, for the bus budget", 1e6, 1e4, 1e6),

@@ -1,4 +1,4 @@
-"""How much of a classic CAN bus a cycle of set points and actual values takes.
+"""How much of a classic CAN bus a cycle of setpoints and actual values takes.
 
 Length of a frame with n data bytes and an 11-bit identifier, interframe space included: 47 + 8 n bits without stuffing, and
 floor((33 + 8 n) / 4) stuff bits more at worst (ISO 11898-1: 34 + 8 n bits are subject to stuffing, every fifth at worst).
@@ -41,7 +41,7 @@ def bus_load(
     rpdo_frames: int | None = None,
     extra_frames: tuple[int, ...] = (),
 ) -> BusLoad:
-    """Load of one bus whose cycle is: SYNC, `rpdo_frames` set-point frames (default: one per axis), one actual-value frame per axis.
+    """Load of one bus whose cycle is: SYNC, `rpdo_frames` setpoint frames (default: one per axis), one actual-value frame per axis.
 
     rpdo_bytes, tpdo_bytes: data bytes of those frames. extra_frames: data bytes of further frames in each cycle.
     rate_hz: cycles per second. bitrate: bit/s. Raises ValueError for a number that cannot be.

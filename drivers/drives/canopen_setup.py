@@ -21,6 +21,7 @@ TPDO_COMMUNICATION, TPDO_MAPPING = 0x1800, 0x1A00
 COB_DISABLED = 0x80000000
 EVERY_SYNC = 1
 GENERIC_ERROR = 0x1000
+ERROR_CLASS = 0xFF00  # of an emergency code: 0, when it takes one back
 
 _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
@@ -134,9 +135,9 @@ class Node:
         """Code of an emergency message that came during the set-up and was not taken back, else 0."""
         # The library forgets all errors at code 0; an error register that is not empty then says that others stand (CiA 301).
         log = self._remote.emcy.log
-        if not log or not (log[-1].code & 0xFF00 or log[-1].register):
+        if not log or not (log[-1].code & ERROR_CLASS or log[-1].register):
             return 0
-        return next((e.code for e in reversed(log) if e.code & 0xFF00), GENERIC_ERROR)
+        return next((e.code for e in reversed(log) if e.code & ERROR_CLASS), GENERIC_ERROR)
 
     def await_word(self, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
         """Polls a 16-bit object until `reached`. Raises DriveSetupError naming the last value."""

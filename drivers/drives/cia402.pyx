@@ -8,15 +8,8 @@ velocity offset 0x60B1, interpolation period 0x60C2 = period of SYNC. States by 
 from libc.stdint cimport uint16_t, uint32_t
 
 from drivers.drives.cyclic_axes cimport Axes, AxesState, CyclicAxes, axes_read, axes_write
-from rt_kernels.faults cimport (
-    DRIVE_STATUS_DEVICE_FAULT,
-    DRIVE_STATUS_FOLLOWING_ERROR,
-    DRIVE_STATUS_LIMIT_TOUCHED,
-    DRIVE_STATUS_LOCAL_CONTROL,
-    DRIVE_STATUS_NOT_ENABLED,
-    DRIVE_STATUS_NOT_FOLLOWING,
-    DRIVE_STATUS_WARNING,
-)
+from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED,
+                               DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_WARNING)
 from rt_kernels.plugs cimport PortPart
 
 from drivers.checked_parameters import checked
@@ -26,35 +19,51 @@ from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from rt_kernels.parameters import Parameter
 
 cdef enum:
+    # control words: the states that they ask for
+    SWITCH_ON_DISABLED_WORD = 0x00
+    SHUTDOWN_WORD = 0x06
+    SWITCH_ON_WORD = 0x07
     CONTROL_ENABLED = 0x0F
+    FAULT_RESET = 0x80              # acts with its rising edge
+    # states in the status word, and the bits that tell them apart: while switching on, and otherwise
     STATE_MASK = 0x6F
+    READY_TO_SWITCH_ON = 0x21
+    SWITCHED_ON = 0x23
     OPERATION_ENABLED = 0x27
+    REST_MASK = 0x4F
+    IN_FAULT = 0x08
+    SWITCH_ON_DISABLED = 0x40
+    # further bits of the status word; the last two are the mode's own
+    FAULT_BIT = 0x0008
+    WARNING_BIT = 0x0080
+    REMOTE_BIT = 0x0200
+    INTERNAL_LIMIT_BIT = 0x0800
+    TARGET_USED_BIT = 0x1000        # 0: the target position is ignored
+    FOLLOWING_ERROR_BIT = 0x2000
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 MODE, MODE_DISPLAY, CYCLIC_SYNCHRONOUS_POSITION = 0x6060, 0x6061, 8
 TARGET_POSITION, ACTUAL_POSITION, VELOCITY_OFFSET = 0x607A, 0x6064, 0x60B1
 INTERPOLATION_PERIOD = 0x60C2
-FAULT_RESET = 0x80
 
 
-# Status word -> drive_status. Bits: 3 fault, 7 warning, 9 remote, 11 internal limit, 12 the target position is used (0: ignored), 13 following
-# error; 12 and 13 are the mode's own.
+# Status word -> drive_status.
 cdef uint32_t decode_status(uint16_t word) noexcept nogil:
     cdef uint32_t status = 0
     if word & STATE_MASK != OPERATION_ENABLED:
-        status |= <uint32_t>1 << DRIVE_STATUS_NOT_ENABLED
-    elif not word & 0x1000:
-        status |= <uint32_t>1 << DRIVE_STATUS_NOT_FOLLOWING
-    if word & 0x08:
-        status |= <uint32_t>1 << DRIVE_STATUS_DEVICE_FAULT
-    if word & 0x80:
-        status |= <uint32_t>1 << DRIVE_STATUS_WARNING
-    if not word & 0x200:
-        status |= <uint32_t>1 << DRIVE_STATUS_LOCAL_CONTROL
-    if word & 0x800:
-        status |= <uint32_t>1 << DRIVE_STATUS_LIMIT_TOUCHED
-    if word & 0x2000:
-        status |= <uint32_t>1 << DRIVE_STATUS_FOLLOWING_ERROR
+        status |= DRIVE_STATUS_NOT_ENABLED
+    elif not word & TARGET_USED_BIT:
+        status |= DRIVE_STATUS_NOT_FOLLOWING
+    if word & FAULT_BIT:
+        status |= DRIVE_STATUS_DEVICE_FAULT
+    if word & WARNING_BIT:
+        status |= DRIVE_STATUS_WARNING
+    if not word & REMOTE_BIT:
+        status |= DRIVE_STATUS_LOCAL_CONTROL
+    if word & INTERNAL_LIMIT_BIT:
+        status |= DRIVE_STATUS_LIMIT_TOUCHED
+    if word & FOLLOWING_ERROR_BIT:
+        status |= DRIVE_STATUS_FOLLOWING_ERROR
     return status
 
 
@@ -77,9 +86,9 @@ class Cia402Profile:
     """Set-up of one CiA 402 axis (see AxesSession)."""
 
     steps = (
-        ("ready to switch on", 0x06, lambda word: word & 0x6F == 0x21, False),
-        ("switched on", 0x07, lambda word: word & 0x6F == 0x23, False),
-        ("operation enabled", CONTROL_ENABLED, lambda word: word & 0x6F == 0x27, True),
+        ("ready to switch on", SHUTDOWN_WORD, lambda word: word & STATE_MASK == READY_TO_SWITCH_ON, False),
+        ("switched on", SWITCH_ON_WORD, lambda word: word & STATE_MASK == SWITCHED_ON, False),
+        ("operation enabled", CONTROL_ENABLED, lambda word: word & STATE_MASK == OPERATION_ENABLED, True),
     )
 
     def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, feed_forward):
@@ -111,12 +120,12 @@ class Cia402Profile:
 
     def clear_fault(self, node):
         word = node.read(STATUS_WORD, 0, 2, "status word")
-        if not word & 0x200:
+        if not word & REMOTE_BIT:
             raise DriveSetupError(f"{node} is in local control (status word 0x{word:04X}, remote bit 9 is 0): give it back to the bus")
-        if word & 0x4F == 0x08:
+        if word & REST_MASK == IN_FAULT:
             node.write(CONTROL_WORD, 0, 2, 0, "control word")
             node.write(CONTROL_WORD, 0, 2, FAULT_RESET, "control word (fault reset)")
-            node.await_word(STATUS_WORD, "status word", lambda w: w & 0x4F != 0x08, "the end of the fault state")
+            node.await_word(STATUS_WORD, "status word", lambda w: w & REST_MASK != IN_FAULT, "the end of the fault state")
         mode = node.read(MODE_DISPLAY, 0, -1, "mode display")
         if mode != CYCLIC_SYNCHRONOUS_POSITION:
             raise DriveSetupError(f"{node} does not take cyclic synchronous position mode: mode display is {mode} instead of 8")
@@ -134,15 +143,18 @@ class Cia402Profile:
 
     def disable(self, node):
         # A drive in fault is not enabled any more; the others go down one state at a time.
-        for control_word, mask, state, name in ((0x07, 0x6F, 0x23, "switched on"), (0x06, 0x6F, 0x21, "ready to switch on"),
-                                                (0x00, 0x4F, 0x40, "switch on disabled")):
+        for control_word, mask, state, name in (
+            (SWITCH_ON_WORD, STATE_MASK, SWITCHED_ON, "switched on"),
+            (SHUTDOWN_WORD, STATE_MASK, READY_TO_SWITCH_ON, "ready to switch on"),
+            (SWITCH_ON_DISABLED_WORD, REST_MASK, SWITCH_ON_DISABLED, "switch on disabled"),
+        ):
             word = node.read(STATUS_WORD, 0, 2, "status word")
-            if word & 0x08 or word & 0x4F == 0x40:
+            if word & FAULT_BIT or word & REST_MASK == SWITCH_ON_DISABLED:
                 return
-            if control_word == 0x07 and word & 0x6F != 0x27:
+            if control_word == SWITCH_ON_WORD and word & STATE_MASK != OPERATION_ENABLED:
                 continue
             node.write(CONTROL_WORD, 0, 2, control_word, "control word")
-            node.await_word(STATUS_WORD, "status word", lambda w, m=mask, s=state: w & m == s or w & 0x08 != 0, f"state '{name}'")
+            node.await_word(STATUS_WORD, "status word", lambda w, m=mask, s=state: w & m == s or w & FAULT_BIT != 0, f"state '{name}'")
 
 
 cdef class Cia402Port(PortPart):
@@ -158,7 +170,7 @@ cdef class Cia402Port(PortPart):
         *COMMON_PARAMETERS,
         Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
         Parameter("following_bit", "bool", "-",
-                  "status bit 12 says whether the drive follows its set points, as CiA 402 asks; off only where the drive's manual has no such bit",
+                  "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; off only where the drive's manual has no such bit",
                   True),
     )
 
@@ -182,7 +194,7 @@ cdef class Cia402Port(PortPart):
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
-        self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else <uint32_t>1 << DRIVE_STATUS_NOT_FOLLOWING
+        self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
         self.close_problems = []
         self.plug.self = &self._cyclic.axes
         self.plug.state = &self._cyclic.axes.s
@@ -205,7 +217,7 @@ cdef class Cia402Port(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: set points act at the next SYNC, measured legs were sampled at the last one."""
+        """What this port adds to the delay ledger: setpoints act at the next SYNC, measured legs were sampled at the last one."""
         return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
 
     @property

@@ -1,7 +1,7 @@
 """CiA 408 hydraulic axes (digital axis control valves) in closed-loop position control over CANopen.
 
 Objects (Moog *Axis Control Valves with CANopen*, B99224-DV018-D-211; CiA 408): control word 0x6040 with bits 0 D, 1 H, 2 M, 3 R (reset);
-status word 0x6041 with the state in bits 0-3; device mode 0x6042 := 1 (set point from the bus), control mode 0x6043, position set point
+status word 0x6041 with the state in bits 0-3; device mode 0x6042 := 1 (setpoint from the bus), control mode 0x6043, position setpoint
 0x6600:1, actual position 0x6601:1. Way up: 0 -> 1 -> 3 -> target := actual -> 7, each confirmed by the status word.
 
 State (R M H D): INIT 1000, DISABLED 1001, HOLD 1011, ACTIVE 1111; FAULT DISABLED 0001, FAULT HOLD 0011, FAULT REACTION 0111; NOT READY and
@@ -11,13 +11,8 @@ FAULT INIT both read 0000. All four bits are tested: 0111 is not ACTIVE.
 from libc.stdint cimport uint16_t, uint32_t
 
 from drivers.drives.cyclic_axes cimport Axes, AxesState, CyclicAxes, axes_read, axes_write
-from rt_kernels.faults cimport (
-    DRIVE_STATUS_DEVICE_FAULT,
-    DRIVE_STATUS_FOLLOWING_ERROR,
-    DRIVE_STATUS_LIMIT_TOUCHED,
-    DRIVE_STATUS_LOCAL_CONTROL,
-    DRIVE_STATUS_NOT_ENABLED,
-)
+from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED,
+                               DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED)
 from rt_kernels.plugs cimport PortPart
 
 from drivers.checked_parameters import checked
@@ -27,33 +22,47 @@ from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from rt_kernels.parameters import Parameter
 
 cdef enum:
+    # bits of control word and state: D disabled, H hold, M device mode active, R ready (in the control word: reset, by its rising edge)
+    DISABLED_BIT = 0x01
+    HOLD_BIT = 0x02
+    ACTIVE_BIT = 0x04
+    READY_BIT = 0x08
+    CONTROL_INIT = 0x00
+    CONTROL_DISABLED = 0x01
+    CONTROL_HOLD = 0x03
     CONTROL_ACTIVE = 0x07
+    LOWER_BITS = 0x03               # what a reset keeps
+    # the state in the status word
     STATE_MASK = 0x0F
+    INIT = 0x08
+    DISABLED = 0x09
+    HOLD = 0x0B
     ACTIVE = 0x0F
+    # further bits of the status word
+    LOCAL_CONTROL_BIT = 0x0010
+    LIMIT_TOUCHED_BIT = 0x0400
+    DEVIATION_BIT = 0x0800
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 DEVICE_MODE, SET_POINT_FROM_BUS = 0x6042, 1
 CONTROL_MODE = 0x6043
 POSITION_SET_POINT, ACTUAL_POSITION = 0x6600, 0x6601
 TRAJECTORY_TYPE, HOLD_TARGET, HOLD_ACTUAL_POSITION = 0x5700, 0x585C, 2
-RESET = 0x08
-INIT, DISABLED, HOLD = 0x8, 0x9, 0xB
 
 
-# Status word -> drive_status. Bits: 0-3 state, 4 local control, 10 limit touched, 11 control deviation. Bit 12 is reserved: an axis follows its
-# bus set point when it is ACTIVE and not in local control, both tested here.
+# Status word -> drive_status. Bit 12 is reserved: an axis follows its bus setpoint when it is ACTIVE and not in local control.
 cdef uint32_t decode_status(uint16_t word) noexcept nogil:
     cdef uint32_t status = 0
     if word & STATE_MASK != ACTIVE:
-        status |= <uint32_t>1 << DRIVE_STATUS_NOT_ENABLED
-    if not word & 0x08:
-        status |= <uint32_t>1 << DRIVE_STATUS_DEVICE_FAULT     # every state without R: a fault state, or not ready
-    if word & 0x10:
-        status |= <uint32_t>1 << DRIVE_STATUS_LOCAL_CONTROL
-    if word & 0x400:
-        status |= <uint32_t>1 << DRIVE_STATUS_LIMIT_TOUCHED
-    if word & 0x800:
-        status |= <uint32_t>1 << DRIVE_STATUS_FOLLOWING_ERROR
+        status |= DRIVE_STATUS_NOT_ENABLED
+    if not word & READY_BIT:
+        status |= DRIVE_STATUS_DEVICE_FAULT     # every state without R: a fault state, or not ready
+    if word & LOCAL_CONTROL_BIT:
+        status |= DRIVE_STATUS_LOCAL_CONTROL
+    if word & LIMIT_TOUCHED_BIT:
+        status |= DRIVE_STATUS_LIMIT_TOUCHED
+    if word & DEVIATION_BIT:
+        status |= DRIVE_STATUS_FOLLOWING_ERROR
     return status
 
 
@@ -66,10 +75,10 @@ class Cia408Profile:
     """Set-up of one CiA 408 axis (see AxesSession)."""
 
     steps = (
-        ("INIT", 0x00, lambda word: word & 0xF == INIT, False),
-        ("DISABLED", 0x01, lambda word: word & 0xF == DISABLED, False),
-        ("HOLD", 0x03, lambda word: word & 0xF == HOLD, False),
-        ("ACTIVE", CONTROL_ACTIVE, lambda word: word & 0xF == ACTIVE, True),
+        ("INIT", CONTROL_INIT, lambda word: word & STATE_MASK == INIT, False),
+        ("DISABLED", CONTROL_DISABLED, lambda word: word & STATE_MASK == DISABLED, False),
+        ("HOLD", CONTROL_HOLD, lambda word: word & STATE_MASK == HOLD, False),
+        ("ACTIVE", CONTROL_ACTIVE, lambda word: word & STATE_MASK == ACTIVE, True),
     )
 
     def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, control_mode):
@@ -95,14 +104,14 @@ class Cia408Profile:
 
     def clear_fault(self, node):
         word = node.read(STATUS_WORD, 0, 2, "status word")
-        if word & 0x10 or node.read(DEVICE_MODE, 0, -1, "device mode") != SET_POINT_FROM_BUS:
+        if word & LOCAL_CONTROL_BIT or node.read(DEVICE_MODE, 0, -1, "device mode") != SET_POINT_FROM_BUS:
             raise DriveSetupError(f"{node} is in local control (status word 0x{word:04X}): give it back to the bus")
-        if not word & 0x08:
+        if not word & READY_BIT:
             # Rising edge of R while the lower bits name the state that the axis holds.
-            lower = word & 0x3
+            lower = word & LOWER_BITS
             node.write(CONTROL_WORD, 0, 2, lower, "control word")
-            node.write(CONTROL_WORD, 0, 2, lower | RESET, "control word (fault reset)")
-            node.await_word(STATUS_WORD, "status word", lambda w: w & 0x08 != 0, "the end of the fault state")
+            node.write(CONTROL_WORD, 0, 2, lower | READY_BIT, "control word (fault reset)")
+            node.await_word(STATUS_WORD, "status word", lambda w: w & READY_BIT != 0, "the end of the fault state")
 
     def step(self, node, control_word):
         node.write(CONTROL_WORD, 0, 2, control_word, "control word")
@@ -112,19 +121,19 @@ class Cia408Profile:
 
     def hold_here(self, node):
         position = node.read(ACTUAL_POSITION, 1, -4, "actual position")
-        node.write(POSITION_SET_POINT, 1, -4, position, "position set point")
+        node.write(POSITION_SET_POINT, 1, -4, position, "position setpoint")
         return position
 
     def disable(self, node):
         # An axis in a fault state does not listen to these; the others go down one state at a time.
-        for control_word, state, name in ((0x03, HOLD, "HOLD"), (0x01, DISABLED, "DISABLED"), (0x00, INIT, "INIT")):
+        for control_word, state, name in ((CONTROL_HOLD, HOLD, "HOLD"), (CONTROL_DISABLED, DISABLED, "DISABLED"), (CONTROL_INIT, INIT, "INIT")):
             word = node.read(STATUS_WORD, 0, 2, "status word")
-            if not word & 0x08 or word & 0x0F == INIT:
+            if not word & READY_BIT or word & STATE_MASK == INIT:
                 return
-            if control_word == 0x03 and word & 0x0F != ACTIVE:
+            if control_word == CONTROL_HOLD and word & STATE_MASK != ACTIVE:
                 continue
             node.write(CONTROL_WORD, 0, 2, control_word, "control word")
-            node.await_word(STATUS_WORD, "status word", lambda w, s=state: w & 0xF == s or w & 0x08 == 0, f"state {name}")
+            node.await_word(STATUS_WORD, "status word", lambda w, s=state: w & STATE_MASK == s or w & READY_BIT == 0, f"state {name}")
 
 
 cdef class Cia408Port(PortPart):
@@ -182,7 +191,7 @@ cdef class Cia408Port(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: set points act at the next SYNC, measured legs were sampled at the last one."""
+        """What this port adds to the delay ledger: setpoints act at the next SYNC, measured legs were sampled at the last one."""
         return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
 
     @property

@@ -1,4 +1,4 @@
-"""Cyclic part of CANopen axes, shared by the profiles: SYNC, set points out, actual values in. Description in the .pyx."""
+"""Cyclic part of CANopen axes, shared by the profiles: SYNC, setpoints out, actual values in. Description in the .pyx."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
@@ -25,7 +25,7 @@ cdef struct AxesParams:
     int32_t fd[LINKS]       # -1: closed or not used
     int32_t links
     uint16_t control_word   # that keeps the axes enabled
-    int32_t feed_forward    # 1: a second set-point frame with the velocity
+    int32_t feed_forward    # 1: a second setpoint frame with the velocity
     int32_t rate_window     # periods over which the leg rate is the difference quotient
     int32_t no_data_periods
     uint32_t not_judged     # bits of drive_status that these drives do not set as the profile asks
@@ -37,7 +37,7 @@ cdef struct AxesParams:
 
 cdef struct AxisState:
     int32_t counts          # newest position
-    int32_t target          # newest set point in counts
+    int32_t target          # newest setpoint in counts
     int32_t target_rate
     uint16_t status_word    # newest
     uint16_t worst_word     # status word of this tick
@@ -62,7 +62,7 @@ cdef struct AxesState:
     AxisState axis[AXES]
     int64_t sync_ns[LINKS]          # newest SYNC, 0 before the first
     int64_t cycles
-    int64_t first_command           # cycles when the first set points were sent, 0 before
+    int64_t first_command           # cycles when the first setpoints were sent, 0 before
     int64_t corrupt_total[LINKS]    # records that are no frame
     int64_t bus_error_total[LINKS]  # damage that the controller reported
     int64_t ignored_total[LINKS]    # frames for nobody

@@ -3,8 +3,8 @@
 One tick k:
 
     read    take what waits: actual values (status word u16, position i32) that the axes sampled at SYNC k-1, emergency messages, heartbeats,
-            error frames; then SYNC k on every bus: all axes latch the set points of tick k-1 and sample their position at one instant
-    write   set points (control word u16, position i32, optionally velocity i32 in a second frame) of tick k, which act at SYNC k+1
+            error frames; then SYNC k on every bus: all axes latch the setpoints of tick k-1 and sample their position at one instant
+    write   setpoints (control word u16, position i32, optionally velocity i32 in a second frame) of tick k, which act at SYNC k+1
 
 So the dead time is one period, constant, whatever the order of the frames on the bus (transmission type 1 both ways). The waiting frames are
 taken before SYNC leaves so that the answer to SYNC k can never be mistaken for one to SYNC k-1, however fast the axes are.
@@ -24,7 +24,7 @@ counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; w
 `no_data_periods` such ticks in a row it has no data.
 
 Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time of
-the run, so that a loop that stood still hears first and judges then. From the second answer after the first set points on a drive must
+the run, so that a loop that stood still hears first and judges then. From the second answer after the first setpoints on a drive must
 follow (`not_following`, CiA 402 status bit 12).
 
 `measured_leg_rate` is a difference quotient over the last `rate_window` samples and the true time between their SYNCs; its delay is half
@@ -59,27 +59,16 @@ from drivers.raw_frames.frame_io cimport (
     io_store_le16,
     io_store_le32,
 )
-from rt_kernels.faults cimport (
-    DRIVE_STATUS_BUS_FAULT,
-    DRIVE_STATUS_CORRUPT,
-    DRIVE_STATUS_DEVICE_FAULT,
-    DRIVE_STATUS_EMERGENCY,
-    DRIVE_STATUS_HEARTBEAT_LOST,
-    DRIVE_STATUS_LIMIT_TOUCHED,
-    DRIVE_STATUS_LOST,
-    DRIVE_STATUS_NO_DATA,
-    DRIVE_STATUS_NOT_ENABLED,
-    DRIVE_STATUS_NOT_FOLLOWING,
-    DRIVE_STATUS_STALE,
-    DRIVE_STATUS_TX_DROP,
-    DRIVE_STATUS_WARNING,
-    SAFETY_STATE_NOT_ARMED,
-)
+from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_EMERGENCY,
+                               DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED,
+                               DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE, DRIVE_STATUS_TX_DROP,
+                               DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED)
 
 cdef enum:
     KIND_ACTUAL = 0         # TPDO1: status word, position
     KIND_EMERGENCY = 1
     KIND_HEARTBEAT = 2
+    ERROR_CLASS = 0xFF00    # of an emergency code: 0, when it takes one back
     COB_SYNC = 0x080
     COB_TPDO1 = 0x180
     COB_RPDO1 = 0x200
@@ -87,7 +76,7 @@ cdef enum:
     COB_HEARTBEAT = 0x700
     NMT_OPERATIONAL = 5
     GENERIC_ERROR = 0x1000  # emergency code of an error that only the error register tells
-    ANSWERS_TO_FOLLOW = 2   # the first answer after set points took effect may have been made before the drive looked at them
+    ANSWERS_TO_FOLLOW = 2   # the first answer after setpoints took effect may have been made before the drive looked at them
     MOST_ROUNDS = 8         # batches taken from one link in one tick: bounds the time when somebody floods the bus
     BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
     PDO_BYTES = 6
@@ -134,7 +123,7 @@ cdef inline double counts_rate(const AxisState *a, int window) noexcept nogil:
 
 # How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched), 2 a fault.
 cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(bit(DRIVE_STATUS_WARNING) | bit(DRIVE_STATUS_LIMIT_TOUCHED)) else 1 if found else 0
+    return 2 if found & ~(DRIVE_STATUS_WARNING | DRIVE_STATUS_LIMIT_TOUCHED) else 1 if found else 0
 
 
 # A status word of this tick: the union of the bits, and the worst word (the newest of equally bad ones).
@@ -145,7 +134,7 @@ cdef inline void judge_word(AxisState *a, uint16_t word, uint32_t found) noexcep
         a.worst_word = word
 
 
-# Whether a drive can be expected to follow: set points have been sent, and have acted.
+# Whether a drive can be expected to follow: setpoints have been sent, and have acted.
 cdef inline bint follows(const AxesState *s) noexcept nogil:
     return s.first_command > 0 and s.cycles >= s.first_command + ANSWERS_TO_FOLLOW
 
@@ -155,7 +144,7 @@ cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame
     a.status_word = io_load_le16(f.data)
     a.status = axes.p.decode(a.status_word) & ~axes.p.not_judged
     if not follows(&axes.s):
-        a.status &= ~bit(DRIVE_STATUS_NOT_FOLLOWING)
+        a.status &= ~DRIVE_STATUS_NOT_FOLLOWING
     judge_word(a, a.status_word, a.status)
     a.counts = <int32_t>io_load_le32(f.data + 2)
     a.fresh = 1
@@ -167,7 +156,7 @@ cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame
 # An emergency message: an error, or (code 0) one that went; then the error register tells whether others stand.
 cdef inline void take_emergency(AxisState *a, const can_frame *f) noexcept nogil:
     cdef uint16_t code = io_load_le16(f.data)
-    if code & 0xFF00:
+    if code & ERROR_CLASS:
         a.emergency = code
     elif f.data[2] == 0:
         a.emergency = 0
@@ -175,7 +164,7 @@ cdef inline void take_emergency(AxisState *a, const can_frame *f) noexcept nogil
         a.emergency = GENERIC_ERROR
     if a.emergency:
         a.emergency_seen = a.emergency
-        a.seen |= bit(DRIVE_STATUS_EMERGENCY) | bit(DRIVE_STATUS_DEVICE_FAULT)
+        a.seen |= DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_DEVICE_FAULT
 
 
 # A heartbeat or boot-up message: its NMT state.
@@ -183,22 +172,22 @@ cdef inline void take_heartbeat(AxisState *a, const can_frame *f) noexcept nogil
     a.nmt_state = f.data[0] & 0x7F
     a.beat = 1
     if a.nmt_state != NMT_OPERATIONAL:
-        a.seen |= bit(DRIVE_STATUS_NOT_ENABLED)
+        a.seen |= DRIVE_STATUS_NOT_ENABLED
 
 
 # An error frame of the controller: bus-off lasts until it restarted (and shows in its tick also when it has), error-passive is a warning of
 # this tick; bus errors and a controller that lost frames are damage.
 cdef inline void take_error_frame(AxesState *s, int link, const can_frame *f) noexcept nogil:
     if f.can_id & CAN_ERR_BUSOFF:
-        s.link_latched[link] |= bit(DRIVE_STATUS_BUS_FAULT)
-        s.link_seen[link] |= bit(DRIVE_STATUS_BUS_FAULT)
+        s.link_latched[link] |= DRIVE_STATUS_BUS_FAULT
+        s.link_seen[link] |= DRIVE_STATUS_BUS_FAULT
     if f.can_id & CAN_ERR_RESTARTED:
         s.link_latched[link] = 0
     if f.can_id & CAN_ERR_CRTL and f.data[1] & (CAN_ERR_CRTL_RX_PASSIVE | CAN_ERR_CRTL_TX_PASSIVE):
-        s.link_seen[link] |= bit(DRIVE_STATUS_WARNING)
+        s.link_seen[link] |= DRIVE_STATUS_WARNING
     if f.can_id & (CAN_ERR_PROT | CAN_ERR_BUSERROR) or f.can_id & CAN_ERR_CRTL and f.data[1] & CAN_ERR_CRTL_RX_OVERFLOW:
         s.bus_error_total[link] += 1
-        s.link_seen[link] |= bit(DRIVE_STATUS_CORRUPT)
+        s.link_seen[link] |= DRIVE_STATUS_CORRUPT
 
 
 # One frame to whom it may concern.
@@ -219,7 +208,7 @@ cdef void take_frame(Axes *axes, int link, const can_frame *f) noexcept nogil:
     # A frame of the wrong length is damaged, whatever it says.
     if f.can_dlc != (PDO_BYTES if kind == KIND_ACTUAL else 8 if kind == KIND_EMERGENCY else 1):
         a.corrupt_total += 1
-        a.seen |= bit(DRIVE_STATUS_CORRUPT)
+        a.seen |= DRIVE_STATUS_CORRUPT
     elif kind == KIND_ACTUAL:
         take_actual(axes, link, a, f)
     elif kind == KIND_EMERGENCY:
@@ -238,12 +227,12 @@ cdef bint drain(Axes *axes, int link) noexcept nogil:
         for i in range(got):
             take_frame(axes, link, &frames[i])
         if error:
-            axes.s.link_seen[link] |= bit(DRIVE_STATUS_BUS_FAULT)
+            axes.s.link_seen[link] |= DRIVE_STATUS_BUS_FAULT
         if not more:
             break
     if bad:
         axes.s.corrupt_total[link] += bad
-        axes.s.link_seen[link] |= bit(DRIVE_STATUS_CORRUPT)
+        axes.s.link_seen[link] |= DRIVE_STATUS_CORRUPT
     return more
 
 
@@ -254,9 +243,9 @@ cdef void receive(Axes *axes, int link) noexcept nogil:
         s.behind[link] = 0
         return
     s.behind[link] += 1
-    s.link_seen[link] |= bit(DRIVE_STATUS_STALE)
+    s.link_seen[link] |= DRIVE_STATUS_STALE
     if s.behind[link] >= axes.p.no_data_periods:
-        s.link_seen[link] |= bit(DRIVE_STATUS_NO_DATA)
+        s.link_seen[link] |= DRIVE_STATUS_NO_DATA
 
 
 # Sends; what the queue does not take is dropped and counted, never tried again inside the tick.
@@ -266,9 +255,9 @@ cdef void send(Axes *axes, int link, const can_frame *frames, int count) noexcep
     if sent == count:
         return
     axes.s.drop_total[link] += count - sent
-    axes.s.link_seen[link] |= bit(DRIVE_STATUS_TX_DROP)
+    axes.s.link_seen[link] |= DRIVE_STATUS_TX_DROP
     if error != EAGAIN and error != ENOBUFS:
-        axes.s.link_seen[link] |= bit(DRIVE_STATUS_BUS_FAULT)
+        axes.s.link_seen[link] |= DRIVE_STATUS_BUS_FAULT
 
 
 # Status bits of one axis for the tick at run time `time_ns`.
@@ -278,27 +267,27 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
 
     # Silence: from the second tick on an actual value belongs to every tick; in the first one it is the set-up's.
     if not a.fresh and axes.s.cycles == 0:
-        status |= bit(DRIVE_STATUS_STALE)
+        status |= DRIVE_STATUS_STALE
     elif not a.fresh:
         a.silent_periods += 1
         a.lost_total += 1
-        status |= bit(DRIVE_STATUS_LOST)
+        status |= DRIVE_STATUS_LOST
         if a.silent_periods >= axes.p.no_data_periods:
-            status |= bit(DRIVE_STATUS_NO_DATA)
+            status |= DRIVE_STATUS_NO_DATA
 
     # Heartbeats: heard in this tick, or too long ago. The set-up has heard one of every axis.
     if a.beat or axes.s.cycles == 0:
         a.heartbeat_ns = time_ns
     elif time_ns - a.heartbeat_ns > axes.p.heartbeat_timeout_ns:
-        status |= bit(DRIVE_STATUS_HEARTBEAT_LOST)
+        status |= DRIVE_STATUS_HEARTBEAT_LOST
 
     # What stands: the newest word, an emergency, a node that restarted or left the operational state.
     judge_word(a, a.status_word, a.status)
     status |= a.seen
     if a.emergency:
-        status |= bit(DRIVE_STATUS_EMERGENCY) | bit(DRIVE_STATUS_DEVICE_FAULT)
+        status |= DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_DEVICE_FAULT
     if a.nmt_state != NMT_OPERATIONAL:
-        status |= bit(DRIVE_STATUS_NOT_ENABLED)
+        status |= DRIVE_STATUS_NOT_ENABLED
     return status
 
 
@@ -328,7 +317,7 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
         link_bits[link] = s.link_seen[link] | s.link_latched[link]
         s.link_seen[link] = 0
 
-    # SYNC of this tick: the set points of the last tick act now.
+    # SYNC of this tick: the setpoints of the last tick act now.
     memset(&sync, 0, sizeof(sync))
     sync.can_id = COB_SYNC
     for link in range(axes.p.links):
@@ -336,7 +325,7 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
             send(axes, link, &sync, 1)
             s.sync_ns[link] = io_now_ns()
         else:
-            link_bits[link] |= bit(DRIVE_STATUS_NO_DATA)
+            link_bits[link] |= DRIVE_STATUS_NO_DATA
 
     # Measured legs and status.
     for i in range(AXES):
@@ -369,7 +358,7 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
                 continue
             a = &axes.s.axis[i]
 
-            # Position set point in counts, with the control word that keeps the axis enabled. Before the set points have started the
+            # Position setpoint in counts, with the control word that keeps the axis enabled. Before the setpoints have started the
             # drive holds the position that it reported itself when it was enabled.
             if sample.safety_state != SAFETY_STATE_NOT_ARMED:
                 a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
@@ -431,7 +420,7 @@ cdef class CyclicAxes:
         memset(&self.axes.s, 0, sizeof(AxesState))
         for i in range(AXES):
             self.axes.s.axis[i].status_word = status_words[i]
-            self.axes.s.axis[i].status = self.axes.p.decode(status_words[i]) & ~bit(DRIVE_STATUS_NOT_FOLLOWING)
+            self.axes.s.axis[i].status = self.axes.p.decode(status_words[i]) & ~DRIVE_STATUS_NOT_FOLLOWING
             self.axes.s.axis[i].counts = positions[i]
             self.axes.s.axis[i].target = positions[i]
             self.axes.s.axis[i].nmt_state = NMT_OPERATIONAL
@@ -447,10 +436,10 @@ cdef class CyclicAxes:
                 if self.axes.p.fd[link] < 0 or not drain(&self.axes, link):
                     break
             s.corrupt_total[link] = s.bus_error_total[link] = s.ignored_total[link] = 0
-            s.link_seen[link] &= ~bit(DRIVE_STATUS_CORRUPT)
+            s.link_seen[link] &= ~DRIVE_STATUS_CORRUPT
         for i in range(AXES):
             s.axis[i].corrupt_total = 0
-            s.axis[i].seen &= ~bit(DRIVE_STATUS_CORRUPT)
+            s.axis[i].seen &= ~DRIVE_STATUS_CORRUPT
 
     def stop(self):
         """Lets go of the descriptors (does not close them)."""

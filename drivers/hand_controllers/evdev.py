@@ -23,12 +23,15 @@ HIGHEST_TYPE = 0x1F
 KEY_BYTES = 0x300 // 8
 
 
-def _ioctl_read(number: int, size: int) -> int:
-    return (2 << 30) | (size << 16) | (ord("E") << 8) | number
+WRITES, READS = 1, 2  # way of an ioctl
 
 
-EVIOCGKEY = _ioctl_read(0x18, KEY_BYTES)
-EVIOCGRAB = (1 << 30) | (4 << 16) | (ord("E") << 8) | 0x90
+def _ioctl(way: int, number: int, size: int) -> int:
+    return (way << 30) | (size << 16) | (ord("E") << 8) | number
+
+
+EVIOCGKEY = _ioctl(READS, 0x18, KEY_BYTES)
+EVIOCGRAB = _ioctl(WRITES, 0x90, 4)
 
 
 class EvdevSource:
@@ -103,7 +106,7 @@ class EvdevSource:
     def _ask_state(self) -> None:
         try:
             for channel in self._channels:
-                answer = fcntl.ioctl(self._fd, _ioctl_read(0x40 + channel, ABSINFO.size), bytes(ABSINFO.size))
+                answer = fcntl.ioctl(self._fd, _ioctl(READS, 0x40 + channel, ABSINFO.size), bytes(ABSINFO.size))
                 self._raw[channel] = ABSINFO.unpack(answer)[0]
             keys = fcntl.ioctl(self._fd, EVIOCGKEY, bytes(KEY_BYTES))
             self._pressed = {code for code in range(0x300) if keys[code // 8] >> code % 8 & 1}

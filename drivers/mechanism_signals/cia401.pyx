@@ -28,14 +28,8 @@ from drivers.raw_frames.frame_io cimport (
     io_receive_frames,
     io_send_frames,
 )
-from rt_kernels.faults cimport (
-    SENSOR_STATUS_CORRUPT,
-    SENSOR_STATUS_DEVICE_FAULT,
-    SENSOR_STATUS_LOST,
-    SENSOR_STATUS_NO_DATA,
-    SENSOR_STATUS_OUT_OF_RANGE,
-    SENSOR_STATUS_STALE,
-)
+from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
+                               SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_STALE)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
@@ -43,14 +37,21 @@ from drivers.checked_parameters import checked
 from drivers.drives.axes_session import heartbeat_timeout_ns
 from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
 from drivers.raw_frames.can_link import link_names, open_link
-from rt_kernels.layout import CODES
+from rt_kernels.codes import bit_number
+from rt_kernels.layout import BITS
 from rt_kernels.parameters import Parameter
 
 cdef enum:
     INPUTS = 32
     ANALOG = 8
     CHAIN = 3               # healthy, tripped, hydraulics blocked
-    HEALTHY = 1             # bit of analogue_chain
+    INPUTS_CAME = 1         # TPDOs of a tick: digital inputs, analogue values 0-3, analogue values 4-7
+    FIRST_ANALOG_CAME = 2
+    LAST_ANALOG_CAME = 4
+    ALL_CAME = 7
+    NODE_ID = 0x07F         # parts of a CAN identifier
+    FUNCTION_CODE = 0x780
+    ERROR_CLASS = 0xFF00    # of an emergency code: 0, when it takes one back
     NMT_OPERATIONAL = 5
     MOST_ROUNDS = 4         # batches taken in one tick: bounds its time when somebody floods the link
     BACKLOG_TURNS = 64      # more than a socket's buffer holds
@@ -81,7 +82,7 @@ cdef struct ModuleState:
     int32_t beat                    # a heartbeat came in this tick
     int32_t behind                  # ticks in a row in which frames were left waiting
     int64_t heartbeat_ns            # run time of the tick that took the newest heartbeat
-    int32_t fresh                   # TPDOs that came in this tick, bits 0-2
+    int32_t fresh                   # TPDOs that came in this tick
     int32_t silent_periods
     uint32_t sent_command
     int64_t cycles
@@ -113,15 +114,15 @@ cdef inline void take_inputs(Module *m, const can_frame *f) noexcept nogil:
     cdef uint32_t chain
     m.s.inputs = io_load_le32(f.data)
     chain = chain_of(m)
-    m.s.chain = chain if not m.s.fresh & 1 else (m.s.chain | chain) & ~HEALTHY | m.s.chain & chain & HEALTHY
-    m.s.fresh |= 1
+    m.s.chain = chain if not m.s.fresh & INPUTS_CAME else (m.s.chain | chain) & ~ANALOGUE_CHAIN_HEALTHY | m.s.chain & chain & ANALOGUE_CHAIN_HEALTHY
+    m.s.fresh |= INPUTS_CAME
 
 
 # An emergency message: an error, or (code 0) one that went; then the error register tells whether others stand.
 cdef inline void take_emergency(Module *m, const can_frame *f) noexcept nogil:
-    m.s.emergency = io_load_le16(f.data) & 0xFF00 or f.data[2] != 0
+    m.s.emergency = io_load_le16(f.data) & ERROR_CLASS or f.data[2] != 0
     if m.s.emergency:
-        m.s.seen |= bit(SENSOR_STATUS_DEVICE_FAULT)
+        m.s.seen |= SENSOR_STATUS_DEVICE_FAULT
 
 
 # A heartbeat or boot-up message: its NMT state.
@@ -129,7 +130,7 @@ cdef inline void take_heartbeat(Module *m, const can_frame *f) noexcept nogil:
     m.s.nmt_state = f.data[0] & 0x7F
     m.s.beat = 1
     if m.s.nmt_state != NMT_OPERATIONAL:
-        m.s.seen |= bit(SENSOR_STATUS_DEVICE_FAULT)
+        m.s.seen |= SENSOR_STATUS_DEVICE_FAULT
 
 
 # One frame.
@@ -138,23 +139,23 @@ cdef void take_frame(Module *m, const can_frame *f) noexcept nogil:
     cdef int i, first
     if f.can_id & (CAN_ERR_FLAG | CAN_EFF_FLAG | CAN_RTR_FLAG):
         return
-    if f.can_id & 0x7F != <uint32_t>m.p.node:
+    if f.can_id & NODE_ID != <uint32_t>m.p.node:
         return
-    kind = f.can_id & 0x780
+    kind = f.can_id & FUNCTION_CODE
     if kind == 0x180 and f.can_dlc == 4:
         take_inputs(m, f)
     elif (kind == 0x280 or kind == 0x380) and f.can_dlc == 8:
         first = 0 if kind == 0x280 else 4
         for i in range(4):
             m.s.counts[first + i] = <int16_t>io_load_le16(f.data + 2 * i)
-        m.s.fresh |= 2 if first == 0 else 4
+        m.s.fresh |= FIRST_ANALOG_CAME if first == 0 else LAST_ANALOG_CAME
     elif kind == 0x080 and f.can_dlc == 8:
         take_emergency(m, f)
     elif kind == 0x700 and f.can_dlc == 1:
         take_heartbeat(m, f)
     elif kind == 0x180 or kind == 0x280 or kind == 0x380 or kind == 0x080 or kind == 0x700:
         m.s.corrupt_total += 1
-        m.s.seen |= bit(SENSOR_STATUS_CORRUPT)
+        m.s.seen |= SENSOR_STATUS_CORRUPT
 
 
 # Everything that waits, but not more than MOST_ROUNDS batches. Returns whether others may wait.
@@ -170,7 +171,7 @@ cdef bint drain(Module *m) noexcept nogil:
             break
     if bad:
         m.s.corrupt_total += bad
-        m.s.seen |= bit(SENSOR_STATUS_CORRUPT)
+        m.s.seen |= SENSOR_STATUS_CORRUPT
     return more
 
 
@@ -179,26 +180,26 @@ cdef uint32_t module_status(Module *m, int64_t time_ns) noexcept nogil:
     cdef uint32_t status = m.s.seen
 
     # Silence: all three groups belong to every tick but the first.
-    if m.s.fresh == 7:
+    if m.s.fresh == ALL_CAME:
         m.s.silent_periods -= m.s.silent_periods > 0
     elif m.s.cycles > 0:
         m.s.silent_periods += m.s.silent_periods < m.p.no_data_periods
         m.s.lost_total += 1
-        status |= bit(SENSOR_STATUS_LOST)
+        status |= SENSOR_STATUS_LOST
     if m.p.fd < 0 or m.s.silent_periods >= m.p.no_data_periods or m.s.behind >= m.p.no_data_periods:
-        status |= bit(SENSOR_STATUS_NO_DATA)
+        status |= SENSOR_STATUS_NO_DATA
 
     # Heartbeat: heard in this tick, or too long ago. The set-up has heard one.
     if m.s.beat or m.s.cycles == 0:
         m.s.heartbeat_ns = time_ns
     elif time_ns - m.s.heartbeat_ns > m.p.heartbeat_timeout_ns:
-        status |= bit(SENSOR_STATUS_DEVICE_FAULT)
+        status |= SENSOR_STATUS_DEVICE_FAULT
 
     # What stands: an emergency, a module that restarted or left the operational state.
     if m.s.emergency or (m.p.fd >= 0 and m.s.nmt_state != NMT_OPERATIONAL):
-        status |= bit(SENSOR_STATUS_DEVICE_FAULT)
+        status |= SENSOR_STATUS_DEVICE_FAULT
     if m.s.behind:
-        status |= bit(SENSOR_STATUS_STALE)
+        status |= SENSOR_STATUS_STALE
     return status
 
 
@@ -222,11 +223,11 @@ cdef void module_read(void *self, Sample *sample, double *aux) noexcept nogil:
         if m.p.signal_bit[i] >= 0 and inputs >> i & 1:
             discrete |= bit(m.p.signal_bit[i])
     if m.p.range_input >= 0 and inputs >> m.p.range_input & 1:
-        sample.signal_status |= bit(SENSOR_STATUS_OUT_OF_RANGE)
+        sample.signal_status |= SENSOR_STATUS_OUT_OF_RANGE
     for i in range(ANALOG):
         sample.signal_analog[i] = m.p.offset[i] + m.p.scale[i] * m.s.counts[i]
     sample.signal_discrete = discrete
-    sample.analogue_chain = m.s.chain if m.s.fresh & 1 else chain_of(m)
+    sample.analogue_chain = m.s.chain if m.s.fresh & INPUTS_CAME else chain_of(m)
 
     # The next tick begins with nothing.
     m.s.seen = 0
@@ -249,7 +250,7 @@ cdef void module_write(void *self, const Sample *sample, double *aux) noexcept n
     memset(&f, 0, sizeof(f))
     f.can_id = <uint32_t>(0x200 + m.p.node)
     f.can_dlc = 1
-    f.data[0] = <uint8_t>(sample.mechanism_command & 0xFF)
+    f.data[0] = <uint8_t>sample.mechanism_command
     io_send_frames(m.p.fd, &f, 1, NULL, &error)
 
 
@@ -362,7 +363,7 @@ cdef class Cia401Port(PortPart):
                 break
         self.module.s.corrupt_total = 0
         self.module.s.fresh = 0
-        self.module.s.seen &= ~bit(SENSOR_STATUS_CORRUPT)
+        self.module.s.seen &= ~SENSOR_STATUS_CORRUPT
 
     def close(self):
         self.module.p.fd = -1
@@ -390,7 +391,7 @@ cdef class Cia401Port(PortPart):
 
 def signal_names():
     """Bit -> name of the discrete mechanism signals."""
-    return {number: name for name, number in CODES["mechanism_signal"].items()}
+    return {bit_number("mechanism_signal", name): name for name in BITS["mechanism_signal"]}
 
 
 def _whole(key, value):

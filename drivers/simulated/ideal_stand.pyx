@@ -1,7 +1,7 @@
 """A stand without drives, delay or noise: the mechanism meets the simulated relative motion itself (virtual docking).
 
 The mechanism is advanced once a tick at the pose and twist that the dynamics have just computed; its wrench reaches the load cell in the
-same tick, with the weight of the carried unit, so that the wrench path is the same as on a stand. Legs follow their set points exactly.
+same tick, with the weight of the carried unit, so that the wrench path is the same as on a stand. Legs follow their setpoints exactly.
 The mechanism's own channels (damper strokes, contact flags, ...) are this port's auxiliary channels.
 """
 
@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport SAFETY_STATE_NOT_ARMED, SENSOR_STATUS_OUT_OF_RANGE
+from rt_kernels.codes cimport ANALOGUE_CHAIN_HEALTHY, MECHANISM_STATUS_OUT_OF_RANGE, SAFETY_STATE_NOT_ARMED, SENSOR_STATUS_OUT_OF_RANGE
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, MechanismPart, PortPart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
@@ -82,9 +82,9 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.wrench_status = 0
     sample.signal_discrete = out.signals
     # a mechanism that has left its valid range says so
-    sample.signal_status = (status & 1) << SENSOR_STATUS_OUT_OF_RANGE
+    sample.signal_status = SENSOR_STATUS_OUT_OF_RANGE if status & MECHANISM_STATUS_OUT_OF_RANGE else 0
     memcpy(sample.signal_analog, out.analog, sizeof(sample.signal_analog))
-    sample.analogue_chain = 1
+    sample.analogue_chain = ANALOGUE_CHAIN_HEALTHY
 
 
 cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:

@@ -7,32 +7,25 @@ from rt_kernels.stewart.mounting cimport Mounting
 from rt_kernels.stewart.platform cimport PlatformParams
 
 cdef enum:
-    TARGET_QUEUE = 128          # set points on their way to the drives
+    TARGET_QUEUE = 128          # setpoints on their way to the drives
     WRENCH_HISTORY = 1024       # plant steps that the sensor's delay can reach back
 
-# what can be broken: index and value as the comment says
-cdef enum Injection:
-    INJECT_CLEAR = 0            # everything whole again
-    INJECT_LEG_STUCK = 1        # leg index stands still
-    INJECT_LEG_SLOW = 2         # leg index follows at `value` of its rate
-    INJECT_TRANSDUCER_OFFSET = 3  # measured length of leg index jumps by `value` m
-    INJECT_GAUGE_BROKEN = 4     # gauge index reads full scale, as a broken wire does
-    INJECT_GAUGE_SATURATED = 5  # gauge index is clipped at `value` counts
-    INJECT_SENSOR_BIAS = 6      # component index drifts off by `value` N or N.m
-    INJECT_EXTERNAL_FORCE = 7   # component index of an external wrench on the load cell, `value` N or N.m
-    INJECT_CHAIN_TRIPPED = 8    # the analogue chain trips
-    INJECT_CHAIN_UNHEALTHY = 9  # the analogue chain reports that it is not healthy
+# what cannot be simulated any more
+cdef enum:
+    PLANT_LEGS_DO_NOT_CLOSE = 1
+    PLANT_SINGULAR = 2
+    PLANT_MECHANISM_INVALID = 4     # the mechanism's model has left its valid range
 
 cdef struct DriveParams:
     double frequency            # rad/s, 0: ideal
     double damping
-    double feedforward          # share of the velocity set point that the drive uses
+    double feedforward          # share of the velocity setpoint that the drive uses
     double rate_max
     double acceleration_max
     double dead_band
     double a[4]                 # exact one-step transition of (length, rate) for a held input
     double b[2]
-    double b_rate[2]            # and of the velocity set point
+    double b_rate[2]            # and of the velocity setpoint
     int64_t delay_steps
     int exact                   # no limit acts: the exact step may be used
 
@@ -96,8 +89,8 @@ cdef struct PlantState:
     uint32_t stuck
     uint32_t broken
     uint32_t saturated
-    uint32_t chain              # bit 0 healthy, 1 tripped, 2 hydraulics blocked
-    uint32_t status             # bit 0 legs do not close, 1 singular, 2 the mechanism's model has left its valid range (all stay)
+    uint32_t chain              # bits of analogue_chain
+    uint32_t status             # PLANT_..., all stay
     uint32_t unused
     double analog[8]
 

@@ -2,7 +2,7 @@
 
 One step of dt (50 us by default):
 
-1. set points that are due reach the drives (transport delay, zero-order hold);
+1. setpoints that are due reach the drives (transport delay, zero-order hold);
 2. drives: y'' = w^2 (u - y) + 2 zeta w (k_v u' - y'), exactly over the step while no limit acts, else semi-implicitly with dead band,
    rate and acceleration limits; an ideal drive is y = u;
 3. platform: one chord step of the forward kinematics with the inverse Jacobian, which is made anew every 20 steps, where a full Newton
@@ -20,7 +20,10 @@ from libc.string cimport memcpy, memset
 import numpy as np
 from scipy.linalg import expm
 
+from drivers.simulated.injections cimport *
 from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS_BLOCKED, ANALOGUE_CHAIN_TRIPPED,
+                               MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport (Platform, PlatformParams, forward, forward_chord, inverse_jacobian, leg_lengths)
@@ -89,14 +92,14 @@ cdef void advance_drives(const PlantParams *p, PlantState *s) noexcept nogil:
     cdef int i
     cdef double before
     cdef TargetEntry *entry
-    # set points that have arrived
+    # setpoints that have arrived
     while s.queue_tail < s.queue_head and s.queue[s.queue_tail % TARGET_QUEUE].due <= s.step:
         entry = &s.queue[s.queue_tail % TARGET_QUEUE]
         memcpy(s.input_leg, entry.leg, sizeof(entry.leg))
         memcpy(s.input_rate, entry.rate, sizeof(entry.rate))
         s.queue_tail += 1
     for i in range(6):
-        if (s.stuck >> i) & 1 or s.chain & 4:
+        if (s.stuck >> i) & 1 or s.chain & ANALOGUE_CHAIN_HYDRAULICS_BLOCKED:
             # a blocked leg stands
             s.leg_rate[i] = 0.0
             continue
@@ -115,9 +118,9 @@ cdef void advance_platform(const PlantParams *p, PlantState *s) noexcept nogil:
     if s.step >= s.jacobian_step:
         # a full solution now and then; between them the chord is good to a nanometre
         if forward(&p.platform, s.leg, s.X_WP, 3) != 0:
-            s.status |= 1
+            s.status |= PLANT_LEGS_DO_NOT_CLOSE
         if inverse_jacobian(&p.platform, s.X_WP, s.J_inverse) != 0:
-            s.status |= 2
+            s.status |= PLANT_SINGULAR
         s.jacobian_step = s.step + JACOBIAN_EVERY
     else:
         forward_chord(&p.platform, s.leg, s.J_inverse, s.X_WP)
@@ -167,7 +170,7 @@ cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) no
     cdef int i
     for i in range(3):
         if fabs(F_S[i]) > p.chain_force or fabs(F_S[3 + i]) > p.chain_moment:
-            s.chain |= 6
+            s.chain |= ANALOGUE_CHAIN_TRIPPED | ANALOGUE_CHAIN_HYDRAULICS_BLOCKED
 
 
 cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
@@ -190,8 +193,8 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
         memcpy(inp.V_TA, s.V_TA, sizeof(inp.V_TA))
         p.mechanism.advance(p.mechanism.self, &inp, &out, p.mechanism_aux)
         # kept from every step, not from the last one before the server looks
-        if out.status & 1:
-            s.status |= 4
+        if out.status & MECHANISM_STATUS_OUT_OF_RANGE:
+            s.status |= PLANT_MECHANISM_INVALID
         F_S = s.history[s.step % WRENCH_HISTORY]
         load_on_cell(p, s, &out, F_S)
         watch_chain(p, s, F_S)
@@ -203,7 +206,7 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
 # ----------------------------------------------------------------------------------------------------------- interface
 
 cdef void plant_set_target(Plant *plant, const double *leg, const double *leg_rate) noexcept nogil:
-    """New set points; the drives see them after their transport delay. The newest are dropped when too many are on their way."""
+    """New setpoints; the drives see them after their transport delay. The newest are dropped when too many are on their way."""
     cdef PlantState *s = &plant.state
     cdef TargetEntry *entry
     if s.queue_head - s.queue_tail >= TARGET_QUEUE:
@@ -277,35 +280,35 @@ cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept
     cdef int i
     if index < 0 or index > 5:
         return
-    if code == INJECT_CLEAR:
+    if code == INJECTION_CLEAR:
         s.stuck = 0
         s.broken = 0
         s.saturated = 0
-        s.chain = 1
+        s.chain = ANALOGUE_CHAIN_HEALTHY
         for i in range(6):
             s.slow[i] = 1.0
             s.transducer_offset[i] = 0.0
             s.sensor_bias[i] = 0.0
             s.external[i] = 0.0
-    elif code == INJECT_LEG_STUCK:
+    elif code == INJECTION_LEG_STUCK:
         s.stuck |= 1u << index
-    elif code == INJECT_LEG_SLOW:
+    elif code == INJECTION_LEG_SLOW:
         s.slow[index] = value
-    elif code == INJECT_TRANSDUCER_OFFSET:
+    elif code == INJECTION_TRANSDUCER_OFFSET:
         s.transducer_offset[index] = value
-    elif code == INJECT_GAUGE_BROKEN:
+    elif code == INJECTION_GAUGE_BROKEN:
         s.broken |= 1u << index
-    elif code == INJECT_GAUGE_SATURATED:
+    elif code == INJECTION_GAUGE_SATURATED:
         s.saturated |= 1u << index
         s.gauge_clip[index] = value
-    elif code == INJECT_SENSOR_BIAS:
+    elif code == INJECTION_SENSOR_BIAS:
         s.sensor_bias[index] = value
-    elif code == INJECT_EXTERNAL_FORCE:
+    elif code == INJECTION_EXTERNAL_FORCE:
         s.external[index] = value
-    elif code == INJECT_CHAIN_TRIPPED:
-        s.chain |= 6
-    elif code == INJECT_CHAIN_UNHEALTHY:
-        s.chain &= ~<uint32_t>1
+    elif code == INJECTION_CHAIN_TRIPPED:
+        s.chain |= ANALOGUE_CHAIN_TRIPPED | ANALOGUE_CHAIN_HYDRAULICS_BLOCKED
+    elif code == INJECTION_CHAIN_UNHEALTHY:
+        s.chain &= ~ANALOGUE_CHAIN_HEALTHY
 
 
 # parameters of the drives: shared by the virtual stand's port and its process
@@ -313,7 +316,7 @@ DRIVE_PARAMETERS = (
     Parameter("drive_frequency_hz", "float", "Hz", "natural frequency of a drive, 0: ideal", 13.25, low=0.0, high=500.0),
     Parameter("drive_damping", "float", "-", "damping ratio of a drive", 0.784, low=0.01, high=5.0),
     Parameter("drive_delay_s", "float", "s", "transport delay of a drive", 0.002, low=0.0, high=0.1),
-    Parameter("drive_feedforward", "float", "-", "share of the velocity set point that a drive uses", 0.0, low=0.0, high=1.0),
+    Parameter("drive_feedforward", "float", "-", "share of the velocity setpoint that a drive uses", 0.0, low=0.0, high=1.0),
     Parameter("drive_rate_max_m_s", "float", "m/s", "rate limit of a drive, none: unlimited", None, low=1e-3, high=10.0),
     Parameter("drive_acceleration_max_m_s2", "float", "m/s2", "acceleration limit of a drive, none: unlimited", None, low=1e-2, high=1e3),
     Parameter("drive_dead_band_m", "float", "m", "dead band of a drive", 0.0, low=0.0, high=0.01),
@@ -338,7 +341,7 @@ DRIVE_PARAMETERS = (
 
 
 cdef void fill_drive(DriveParams *d, double frequency_hz, double damping, double feedforward, double dt):
-    """Exact transition of the state (y - u, y') over dt with u held and the velocity set point as a second held input."""
+    """Exact transition of the state (y - u, y') over dt with u held and the velocity setpoint as a second held input."""
     cdef int i
     d.frequency = 2.0 * np.pi * frequency_hz
     d.damping = damping
@@ -423,7 +426,7 @@ cdef class PlantPart:
         memset(&nothing, 0, sizeof(nothing))
         load_on_cell(p, s, &nothing, s.history[0])
         s.random = <uint64_t>seed * <uint64_t>0x9E3779B97F4A7C15ULL
-        s.chain = 1
+        s.chain = ANALOGUE_CHAIN_HEALTHY
 
     def advance(self, int64_t steps):
         """`steps` plant steps."""

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from drivers.simulated.injections import BY_NAME, wire_fault
 from drivers.simulated.plant import PlantPart
-from drivers.simulated.stand_server_faults import BY_NAME, wire_fault
 from drivers.simulated.stand_server_loop import StandLoop
 from drivers.wrench_sensors.rdt_scaling import XML_PAGE, newton_metres_per_unit, newtons_per_unit
 from rt_kernels.stewart.platform import Platform

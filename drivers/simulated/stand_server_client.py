@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drivers.simulated.stand_server_faults import PLANT_BASE, same_faults, wire_fault
+from drivers.simulated.injections import BY_NAME, served_by, wire_fault
 from rt_kernels.parameters import Command
 
 _REQUEST = struct.Struct("<IIiiddQ")
@@ -24,20 +24,20 @@ _INJECT, _CLEAR, _CLEAR_ALL, _STOP, _PING = 1, 2, 3, 4, 5
 class StandControl:
     """The control port of a running stand. Raises ConnectionError when it does not answer.
 
-    COMMANDS: of an operator's commands those that it acts on (`obey`), with the numbers of faults of the virtual stand in process.
+    COMMANDS: of an operator's commands those that it acts on (`obey`), with the numbers of the faults that it can show.
     """
 
     def __init__(self, port: int, variant: str = "net_ft", address: str = "127.0.0.1", timeout_s: float = 2.0):
         self._variant = variant
         self.address = {"port": port, "variant": variant, "address": address}
-        self._same = same_faults(variant)
-        self.COMMANDS = (Command("inject_fault", numbers=tuple(self._same)), Command("clear_injection"))
+        self._known = served_by(variant)
+        self.COMMANDS = (Command("inject_fault", numbers=tuple(self._known)), Command("clear_injection"))
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.settimeout(timeout_s)
         self._socket.connect((address, port))
 
     def inject(self, name: str, index: int = -1, value: float | None = None, at_s: float = 0.0) -> None:
-        """Injects a fault of `stand_server_faults.FAULTS`: index -1 all axes or links, value None its default, at_s after the first SYNC.
+        """Injects a fault of the table: index -1 all axes or links, value None its default, at_s after the first SYNC.
 
         Raises ValueError for an unknown fault or index.
         """
@@ -52,19 +52,14 @@ class StandControl:
         """Takes all faults of the wire back."""
         self._ask(_CLEAR_ALL, 0, -1, 0.0, 0.0, "")
 
-    def inject_plant(self, code: int, index: int = -1, value: float = 1.0, at_s: float = 0.0) -> None:
-        """A fault of the plant itself, by the plant's own code; value 0 takes it back."""
-        self._ask(_INJECT, PLANT_BASE + code, index, value, at_s, f"plant {code}")
-
     def obey(self, command: str, arguments: Sequence[float]) -> None:
-        """An operator's `inject_fault` (kind, index, value) or `clear_injection`. A fault of the plant takes the value, one of the wire
+        """An operator's `inject_fault` (fault, index, value) or `clear_injection`. A fault of the plant takes the value, one of the wire
         shows itself as it does by default."""
         if command == "clear_injection":
             self.clear_all()
             return
-        kind, index, value = int(arguments[0]), int(arguments[1]), float(arguments[2])
-        name = self._same[kind]
-        self.inject(name, index, value if wire_fault(name, None, self._variant)[0] > PLANT_BASE else None)
+        name, index, value = self._known[int(arguments[0])], int(arguments[1]), float(arguments[2])
+        self.inject(name, index, value if BY_NAME[name].at == "plant" else None)
 
     def ping(self) -> None:
         """Returns when the stand has answered."""

@@ -3,7 +3,7 @@
 One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, RDT
 requests, control datagrams); send the RDT records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
 faults whose time has come. After a stall of the machine the records that a sensor would have sent meanwhile are sent in a burst, and receive
-time-outs are looked at only after the waiting set points were taken.
+time-outs are looked at only after the waiting setpoints were taken.
 
 Control datagram, 40 bytes little-endian: magic u32, command u32 (1 inject, 2 clear, 3 clear all, 4 stop, 5 are you there), number i32,
 index i32 (-1 all), value f64, at f64 [s after the first SYNC, 0 now], reserved u64. Answer, 16 bytes: magic, command, result i32 (0 done, 1 not
@@ -33,8 +33,9 @@ from drivers.raw_frames.frame_io cimport (
     pollfd,
     sockaddr_in,
 )
+from drivers.simulated.injections cimport *
 from drivers.simulated.plant cimport (
-    INJECT_CLEAR,
+    PLANT_MECHANISM_INVALID,
     Plant,
     PlantPart,
     plant_advance,
@@ -58,7 +59,7 @@ from drivers.simulated.stand_server_node cimport (
     send_emergency,
     start_up,
     sync_actual_values,
-    sync_set_points,
+    sync_setpoints,
     take_node_frame,
 )
 
@@ -77,34 +78,6 @@ cdef enum:
     CONTROL_BYTES = 40
     MAGIC = 0x53444E54
     COB_SYNC = 0x080
-
-cdef enum:
-    SENSOR_DROP = 1
-    SENSOR_DUPLICATE = 2
-    SENSOR_DELAY = 3
-    SENSOR_REORDER = 4
-    SENSOR_ROLLOVER = 5
-    SENSOR_FREEZE = 6
-    SENSOR_STATUS_WORD = 7
-    SENSOR_TRUNCATE = 8
-    SENSOR_TAKEN_OVER = 9
-    SENSOR_STOP = 10
-    AXIS_SILENT = 20
-    AXIS_EMERGENCY = 21
-    AXIS_FAULT = 22
-    AXIS_DISABLED = 23
-    AXIS_LOCAL = 24
-    AXIS_DEVIATION = 25
-    AXIS_LIMIT = 26
-    AXIS_WRONG_LENGTH = 27
-    AXIS_RESTART = 28
-    AXIS_NOT_FOLLOWING = 29
-    AXIS_NO_HEARTBEAT = 30
-    AXIS_SPARSE = 31
-    LINK_SILENT = 39
-    MODULE_SILENT = 40
-    MODULE_FAULT = 41
-    PLANT_BASE = 1000
 
 cdef int64_t STEP_NS = 50000
 
@@ -233,7 +206,7 @@ cdef void measure(Stand *s) noexcept nogil:
         if s.chain_input[i] >= 0:
             inputs = (inputs & ~(<uint32_t>1 << s.chain_input[i])) | (s.chain >> i & 1) << s.chain_input[i]
     if s.range_input >= 0:
-        inputs = (inputs & ~(<uint32_t>1 << s.range_input)) | (s.plant.state.status >> 2 & 1) << s.range_input
+        inputs = (inputs & ~(<uint32_t>1 << s.range_input)) | (s.plant.state.status & PLANT_MECHANISM_INVALID != 0) << s.range_input
     for i in range(4):
         n.object[n.status + i].value = inputs >> 8 * i & 0xFF
     for i in range(ANALOG):
@@ -245,7 +218,7 @@ cdef inline int32_t clamp16(double x) noexcept nogil:
     return -32768 if whole < -32768 else 32767 if whole > 32767 else whole
 
 
-# Targets of the axes: the set point while it is used, the place where it was otherwise.
+# Targets of the axes: the setpoint while it is used, the place where it was otherwise.
 cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept nogil:
     cdef Node *n
     cdef double leg
@@ -389,33 +362,33 @@ cdef void take_request(Stand *s, const uint8_t *request, int size, const sockadd
 cdef int inject_axis(Stand *s, int number, int i, double value, bint on) noexcept nogil:
     cdef Node *n = &s.node[i]
     cdef Outbox *out = &s.outbox[n.link]
-    if number == AXIS_SILENT:
+    if number == INJECTION_DRIVE_SILENT:
         n.silent = on
-    elif number == AXIS_EMERGENCY:
+    elif number == INJECTION_DRIVE_EMERGENCY:
         send_emergency(n, out, <int>value if on else 0)
-    elif number == AXIS_FAULT:
+    elif number == INJECTION_DRIVE_FAULT:
         n.stuck_fault = on
         if on:
             axis_fault(n, out, EMERGENCY_DEVICE)
-    elif number == AXIS_DISABLED:
+    elif number == INJECTION_DRIVE_DISABLED:
         if on and not axis_in_fault(n):
             n.state = DRIVE_SWITCH_ON_DISABLED if n.kind == 402 else VALVE_DISABLED
-    elif number == AXIS_LOCAL:
+    elif number == INJECTION_DRIVE_LOCAL:
         n.local_control = on
-    elif number == AXIS_DEVIATION:
+    elif number == INJECTION_DRIVE_FOLLOWING_ERROR:
         n.deviation = on
-    elif number == AXIS_LIMIT:
+    elif number == INJECTION_DRIVE_LIMIT_TOUCHED:
         n.limit = on
-    elif number == AXIS_WRONG_LENGTH:
+    elif number == INJECTION_DRIVE_WRONG_LENGTH:
         n.wrong_length = on
-    elif number == AXIS_RESTART:
+    elif number == INJECTION_DRIVE_RESTART:
         if on:
             start_up(n, out, s.plant_ns)
-    elif number == AXIS_NOT_FOLLOWING and n.kind == 402:
+    elif number == INJECTION_DRIVE_NOT_FOLLOWING and n.kind == 402:
         n.not_following = on
-    elif number == AXIS_NO_HEARTBEAT:
+    elif number == INJECTION_DRIVE_HEARTBEAT_LOST:
         n.no_heartbeat = on
-    elif number == AXIS_SPARSE:
+    elif number == INJECTION_DRIVE_LOST:
         n.sparse = <int>value if on else 0
     else:
         return 1
@@ -425,25 +398,25 @@ cdef int inject_axis(Stand *s, int number, int i, double value, bint on) noexcep
 cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nogil:
     cdef Sensor *r = &s.sensor
     cdef int count = <int>value if on else 0
-    if number == SENSOR_DROP:
+    if number == INJECTION_SENSOR_LOST:
         r.drop_every = count
-    elif number == SENSOR_DUPLICATE:
+    elif number == INJECTION_SENSOR_DUPLICATE:
         r.duplicate_every = count
-    elif number == SENSOR_DELAY:
+    elif number == INJECTION_SENSOR_DELAY:
         r.delay_ns = <int64_t>(value * 1e6) if on else 0
-    elif number == SENSOR_REORDER:
+    elif number == INJECTION_SENSOR_REORDER:
         r.reorder_every = count
-    elif number == SENSOR_ROLLOVER:
+    elif number == INJECTION_SENSOR_ROLLOVER:
         r.first_sequence = <uint32_t>0 - <uint32_t>count if on else 0
-    elif number == SENSOR_FREEZE:
+    elif number == INJECTION_SENSOR_STALE:
         r.frozen = on
-    elif number == SENSOR_STATUS_WORD:
+    elif number == INJECTION_SENSOR_STATUS_WORD:
         r.status_word = <uint32_t>value if on else 0
-    elif number == SENSOR_TRUNCATE:
+    elif number == INJECTION_SENSOR_CORRUPT:
         r.truncate_every = count
-    elif number == SENSOR_TAKEN_OVER:
+    elif number == INJECTION_SENSOR_TAKEN_OVER:
         r.taken_over = on
-    elif number == SENSOR_STOP:
+    elif number == INJECTION_SENSOR_SILENT:
         r.stopped = on
     else:
         return 1
@@ -453,26 +426,26 @@ cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nog
 # Injects or clears one fault. Returns 0, or 1 when there is no such fault or index.
 cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexcept nogil:
     cdef int i, result = 0
-    if number >= PLANT_BASE:
+    if INJECTIONS_PLANT_FIRST <= number <= INJECTIONS_PLANT_LAST:
         # Taking one fault of the plant back makes the whole plant whole: that is what it offers.
-        plant_inject(s.plant, number - PLANT_BASE if on else INJECT_CLEAR, index if index >= 0 else 0, value)
+        plant_inject(s.plant, number if on else INJECTION_CLEAR, index if index >= 0 else 0, value)
         return 1 if index >= AXES else 0
-    if AXIS_SILENT <= number <= AXIS_SPARSE:
+    if INJECTIONS_DRIVE_FIRST <= number <= INJECTIONS_DRIVE_LAST:
         if index >= AXES:
             return 1
         for i in range(AXES):
             if index < 0 or index == i:
                 result |= inject_axis(s, number, i, value, on)
         return result
-    if number == LINK_SILENT:
+    if number == INJECTION_LINK_SILENT:
         for i in range(s.nodes):
             if index < 0 or s.node[i].link == index:
                 s.node[i].silent = on
         return 0
-    if number == MODULE_SILENT or number == MODULE_FAULT:
+    if number == INJECTION_SIGNALS_SILENT or number == INJECTION_SIGNALS_FAULT:
         if s.nodes <= MODULE:
             return 1
-        if number == MODULE_SILENT:
+        if number == INJECTION_SIGNALS_SILENT:
             s.node[MODULE].silent = on
         else:
             send_emergency(&s.node[MODULE], &s.outbox[s.node[MODULE].link], <int>value if on else 0)
@@ -484,7 +457,7 @@ cdef void clear_all_faults(Stand *s) noexcept nogil:
     cdef int number, i
     for i in range(PENDING):
         s.pending[i].used = 0
-    for number in range(SENSOR_DROP, SENSOR_STOP + 1):
+    for number in range(INJECTIONS_SENSOR_FIRST, INJECTIONS_SENSOR_LAST + 1):
         inject_sensor(s, number, 0.0, False)
     for i in range(s.nodes):
         s.node[i].silent = 0
@@ -492,7 +465,7 @@ cdef void clear_all_faults(Stand *s) noexcept nogil:
         s.node[i].not_following = s.node[i].no_heartbeat = s.node[i].sparse = 0
         if s.node[i].emergency and not axis_in_fault(&s.node[i]):
             send_emergency(&s.node[i], &s.outbox[s.node[i].link], 0)
-    plant_inject(s.plant, INJECT_CLEAR, 0, 0.0)
+    plant_inject(s.plant, INJECTION_CLEAR, 0, 0.0)
 
 
 # Keeps a fault until its time after the first SYNC. Returns 1 when there is no room.
@@ -578,7 +551,7 @@ cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
     s.sync_total += 1
     for i in range(s.nodes):
         if s.node[i].link == link and not s.node[i].silent:
-            sync_set_points(&s.node[i], &s.outbox[link])
+            sync_setpoints(&s.node[i], &s.outbox[link])
     set_targets(s, link, True, now)
     if s.nodes > MODULE and s.node[MODULE].link == link and s.node[MODULE].object[s.node[MODULE].target].value != s.outputs:
         s.outputs = s.node[MODULE].object[s.node[MODULE].target].value

@@ -22,6 +22,13 @@ cdef enum:
     NMT_OPERATIONAL = 0x05
     NMT_PRE_OPERATIONAL = 0x7F
 
+    PDO_MAPPING = 0x200             # in the index of a PDO's object: its mapping, else its communication
+
+    # first byte of an SDO
+    SDO_SIZED = 0x01
+    SDO_EXPEDITED = 0x02
+    SDO_UPLOADED = 0x43
+
     # SDO abort codes
     ABORT_COMMAND = 0x05040001
     ABORT_READ_ONLY = 0x06010002
@@ -40,6 +47,27 @@ cdef enum:
     DRIVE_ENABLED = 0x27
     DRIVE_FAULT = 0x08
 
+    # bits of a CiA 402 control word and status word
+    SWITCH_ON = 0x01
+    ENABLE_VOLTAGE = 0x02
+    QUICK_STOP = 0x04               # active low
+    ENABLE_OPERATION = 0x08
+    FAULT_RESET = 0x80              # edge
+    VOLTAGE_ENABLED = 0x0010
+    REMOTE = 0x0200
+    INTERNAL_LIMIT = 0x0800
+    TARGET_USED = 0x1000
+    FOLLOWING_ERROR = 0x2000
+
+    # bits of a CiA 408 control word (D H M, R resets by its edge) and status word
+    VALVE_D = 0x1
+    VALVE_H = 0x2
+    VALVE_M = 0x4
+    VALVE_R = 0x8
+    VALVE_LOCAL = 0x0010
+    VALVE_LIMIT = 0x0400
+    VALVE_DEVIATION = 0x0800
+
     # states of a CiA 408 axis: bits R M H D
     VALVE_INIT = 0x8
     VALVE_DISABLED = 0x9
@@ -48,6 +76,8 @@ cdef enum:
     VALVE_FAULT_DISABLED = 0x1
     VALVE_FAULT_HOLD = 0x3
 
+    EMERGENCY_KIND = 0xF000         # of an emergency code
+    EMERGENCY_OF_BUS = 0x8000
     EMERGENCY_LENGTH = 0x8210       # RPDO of the wrong length
     EMERGENCY_TIMEOUT = 0x8250      # RPDO time-out
     EMERGENCY_DEVICE = 0xFF00       # a fault of the device itself
@@ -113,7 +143,7 @@ cdef struct Node:
     int32_t limit
     int32_t stuck_fault             # a fault that a reset does not clear
     int32_t wrong_length
-    int32_t not_following           # enabled, but the set points are ignored
+    int32_t not_following           # enabled, but the setpoints are ignored
     int32_t no_heartbeat
     int32_t sparse                  # of so many actual values only one is sent
     int32_t sparse_count
@@ -247,7 +277,7 @@ cdef inline void send_emergency(Node *n, Outbox *out, int code) noexcept nogil:
     n.emergency = <uint32_t>code
     if code and n.error_code >= 0:
         n.object[n.error_code].value = <uint32_t>code
-    n.object[register_place].value = 0 if code == 0 else 0x11 if code & 0xF000 == 0x8000 else 0x01
+    n.object[register_place].value = 0 if code == 0 else 0x11 if code & EMERGENCY_KIND == EMERGENCY_OF_BUS else 0x01
     f = new_frame(n, out, <uint32_t>(0x080 + n.id), 8)
     if f != NULL:
         io_store_le16(f.data, <uint16_t>code)
@@ -259,13 +289,13 @@ cdef inline bint axis_enabled(const Node *n) noexcept nogil:
     return n.state == (DRIVE_ENABLED if n.kind == 402 else VALVE_ACTIVE)
 
 
-# Enabled, and its set point is used.
+# Enabled, and its setpoint is used.
 cdef inline bint axis_follows(const Node *n) noexcept nogil:
     return axis_enabled(n) and not n.not_following
 
 
 cdef inline bint axis_in_fault(const Node *n) noexcept nogil:
-    return n.state == DRIVE_FAULT if n.kind == 402 else n.state & 0x8 == 0
+    return n.state == DRIVE_FAULT if n.kind == 402 else n.state & VALVE_R == 0
 
 
 cdef inline void axis_fault(Node *n, Outbox *out, int code) noexcept nogil:
@@ -280,39 +310,39 @@ cdef inline void axis_fault(Node *n, Outbox *out, int code) noexcept nogil:
     send_emergency(n, out, code)
 
 
-# Control word of a CiA 402 axis: bits 0 switch on, 1 enable voltage, 2 quick stop (active low), 3 enable operation, 7 fault reset (edge).
+# Control word of a CiA 402 axis.
 cdef inline void control_drive(Node *n, Outbox *out, int word) noexcept nogil:
     if n.state == DRIVE_FAULT:
-        if word & 0x80 and not n.control_before & 0x80 and not n.stuck_fault:
+        if word & FAULT_RESET and not n.control_before & FAULT_RESET and not n.stuck_fault:
             n.state = DRIVE_SWITCH_ON_DISABLED
             send_emergency(n, out, 0)
-    elif word & 0x06 != 0x06:                       # disable voltage, quick stop
+    elif not (word & ENABLE_VOLTAGE and word & QUICK_STOP):     # disable voltage, quick stop
         n.state = DRIVE_SWITCH_ON_DISABLED
-    elif word & 0x07 == 0x06:                       # shutdown
+    elif not word & SWITCH_ON:                                  # shutdown
         n.state = DRIVE_READY
-    elif word & 0x0F == 0x07:                       # switch on, disable operation
+    elif not word & ENABLE_OPERATION:                           # switch on, disable operation
         if n.state == DRIVE_READY or n.state == DRIVE_ENABLED:
             n.state = DRIVE_SWITCHED_ON
-    elif word & 0x0F == 0x0F and n.object[n.mode].value == 8:   # enable operation, only in the mode that there is
+    elif n.object[n.mode].value == 8:                           # enable operation, only in the mode that there is
         if n.state == DRIVE_SWITCHED_ON:
             n.state = DRIVE_ENABLED
 
 
-# Control word of a CiA 408 axis: bits 0 D, 1 H, 2 M, 3 R (reset, edge). Upwards one state at a time.
+# Control word of a CiA 408 axis. Upwards one state at a time.
 cdef inline void control_valve(Node *n, Outbox *out, int word) noexcept nogil:
-    cdef int wanted = word & 0x7
-    if n.state & 0x8 == 0:
-        if word & 0x8 and not n.control_before & 0x8 and not n.stuck_fault and wanted == (n.state & 0x3):
-            n.state |= 0x8
+    cdef int wanted = word & (VALVE_D | VALVE_H | VALVE_M)
+    if n.state & VALVE_R == 0:
+        if word & VALVE_R and not n.control_before & VALVE_R and not n.stuck_fault and wanted == (n.state & (VALVE_D | VALVE_H)):
+            n.state |= VALVE_R
             send_emergency(n, out, 0)
     elif wanted == 0:
         n.state = VALVE_INIT
-    elif wanted == 1:
+    elif wanted == VALVE_D:
         n.state = VALVE_DISABLED
-    elif wanted == 3:
+    elif wanted == VALVE_D | VALVE_H:
         if n.state != VALVE_INIT:
             n.state = VALVE_HOLD
-    elif wanted == 7:
+    elif wanted == VALVE_D | VALVE_H | VALVE_M:
         if n.state == VALVE_HOLD:
             n.state = VALVE_ACTIVE
 
@@ -337,16 +367,16 @@ cdef inline void update_status(Node *n) noexcept nogil:
     deviates = n.deviation or (axis_enabled(n) and (error if error >= 0 else -error) > <int64_t>n.object[n.window].value)
     local = n.local_control or (n.device_mode >= 0 and n.object[n.device_mode].value != 1)
     if n.kind == 402:
-        word = <uint32_t>n.state | 0x10                          # voltage is there
-        word |= 0 if local else 0x200                            # remote
-        word |= 0x800 if n.limit else 0
-        word |= 0x2000 if deviates else 0
-        word |= 0x1000 if axis_follows(n) else 0                 # the target position is used
+        word = <uint32_t>n.state | VOLTAGE_ENABLED
+        word |= 0 if local else REMOTE
+        word |= INTERNAL_LIMIT if n.limit else 0
+        word |= FOLLOWING_ERROR if deviates else 0
+        word |= TARGET_USED if axis_follows(n) else 0
     else:
         word = <uint32_t>n.state
-        word |= 0x10 if local else 0
-        word |= 0x400 if n.limit else 0
-        word |= 0x800 if deviates else 0
+        word |= VALVE_LOCAL if local else 0
+        word |= VALVE_LIMIT if n.limit else 0
+        word |= VALVE_DEVIATION if deviates else 0
     n.object[n.status].value = word
 
 
@@ -410,8 +440,8 @@ cdef inline void send_tpdo(Node *n, Outbox *out, NodePdo *pdo) noexcept nogil:
         f.can_dlc -= 1
 
 
-# First half of SYNC: the set points that wait take effect.
-cdef inline void sync_set_points(Node *n, Outbox *out) noexcept nogil:
+# First half of SYNC: the setpoints that wait take effect.
+cdef inline void sync_setpoints(Node *n, Outbox *out) noexcept nogil:
     cdef int i
     if n.nmt != NMT_OPERATIONAL:
         return
@@ -460,7 +490,7 @@ cdef inline uint32_t object_written(Node *n, Outbox *out, int place, int64_t now
         number = index & 0x1FF
         receive = index < 0x1800
         pdo = &n.rpdo[number] if receive else &n.tpdo[number]
-        if index & 0x200:                            # mapping
+        if index & PDO_MAPPING:
             if pdo.on:
                 return ABORT_STATE
             if sub == 0:
@@ -506,10 +536,10 @@ cdef inline void serve_sdo(Node *n, Outbox *out, const can_frame *f, int64_t now
     if command >> 5 == 2:                            # upload
         update_status(n)
         size = n.object[place].size
-        send_sdo(n, out, <uint8_t>(0x43 | (4 - size) << 2), f.data + 1, n.object[place].value)
+        send_sdo(n, out, <uint8_t>(SDO_UPLOADED | (4 - size) << 2), f.data + 1, n.object[place].value)
         return
-    size = 4 - (command >> 2 & 3) if command & 1 else n.object[place].size
-    if not command & 2:                              # only expedited transfers: nothing here is longer than four bytes
+    size = 4 - (command >> 2 & 3) if command & SDO_SIZED else n.object[place].size
+    if not command & SDO_EXPEDITED:                              # only expedited transfers: nothing here is longer than four bytes
         failed = ABORT_COMMAND
     elif not n.object[place].writable:
         failed = ABORT_READ_ONLY

@@ -1,63 +1,28 @@
 """The virtual stand in process: one port instead of drives, force sensor and mechanism signals.
 
-`read` advances the plant to the time of the tick and measures it; `write` hands it the set points, which the drives see after their
-transport delay (`setpoint_delay_ticks` mirrors a bus on which set points act at the next synchronisation). Measured legs may be one tick
+`read` advances the plant to the time of the tick and measures it; `write` hands it the setpoints, which the drives see after their
+transport delay (`setpoint_delay_ticks` mirrors a bus on which setpoints act at the next synchronisation). Measured legs may be one tick
 old in the same way (`measured_leg_delay_ticks`). Faults are injected by configuration (a list with times) or by the command `inject_fault`
-(arguments: number of the fault in FAULTS, index, value).
+(arguments: the fault, index, value).
 """
 
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from drivers.simulated.plant cimport (INJECT_CHAIN_TRIPPED, INJECT_CHAIN_UNHEALTHY, INJECT_CLEAR, INJECT_EXTERNAL_FORCE,
-                                      INJECT_GAUGE_BROKEN, INJECT_GAUGE_SATURATED, INJECT_LEG_SLOW, INJECT_LEG_STUCK, INJECT_SENSOR_BIAS,
-                                      INJECT_TRANSDUCER_OFFSET, Plant, PlantPart, plant_advance, plant_inject, plant_measure,
+from drivers.simulated.injections cimport *
+from drivers.simulated.plant cimport (PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_inject, plant_measure,
                                       plant_set_commands, plant_set_target)
-from rt_kernels.faults cimport *
+from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
+from drivers.simulated.injections import CLEAR, IN_PROCESS
 from drivers.simulated.plant import DRIVE_PARAMETERS
 from rt_kernels.parameters import Command, Parameter
 
 cdef enum:
-    WIRE = 100      # injections from here on are what a device or its wire would report, not physics
     MAX_SCHEDULED = 32
-
-# name -> number; the physical ones are numbered as in plant.pxd
-FAULTS = {
-    "clear": INJECT_CLEAR,
-    "leg_stuck": INJECT_LEG_STUCK,
-    "leg_slow": INJECT_LEG_SLOW,
-    "transducer_offset": INJECT_TRANSDUCER_OFFSET,
-    "gauge_broken": INJECT_GAUGE_BROKEN,
-    "gauge_saturated": INJECT_GAUGE_SATURATED,
-    "sensor_bias": INJECT_SENSOR_BIAS,
-    "external_force": INJECT_EXTERNAL_FORCE,
-    "chain_tripped": INJECT_CHAIN_TRIPPED,
-    "chain_unhealthy": INJECT_CHAIN_UNHEALTHY,
-    "sensor_silent": WIRE + 0,
-    "sensor_stale": WIRE + 1,
-    "sensor_lost": WIRE + 2,
-    "sensor_corrupt": WIRE + 3,
-    "sensor_device_fault": WIRE + 4,
-    "sensor_busy": WIRE + 5,
-    "drive_silent": WIRE + 10,
-    "drive_fault": WIRE + 11,
-    "drive_disabled": WIRE + 12,
-    "drive_following_error": WIRE + 13,
-    "drive_limit_touched": WIRE + 14,
-    "drive_local": WIRE + 15,
-    "drive_emergency": WIRE + 16,
-    "bus_fault": WIRE + 17,
-    "drive_lost": WIRE + 18,
-    "drive_corrupt": WIRE + 19,
-    "drive_not_following": WIRE + 30,
-    "drive_heartbeat_lost": WIRE + 31,
-    "signals_silent": WIRE + 20,
-    "analogue_chain_unread": WIRE + 21,
-}
 
 cdef struct Scheduled:
     int64_t time_ns
@@ -99,61 +64,60 @@ cdef struct Self:
     Plant *plant
 
 
-cdef void inject(Self *self, int code, int index, double value) noexcept nogil:
-    """One fault: physics goes to the plant, the rest to the status words."""
+cdef void inject(Self *self, int number, int index, double value) noexcept nogil:
+    """One fault: physics goes to the plant, what a device or its wire would report to the status words."""
     cdef State *s = &self.state
     cdef int i
-    if code < WIRE:
-        if code == INJECT_CLEAR:
-            s.sensor_wire = 0
-            s.signal_wire = 0
-            s.chain_unread = 0
-            for i in range(6):
-                s.drive_wire[i] = 0
-        plant_inject(self.plant, code, index, value)
+    if number == INJECTION_CLEAR:
+        s.sensor_wire = 0
+        s.signal_wire = 0
+        s.chain_unread = 0
+        for i in range(6):
+            s.drive_wire[i] = 0
+    if number <= INJECTIONS_PLANT_LAST:
+        plant_inject(self.plant, number, index, value)
         return
-    code -= WIRE
     if index < 0 or index > 5:
         return
-    if code == 0:
-        s.sensor_wire |= 1u << SENSOR_STATUS_NO_DATA
-    elif code == 1:
-        s.sensor_wire |= 1u << SENSOR_STATUS_STALE
-    elif code == 2:
-        s.sensor_wire |= 1u << SENSOR_STATUS_LOST
-    elif code == 3:
-        s.sensor_wire |= 1u << SENSOR_STATUS_CORRUPT
-    elif code == 4:
-        s.sensor_wire |= 1u << SENSOR_STATUS_DEVICE_FAULT
-    elif code == 5:
-        s.sensor_wire |= 1u << SENSOR_STATUS_BUSY
-    elif code == 10:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_NO_DATA
-    elif code == 11:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_DEVICE_FAULT
-    elif code == 12:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_NOT_ENABLED
-    elif code == 13:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_FOLLOWING_ERROR
-    elif code == 14:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_LIMIT_TOUCHED
-    elif code == 15:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_LOCAL_CONTROL
-    elif code == 16:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_EMERGENCY
-    elif code == 17:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_BUS_FAULT
-    elif code == 18:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_LOST
-    elif code == 19:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_CORRUPT
-    elif code == 30:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_NOT_FOLLOWING
-    elif code == 31:
-        s.drive_wire[index] |= 1u << DRIVE_STATUS_HEARTBEAT_LOST
-    elif code == 20:
-        s.signal_wire |= 1u << SENSOR_STATUS_NO_DATA
-    elif code == 21:
+    if number == INJECTION_SENSOR_SILENT:
+        s.sensor_wire |= SENSOR_STATUS_NO_DATA
+    elif number == INJECTION_SENSOR_STALE:
+        s.sensor_wire |= SENSOR_STATUS_STALE
+    elif number == INJECTION_SENSOR_LOST:
+        s.sensor_wire |= SENSOR_STATUS_LOST
+    elif number == INJECTION_SENSOR_CORRUPT:
+        s.sensor_wire |= SENSOR_STATUS_CORRUPT
+    elif number == INJECTION_SENSOR_DEVICE_FAULT:
+        s.sensor_wire |= SENSOR_STATUS_DEVICE_FAULT
+    elif number == INJECTION_SENSOR_BUSY:
+        s.sensor_wire |= SENSOR_STATUS_BUSY
+    elif number == INJECTION_DRIVE_SILENT:
+        s.drive_wire[index] |= DRIVE_STATUS_NO_DATA
+    elif number == INJECTION_DRIVE_FAULT:
+        s.drive_wire[index] |= DRIVE_STATUS_DEVICE_FAULT
+    elif number == INJECTION_DRIVE_DISABLED:
+        s.drive_wire[index] |= DRIVE_STATUS_NOT_ENABLED
+    elif number == INJECTION_DRIVE_FOLLOWING_ERROR:
+        s.drive_wire[index] |= DRIVE_STATUS_FOLLOWING_ERROR
+    elif number == INJECTION_DRIVE_LIMIT_TOUCHED:
+        s.drive_wire[index] |= DRIVE_STATUS_LIMIT_TOUCHED
+    elif number == INJECTION_DRIVE_LOCAL:
+        s.drive_wire[index] |= DRIVE_STATUS_LOCAL_CONTROL
+    elif number == INJECTION_DRIVE_EMERGENCY:
+        s.drive_wire[index] |= DRIVE_STATUS_EMERGENCY
+    elif number == INJECTION_BUS_FAULT:
+        s.drive_wire[index] |= DRIVE_STATUS_BUS_FAULT
+    elif number == INJECTION_DRIVE_LOST:
+        s.drive_wire[index] |= DRIVE_STATUS_LOST
+    elif number == INJECTION_DRIVE_CORRUPT:
+        s.drive_wire[index] |= DRIVE_STATUS_CORRUPT
+    elif number == INJECTION_DRIVE_NOT_FOLLOWING:
+        s.drive_wire[index] |= DRIVE_STATUS_NOT_FOLLOWING
+    elif number == INJECTION_DRIVE_HEARTBEAT_LOST:
+        s.drive_wire[index] |= DRIVE_STATUS_HEARTBEAT_LOST
+    elif number == INJECTION_SIGNALS_SILENT:
+        s.signal_wire |= SENSOR_STATUS_NO_DATA
+    elif number == INJECTION_ANALOGUE_CHAIN_UNREAD:
         s.chain_unread = 1
 
 
@@ -171,7 +135,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     while s.next_scheduled < p.scheduled_count and p.scheduled[s.next_scheduled].time_ns <= sample.time_ns:
         inject(me, p.scheduled[s.next_scheduled].code, p.scheduled[s.next_scheduled].index, p.scheduled[s.next_scheduled].value)
         s.next_scheduled += 1
-    # the plant has moved on since the previous tick; set points that waited for the synchronisation act now
+    # the plant has moved on since the previous tick; setpoints that waited for the synchronisation act now
     if s.started:
         plant_advance(me.plant, p.steps_per_period * sample.periods)
         if s.have_setpoint and p.setpoint_delay:
@@ -187,11 +151,11 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         memset(s.rate_old, 0, sizeof(s.rate_old))
     for i in range(6):
         sample.drive_status[i] = s.drive_wire[i]
-        s.drive_lost[i] += s.drive_wire[i] >> DRIVE_STATUS_LOST & 1
-        s.drive_corrupt[i] += s.drive_wire[i] >> DRIVE_STATUS_CORRUPT & 1
+        s.drive_lost[i] += s.drive_wire[i] & DRIVE_STATUS_LOST != 0
+        s.drive_corrupt[i] += s.drive_wire[i] & DRIVE_STATUS_CORRUPT != 0
         sample.drive_lost_total[i] = s.drive_lost[i]
         sample.drive_corrupt_total[i] = s.drive_corrupt[i]
-        if (s.drive_wire[i] >> DRIVE_STATUS_NO_DATA) & 1:
+        if s.drive_wire[i] & DRIVE_STATUS_NO_DATA:
             continue
         if p.leg_delay:
             sample.measured_leg[i] = s.leg_old[i]
@@ -204,21 +168,23 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     s.started = 1
     # force sensor
     sample.wrench_status = s.sensor_wire
-    if not (s.sensor_wire & ((1u << SENSOR_STATUS_NO_DATA) | (1u << SENSOR_STATUS_STALE) | (1u << SENSOR_STATUS_BUSY))):
+    if not (s.sensor_wire & (SENSOR_STATUS_NO_DATA | SENSOR_STATUS_STALE | SENSOR_STATUS_BUSY)):
         memcpy(sample.wrench_raw, counts, sizeof(counts))
         s.sequence += 1
         sample.wrench_age_ns = 0
     else:
         sample.wrench_age_ns += p.period_ns * sample.periods
-    if s.sensor_wire & (1u << SENSOR_STATUS_LOST):
+    if s.sensor_wire & SENSOR_STATUS_LOST:
         s.lost += 1
-    if s.sensor_wire & (1u << SENSOR_STATUS_CORRUPT):
+    if s.sensor_wire & SENSOR_STATUS_CORRUPT:
         s.corrupt += 1
     sample.wrench_sequence = s.sequence
     sample.wrench_lost_total = s.lost
     sample.wrench_corrupt_total = s.corrupt
     # mechanism signals and the analogue chain; a mechanism that has left its valid range says so
-    sample.signal_status = s.signal_wire | ((me.plant.state.status >> 2) & 1) << SENSOR_STATUS_OUT_OF_RANGE
+    sample.signal_status = s.signal_wire
+    if me.plant.state.status & PLANT_MECHANISM_INVALID:
+        sample.signal_status |= SENSOR_STATUS_OUT_OF_RANGE
     if not s.signal_wire:
         sample.signal_discrete = signals
         memcpy(sample.signal_analog, analog, sizeof(analog))
@@ -231,7 +197,7 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
     if sample.command_code == COMMAND_INJECT_FAULT:
         inject(me, <int>sample.command_arg[0], <int>sample.command_arg[1], sample.command_arg[2])
     elif sample.command_code == COMMAND_CLEAR_INJECTION:
-        inject(me, INJECT_CLEAR, 0, 0.0)
+        inject(me, INJECTION_CLEAR, 0, 0.0)
     plant_set_commands(me.plant, sample.mechanism_command)
     # before the legs are known there is nothing to send
     if sample.safety_state == SAFETY_STATE_NOT_ARMED:
@@ -248,11 +214,11 @@ cdef class VirtualStandPort(PortPart):
     """Drives, sensor, signals and mechanism in process."""
 
     PARAMETERS = DRIVE_PARAMETERS + (
-        Parameter("setpoint_delay_ticks", "int", "-", "set points act this many ticks after they were computed", 1, low=0, high=1),
+        Parameter("setpoint_delay_ticks", "int", "-", "setpoints act this many ticks after they were computed", 1, low=0, high=1),
         Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
-        Parameter("faults", "rows", "-", "faults to inject: rows (time_s, number in drivers.simulated.virtual_stand.FAULTS, index, value)", ()),
+        Parameter("faults", "rows", "-", "faults to inject: rows (time_s, fault, index, value)", ()),
     )
-    COMMANDS = (Command("inject_fault", numbers=tuple(FAULTS.values())[1:]), Command("clear_injection"))
+    COMMANDS = (Command("inject_fault", numbers=tuple(IN_PROCESS.values())), Command("clear_injection"))
     CONTEXT = ("period_s", "platform", "mounting", "mechanism")
     cdef Self c
     cdef readonly PlantPart plant
@@ -274,7 +240,7 @@ cdef class VirtualStandPort(PortPart):
             raise ValueError(f"virtual.faults: at most {MAX_SCHEDULED} rows, got {len(faults)}")
         self.c.params.scheduled_count = len(faults)
         for i, row in enumerate(sorted(faults)):
-            if len(row) != 4 or int(row[1]) not in FAULTS.values() or not 0 <= row[2] <= 5:
+            if len(row) != 4 or int(row[1]) not in (CLEAR, *IN_PROCESS.values()) or not 0 <= row[2] <= 5:
                 raise ValueError(f"virtual.faults[{i}]: needs (time_s, number of a fault, index 0...5, value), got {row}")
             self.c.params.scheduled[i].time_ns = round(row[0] * 1e9)
             self.c.params.scheduled[i].code = int(row[1])

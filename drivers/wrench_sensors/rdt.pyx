@@ -33,15 +33,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
-from rt_kernels.faults cimport (
-    SENSOR_STATUS_BUSY,
-    SENSOR_STATUS_CORRUPT,
-    SENSOR_STATUS_DEVICE_FAULT,
-    SENSOR_STATUS_LOST,
-    SENSOR_STATUS_NO_DATA,
-    SENSOR_STATUS_STALE,
-    SENSOR_STATUS_WARNING,
-)
+from rt_kernels.codes cimport (SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
+                               SENSOR_STATUS_NO_DATA, SENSOR_STATUS_STALE, SENSOR_STATUS_WARNING)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
@@ -102,11 +95,6 @@ cdef struct Rdt:
     uint8_t buffer[IO_BATCH * DATAGRAM]
 
 
-# One bit of the table's sensor_status.
-cdef inline uint32_t bit(int number) noexcept nogil:
-    return <uint32_t>1 << number
-
-
 # The device's status word in the words of the table; a word that only sets bits without a class is a device fault.
 cdef inline uint32_t translate_status(const RdtParams *p, uint32_t word) noexcept nogil:
     cdef uint32_t found = 0
@@ -116,12 +104,12 @@ cdef inline uint32_t translate_status(const RdtParams *p, uint32_t word) noexcep
     for i in range(32):
         if word >> i & 1:
             found |= p.mask_of_bit[i]
-    return found if found else bit(SENSOR_STATUS_DEVICE_FAULT)
+    return found if found else SENSOR_STATUS_DEVICE_FAULT
 
 
 # How bad a status is: 0 nothing, 1 not a fault (warning, busy), 2 a fault.
 cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(bit(SENSOR_STATUS_WARNING) | bit(SENSOR_STATUS_BUSY)) else 1 if found else 0
+    return 2 if found & ~(SENSOR_STATUS_WARNING | SENSOR_STATUS_BUSY) else 1 if found else 0
 
 
 # A status word of this tick: the union of its bits, and the worst word (the newest of equally bad ones).
@@ -203,7 +191,7 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     s.record_total += 1
 
     # A busy sensor's data may jump: the last value is held, if there is one.
-    if found & bit(SENSOR_STATUS_BUSY) and s.record_total > 1:
+    if found & SENSOR_STATUS_BUSY and s.record_total > 1:
         if not s.busy:
             s.busy_since_ns = arrived_ns
         s.busy = 1
@@ -225,7 +213,7 @@ cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
             # A record, or several back to back; anything else is damaged.
             if length[i] <= 0 or length[i] % RECORD != 0:
                 rdt.s.corrupt_total += 1
-                rdt.s.seen |= bit(SENSOR_STATUS_CORRUPT)
+                rdt.s.seen |= SENSOR_STATUS_CORRUPT
                 continue
             # The wall-clock stamp of the kernel may jump: never before the previous record, never after now.
             arrived = now - (age[i] if age[i] > 0 else 0)
@@ -256,15 +244,15 @@ cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     judge_status(rdt, s.device_status)
     close_window(s)
     if s.lost_total > lost_before:
-        s.seen |= bit(SENSOR_STATUS_LOST)
+        s.seen |= SENSOR_STATUS_LOST
 
     # Ages: silence of the wire, or records that bring nothing new.
     if rdt.p.fd < 0 or now - (s.heard_ns if s.record_total else s.opened_ns) > rdt.p.no_data_ns:
-        s.seen |= bit(SENSOR_STATUS_NO_DATA)
+        s.seen |= SENSOR_STATUS_NO_DATA
     elif s.record_total and now - s.ft_moved_ns > rdt.p.stale_ns:
-        s.seen |= bit(SENSOR_STATUS_STALE)
+        s.seen |= SENSOR_STATUS_STALE
     if s.busy and now - s.busy_since_ns > rdt.p.busy_hold_ns:
-        s.seen |= bit(SENSOR_STATUS_STALE)
+        s.seen |= SENSOR_STATUS_STALE
 
     # Counts and status go into the sample.
     for i in range(6):

@@ -4,9 +4,9 @@ The families do not share a list. Bit 31 is a summary: a word that says nothing 
 only warnings). Sources: ATI Net F/T and Ethernet Axia manuals; the OnRobot/OptoForce word is not public: any set bit is a device fault.
 """
 
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS
 
-SENSOR_STATUS = CODES["sensor_status"]
+SENSOR_STATUS = BITS["sensor_status"]
 
 NET_FT = (
     (30, "CPU or RAM error", "device_fault"),
@@ -61,7 +61,7 @@ TABLES = {"net_ft": NET_FT, "axia": AXIA, "onrobot": ONROBOT}
 
 def masks(variant: str) -> list[int]:
     """32 masks of `sensor_status`, one per bit of the device's word; a bit that is in no list is a device fault, bit 31 says nothing."""
-    result = [1 << SENSOR_STATUS["device_fault"]] * 31 + [0]
+    result = [SENSOR_STATUS["device_fault"]] * 31 + [0]
     for bit, _, name in TABLES[variant]:
-        result[bit] = 1 << SENSOR_STATUS[name]
+        result[bit] = SENSOR_STATUS[name]
     return result

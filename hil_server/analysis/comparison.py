@@ -24,7 +24,7 @@ from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.errors import HilError, UsageError
 from hil_server.telemetry.log_file import Log, open_log
 from hil_server.telemetry.record import scalar_names
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 
 BEFORE_CONTACT_S = 1.0
 
@@ -145,12 +145,12 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
 def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> tuple[tuple[str, float | None, float | None], ...]:
     """First time on, in the window, of every sensor of the docking unit, in their order."""
     found = []
-    for name, bit in CODES["mechanism_signal"].items():
+    for name, mask in BITS["mechanism_signal"].items():
         times = []
         for log, start in zip((a, b), zero, strict=True):
             seen = log.time_s - start
             inside = (seen >= window[0]) & (seen <= window[1])
-            on = log.records["signal_discrete"][inside] >> bit & 1 == 1
+            on = log.records["signal_discrete"][inside] & mask != 0
             # what was on before has not switched
             times.append(float(seen[inside][np.argmax(on)]) if on.any() and not on[0] else None)
         if times != [None, None]:
@@ -181,9 +181,7 @@ def _moments(log: Log) -> tuple[float | None, float | None]:
     return (contact if contact >= 0.0 else None, capture if capture >= 0.0 else None)
 
 
-def _common_time(
-    a: Log, b: Log, zero: list[float], before_s: float | None
-) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+def _common_time(a: Log, b: Log, zero: list[float], before_s: float | None) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
     if not a.ticks or not b.ticks:
         raise UsageError(f"{(b if a.ticks else a).path}: the log holds no tick")
     time_a, time_b = a.time_s - zero[0], b.time_s - zero[1]

@@ -1,6 +1,6 @@
 """One contact of a mode through the line of a test: what the prediction plays before the run.
 
-The line is the one that will run: forward kinematics, wrench path, event detector, compensator, set-point kinematics and safety stage are
+The line is the one that will run: forward kinematics, wrench path, event detector, compensator, setpoint kinematics and safety stage are
 built by the assembly from the test's own tables, at the test's own rate, with the delays of its ledger. Four things take the place of what
 would cost time or hide the answer:
 
@@ -29,7 +29,8 @@ from hil_server.config import TestConfig
 from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.free_run import blocks
-from rt_kernels.compensators.effective_mass import at_active_port, relative_inverse_inertia
+from rt_kernels.codes import mask
+from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.mechanisms.linear_contact import LinearContact
 
@@ -47,16 +48,16 @@ AFTER_S = 0.1
 WAY = {"ramp_s", "constant_s", "close_before_s", "settle_s", "speed_max_m_s", "turn_max_deg_s", "acceleration_max_m_s2",
        "turn_acceleration_max_deg_s2", "position_tolerance_m", "angle_tolerance_deg"}  # fmt: skip
 PARTED = 1e-3  # of the peak: a smaller force is none
-LEAD_LIMITED = 3  # compensator_status: rate or acceleration of the lead limited
+LEAD_LIMITED = mask("compensation_status", "rate_limited", "acceleration_limited")
 LATE = {0.0: "symplectic", 0.5: "constant_acceleration", 1.0: "explicit"}
-STOP = {name: 1 << bit for name, bit, severity, *_ in FAULTS if severity == "stop"}
-FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensator_status")
+STOP = {name: bit for name, bit, severity, *_ in FAULTS if severity == "stop"}
+FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensation_status")
 
 
 @dataclass(frozen=True)
 class Played:
     """restitution: speed along the mode after the contact over before, nan where there is none; refused: why there is none, or empty;
-    lead: (l1 [s], l2 [s2]) where a constant set-point lead is all that the compensator does, else None; peak: largest measured component
+    lead: (l1 [s], l2 [s2]) where a constant setpoint lead is all that the compensator does, else None; peak: largest measured component
     along the screw, N (N.m)."""
 
     restitution: float
@@ -142,7 +143,7 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     document["guidance"] = {"part": "docking", **way}
     document["test"] = {**config.test, "duration_max_s": 3600.0}
     if compensator is not None:
-        document["compensators"] = {"part": compensator[0], **compensator[1]}
+        document["compensation"] = {"part": compensator[0], **compensator[1]}
     return TestConfig(document)
 
 
@@ -177,7 +178,7 @@ def read(records: np.ndarray, screw: np.ndarray) -> Played:
     felt, moved = free["F_T"] @ screw / scale, free["F_T_corrected"] @ screw / scale
     peak = float(np.abs(felt).max())
     l = free["lead"]
-    limited = free["compensator_status"] & LEAD_LIMITED != 0
+    limited = free["compensation_status"] & LEAD_LIMITED != 0
     alone = np.array_equal(free["F_T"], free["F_T_corrected"]) and not free["lead_offset"][~limited].any()
     lead = (float(l[0, 1]), float(l[0, 2])) if alone and (l == l[0]).all() and l[0, 0] == 1.0 else None
     if trip := _trip(records):
@@ -219,5 +220,5 @@ def with_stiffness(compensator: tuple[str, Mapping[str, Any]] | None, mode: Mode
     if compensator is None:
         return None
     name, keys = compensator
-    declared = part_table("compensators", name).parameters
+    declared = part_table("compensation", name).parameters
     return name, ({"stiffness_n_m": mode.stiffness} if "stiffness_n_m" in declared else {}) | dict(keys)

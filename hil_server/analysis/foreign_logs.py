@@ -251,7 +251,7 @@ def report(resampled: Mapping[str, Resampled] | Sequence[Resampled]) -> list[str
 # -------------------------------------------------------------------------------------------------------- as a run's log
 
 
-IDEAL = "the stand is taken as ideal, for none moved: the measured legs are the set points wanted of them, without lag or limits of a drive"
+IDEAL = "the stand is taken as ideal, for none moved: the measured legs are the setpoints wanted of them, without lag or limits of a drive"
 STARTS = "the loop is closed throughout: the model starts at the nominal first contact with the test's initial conditions"
 ENERGY = "the energy of contacts is not judged: the recorded wrench belongs to another motion than the model's"
 NOTHING_CARRIED = (
@@ -298,7 +298,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     from hil_server.session import header
     from hil_server.telemetry.log_file import LogWriter, open_log
     from hil_server.telemetry.record import record_dtype
-    from rt_kernels.layout import CODES
+    from rt_kernels.layout import BITS
     from rt_kernels.loop import LoopLine
     from rt_kernels.ring import SharedBlock
 
@@ -315,11 +315,11 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     records["tick"], records["periods"] = np.arange(count), 1
     records["time_ns"] = np.arange(count, dtype=np.int64) * test.period_ns
     records["measured_leg"] = _legs_at_start(test)
-    records["analogue_chain"] = 1
+    records["analogue_chain"] = BITS["analogue_chain"]["healthy"]
     # the last good value stays in a gap
     good = np.maximum.accumulate(np.where(wrench.gap, 0, np.arange(count)))
     records["wrench_raw"] = wrench.values[good] * np.asarray(test.context["sensor_scale"], float)
-    records["wrench_status"] = np.where(wrench.gap, 1 << CODES["sensor_status"]["no_data"], 0)
+    records["wrench_status"] = np.where(wrench.gap, BITS["sensor_status"]["no_data"], 0)
     records["wrench_sequence"] = np.cumsum(~wrench.gap)
     records["wrench_age_ns"] = (np.arange(count) - good) * test.period_ns
     block = SharedBlock.create(count + 2, facts.aux_count)
@@ -356,7 +356,7 @@ def _legs_at_start(test: Any) -> np.ndarray:
     sample["periods"] = 1
     sample["X_TA"] = test.context["start"]["X_TA"]
     sample["lead"][:, 0] = 1.0
-    part_of(test.config, "placers", test.context).step(sample)
+    part_of(test.config, "setpoint_kinematics", test.context).step(sample)
     return sample["leg_demand"][0]
 
 

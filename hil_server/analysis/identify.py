@@ -176,7 +176,7 @@ def identify_channel(name: str, u: np.ndarray, y: np.ndarray, parts: dict[str, s
     model = (float(x[0]), float(x[1]), float(x[2]), float(x[3]))
     band, band_sigma = find_dead_band(u[parts["slow"]], y[parts["slow"]], period_s, model)
     if band > max(5.0 * band_sigma, 3e-6):
-        # the drive moves on what its error exceeds the dead band by: with the rest taken off the set point it is linear again
+        # the drive moves on what its error exceeds the dead band by: with the rest taken off the setpoint it is linear again
         moved = u
         for _ in range(3):
             error = u - simulate_model(moved, period_s, 1.0, model[1], model[2], 0.0)

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from hil_server.analysis.summary import WRENCH_NAMES, faults_of, name_of
+from hil_server.analysis.summary import WRENCH_NAMES, faults_of
 from hil_server.config import TestConfig, criticality, physics
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
 from hil_server.replay import configuration
 from hil_server.telemetry.log_file import Log, open_log
+from rt_kernels.codes import code_name
 
 VARIANT = ("initial_conditions", "active_vehicle", "target_vehicle", "mechanism", "guidance", "dynamics")
 # of no consequence for the contact: words, limits of the criticality, the programme mode before and after it
@@ -187,7 +188,7 @@ def _course(log: Log) -> list[str]:
     if not log.ticks:
         return ["it has no ticks"]
     last = log.records[-1]
-    if name_of("end_cause", int(last["end_cause"])) == "tripped":
+    if code_name("end_cause", int(last["end_cause"])) == "tripped":
         return ["it tripped itself: " + ", ".join(f["name"] for f in faults_of(log) if f["severity"] == "stop")]
     return [] if last["first_contact_time"] >= 0.0 else ["it came to no contact"]
 

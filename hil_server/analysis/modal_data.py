@@ -22,7 +22,7 @@ import numpy as np
 from hil_server.config import physics
 from hil_server.config.files import check_file
 from rt_kernels.algebra.arrays import quat_to_matrix
-from rt_kernels.compensators.effective_mass import skew
+from rt_kernels.compensation.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
 
 COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")

@@ -162,7 +162,7 @@ def lateness(log: Log) -> Figure:
 
 
 def around(log: Log, centre_s: float, before_s: float = 1.0, after_s: float = 0.25) -> Figure:
-    """The last second before a trip: wrench, following errors, set points' rates."""
+    """The last second before a trip: wrench, following errors, setpoints' rates."""
     chosen = (log.time_s >= centre_s - before_s) & (log.time_s <= centre_s + after_s)
     r, t = log.records[chosen], log.time_s[chosen]
     drawn, axes = figure(4, 2.2)

@@ -3,7 +3,7 @@
 From the stand, the vehicles, the mechanism and the delay ledger: stiffness and damping of the mechanism at the first contact (differences
 of its own model), in series with them the compliance of an arm that carries a port (`port_compliance_rows` of a vehicle), and the modes of
 the contact in six degrees of freedom. Each mode is then played through the line of the test (`contact_line`): its restitution is that of
-the free motion on either side. Beside it stand what closed forms say: critical delay, phase budget, PSI, and where a set-point lead is all
+the free motion on either side. Beside it stand what closed forms say: critical delay, phase budget, PSI, and where a setpoint lead is all
 that is compensated the limit of a latched mode. For each other compensator a curve of the restitution over frequency. Exit code 1 when a
 mode would leave the band 0.98...1.02, or cannot be predicted.
 """
@@ -32,7 +32,7 @@ from hil_server.analysis.stability import (
 from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError
-from rt_kernels.compensators.effective_mass import relative_inverse_inertia, skew
+from rt_kernels.compensation.effective_mass import relative_inverse_inertia, skew
 
 DEPTHS_M = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 CURVE_HZ = (1, 2, 3, 5, 7, 10, 15, 20)
@@ -185,15 +185,15 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     vehicles = test.context["vehicles"]
     series = series_compliance(vehicles, start["X_TA"])
     modes = contact_modes(relative_inverse_inertia(vehicles, start["X_TA"]), K, B, series) if np.any(K) else []
-    modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz**2]
+    modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz ** 2]
     speed = max(1e-3, float(np.linalg.norm(start["V_TA"][:3])))
     found = [predict_mode(test, mode, speed) for mode in modes]
-    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensators")[0], speed)
+    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed)
 
 
 def assembled(config: TestConfig) -> Assembly:
     """The line whose contacts are played. A stand that cannot be simulated but whose drives are known ([drive_model]) gets a linear plant
-    made from them, set points and measured legs a tick late as on a bus, and the sensor's own delay as its table has it. Raises
+    made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as its table has it. Raises
     ConfigurationError where nothing is known of the drives."""
     if config.stand.get("virtual") is not None:
         return assembly.simulation(config)
@@ -232,7 +232,7 @@ def _played(test: Assembly, mode: Mode, speed: float) -> Played:
 
 
 def loop_of(test: Assembly, lead: tuple[float, float] = (0.0, 0.0)) -> Loop:
-    """The loop of this line as the ledger knows it, behind a set-point lead."""
+    """The loop of this line as the ledger knows it, behind a setpoint lead."""
     ledger = test.ledger
     return Loop(ledger.transport_s, ledger.drive_frequency_hz, ledger.drive_damping, lead, test.period_ns * 1e-9)
 
@@ -243,7 +243,7 @@ def curves(test: Assembly, prediction: Prediction, frequencies: Sequence[float] 
     mode = next((m for m in prediction.modes if m.judged), None)
     screw = mode.screw if mode is not None else (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     found = {f"{prediction.compensator}, as configured": restitution_curve(test, frequencies, 0.0, prediction.speed_m_s, None, screw)}
-    for name in sorted(registry.parts("compensators")):
+    for name in sorted(registry.parts("compensation")):
         try:
             found[name] = restitution_curve(test, frequencies, 0.0, prediction.speed_m_s, (name, {}), screw)
         except ConfigurationError:

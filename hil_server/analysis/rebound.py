@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_kernels.compensators.effective_mass import inverse_inertia, rotation
+from rt_kernels.compensation.effective_mass import inverse_inertia, rotation
 from rt_kernels.layout import CODES
 
 LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
@@ -142,7 +142,7 @@ def _outwards(load: np.ndarray, inside: int, level: float) -> tuple[int, int] | 
 def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, active: dict[str, Any] | None) -> float | None:
     """What the control wrench on the active vehicle adds to the speed along the screw over these rows, m/s; None where it cannot be told.
 
-    The wrench at C, moved to the origin of T, times the vehicle's inverse inertia there (rt_kernels.compensators.effective_mass)."""
+    The wrench at C, moved to the origin of T, times the vehicle's inverse inertia there (rt_kernels.compensation.effective_mass)."""
     W_C = records["control_C"]
     if not W_C.any():
         return 0.0

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.analysis.summary import name_of
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.log_file import Log
-from rt_kernels.layout import CODES
+from rt_kernels.codes import code_name
+from rt_kernels.layout import BITS, CODES
 
-OVERLOAD, NEAR_STOP, SINGULAR = 64, 16, 32  # bits of dynamics_status
 # key of the score sheet → title of its column in the trend, and how to write it
 TREND = {
     "captured": ("captured", ""),
@@ -109,7 +108,7 @@ def score_sheet(log: Log) -> dict[str, Any]:
         "test": config.get("test", {}).get("name", ""),
         "run": log.header.run_id,
         "created": log.header.created,
-        "end": name_of("end_cause", int(log.records["end_cause"][-1])) if log.ticks else "none",
+        "end": code_name("end_cause", int(log.records["end_cause"][-1])) if log.ticks else "none",
         "captured": bool(log.ticks and log.records["capture_time"][-1] >= 0.0),
         "flown_s": float(t[-1] - t[0]) if len(t) else 0.0,
         "time_to_capture_s": None,
@@ -163,10 +162,10 @@ def _stops(r: np.ndarray) -> dict[str, Any]:
     supervisory, status = CODES["supervisory"], r["dynamics_status"]
     begun = sum(onsets(r["supervisory"] == supervisory[name]) for name in ("step", "insert"))
     of = {
-        "overload": onsets(status & OVERLOAD != 0),
-        "joint_stop": onsets(status & NEAR_STOP != 0),
+        "overload": onsets(status & BITS["dynamics_status"]["overload"] != 0),
+        "joint_stop": onsets(status & BITS["dynamics_status"]["joint_near_stop"] != 0),
         "aborted": onsets(r["supervisory"] == supervisory["aborted"]),
-        "hand_controller": onsets(r["guidance_fault"] & 2 != 0),
+        "hand_controller": onsets(r["guidance_fault"] & BITS["guidance_fault"]["hand_controller_stale"] != 0),
         "hold": onsets(r["phase"] == CODES["phase"]["hold"]),
     }
     return {"commands": begun, "stops": sum(of.values()), "stopped_by": of}

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.analysis.summary import bits_of, name_of, summarise
+from hil_server.analysis.summary import summarise
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log, open_log
+from rt_kernels.codes import bit_names, code_name
 
 MOST_CONTACTS = 40
 BEFORE_TRIP_S = 1.0
@@ -142,7 +143,7 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
         ("first contact, run time s", s["first_contact_time_s"]),
         ("duration, s", s["duration_s"]),
         ("ticks", s["ticks"]),
-        ("last phase", name_of("phase", int(log.records["phase"][-1])) if log.ticks else "none"),
+        ("last phase", code_name("phase", int(log.records["phase"][-1])) if log.ticks else "none"),
         ("contacts", len(s["contacts"])),
         ("smallest stroke margin, m", s["stroke_margin_min_m"]),
         ("largest following error, m", s["following_error_max_m"]),
@@ -191,11 +192,11 @@ def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
     rows: list[tuple[str, Any]] = [
         ("stopped by", ", ".join(stop)),
         ("tick", s["trip_tick"]),
-        ("phase", name_of("phase", int(row["phase"]))),
+        ("phase", code_name("phase", int(row["phase"]))),
         ("in contact", bool(row["contact"])),
-        ("mechanism signals on", ", ".join(bits_of("mechanism_signal", int(row["signal_discrete"]))) or "none"),
+        ("mechanism signals on", ", ".join(bit_names("mechanism_signal", int(row["signal_discrete"]))) or "none"),
         ("mechanism signals in the second before", ", ".join(_any_bits(second["signal_discrete"])) or "none"),
-        ("force sensor status", ", ".join(bits_of("sensor_status", int(row["wrench_fault"] | row["wrench_status"]))) or "none"),
+        ("force sensor status", ", ".join(bit_names("sensor_status", int(row["wrench_fault"] | row["wrench_status"]))) or "none"),
         ("drive status", ", ".join(_any_bits(np.atleast_1d(row["drive_status"]), "drive_status")) or "none"),
         ("late ticks in the second before", int(np.count_nonzero(second["late_cause"]))),
         ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
@@ -205,7 +206,7 @@ def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
 
 
 def _any_bits(words: np.ndarray, group: str = "mechanism_signal") -> list[str]:
-    return bits_of(group, int(np.bitwise_or.reduce(words))) if len(words) else []
+    return bit_names(group, int(np.bitwise_or.reduce(words))) if len(words) else []
 
 
 def _rehearsal(log: Log) -> list[str]:

@@ -61,7 +61,7 @@ def stability_indicator(critical_delay_s: float) -> float:
 
 @dataclass(frozen=True)
 class Loop:
-    """The loop from the simulated pose to the force that comes back: pure delay, drive, and a set-point lead x + l1 v + l2 a.
+    """The loop from the simulated pose to the force that comes back: pure delay, drive, and a setpoint lead x + l1 v + l2 a.
 
     delay_s: everything but the drive's own lag; frequency_hz, damping: the drive (0: ideal); lead: (l1 [s], l2 [s2]) as the compensator
     publishes it, (0, 0) for none; period_s: of the tick. Compensators that do anything else have no such law: they are played

@@ -12,10 +12,10 @@ from hil_server import registry
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
-from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.codes import bit_names, code_name
+from rt_kernels.layout import CODES, FAULTS, RUNS
 
 WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
-CLIPPED = {"length": 0x3F, "rate": 0x3F00, "acceleration": 0x3F0000}  # bits of `setpoint_status`
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 END_EXIT = {"tripped": 3, "record_lost": 3, "not_aligned": 1}  # exit code of a run by its end, 0 of every other
 # what the devices say, and the loop, when it is the host that stood still
@@ -24,16 +24,6 @@ STALLED = {"sensor_no_data", "sensor_stale", "sensor_lost", "drive_no_data", "dr
            "supervisor_silent"}  # fmt: skip
 STALL_PERIODS, STALL_S = 2, 0.3  # so many periods missed at once are a stall, and so long after it a fault may be its
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
-
-
-def name_of(group: str, value: int) -> str:
-    """Name of a code of the table, or the number as text."""
-    return next((name for name, code in CODES[group].items() if code == value), str(value))
-
-
-def bits_of(group: str, word: int) -> list[str]:
-    """Names of the bits that are set in a word of the table."""
-    return [name for name, bit in CODES[group].items() if word >> bit & 1]
 
 
 def microseconds(nanoseconds: np.ndarray) -> dict[str, float]:
@@ -49,8 +39,8 @@ def faults_of(log: Log) -> list[dict[str, Any]]:
     what stops comes before what holds, and that before notes."""
     words = log.records["faults"]
     found = []
-    for name, bit, severity, meaning, action in FAULTS:
-        on = np.flatnonzero(words >> bit & 1)
+    for name, mask, severity, meaning, action in FAULTS:
+        on = np.flatnonzero(words & mask)
         if len(on):
             tick, time_s = int(log.records["tick"][on[0]]), float(log.time_s[on[0]])
             about = {"name": name, "severity": severity, "meaning": meaning, "action": action}
@@ -71,7 +61,7 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
     if first["name"] not in STALLED or not len(stall):
         return {"text": f"{first['name']}: {first['meaning']}", "tick": first["tick"], "time_s": first["time_s"]}
     at = stall[r["periods"][stall].argmax()]
-    missed, why = int(r["periods"][at]) - 1, name_of("late_cause", int(r["late_cause"][at])).replace("_", "-")
+    missed, why = int(r["periods"][at]) - 1, code_name("late_cause", int(r["late_cause"][at])).replace("_", "-")
     after = ", ".join(fault["name"] for fault in faults if fault["name"] in STALLED)
     lost_ms = missed * log.header.period_ns * 1e-6
     text = f"host too busy: {missed} periods ({lost_ms:.0f} ms) missed, late by {why}; {after} followed from it"
@@ -170,7 +160,7 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
     roll = float(np.degrees(np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + z * z))))
     offset = float(np.hypot(*r["X_TA"][last, 1:3]))
     limits = {key: guidance.get(f"complete_{key}", defaults.get(f"complete_{key}")) for key in ("tilt_deg", "offset_m")}
-    on = bits_of("mechanism_signal", int(r["signal_discrete"][last]))
+    on = bit_names("mechanism_signal", int(r["signal_discrete"][last]))
     missing = [name for name in ("DSG", "planes_together") if name not in on]
     found = {"tilt_deg": tilt, "offset_m": offset}
     missing += [f"{key} above {limits[key]:g}" for key, value in found.items() if limits[key] is not None and value > limits[key]]
@@ -196,7 +186,7 @@ def summarise(log: Log) -> dict[str, Any]:
     r = log.records
     raised = faults_of(log)
     faults, notes = [f for f in raised if f["severity"] != "note"], [f for f in raised if f["severity"] == "note"]
-    ended = name_of("end_cause", int(r["end_cause"][-1])) if log.ticks else "none"
+    ended = code_name("end_cause", int(r["end_cause"][-1])) if log.ticks else "none"
     if ended == "none":
         ended = "tripped" if any(f["name"] in STOP for f in faults) else "stopped"
     capture = _positive(r["capture_time"])
@@ -268,7 +258,7 @@ def _loads(log: Log) -> dict[str, Any]:
     r = log.records
     if not log.ticks:
         zeros: dict[str, float] = dict.fromkeys(WRENCH_NAMES, 0.0)
-        nothing = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPPED, 0)}
+        nothing = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(RUNS["setpoint_status"], 0)}
         return {"peak_wrench": zeros, "peak_wrench_time_s": dict(zeros), **nothing}
     at = np.abs(r["F_T"]).argmax(axis=0)
     return {
@@ -276,5 +266,5 @@ def _loads(log: Log) -> dict[str, Any]:
         "peak_wrench_time_s": {name: float(log.time_s[at[i]]) for i, name in enumerate(WRENCH_NAMES)},
         "stroke_margin_min_m": float(r["stroke_margin"].min()),
         "following_error_max_m": float(np.abs(r["following_error"]).max()),
-        "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in CLIPPED.items()},
+        "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in RUNS["setpoint_status"].items()},
     }

@@ -43,7 +43,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
         "captured": bool(captured),
         "first_contact_s": first,
         "capture_after_s": float(last["capture_time"]) - first if captured else float("nan"),
-        "faults": ",".join(name for name, bit, severity, *_ in FAULTS if int(last["faults"]) >> bit & 1 and severity != "note"),
+        "faults": ",".join(name for name, mask, severity, *_ in FAULTS if int(last["faults"]) & mask and severity != "note"),
         **{f"peak_{name}": float(v) for name, v in zip(PEAKS, peak, strict=True)},
         **{f"peak_analog{i}": float(v) for i, v in enumerate(analog)},
         **dict(zip(channels, aux.tolist(), strict=True)),

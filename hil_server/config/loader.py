@@ -19,14 +19,13 @@ from hil_server.config import files, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, unknown_key
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.errors import ConfigurationError
+from rt_kernels.layout import STAGE_ROLES
 
 SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
-# Table of a test file → registry role: the same word.
-STAGES = ("locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety")
-TEST_FILE = ("test", "initial_conditions", "commands", *STAGES, "telemetry", "cameras")
+TEST_FILE = ("test", "initial_conditions", "commands", *STAGE_ROLES, "telemetry", "cameras")
 # Table of a stand file → registry role.
 DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
@@ -142,7 +141,7 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
     key, equals, text = item.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):
-        raise ConfigurationError(f"--set {item}: must be key=value, as compensators.part=none or active_vehicle.mass_kg=7000")
+        raise ConfigurationError(f"--set {item}: must be key=value, as compensation.part=none or active_vehicle.mass_kg=7000")
     text = text.strip()
     try:
         return path, files.parse_toml(f"value = {text}")["value"]
@@ -317,7 +316,7 @@ class _Check:
         if isinstance(self.document.get("initial_conditions"), dict):
             self.document["initial_conditions"].setdefault("limits", {})
             self.fixed("initial_conditions.limits", "CRITICALITY_LIMITS")
-        for role in ("commands", *STAGES):
+        for role in ("commands", *STAGE_ROLES):
             self.part(role, role)
         self.fixed("telemetry", "TELEMETRY")
         self.cameras()
@@ -383,15 +382,16 @@ class _Check:
         self.faults += found
 
     def closing(self) -> None:
-        """The placer must have blended over to the model before the first contact, or the platform is not yet where the model is."""
+        """The setpoint kinematics must have blended over to the model before the first contact: else the platform is not where it is."""
         if self.faults:
             return
         close, blend = (
-            _default_or_given(self.document[role], role, key) for role, key in (("guidance", "close_before_s"), ("placers", "blend_s"))
+            _default_or_given(self.document[role], role, key)
+            for role, key in (("guidance", "close_before_s"), ("setpoint_kinematics", "blend_s"))
         )
         if close is not None and blend is not None and close < blend:
             file, path = self.where("guidance.close_before_s")
-            limit = f"at least placers.blend_s = {blend:g}"
+            limit = f"at least setpoint_kinematics.blend_s = {blend:g}"
             self.faults.append(line(file, path, "the loop closes too late to blend over before the contact", close, limit=limit, unit="s"))
 
     # kinds of tables --------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.analysis.summary import name_of
 from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.publisher import first_trip
+from rt_kernels.codes import code_name
 from rt_kernels.layout import FAULTS
 
 
@@ -20,9 +20,7 @@ def in_words(trip: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     word = int(trip["faults"])
     faults = [
-        {"name": name.replace("_", " "), "meaning": meaning, "action": action}
-        for name, bit, _, meaning, action in FAULTS
-        if word >> bit & 1
+        {"name": name.replace("_", " "), "meaning": meaning, "action": action} for name, mask, _, meaning, action in FAULTS if word & mask
     ]
     return {"tick": int(trip["tick"]), "t": float(trip["t"]), "faults": faults}
 
@@ -34,13 +32,13 @@ def of_log(log: Log) -> dict[str, Any] | None:
 
 def safety(last: Mapping[str, Any]) -> str:
     """State of the safety stage, and the tick of the trip."""
-    state = name_of("safety_state", last["safety_state"]).replace("_", " ")
+    state = code_name("safety_state", last["safety_state"]).replace("_", " ")
     return f"{state}, tripped at tick {last['trip_tick']}" if last["trip_tick"] >= 0 else state
 
 
 def end_of(last: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     """Why the run ended, "" while it runs as far as anybody has said: its last phase, or the telemetry process's last word."""
-    if name_of("phase", last["phase"]) != "ended" and status.get("running", True):
+    if code_name("phase", last["phase"]) != "ended" and status.get("running", True):
         return ""
-    cause = name_of("end_cause", last["end_cause"]).replace("_", " ")
+    cause = code_name("end_cause", last["end_cause"]).replace("_", " ")
     return "cause not told" if cause == "none" else cause

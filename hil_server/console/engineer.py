@@ -10,12 +10,12 @@ from typing import Any
 
 from nicegui import ui
 
-from hil_server.analysis.summary import name_of
 from hil_server.console.alarm import safety
 from hil_server.console.feed import Feed
 from hil_server.console.live import Pane
 from hil_server.console.view import command_button
 from hil_server.programme import PROGRESS, SUMMARY_HEADS
+from rt_kernels.codes import code_name
 
 PERIOD = 0.1  # s between looks at the feed
 CURVE_PERIOD = 0.25
@@ -203,12 +203,12 @@ def force_chart() -> dict[str, Any]:
 
 def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
     return {
-        "phase": name_of("phase", last["phase"]),
+        "phase": code_name("phase", last["phase"]),
         "in this phase": f"{last['phase_time']:.2f} s",
-        "motion": name_of("motion", last["motion"]).replace("_", " "),
+        "motion": code_name("motion", last["motion"]).replace("_", " "),
         "safety": safety(last),
         "contact": "yes" if last["contact"] else "no",
-        "end": name_of("end_cause", last["end_cause"]),
+        "end": code_name("end_cause", last["end_cause"]),
         "time": f"{t:.2f} s",
         "tick": str(last["tick"]),
     }

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hil_server.analysis.summary import bits_of
 from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
 from hil_server.replay import CONFIGURATION
 from hil_server.telemetry.wire import HAND_ADDRESS
+from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS
 
 HISTORY = 1500  # points of a curve: a minute of `slow`
@@ -140,11 +140,11 @@ class Feed:
     def _note(self, batch: Batch) -> None:
         """New faults, and events: what stays on for several messages is one line."""
         faults = int(batch.any_bits["faults"])
-        for name, bit, severity, meaning, action in FAULTS:
-            if (faults & ~self._faults) >> bit & 1:
+        for name, mask, severity, meaning, action in FAULTS:
+            if faults & ~self._faults & mask:
                 self.lines.appendleft(Line(batch.t, name, severity, f"{meaning}; {action}"))
         self._faults = faults
-        events = set(bits_of("event", int(batch.any_bits["events"])))
+        events = set(bit_names("event", int(batch.any_bits["events"])))
         for name in sorted(events - self._levels):
             self.lines.appendleft(Line(batch.t, name, "event"))
         self._levels = events

@@ -18,7 +18,8 @@ from hil_server.console.arm import Arm
 from hil_server.console.wireframes import Unit, leg_joints, unit_of
 from hil_server.errors import HilError
 from hil_server.replay import CONFIGURATION
-from rt_kernels.layout import CODES
+from rt_kernels.codes import code_name
+from rt_kernels.layout import BITS
 
 FORCE_SEEN = 5.0  # N; below it a measured force has no direction worth drawing
 Values = Mapping[str, Any]
@@ -108,7 +109,7 @@ class Picture:
             "first_contact_time": float(values.get("first_contact_time", -1.0)),
             "words": {
                 group: _name(group, int(values[group]))
-                for group in ("phase", "motion", "arm_mode", "rate_frame", "speed_mode", "supervisory", "cyclogram")
+                for group in ("phase", "motion", "arm_mode", "rate_frame", "speed_mode", "supervisory", "sequence")
                 if group in values
             },
             "supervisory_left": values.get("supervisory_left", 0.0),
@@ -248,12 +249,12 @@ def _list(value: Any) -> list[float]:
 
 
 def _name(group: str, value: int) -> str:
-    return next((name for name, code in CODES[group].items() if code == value), str(value)).replace("_", " ")
+    return code_name(group, value).replace("_", " ")
 
 
 def _flags(values: Values) -> dict[str, int]:
     word = int(values.get("signal_discrete", 0)) | int(values.get("mechanism_state", 0))
-    return {name: word >> CODES["mechanism_signal"][name] & 1 for name in ("DK1", "DSG", "DK2")}
+    return {name: int(word & BITS["mechanism_signal"][name] != 0) for name in ("DK1", "DSG", "DK2")}
 
 
 # title, (label, unit, digits) of each row: in the order of `_numbers`

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.analysis.summary import bits_of, name_of
 from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
 from hil_server.telemetry.log_file import Log, open_log
+from rt_kernels.codes import bit_names, code_name
 
 POINTS = 1500  # of a curve: more than a screen has columns
 
@@ -50,10 +50,10 @@ def events_of(log: Log) -> list[tuple[float, str]]:
     found = []
     for tick in np.flatnonzero(words & ~np.concatenate(([0], words[:-1]))):
         before = int(words[tick - 1]) if tick else 0
-        found += [(float(log.time_s[tick]), name.replace("_", " ")) for name in bits_of("event", int(words[tick]) & ~before)]
+        found += [(float(log.time_s[tick]), name.replace("_", " ")) for name in bit_names("event", int(words[tick]) & ~before)]
     phase = log.records["phase"]
     changes = np.flatnonzero(np.diff(phase, prepend=phase[:1] - 1)) if len(phase) else np.zeros(0, np.int64)
-    found += [(float(log.time_s[i]), f"phase {name_of('phase', int(phase[i]))}") for i in changes]
+    found += [(float(log.time_s[i]), f"phase {code_name('phase', int(phase[i]))}") for i in changes]
     return sorted(found)
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from nicegui import run, ui
 
 from hil_server.analysis.comparison import GROUPS, Comparison, compare_logs, quantities
-from hil_server.analysis.summary import name_of
 from hil_server.console.live import Pane
 from hil_server.console.recording import Recording, events_of, thinned
 from hil_server.console.source import SourceBar
 from hil_server.console.view import View
 from hil_server.errors import HilError
+from rt_kernels.codes import words
 
 PERIOD = 0.1  # s
-CODES = {"phase": "phase", "motion": "motion", "end_cause": "end_cause", "safety_state": "safety_state"}
+CODED = ("phase", "motion", "end_cause", "safety_state")  # fields shown by their names
 PREDICT = """
 import sys
 from hil_server.replay import configuration
@@ -83,9 +83,9 @@ class ReplayView:
         at = recording.at(self._pane.seen)
         channels = recording.channels
         rows = [{"channel": "tick", "value": str(int(channels["tick"][at]))}]
-        rows += [{"channel": name, "value": name_of(group, int(channels[name][at]))} for name, group in CODES.items()]
+        rows += [{"channel": name, "value": words(name, int(channels[name][at]))} for name in CODED]
         chosen = [n for n in self._pane.selected if n in channels]
-        chosen += [n for n in channels if n not in CODES and n not in chosen and n != "tick"]
+        chosen += [n for n in channels if n not in CODED and n not in chosen and n != "tick"]
         self._values.rows = rows + [{"channel": name, "value": f"{channels[name][at]:.6g}"} for name in chosen]
 
     # ----------------------------------------------------------------------------------------------------------- comparison

@@ -8,11 +8,11 @@ refuses the rest with the reason.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hil_server.errors import UsageError
-from rt_kernels.layout import CODES
+from rt_kernels.layout import CODES, INJECTIONS
 from rt_kernels.parameters import Command
 
 REQUIRED = None
@@ -28,7 +28,8 @@ class CommandError(UsageError):
 
 @dataclass(frozen=True)
 class Argument:
-    """One number of a command. default None: must be given. whole: an integer (a switch when its range is 0...1)."""
+    """One number of a command. default None: must be given. whole: an integer (a switch when its range is 0...1); names: what may be said
+    instead of the number."""
 
     name: str
     unit: str
@@ -36,9 +37,14 @@ class Argument:
     high: float
     default: float | None = REQUIRED
     whole: bool = False
+    names: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, command: str, value: Any) -> float:
         place = f"command {command}: {self.name}"
+        if isinstance(value, str) and self.names:
+            if value not in self.names:
+                raise CommandError(f"{place}: {value!r} is unknown; there are: {', '.join(self.names)}")
+            value = self.names[value]
         if isinstance(value, bool) and self.whole and (self.low, self.high) == (0, 1):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -62,7 +68,7 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "park": (),
     "abort": (),
     "inject_fault": (
-        Argument("kind", "-", 0, 255, whole=True),
+        Argument("fault", "-", 0, 255, whole=True, names={name: number for name, number, *_ in INJECTIONS}),
         Argument("index", "-", 0, 5, 0, whole=True),
         Argument("value", "-", -1e12, 1e12, 0),
     ),
@@ -107,8 +113,11 @@ def why_not(commands: Mapping[str, Command], name: str, arguments: tuple[float, 
         return f"command {name}: no part of this run acts on it; it takes {', '.join(commands) or 'no command'}"
     numbers = commands[name].numbers
     if numbers is not None and int(arguments[0]) not in numbers:
-        known = ", ".join(str(n) for n in numbers) or "none"
-        return f"command {name}: {ARGUMENTS[name][0].name} {int(arguments[0])} is unknown to this run; there are: {known}"
+        first = ARGUMENTS[name][0]
+        called = {number: f"{known} ({number})" for known, number in first.names.items()}
+        known = ", ".join(called.get(n, str(n)) for n in numbers) or "none"
+        number = int(arguments[0])
+        return f"command {name}: {first.name} {called.get(number, number)} is unknown to this run; there are: {known}"
     return ""
 
 

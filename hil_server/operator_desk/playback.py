@@ -13,8 +13,8 @@ from hil_server.errors import HilError
 from hil_server.operator_desk.calibration import Axis, Calibration
 from hil_server.operator_desk.commands import ARGUMENTS
 from hil_server.operator_desk.script import Row
+from rt_kernels.layout import BITS
 
-STALE = 2  # bit of hand_status
 # rows are calibrated already: axes as they are, button bits one by one
 AS_RECORDED = Calibration(tuple(Axis(n, 0.0, 1.0, 0.0, 0.0, 1) for n in range(6)), deadman=0, others=tuple(range(1, 32)))
 
@@ -104,7 +104,7 @@ class Follower:
 
     def lost(self, station: int) -> bool:
         """Whether the loop says that it has lost the hand controller of a station."""
-        return bool(self._status[station] & STALE)
+        return bool(self._status[station] & BITS["hand_status"]["stale"])
 
     def _follow(self) -> None:
         with Client(self._bus, self._desk) as client:

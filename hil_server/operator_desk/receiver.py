@@ -21,6 +21,7 @@ import zmq
 from hil_server.operator_desk.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.telemetry.publisher import TokenBucket
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
+from rt_kernels.codes import mask
 from rt_kernels.layout import CODES, LAYOUT_HASH
 from rt_kernels.parameters import Command
 
@@ -256,7 +257,6 @@ STATIONS = 2
 SILENT_AFTER = 1.0  # s without a good record after which another sender may take the station
 CLOCK_DRIFT = 1e-4  # s/s by which the device's clock may differ from ours
 STALE_AFTER = 0.1  # s that a record may be older than the freshest way from the device has shown possible
-PRESENT, REJECTED = 1, 4  # bits of hand_status
 HAND_KEYS = {"seq", "t", "id", "axes", "buttons"}
 
 
@@ -307,7 +307,7 @@ class HandDesk:
             return
         station.last_seen = self._clock()
         station.sequence, station.device_time = record["seq"], record["t"]
-        status = PRESENT | (REJECTED if station.rejected_since else 0)
+        status = mask("hand_status", "present", *(["rejected"] if station.rejected_since else []))
         station.rejected_since = False
         self._block.put_hand(record["id"], record["seq"], int(record["t"] * 1e9), record["axes"], record["buttons"], status)
         self.accepted += 1

@@ -22,7 +22,7 @@ import numpy as np
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.operator_desk.commands import CommandError, encode
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.parameters import Parameter
 from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
@@ -134,8 +134,8 @@ def rows_of_log(log: Any) -> list[Row]:
         rows.append(Row(float(time_s[tick]), name, encode(name, _arguments(name, r["command_arg"][tick]))[1]))
     for station in range(2):
         axes = r["hand_axis"][:, 6 * station : 6 * station + 6]
-        present = r["hand_status"][:, station] & 1 != 0
-        lost = r["hand_status"][:, station] & 2 != 0
+        present = r["hand_status"][:, station] & BITS["hand_status"]["present"] != 0
+        lost = r["hand_status"][:, station] & BITS["hand_status"]["stale"] != 0
         state = np.column_stack([axes, r["hand_buttons"][:, station], lost])
         changed = np.flatnonzero(present & np.any(np.diff(state, axis=0, prepend=state[:1] - 1.0) != 0.0, axis=1))
         for tick in changed:

@@ -13,8 +13,11 @@ from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_A
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("calibration", nargs="?", metavar="CALIBRATION", help="TOML file: device, axes, buttons (see docs/operator.md)")
     parser.add_argument("--keyboard", action="store_true", help="the terminal's keys instead of a device, for rehearsals")
-    parser.add_argument("--source", metavar="FILE", help="a recorded operator instead of a device (see hil_server.operator_desk.script); "
-                        "station 0 also gives its commands")
+    parser.add_argument(
+        "--source",
+        metavar="FILE",
+        help="a recorded operator instead of a device (see hil_server.operator_desk.script); station 0 also gives its commands",
+    )
     parser.add_argument("--bus", default=TELEMETRY_ADDRESS, metavar="ADDRESS", help="with --source: where the run publishes its time")
     parser.add_argument("--desk", default=COMMAND_ADDRESS, metavar="ADDRESS", help="with --source: where the run takes commands")
     parser.add_argument("--station", type=int, choices=(0, 1), help="overrides the file's station")

@@ -391,9 +391,7 @@ class LogWriter:
         self._put_record(Attachment(create_time=created, log_time=0, name=name, media_type=kind, data=data))
         length = self._offset - start
         self._attachments.append(
-            AttachmentIndex(
-                offset=start, length=length, log_time=0, create_time=created, data_size=len(data), name=name, media_type=kind
-            )
+            AttachmentIndex(offset=start, length=length, log_time=0, create_time=created, data_size=len(data), name=name, media_type=kind)
         )
 
     def _put(self, data: bytes) -> None:

@@ -19,11 +19,11 @@ import zmq
 
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.wire import FULL, SLOW, STATUS, pack
-from rt_kernels.layout import FAULTS, FIELDS
+from rt_kernels.codes import STOP_FAULTS
+from rt_kernels.layout import FIELDS
 
 MAX_RATE = 100.0  # batches per second of the wall clock, on average
 MAX_BURST = 200.0
-STOP_FAULTS = sum(1 << bit for _, bit, severity, *_ in FAULTS if severity == "stop")
 
 
 class TokenBucket:

@@ -75,7 +75,6 @@ class Curve:
         if not self.allowed:
             raise ConfigurationError("telemetry.curve.allowed: empty: name the public keys of the clients to let in")
 
-
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str]) -> "Curve":
         """Keys from files as ZeroMQ's tools write them: `server.key_secret`, and `clients/*.key` of those to let in.

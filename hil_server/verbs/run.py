@@ -10,8 +10,12 @@ from hil_server.verbs.outcome import add_run_arguments, perform
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_configuration_arguments(parser)
     add_run_arguments(parser)
-    parser.add_argument("--prediction", metavar="LOG", help="simulated run of the same variant, needed on hardware: its peak loads are "
-                        "held against the limits (a programme: the folder of its simulation)")
+    parser.add_argument(
+        "--prediction",
+        metavar="LOG",
+        help="simulated run of the same variant, needed on hardware: its peak loads are "
+        "held against the limits (a programme: the folder of its simulation)",
+    )
     parser.add_argument("--confirm-loads", default="", metavar="REASON", help="arm without a prediction or against its loads; logged")
     parser.add_argument("--force", action="store_true", help="arm although the prediction says that the contact would not be as in orbit")
 

@@ -55,8 +55,8 @@ from rt_kernels.dynamics.joint_drive cimport (Controller, ControllerState, Drive
 from rt_kernels.dynamics.tree_and_body cimport solve6
 from rt_kernels.dynamics.two_bodies cimport (accumulate, body_pose, body_twist, fill_vehicle, integrate_body, relative_state,
                                             start_from_relative, take_motion)
-from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT, MOTION_CLOSE_LOOP,
-                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, RATE_FRAME_TARGET)
+from rt_kernels.codes cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT, MOTION_CLOSE_LOOP,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, RATE_FRAME_TARGET)
 from rt_kernels.guidance.resolved_rate cimport (ARM_JOINTS, ARM_SLOTS, ARM_WAYPOINTS, RATES_HAND, RATES_HOLD, RATES_PATH, RATES_SINGLE,
                                                 RateControl, RateState, ResolvedRate, rate_step, rotate_pair)
 from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork

@@ -43,7 +43,8 @@ from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.two_bodies cimport (accumulate, body_pose, body_twist, fill_vehicle, integrate_body, relative_state,
                                             start_from_relative, take_motion)
-from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
+from rt_kernels.codes cimport (DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, MOTION_CLOSE_LOOP,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -491,11 +492,11 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     invariants(self, sample.momentum, &sample.kinetic_energy)
     sample.dynamics_status = 0
     if not (sample.kinetic_energy <= 1e12):
-        sample.dynamics_status |= 1
+        sample.dynamics_status |= DYNAMICS_STATUS_NOT_FINITE
     if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.pair.range_max * p.pair.range_max):
-        sample.dynamics_status |= 2
+        sample.dynamics_status |= DYNAMICS_STATUS_OUT_OF_RANGE
     if s.pair.joined:
-        sample.dynamics_status |= 4
+        sample.dynamics_status |= DYNAMICS_STATUS_JOINED
     for i in range(p.joints):
         deviation = s.q[7 + i] - p.angle[i]
         largest = max(largest, deviation, -deviation)

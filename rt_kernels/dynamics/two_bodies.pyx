@@ -21,7 +21,8 @@ from libc.string cimport memset
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_FREEZE, MOTION_JOINED
+from rt_kernels.codes cimport (DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, MOTION_CLOSE_LOOP,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -365,11 +366,11 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
     momentum_and_energy(p, s, sample.momentum, &sample.kinetic_energy)
     sample.dynamics_status = 0
     if not (sample.kinetic_energy <= 1e12):
-        sample.dynamics_status |= 1
+        sample.dynamics_status |= DYNAMICS_STATUS_NOT_FINITE
     if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.range_max * p.range_max):
-        sample.dynamics_status |= 2
+        sample.dynamics_status |= DYNAMICS_STATUS_OUT_OF_RANGE
     if s.joined:
-        sample.dynamics_status |= 4
+        sample.dynamics_status |= DYNAMICS_STATUS_JOINED
 
 
 cdef void fill_vehicle(Vehicle *out, name, vehicle):

@@ -23,7 +23,7 @@ import numpy as np
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.dynamics.modal cimport MODAL_COEFFICIENTS, MODAL_LANES, Modal, ModalCraft, deformed_port, propagate
 from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance
-from rt_kernels.faults cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
+from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.parameters import Aux

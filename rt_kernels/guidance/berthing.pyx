@@ -35,15 +35,17 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT,
-                                COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP, COMMAND_PARK,
-                                COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_STEP, COMMAND_STOP,
-                                END_CAUSE_CAPTURED, END_CAUSE_OVERLOAD, END_CAUSE_STOPPED, END_CAUSE_TIME, MECHANISM_SIGNAL_DSG,
-                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_HOLD, RATE_FRAME_CAMERA,
-                                RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE, SPEED_MODE_VERNIER,
-                                SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_IDLE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
+from rt_kernels.codes cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, ARM_MODE_LIMP, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT,
+                               COMMAND_AUTO_SEQUENCE, COMMAND_BRAKES, COMMAND_HOLD, COMMAND_INSERT, COMMAND_LIMP, COMMAND_PARK,
+                               COMMAND_RELEASE, COMMAND_RESUME, COMMAND_SINGLE_JOINT, COMMAND_SPEED_MODE, COMMAND_STEP, COMMAND_STOP,
+                               DYNAMICS_STATUS_OVERLOAD, DYNAMICS_STATUS_PATH_DONE, END_CAUSE_CAPTURED, END_CAUSE_OVERLOAD,
+                               END_CAUSE_STOPPED, END_CAUSE_TIME, GUIDANCE_FAULT_HAND_CONTROLLER_STALE, HAND_BUTTON_VERNIER,
+                               HAND_STATUS_PRESENT, HAND_STATUS_STALE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DSG, MOTION_CLOSE_LOOP,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_HOLD,
+                               RATE_FRAME_CAMERA, RATE_FRAME_END_EFFECTOR, RATE_FRAME_INTERFACE, RATE_FRAME_TARGET, SPEED_MODE_COARSE,
+                               SPEED_MODE_VERNIER, SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
 from rt_kernels.guidance.profiles cimport rotation_between
-from rt_kernels.guidance.stand_phases cimport (RELEASE, StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter, fill_stand,
+from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter, fill_stand,
                                                may_hold, obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -55,11 +57,6 @@ from rt_kernels.parameters import Command, Parameter
 
 cdef enum:
     QUEUE = 8
-    PRESENT = 1                 # hand_status
-    STALE = 2
-    VERNIER_BUTTON = 2          # hand_buttons of the left hand
-    OVERLOAD = 64               # dynamics_status
-    PATH_DONE = 128
 
 cdef struct Request:            # a Step or an Insert
     int32_t kind
@@ -213,11 +210,11 @@ cdef void operate(const Params *p, State *s, Sample *o, double dt) noexcept nogi
     # a silent or faulty hand controller is a note to the operator; its rates are zero already
     if p.sticks_required:
         for i in range(2 if p.right >= 6 else 1):
-            if not o.hand_status[i] & PRESENT or o.hand_status[i] & STALE:
-                o.guidance_fault |= 2
-    o.speed_mode = SPEED_MODE_VERNIER if o.hand_buttons[0] & VERNIER_BUTTON else s.speed_mode
+            if not o.hand_status[i] & HAND_STATUS_PRESENT or o.hand_status[i] & HAND_STATUS_STALE:
+                o.guidance_fault |= GUIDANCE_FAULT_HAND_CONTROLLER_STALE
+    o.speed_mode = SPEED_MODE_VERNIER if o.hand_buttons[0] & HAND_BUTTON_VERNIER else s.speed_mode
     s.mode_time += dt
-    if s.arm_mode == ARM_MODE_PATH and o.dynamics_status & PATH_DONE and s.mode_time > 10.0 * dt:
+    if s.arm_mode == ARM_MODE_PATH and o.dynamics_status & DYNAMICS_STATUS_PATH_DONE and s.mode_time > 10.0 * dt:
         s.arm_mode = ARM_MODE_HAND
     if s.arm_mode == ARM_MODE_SINGLE_JOINT:
         o.operator_rate[0] = s.joint_rate
@@ -308,11 +305,11 @@ cdef void obey_arm(State *s, const Sample *o) noexcept nogil:
 
 cdef void end_of_flight(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Capture, load or time ends the closed loop."""
-    cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
+    cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     s.flight_time += dt
     if captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
         finish(p, s, o, END_CAUSE_CAPTURED)
-    elif p.finish_on_overload and o.dynamics_status & OVERLOAD:
+    elif p.finish_on_overload and o.dynamics_status & DYNAMICS_STATUS_OVERLOAD:
         finish(p, s, o, END_CAUSE_OVERLOAD)
     elif s.flight_time >= p.contact_time_max:
         finish(p, s, o, END_CAUSE_TIME)
@@ -355,7 +352,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             obey_arm(s, sample)
         obey(p, s, sample)
     sample.speed_mode = s.speed_mode
-    sample.mechanism_command = RELEASE if s.release else 0
+    sample.mechanism_command = MECHANISM_COMMAND_RELEASE if s.release else 0
     run_phase(p, s, sample, dt)
     sample.phase = s.stand.phase
     sample.end_cause = s.stand.end_cause

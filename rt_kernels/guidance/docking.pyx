@@ -1,4 +1,4 @@
-"""Phases of a hybrid docking run (dissertation 6.2, 8.3; requirements R-St-20...25) and the docking cyclogram (figure 6.1.6).
+"""Phases of a hybrid docking run (dissertation 6.2, 8.3; requirements R-St-20...25) and the docking sequence (figure 6.1.6).
 
     idle -> position -> approach -> closing -> contact (-> latched) -> finish -> retreat -> park -> ended
     hold and fault from anywhere
@@ -7,7 +7,7 @@ The stand's own phases before and after the test: `stand_phases`. The test:
 
 * approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate.
 * closing: one tick; the dynamics start from the achieved pose, `close_before_s` ahead of the nominal first contact.
-* contact: the closed loop. Cyclogram: press thrust from the first contact, off at the bottom (DK2), captured or not; no capture in
+* contact: the closed loop. Sequence: press thrust from the first contact, off at the bottom (DK2), captured or not; no capture in
   `capture_limit_s`: thrust reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for
   30 s; drive at 35 s; complete when the unit's sensors say that the planes are together all round and the ports are aligned within
   `complete_tilt_deg` and `complete_offset_m`. A retraction that has not come to that when the time is up ends as not_aligned.
@@ -21,15 +21,16 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, vec3
-from rt_kernels.faults cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE, CYCLOGRAM_APPROACH,
-                                CYCLOGRAM_CAPTURED, CYCLOGRAM_COMPLETE, CYCLOGRAM_DAMPING, CYCLOGRAM_MANUAL, CYCLOGRAM_PRESS,
-                                CYCLOGRAM_RETRACT, CYCLOGRAM_RETREAT, END_CAUSE_CAPTURED, END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED,
-                                END_CAUSE_REGION, END_CAUSE_RETREATED, END_CAUSE_TIME, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2,
-                                MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LEVER1_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER,
-                                MECHANISM_SIGNAL_RING_ALIGNED1, MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED,
-                                PHASE_APPROACH, PHASE_CLOSING, PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK)
+from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE, END_CAUSE_CAPTURED,
+                               END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED, END_CAUSE_TIME,
+                               GUIDANCE_FAULT_REGION_ENDED, MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_EXTRA_BRAKES,
+                               MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                               MECHANISM_SIGNAL_LEVER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_RING_ALIGNED,
+                               MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, PHASE_APPROACH, PHASE_CLOSING,
+                               PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK, SEQUENCE_APPROACH, SEQUENCE_CAPTURED,
+                               SEQUENCE_COMPLETE, SEQUENCE_DAMPING, SEQUENCE_MANUAL, SEQUENCE_PRESS, SEQUENCE_RETRACT, SEQUENCE_RETREAT)
 from rt_kernels.guidance.profiles cimport pose_on_line, ramp
-from rt_kernels.guidance.stand_phases cimport (DRIVE_ON, EXTRA_BRAKES, RELEASE, StandParams, StandState, begin_finish, begin_hold, enter,
+from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, enter,
                                                fill_stand, may_hold, obey_stand, run_stand, stand_idle, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -68,10 +69,10 @@ cdef struct Params:
 
 cdef struct State:
     StandState stand
-    double cyclogram_time
+    double sequence_time
     double start_of_docking     # time since it, negative before
     double together             # for how long the units have been together and aligned
-    int32_t cyclogram
+    int32_t sequence
     int32_t manual_drive
     int32_t manual_release
     int32_t unused
@@ -97,7 +98,7 @@ cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
         o.profile_A_TA[i] = ddu * p.V_contact[i]
 
 
-# ------------------------------------------------------------------------------------------------------------- cyclogram
+# ------------------------------------------------------------------------------------------------------------- sequence
 
 cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
     """Do all sensors of the interface say that the planes are together, at this moment, and do the ports agree in angle and place?"""
@@ -105,59 +106,59 @@ cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
     # cosine of the angle between the axes X_A and X_T: first element of R_TA
     cdef double cosine = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
     cdef double offset2 = o.X_TA[1] * o.X_TA[1] + o.X_TA[2] * o.X_TA[2]
-    return (o.signal_discrete >> MECHANISM_SIGNAL_PLANES_TOGETHER) & 1 and cosine >= p.complete_cosine and \
+    return o.signal_discrete & MECHANISM_SIGNAL_PLANES_TOGETHER and cosine >= p.complete_cosine and \
         offset2 <= p.complete_offset * p.complete_offset
 
 
-cdef void run_cyclogram(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
+cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """Thrust, attitude control and mechanism commands from the (real or modelled) sensors; timers run from the first DK1."""
-    cdef bint touched = (o.mechanism_state >> MECHANISM_SIGNAL_DK1) & 1
-    cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
+    cdef bint touched = (o.mechanism_state & MECHANISM_SIGNAL_DK1) != 0
+    cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     # the head on the bottom of the cone, or the rings in full contact
-    cdef bint bottom = (o.mechanism_state >> MECHANISM_SIGNAL_DK2) & 1 or (o.mechanism_state >> MECHANISM_SIGNAL_RING_ALIGNED1) & 7 == 7
+    cdef bint bottom = (o.mechanism_state & MECHANISM_SIGNAL_DK2) != 0 or o.mechanism_state & MECHANISM_SIGNAL_RING_ALIGNED == MECHANISM_SIGNAL_RING_ALIGNED
     cdef double w[3]
-    if s.cyclogram == CYCLOGRAM_APPROACH and touched:
-        s.cyclogram = CYCLOGRAM_PRESS
-        s.cyclogram_time = 0.0
-    if s.cyclogram == CYCLOGRAM_PRESS:
+    if s.sequence == SEQUENCE_APPROACH and touched:
+        s.sequence = SEQUENCE_PRESS
+        s.sequence_time = 0.0
+    if s.sequence == SEQUENCE_PRESS:
         if captured:
-            s.cyclogram = CYCLOGRAM_CAPTURED
-        elif s.cyclogram_time > p.capture_limit:
-            s.cyclogram = CYCLOGRAM_RETREAT
-    if s.cyclogram == CYCLOGRAM_CAPTURED and bottom:
-        s.cyclogram = CYCLOGRAM_DAMPING
+            s.sequence = SEQUENCE_CAPTURED
+        elif s.sequence_time > p.capture_limit:
+            s.sequence = SEQUENCE_RETREAT
+    if s.sequence == SEQUENCE_CAPTURED and bottom:
+        s.sequence = SEQUENCE_DAMPING
         s.start_of_docking = 0.0
-    if s.cyclogram == CYCLOGRAM_DAMPING and s.start_of_docking >= p.drive_after:
-        s.cyclogram = CYCLOGRAM_RETRACT
-    if s.cyclogram == CYCLOGRAM_RETRACT:
+    if s.sequence == SEQUENCE_DAMPING and s.start_of_docking >= p.drive_after:
+        s.sequence = SEQUENCE_RETRACT
+    if s.sequence == SEQUENCE_RETRACT:
         s.together = s.together + dt if aligned(p, o) else 0.0
         if s.together > p.complete_hold:
-            s.cyclogram = CYCLOGRAM_COMPLETE
+            s.sequence = SEQUENCE_COMPLETE
     # thrust along the docking axis of the active vehicle, until the head has been on the bottom
-    if (s.cyclogram == CYCLOGRAM_PRESS or s.cyclogram == CYCLOGRAM_CAPTURED) and not bottom:
+    if (s.sequence == SEQUENCE_PRESS or s.sequence == SEQUENCE_CAPTURED) and not bottom:
         o.control_C[0] = p.press_thrust
-    elif s.cyclogram == CYCLOGRAM_RETREAT:
+    elif s.sequence == SEQUENCE_RETREAT:
         o.control_C[0] = -p.retreat_thrust
     # attitude control damps the active vehicle's own rate until capture
-    if s.cyclogram <= CYCLOGRAM_PRESS and p.attitude_rate_gain > 0.0:
+    if s.sequence <= SEQUENCE_PRESS and p.attitude_rate_gain > 0.0:
         quat.rotate_back(o.X_NC + 3, o.V_NC + 3, w)
         vec3.scale(-p.attitude_rate_gain, w, o.control_C + 3)
     # mechanism commands
     o.mechanism_command = 0
-    if s.cyclogram == CYCLOGRAM_RETRACT or s.manual_drive:
-        o.mechanism_command |= DRIVE_ON
+    if s.sequence == SEQUENCE_RETRACT or s.manual_drive:
+        o.mechanism_command |= MECHANISM_COMMAND_DRIVE
     if s.start_of_docking >= p.brakes_after and s.start_of_docking < p.brakes_after + p.brakes_for:
-        o.mechanism_command |= EXTRA_BRAKES
+        o.mechanism_command |= MECHANISM_COMMAND_EXTRA_BRAKES
     if s.manual_release:
-        o.mechanism_command |= RELEASE
-    s.cyclogram_time += dt
+        o.mechanism_command |= MECHANISM_COMMAND_RELEASE
+    s.sequence_time += dt
     if s.start_of_docking >= 0.0:
         s.start_of_docking += dt
 
 
 cdef bint region_ended(const Sample *o) noexcept nogil:
     """R-St-31: the process is reproduced up to the contact of the alignment levers' rollers."""
-    return ((o.mechanism_state >> MECHANISM_SIGNAL_LEVER1_CONTACT) & 7) != 0
+    return o.mechanism_state & MECHANISM_SIGNAL_LEVER_CONTACT != 0
 
 
 # ------------------------------------------------------------------------------------------------------------- commands
@@ -167,7 +168,7 @@ cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
     if c == COMMAND_HOLD and may_hold(&s.stand):
         begin_hold(&p.stand, &s.stand, o)
     elif c == COMMAND_MANUAL_MODE:
-        s.cyclogram = CYCLOGRAM_MANUAL
+        s.sequence = SEQUENCE_MANUAL
     elif c == COMMAND_MECHANISM_DRIVE:
         s.manual_drive = o.command_arg[0] > 0.5
     elif c == COMMAND_RELEASE:
@@ -186,7 +187,7 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
     """What the present phase asks of the dynamics, and where it leads."""
     cdef double t = o.phase_time
     cdef int phase = s.stand.phase
-    cdef bint captured = (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1
+    cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     if phase == PHASE_APPROACH:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_approach(p, t, o)
@@ -194,27 +195,27 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             enter(&s.stand, o, PHASE_CLOSING)
     elif phase == PHASE_CLOSING:
         o.motion = MOTION_CLOSE_LOOP
-        run_cyclogram(p, s, o, 0.0)
+        run_sequence(p, s, o, 0.0)
         enter(&s.stand, o, PHASE_CONTACT)
     elif phase == PHASE_CONTACT:
         o.motion = MOTION_FREE
-        run_cyclogram(p, s, o, dt)
+        run_sequence(p, s, o, dt)
         if captured and p.latch_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.latch_after:
             enter(&s.stand, o, PHASE_LATCHED)
         elif captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
             finish(p, s, o, END_CAUSE_CAPTURED)
-        elif s.cyclogram == CYCLOGRAM_COMPLETE:
+        elif s.sequence == SEQUENCE_COMPLETE:
             finish(p, s, o, END_CAUSE_COMPLETE)
-        elif s.cyclogram == CYCLOGRAM_RETREAT and o.X_TA[0] <= p.X_contact[0] - p.retreat_range:
+        elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact[0] - p.retreat_range:
             finish(p, s, o, END_CAUSE_RETREATED)
         elif p.finish_at_region_end and region_ended(o):
-            o.guidance_fault |= 4
+            o.guidance_fault |= GUIDANCE_FAULT_REGION_ENDED
             finish(p, s, o, END_CAUSE_REGION)
         elif t >= p.contact_time_max:
-            finish(p, s, o, END_CAUSE_NOT_ALIGNED if s.cyclogram == CYCLOGRAM_RETRACT else END_CAUSE_TIME)
+            finish(p, s, o, END_CAUSE_NOT_ALIGNED if s.sequence == SEQUENCE_RETRACT else END_CAUSE_TIME)
     elif phase == PHASE_LATCHED:
         o.motion = MOTION_JOINED
-        run_cyclogram(p, s, o, dt)
+        run_sequence(p, s, o, dt)
         if t >= p.after_capture:
             finish(p, s, o, END_CAUSE_CAPTURED)
     else:
@@ -237,12 +238,12 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         obey(p, s, sample)
     run_phase(p, s, sample, dt)
     sample.phase = s.stand.phase
-    sample.cyclogram = s.cyclogram
+    sample.sequence = s.sequence
     sample.end_cause = s.stand.end_cause
 
 
 cdef class DockingGuidance(StagePart):
-    """Phases and cyclogram of a docking run."""
+    """Phases and sequence of a docking run."""
 
     PARAMETERS = (
         Parameter("ramp_s", "float", "s", "rest to full relative rate", 1.0, low=0.05, high=60.0),

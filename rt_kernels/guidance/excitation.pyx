@@ -17,12 +17,11 @@ import math
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_START, COMMAND_STOP, END_CAUSE_COMPLETE,
-                                END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, MOTION_FOLLOW_PROFILE,
-                                MOTION_FREEZE, PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_HELD,
-                                SAFETY_STATE_NOT_ARMED)
+from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_STOP, END_CAUSE_COMPLETE, END_CAUSE_RECORD_LOST,
+                               END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, GUIDANCE_FAULT_OPERATOR_STOP,
+                               GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
+                               PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
 from rt_kernels.guidance.profiles cimport quintic
-from rt_kernels.guidance.stand_phases cimport RECORD_LOST, RECORD_REQUIRED
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -126,11 +125,11 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.end_cause = END_CAUSE_TRIPPED
         sample.phase_time = 0.0
     if sample.command_code == COMMAND_ABORT:
-        sample.guidance_fault |= 1
+        sample.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
     elif sample.command_code == COMMAND_RECORD_LOST and sample.command_arg[0] > 0.5:
-        sample.guidance_fault |= RECORD_REQUIRED
+        sample.guidance_fault |= GUIDANCE_FAULT_RECORD_REQUIRED
     elif sample.command_code == COMMAND_RECORD_LOST and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
-        sample.guidance_fault |= RECORD_LOST
+        sample.guidance_fault |= GUIDANCE_FAULT_RECORD_LOST
         s.end_cause = END_CAUSE_RECORD_LOST
         s.phase = PHASE_ENDED
     elif (sample.command_code == COMMAND_STOP or sample.command_code == COMMAND_PARK) and s.phase == PHASE_APPROACH:
@@ -138,8 +137,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.phase = PHASE_ENDED
     sample.motion = MOTION_FOLLOW_PROFILE
     if s.phase == PHASE_IDLE:
-        if sample.locate_status == 0:
-            # from where the platform stands, as soon as the set points have started
+        if sample.forward_kinematics_status == 0:
+            # from where the platform stands, as soon as the setpoints have started
             pose.copy(sample.X_TA_measured, s.X_0)
             pose.copy(s.X_0, sample.profile_X_TA)
             if sample.safety_state != SAFETY_STATE_NOT_ARMED:

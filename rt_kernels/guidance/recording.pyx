@@ -9,8 +9,8 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_STOPPED, MOTION_FOLLOW_PROFILE,
-                                MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_IDLE)
+from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_STOPPED, GUIDANCE_FAULT_OPERATOR_STOP,
+                               MOTION_FOLLOW_PROFILE, MOTION_FREE, PHASE_CLOSING, PHASE_CONTACT, PHASE_ENDED, PHASE_IDLE)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -41,7 +41,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.phase_time += p.period * sample.periods
     sample.end_cause = END_CAUSE_NONE
     if sample.command_code == COMMAND_ABORT:
-        sample.guidance_fault |= 1
+        sample.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
     elif sample.command_code == COMMAND_STOP or sample.command_code == COMMAND_PARK:
         s.phase = PHASE_ENDED
         sample.end_cause = END_CAUSE_STOPPED

@@ -19,21 +19,14 @@ The phases of the test itself, and what leads out of it, are the guidance's own.
 from libc.stdint cimport int32_t
 
 from rt_kernels.algebra cimport pose
-from rt_kernels.faults cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START, COMMAND_STOP,
-                                END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
-                                MOTION_FOLLOW_PROFILE, MOTION_FREEZE, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD,
-                                PHASE_IDLE, PHASE_PARK, PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
+from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START,
+                               COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
+                               GUIDANCE_FAULT_OPERATOR_STOP, GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST,
+                               GUIDANCE_FAULT_RECORD_REQUIRED, MECHANISM_COMMAND_RELEASE, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
+                               PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK, PHASE_POSITION,
+                               PHASE_RETREAT, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
 from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached
 from rt_kernels.sample cimport Sample
-
-cdef enum:
-    DRIVE_ON = 1                # mechanism_command
-    EXTRA_BRAKES = 2
-    RELEASE = 4
-
-cdef enum:
-    RECORD_LOST = 16            # guidance_fault: parking, because the run can no longer be recorded
-    RECORD_REQUIRED = 32        # a trip, for the same reason
 
 cdef struct StandParams:
     MoveLimits limits           # programme mode
@@ -139,9 +132,9 @@ cdef inline bint ends_for_record(StandState *s, Sample *o) noexcept nogil:
     if o.command_code != COMMAND_RECORD_LOST:
         return False
     if o.command_arg[0] > 0.5:
-        o.guidance_fault |= RECORD_REQUIRED
+        o.guidance_fault |= GUIDANCE_FAULT_RECORD_REQUIRED
         return False
-    o.guidance_fault |= RECORD_LOST
+    o.guidance_fault |= GUIDANCE_FAULT_RECORD_LOST
     # without a record there is no test, whatever had ended it before
     s.end_cause = END_CAUSE_RECORD_LOST
     return True
@@ -153,7 +146,7 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
     if ends_for_record(s, o):
         c = COMMAND_PARK
     if c == COMMAND_ABORT:
-        o.guidance_fault |= 1
+        o.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
     elif c == COMMAND_START and s.phase == PHASE_IDLE and s.have_park:
         begin_position(p, s, o)
     elif c == COMMAND_RESUME and s.phase == PHASE_HOLD:
@@ -180,7 +173,7 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
     if s.phase == PHASE_IDLE:
         # stands where it is: the profile is the achieved pose, so that the first move starts without a step
         o.motion = MOTION_FOLLOW_PROFILE
-        if not s.have_park and o.locate_status == 0:
+        if not s.have_park and o.forward_kinematics_status == 0:
             pose.copy(o.X_TA_measured, o.profile_X_TA)
             pose.copy(o.X_TA_measured, s.X_park)
             s.have_park = o.safety_state != SAFETY_STATE_NOT_ARMED
@@ -192,17 +185,17 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
         if over and reached(o, p.position_tolerance, p.angle_tolerance):
             return True
         if t >= s.move.duration + 10.0 * p.settle_time + 2.0:
-            o.guidance_fault |= 8
+            o.guidance_fault |= GUIDANCE_FAULT_PROGRAMME_NOT_REACHED
     elif s.phase == PHASE_FINISH:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_stop(&s.move, t, o)
         if over:
             # the real units are let go before the platform backs off
-            o.mechanism_command = RELEASE
+            o.mechanism_command = MECHANISM_COMMAND_RELEASE
             begin_retreat(p, s, o)
     elif s.phase == PHASE_RETREAT:
         o.motion = MOTION_FOLLOW_PROFILE
-        o.mechanism_command = RELEASE
+        o.mechanism_command = MECHANISM_COMMAND_RELEASE
         follow_move(&s.move, t, o)
         if over:
             plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)

@@ -13,7 +13,7 @@ from libc.string cimport memset
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport MECHANISM_SIGNAL_DK1
+from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.parameters import Parameter
@@ -70,7 +70,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
             f = 0.0
         vec3.scale(f, p.n, out.F_T)
         vec3.cross(p_TQ, out.F_T, out.F_T + 3)
-        out.signals = 1u << MECHANISM_SIGNAL_DK1
+        out.signals = MECHANISM_SIGNAL_DK1
     reaction_on_active(inp.X_TA, out.F_T, out.F_A)
 
 

@@ -6,7 +6,7 @@
 
 u = (n, m) is the wrench of the contact with a force of one newton (or a moment of one newton metre where there is no force), at and in T:
 a line of force through p along n has u = (n, p x n), and what presses along several lines at once has a pitch, too. Two rigid vehicles of
-the inverse inertia L^-1 (rt_kernels.compensators.effective_mass) see one mode, w^2 = K u L^-1 u, whose restitution is
+the inverse inertia L^-1 (rt_kernels.compensation.effective_mass) see one mode, w^2 = K u L^-1 u, whose restitution is
 exp(-pi zeta / sqrt(1 - zeta^2)) (hybrid-stability notes 5.1). The damper may pull at separation, as in that formula. Small motions: the
 screw does not turn with the units.
 
@@ -20,7 +20,7 @@ from libc.string cimport memset
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport MECHANISM_SIGNAL_DK1
+from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 
@@ -84,7 +84,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         out.F_T[i] = f * p.u[i]
         minus[i] = -out.F_T[i]
     pose.wrench_to_child(inp.X_TA, minus, out.F_A)
-    out.signals = 1u << MECHANISM_SIGNAL_DK1
+    out.signals = MECHANISM_SIGNAL_DK1
 
 
 cdef class LinearContact(MechanismPart):

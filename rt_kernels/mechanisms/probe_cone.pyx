@@ -41,11 +41,11 @@ from rt_kernels.mechanisms.hysteresis cimport (
 from rt_kernels.mechanisms.probe_cone_drive cimport (
     TABLE_POINTS, Drive, DriveState, TorqueTable, drive_angle, drive_rate, drive_step, fill_drive, table_torque,
 )
-from rt_kernels.mechanisms.probe_cone_cyclogram cimport DRIVE_EXTEND, DRIVE_ON, EXTRA_BRAKES, RELEASE
+from rt_kernels.mechanisms.probe_cone_sequence cimport DRIVE_EXTEND, DRIVE_ON, EXTRA_BRAKES, RELEASE
 from rt_kernels.mechanisms.probe_cone_dynamics cimport (
     Inertias, Motion, add_cross, assemble, base_wrench, chain_gain, factor, place, solve,
 )
-from rt_kernels.faults cimport MECHANISM_SIGNAL_PLANES_TOGETHER
+from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.parameters import Aux, Parameter
@@ -555,7 +555,7 @@ cdef inline void plane_contacts(Unit *u, Bodies *base, const double *p_TA, doubl
         rec[P_PUSHER + 2 * i + 1] = f
     rec[P_RELATIVE + 6] = widest
     if widest <= u.together_gap:
-        u.signals |= 1u << MECHANISM_SIGNAL_PLANES_TOGETHER
+        u.signals |= MECHANISM_SIGNAL_PLANES_TOGETHER
 
 
 # ------------------------------------------------------------------------------------------------------- forces of joints and chains

@@ -1,4 +1,4 @@
-"""Virtual docking of two free rigid craft with a central unit and its cyclogram, in one loop: for tests and quick looks.
+"""Virtual docking of two free rigid craft with a central unit and its sequence, in one loop: for tests and quick looks.
 
 Both craft have the axes of their docking ports (X_T into the receptacle, X_A along the mechanism). Semi-implicit Euler with the wrench held over a
 tick; the whole of a docking (5-7 min) takes a few seconds. The server's own two-body dynamics is elsewhere; this one knows no stages.
@@ -10,9 +10,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from rt_kernels.algebra cimport quat, rot3, vec3
-from rt_kernels.faults cimport MECHANISM_SIGNAL_PLANES_TOGETHER
-from rt_kernels.mechanisms.probe_cone_cyclogram cimport (
-    ATTITUDE_CONTROL, COMPLETE, PRESS_THRUST, RETREAT_THRUST, Cyclogram, CyclogramState, cyclogram_reset, cyclogram_step,
+from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER
+from rt_kernels.mechanisms.probe_cone_sequence cimport (
+    ATTITUDE_CONTROL, COMPLETE, PRESS_THRUST, RETREAT_THRUST, Sequence, SequenceState, sequence_reset, sequence_step,
 )
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
@@ -130,8 +130,8 @@ def virtual_docking(
     _fill(&t, "target", target[0], target[1], target[2])
     cdef MechanismInput inp
     cdef MechanismOutput out
-    cdef CyclogramState cs
-    cdef Cyclogram cycle = Cyclogram(timing[0], timing[1], timing[2], timing[3])
+    cdef SequenceState cs
+    cdef Sequence cycle = Sequence(timing[0], timing[1], timing[2], timing[3])
     cdef int i, j, n = 0, ticks = <int>(duration / dt + 0.5)
     cdef int width = 31 + sum(channel.count for channel in part.AUX)
     rows = np.zeros((ticks // every + 1, width))
@@ -150,7 +150,7 @@ def virtual_docking(
     cdef double thrust, gain, value
     cdef double momentum[3]
     memset(&inp, 0, sizeof(inp))
-    cyclogram_reset(&cs)
+    sequence_reset(&cs)
     # target at rest with its port at the origin; the active craft placed by X_TA
     for i in range(3):
         t.r[i] = -t.port[i]
@@ -171,7 +171,7 @@ def virtual_docking(
             relative_motion(&a, &t, &inp)
             inp.commands = cs.unit_command
             part.plug.advance(part.plug.self, &inp, &out, &aux[0])
-            cyclogram_step(&cycle, &cs, (out.signals & 1) != 0, (out.signals & 2) != 0, (out.signals & 4) != 0, (out.signals >> MECHANISM_SIGNAL_PLANES_TOGETHER & 1) != 0, False, dt)
+            sequence_step(&cycle, &cs, (out.signals & 1) != 0, (out.signals & 2) != 0, (out.signals & 4) != 0, (out.signals & MECHANISM_SIGNAL_PLANES_TOGETHER) != 0, False, dt)
             # book-keeping
             for j in range(32):
                 if out.signals >> j & 1:

@@ -21,7 +21,7 @@ import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.contact.primitives cimport Contact, Profile, prepare_profile, sphere_in_cavity
-from rt_kernels.faults cimport MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_RELEASED
+from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_RELEASED
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.parameters import Aux, Parameter
@@ -165,13 +165,13 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     vec3.add(p.probe, d, r)
     vec3.cross(r, out.F_A, out.F_A + 3)
     if deepest > 0.0:
-        out.signals |= 1u << MECHANISM_SIGNAL_DK1
+        out.signals |= MECHANISM_SIGNAL_DK1
     if s.latched:
-        out.signals |= 1u << MECHANISM_SIGNAL_DSG
+        out.signals |= MECHANISM_SIGNAL_DSG
     if bottom > 0.0:
-        out.signals |= 1u << MECHANISM_SIGNAL_DK2
+        out.signals |= MECHANISM_SIGNAL_DK2
     if inp.commands & RELEASE:
-        out.signals |= 1u << MECHANISM_SIGNAL_RELEASED
+        out.signals |= MECHANISM_SIGNAL_RELEASED
     if worst > p.depth_max:
         out.status |= 1
     out.analog[0] = -d[0]

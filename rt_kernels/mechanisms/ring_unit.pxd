@@ -16,7 +16,7 @@ from rt_kernels.mechanisms.ring_platform cimport (
     MAX_LEGS, BaseMotion, Leg, LegMotion, RingBody, close_leg, leg_inertia, place_leg, react_on_base, reduce_leg, ring_terms, solve_ring,
     spread_leg,
 )
-from rt_kernels.faults cimport MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS
+from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput
 
 cdef enum:
@@ -192,9 +192,9 @@ cdef inline uint32_t plane_signals(const RingUnit *u, const double *X_TA) noexce
         pose.apply(X_TA, p, p)
         closed += -p[0] <= u.together_gap
     if closed > 0:
-        word |= 1u << MECHANISM_SIGNAL_PUSHERS
+        word |= MECHANISM_SIGNAL_PUSHERS
     if closed == 4:
-        word |= 1u << MECHANISM_SIGNAL_PLANES_TOGETHER
+        word |= MECHANISM_SIGNAL_PLANES_TOGETHER
     return word
 
 

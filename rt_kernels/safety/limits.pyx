@@ -1,11 +1,11 @@
-"""Limits: the last look at the set points before they leave, the fault bits, the trip, and the energy monitor.
+"""Limits: the last look at the setpoints before they leave, the fault bits, the trip, and the energy monitor.
 
 **Start.** Nothing of ours is sent before the legs are known (`not_armed`): `leg_setpoint` shows what the drives report, the ports send
-that or nothing. The set points start at the six measured lengths, unchanged, when for two ticks running all six are finite, inside their
+that or nothing. The setpoints start at the six measured lengths, unchanged, when for two ticks running all six are finite, inside their
 strokes and fresh, a pose of the platform fits them, and each is within `limits.start_tolerance_m` of the configured start
-(`limits.start_leg_m`, else the neutral pose). What is not so for `arming_s` is a fault, and no set point is ever sent in that run.
+(`limits.start_leg_m`, else the neutral pose). What is not so for `arming_s` is a fault, and no setpoint is ever sent in that run.
 
-**Set points.** One frame a tick goes to the drives, whatever time has passed since the last one: a stall is not travelled. Each frame
+**Setpoints.** One frame a tick goes to the drives, whatever time has passed since the last one: a stall is not travelled. Each frame
 moves a leg from y, v (length and rate of the frame before) to
 
     v' = wanted, clipped to +-v_max and to -b(y - low)...b(high - y), then to v - A...v + A
@@ -43,7 +43,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport vec3
-from rt_kernels.faults cimport *
+from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
@@ -62,9 +62,9 @@ cdef double QUIET_SHARE = 0.125     # of the force at which the contact was noti
 cdef double APPROACH_TIME = 0.5     # a force takes no longer than this, s, to rise to the threshold or to die away after it
 
 # a drive whose word on its leg does not count
-cdef uint32_t NOT_FRESH = (1u << DRIVE_STATUS_NO_DATA | 1u << DRIVE_STATUS_STALE | 1u << DRIVE_STATUS_LOST | 1u << DRIVE_STATUS_CORRUPT
-                           | 1u << DRIVE_STATUS_DEVICE_FAULT | 1u << DRIVE_STATUS_EMERGENCY | 1u << DRIVE_STATUS_BUS_FAULT
-                           | 1u << DRIVE_STATUS_HEARTBEAT_LOST)
+cdef uint32_t NOT_FRESH = (DRIVE_STATUS_NO_DATA | DRIVE_STATUS_STALE | DRIVE_STATUS_LOST | DRIVE_STATUS_CORRUPT
+                           | DRIVE_STATUS_DEVICE_FAULT | DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_BUS_FAULT
+                           | DRIVE_STATUS_HEARTBEAT_LOST)
 
 cdef struct Params:
     double period               # T: of one frame
@@ -145,7 +145,7 @@ cdef struct Self:
 # ------------------------------------------------------------------------------------------------------------- the start
 
 cdef int64_t start_legs(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
-    """Takes the set points from the measured legs when those can be believed, two ticks running. Returns the fault when time is over."""
+    """Takes the setpoints from the measured legs when those can be believed, two ticks running. Returns the fault when time is over."""
     cdef int64_t f = 0
     cdef int i
     for i in range(6):
@@ -154,7 +154,7 @@ cdef int64_t start_legs(const Params *p, State *s, const Sample *o, double dt) n
             f |= FAULT_START_LEGS_UNKNOWN
         elif not (fabs(o.measured_leg[i] - p.start_leg[i]) <= p.start_tolerance):
             f |= FAULT_START_POSE_DISAGREES
-    if f == 0 and o.locate_status != 0:
+    if f == 0 and o.forward_kinematics_status != 0:
         f |= FAULT_START_POSE_DISAGREES
     s.good_ticks = s.good_ticks + 1 if f == 0 else 0
     s.arming_time += dt
@@ -166,7 +166,7 @@ cdef int64_t start_legs(const Params *p, State *s, const Sample *o, double dt) n
     return f if s.arming_time > p.arming_time else 0
 
 
-# ---------------------------------------------------------------------------------------------------------- set points
+# ---------------------------------------------------------------------------------------------------------- setpoints
 
 cdef inline double clip(double x, double low, double high) noexcept nogil:
     return low if x < low else (high if x > high else x)
@@ -179,7 +179,7 @@ cdef inline double braking_rate(double distance, double deceleration, double ste
 
 
 cdef uint32_t move_leg(const Params *p, State *s, int i, double wanted) noexcept nogil:
-    """The next frame of leg i, as near to the rate `wanted` as the limits allow. Returns the clip bits: 8 rate, 16 acceleration."""
+    """The next frame of leg i, as near to the rate `wanted` as the limits allow. Returns the bits of setpoint_status."""
     cdef uint32_t clipped = 0
     cdef double low = p.leg_min[i], high = p.leg_max[i]
     cdef double y = s.leg[i], v = s.rate[i]
@@ -189,12 +189,12 @@ cdef uint32_t move_leg(const Params *p, State *s, int i, double wanted) noexcept
         rate = 0.0
     if fabs(rate) > p.rate_max:
         rate = clip(rate, -p.rate_max, p.rate_max)
-        clipped |= 1u << 8
+        clipped |= SETPOINT_STATUS_RATE1
     # never faster than can be braked before the end of the stroke
     rate = clip(rate, -braking_rate(y - low, p.braking, p.braking_step), braking_rate(high - y, p.braking, p.braking_step))
     if not (v - p.rate_step <= rate <= v + p.rate_step):
         rate = clip(rate, v - p.rate_step, v + p.rate_step)
-        clipped |= 1u << 16
+        clipped |= SETPOINT_STATUS_ACCELERATION1
     # the clip takes off what rounding may have put beyond the end, no more
     s.leg[i] = clip(y + rate * p.period, low, high)
     s.rate[i] = rate
@@ -263,32 +263,32 @@ cdef inline bint too_often(const Params *p, Count *c, int64_t total, bint seen, 
 cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
     cdef uint32_t w = o.wrench_fault
     cdef int64_t f = 0
-    s.sensor_silent = s.sensor_silent + o.periods if (w >> SENSOR_STATUS_NO_DATA) & 1 else 0
+    s.sensor_silent = s.sensor_silent + o.periods if w & SENSOR_STATUS_NO_DATA else 0
     if s.sensor_silent >= p.missing_sensor:
         f |= FAULT_SENSOR_NO_DATA
-    if (w >> SENSOR_STATUS_STALE) & 1:
+    if w & SENSOR_STATUS_STALE:
         f |= FAULT_SENSOR_STALE
     # single losses and damages are counted, a rate of them trips
-    if too_often(p, &s.sensor_lost, o.wrench_lost_total, (w >> SENSOR_STATUS_LOST) & 1, s.counting, o.periods, p.damaged_max):
+    if too_often(p, &s.sensor_lost, o.wrench_lost_total, w & SENSOR_STATUS_LOST, s.counting, o.periods, p.damaged_max):
         f |= FAULT_SENSOR_LOST
-    if too_often(p, &s.sensor_corrupt, o.wrench_corrupt_total, (w >> SENSOR_STATUS_CORRUPT) & 1, s.counting, o.periods, p.damaged_max):
+    if too_often(p, &s.sensor_corrupt, o.wrench_corrupt_total, w & SENSOR_STATUS_CORRUPT, s.counting, o.periods, p.damaged_max):
         f |= FAULT_SENSOR_CORRUPT
-    if (w >> SENSOR_STATUS_SATURATED) & 1:
+    if w & SENSOR_STATUS_SATURATED:
         f |= FAULT_SENSOR_SATURATED
-    if (w >> SENSOR_STATUS_OUT_OF_RANGE) & 1:
+    if w & SENSOR_STATUS_OUT_OF_RANGE:
         f |= FAULT_SENSOR_OUT_OF_RANGE
-    if (w >> SENSOR_STATUS_DEVICE_FAULT) & 1 or (w >> SENSOR_STATUS_SUPPLY) & 1 or (w >> SENSOR_STATUS_TEMPERATURE) & 1:
+    if w & SENSOR_STATUS_DEVICE_FAULT or w & SENSOR_STATUS_SUPPLY or w & SENSOR_STATUS_TEMPERATURE:
         f |= FAULT_SENSOR_DEVICE_FAULT
-    if (w >> SENSOR_STATUS_BROKEN_WIRE) & 1:
+    if w & SENSOR_STATUS_BROKEN_WIRE:
         f |= FAULT_SENSOR_BROKEN_WIRE
-    if (w >> SENSOR_STATUS_BUSY) & 1:
+    if w & SENSOR_STATUS_BUSY:
         f |= FAULT_SENSOR_BUSY
-    s.signals_silent = s.signals_silent + o.periods if (o.signal_status >> SENSOR_STATUS_NO_DATA) & 1 else 0
-    if s.signals_silent >= p.missing_signals or (o.signal_status >> SENSOR_STATUS_DEVICE_FAULT) & 1:
+    s.signals_silent = s.signals_silent + o.periods if o.signal_status & SENSOR_STATUS_NO_DATA else 0
+    if s.signals_silent >= p.missing_signals or o.signal_status & SENSOR_STATUS_DEVICE_FAULT:
         f |= FAULT_SIGNALS_NO_DATA
-    if (o.signal_status >> SENSOR_STATUS_OUT_OF_RANGE) & 1:
+    if o.signal_status & SENSOR_STATUS_OUT_OF_RANGE:
         f |= FAULT_MECHANISM_INVALID
-    if o.analogue_chain & 7 != 1:
+    if o.analogue_chain & (ANALOGUE_CHAIN_HEALTHY | ANALOGUE_CHAIN_TRIPPED | ANALOGUE_CHAIN_HYDRAULICS_BLOCKED) != ANALOGUE_CHAIN_HEALTHY:
         f |= FAULT_ANALOGUE_CHAIN
     return f
 
@@ -299,28 +299,28 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
     cdef uint32_t d
     for i in range(6):
         d = o.drive_status[i]
-        s.drive_silent[i] = s.drive_silent[i] + o.periods if (d >> DRIVE_STATUS_NO_DATA) & 1 else 0
+        s.drive_silent[i] = s.drive_silent[i] + o.periods if d & DRIVE_STATUS_NO_DATA else 0
         if s.drive_silent[i] >= p.missing_drive:
             f |= FAULT_DRIVE_NO_DATA
-        if (d >> DRIVE_STATUS_DEVICE_FAULT) & 1 or (d >> DRIVE_STATUS_EMERGENCY) & 1:
+        if d & DRIVE_STATUS_DEVICE_FAULT or d & DRIVE_STATUS_EMERGENCY:
             f |= FAULT_DRIVE_DEVICE_FAULT
-        if (d >> DRIVE_STATUS_NOT_ENABLED) & 1:
+        if d & DRIVE_STATUS_NOT_ENABLED:
             f |= FAULT_DRIVE_NOT_ENABLED
-        if (d >> DRIVE_STATUS_FOLLOWING_ERROR) & 1:
+        if d & DRIVE_STATUS_FOLLOWING_ERROR:
             f |= FAULT_FOLLOWING_ERROR
-        if (d >> DRIVE_STATUS_BUS_FAULT) & 1:
+        if d & DRIVE_STATUS_BUS_FAULT:
             f |= FAULT_BUS_FAULT
-        if (d >> DRIVE_STATUS_NOT_FOLLOWING) & 1:
+        if d & DRIVE_STATUS_NOT_FOLLOWING:
             f |= FAULT_DRIVE_NOT_FOLLOWING
-        if (d >> DRIVE_STATUS_HEARTBEAT_LOST) & 1:
+        if d & DRIVE_STATUS_HEARTBEAT_LOST:
             f |= FAULT_DRIVE_HEARTBEAT_LOST
-        if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], (d >> DRIVE_STATUS_LOST) & 1, s.counting, o.periods, p.drive_lost_max):
+        if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], d & DRIVE_STATUS_LOST, s.counting, o.periods, p.drive_lost_max):
             f |= FAULT_DRIVE_LOST
-        if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], (d >> DRIVE_STATUS_CORRUPT) & 1, s.counting, o.periods, p.damaged_max):
+        if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], d & DRIVE_STATUS_CORRUPT, s.counting, o.periods, p.damaged_max):
             f |= FAULT_BUS_FAULT
-        if (d >> DRIVE_STATUS_LIMIT_TOUCHED) & 1:
+        if d & DRIVE_STATUS_LIMIT_TOUCHED:
             f |= FAULT_DRIVE_LIMIT_TOUCHED
-        if (d >> DRIVE_STATUS_LOCAL_CONTROL) & 1:
+        if d & DRIVE_STATUS_LOCAL_CONTROL:
             f |= FAULT_DRIVE_LOCAL_CONTROL
     return f
 
@@ -336,7 +336,7 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
             f |= FAULT_MOMENT_LIMIT
     # mean force while nothing touches: a wrong tare drives the model away (starting from zero, the mean never overstates); once the
     # latches hold, small forces are theirs
-    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and not o.contact and not (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1:
+    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and not o.contact and not o.mechanism_state & MECHANISM_SIGNAL_DSG:
         for i in range(3):
             s.drift[i] += clip(p.period * o.periods / p.drift_time, 0.0, 1.0) * (o.F_T[i] - s.drift[i])
         if sqrt(s.drift[0] * s.drift[0] + s.drift[1] * s.drift[1] + s.drift[2] * s.drift[2]) > p.drift_max:
@@ -345,17 +345,17 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
 
 
 cdef int64_t guidance_faults(const Sample *o) noexcept nogil:
-    """What the guidance saw: its bits have no names in the table."""
+    """What the guidance saw."""
     cdef int64_t f = 0
-    if o.guidance_fault & 1:
+    if o.guidance_fault & GUIDANCE_FAULT_OPERATOR_STOP:
         f |= FAULT_OPERATOR_STOP
-    if o.guidance_fault & 2:
+    if o.guidance_fault & GUIDANCE_FAULT_HAND_CONTROLLER_STALE:
         f |= FAULT_HAND_CONTROLLER_STALE
-    if o.guidance_fault & 8:
+    if o.guidance_fault & GUIDANCE_FAULT_PROGRAMME_NOT_REACHED:
         f |= FAULT_PROGRAMME_NOT_REACHED
-    if o.guidance_fault & 16:
+    if o.guidance_fault & GUIDANCE_FAULT_RECORD_LOST:
         f |= FAULT_RECORD_LOST
-    if o.guidance_fault & 32:
+    if o.guidance_fault & GUIDANCE_FAULT_RECORD_REQUIRED:
         f |= FAULT_RECORD_REQUIRED
     return f
 
@@ -364,7 +364,7 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
     """Reach, singularity, following error, dynamics, compensator, loop and supervisor."""
     cdef int64_t f = 0
     cdef int i
-    # where a leg should be by now: the set point less what the drive is expected to lag behind; after a stall the drives stand
+    # where a leg should be by now: the setpoint less what the drive is expected to lag behind; after a stall the drives stand
     cdef double lag = p.drive_lag if o.periods == 1 else 0.0
     for i in range(6):
         o.following_error[i] = s.leg[i] - s.rate[i] * lag - o.measured_leg[i]
@@ -379,19 +379,19 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
             f |= FAULT_STROKE_LIMIT
         if not (fabs(o.leg_demand[i]) < 1e6) or not (fabs(o.leg_rate_demand[i]) < 1e6):
             f |= FAULT_SETPOINT_NOT_FINITE
-    if o.place_status & 1:
+    if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_OUT_OF_REACH:
         f |= FAULT_WORKSPACE
-    if o.place_status & 2 or not (o.condition <= p.condition_max):
+    if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_NEAR_SINGULAR or not (o.condition <= p.condition_max):
         f |= FAULT_NEAR_SINGULAR
-    if o.place_status & 4:
+    if o.setpoint_kinematics_status & SETPOINT_KINEMATICS_STATUS_NOT_FINITE:
         f |= FAULT_SETPOINT_NOT_FINITE
-    if o.locate_status & 3:
+    if o.forward_kinematics_status & (FORWARD_KINEMATICS_STATUS_NOT_CONVERGED | FORWARD_KINEMATICS_STATUS_NEAR_SINGULAR):
         f |= FAULT_PLATFORM_UNKNOWN
-    if o.dynamics_status & 3:
+    if o.dynamics_status & (DYNAMICS_STATUS_NOT_FINITE | DYNAMICS_STATUS_OUT_OF_RANGE):
         f |= FAULT_DIVERGENCE
-    if o.dynamics_status & 64:
+    if o.dynamics_status & DYNAMICS_STATUS_OVERLOAD:
         f |= FAULT_ARM_OVERLOAD
-    if o.compensator_status & 4:
+    if o.compensation_status & COMPENSATION_STATUS_CLIPPED:
         f |= FAULT_COMPENSATOR_CLIPPED
     if o.periods > p.periods_max:
         f |= FAULT_LOOP_OVERRUN
@@ -459,7 +459,7 @@ cdef inline bint contact_is_over(State *s, const Sample *o, double dt) noexcept 
     """The threshold has lost it, and its force has died away; which takes no longer than the contact has lasted, nor than APPROACH_TIME."""
     cdef double F[3]
     # latched units stay in contact however small the force: their springs give back what this contact has put in
-    if o.contact or (o.mechanism_state >> MECHANISM_SIGNAL_DSG) & 1:
+    if o.contact or o.mechanism_state & MECHANISM_SIGNAL_DSG:
         s.noticed_time += dt
         s.lost_time = 0.0
         return False
@@ -528,16 +528,16 @@ cdef inline void trip(State *s, int64_t tick) noexcept nogil:
 
 
 cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept nogil:
-    """Set points of this tick, moved by one period's worth however many have passed. Returns the clip bits."""
+    """Setpoints of this tick, moved by one period's worth however many have passed. Returns the clip bits."""
     cdef uint32_t clipped = 0
     cdef int i
     if s.mode == SAFETY_STATE_FOLLOWING:
         for i in range(6):
             clipped |= follow_leg(p, s, i, o.leg_demand[i] if o.phase != PHASE_IDLE else s.leg[i], o.periods)
-            s.excess_time[i] = s.excess_time[i] + p.period if (clipped >> (8 + i)) & 1 else 0.0
+            s.excess_time[i] = s.excess_time[i] + p.period if clipped & SETPOINT_STATUS_RATE1 << i else 0.0
             if s.excess_time[i] > p.rate_excess_time:
                 s.faults |= FAULT_RATE_LIMIT
-        if clipped >> 16:
+        if clipped & SETPOINT_STATUS_ACCELERATION:
             s.faults |= FAULT_ACCELERATION_LIMIT
     elif s.mode == SAFETY_STATE_DECELERATING:
         if brake_legs(p, s):
@@ -552,7 +552,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
     s.faults |= sensor_faults(p, s, sample) | drive_faults(p, s, sample) | guidance_faults(sample)
     s.counting = 1
-    # set points start where the legs are; after a trip they do not start any more
+    # setpoints start where the legs are; after a trip they do not start any more
     if s.mode == SAFETY_STATE_NOT_ARMED and s.trip_tick < 0 and not (s.faults & FAULTS_STOP):
         s.faults |= start_legs(p, s, sample, dt)
     if s.mode != SAFETY_STATE_NOT_ARMED and sample.phase != PHASE_IDLE:
@@ -716,7 +716,7 @@ cdef class SafetyLimits(StagePart):
 
     @property
     def constants(self):
-        """Constants of the set-point formulas, the names of `Params`; stroke ends of leg 0."""
+        """Constants of the setpoint formulas, the names of `Params`; stroke ends of leg 0."""
         p = &self.c.params
         return {"period": p.period, "leg_min": p.leg_min[0], "leg_max": p.leg_max[0], "rate_max": p.rate_max, "rate_step": p.rate_step,
                 "braking": p.braking, "braking_step": p.braking_step, "closing": p.closing, "closing_step": p.closing_step}

@@ -5,7 +5,7 @@ Lengths, rates, accelerations: `double[6]`, joint to joint. J is `double[36]` by
 """
 
 
-# Bits of every status; 0 is good. Bits 0-2 have the places of `locate_status` and `place_status` in the table of channels.
+# Bits of every status; 0 is good. Bits 0-2 have the places of `forward_kinematics_status` and `setpoint_kinematics_status` in the table of channels.
 cdef enum:
     PLATFORM_NOT_CONVERGED = 1      # forward kinematics: no pose found in the given number of steps
     PLATFORM_OUT_OF_REACH = 1       # inverse kinematics: a leg beyond its stroke

@@ -22,8 +22,8 @@ import math
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
-from rt_kernels.faults cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_BUSY, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE,
-                                SENSOR_STATUS_SATURATED, SENSOR_STATUS_STALE)
+from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_SATURATED,
+                               WRENCH_CHANNEL_FAULT_BROKEN_WIRE1, WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1, WRENCH_CHANNEL_FAULT_SATURATED1)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -71,14 +71,14 @@ cdef uint32_t check_channels(const Params *p, const Sample *s, const double *F, 
     which[0] = 0
     for i in range(6):
         if not (fabs(s.wrench_raw[i]) < p.saturation):
-            status |= 1u << SENSOR_STATUS_SATURATED
-            which[0] |= 1u << (8 + i)
+            status |= SENSOR_STATUS_SATURATED
+            which[0] |= WRENCH_CHANNEL_FAULT_SATURATED1 << i
         if p.broken_low < p.broken_high and p.broken_low <= s.wrench_raw[i] <= p.broken_high:
-            status |= 1u << SENSOR_STATUS_BROKEN_WIRE
-            which[0] |= 1u << (16 + i)
+            status |= SENSOR_STATUS_BROKEN_WIRE
+            which[0] |= WRENCH_CHANNEL_FAULT_BROKEN_WIRE1 << i
         if not (fabs(F[i]) <= p.range[i]):
-            status |= 1u << SENSOR_STATUS_OUT_OF_RANGE
-            which[0] |= 1u << i
+            status |= SENSOR_STATUS_OUT_OF_RANGE
+            which[0] |= WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1 << i
     return status
 
 
@@ -164,7 +164,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef State *st = &(<Self *>self).state
     cdef double F[6]
     cdef int i
-    cdef uint32_t unusable = 1u << SENSOR_STATUS_NO_DATA
+    cdef uint32_t unusable = SENSOR_STATUS_NO_DATA
     calibrate(p, sample.wrench_raw, F)
     if sample.wrench_sequence == 0 and sample.wrench_status & unusable:
         # nothing has arrived yet

@@ -5,7 +5,7 @@ import pytest
 
 from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
 from hil_server.telemetry.record import record_dtype
-from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.layout import BITS, CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9
 HALF_PERIOD = np.pi * np.sqrt(MASS / STIFFNESS)  # s, how long a contact lasts
@@ -51,10 +51,10 @@ def tripped_run():
     """As the bouncing run, but the force limit trips it at tick 1020."""
     r = bouncing_run()
     bit = {name: bit for name, bit, *_ in FAULTS}
-    r["faults"][1020:] |= 1 << bit["force_limit"]
-    r["faults"][500:] |= 1 << bit["drive_limit_touched"]
+    r["faults"][1020:] |= bit["force_limit"]
+    r["faults"][500:] |= bit["drive_limit_touched"]
     r["trip_tick"][1020:] = 1020
-    r["signal_discrete"][900:1010] = 1 << CODES["mechanism_signal"]["lever2_contact"]
+    r["signal_discrete"][900:1010] = BITS["mechanism_signal"]["lever2_contact"]
     r["late_cause"][[100, 200, 300]] = [CODES["late_cause"][name] for name in ("wake_up", "io", "io")]
     r["lateness_ns"][100] = 2_500_000
     r["missed_total"][100:] = 2

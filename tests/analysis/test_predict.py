@@ -21,7 +21,7 @@ from hil_server.analysis.stability import (
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
-from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
 
@@ -140,7 +140,7 @@ def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
     assert found.modes[-1].frequency_hz == pytest.approx(3.0, abs=1e-3) and found.within
     assert main(["predict", ELASTIC, "--picture", str(tmp_path / "p.png")]) == 0
     assert (tmp_path / "p.png").stat().st_size > 10_000
-    assert main(["predict", ELASTIC, "--set", "compensators.part=none"]) == 1
+    assert main(["predict", ELASTIC, "--set", "compensation.part=none"]) == 1
     said = capsys.readouterr().out
     assert "OUTSIDE" in said and "outside 0.98...1.02" in said
     assert "2.000 ms  configured" in said and "-1.000 ms  derived" in said
@@ -150,7 +150,7 @@ def test_live_run_does_not_arm_against_the_prediction_unless_told():
     from hil_server.errors import VerdictError
     from hil_server.session import Options, _foreseen, _permitted
 
-    config = load_test(ELASTIC, ["compensators.part=none"])
+    config = load_test(ELASTIC, ["compensation.part=none"])
     foreseen = _foreseen(config, assembly.simulation(config))
     with pytest.raises(VerdictError, match="not armed: contact at 3.00 Hz"):
         _permitted(foreseen, Options(quiet=True))
@@ -163,7 +163,7 @@ def test_live_run_does_not_arm_against_the_prediction_unless_told():
 
 def test_damped_contact_without_any_delay_is_the_closed_form():
     """Ideal stand: e of the played contact is exp(-pi zeta / sqrt(1 - zeta^2)), along X and along an oblique screw."""
-    test = assembly.simulation(load_test(ELASTIC, ["test.stand=stands/ideal_stand.toml", "compensators.part=none", "test.rate_hz=4000"]))
+    test = assembly.simulation(load_test(ELASTIC, ["test.stand=stands/ideal_stand.toml", "compensation.part=none", "test.rate_hz=4000"]))
     for zeta in (0.0, 0.05, 0.1):
         for screw in ((1, 0, 0, 0, 0, 0), (0.9, 0.2, -0.3, 0.0, 0.1, 0.05)):
             played = play(test, mode_at(test, 3.0, zeta, screw), 0.02)
@@ -186,7 +186,7 @@ def test_no_compensator_is_known_by_name():
 
     from hil_server import analysis, registry
 
-    names = set(registry.PARTS["compensators"]) - {"none"}
+    names = set(registry.PARTS["compensation"]) - {"none"}
     for module in ("predict", "stability", "contact_line"):
         text = Path(analysis.__path__[0], f"{module}.py").read_text()
         assert not [name for name in names if re.search(rf"\b{name}\b", text)], module

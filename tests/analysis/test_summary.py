@@ -10,7 +10,7 @@ from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES, FAULTS
 
 MASS, SPEED, STIFFNESS, RESTITUTION = 1000.0, 0.2, 4.0e5, 0.9
-BIT = {name: 1 << bit for name, bit, *_ in FAULTS}
+BIT = {name: bit for name, bit, *_ in FAULTS}
 CONTRACT = {"end", "exit_code", "captured", "capture_time_s", "ticks", "missed", "overflow", "lateness_us", "compute_us"}
 CONTRACT |= {"peak_wrench", "faults", "log"}
 

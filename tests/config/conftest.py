@@ -52,7 +52,7 @@ lateral_y_m = 0.1
 [telemetry]
 samples_per_message = 20
 """ + "".join(f'\n[{role}]\npart = "fake"\ngain = 10.0\n' for role in registry.ROLES if role in (
-    "locators", "wrench", "event_detectors", "guidance", "compensators", "dynamics", "placers", "safety"))  # fmt: skip
+    "forward_kinematics", "wrench", "events", "guidance", "compensation", "dynamics", "setpoint_kinematics", "safety"))  # fmt: skip
 
 VEHICLE = """
 name = "cube"

@@ -33,12 +33,12 @@ def test_document_survives_the_way_through_the_log(files):
     config = load_test(files(), ["test.notes=quote \" and \\ back"])
     again = test_from_toml(config.as_toml())
     assert again.document == config.document and again.hash == config.hash
-    assert test_from_toml(config.as_toml(), ["compensators.gain=11"]).hash != config.hash
+    assert test_from_toml(config.as_toml(), ["compensation.gain=11"]).hash != config.hash
 
 
 def test_gain_changed_in_its_last_digit_changes_the_hash(files):
     config = load_test(files())
-    assert load_test(files(), [f"compensators.gain={math.nextafter(10.0, 11.0)!r}"]).hash != config.hash
+    assert load_test(files(), [f"compensation.gain={math.nextafter(10.0, 11.0)!r}"]).hash != config.hash
 
 
 def test_every_independent_fault_is_reported_at_once(files):
@@ -109,10 +109,10 @@ def test_loop_must_close_early_enough_to_blend_over():
     said = "guidance.close_before_s: the loop closes too late to blend over before the contact"
     with pytest.raises(ConfigurationError) as error:
         load_test(None, ["guidance.close_before_s=0.2"])
-    assert error.value.faults[0] == f"--set: {said}, value 0.2, limit at least placers.blend_s = 0.3, unit s"
-    with pytest.raises(ConfigurationError, match=r"value 0.5, limit at least placers.blend_s = 0.6"):
-        load_test(None, ["placers.blend_s=0.6"])
-    load_test(None, ["guidance.close_before_s=0.2", "placers.blend_s=0.2"])
+    assert error.value.faults[0] == f"--set: {said}, value 0.2, limit at least setpoint_kinematics.blend_s = 0.3, unit s"
+    with pytest.raises(ConfigurationError, match=r"value 0.5, limit at least setpoint_kinematics.blend_s = 0.6"):
+        load_test(None, ["setpoint_kinematics.blend_s=0.6"])
+    load_test(None, ["guidance.close_before_s=0.2", "setpoint_kinematics.blend_s=0.2"])
 
 
 def test_software_limit_must_lie_below_the_analogue_threshold(files):
@@ -142,9 +142,9 @@ def test_folder_and_ghost_are_no_configuration(tmp_path):
 
 
 def test_part_that_is_not_there(files):
-    assert "compensators.part: no such part, value 'fke'" in faults(files(), ["compensators.part=fke"])[0]
-    assert faults(files(), ["compensators.part=fke"])[0].endswith("did you mean 'fake'?")
-    assert "compensators.part: wrong type" in faults(files(), ["compensators.part=3"])[0]
+    assert "compensation.part: no such part, value 'fke'" in faults(files(), ["compensation.part=fke"])[0]
+    assert faults(files(), ["compensation.part=fke"])[0].endswith("did you mean 'fake'?")
+    assert "compensation.part: wrong type" in faults(files(), ["compensation.part=3"])[0]
 
 
 def test_missing_part_points_at_the_misspelt_one(files):
@@ -160,8 +160,8 @@ def test_override_reaches_every_file(files):
 
 
 def test_override_of_a_part_drops_the_keys_of_the_former(files):
-    config = load_test(files(), ["compensators.part=other", "mechanism.part=other"])
-    assert config.part("compensators") == ("other", {})
+    config = load_test(files(), ["compensation.part=other", "mechanism.part=other"])
+    assert config.part("compensation") == ("other", {})
     assert config.mechanism == {"part": "other", "name": "spring", "synthetic": True}
 
 
@@ -180,7 +180,7 @@ def test_bad_override(files, item):
 
 
 def test_override_with_unknown_key_is_named(files):
-    assert faults(files(), ["compensators.gian=1"])[0].startswith("--set: compensators.gian: unknown key, value 1, did you mean 'gain'?")
+    assert faults(files(), ["compensation.gian=1"])[0].startswith("--set: compensation.gian: unknown key, value 1, did you mean 'gain'?")
 
 
 @pytest.mark.parametrize(

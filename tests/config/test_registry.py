@@ -14,8 +14,8 @@ def test_every_role_has_a_section():
 
 
 def test_unknown_name_suggests_the_nearest():
-    with pytest.raises(ConfigurationError, match="no part 'phase_laed' in role 'compensators', did you mean 'phase_lead'"):
-        registry.part("compensators", "phase_laed")
+    with pytest.raises(ConfigurationError, match="no part 'phase_laed' in role 'compensation', did you mean 'phase_lead'"):
+        registry.part("compensation", "phase_laed")
 
 
 def test_unknown_role_suggests_the_nearest():
@@ -71,8 +71,8 @@ def test_part_from_outside(outside):
 
 
 def test_part_from_outside_cannot_replace_ours(outside):
-    outside("compensators.none = rt_kernels.parameters:Parameter")
-    assert registry.parts("compensators")["none"] == registry.PARTS["compensators"]["none"]
+    outside("compensation.none = rt_kernels.parameters:Parameter")
+    assert registry.parts("compensation")["none"] == registry.PARTS["compensation"]["none"]
 
 
 def test_part_from_outside_with_unknown_role(outside):

@@ -12,11 +12,11 @@ from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 
 # Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
-    ("compensators", "pose_referenced_force"): {"stiffness_n_m": 1e5},
-    ("compensators", "lead_and_pose_force"): {"stiffness_n_m": 1e5},
+    ("compensation", "pose_referenced_force"): {"stiffness_n_m": 1e5},
+    ("compensation", "lead_and_pose_force"): {"stiffness_n_m": 1e5},
     ("dynamics", "tree_and_body"): {"model": "transport_ship_probe.toml", "port_body": "probe"},
     ("dynamics", "manipulator_payload"): {"model": "canadarm2.toml", "joint_angles_deg": [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0]},
-    ("compensators", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},
+    ("compensation", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},
 }
 
 

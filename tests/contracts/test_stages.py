@@ -11,11 +11,6 @@ from hil_server.errors import ConfigurationError
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import STAGE_ROLES
 
-# Role of a part → writer column of the table.
-WRITER = {
-    "locators": "locate", "wrench": "wrench", "event_detectors": "mechanism", "guidance": "guidance", "compensators": "compensator",
-    "dynamics": "dynamics", "placers": "place", "safety": "safety",
-}  # fmt: skip
 STAGES = [(role, name) for role in STAGE_ROLES for name in registry.PARTS[role]]
 ALL_PARTS = [(role, name) for role, names in registry.PARTS.items() for name in names]
 all_stages = pytest.mark.parametrize(("role", "name"), STAGES)
@@ -47,7 +42,7 @@ def test_depends_on_its_inputs(build, stream, role, name):
 @all_stages
 def test_writes_only_its_own_fields(build, stream, role, name):
     part = build(role, name)
-    own = {field for field, *rest in FIELDS if rest[4] == WRITER[role]}
+    own = {field for field, *rest in FIELDS if rest[4] == role}
     written = set()
     for sample in stream(60):
         before = sample.copy()
@@ -178,7 +173,7 @@ def test_a_constructor_that_refuses_is_a_configuration_error(simulated, monkeypa
 
     monkeypatch.setattr(registry, "part", lambda role, name: Refusing)
     with pytest.raises(ConfigurationError, match="gain contradicts order"):
-        assembly.build_part("compensators", "refusing_part_of_tests", {}, simulated.context)
+        assembly.build_part("compensation", "refusing_part_of_tests", {}, simulated.context)
 
 
 def whole_numbers(value, path=""):
@@ -217,6 +212,6 @@ def test_a_log_brings_numbers_but_never_steers(build, role, name):
 def test_a_part_that_does_not_say_what_its_block_holds_takes_only_its_own(build):
     from rt_kernels.block_check import first_difference
 
-    block = build("compensators", "none").whole()
+    block = build("compensation", "none").whole()
     assert first_difference(block, block) == ""
     assert "not the one" in first_difference(block, block[:-1] + b"\x01")

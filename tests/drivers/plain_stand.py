@@ -5,7 +5,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS
 
 STAND_FILE = Path(__file__).resolve().parents[2] / "stand_configs" / "stands" / "docking_stand.toml"
 IDENTITY = [0.0, 0.0, 0.0, 1.0]
@@ -38,7 +38,7 @@ def stand_config(plant=None, **tables):
 
 def has(word, code, name):
     """Whether a status word has the bit `name` of a code list."""
-    return bool(int(word) >> CODES[code][name] & 1)
+    return bool(int(word) & BITS[code][name])
 
 
 def until(condition, seconds=3.0):

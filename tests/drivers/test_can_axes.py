@@ -10,7 +10,7 @@ import pytest
 from drivers.drives import cia402, cia408
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.raw_frames.can_link import FRAME, link_names, open_link
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS
 from tests.drivers.library_drives import LibraryDrives
 from tests.drivers.plain_stand import has
 
@@ -46,7 +46,7 @@ def running(drives, kind=402, **keys):
 
 
 class Ticks:
-    """The port's ticks by hand: `tick` lets all axes answer to the last SYNC (but those in `silent`), reads, and sends set points."""
+    """The port's ticks by hand: `tick` lets all axes answer to the last SYNC (but those in `silent`), reads, and sends setpoints."""
 
     PERIOD_NS = 1_000_000
 
@@ -81,7 +81,7 @@ class Ticks:
 
 
 def names_of(word):
-    return {name for name in CODES["drive_status"] if has(word, "drive_status", name)}
+    return {name for name in BITS["drive_status"] if has(word, "drive_status", name)}
 
 
 def drive_bits(sample, axis=0):
@@ -489,7 +489,7 @@ def test_heartbeat_timeout_below_the_heartbeat_is_refused(port):
 
 
 def test_following_is_judged_once_set_points_have_acted(drives, sample):
-    """Before the first set points there is nothing to follow, and the first answer may have been made before the drive looked at them."""
+    """Before the first setpoints there is nothing to follow, and the first answer may have been made before the drive looked at them."""
     line = Ticks(drives, sample, first=0)
     bits = [line.tick(silent=(3,), first=[(3, 0x0237)], command=k >= 2) for k in range(7)]
     assert bits == [set()] * 5 + [{"not_following"}] * 2 and line.others() == set()

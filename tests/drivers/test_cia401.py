@@ -9,7 +9,7 @@ import pytest
 
 from drivers.mechanism_signals.cia401 import Cia401Port
 from drivers.raw_frames.can_link import FRAME, FrameBus
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS
 from tests.drivers.library_drives import object_dictionary
 from tests.drivers.plain_stand import has
 
@@ -56,7 +56,7 @@ class Ticks:
                 self.far.recv(100)
             except BlockingIOError:
                 break
-        return {name for name in CODES["sensor_status"] if has(self.sample["signal_status"][0], "sensor_status", name)}
+        return {name for name in BITS["sensor_status"] if has(self.sample["signal_status"][0], "sensor_status", name)}
 
     @property
     def chain(self):

@@ -234,8 +234,8 @@ def strangers_on_the_bus(turn: Turn) -> None:
 
 def echo(turn: Turn) -> None:
     """The master's own frames come back, as some adapters do it, and an SDO answer that nobody asked for."""
-    set_points = [Frame(RPDO[0] + i + 1, bytes(6)) for i in range(3)]
-    turn.bus[0] = [Frame(SYNC), *set_points, Frame(SDO_ANSWER + AXIS + 1, b"\x80\x41\x60\x00\x21\x00\x00\x08")]
+    setpoints = [Frame(RPDO[0] + i + 1, bytes(6)) for i in range(3)]
+    turn.bus[0] = [Frame(SYNC), *setpoints, Frame(SDO_ANSWER + AXIS + 1, b"\x80\x41\x60\x00\x21\x00\x00\x08")]
 
 
 def flood(turn: Turn) -> None:
@@ -369,7 +369,7 @@ class Case:
 
 
 def leg_left_behind(records: np.ndarray) -> int:
-    """The first tick at which the leg is further than the limit from the set point that acts in it."""
+    """The first tick at which the leg is further than the limit from the setpoint that acts in it."""
     behind = np.abs(records["leg_setpoint"][:-2, AXIS] - records["measured_leg"][2:, AXIS]) > 0.02
     return int(np.flatnonzero(behind)[0]) + 2
 
@@ -426,7 +426,7 @@ DRIVES = [
     Case("heartbeat with the toggle bit of node guarding", heartbeat_says(0x80 | OPERATIONAL)),
     Case("drive restarts", reset, "drive_not_enabled"),
     Case("boot-up message, then operational, in one tick", heartbeat_says(BOOT_UP, OPERATIONAL), "drive_not_enabled"),
-    Case("bit 12 drops: set points are not followed", becomes(ignores_target=True), "drive_not_following", on=("cia402",)),
+    Case("bit 12 drops: setpoints are not followed", becomes(ignores_target=True), "drive_not_following", on=("cia402",)),
     Case("following error of the drive", following_error_bit, "following_error"),
     Case("internal limit of the drive", internal_limit_bit, "drive_limit_touched"),
     Case("enabled no longer", not_enabled, "drive_not_enabled", also=("drive_not_following",)),
@@ -482,7 +482,7 @@ def test_misbehaviour(tmp_path, case, device):
         assert until <= {case.fault, *case.also}, f"other faults before it or with it: {until}"
         shown = case.shown(records) if callable(case.shown) else BEFORE + case.shown
         assert BEFORE <= tick <= shown + 2, f"{tick - shown} ticks after the evidence"
-    # and nothing that any device said made a set point jump, or the master break the protocol
+    # and nothing that any device said made a setpoint jump, or the master break the protocol
     step = stand.config.stand["platform"]["leg_rate_max_m_s"] * stand.period_ms * 1e-3 * COUNTS_PER_METRE
     assert max(drive.largest_step for drive in stand.drives) <= step + 1
     assert [drive.refused for drive in stand.drives] == [[]] * 6

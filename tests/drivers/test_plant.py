@@ -6,11 +6,11 @@ import pytest
 from drivers.simulated.plant import PlantPart
 from hil_server import assembly, registry
 from hil_server.config import SHIPPED, load_test
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from rt_kernels.parameters import Aux
 from tests.system.line_runs import QUICK, fault_names, run_line
 
-OUT_OF_RANGE = 1 << CODES["sensor_status"]["out_of_range"]
+OUT_OF_RANGE = BITS["sensor_status"]["out_of_range"]
 
 
 def plant_of(mechanism):

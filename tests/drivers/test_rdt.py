@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from drivers.simulated.injections import SERVED
 from drivers.simulated.stand_server_client import StandProcess
-from drivers.simulated.stand_server_faults import FAULTS
 from drivers.wrench_sensors import rdt_scaling, rdt_status
 from drivers.wrench_sensors.rdt import RdtPort
 from tests.drivers.plain_stand import has, stand_config, until
@@ -615,7 +615,7 @@ def test_port_on_the_simulated_sensor(stand, sample):
         port.close()
 
 
-SENSOR_FAULTS = [fault for fault in FAULTS if fault.where == "sensor" and fault.shows]
+SENSOR_FAULTS = [fault for fault in SERVED if fault.at == "sensor" and fault.shows]
 
 
 @pytest.fixture(scope="module")
@@ -636,10 +636,10 @@ def test_sensor_faults_show_their_bit(lasting, sample, fault):
         port.read(sample)
         return wanted(int(sample["wrench_status"][0]))
 
-    _, code, name = fault.shows[0]
+    _, name = fault.shows[0]
     assert until(lambda: reads(lambda word: word == 0))
     one.control.inject(fault.name)
-    assert until(lambda: reads(lambda word: has(word, code, name)))
+    assert until(lambda: reads(lambda word: has(word, "sensor_status", name)))
     one.control.clear(fault.name)
     assert until(lambda: reads(lambda word: word == 0))
     port.close()

@@ -23,11 +23,11 @@ from drivers.drives.cia408 import Cia408Port
 from drivers.mechanism_signals.cia401 import Cia401Port
 from drivers.raw_frames.can_link import FRAME, FrameBus, open_link
 from drivers.simulated import stand_server_client
+from drivers.simulated.injections import ALL, BY_NAME, SERVED, wire_fault
 from drivers.simulated.stand_server import complete
 from drivers.simulated.stand_server_client import StandProcess
-from drivers.simulated.stand_server_faults import BY_NAME, FAULTS, wire_fault
 from drivers.wrench_sensors.rdt import RdtPort
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, WORDS
 from rt_kernels.layout import FAULTS as FAULT_TABLE
 from tests.drivers.library_drives import object_dictionary
 from tests.drivers.plain_stand import has, stand_config, until
@@ -113,10 +113,10 @@ def test_library_state_machine_of_cia402(network):
         node.state = state
         assert node.state == state
     node.state = "OPERATION ENABLED"  # the library finds the way by itself
-    one.control.inject("axis_fault", 0)
+    one.control.inject("drive_fault", 0)
     assert until(lambda: node.state == "FAULT")
     assert until(lambda: [e.code for e in node.emcy.active] == [0xFF00])
-    one.control.clear("axis_fault", 0)
+    one.control.clear("drive_fault", 0)
     node.state = "SWITCH ON DISABLED"  # by fault reset
     assert node.state == "SWITCH ON DISABLED"
     assert until(lambda: node.emcy.active == [])
@@ -135,10 +135,10 @@ def test_cia408_states(network):
     assert [after(w) for w in (0, 7, 3, 1, 7, 3, 7)] == [0x8, 0x8, 0x8, 0x9, 0x9, 0xB, 0xF]
     assert [after(w) for w in (3, 1, 0)] == [0xB, 0x9, 0x8]
     assert [after(w) for w in (1, 3, 7)] == [0x9, 0xB, 0xF]
-    one.control.inject("axis_fault", 1)
+    one.control.inject("drive_fault", 1)
     assert until(lambda: node.sdo[0x6041].raw & 0xF == 0x3)
     assert after(0x0B) == 0x3  # the cause is still there
-    one.control.clear("axis_fault", 1)
+    one.control.clear("drive_fault", 1)
     assert [after(w) for w in (0x07, 0x09, 0x01, 0x0B)] == [0x3, 0x3, 0x3, 0xB]
 
 
@@ -191,7 +191,7 @@ def test_nmt_heartbeat_and_boot_up(network):
 
 
 def test_loss_of_the_master_stops_the_axes(stand, sample):
-    """The receive time-out that the port sets is the drive's own: fault and emergency message when set points stop."""
+    """The receive time-out that the port sets is the drive's own: fault and emergency message when setpoints stop."""
     one = stand()
     with Line(one, "cia402", sample, receive_timeout_periods=100) as line:
         assert line.clean()
@@ -246,7 +246,7 @@ def test_module_says_that_the_mechanism_has_left_its_valid_range(stand, sample):
         port.write(sample)
         return sample["analogue_chain"][0] & 1 and sample["signal_status"][0]
 
-    assert until(lambda: cycle(module) == 1 << CODES["sensor_status"]["out_of_range"])
+    assert until(lambda: cycle(module) == BITS["sensor_status"]["out_of_range"])
     module.close()
     unwired = Cia401Port(**{**one.ports["mechanism_signals"], "range_input": -1}, no_data_periods=60)
     unwired.open()
@@ -302,7 +302,7 @@ class Relay(threading.Thread):
         self.join()
 
 
-AXIS_FAULTS = [fault for fault in FAULTS if fault.where in ("axis", "link", "module") and fault.shows]
+DRIVE_FAULTS = [fault for fault in SERVED if fault.at in ("drive", "link", "signals") and fault.shows]
 
 
 @pytest.fixture(scope="module", params=["cia402", "cia408"])
@@ -312,7 +312,7 @@ def lasting(request):
         yield one, request.param
 
 
-@pytest.mark.parametrize("fault", AXIS_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", DRIVE_FAULTS, ids=lambda fault: fault.name)
 def test_faults_of_the_wire_show_their_bit(lasting, sample, fault):
     one, profile = lasting
     one.control.clear_all()
@@ -322,16 +322,16 @@ def test_faults_of_the_wire_show_their_bit(lasting, sample, fault):
         return
     with Line(one, profile, sample) as line:
         assert line.clean()
-        index = {"axis": 3, "link": 1, "module": -1}[fault.where]
+        index = {"drive": 3, "link": 1, "signals": -1}[fault.at]
         one.control.inject(fault.name, index)
-        for field, code, name in fault.shows:
+        for field, name in fault.shows:
 
-            def shown(s, field=field, code=code, name=name):
+            def shown(s, field=field, name=name):
                 words = s[field] if s[field].ndim else [s[field]]
-                return has(words[3 if len(words) == 6 else 0], code, name)
+                return has(words[3 if len(words) == 6 else 0], WORDS[field][1], name)
 
             assert line.until(shown), (field, name)
-        if fault.where == "axis":  # the others know nothing of it
+        if fault.at == "drive":  # the others know nothing of it
             assert line.until(lambda s: not s["drive_status"][[0, 1, 2, 4, 5]].any())
         one.control.clear_all()
 
@@ -340,12 +340,12 @@ def test_axis_that_ignores_its_set_points_stands_still(stand, sample):
     one = stand()
     with Line(one, "cia402", sample) as line:
         assert line.clean()
-        one.control.inject("axis_not_following", 2)
+        one.control.inject("drive_not_following", 2)
         assert line.until(lambda s: has(s["drive_status"][2], "drive_status", "not_following"))
         line.motion = np.full(6, 0.01)
         assert line.until(lambda s: abs(s["measured_leg"][0] - line.home[0] - 0.01) < 1e-5)
         assert abs(sample["measured_leg"][0, 2] - line.home[2]) < 1e-5
-        one.control.clear("axis_not_following", 2)
+        one.control.clear("drive_not_following", 2)
         assert line.until(lambda s: abs(s["measured_leg"][2] - line.home[2] - 0.01) < 1e-5 and not s["drive_status"].any())
 
 
@@ -373,7 +373,7 @@ def test_faults_of_the_plant(lasting, sample):
 
 
 def test_faults_at_a_time(stand, sample):
-    one = stand(faults=[{"name": "axis_limit", "index": 5, "at_s": 0.3, "duration_s": 0.3}])
+    one = stand(faults=[{"name": "drive_limit_touched", "index": 5, "at_s": 0.3, "duration_s": 0.3}])
     with Line(one, "cia402", sample) as line:
         began = time.monotonic()
         assert line.until(lambda s: has(s["drive_status"][5], "drive_status", "limit_touched"))
@@ -382,17 +382,15 @@ def test_faults_at_a_time(stand, sample):
 
 
 def test_fault_table_is_sound():
-    names = {fault["name"] if isinstance(fault, dict) else fault[0] for fault in FAULT_TABLE}
-    for fault in FAULTS:
+    names = {fault[0] for fault in FAULT_TABLE}
+    for fault in ALL:
         assert not fault.fault or fault.fault in names, fault
-        for _, code, name in fault.shows:
-            assert name in CODES[code]
-    assert len({fault.number for fault in FAULTS}) == len(FAULTS)
+        assert all(name in BITS[WORDS[field][1]] for field, name in fault.shows)
+    assert len({fault.number for fault in ALL}) == len(ALL) == len(BY_NAME)
     with pytest.raises(ValueError, match="unknown"):
         wire_fault("sensor_melts", None, "axia")
     with pytest.raises(ValueError, match="onrobot has no such class"):
         wire_fault("sensor_busy", None, "onrobot")
-    assert set(BY_NAME) == {fault.name for fault in FAULTS}
 
 
 # --------------------------------------------------------------------------------------------------------- bad input, end
@@ -420,7 +418,7 @@ def test_random_datagrams_do_no_harm(lasting, sample):
 def test_control_port_refuses_nonsense(lasting):
     one, _ = lasting
     with pytest.raises(ValueError, match="index 6"):
-        one.control.inject("axis_silent", 6)
+        one.control.inject("drive_silent", 6)
     nobody = stand_server_client.StandControl(1, timeout_s=0.2)
     with pytest.raises(ConnectionError, match="does not answer"):
         nobody.ping()
@@ -439,7 +437,7 @@ def test_control_port_refuses_nonsense(lasting):
         (dict(drives={"axis_node": [1, 2, 3, 4, 5, 500]}), "drives.axis_node = 500"),
         (dict(priority=True), "priority = True"),
         (dict(faults=[{"name": "x"}]), "'x' is unknown"),
-        (dict(faults=[{"name": "axis_fault", "when": 1}]), "'when'"),
+        (dict(faults=[{"name": "drive_fault", "when": 1}]), "'when'"),
     ],
 )
 def test_wrong_configurations_are_named(config, says):

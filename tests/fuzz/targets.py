@@ -65,8 +65,8 @@ class Target:
 SHORT_RUN = ("guidance.settle_s=0.05", "test.duration_max_s=0.2")
 LINES = {
     "plain": (),
-    "phased": ("compensators.part=phased", 'compensators.contact={part="pose_referenced_force", stiffness_n_m=1e5}'),
-    "series": ("compensators.part=adaptive_time_series",),
+    "phased": ("compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_m=1e5}'),
+    "series": ("compensation.part=adaptive_time_series",),
     "tree": ('dynamics.part="tree_and_body"', 'dynamics.model="transport_ship_probe.toml"', 'dynamics.port_body="probe"',
              'dynamics.kernels="general"'),  # fmt: skip
 }
@@ -256,7 +256,7 @@ class Sealed(Target):
             if use == "replay":
                 replay.replay(file, verify=True)
             elif use == "what_if":
-                replay.replay(file, overrides=("compensators.lead_factor=0.5",))
+                replay.replay(file, overrides=("compensation.lead_factor=0.5",))
             elif use == "summary":
                 summarise(open_log(file))
             elif use == "compare":

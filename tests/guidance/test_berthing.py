@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.guidance.berthing import BerthingGuidance
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 T = 0.001
 COMMANDS, PHASE, MODE, FRAME = CODES["command"], CODES["phase"], CODES["arm_mode"], CODES["rate_frame"]
@@ -234,7 +234,7 @@ def test_capture_ends_the_run_also_while_held():
         run = Run(after_capture_s=0.5).fly()
         if held:
             run.step("hold")
-        run.sample["mechanism_state"] = 1 << CODES["mechanism_signal"]["DSG"]
+        run.sample["mechanism_state"] = BITS["mechanism_signal"]["DSG"]
         run.sample["capture_time"] = captured = run.tick * T
         run.until(lambda r: r.phase == PHASE["finish"])
         assert run.tick * T - captured == pytest.approx(0.5, abs=0.01)

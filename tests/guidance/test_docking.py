@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
-PHASE, CYCLOGRAM, END, SIGNAL = CODES["phase"], CODES["cyclogram"], CODES["end_cause"], CODES["mechanism_signal"]
+PHASE, SEQUENCE, END, SIGNAL = CODES["phase"], CODES["sequence"], CODES["end_cause"], BITS["mechanism_signal"]
 DT, THRUST = 0.01, 250.0
 START = {"X_TA": np.array([-0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), "V_TA": np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])}
 RINGS = ("ring_aligned1", "ring_aligned2", "ring_aligned3")
@@ -39,7 +39,7 @@ class Run:
 
     def tick(self, *signals, seconds=DT):
         for _ in range(round(seconds / DT)):
-            word = sum(1 << SIGNAL[name] for name in signals)
+            word = sum(SIGNAL[name] for name in signals)
             self.seen |= word
             self.sample["signal_discrete"], self.sample["mechanism_state"] = word, self.seen
             self.sample["time_ns"] += round(DT * 1e9)
@@ -55,14 +55,14 @@ class Run:
         return float(self.sample["control_C"][0, 0])
 
     @property
-    def cyclogram(self):
-        return next(name for name, number in CYCLOGRAM.items() if number == self.sample["cyclogram"][0])
+    def sequence(self):
+        return next(name for name, number in SEQUENCE.items() if number == self.sample["sequence"][0])
 
     def retract(self):
         """From the first contact to the drive."""
         self.tick("DK1")
         self.tick("DK1", "DSG", "DK2", seconds=1.0)
-        assert self.cyclogram == "retract" and self.sample["mechanism_command"][0] & 1
+        assert self.sequence == "retract" and self.sample["mechanism_command"][0] & 1
 
 
 # ------------------------------------------------------------------------------------------------------------------ thrust
@@ -74,13 +74,13 @@ def test_press_thrust_ends_at_the_bottom_captured_or_not(bottom):
     run.tick()
     assert run.thrust == 0.0
     run.tick("DK1")
-    assert run.cyclogram == "press" and run.thrust == THRUST
+    assert run.sequence == "press" and run.thrust == THRUST
     run.tick(seconds=1.0)  # contact lost on the way: pressed on
     assert run.thrust == THRUST
     run.tick("DK1", *bottom)
-    assert run.cyclogram == "press" and run.thrust == 0.0
+    assert run.sequence == "press" and run.thrust == 0.0
     run.tick("DK1", seconds=0.5)  # the head rebounds from the bottom, which was seen
-    assert run.cyclogram == "press" and run.thrust == 0.0
+    assert run.sequence == "press" and run.thrust == 0.0
     run.tick("DK1", "DSG")
     assert run.thrust == 0.0
 
@@ -89,9 +89,9 @@ def test_capture_before_the_bottom_presses_on():
     run = Run()
     run.tick("DK1")
     run.tick("DK1", "DSG")
-    assert run.cyclogram == "captured" and run.thrust == THRUST
+    assert run.sequence == "captured" and run.thrust == THRUST
     run.tick("DSG", "DK2")
-    assert run.cyclogram == "damping" and run.thrust == 0.0
+    assert run.sequence == "damping" and run.thrust == 0.0
 
 
 def test_no_capture_after_the_bottom_still_reverses_the_thrust():
@@ -100,7 +100,7 @@ def test_no_capture_after_the_bottom_still_reverses_the_thrust():
     run.tick("DK2", seconds=1.5)
     assert run.thrust == 0.0
     run.tick(seconds=1.0)
-    assert run.cyclogram == "retreat" and run.thrust == -THRUST
+    assert run.sequence == "retreat" and run.thrust == -THRUST
 
 
 # ---------------------------------------------------------------------------------------------------------------- complete
@@ -130,7 +130,7 @@ def test_units_apart_are_not_complete_and_the_run_says_so_at_its_end(X_TA, signa
     run.retract()
     run.place(X_TA)
     run.tick(*signals, seconds=3.0)
-    assert run.cyclogram == "retract" and run.phase == "contact"
+    assert run.sequence == "retract" and run.phase == "contact"
     run.tick(*signals, seconds=3.0)
     assert run.phase in ("finish", "retreat") and run.sample["end_cause"][0] == END["not_aligned"]
 
@@ -142,9 +142,9 @@ def test_complete_when_all_sensors_say_so_and_the_ports_are_aligned_for_a_while(
     run.tick(*DRAWN, seconds=0.45)
     run.tick("DSG", "DK2", "pushers")  # one sensor opens for a moment: from the beginning again
     run.tick(*DRAWN, seconds=0.45)
-    assert run.cyclogram == "retract"
+    assert run.sequence == "retract"
     run.tick(*DRAWN, seconds=0.1)
-    assert run.cyclogram == "complete" and run.phase == "finish" and run.sample["end_cause"][0] == END["complete"]
+    assert run.sequence == "complete" and run.phase == "finish" and run.sample["end_cause"][0] == END["complete"]
 
 
 def test_roll_is_no_tilt():
@@ -152,7 +152,7 @@ def test_roll_is_no_tilt():
     run.retract()
     run.place(turned(5.0, "x"))
     run.tick(*DRAWN, seconds=0.3)
-    assert run.cyclogram == "complete"
+    assert run.sequence == "complete"
 
 
 def test_a_run_without_retraction_ends_by_time_as_before():
@@ -243,8 +243,8 @@ def test_commands_of_the_mechanism_act_until_they_are_taken_back():
 
     assert command("release", 1.0) == 4 and command("mechanism_drive", 1.0) == 5
     assert command("release", 0.0) == 1 and command("mechanism_drive", 0.0) == 0
-    assert command("manual_mode", 1.0) == 0 and run.cyclogram == "manual" and run.phase == "contact"
+    assert command("manual_mode", 1.0) == 0 and run.sequence == "manual" and run.phase == "contact"
     run.tick("DK1", "DSG", "DK2", seconds=0.2)
-    assert run.cyclogram == "manual" and run.thrust == 0.0
+    assert run.sequence == "manual" and run.thrust == 0.0
     command("hold", 0.0)
     assert run.phase == "hold"

@@ -21,7 +21,7 @@ DRIVES = {
     "resonant": (11.72, 0.437, 0.002, 0.0),
     "7 Hz": (7.0, 0.7, 0.003, 0.0),
 }
-# nothing but drive and delay: no noise, no limit, set points act at once
+# nothing but drive and delay: no noise, no limit, setpoints act at once
 CLEAN = {
     "stand.virtual.setpoint_delay_ticks": 0,
     "stand.virtual.measured_leg_delay_ticks": 0,
@@ -46,8 +46,8 @@ CLEAN = {
     "guidance.finish_at_region_end": False,
     "guidance.speed_max_m_s": 2.0,
     "guidance.acceleration_max_m_s2": 5.0,
-    "event_detectors.contact_on_n": 0.5,
-    "event_detectors.contact_off_n": 0.25,
+    "events.contact_on_n": 0.5,
+    "events.contact_off_n": 0.25,
 }
 
 
@@ -68,11 +68,11 @@ def settings(f, drive="spec", compensator="none", zeta=0.0, speed=0.02, **keys):
         "stand.virtual.drive_damping": damping,
         "stand.virtual.drive_delay_s": delay,
         "stand.virtual.sensor_delay_s": sensor,
-        "compensators.part": compensator,
+        "compensation.part": compensator,
         "guidance.contact_max_s": 0.4 + 0.75 / f + 0.15,
     }
     if compensator in ("pose_referenced_force", "lead_and_pose_force"):
-        out["compensators.stiffness_n_m"] = K
+        out["compensation.stiffness_n_m"] = K
     return out | keys
 
 

@@ -18,10 +18,10 @@ NOISY = {
     "stand.virtual.leg_noise_m": 1e-5,
     "stand.virtual.force_noise_n": 2.67,
     "stand.virtual.moment_noise_n_m": 0.5,
-    "event_detectors.contact_on_n": 15.0,
-    "event_detectors.contact_off_n": 8.0,
+    "events.contact_on_n": 15.0,
+    "events.contact_off_n": 8.0,
 }
-BIT = {name: 1 << bit for name, bit, *_ in FAULTS}
+BIT = {name: bit for name, bit, *_ in FAULTS}
 
 
 def test_band_with_identified_drives_wrong_stiffness_and_noise(tmp_path):
@@ -32,7 +32,7 @@ def test_band_with_identified_drives_wrong_stiffness_and_noise(tmp_path):
     assert abs(drive["stand.drive_model.frequency_hz"] - 13.25) > 1e-6  # found, not given
     for f in (3, 10):
         for share in (0.8, 1.2):
-            keys = NOISY | drive | {"compensators.stiffness_factor": share}
+            keys = NOISY | drive | {"compensation.stiffness_factor": share}
             es = [rebound_of(run(settings(f, "spec", STACK, **keys, **{"stand.virtual.seed": seed}))[1]) for seed in range(1, 5)]
             assert 0.98 <= np.mean(es) <= 1.02, (f, share)
 
@@ -52,8 +52,8 @@ def test_five_oblique_bounces_keep_their_energy():
         "active_vehicle.thrust_n": 60.0,
         "guidance.contact_max_s": 4.5,
         "guidance.capture_limit_s": 60.0,
-        "event_detectors.contact_on_n": 2.0,
-        "event_detectors.contact_off_n": 1.0,
+        "events.contact_on_n": 2.0,
+        "events.contact_off_n": 1.0,
     }
     _, records = run(settings(3, "spec", STACK, **OBLIQUE, **keys))
     c = closed_loop(records)
@@ -157,7 +157,7 @@ def test_tare_error_of_one_newton_warns_within_ten_seconds():
 def test_no_dead_zone_anywhere_by_default():
     """1 N is far below any contact threshold, and it reaches the model unchanged."""
     keys = {"stand.virtual.sensor_bias": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0], "guidance.close_before_s": 1.0, "guidance.contact_max_s": 0.8,
-            "event_detectors.contact_on_n": 12.0, "event_detectors.contact_off_n": 8.0}  # fmt: skip
+            "events.contact_on_n": 12.0, "events.contact_off_n": 8.0}  # fmt: skip
     c = closed_loop(run(settings(3, "spec", STACK, **keys))[1])
     np.testing.assert_allclose(c["F_T_corrected"][:, 0], 1.0, atol=1e-4)
     assert c["V_TA"][-1, 0] - c["V_TA"][0, 0] == pytest.approx(-(1.0 / MASS) * 0.8, rel=0.01)
@@ -167,7 +167,7 @@ def test_latched_phase_joins_the_model_without_a_step():
     """Capture, then one body: momentum is kept, the relative pose stands, no leg demand jumps."""
     from tests.hybrid.bounce import run as run_line
 
-    keys = {k: v for k, v in CLEAN.items() if not k.startswith("event_detectors")}
+    keys = {k: v for k, v in CLEAN.items() if not k.startswith("events")}
     keys |= {"guidance.latch_on_capture": True, "guidance.latch_after_s": 0.3, "guidance.after_capture_s": 1.0}
     _, records = run_line(keys, "stand_configs/programmes/docking.toml")
     joined = records[records["motion"] == CODES["motion"]["joined"]]
@@ -189,7 +189,7 @@ def test_logged_run_with_the_stack_replays_to_the_last_bit(tmp_path):
     from hil_server.session import Options, simulate
 
     table = settings(5, "spec", "phased", **NOISY)
-    table |= {"compensators.free.part": "phase_lead", "compensators.contact.part": STACK, "compensators.contact.stiffness_n_m": 3e5}
+    table |= {"compensation.free.part": "phase_lead", "compensation.contact.part": STACK, "compensation.contact.stiffness_n_m": 3e5}
     config = load_test("stand_configs/programmes/elastic_contact.toml", overrides(table))
     summary = simulate(config, Options(out=str(tmp_path), quiet=True, report=False))
     assert replay(summary["log"], verify=True)["equal"]

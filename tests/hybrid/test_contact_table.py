@@ -62,7 +62,7 @@ def test_uncompensated_contact_is_what_the_ledger_predicts(drive):
 
 @pytest.mark.parametrize(("name", "table", "keys"), [
     ("phase_lead", LEAD, {}),
-    ("polynomial", POLYNOMIAL, {"compensators.spacing_ticks": 1}),
+    ("polynomial", POLYNOMIAL, {"compensation.spacing_ticks": 1}),
 ])  # fmt: skip
 @pytest.mark.parametrize("drive", DRIVES)
 def test_compensated_contact_against_the_table(name, table, keys, drive):
@@ -81,7 +81,7 @@ def test_stack_takes_out_what_is_left_of_every_drive(drive):
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_stack_holds_the_band_with_a_drive_known_to_ten_per_cent(factor):
     for f in (1, 2, 3, 4, 5, 7, 10):
-        e = measured(f, "spec", "lead_and_pose_force", **{"compensators.lead_factor": factor})
+        e = measured(f, "spec", "lead_and_pose_force", **{"compensation.lead_factor": factor})
         assert 0.98 <= e <= 1.02, f
 
 
@@ -89,7 +89,7 @@ def test_stack_holds_the_band_with_a_drive_known_to_ten_per_cent(factor):
 @pytest.mark.parametrize("share", [0.8, 1.2])
 def test_stack_holds_the_band_with_a_wrong_stiffness_too(factor, share):
     for f in (1, 2, 3, 4):
-        e = measured(f, "spec", "lead_and_pose_force", **{"compensators.lead_factor": factor, "compensators.stiffness_factor": share})
+        e = measured(f, "spec", "lead_and_pose_force", **{"compensation.lead_factor": factor, "compensation.stiffness_factor": share})
         assert 0.98 <= e <= 1.02, f
 
 
@@ -98,7 +98,7 @@ def test_damped_contact_loses_what_it_should():
     0.5 % at 10 Hz: mean over four places within the tick."""
     for f in (1, 3, 10):
         damping = 0.2 * float(np.sqrt(stiffness(f) * MASS))
-        keys = {"zeta": 0.1, "compensators.damping_n_s_m": damping}
+        keys = {"zeta": 0.1, "compensation.damping_n_s_m": damping}
         es = [measured(f, "spec", "lead_and_pose_force", **keys, **{"guidance.close_before_s": 0.4 + (q + 0.01) * 1e-3})
               for q in ((0.0, 0.25, 0.5, 0.75) if f == 10 else (0.5,))]  # fmt: skip
         assert np.mean(es) == pytest.approx(0.7292, abs=0.005), f
@@ -125,7 +125,7 @@ def test_pose_referenced_force_alone_catches_up_with_the_touch():
     assert measured(3, "spec", "pose_referenced_force") == pytest.approx(1.0, abs=0.005)
     # 5.4 (4): stiffness wrong, alone, 10 Hz
     for share, e in ((0.8, 1.058), (0.9, 1.029), (1.1, 0.973), (1.2, 0.947)):
-        assert measured(10, "ideal", "pose_referenced_force", **{"compensators.stiffness_factor": share}) == pytest.approx(e, abs=1e-3)
+        assert measured(10, "ideal", "pose_referenced_force", **{"compensation.stiffness_factor": share}) == pytest.approx(e, abs=1e-3)
 
 
 @pytest.mark.parametrize("prior", [0.8, 1.2])
@@ -136,7 +136,7 @@ def test_recursive_stiffness_with_noise(prior):
 
     es, found = [], []
     for seed in range(1, 7):
-        keys = NOISY | {"compensators.estimate": True, "compensators.stiffness_factor": prior, "stand.virtual.seed": seed}
+        keys = NOISY | {"compensation.estimate": True, "compensation.stiffness_factor": prior, "stand.virtual.seed": seed}
         test, records = run(settings(5, "spec", "lead_and_pose_force", **keys))
         es.append(rebound_of(records))
         found.append(closed_loop(records)["aux"][-1, -1] / stiffness(5))
@@ -149,10 +149,10 @@ def test_changing_between_compensators_makes_no_step():
     """`phased`: nothing before the contact, the stack in it. The command never steps by more than the blend allows."""
     table = settings(3, "spec", "phased")
     table |= {
-        "compensators.free.part": "none",
-        "compensators.contact.part": "lead_and_pose_force",
-        "compensators.contact.stiffness_n_m": float(stiffness(3)),
-        "compensators.blend_s": 0.05,
+        "compensation.free.part": "none",
+        "compensation.contact.part": "lead_and_pose_force",
+        "compensation.contact.stiffness_n_m": float(stiffness(3)),
+        "compensation.blend_s": 0.05,
     }
     _, records = run(table)
     r = closed_loop(records)
@@ -220,7 +220,7 @@ def test_latched_mode_limit_of_the_line(drive, compensator, zeta, keys):
 
 def test_latched_mode_is_held_by_the_stack():
     """Lead 10 % and stiffness 20 % too low, spec drive: no closed form; it decays at 16 Hz, where uncompensated 1 Hz grows."""
-    wrong = {"compensators.lead_factor": 0.9, "compensators.stiffness_factor": 0.8}
+    wrong = {"compensation.lead_factor": 0.9, "compensation.stiffness_factor": 0.8}
     assert growth(16.0, "spec", "lead_and_pose_force", 0.02, **wrong) < 0.0 < growth(1.0, "spec", "none", 0.02)
 
 

@@ -6,7 +6,7 @@ import pytest
 from rt_kernels.layout import FAULTS
 from tests.hybrid.bounce import closed_loop, run, settings
 
-BIT = {fault[0]: 1 << fault[1] for fault in FAULTS}
+BIT = {fault[0]: fault[1] for fault in FAULTS}
 F = 3.0
 
 

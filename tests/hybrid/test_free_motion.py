@@ -47,7 +47,7 @@ def test_any_threshold_below_half_the_peak_gives_the_restitution_of_the_free_mot
 def test_what_outlasts_the_flag_belongs_to_the_contact(compensator):
     """A predictor's filter still moves the model when the force is gone; a gate closes while there is still force."""
     for share in (0.02, 0.45):
-        flag = {"event_detectors.contact_on_n": 113.0 * share, "event_detectors.contact_off_n": 100.0 * share}
+        flag = {"events.contact_on_n": 113.0 * share, "events.contact_off_n": 100.0 * share}
         records = closed_loop(run(settings(3, "20 Hz", compensator, **flag))[1])
         flag = np.flatnonzero(records["contact"])
         v = records["V_TA"][:, 0]
@@ -72,7 +72,7 @@ def test_noise_does_not_hide_the_ends_of_the_contact(noise):
 @pytest.mark.parametrize("noise", [0.0, 0.5])
 def test_summary_of_a_soft_contact_with_coarse_thresholds(noise, tmp_path):
     """39 N peak, thresholds 12 and 8 N, the shipped stand's noise: once reported as 1.04 to 1.05 for 1.00."""
-    keys = settings(1, "spec", "lead_and_pose_force", **{"event_detectors.contact_on_n": 12.0, "event_detectors.contact_off_n": 8.0,
+    keys = settings(1, "spec", "lead_and_pose_force", **{"events.contact_on_n": 12.0, "events.contact_off_n": 8.0,
                                                          "stand.virtual.force_noise_n": noise})  # fmt: skip
     summary = simulate(load_test(PROGRAMME, overrides(keys)), Options(out=str(tmp_path), quiet=True, report=False))
     (contact,) = summary["contacts"]

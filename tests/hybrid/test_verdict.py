@@ -6,12 +6,12 @@ import pytest
 from hil_server import registry
 from hil_server.analysis.predict import predict
 from hil_server.config import load_test, parts
-from rt_kernels.compensators.smith import SmithPredictor
+from rt_kernels.compensation.smith import SmithPredictor
 from rt_kernels.parameters import Parameter
 from tests.hybrid.bounce import PROGRAMME, overrides, rebound_of, run, settings, stiffness
 
-NAMES = sorted(registry.PARTS["compensators"])
-THRESHOLDS = {"event_detectors.contact_on_n": 12.0, "event_detectors.contact_off_n": 8.0}
+NAMES = sorted(registry.PARTS["compensation"])
+THRESHOLDS = {"events.contact_on_n": 12.0, "events.contact_off_n": 8.0}
 
 
 class ShareOfAPredictor(SmithPredictor):
@@ -26,7 +26,7 @@ class ShareOfAPredictor(SmithPredictor):
 @pytest.fixture
 def outside(monkeypatch):
     """The part above, registered as the entry point of another distribution would."""
-    monkeypatch.setattr(registry, "parts_from_outside", lambda: {"compensators": {"somebody.share": f"{__name__}:ShareOfAPredictor"}})
+    monkeypatch.setattr(registry, "parts_from_outside", lambda: {"compensation": {"somebody.share": f"{__name__}:ShareOfAPredictor"}})
     parts.part_table.cache_clear()
     yield "somebody.share"
     parts.part_table.cache_clear()
@@ -35,8 +35,8 @@ def outside(monkeypatch):
 def table(name, f, drive="spec", **keys):
     out = settings(f, drive, name, **THRESHOLDS, **keys)
     if name == "phased":
-        out |= {"compensators.free.part": "phase_lead", "compensators.contact.part": "lead_and_pose_force",
-                "compensators.contact.stiffness_n_m": float(stiffness(f))}  # fmt: skip
+        out |= {"compensation.free.part": "phase_lead", "compensation.contact.part": "lead_and_pose_force",
+                "compensation.contact.stiffness_n_m": float(stiffness(f))}  # fmt: skip
     return out
 
 
@@ -57,14 +57,14 @@ def test_prediction_is_what_the_line_does(name, f):
 @pytest.mark.parametrize("f", [1, 3, 10])
 def test_prediction_of_a_compensator_from_outside(f, outside):
     """Half of the delay: nothing in the analysis knows it, and it is not taken for `none`."""
-    predicted, found = both(table(outside, f) | {"compensators.share": 0.5})
+    predicted, found = both(table(outside, f) | {"compensation.share": 0.5})
     assert predicted == pytest.approx(found, abs=0.01)
     assert abs(predicted - both(table("none", f))[0]) > 0.05
 
 
 @pytest.mark.parametrize(("name", "keys"), [
-    ("none", {"zeta": 0.1}), ("energy_cap", {"zeta": 0.1}), ("phase_lead", {"compensators.lead_factor": 0.9}),
-    ("lead_and_pose_force", {"compensators.stiffness_factor": 0.8}), ("none", {"stand.virtual.measured_leg_delay_ticks": 1}),
+    ("none", {"zeta": 0.1}), ("energy_cap", {"zeta": 0.1}), ("phase_lead", {"compensation.lead_factor": 0.9}),
+    ("lead_and_pose_force", {"compensation.stiffness_factor": 0.8}), ("none", {"stand.virtual.measured_leg_delay_ticks": 1}),
     ("phase_lead", {"stand.virtual.setpoint_delay_ticks": 1, "stand.virtual.sensor_delay_s": 0.0031}),
     ("polynomial", {"wrench.filter_order": 2, "wrench.filter_corner_hz": 80.0}), ("smith", {"test.rate_hz": 2000.0}),
     ("phase_lead", {"dynamics.integrator": "constant_acceleration"}),
@@ -89,7 +89,7 @@ def test_oblique_mode_is_played_in_its_own_direction():
     es = []
     for screw in (u, np.array([1.0, 0, 0, 0, 0, 0])):
         rows = [[float(x) for x in row] for row in stiffness(3) * np.outer(screw, screw)]
-        es.append(predict(load_test(PROGRAMME, overrides(keys | {"compensators.stiffness_rows": rows}))).modes[-1].restitution)
+        es.append(predict(load_test(PROGRAMME, overrides(keys | {"compensation.stiffness_rows": rows}))).modes[-1].restitution)
     assert es[0] == pytest.approx(1.0, abs=0.01) and abs(es[1] - es[0]) > 0.015
 
 
@@ -111,7 +111,7 @@ def test_stand_without_a_virtual_one_is_predicted_from_its_drive_model():
     from hil_server.config import TestConfig
     from hil_server.errors import ConfigurationError
 
-    config = load_test(PROGRAMME, ["compensators.part=phase_lead", "stand.virtual.drive_frequency_hz=9.0"])
+    config = load_test(PROGRAMME, ["compensation.part=phase_lead", "stand.virtual.drive_frequency_hz=9.0"])
     keys = config.stand["virtual"]
     stand = {key: value for key, value in config.stand.items() if key != "virtual"}
     with pytest.raises(ConfigurationError, match="identify"):

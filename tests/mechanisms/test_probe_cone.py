@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 
 from rt_kernels.mechanisms.hysteresis import Hysteresis
 from rt_kernels.mechanisms.probe_cone import ProbeCone, implicit_euler
-from rt_kernels.mechanisms.probe_cone_cyclogram import DockingCyclogram
 from rt_kernels.mechanisms.probe_cone_docking import virtual_docking
+from rt_kernels.mechanisms.probe_cone_sequence import DockingSequence
 
 CONFIGS = Path(__file__).parents[2] / "stand_configs" / "mechanisms"
 DECLARED = {p.key: p for p in ProbeCone.PARAMETERS}
@@ -416,7 +416,7 @@ def test_N6_stop_cone_of_45_degrees():
     assert c["n"] == pytest.approx((1 / np.sqrt(2), 1 / np.sqrt(2), 0))
 
 
-# ---------------------------------------------------------------------------------------------------------- stops and cyclogram
+# ---------------------------------------------------------------------------------------------------------- stops and sequence
 
 
 def test_N16_lateral_stops_in_eight_equally_spaced_directions():
@@ -442,7 +442,7 @@ def test_N16_lateral_stops_in_eight_equally_spaced_directions():
 
 
 def test_N7_no_capture_within_ten_seconds_reverses_the_thrust():
-    cycle_ = DockingCyclogram()
+    cycle_ = DockingSequence()
     assert cycle_.step(0.1) == (0, 1)
     assert cycle_.step(0.1, DK1=True) == (0, 1 | 2)
     for _ in range(99):
@@ -454,7 +454,7 @@ def test_N7_no_capture_within_ten_seconds_reverses_the_thrust():
 
 
 def test_N8_delays_after_start_of_docking():
-    cycle_, dt = DockingCyclogram(), 0.01
+    cycle_, dt = DockingSequence(), 0.01
     cycle_.step(dt, DK1=True)
     cycle_.step(dt, DK1=True, DK2=True)                        # the bottom before the capture, then chatter: latched
     _, craft = cycle_.step(dt, DSG=True)
@@ -479,12 +479,12 @@ def test_N8_whole_process_takes_nearly_five_minutes():
     assert np.polyfit(t[on], series(out, "stroke")[on], 1)[0] == pytest.approx(-8.1e-4, rel=0.02)
 
 
-def test_cyclogram_manual_and_bad_delay():
-    cycle_ = DockingCyclogram()
+def test_sequence_manual_and_bad_delay():
+    cycle_ = DockingSequence()
     cycle_.step(0.1, DK1=True)
     assert cycle_.step(0.1, manual=True) == (0, 0) and cycle_.phase == "manual"
     with pytest.raises(ValueError, match="brakes_delay_s"):
-        DockingCyclogram(brakes_delay_s=-1.0)
+        DockingSequence(brakes_delay_s=-1.0)
 
 
 # ---------------------------------------------------------------------------------------------------------- course of a docking

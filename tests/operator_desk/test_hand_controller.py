@@ -27,8 +27,8 @@ from hil_server.operator_desk.receiver import HandDesk
 from hil_server.operator_desk.sender import HandSender
 from hil_server.operator_desk.station import Station
 from rt_kernels.command_latch import CommandLatch
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
-from rt_kernels.mechanisms.event_detection import DockingEvents
+from rt_kernels.events.docking import DockingEvents
+from rt_kernels.layout import BITS, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
 
 STALE = 2
@@ -36,7 +36,7 @@ WITHIN = 0.2  # s
 AXIS = Axis(0, centre=100.0, range=1000.0, dead_band=0.1, curve=0.0, sign=1)
 CALIBRATION = Calibration((AXIS, None, None, None, None, None), deadman=3, others=(5,))
 PUSHED, CENTRE = 1100, 100
-EVENT_BIT = 1 << CODES["event"]["hand_controller_stale"]
+EVENT_BIT = BITS["event"]["hand_controller_stale"]
 
 
 class Clock:

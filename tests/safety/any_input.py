@@ -1,4 +1,4 @@
-"""Random bad days for the assembled line, and what must hold of every set point on them.
+"""Random bad days for the assembled line, and what must hold of every setpoint on them.
 
     python -m tests.safety.any_input [--ticks N] [--seed S]       the long form; the suite runs a short one
 
@@ -119,7 +119,7 @@ def broken(samples, c):
     # before the start: what the drives report or nothing, and once started never back
     told = np.where(np.abs(samples["measured_leg"]) < 1e6, samples["measured_leg"], 0.0)
     if not np.array_equal(y[waiting], told[waiting]) or v[waiting].any():
-        return "before the start a set point of ours"
+        return "before the start a setpoint of ours"
     first = int(np.argmin(waiting)) if not waiting.all() else len(samples)
     if waiting[first:].any():
         return "not armed again"
@@ -142,7 +142,7 @@ def broken(samples, c):
     if np.abs(np.diff(v, axis=0)).max() > c["rate_step"] * (1 + 1e-12):
         return "beyond the acceleration limit"
     if np.abs(np.diff(step, axis=0, prepend=0.0)).max() > c["rate_step"] * c["period"] + 2 * tiny:
-        return "set points beyond the acceleration limit"
+        return "setpoints beyond the acceleration limit"
     if np.abs(step - v[1:] * c["period"]).max() > tiny:
         return "length and rate do not agree"
     return ""

@@ -5,11 +5,11 @@ import pytest
 
 from hil_server import assembly
 from hil_server.config import load_test
-from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
+from rt_kernels.codes import fault_names
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.safety.limits import SafetyLimits
 
 PERIOD = 1e-3
-FAULT_BIT = {name: bit for name, bit, *_ in FAULTS}
 LIMITS = {"force_limit_n": [100.0, 200.0, 300.0], "moment_limit_n_m": [10.0, 20.0, 30.0]}
 DELAYS = {"drive_lag_s": 0.018, "measured_leg_delay_s": 0.001}
 
@@ -51,7 +51,7 @@ def quiet(platform):
 
 def names(word):
     """Names of the fault bits in a word."""
-    return {name for name, bit in FAULT_BIT.items() if int(word) >> bit & 1}
+    return set(fault_names(word))
 
 
 def through(stage, samples):

@@ -1,4 +1,4 @@
-"""No input moves a set point beyond its limits: the short form of `tests.safety.any_input`, and the stage alone with random demands."""
+"""No input moves a setpoint beyond its limits: the short form of `tests.safety.any_input`, and the stage alone with random demands."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_the_check_sees_what_it_is_for(stage, quiet):
         ("leg_setpoint", (20, 3), np.nan, "not finite"),
         ("leg_setpoint", (20, 3), 1.2, "outside"),
         ("leg_setpoint", (20, 3), 1.1 * c["rate_max"] * c["period"], "faster"),
-        ("leg_setpoint", (20, 3), 1.01 * step, "set points beyond the acceleration"),
+        ("leg_setpoint", (20, 3), 1.01 * step, "setpoints beyond the acceleration"),
         ("leg_setpoint", (20, 3), 1e-12, "do not agree"),
         ("leg_rate_setpoint", (20, 3), 1.01 * c["rate_step"], "beyond the acceleration"),
         ("safety_state", (30,), 3, "not armed again"),

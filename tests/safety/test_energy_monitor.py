@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from tests.hybrid.bounce import PROGRAMME, closed_loop, run, settings
 from tests.safety.conftest import PERIOD, names, through
 
@@ -37,7 +37,7 @@ def bounce(quiet, f=1.0, on=12.0, off=8.0, e=1.0, offset=0.0, noise=0.0, free_s=
         touching = size[k] > on if not touching else size[k] >= off
         s["contact"][k] = touching
     if latched:
-        s["mechanism_state"] = 1 << CODES["mechanism_signal"]["DSG"]
+        s["mechanism_state"] = BITS["mechanism_signal"]["DSG"]
     return s
 
 
@@ -183,7 +183,7 @@ def test_small_contacts_are_not_judged(stage, quiet):
 @pytest.mark.parametrize(("on", "off", "hold"), [(12.0, 8.0, 0.004), (18.0, 9.0, 0.0), (2.0, 1.0, 0.0)])
 def test_the_contact_that_was_reported_with_a_gain(on, off, hold, noise):
     """1 Hz, 38 N, lead and pose force on the hydraulic drives, noise as shipped: ratio of the free motions before and after."""
-    keys = {"event_detectors.contact_on_n": on, "event_detectors.contact_off_n": off, "event_detectors.contact_hold_s": hold,
+    keys = {"events.contact_on_n": on, "events.contact_off_n": off, "events.contact_hold_s": hold,
             "stand.virtual.force_noise_n": noise, "safety.energy_warn": 0.02, "safety.energy_floor_j": 0.001}  # fmt: skip
     _, records = run(settings(1.0, "spec", "lead_and_pose_force") | keys, PROGRAMME)
     free = closed_loop(records)

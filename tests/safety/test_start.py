@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from drivers.drives import cia402, cia408
-from drivers.simulated.virtual_stand import FAULTS
+from drivers.simulated.injections import CLEAR, IN_PROCESS
 from hil_server.config import load_test
 from hil_server.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from tests.drivers.library_drives import LibraryDrives
 from tests.safety.conftest import PERIOD, names
 from tests.system.line_runs import QUICK, phases, run_line
 
-STATE, DRIVE = CODES["safety_state"], CODES["drive_status"]
+STATE, DRIVE = CODES["safety_state"], BITS["drive_status"]
 NOT_FRESH = ("no_data", "stale", "lost", "corrupt", "device_fault", "emergency", "bus_fault", "heartbeat_lost")
 SHIPPED = ["docking.toml", "elastic_contact.toml", "identify.toml", "virtual_docking.toml", "virtual_docking_ring.toml", "berthing.toml"]
 
@@ -82,7 +82,7 @@ def test_the_tolerance_of_the_start(stage, quiet):
 @pytest.mark.parametrize("bit", NOT_FRESH)
 def test_legs_that_are_not_fresh_do_not_start(stage, quiet, bit):
     s = idle(quiet, 200)
-    s["drive_status"][:, 4] = 1 << DRIVE[bit]
+    s["drive_status"][:, 4] = DRIVE[bit]
     stage(arming_s=0.1, drive_missing_periods=1000, damaged_per_s_max=1e4, drive_lost_per_s_max=1e4).through(s)
     assert (s["safety_state"] == STATE["not_armed"]).all()
     if bit in ("no_data", "stale", "lost", "corrupt"):
@@ -93,7 +93,7 @@ def test_legs_that_are_not_fresh_do_not_start(stage, quiet, bit):
 
 @pytest.mark.parametrize("status", [1, 2, 4])
 def test_legs_that_fit_no_pose_do_not_start(stage, quiet, status):
-    s = idle(quiet, 200, locate_status=status)
+    s = idle(quiet, 200, forward_kinematics_status=status)
     stage(arming_s=0.1).through(s)
     assert (s["safety_state"] == STATE["not_armed"]).all() and names(s["faults"][-1]) == {"start_pose_disagrees"}
 
@@ -107,7 +107,7 @@ def test_two_good_ticks_running_are_needed(stage, quiet):
 
 def test_waits_for_legs_that_come_late(stage, quiet):
     s = idle(quiet, 700)
-    s["drive_status"][:450, 2] = 1 << DRIVE["lost"]
+    s["drive_status"][:450, 2] = DRIVE["lost"]
     stage(arming_s=0.5, drive_lost_per_s_max=1e4).through(s)
     assert s["safety_state"][450] == STATE["not_armed"] and s["safety_state"][451] == STATE["following"] and not s["faults"].any()
 
@@ -143,7 +143,7 @@ def test_the_msfc_stand_starts_too():
 
 @pytest.mark.parametrize(("offset", "fault"), [(-6.0, "start_legs_unknown"), (1.5, "start_legs_unknown"), (-0.05, "start_pose_disagrees")])
 def test_a_wrong_zero_of_a_leg_ends_with_exit_3_and_no_leg_has_moved(tmp_path, offset, fault):
-    faults = f"stand.virtual.faults=[[0.0, {float(FAULTS['transducer_offset'])}, 1.0, {offset}]]"
+    faults = f"stand.virtual.faults=[[0.0, {float(IN_PROCESS['transducer_offset'])}, 1.0, {offset}]]"
     summary = simulate(load_test(None, [*QUICK, faults, "guidance.fault_s=0.1", "stand.virtual.leg_noise_m=0.0"]),
                        Options(out=str(tmp_path), quiet=True, report=False))  # fmt: skip
     assert summary["exit_code"] == 3 and summary["end"] == "tripped" and fault in summary["faults"]
@@ -153,8 +153,8 @@ def test_a_wrong_zero_of_a_leg_ends_with_exit_3_and_no_leg_has_moved(tmp_path, o
 
 
 def test_legs_that_come_late_start_the_run_and_nothing_jumps():
-    """A drive answers from 0.3 s on: the programme waits, and the first set point is where the leg is."""
-    silent, clear = float(FAULTS["drive_silent"]), float(FAULTS["clear"])
+    """A drive answers from 0.3 s on: the programme waits, and the first setpoint is where the leg is."""
+    silent, clear = float(IN_PROCESS["drive_silent"]), float(CLEAR)
     records = run_line((*QUICK, f"stand.virtual.faults=[[0.0, {silent}, 3.0, 0.0], [0.3, {clear}, 0.0, 0.0]]", "test.duration_max_s=0.5",
                         "safety.drive_missing_periods=1000"))  # fmt: skip
     k = int(np.argmax(records["safety_state"] == STATE["following"]))

@@ -7,9 +7,9 @@ import numpy as np
 
 from hil_server import assembly
 from hil_server.config import load_test
+from rt_kernels import codes
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 
-FAULT_BIT = {name: bit for name, bit, *_ in FAULTS}
 STOPPING = {name for name, _, severity, *_ in FAULTS if severity == "stop"}
 QUICK = ("guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.retreat_distance_m=0.05")
 
@@ -41,7 +41,7 @@ def run_line(overrides=(), at=None, config=None):
 
 
 def fault_names(value):
-    return {name for name, bit in FAULT_BIT.items() if int(value) >> bit & 1}
+    return set(codes.fault_names(value))
 
 
 def phases(records):

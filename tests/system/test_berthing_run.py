@@ -11,12 +11,12 @@ from hil_server.operator_desk.script import load, rows_of_log
 from hil_server.programme import load_programme
 from hil_server.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import phases
 
 QUICK = ["guidance.speed_max_m_s=0.5", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.retreat_distance_m=0.05"]
 STILL = [f"initial_conditions.{key}=0.0" for key in ("lateral_y_m", "lateral_z_m", "yaw_deg", "pitch_deg", "roll_deg")]
-STALE = 1 << CODES["event"]["hand_controller_stale"]
+STALE = BITS["event"]["hand_controller_stale"]
 
 
 def fly(tmp_path, script, *overrides, base="programmes/berthing_operator.toml"):

@@ -115,14 +115,14 @@ def test_every_offered_verb_has_its_help(capsys):
 def test_list_of_roles_is_machine_readable(tmp_path):
     assert cli.main(["list", "--json", str(tmp_path / "roles.json")]) == 0
     roles = json.loads((tmp_path / "roles.json").read_text())["roles"]
-    assert "phase_lead" in roles["compensators"]
+    assert "phase_lead" in roles["compensation"]
 
 
 def test_manual_page_of_a_part(capsys):
-    assert cli.main(["list", "compensators", "phase_lead"]) == 0
+    assert cli.main(["list", "compensation", "phase_lead"]) == 0
     page = capsys.readouterr().out
     assert "PhaseLead(" not in page and "lead_factor" in page and "0 ... 2" in page
-    assert cli.main(["list", "compensators"]) == 0
+    assert cli.main(["list", "compensation"]) == 0
     assert "NoCompensator(" not in capsys.readouterr().out
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import QUICK, fault_names, phases, run_line
 
 PHASE, COMMAND, END = CODES["phase"], CODES["command"], CODES["end_cause"]
@@ -29,7 +29,7 @@ def test_first_contact_comes_when_and_where_the_initial_conditions_say(docking):
 
 def test_closing_the_loop_makes_no_step(docking):
     k = int(np.flatnonzero(docking["phase"] == PHASE["closing"])[0])
-    # second differences of the set points: what the noise of the force does through the lead, nothing more
+    # second differences of the setpoints: what the noise of the force does through the lead, nothing more
     assert np.abs(np.diff(docking["leg_setpoint"][k - 3 : k + 50], n=2, axis=0)).max() < 1e-6
     # the model starts from the achieved pose, not from the programmed one
     taken = docking[docking["motion"] == CODES["motion"]["close_loop"]]
@@ -44,7 +44,7 @@ def test_setpoints_stay_inside_the_legs_limits(docking):
 
 
 def test_momentum_is_kept_in_the_closed_loop(docking):
-    free = docking[(docking["phase"] == PHASE["contact"]) & (docking["cyclogram"] == 0)]
+    free = docking[(docking["phase"] == PHASE["contact"]) & (docking["sequence"] == 0)]
     p = free["momentum"]
     assert np.abs(p - p[0])[:, :3].max() <= 1e-12 * np.linalg.norm(p[0][:3]) * 10
 
@@ -76,13 +76,13 @@ def test_abort_trips():
 
 
 def test_no_capture_in_ten_seconds_reverses_the_thrust():
-    """The cyclogram: press thrust from first contact, reversed after 10 s without capture (docking digest N7)."""
+    """The sequence: press thrust from first contact, reversed after 10 s without capture (docking digest N7)."""
     records = run_line((*QUICK, "mechanism.capture_x_m=5.0", "guidance.contact_max_s=16.0", "guidance.finish_on_capture=true"))
     first = records[-1]["first_contact_time"]
-    pressing = records[(records["cyclogram"] == CODES["cyclogram"]["press"])]
-    retreat = records[(records["cyclogram"] == CODES["cyclogram"]["retreat"])]
+    pressing = records[(records["sequence"] == CODES["sequence"]["press"])]
+    retreat = records[(records["sequence"] == CODES["sequence"]["retreat"])]
     # pressed until the head has been on the bottom, captured or not
-    before = (pressing["mechanism_state"] >> CODES["mechanism_signal"]["DK2"]) & 1 == 0
+    before = pressing["mechanism_state"] & BITS["mechanism_signal"]["DK2"] == 0
     assert before.any() and not before.all()
     assert (pressing["control_C"][before, 0] == 300.0).all() and (pressing["control_C"][~before, 0] == 0.0).all()
     assert abs(retreat["time_ns"][0] * 1e-9 - first - 10.0) < 0.01
@@ -98,7 +98,7 @@ def test_elastic_contact_without_delay_returns_the_energy():
         "stand.virtual.drive_frequency_hz=0.0", "stand.virtual.drive_delay_s=0.0", "stand.virtual.setpoint_delay_ticks=0",
         "stand.virtual.measured_leg_delay_ticks=0", "stand.virtual.leg_noise_m=0.0", "stand.virtual.leg_resolution_m=0.0",
         "stand.virtual.force_noise_n=0.0", "stand.virtual.moment_noise_n_m=0.0",
-        "compensators.part=none", "active_vehicle.thrust_n=0.0", "guidance.contact_max_s=2.0",
+        "compensation.part=none", "active_vehicle.thrust_n=0.0", "guidance.contact_max_s=2.0",
         "initial_conditions.velocity_x_m_s=0.05", "initial_conditions.lateral_y_m=0.0", "initial_conditions.lateral_z_m=0.0",
         "initial_conditions.yaw_deg=0.0", "initial_conditions.pitch_deg=0.0", "initial_conditions.velocity_z_m_s=0.0",
         "safety.condition_max=60.0", "guidance.close_before_s=0.8", "stand.platform.leg_acceleration_max_m_s2=1000.0",

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from drivers.simulated.virtual_stand import FAULTS
+from drivers.simulated.injections import IN_PROCESS
+from rt_kernels.codes import FAULT_MASKS
 from rt_kernels.layout import CODES
-from tests.system.line_runs import FAULT_BIT, QUICK, STOPPING, fault_names, run_line
+from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
 
 STRICT = ("safety.sensor_missing_periods=1", "safety.drive_missing_periods=1", "safety.signals_missing_periods=1")
 AT = 0.3
@@ -47,15 +48,15 @@ MATRIX = [
 
 
 def test_the_matrix_names_every_injectable_fault():
-    assert {row[0] for row in MATRIX} == set(FAULTS) - {"clear"}
+    assert {row[0] for row in MATRIX} == set(IN_PROCESS)
 
 
 @pytest.mark.parametrize("name, index, value, bit", MATRIX, ids=[f"{r[0]}-{r[3]}" for r in MATRIX])
 def test_fault_sets_its_bit_and_the_legs_decelerate_inside_limits(name, index, value, bit):
-    records = run_line((*QUICK, *STRICT, f"stand.virtual.faults=[[{AT}, {float(FAULTS[name])}, {float(index)}, {value}]]",
+    records = run_line((*QUICK, *STRICT, f"stand.virtual.faults=[[{AT}, {float(IN_PROCESS[name])}, {float(index)}, {value}]]",
                         "guidance.fault_s=0.3", "test.duration_max_s=8.0"))  # fmt: skip
     assert bit in fault_names(records[-1]["faults"])
-    first = int(np.flatnonzero((records["faults"] >> FAULT_BIT[bit]) & 1)[0])
+    first = int(np.flatnonzero(records["faults"] & FAULT_MASKS[bit])[0])
     assert records["time_ns"][first] * 1e-9 >= AT
     shown = _first_shown(records, bit)
     if shown is not None:
@@ -65,7 +66,7 @@ def test_fault_sets_its_bit_and_the_legs_decelerate_inside_limits(name, index, v
         return
     assert records[-1]["trip_tick"] == records["tick"][first] or records[-1]["trip_tick"] < records["tick"][first]
     assert records[-1]["end_cause"] == CODES["end_cause"]["tripped"]
-    # at rest at the end, and never faster to brake than allowed; no jump of a set point
+    # at rest at the end, and never faster to brake than allowed; no jump of a setpoint
     rate = np.diff(records["leg_setpoint"], axis=0) / 1e-3
     assert np.abs(rate[-1]).max() == 0.0
     after = rate[first:]
@@ -95,5 +96,5 @@ def _first_shown(records, bit):
     if bit == "moment_limit":
         return int(np.flatnonzero((np.abs(records["F_S"][:, 3:]) > 3000.0).any(axis=1))[0])
     if bit == "platform_unknown":
-        return int(np.flatnonzero(records["locate_status"] & 3)[0])
+        return int(np.flatnonzero(records["forward_kinematics_status"] & 3)[0])
     return None

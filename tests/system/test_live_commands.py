@@ -9,7 +9,7 @@ from hil_server.config import load_test
 from hil_server.errors import HilError
 from hil_server.session import Options, run_live
 from hil_server.telemetry.log_file import open_log
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from tests.system.line_runs import fault_names
 
 FAULT = 111  # drive_fault of drivers.simulated.virtual_stand
@@ -43,16 +43,17 @@ def test_live_run_takes_what_it_can_act_on_and_a_fault_is_injected_over_the_cont
     assert {"start", "inject_fault", "clear_injection", "abort"} <= set(takes) and "step" not in takes and "set_compensator" not in takes
     for name, arguments, why in (
         ("set_compensator", {"number": 2}, "no part of this run acts on it"),
-        ("inject_fault", {"kind": 105}, "kind 105 is unknown to this run"),  # busy: the status word of this sensor has no such class
+        # the status word of this sensor has no class "busy"
+        ("inject_fault", {"fault": "sensor_busy"}, "fault sensor_busy .* is unknown to this run"),
         ("resume", {}, "nobody acted on it: the run is in phase idle, it acts in hold"),
     ):
         with pytest.raises(RefusedError, match=why) as refusal:
             client.command(name, **arguments)
         assert refusal.value.kind == "nobody"
-    taken = client.command("inject_fault", kind=FAULT, index=3)
+    taken = client.command("inject_fault", fault="drive_fault", index=3)
     ended = summary()
     assert ended["end"] == "tripped" and ended["exit_code"] == 3
     records = open_log(ended["log"]).records
     assert records["command_code"][taken.tick] == CODES["command"]["inject_fault"], "the log knows of it"
     assert "drive_device_fault" in fault_names(records["faults"][-1]) and records["trip_tick"][-1] > taken.tick
-    assert [int(n) for n in (records["drive_status"][-1] >> CODES["drive_status"]["device_fault"]) & 1] == [0, 0, 0, 1, 0, 0]
+    assert [int(n != 0) for n in records["drive_status"][-1] & BITS["drive_status"]["device_fault"]] == [0, 0, 0, 1, 0, 0]

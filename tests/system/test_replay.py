@@ -56,7 +56,7 @@ def test_one_bit_of_an_input_is_found_and_named(logged, tmp_path, field, index):
 
 
 def test_a_gain_changed_in_its_tenth_digit_is_found(logged):
-    result = replay.replay(logged, verify=True, overrides=("compensators.lead_factor=1.0000000001",))
+    result = replay.replay(logged, verify=True, overrides=("compensation.lead_factor=1.0000000001",))
     assert not result["equal"] and result["first_difference"]["channel"].startswith("lead[1]")
     assert "original motion" in result["note"] and result["changes"]
 
@@ -67,7 +67,7 @@ def test_a_window_is_compared_alone(logged):
 
 
 def test_what_if_with_the_same_value_is_equal(logged):
-    assert replay.replay(logged, verify=True, overrides=("compensators.lead_factor=1.0",))["equal"]
+    assert replay.replay(logged, verify=True, overrides=("compensation.lead_factor=1.0",))["equal"]
 
 
 # ------------------------------------------------------------------------------------------------------------- missing ticks
@@ -139,15 +139,15 @@ def with_header(source, target, change):
 
 def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
     """`phased` keeps two parts in one block: where the second one begins is not the log's to say."""
-    items = [*QUICK, "compensators.part=phased", 'compensators.contact={part="pose_referenced_force", stiffness_n_m=1e5}']
+    items = [*QUICK, "compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_m=1e5}']
     summary = simulate(load_test(None, items), Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert replay.replay(summary["log"], verify=True)["equal"]
 
     def far_away(header):
-        header.states["compensators"] = (1 << 40).to_bytes(8, "little") + header.states["compensators"][8:]
+        header.states["compensation"] = (1 << 40).to_bytes(8, "little") + header.states["compensation"][8:]
 
     path = with_header(summary["log"], tmp_path / "far.mcap", far_away)
-    with pytest.raises(ConfigurationError, match="compensators cannot be put back: .* this program builds"):
+    with pytest.raises(ConfigurationError, match="compensation cannot be put back: .* this program builds"):
         replay.replay(path, verify=True)
     # nor how many auxiliary channels it has: the comparison would read beyond the records
     log = open_log(summary["log"])

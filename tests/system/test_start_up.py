@@ -47,7 +47,7 @@ def under_realtime(policy, *arguments):
 
 @pytest.mark.parametrize("policy", ["FIFO", "RR"])
 def test_inherited_real_time_priority_is_given_back_before_anything_is_loaded(policy):
-    answer = under_realtime(policy, "predict", "--set", "compensators.part=none")
+    answer = under_realtime(policy, "predict", "--set", "compensation.part=none")
     assert answer.returncode in (0, 1), answer.stderr
 
 

@@ -77,7 +77,7 @@ def test_one_changed_bit_of_a_thinned_log_is_found(logs, tmp_path):
 
 
 def test_what_a_thinned_log_cannot_do(logs, capsys):
-    assert main(["replay", logs[1], "--set", "compensators.part=phase_lead"]) == 2
+    assert main(["replay", logs[1], "--set", "compensation.part=phase_lead"]) == 2
     assert "telemetry.log_every" in capsys.readouterr().err
     with pytest.raises(ConfigurationError, match=r"telemetry\.log_every: 5, a live run logs every tick"):
         run_live(load_test(None, ["telemetry.log_every=5"]), Options(quiet=True))

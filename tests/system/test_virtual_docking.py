@@ -11,13 +11,13 @@ from hil_server import assembly
 from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.free_run import blocks
-from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, FAULTS, SAMPLE_DTYPE
 
 LONG = "test.stand=stands/ideal_stand_long_unit.toml"
 MODIFIED, LIMITER = ((LONG, f"test.mechanism=mechanisms/probe_cone_{name}.toml") for name in ("modified", "movable_limiter"))
 CONFIG, RING, ELASTIC = (SHIPPED / "programmes" / f"virtual_docking{name}.toml" for name in ("", "_ring", "_elastic"))
-SIGNAL, CYCLOGRAM, PHASE = CODES["mechanism_signal"], CODES["cyclogram"], CODES["phase"]
-FIELDS = ("time_ns", "phase", "signal_discrete", "mechanism_command", "cyclogram", "V_TA", "F_T", "X_TA", "kinetic_energy", "faults",
+SIGNAL, SEQUENCE, PHASE = BITS["mechanism_signal"], CODES["sequence"], CODES["phase"]
+FIELDS = ("time_ns", "phase", "signal_discrete", "mechanism_command", "sequence", "V_TA", "F_T", "X_TA", "kinetic_energy", "faults",
           "first_contact_time", "end_cause", "control_C")  # fmt: skip
 DT = 5e-4
 HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
@@ -56,7 +56,7 @@ def course(name, channels=(), overrides=()):
 
 
 def signal(out, name):
-    return (out["signal_discrete"] >> SIGNAL[name] & 1).astype(bool)
+    return out["signal_discrete"] & SIGNAL[name] != 0
 
 
 def first(out, flag):
@@ -65,7 +65,7 @@ def first(out, flag):
 
 
 def stops(out):
-    names = {1 << bit: name for name, bit, severity, *_ in FAULTS if severity == "stop"}
+    names = {bit: name for name, bit, severity, *_ in FAULTS if severity == "stop"}
     return [name for mask, name in names.items() if out["faults"][-1] & mask]
 
 
@@ -90,9 +90,9 @@ def test_N9_order_of_events_of_a_whole_docking_through_the_line():
     hits = np.flatnonzero(np.diff(on["DK2"].astype(int)) == 1)
     later = hits[hits > hits[0] + 0.1 / DT]                    # not its chatter
     assert len(later) and out["V_TA"][later[0], 0] < 0.6 * out["V_TA"][hits[0], 0]
-    # capture with all four latches; the cyclogram's start is capture and bottom
+    # capture with all four latches; the sequence's start is capture and bottom
     assert capture >= max(first(out, on[f"latch{k}"]) for k in range(1, 5))
-    start = first(out, out["cyclogram"] == CYCLOGRAM["damping"])
+    start = first(out, out["sequence"] == SEQUENCE["damping"])
     assert start == pytest.approx(max(capture, bottom), abs=2 * DT)
     # extra brakes from 2 s to 32 s, drive at 35 s
     brakes = (out["mechanism_command"] & 2).astype(bool) & loop
@@ -103,7 +103,7 @@ def test_N9_order_of_events_of_a_whole_docking_through_the_line():
     assert np.sum(np.diff(on["limiter_contact"].astype(int)) == 1) >= 2
     rollers = sum(on[f"lever{k}_contact"].astype(int) for k in (1, 2, 3))
     assert rollers.max() in (1, 2)
-    complete = first(out, out["cyclogram"] == CYCLOGRAM["complete"])
+    complete = first(out, out["sequence"] == SEQUENCE["complete"])
     assert drive + 100.0 < first(out, rollers > 0) < first(out, on["pushers"]) < complete
     assert first(out, on["planes_together"]) < complete
     assert 280.0 < complete - contact < 420.0
@@ -152,7 +152,7 @@ def test_the_longer_units_start_clear_of_the_receptacle(overrides):
     test = assembly.simulation(load_test(CONFIG, [*overrides, "guidance.contact_max_s=0.4"]))
     for records in blocks(test):
         before = records["phase"] <= PHASE["closing"]
-        assert not records["signal_discrete"][before].astype(int).__and__(1 << SIGNAL["DK1"]).any()
+        assert not records["signal_discrete"][before].astype(int).__and__(SIGNAL["DK1"]).any()
         assert np.abs(records["F_T"][before]).max(initial=0.0) < 1.0
     with pytest.raises(ConfigurationError, match=r"overlap at park .*contact force 1e\+06 N.*at least 0\.050 m further"):
         assembly.simulation(load_test(CONFIG, overrides[1:]))
@@ -193,9 +193,9 @@ def test_ring_units_run_to_the_end_of_retraction(name):
     contact, capture, end = (first(out, signal(out, bit)) for bit in ("DK1", "DSG", "planes_together"))
     # start of docking: captured and rings in full contact at all three sensors (each has switched by then); command 35 s later
     switched = max(first(out, signal(out, f"ring_aligned{k}")) for k in (1, 2, 3))
-    start = first(out, out["cyclogram"] == CYCLOGRAM["damping"])
+    start = first(out, out["sequence"] == SEQUENCE["damping"])
     command = first(out, (out["mechanism_command"] & 1).astype(bool))
-    complete = first(out, out["cyclogram"] == CYCLOGRAM["complete"])
+    complete = first(out, out["sequence"] == SEQUENCE["complete"])
     assert contact < capture <= start and start == pytest.approx(max(capture, switched), abs=2 * DT)
     assert command - start == pytest.approx(35.0, abs=3 * DT)
     assert command < end < complete

@@ -57,7 +57,7 @@ def header():
         calibration={"bias": [1.0, 2.0]},
         notes=["operator A"],
         initial_record=bytes(range(256)),
-        states={"dynamics": b"\x00\x01\xff", "compensators": b""},
+        states={"dynamics": b"\x00\x01\xff", "compensation": b""},
     )
 
 

@@ -37,7 +37,7 @@ from hil_server.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import first_trip
 from hil_server.telemetry.settings import TelemetrySettings
-from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.layout import BITS, CODES, FAULTS
 from rt_kernels.ring import SharedBlock
 from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
 from tests.telemetry.conftest import LoopStandIn
@@ -102,9 +102,9 @@ def batch(t, faults=0, events=0, force=0.0, lost=0):
 
 def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
     feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
-    contact = 1 << CODES["event"]["first_contact"]
+    contact = BITS["event"]["first_contact"]
     name, bit, severity, meaning, action = FAULTS[3]
-    for t, faults, events in ((0.04, 0, 0), (0.08, 1 << bit, contact), (0.12, 1 << bit, contact), (0.16, 0, 0), (0.2, 1 << bit, 0)):
+    for t, faults, events in ((0.04, 0, 0), (0.08, bit, contact), (0.12, bit, contact), (0.16, 0, 0), (0.2, bit, 0)):
         feed.take(batch(t, faults, events, force=-7.5, lost=1))
     assert [(line.t, line.name) for line in feed.lines] == [(0.2, name), (0.08, "first_contact"), (0.08, name)]
     assert feed.lines[0].severity == severity and meaning in feed.lines[0].action and action in feed.lines[0].action
@@ -112,7 +112,7 @@ def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
 
 
 def test_first_trip_names_the_faults_of_its_own_tick(make_records):
-    bit = {name: 1 << number for name, number, *_ in FAULTS}
+    bit = {name: mask for name, mask, *_ in FAULTS}
     records = make_records(10, 100)
     records["faults"][3:] = bit["tare_drift"]
     records["faults"][6:] |= bit["analogue_chain"]
@@ -526,7 +526,7 @@ class Stage:
         """From the next tick on the loop is tripped by this fault."""
         ticks = self.loop._template
         self.tripped = self.loop.tick
-        ticks["faults"] |= 1 << next(bit for name, bit, *_ in FAULTS if name == fault)
+        ticks["faults"] |= next(bit for name, bit, *_ in FAULTS if name == fault)
         ticks["end_cause"], ticks["safety_state"], ticks["trip_tick"] = CODES["end_cause"]["tripped"], 2, self.tripped
 
     @staticmethod

@@ -13,7 +13,7 @@ from hil_server.operator_desk.receiver import BUDGET, HOLDS_FOR, TAKEN_WITHIN, C
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Window
 from hil_server.telemetry.record import aux_channels
-from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.layout import BITS, CODES, FAULTS
 from rt_kernels.parameters import Command
 from tests.telemetry.list_socket import ListSocket
 
@@ -82,7 +82,7 @@ def test_a_run_takes_what_its_parts_declare():
     assert "inject_fault" in docking and "inject_fault" not in virtual, "an ideal stand cannot be broken"
     assert "step" in berthing and "step" not in docking and "manual_mode" in docking and "manual_mode" not in berthing
     assert "set_compensator" not in docking
-    phased = simulated(None, "compensators.part='phased'", "compensators.contact={part='none'}")
+    phased = simulated(None, "compensation.part='phased'", "compensation.contact={part='none'}")
     assert why_not(phased, "set_compensator", (2.0,)) == ""
     assert why_not(phased, "set_compensator", (63.0,)) == "command set_compensator: number 63 is unknown to this run; there are: 0, 1, 2"
     assert "no part of this run acts on it; it takes" in why_not(docking, "set_compensator", (0.0,))
@@ -103,15 +103,14 @@ def test_two_parts_that_declare_one_command_must_both_be_able_to():
     assert taken_by([Other, One]) == taken_by([One, Other])
 
 
-def test_a_fault_has_the_same_number_on_both_virtual_stands():
-    from drivers.simulated.stand_server_faults import BY_NAME, same_faults
-    from drivers.simulated.virtual_stand import FAULTS as IN_PROCESS
+def test_a_fault_has_the_same_name_and_number_on_both_virtual_stands():
+    from drivers.simulated.injections import IN_PROCESS, SERVED, served_by
 
     for variant in ("net_ft", "axia", "onrobot"):
-        same = same_faults(variant)
-        assert set(same) < set(IN_PROCESS.values()) and set(same.values()) <= set(BY_NAME) and 0 not in same
-    assert same_faults("axia").keys() - same_faults("net_ft").keys() == {IN_PROCESS["sensor_busy"]}
-    assert same_faults("net_ft")[IN_PROCESS["drive_silent"]] == "axis_silent"
+        both = served_by(variant)
+        assert set(both) < set(IN_PROCESS.values()) and set(both.values()) <= {fault.name for fault in SERVED} and 0 not in both
+    assert served_by("axia").keys() - served_by("net_ft").keys() == {IN_PROCESS["sensor_busy"]}
+    assert served_by("net_ft")[IN_PROCESS["drive_silent"]] == "drive_silent"
 
 
 @pytest.fixture
@@ -133,7 +132,7 @@ def test_a_command_whose_name_is_no_text_is_an_answer(desk, name):
 
 @pytest.mark.parametrize("desk", [TAKES], indirect=True)
 def test_what_nobody_acts_on_is_refused_and_abort_never_is(desk):
-    desk.ask(b"a", b"command", command="inject_fault", args={"kind": 1}, id=1)
+    desk.ask(b"a", b"command", command="inject_fault", args={"fault": 1}, id=1)
     desk.ask(b"a", b"command", command="set_compensator", args={"number": 63}, id=2)
     answers = desk.socket.answers()
     assert [a["kind"] for a in answers] == ["nobody", "nobody"] and not desk._block.commands
@@ -168,7 +167,7 @@ def test_a_stand_of_its_own_process_is_asked_and_answers(make_records):
 
     takes = {"inject_fault": Command("inject_fault", (), (1, 5)), "clear_injection": Command("clear_injection")}
     desk = CommandDesk(ListSocket(), Block(), dict, dict, clock=Clock(), commands=takes, injector=injector)
-    given = ("inject_fault", {"kind": 1, "index": 2}), ("inject_fault", {"kind": 5}), ("clear_injection", {})
+    given = ("inject_fault", {"fault": 1, "index": 2}), ("inject_fault", {"fault": "gauge_saturated"}), ("clear_injection", {})
     for number, (name, arguments) in enumerate(given):
         desk.socket.incoming.append([b"a", b"command", msgpack.packb({"command": name, "args": arguments, "id": number})])
     desk.serve()
@@ -362,8 +361,8 @@ def test_thinned_telemetry_keeps_every_extreme(make_records):
     rng = np.random.default_rng(7)
     spikes = rng.integers(0, 400, 6)
     records["F_T"][spikes, np.arange(6)] = 1e4 * (-1.0) ** np.arange(6)
-    records["events"][123] = 1 << CODES["event"]["capture"]
-    records["faults"][200] = 1 << FAULTS[9][1]
+    records["events"][123] = BITS["event"]["capture"]
+    records["faults"][200] = FAULTS[9][1]
     _, socket = publisher_for(make_records, records)
     slow = [msgpack.unpackb(frames[1]) for frames in socket.outgoing if frames[0] == b"slow"]
     assert len(slow) == 10
@@ -375,8 +374,8 @@ def test_thinned_telemetry_keeps_every_extreme(make_records):
         assert message["max"]["stroke"] == window["aux"][:, :3].max(axis=0).tolist()
         assert message["last"]["stroke"] == window["aux"][-1, :3].tolist() and message["last"]["one"] == window["aux"][-1, 3]
         assert message["dropped"] == 3 and message["tick"] == 40 * i + 39
-    assert slow[3]["any"]["events"] == 1 << CODES["event"]["capture"] and slow[4]["any"]["events"] == 0
-    assert slow[5]["any"]["faults"] == 1 << FAULTS[9][1]
+    assert slow[3]["any"]["events"] == BITS["event"]["capture"] and slow[4]["any"]["events"] == 0
+    assert slow[5]["any"]["faults"] == FAULTS[9][1]
 
 
 def test_batches_hold_the_auxiliary_channels_by_name(make_records):

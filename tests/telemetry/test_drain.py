@@ -336,7 +336,7 @@ def test_command_is_acknowledged_with_the_tick_that_took_it(start, in_background
     loop.publish(10)  # so that there is a tick before the one that takes the command
     thread = in_background(loop)
     with client_of(process, name="test") as client:
-        first, second = client.command("hold"), client.command("inject_fault", kind=3, index=2, value=-1.5)
+        first, second = client.command("hold"), client.command("inject_fault", fault="transducer_offset", index=2, value=-1.5)
         client.leave_desk()
     thread.join()
     process.finish()

@@ -242,7 +242,7 @@ class Node:
             self.written(*key)
 
     def sync(self) -> list[Frame]:
-        """Set points that waited come into effect, actual values are sampled and sent, the device lives one cycle."""
+        """Setpoints that waited come into effect, actual values are sampled and sent, the device lives one cycle."""
         sent = []
         if self.state == OPERATIONAL:
             self._syncs += 1

@@ -1,6 +1,6 @@
 """Two position drives in software, written from the device profiles: CiA 402 (electric) and CiA 408 (hydraulic).
 
-A drive follows its set point exactly, one communication cycle later; what is of interest here is what it says about itself. Faults and
+A drive follows its setpoint exactly, one communication cycle later; what is of interest here is what it says about itself. Faults and
 oddities are methods, so that a test reads as what happened to the drive.
 """
 
@@ -8,7 +8,7 @@ from tests.drivers.peers.canopen import Entry, Frame, Node
 
 
 class Drive(Node):
-    """What both profiles share. position: actual position in counts; jumps: the largest step of the set point while enabled, counts."""
+    """What both profiles share. position: actual position in counts; jumps: the largest step of the setpoint while enabled, counts."""
 
     def __init__(self, number: int, device_type: int, position: int) -> None:
         super().__init__(number, device_type)
@@ -122,7 +122,7 @@ class Cia402Drive(Drive):
         self._show()
 
     def take_local(self) -> None:
-        """The drive is taken over at its own panel: control word and set points of the bus are no longer obeyed."""
+        """The drive is taken over at its own panel: control word and setpoints of the bus are no longer obeyed."""
         self.remote = False
         self._show()
 
@@ -173,7 +173,7 @@ class Cia408Drive(Drive):
         steps = [0x0, 0x1, 0x3, 0x7]
         now, goal = steps.index(self.drive_state & 0x7), 3 if lower == 0x7 else 2 if lower & 0x3 == 0x3 else lower & 0x1
         if goal == 3 and now != 3:
-            self._last = self.position  # the first set point is judged against where the drive stands
+            self._last = self.position  # the first setpoint is judged against where the drive stands
         self.drive_state = 0x8 | steps[goal]
 
     def behave(self) -> None:
@@ -194,7 +194,7 @@ class Cia408Drive(Drive):
 
     # what can happen to it
     def trip(self, code: int = 0x8303, register: int = 0x81) -> Frame:
-        """Axis position monitoring: fault reaction, then held at the hold set point, with an emergency."""
+        """Axis position monitoring: fault reaction, then held at the hold setpoint, with an emergency."""
         self.drive_state, self[0x1001, 0], self[0x2831, 1] = self.FAULT_REACTION, register, 1 << 5
         self._show()
         return self.emergency(code, register)

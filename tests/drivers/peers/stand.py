@@ -213,11 +213,11 @@ class LockstepStand:
         return turn
 
     def _cycle(self, bus: Bus) -> list[Frame]:
-        """The master's frames of the last tick: waits for its SYNC, and for the set points of all drives."""
+        """The master's frames of the last tick: waits for its SYNC, and for the setpoints of all drives."""
         wanted = 1 if bus is self.buses[2] else 1 + len(bus.nodes)
         frames = bus.received()
         while len(frames) < wanted:
-            assert bus.wait(10.0), f"no SYNC and set points from the master in this tick: {frames}"
+            assert bus.wait(10.0), f"no SYNC and setpoints from the master in this tick: {frames}"
             frames += bus.received()
         assert sum(frame.identifier == SYNC for frame in frames) == 1
         return frames
@@ -253,5 +253,5 @@ class LockstepStand:
         """(tick, faults that came with it), in order of the ticks."""
         words = self.records["faults"]
         came = words & ~np.concatenate([[0], words[:-1]])
-        return [(int(t), {name for bit, name in FAULT_NAME.items() if came[t] >> bit & 1}) for t in np.flatnonzero(came)]
+        return [(int(t), {name for bit, name in FAULT_NAME.items() if came[t] & bit}) for t in np.flatnonzero(came)]
 

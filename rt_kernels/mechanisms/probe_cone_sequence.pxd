@@ -1,4 +1,4 @@
-"""Cyclogram of a docking with a central unit: a state machine over the mechanism's discrete signals (dissertation, fig. 6.1.6).
+"""Sequence of a docking with a central unit: a state machine over the mechanism's discrete signals (dissertation, fig. 6.1.6).
 
 Timers count model time from the first DK1 and from "start of docking" (DSG and DK2 both seen); a lost contact does not restart them.
 """
@@ -15,7 +15,7 @@ cdef enum Phase:
     RETREAT = 6
     MANUAL = 7
 
-# what the cyclogram asks of the craft
+# what the sequence asks of the craft
 cdef enum CraftCommand:
     ATTITUDE_CONTROL = 1
     PRESS_THRUST = 2
@@ -29,14 +29,14 @@ cdef enum UnitCommand:
     DRIVE_EXTEND = 8
 
 
-cdef struct Cyclogram:
+cdef struct Sequence:
     double capture_timeout      # 10 s
     double brakes_delay         # 2 s
     double brakes_duration      # 30 s
     double drive_delay          # 35 s
 
 
-cdef struct CyclogramState:
+cdef struct SequenceState:
     int phase
     double phase_start
     double contact_time         # first DK1, negative before
@@ -48,12 +48,12 @@ cdef struct CyclogramState:
     uint32_t craft_command
 
 
-cdef inline void enter(CyclogramState *s, int phase) noexcept nogil:
+cdef inline void enter(SequenceState *s, int phase) noexcept nogil:
     s.phase = phase
     s.phase_start = s.time
 
 
-cdef inline void cyclogram_reset(CyclogramState *s) noexcept nogil:
+cdef inline void sequence_reset(SequenceState *s) noexcept nogil:
     s.phase = APPROACH
     s.phase_start = 0.0
     s.contact_time = -1.0
@@ -65,8 +65,8 @@ cdef inline void cyclogram_reset(CyclogramState *s) noexcept nogil:
     s.craft_command = ATTITUDE_CONTROL
 
 
-cdef inline void cyclogram_step(
-    const Cyclogram *c, CyclogramState *s, bint DK1, bint DSG, bint DK2, bint complete, bint manual, double dt
+cdef inline void sequence_step(
+    const Sequence *c, SequenceState *s, bint DK1, bint DSG, bint DK2, bint complete, bint manual, double dt
 ) noexcept nogil:
     """Advance by dt with the signals of this tick; `unit_command` and `craft_command` hold from now on."""
     s.time += dt

@@ -105,11 +105,11 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         s.V_cmd[i] = V[i]
     platform_pose(&p.mounting, X, sample.X_WP)
     platform_twist_of(&p.mounting, sample.X_WP, X, V, sample.V_WP)
-    sample.place_status = place_legs(&p.platform, sample.X_WP, sample.V_WP, sample.leg_demand, sample.leg_rate_demand,
+    sample.setpoint_kinematics_status = place_legs(&p.platform, sample.X_WP, sample.V_WP, sample.leg_demand, sample.leg_rate_demand,
                                      &sample.stroke_margin, &sample.condition)
 
 
-cdef class StewartPlacer(StagePart):
+cdef class StewartSetpoints(StagePart):
     """Relative pose to legs."""
 
     PARAMETERS = (

@@ -7,13 +7,13 @@ from hil_server import registry
 from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
 from rt_kernels.stewart.platform import Platform
 
-OWN = {name for name, *rest in FIELDS if name in ("F_T_corrected", "lead", "lead_offset", "loop_delay", "compensator_status")}
+OWN = {name for name, *rest in FIELDS if name in ("F_T_corrected", "lead", "lead_offset", "loop_delay", "compensation_status")}
 NEEDED = {
     "pose_referenced_force": {"stiffness_n_m": 1e5},
     "lead_and_pose_force": {"stiffness_n_m": 1e5},
     "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5}},
 }
-NAMES = sorted(registry.PARTS["compensators"])
+NAMES = sorted(registry.PARTS["compensation"])
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def context():
 
 
 def build(name, context, **keys):
-    part = registry.part("compensators", name)
+    part = registry.part("compensation", name)
     return part(**(NEEDED.get(name, {}) | keys), **{wanted: context[wanted] for wanted in part.CONTEXT})
 
 
@@ -116,7 +116,7 @@ def test_force_is_never_turned_around(context):
     s["X_TA"][0, 0] = -0.01
     s["F_T"][0, 0] = 50.0
     part.step(s)
-    assert s["F_T_corrected"][0, 0] == 0.0 and s["compensator_status"][0] & 4
+    assert s["F_T_corrected"][0, 0] == 0.0 and s["compensation_status"][0] & 4
 
 
 def test_lead_is_limited_and_says_so(context):
@@ -130,7 +130,7 @@ def test_lead_is_limited_and_says_so(context):
         s["V_TA"][0, 0] = 0.1 if i > 5 else 0.0
         part.step(s)
         leads.append(float(s["lead"][0, 1] * s["V_TA"][0, 0] + s["lead_offset"][0, 0]))
-        flags |= int(s["compensator_status"][0])
+        flags |= int(s["compensation_status"][0])
     rate = np.diff(leads) / 1e-3
     assert rate.max() <= 0.05 + 1e-9 and np.abs(np.diff(rate)).max() / 1e-3 <= 2.0 + 1e-6
     assert flags & 1 and flags & 2
@@ -160,7 +160,7 @@ def test_stiffness_estimate_finds_the_contact_and_stays_in_bounds(context):
 
 def of_many_channels(count):
     """A compensator with `count` auxiliary channels; the last one is the stiffness that it uses."""
-    from rt_kernels.compensators import pose_referenced_force, smith
+    from rt_kernels.compensation import pose_referenced_force, smith
     from rt_kernels.parameters import Aux
 
     base = pose_referenced_force.PoseReferencedForce if count else smith.SmithPredictor
@@ -170,10 +170,10 @@ def of_many_channels(count):
 @pytest.mark.parametrize("count", [0, 1, 8, 9, 100])
 def test_phased_with_any_number_of_auxiliary_channels(count, context, monkeypatch):
     """The contact compensator's channels follow those of the free one, however many there are; nothing is written beside them."""
-    from rt_kernels.compensators import phased
+    from rt_kernels.compensation import phased
 
     monkeypatch.setattr(phased, "Many", of_many_channels(count), raising=False)
-    monkeypatch.setitem(phased.NAMES, "many", "rt_kernels.compensators.phased:Many")
+    monkeypatch.setitem(phased.NAMES, "many", "rt_kernels.compensation.phased:Many")
     for free, contact in (("many", "lead_and_pose_force"), ("lead_and_pose_force", "many")):
         keys = {role: {"part": name, **({"stiffness_n_m": k} if name != "many" or count else {})}
                 for role, name, k in (("free", free, 1e5), ("contact", contact, 2e5))}  # fmt: skip
@@ -197,7 +197,7 @@ def test_phased_with_any_number_of_auxiliary_channels(count, context, monkeypatc
 def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch):
     from hil_server import assembly
     from hil_server.config import load_test
-    from rt_kernels.compensators import phased
+    from rt_kernels.compensation import phased
 
     ship = assembly.simulation(load_test()).context
 
@@ -209,8 +209,8 @@ def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch
             return assembly.build_part("dynamics", "tree_and_body", keys, ship)
 
     monkeypatch.setattr(phased, "Pointers", Pointers, raising=False)
-    monkeypatch.setitem(phased.NAMES, "pointers", "rt_kernels.compensators.phased:Pointers")
-    with pytest.raises(ValueError, match=r"compensators\.contact\.part: 'pointers' keeps pointers"):
+    monkeypatch.setitem(phased.NAMES, "pointers", "rt_kernels.compensation.phased:Pointers")
+    with pytest.raises(ValueError, match=r"compensation\.contact\.part: 'pointers' keeps pointers"):
         build("phased", context, contact={"part": "pointers"})
 
 

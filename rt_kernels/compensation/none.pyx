@@ -1,4 +1,4 @@
-"""No compensation: the measured wrench goes to the dynamics as it is, the set point is the simulated pose."""
+"""No compensation: the measured wrench goes to the dynamics as it is, the setpoint is the simulated pose."""
 
 from libc.string cimport memset
 
@@ -19,7 +19,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.lead[1] = 0.0
     sample.lead[2] = 0.0
     sample.loop_delay = (<Self *>self).loop_delay
-    sample.compensator_status = 0
+    sample.compensation_status = 0
 
 
 cdef class NoCompensator(StagePart):

@@ -10,6 +10,7 @@ from libc.string cimport memset
 import math
 
 from rt_kernels.algebra cimport pose
+from rt_kernels.codes cimport FORWARD_KINEMATICS_STATUS_LEG_MISSING
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose, relative_twist
@@ -18,7 +19,6 @@ from rt_kernels.stewart.platform cimport PLATFORM_NEAR_SINGULAR, Platform, Platf
 from rt_kernels.parameters import Parameter
 
 cdef enum:
-    LEGS_MISSING = 4
     COLD_STEPS = 20
 
 cdef struct Self:
@@ -33,26 +33,26 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef double V[6]
     cdef int i
-    sample.locate_status = 0
+    sample.forward_kinematics_status = 0
     for i in range(6):
         if not (sample.measured_leg[i] > 0.0):
-            sample.locate_status = LEGS_MISSING
-    if sample.locate_status:
+            sample.forward_kinematics_status = FORWARD_KINEMATICS_STATUS_LEG_MISSING
+    if sample.forward_kinematics_status:
         return
     # the first pose is sought from the neutral one, every later one from its predecessor
     if not p.warm:
         pose.copy(p.platform.neutral, sample.X_WP_measured)
-        sample.locate_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, COLD_STEPS)
-        p.warm = sample.locate_status == 0
+        sample.forward_kinematics_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, COLD_STEPS)
+        p.warm = sample.forward_kinematics_status == 0
     else:
-        sample.locate_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, p.steps)
-    if sample.locate_status:
+        sample.forward_kinematics_status = forward(&p.platform, sample.measured_leg, sample.X_WP_measured, p.steps)
+    if sample.forward_kinematics_status:
         return
     if platform_twist(&p.platform, sample.X_WP_measured, sample.measured_leg_rate, V) == 0:
         for i in range(6):
             sample.V_WP_measured[i] += p.keep * (V[i] - sample.V_WP_measured[i])
     else:
-        sample.locate_status |= PLATFORM_NEAR_SINGULAR
+        sample.forward_kinematics_status |= PLATFORM_NEAR_SINGULAR
     relative_pose(&p.mounting, sample.X_WP_measured, sample.X_TA_measured)
     relative_twist(&p.mounting, sample.X_WP_measured, sample.V_WP_measured, sample.X_TA_measured, sample.V_TA_measured)
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
-from rt_kernels.mechanisms.event_detection import DockingEvents
+from rt_kernels.codes import bit_names
+from rt_kernels.events.docking import DockingEvents
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
-EVENT, SIGNAL, PHASE, MOTION = (CODES[name] for name in ("event", "mechanism_signal", "phase", "motion"))
+EVENT, SIGNAL, PHASE, MOTION = BITS["event"], BITS["mechanism_signal"], CODES["phase"], CODES["motion"]
 PERIOD = 1e-3
 
 
@@ -21,15 +22,15 @@ class Run:
 
     def tick(self, force=(0.0, 0.0, 0.0), signals=(), moment=(1e3, 1e3, 1e3), **fields):
         self.s["F_T"][0] = [*force, *moment]  # a moment is no contact force
-        self.s["signal_discrete"] = sum(1 << SIGNAL[name] for name in signals)
+        self.s["signal_discrete"] = sum(SIGNAL[name] for name in signals)
         self.s["time_ns"] += 1_000_000
         for name, value in fields.items():
             self.s[name] = value
         self.part.step(self.s)
-        return {name for name, bit in EVENT.items() if self.s["events"][0] >> bit & 1}
+        return set(bit_names("event", self.s["events"][0]))
 
     def state(self):
-        return {name for name, bit in SIGNAL.items() if self.s["mechanism_state"][0] >> bit & 1}
+        return set(bit_names("mechanism_signal", self.s["mechanism_state"][0]))
 
 
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0, -1, 0), (0, 0, 1), (0.6, 0.8, 0), (2 / 3, -2 / 3, 1 / 3)])

@@ -1,9 +1,9 @@
-"""Set-point lead with limits, for the compensators that have one.
+"""Setpoint lead with limits, for the compensators that have one.
 
-    d = l1 V_TA + l2 A_TA                       what the placer adds to the simulated pose (T axes)
+    d = l1 V_TA + l2 A_TA                       what the setpoint kinematics add to the simulated pose (T axes)
 
 The lead runs before the dynamics: what V and A will be at the end of this tick is foreseen from the change of the contact wrench and the
-inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, the placer gets
+inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, the setpoint kinematics get
 the difference between the limited and the foreseen lead as its offset. Unlimited, the offset is exactly zero.
 """
 
@@ -11,16 +11,8 @@ from libc.math cimport sqrt
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from rt_kernels.faults cimport MOTION_FREE
+from rt_kernels.codes cimport COMPENSATION_STATUS_ACCELERATION_LIMITED, COMPENSATION_STATUS_RATE_LIMITED, MOTION_FREE
 from rt_kernels.sample cimport Sample
-
-cdef enum:
-    STATUS_RATE = 1
-    STATUS_ACCELERATION = 2
-    STATUS_CLIPPED = 4
-    STATUS_CONTACT = 8
-    STATUS_ADAPTING = 16
-    STATUS_ENERGY = 32
 
 cdef struct LeadParams:
     double l1                   # s
@@ -50,7 +42,7 @@ cdef inline double limited(double *v, double limit) noexcept nogil:
 
 
 cdef inline void foresee(const LeadParams *p, const LeadState *s, const Sample *o, double h, double *d) noexcept nogil:
-    """The lead that the placer would add at the end of this tick."""
+    """The lead that the setpoint kinematics would add at the end of this tick."""
     cdef double a
     cdef int i, j
     for i in range(6):
@@ -79,12 +71,12 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
         rate[i] = (d[i] - s.d[i]) / h if s.started else 0.0
     if s.started:
         if limited(rate, p.rate_max) > p.rate_max or limited(rate + 3, p.rate_max / p.lever) > p.rate_max / p.lever:
-            status |= STATUS_RATE
+            status |= COMPENSATION_STATUS_RATE_LIMITED
         for i in range(6):
             change[i] = (rate[i] - s.rate[i]) / h
         if limited(change, p.acceleration_max) > p.acceleration_max or \
                 limited(change + 3, p.acceleration_max / p.lever) > p.acceleration_max / p.lever:
-            status |= STATUS_ACCELERATION
+            status |= COMPENSATION_STATUS_ACCELERATION_LIMITED
             for i in range(6):
                 rate[i] = s.rate[i] + h * change[i]
     for i in range(6):

@@ -1,16 +1,16 @@
 """Pose-referenced force: the measured force is carried from the platform's pose to the simulated one (pose_force.pxd).
 
-The set point has no lead; whatever lag drive and sensor have shows as x - y and is taken back through the stiffness of the contact.
+The setpoint has no lead; whatever lag drive and sensor have shows as x - y and is taken back through the stiffness of the contact.
 Source: hybrid-stability notes 5.4 (4).
 """
 
 from libc.string cimport memset
 
-from rt_kernels.compensators.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.compensators.declarations import POSE_FORCE_PARAMETERS, with_defaults
+from rt_kernels.compensation.declarations import POSE_FORCE_PARAMETERS, with_defaults
 from rt_kernels.parameters import Aux
 
 
@@ -23,7 +23,7 @@ cdef struct Self:
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef int i
-    sample.compensator_status = pose_force_step(&p.force, &p.state, sample)
+    sample.compensation_status = pose_force_step(&p.force, &p.state, sample)
     sample.lead[0] = 1.0
     sample.lead[1] = 0.0
     sample.lead[2] = 0.0

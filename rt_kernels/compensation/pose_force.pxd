@@ -28,7 +28,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, vec3
-from rt_kernels.compensators.lead cimport STATUS_ADAPTING, STATUS_CLIPPED, STATUS_CONTACT
+from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, COMPENSATION_STATUS_CLIPPED, COMPENSATION_STATUS_GATE_OPEN
 from rt_kernels.sample cimport Sample
 
 cdef enum:
@@ -211,7 +211,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         for i in range(6):
             o.F_T_corrected[i] = o.F_T[i]
         return 0
-    status = STATUS_CONTACT
+    status = COMPENSATION_STATUS_GATE_OPEN
     if not s.in_contact:
         first = True
         s.in_contact = 1
@@ -241,7 +241,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
             work += (F[i] + correction[i]) * F[i]
         if work < 0.0:
             if f > 0.2 * s.peak:
-                status |= STATUS_CLIPPED
+                status |= COMPENSATION_STATUS_CLIPPED
             for i in range(6):
                 o.F_T_corrected[i] = 0.0
         else:
@@ -258,13 +258,13 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     rate = (along - s.error[(s.count - RATE_SPAN) % HISTORY]) / (RATE_SPAN * p.period) if s.contact_ticks > RATE_SPAN else 0.0
     if p.estimate and s.contact_ticks > SPAN:
         learn(p, s, u)
-        status |= STATUS_ADAPTING
+        status |= COMPENSATION_STATUS_ADAPTING
     late = missed(p, s, X, u) if first else 0.0
     g = 1.0 + (s.stiffness * along + p.damping * rate + late) / f
     if g < 0.0:
         g = 0.0
         if f > 0.2 * s.peak:
-            status |= STATUS_CLIPPED
+            status |= COMPENSATION_STATUS_CLIPPED
     for i in range(6):
         o.F_T_corrected[i] = g * F[i]
     return status
@@ -289,6 +289,6 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
         for i in range(36):
             p.K[i] = rows[i // 6][i % 6] * keys["stiffness_factor"]
     elif not p.stiffness > 0.0:
-        raise ValueError("compensators.stiffness_n_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
+        raise ValueError("compensation.stiffness_n_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
     s.stiffness = p.stiffness
     return 0

@@ -9,11 +9,11 @@ from libc.string cimport memset
 from libc.stdint cimport uint32_t
 
 from rt_kernels.algebra cimport vec3
-from rt_kernels.faults cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT_CONTACT_BEGIN, EVENT_CONTACT_END, EVENT_FIRST_CONTACT,
-                                EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING, EVENT_COMPLETE, EVENT_HAND_CONTROLLER_STALE, MOTION_FREE,
-                                PHASE_CLOSING, PHASE_HOLD, PHASE_LATCHED,
-                                MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1,
-                                MECHANISM_SIGNAL_LATCH4, MECHANISM_SIGNAL_PLANES_TOGETHER)
+from rt_kernels.codes cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT_COMPLETE, EVENT_CONTACT_BEGIN, EVENT_CONTACT_END,
+                               EVENT_FIRST_CONTACT, EVENT_HAND_CONTROLLER_STALE, EVENT_LATCH_FIRED, EVENT_START_OF_DOCKING,
+                               HAND_STATUS_STALE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                               MECHANISM_SIGNAL_LATCH, MECHANISM_SIGNAL_PLANES_TOGETHER, MOTION_FREE, PHASE_CLOSING, PHASE_HOLD,
+                               PHASE_LATCHED)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -38,8 +38,8 @@ cdef struct Self:
     State state
 
 
-cdef inline bint newly(uint32_t now, uint32_t before, int bit) noexcept nogil:
-    return (now >> bit) & 1 and not (before >> bit) & 1
+cdef inline bint newly(uint32_t now, uint32_t before, uint32_t mask) noexcept nogil:
+    return now & mask and not before & mask
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -48,7 +48,6 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double f = sqrt(vec3.dot(sample.F_T, sample.F_T))
     cdef double now = 1e-9 * <double>sample.time_ns
     cdef uint32_t before = s.latched
-    cdef uint32_t latches = 0xF << MECHANISM_SIGNAL_LATCH1
     # a berthing run may be held with its loop closed
     cdef bint in_loop = PHASE_CLOSING <= sample.phase <= PHASE_LATCHED or sample.phase == PHASE_HOLD and sample.motion == MOTION_FREE
     sample.events = 0
@@ -61,35 +60,35 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         if not s.contact and f > p.on:
             s.contact = 1
             s.below = 0.0
-            sample.events |= 1u << EVENT_CONTACT_BEGIN
+            sample.events |= EVENT_CONTACT_BEGIN
         elif s.contact:
             s.below = s.below + p.period * sample.periods if f < p.off else 0.0
             if s.below > p.hold:
                 s.contact = 0
-                sample.events |= 1u << EVENT_CONTACT_END
+                sample.events |= EVENT_CONTACT_END
         # first contact: the sensor, or the force where there is no such sensor
-        if not s.seen_contact and (s.contact or (s.latched >> MECHANISM_SIGNAL_DK1) & 1):
+        if not s.seen_contact and (s.contact or s.latched & MECHANISM_SIGNAL_DK1):
             s.seen_contact = 1
-            s.latched |= 1u << MECHANISM_SIGNAL_DK1
+            s.latched |= MECHANISM_SIGNAL_DK1
             sample.first_contact_time = now
-            sample.events |= 1u << EVENT_FIRST_CONTACT
+            sample.events |= EVENT_FIRST_CONTACT
         if newly(s.latched, before, MECHANISM_SIGNAL_DSG):
             sample.capture_time = now
-            sample.events |= 1u << EVENT_CAPTURE
+            sample.events |= EVENT_CAPTURE
         if newly(s.latched, before, MECHANISM_SIGNAL_DK2):
-            sample.events |= 1u << EVENT_BOTTOM
-        if (s.latched & latches) != (before & latches):
-            sample.events |= 1u << EVENT_LATCH_FIRED
+            sample.events |= EVENT_BOTTOM
+        if (s.latched & MECHANISM_SIGNAL_LATCH) != (before & MECHANISM_SIGNAL_LATCH):
+            sample.events |= EVENT_LATCH_FIRED
         if newly(s.latched, before, MECHANISM_SIGNAL_PLANES_TOGETHER):
-            sample.events |= 1u << EVENT_COMPLETE
+            sample.events |= EVENT_COMPLETE
         # "start of docking": captured and on the bottom
-        if not s.start_stamped and (s.latched >> MECHANISM_SIGNAL_DSG) & (s.latched >> MECHANISM_SIGNAL_DK2) & 1:
+        if not s.start_stamped and s.latched & MECHANISM_SIGNAL_DSG and s.latched & MECHANISM_SIGNAL_DK2:
             s.start_stamped = 1
-            sample.events |= 1u << EVENT_START_OF_DOCKING
+            sample.events |= EVENT_START_OF_DOCKING
     if sample.command_code != 0:
-        sample.events |= 1u << EVENT_COMMAND
-    if (sample.hand_status[0] | sample.hand_status[1]) & 2:
-        sample.events |= 1u << EVENT_HAND_CONTROLLER_STALE
+        sample.events |= EVENT_COMMAND
+    if (sample.hand_status[0] | sample.hand_status[1]) & HAND_STATUS_STALE:
+        sample.events |= EVENT_HAND_CONTROLLER_STALE
     sample.contact = s.contact
     sample.contact_time = sample.contact_time + p.period * sample.periods if s.contact else 0.0
     sample.mechanism_state = s.latched
@@ -108,7 +107,7 @@ cdef class DockingEvents(StagePart):
 
     def __init__(self, *, period_s, contact_on_n=20.0, contact_off_n=10.0, contact_hold_s=0.005):
         if contact_off_n > contact_on_n:
-            raise ValueError(f"event_detectors.contact_off_n: {contact_off_n} N must not be above contact_on_n, {contact_on_n} N")
+            raise ValueError(f"events.contact_off_n: {contact_off_n} N must not be above contact_on_n, {contact_on_n} N")
         memset(&self.c, 0, sizeof(Self))
         self.c.params.on, self.c.params.off, self.c.params.hold = contact_on_n, contact_off_n, contact_hold_s
         self.c.params.period = period_s

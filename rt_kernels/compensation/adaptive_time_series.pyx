@@ -7,7 +7,7 @@ relation stays as it is; the derivatives of z3 are then w (z2 - z3) and w^2 (z1 
 all three axes go into one fit, from the reference pose at which the present motion began.
 
 Old data are forgotten with the time constant `window_s`. The fit is taken over only where the measured rate is above a gate, moves no
-faster than its rate limits, and stays within bounds. What it sees is set point to measured pose: the delay of the force, which it cannot
+faster than its rate limits, and stays within bounds. What it sees is setpoint to measured pose: the delay of the force, which it cannot
 see, is added (a1 + t, a2 + a1 t + t^2/2).
 
 A docking contact comes out of quiescence and is short: by default the fit runs in programmed motion, which excites it, and the coefficients
@@ -19,14 +19,14 @@ from libc.string cimport memset
 import math
 
 from rt_kernels.algebra cimport pose, vec3
-from rt_kernels.compensators.lead cimport LeadParams, LeadState, fill_lead, lead_step
-from rt_kernels.faults cimport MOTION_FOLLOW_PROFILE
+from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, MOTION_FOLLOW_PROFILE
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose
 from rt_kernels.stewart.platform cimport Platform
 
-from rt_kernels.compensators.declarations import LEAD_PARAMETERS, lead_inertia, with_defaults
+from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia, with_defaults
 from rt_kernels.parameters import Aux, Parameter
 
 
@@ -144,8 +144,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef bint running = False
     for i in range(6):
         sample.F_T_corrected[i] = sample.F_T[i]
-    if sample.locate_status == 0:
-        # what was commanded at the end of the previous tick, with everything that the placer did to it
+    if sample.forward_kinematics_status == 0:
+        # what was commanded at the end of the previous tick, with everything that the setpoint kinematics did to it
         relative_pose(&p.mounting, sample.X_WP, s.command)
         if sample.motion != s.motion or s.ticks < 2:
             # a new motion: the fit starts from here, with filters that have settled on where things are
@@ -162,12 +162,12 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     p.lead.l1 = s.a[1] + s.a[0] * d
     p.lead.l2 = s.a[2] + s.a[1] * d + 0.5 * s.a[0] * d * d
     sample.loop_delay = p.loop_delay
-    sample.compensator_status = lead_step(&p.lead, &s.lead, sample)
+    sample.compensation_status = lead_step(&p.lead, &s.lead, sample)
     sample.lead[0] = s.a[0]
     for i in range(3):
         sample.lead_offset[i] += (s.a[0] - 1.0) * (sample.X_TA[i] - s.origin[i])
     if running:
-        sample.compensator_status |= 16
+        sample.compensation_status |= COMPENSATION_STATUS_ADAPTING
     for i in range(3):
         aux[i] = s.a[i]
 

@@ -14,6 +14,7 @@ from libc.string cimport memset
 
 import math
 
+from rt_kernels.codes cimport COMPENSATION_STATUS_GATE_OPEN
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -56,7 +57,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.lead[1] = 0.0
     sample.lead[2] = 0.0
     sample.loop_delay = p.loop_delay
-    sample.compensator_status = 8 if sample.contact else 0
+    sample.compensation_status = COMPENSATION_STATUS_GATE_OPEN if sample.contact else 0
 
 
 cdef class SmithPredictor(StagePart):

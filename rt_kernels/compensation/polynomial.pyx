@@ -1,4 +1,4 @@
-"""Polynomial extrapolation of the set point (Horiuchi and Konno, Phil. Trans. A 359:1893, 2001; hybrid-stability notes 5.4 (2)).
+"""Polynomial extrapolation of the setpoint (Horiuchi and Konno, Phil. Trans. A 359:1893, 2001; hybrid-stability notes 5.4 (2)).
 
     x_c = sum_i c_i x(t - i h)        c_i = prod_{j != i} (r + j)/(j - i),   r = T/h
 
@@ -76,7 +76,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             for j in range(6):
                 sample.lead_offset[j] += p.c[i] * d[j]
     sample.loop_delay = p.loop_delay
-    sample.compensator_status = 0
+    sample.compensation_status = 0
 
 
 def coefficients(order, r):
@@ -92,7 +92,7 @@ def coefficients(order, r):
 
 
 cdef class Polynomial(StagePart):
-    """Extrapolates the set point over the loop's delay."""
+    """Extrapolates the setpoint over the loop's delay."""
 
     PARAMETERS = (
         Parameter("order", "int", "-", "order of the polynomial", 3, low=1, high=4),
@@ -110,7 +110,7 @@ cdef class Polynomial(StagePart):
         self.c.order = order
         self.c.spacing = spacing_ticks or max(1, round(horizon / period_s))
         if order * self.c.spacing + 2 > HISTORY:
-            raise ValueError(f"compensators.spacing_ticks: {self.c.spacing} ticks times order {order} is more than {HISTORY - 2} ticks")
+            raise ValueError(f"compensation.spacing_ticks: {self.c.spacing} ticks times order {order} is more than {HISTORY - 2} ticks")
         for i, value in enumerate(coefficients(order, horizon / (self.c.spacing * period_s))):
             self.c.c[i] = value
         self.c.period = period_s

@@ -14,7 +14,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
 
-from rt_kernels.faults cimport COMMAND_SET_COMPENSATOR
+from rt_kernels.codes cimport COMMAND_SET_COMPENSATOR
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -51,7 +51,7 @@ cdef inline void take(const Sample *o, Output *out) noexcept nogil:
     memcpy(out.F_T, o.F_T_corrected, sizeof(out.F_T))
     memcpy(out.lead, o.lead, sizeof(out.lead))
     memcpy(out.offset, o.lead_offset, sizeof(out.offset))
-    out.status = o.compensator_status
+    out.status = o.compensation_status
 
 
 cdef inline bint contact_in_charge(Block *b, const Sample *o, double dt) noexcept nogil:
@@ -86,19 +86,19 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.lead_offset[i] = free.offset[i] + k * (contact.offset[i] - free.offset[i])
     for i in range(3):
         sample.lead[i] = free.lead[i] + k * (contact.lead[i] - free.lead[i])
-    sample.compensator_status = contact.status if k >= 0.5 else free.status
+    sample.compensation_status = contact.status if k >= 0.5 else free.status
     sample.loop_delay = b.loop_delay
 
 
 NAMES = {
-    "none": "rt_kernels.compensators.none:NoCompensator",
-    "phase_lead": "rt_kernels.compensators.phase_lead:PhaseLead",
-    "polynomial": "rt_kernels.compensators.polynomial:Polynomial",
-    "adaptive_time_series": "rt_kernels.compensators.adaptive_time_series:AdaptiveTimeSeries",
-    "pose_referenced_force": "rt_kernels.compensators.pose_referenced_force:PoseReferencedForce",
-    "smith": "rt_kernels.compensators.smith:SmithPredictor",
-    "energy_cap": "rt_kernels.compensators.energy_cap:EnergyCap",
-    "lead_and_pose_force": "rt_kernels.compensators.lead_and_pose_force:LeadAndPoseForce",
+    "none": "rt_kernels.compensation.none:NoCompensator",
+    "phase_lead": "rt_kernels.compensation.phase_lead:PhaseLead",
+    "polynomial": "rt_kernels.compensation.polynomial:Polynomial",
+    "adaptive_time_series": "rt_kernels.compensation.adaptive_time_series:AdaptiveTimeSeries",
+    "pose_referenced_force": "rt_kernels.compensation.pose_referenced_force:PoseReferencedForce",
+    "smith": "rt_kernels.compensation.smith:SmithPredictor",
+    "energy_cap": "rt_kernels.compensation.energy_cap:EnergyCap",
+    "lead_and_pose_force": "rt_kernels.compensation.lead_and_pose_force:LeadAndPoseForce",
 }
 
 
@@ -110,19 +110,19 @@ def build(role, table, context):
     keys = dict(table)
     name = keys.pop("part", None)
     if name not in NAMES:
-        raise ValueError(f"compensators.{role}.part: {name!r} is none of {', '.join(NAMES)}")
+        raise ValueError(f"compensation.{role}.part: {name!r} is none of {', '.join(NAMES)}")
     module, _, cls = NAMES[name].partition(":")
     part = getattr(importlib.import_module(module), cls)
     known = {p.key for p in part.PARAMETERS}
     for key in keys:
         if key not in known:
-            raise ValueError(f"compensators.{role}.{key}: {name} has no such key; there are: {', '.join(sorted(known)) or 'none'}")
+            raise ValueError(f"compensation.{role}.{key}: {name} has no such key; there are: {', '.join(sorted(known)) or 'none'}")
     try:
         built = part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
     except (ValueError, TypeError) as error:
-        raise ValueError(f"compensators.{role}: {error}") from error
+        raise ValueError(f"compensation.{role}: {error}") from error
     if (<StagePart?>built).plug.self_size == 0:
-        raise ValueError(f"compensators.{role}.part: {name!r} keeps pointers in its state (self_size 0); limit a part with one flat block")
+        raise ValueError(f"compensation.{role}.part: {name!r} keeps pointers in its state (self_size 0); limit a part with one flat block")
     return built
 
 
@@ -174,7 +174,7 @@ cdef class Phased(StagePart):
         cdef Front *front
         cdef Block *b
         if self.memory != NULL:
-            raise ValueError("compensators.phased: built already")
+            raise ValueError("compensation.phased: built already")
         self.memory = <char *>PyMem_Malloc(sizeof(Front) + size)
         if self.memory == NULL:
             raise MemoryError()

@@ -6,13 +6,13 @@ which the force correction takes out. Neither alone holds the band: see lead.pxd
 
 from libc.string cimport memset
 
-from rt_kernels.compensators.lead cimport LeadParams, LeadState, fill_lead, lead_step
-from rt_kernels.compensators.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
-from rt_kernels.compensators.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia, with_defaults
+from rt_kernels.compensation.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia, with_defaults
 from rt_kernels.parameters import Aux
 
 
@@ -30,8 +30,8 @@ cdef struct Self:
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     # the force first: the lead foresees the acceleration that it will make
-    sample.compensator_status = pose_force_step(&p.force, &p.state.force, sample)
-    sample.compensator_status |= lead_step(&p.lead, &p.state.lead, sample)
+    sample.compensation_status = pose_force_step(&p.force, &p.state.force, sample)
+    sample.compensation_status |= lead_step(&p.lead, &p.state.lead, sample)
     sample.loop_delay = p.loop_delay
     aux[0] = p.state.force.stiffness
 

@@ -1,4 +1,4 @@
-"""Set-point phase lead: the inverse of drive and delay, taken from the simulated state (hybrid-stability notes 5.4 (1)).
+"""Setpoint phase lead: the inverse of drive and delay, taken from the simulated state (hybrid-stability notes 5.4 (1)).
 
     x_c = x + l1 v + l2 a        l1 = tau + 2 zeta/w      l2 = 1/w^2 + 2 zeta tau/w + tau^2/2
 
@@ -9,12 +9,12 @@ wrongly known drive only. Rate and acceleration of the lead are limited (lead.px
 
 from libc.string cimport memset
 
-from rt_kernels.compensators.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
-from rt_kernels.compensators.declarations import LEAD_PARAMETERS, lead_inertia, with_defaults
+from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia, with_defaults
 
 
 cdef struct Self:
@@ -29,7 +29,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     for i in range(6):
         sample.F_T_corrected[i] = sample.F_T[i]
     sample.loop_delay = p.loop_delay
-    sample.compensator_status = lead_step(&p.lead, &p.state, sample)
+    sample.compensation_status = lead_step(&p.lead, &p.state, sample)
 
 
 cdef class PhaseLead(StagePart):

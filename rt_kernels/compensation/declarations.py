@@ -1,6 +1,6 @@
 """Keys that several compensators share, and the constants they are filled from."""
 
-from rt_kernels.compensators.effective_mass import at_active_port, relative_inverse_inertia
+from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
 from rt_kernels.parameters import Parameter
 
 LEAD_PARAMETERS = (

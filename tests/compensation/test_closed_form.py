@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import assembly, registry
 from hil_server.config import load_test
-from rt_kernels.compensators.declarations import lead_inertia
-from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+from rt_kernels.compensation.declarations import lead_inertia
+from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 H = 1e-3
@@ -30,7 +30,7 @@ def context():
 
 
 def build(name, context, **keys):
-    part = registry.part("compensators", name)
+    part = registry.part("compensation", name)
     return part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
 
 
@@ -98,14 +98,14 @@ def test_lead_foresees_the_step_that_the_wrench_makes(context):
     change = d - d0
     for i in (slice(0, 3), slice(3, 6)):
         change[i] *= min(1.0, 0.05 * H / np.linalg.norm(change[i]))
-    assert s["compensator_status"][0] & 1 and np.linalg.norm(d[:3] - d0[:3]) > 0.05 * H
+    assert s["compensation_status"][0] & 1 and np.linalg.norm(d[:3] - d0[:3]) > 0.05 * H
     np.testing.assert_allclose(s["lead_offset"][0], d0 + change - d, rtol=1e-9, atol=1e-15)
     # outside of the closed loop no wrench acts: nothing to foresee
     part = build("phase_lead", context, lead_rate_max_m_s=0.05)
     part.step(sample(V_TA=V, A_TA=A, motion=0))
     s = sample(V_TA=V, A_TA=A, F_T=F, motion=0)
     part.step(s)
-    assert not s["lead_offset"].any() and not s["compensator_status"][0]
+    assert not s["lead_offset"].any() and not s["compensation_status"][0]
 
 
 @pytest.mark.parametrize(("rates", "bounds"), [
@@ -134,7 +134,7 @@ def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, bo
     for k in range(n):
         s = sample(motion=CODES["motion"]["follow_profile"], X_TA=y[k], X_TA_measured=y[k], X_WP=platform[k])
         coefficients.append(part.step(s).copy())
-        taken.append(bool(s["compensator_status"][0] & 16))
+        taken.append(bool(s["compensation_status"][0] & 16))
     keep = 1.0 - np.exp(-corner * H)
     fu, fy = u - start, y - start
     for _ in range(3):
@@ -211,7 +211,7 @@ def test_force_goes_to_the_simulated_pose_with_its_damper(context):
         part.step(s)
         if k > 6:
             assert s["F_T_corrected"][0, 0] == pytest.approx(1e5 * (y + e) + 700.0 * 3e-5 / H, rel=1e-9)
-    assert s["compensator_status"][0] == 8
+    assert s["compensation_status"][0] == 8
 
 
 @pytest.mark.parametrize(("sensor", "legs"), [(0.0025, 0.0), (0.0, 0.0015)])
@@ -274,7 +274,7 @@ def test_stiffness_is_learnt_by_least_squares(prior, older, context):
         if k > 10:
             error = np.interp(k - older, ticks, x) - y[k]
             np.testing.assert_allclose(s["F_T_corrected"][0, :3], (force[k] + known * error) * u, rtol=1e-9, atol=1e-9)
-            assert bool(s["compensator_status"][0] & 16) == learns
+            assert bool(s["compensation_status"][0] & 16) == learns
     assert seen == {True, False}
 
 
@@ -326,7 +326,7 @@ def test_energy_cap_leaves_exactly_what_is_allowed(context):
     s = sample(contact=1, F_T=F, V_TA=-V, kinetic_energy=0.04)
     part.step(s)
     k = s["F_T_corrected"][0, 0] / F[0]
-    assert 0.0 < k < 1.0 and s["compensator_status"][0] == 8 | 32
+    assert 0.0 < k < 1.0 and s["compensation_status"][0] == 8 | 32
     assert kinetic_after(k * F, -V, 0.04, inverse) == pytest.approx(0.045, rel=1e-12)
     for energy, V_now, untouched in ((0.01, -V, True), (0.04, V, True), (0.05, -V, False)):
         s = sample(contact=1, F_T=F, V_TA=V_now, kinetic_energy=energy)
@@ -334,7 +334,7 @@ def test_energy_cap_leaves_exactly_what_is_allowed(context):
         assert s["F_T_corrected"][0, 0] == (F[0] if untouched else 0.0)
     s = sample(contact=0, F_T=F, V_TA=-V, kinetic_energy=1.0)
     part.step(s)
-    assert s["F_T_corrected"][0, 0] == F[0] and s["compensator_status"][0] == 0
+    assert s["F_T_corrected"][0, 0] == F[0] and s["compensation_status"][0] == 0
 
 
 def test_energy_cap_begins_where_a_whole_step_would_pass_the_limit(context):
@@ -412,7 +412,7 @@ def test_both_parts_are_mixed_in_every_field(context):
         for field in ("F_T_corrected", "lead", "lead_offset"):
             np.testing.assert_allclose(s[field][0], a[field][0] + share * (b[field][0] - a[field][0]), rtol=1e-9, atol=1e-12)
         if abs(share - 0.5) > 1e-9:
-            assert s["compensator_status"][0] == (b if share > 0.5 else a)["compensator_status"][0]
+            assert s["compensation_status"][0] == (b if share > 0.5 else a)["compensation_status"][0]
         differ = all(np.abs(a[field][0] - b[field][0]).max() > 1e-4 for field in ("F_T_corrected", "lead", "lead_offset"))
         mixed += 0.05 < share < 0.95 and differ
     assert mixed > 25

@@ -13,11 +13,11 @@ from libc.math cimport sqrt
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, vec3
-from rt_kernels.faults cimport MOTION_FREE
+from rt_kernels.codes cimport COMPENSATION_STATUS_ENERGY_CAP, COMPENSATION_STATUS_GATE_OPEN, MOTION_FREE
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.compensators.effective_mass import relative_inverse_inertia
+from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.parameters import Parameter
 
 
@@ -62,11 +62,11 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.lead[1] = 0.0
     sample.lead[2] = 0.0
     sample.loop_delay = p.loop_delay
-    sample.compensator_status = 0
+    sample.compensation_status = 0
     if not sample.contact or sample.motion != MOTION_FREE:
         s.in_contact = 0
         return
-    sample.compensator_status = 8
+    sample.compensation_status = COMPENSATION_STATUS_GATE_OPEN
     if not s.in_contact:
         s.in_contact = 1
         s.energy = (1.0 - p.dissipated) * sample.kinetic_energy
@@ -93,7 +93,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         k = 1.0 if k > 1.0 else k
     for i in range(6):
         sample.F_T_corrected[i] = k * sample.F_T[i]
-    sample.compensator_status |= 32
+    sample.compensation_status |= COMPENSATION_STATUS_ENERGY_CAP
 
 
 cdef class EnergyCap(StagePart):

@@ -1,4 +1,4 @@
-"""Set points: stroke, rate, acceleration, braking, stalls, against closed forms."""
+"""Setpoints: stroke, rate, acceleration, braking, stalls, against closed forms."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def started(stage, quiet, n, **keys):
 
 
 def sent(made, samples):
-    """Differences of the set points from frame to frame, the first one against the start."""
+    """Differences of the setpoints from frame to frame, the first one against the start."""
     before = samples["measured_leg"][0].copy()
     made.through(samples)
     return np.diff(samples["leg_setpoint"], axis=0, prepend=before[None])
@@ -129,7 +129,7 @@ def test_no_rate_towards_a_stop_that_could_not_be_braked(stage, braking):
 
 
 def tripped(stage, quiet, rates, braking=4.0, n=1500, **fields):
-    """Set points from the tick before an ABORT on, at which the legs have these rates."""
+    """Setpoints from the tick before an ABORT on, at which the legs have these rates."""
     rates = np.asarray(rates)
     made, s = started(stage, quiet, n + 300, braking_m_s2=braking)
     t = PERIOD * np.arange(n + 300)
@@ -193,7 +193,7 @@ def test_a_trip_in_a_stall_brakes_frame_by_frame(stage, quiet):
 
 @pytest.mark.parametrize("missed", [2, 10, 80, 300])
 def test_time_that_passed_in_a_stall_is_not_travelled(stage, quiet, missed):
-    """0.3 m/s, then a stall: the demand has moved on by 0.3 m/s x the stall, the set point goes on frame by frame and catches up."""
+    """0.3 m/s, then a stall: the demand has moved on by 0.3 m/s x the stall, the setpoint goes on frame by frame and catches up."""
     made, s = started(stage, quiet, 2500, rate_excess_s=10.0)
     s["periods"][1000] = missed
     ticks = np.cumsum(s["periods"])
@@ -213,7 +213,7 @@ def test_time_that_passed_in_a_stall_is_not_travelled(stage, quiet, missed):
 
 
 def test_the_following_error_of_a_stall_is_not_the_drives(stage, quiet):
-    """The drives stand at the last set point after a stall: nothing is expected to lag, and the time of the stall does not count."""
+    """The drives stand at the last setpoint after a stall: nothing is expected to lag, and the time of the stall does not count."""
     lag = DELAYS["drive_lag_s"] + DELAYS["measured_leg_delay_s"]
     made, s = started(stage, quiet, 300, following_max_m=0.004, following_time_s=0.05)
     t = PERIOD * np.arange(1, 301)

@@ -1,0 +1,100 @@
+"""The faults that a stand in software can show on request, from the table (`[[injection]]` of rt_kernels/channels.toml).
+
+An injection lasts until it is cleared. `index` is the leg, gauge or component of the plant, the drive (0...5), the link, or not used;
+`value` has a default that shows the fault. Two stands know them: the one in process (drivers.simulated.virtual_stand), and the one that
+serves the wires (drivers.simulated.stand_server), where a class of the force sensor's status word becomes the word of its product family.
+"""
+
+from dataclasses import dataclass
+
+from rt_kernels.layout import INJECTIONS
+
+CLEAR = 0  # the number that makes everything whole again
+
+
+@dataclass(frozen=True)
+class Injection:
+    """One row of the table. shows: (field of the sample, bit that its input then has); fault: what follows of it, "" when nothing does."""
+
+    name: str
+    number: int
+    at: str
+    meaning: str
+    value: float
+    value_meaning: str
+    shows: tuple[tuple[str, str], ...]
+    fault: str
+    stands: tuple[str, ...]
+    at_start: bool
+    profile: str
+
+
+ALL: tuple[Injection, ...] = tuple(Injection(*row) for row in INJECTIONS)
+BY_NAME = {injection.name: injection for injection in ALL}
+IN_PROCESS = {injection.name: injection.number for injection in ALL if "in_process" in injection.stands}
+SERVED = tuple(injection for injection in ALL if "served" in injection.stands)
+
+_STATUS_WORDS = {
+    "net_ft": {
+        "sensor_saturated": 0x80020000,
+        "sensor_out_of_range": 0x80020000,
+        "sensor_device_fault": 0x90000000,
+        "sensor_busy": 0,
+        "sensor_broken_gauge": 0x80020000,
+        "sensor_threshold": 0x80010000,
+        "sensor_supply": 0x80000020,
+        "sensor_temperature": 0x80000004,
+    },
+    "axia": {
+        "sensor_saturated": 0x88000000,
+        "sensor_out_of_range": 0xC0000000,
+        "sensor_device_fault": 0x80000020,
+        "sensor_busy": 0x00000008,
+        "sensor_broken_gauge": 0x80000004,
+        "sensor_threshold": 0x80010000,
+        "sensor_supply": 0x80000002,
+        "sensor_temperature": 0x80000001,
+    },
+    "onrobot": dict.fromkeys(
+        ("sensor_saturated", "sensor_out_of_range", "sensor_device_fault", "sensor_broken_gauge", "sensor_supply", "sensor_temperature"), 1
+    ),
+}
+
+
+def number_of(fault: str | float) -> int:
+    """Number of an injection of the stand in process, by its name or the number itself. Raises ValueError for an unknown one."""
+    number = IN_PROCESS.get(fault, -1) if isinstance(fault, str) else int(fault)
+    if number not in IN_PROCESS.values():
+        raise ValueError(f"fault {fault!r} is unknown; there are: {', '.join(IN_PROCESS)}")
+    return number
+
+
+def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float]:
+    """(number, value) that the served stand understands. A class of the status word becomes the word of the sensor family.
+
+    Raises ValueError for a name that this stand does not know, or a class that the family's status word does not have.
+    """
+    known = [injection.name for injection in SERVED]
+    if name not in known:
+        raise ValueError(f"fault {name!r} is unknown; there are: {', '.join(known)}")
+    injection = BY_NAME[name]
+    if name in _STATUS_WORDS["net_ft"]:
+        word = _STATUS_WORDS[variant].get(name, 0)
+        if not word:
+            raise ValueError(f"fault {name!r}: the status word of {variant} has no such class")
+        return BY_NAME["sensor_status_word"].number, float(word)
+    return injection.number, injection.value if value is None else float(value)
+
+
+def served_by(variant: str) -> dict[int, str]:
+    """Number → name of what an operator may inject into the served stand: all that both stands know and this sensor family can say."""
+    found = {}
+    for injection in SERVED:
+        if "in_process" not in injection.stands:
+            continue
+        try:
+            wire_fault(injection.name, None, variant)
+        except ValueError:
+            continue
+        found[injection.number] = injection.name
+    return found
