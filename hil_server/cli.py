@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hil_server.errors import HilError, UsageError
-from hil_server.realtime_host import take_ordinary_scheduling
+from hil_server.host.realtime_host import take_ordinary_scheduling
 
 INTERRUPTED = 130
 EXIT_CODES = (

@@ -25,7 +25,7 @@ import zmq
 import zmq.asyncio
 
 from hil_server.errors import DeviceError, UsageError
-from hil_server.operator_desk.commands import CommandError, encode
+from hil_server.telemetry.commands import CommandError, encode
 from hil_server.telemetry.record import LayoutMismatchError
 from hil_server.telemetry.wire import (
     COMMAND,

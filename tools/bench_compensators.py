@@ -5,8 +5,9 @@ import statistics
 
 import numpy as np
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.compensation.timing import step_times
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 

@@ -17,9 +17,9 @@ import time
 import numpy as np
 
 from drivers.simulated.stand_server_client import StandProcess
-from hil_server import assembly
 from hil_server.config import load_test
-from hil_server.realtime_host import RealtimeHost
+from hil_server.host.realtime_host import RealtimeHost
+from hil_server.line import assembly
 from rt_kernels.layout import SAMPLE_DTYPE
 
 LIMIT_US = 60.0

@@ -68,7 +68,7 @@ def stop_after_first(reader: subprocess.Popen) -> None:
 
 def main(argv: list[str]) -> int:
     from hil_server.config import load_test
-    from hil_server.session import Options, run_live
+    from hil_server.run.session import Options, run_live
     from hil_server.telemetry.log_file import open_log
 
     # everything that is a process starts before the loop

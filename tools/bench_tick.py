@@ -19,8 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hil_server import assembly  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
+from hil_server.line import assembly  # noqa: E402
 
 
 def machine() -> str:

@@ -18,8 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hil_server import assembly
 from hil_server.config import SHIPPED, load_test
+from hil_server.line import assembly
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 

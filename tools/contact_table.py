@@ -12,9 +12,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from hil_server import assembly  # noqa: E402
 from hil_server.analysis.contact_line import mode_at, play  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
+from hil_server.line import assembly  # noqa: E402
 from tests.hybrid.bounce import DRIVES, MASS, PROGRAMME, overrides, rebound_of, run, settings, stiffness  # noqa: E402
 from tests.hybrid.test_contact_six import NOISY  # noqa: E402
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hil_server import assembly
 from hil_server.client import Client
 from hil_server.config import TestConfig, load_test
+from hil_server.line import assembly
 from hil_server.operator_desk.autopilot import Pilot, pilot_for
 from hil_server.operator_desk.script import Row, rows_array, save
 from hil_server.operator_desk.sender import HandSender
-from hil_server.programme import is_programme, load_programme
+from hil_server.run.programme import is_programme, load_programme
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.recorded_operator import ROW_DTYPE, Script
 

@@ -213,7 +213,7 @@ def live(config_file, folder):
     import numpy as np
 
     from hil_server.config import load_test
-    from hil_server.session import Options, run_live
+    from hil_server.run.session import Options, run_live
     from hil_server.telemetry.log_file import open_log
 
     settings = [f"telemetry.{key}={value}" for key, value in zip(KEYS, ADDRESSES, strict=True)]

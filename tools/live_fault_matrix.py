@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drivers.simulated.injections import SERVED  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
-from hil_server.session import Options, run_live  # noqa: E402
+from hil_server.run.session import Options, run_live  # noqa: E402
 from hil_server.telemetry.log_file import open_log  # noqa: E402
 from rt_kernels.codes import FAULT_MASKS  # noqa: E402
 from rt_kernels.layout import BITS, WORDS  # noqa: E402

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from hil_server import assembly
 from hil_server.analysis.rebound import speed_along
 from hil_server.analysis.stability import Mode
-from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
 from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
-from hil_server.free_run import blocks
+from hil_server.line import assembly
+from hil_server.line.assembly import Assembly
+from hil_server.line.free_run import blocks
 from rt_kernels.codes import mask
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
 from rt_kernels.layout import CODES, FAULTS

@@ -293,9 +293,10 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     (given), ticks (imported), gap_points, end, trip (as the console's, None without one), faults, notes. Raises ValueError for a recording
     of another shape, ConfigurationError for one that begins with a gap."""
     from drivers.replayed.log_port import LogPort
-    from hil_server import assembly, registry
+    from hil_server import registry
     from hil_server.analysis.summary import faults_of
-    from hil_server.session import header
+    from hil_server.line import assembly
+    from hil_server.run.session import header
     from hil_server.telemetry.log_file import LogWriter, open_log
     from hil_server.telemetry.record import record_dtype
     from rt_kernels.layout import BITS
@@ -349,7 +350,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
 
 def _legs_at_start(test: Any) -> np.ndarray:
     """Leg lengths (6,) at the nominal first contact: where an ideal stand waits for the recording to begin."""
-    from hil_server.assembly import part_of
+    from hil_server.line.assembly import part_of
     from rt_kernels.layout import SAMPLE_DTYPE
 
     sample = np.zeros(1, SAMPLE_DTYPE)
@@ -374,8 +375,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(args: Any) -> dict[str, Any]:
-    from hil_server import assembly
     from hil_server.config import load_test
+    from hil_server.line import assembly
 
     config = load_test(args.config, args.set)
     stream = read_mcap(args.source, args.topic) if Path(args.source).suffix == ".mcap" else read_csv(args.source)

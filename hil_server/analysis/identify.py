@@ -231,7 +231,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
 
     Returns the result and the log. Raises ConfigurationError, DeviceError, TripError through the session."""
     from hil_server.config.loader import SHIPPED, load_test
-    from hil_server.session import Options, run_live, simulate
+    from hil_server.run.session import Options, run_live, simulate
 
     path = Path(stand)
     config = load_test(SHIPPED / PROGRAMME, (f'test.stand="{path.resolve() if path.exists() else stand}"', *overrides))
@@ -242,8 +242,8 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
 
 def identify_log(path: str | Path) -> Identification:
     """Evaluates the log of an identification run."""
-    from hil_server import assembly
-    from hil_server.replay import configuration
+    from hil_server.line import assembly
+    from hil_server.run.replay import configuration
     from hil_server.telemetry.log_file import open_log
 
     log = open_log(path)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.analysis.contact_line import Played, play, restitution_curve
 from hil_server.analysis.stability import (
     BAND,
@@ -29,9 +29,10 @@ from hil_server.analysis.stability import (
     phase_budget,
     stability_indicator,
 )
-from hil_server.assembly import Assembly
 from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError
+from hil_server.line import assembly
+from hil_server.line.assembly import Assembly
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia, skew
 
 DEPTHS_M = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)

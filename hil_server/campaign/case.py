@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from hil_server import assembly
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
-from hil_server.free_run import blocks
+from hil_server.line import assembly
+from hil_server.line.free_run import blocks
 from hil_server.telemetry.record import aux_channels, scalar_names
 from rt_kernels.layout import CODES, FAULTS
 

@@ -124,7 +124,7 @@ def disc(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | None = None) -> Plan:
     """Reads and checks a campaign file. Raises ConfigurationError with all faults."""
-    from hil_server.programme import _flat
+    from hil_server.run.programme import _flat
 
     file = Path(file)
     try:

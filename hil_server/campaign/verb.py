@@ -81,7 +81,7 @@ def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
     """The worst cases again, with full logs; those that are there already stay."""
     from hil_server.config import test_from_toml
     from hil_server.errors import HilError
-    from hil_server.session import Options, simulate
+    from hil_server.run.session import Options, simulate
 
     conditions = plan.conditions()
     done = []

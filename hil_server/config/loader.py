@@ -157,7 +157,7 @@ def _take_modes(document: dict[str, Any], name: str, folder: Path, label: str, f
     vehicle = document[name]
     if not isinstance(vehicle, dict) or not isinstance(vehicle.get("modal"), dict):
         return
-    from hil_server.analysis.modal_data import with_data
+    from hil_server.config.modal_data import with_data
 
     try:
         vehicle["modal"] = with_data(vehicle["modal"], folder)

@@ -162,7 +162,7 @@ VEHICLE = (
     Parameter("port_compliance_rows", "rows", "m/N, rad/(N.m)",
               "static compliance of what carries the port (arm, soft mount): twist of the port by a wrench on it, in port axes; in series "
               "with the contact for hil-server predict, no part of the model", default=None, shape=(6, 6)),
-    Parameter("modal", "table", "-", "flexible modes, see hil_server.analysis.modal_data", default=None),
+    Parameter("modal", "table", "-", "flexible modes, see hil_server.config.modal_data", default=None),
     Parameter("thrust_n", "float", "N", "thrust of the docking sequence along the docking axis", default=0.0, low=0.0, high=1e5),
 )  # fmt: skip
 

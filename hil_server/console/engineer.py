@@ -14,7 +14,7 @@ from hil_server.console.alarm import safety
 from hil_server.console.feed import Feed
 from hil_server.console.live import Pane
 from hil_server.console.view import command_button
-from hil_server.programme import PROGRESS, SUMMARY_HEADS
+from hil_server.run.programme import PROGRESS, SUMMARY_HEADS
 from rt_kernels.codes import code_name
 
 PERIOD = 0.1  # s between looks at the feed

@@ -17,7 +17,7 @@ import numpy as np
 from hil_server.console.arm import Arm
 from hil_server.console.wireframes import Unit, leg_joints, unit_of
 from hil_server.errors import HilError
-from hil_server.replay import CONFIGURATION
+from hil_server.run.replay import CONFIGURATION
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS
 
@@ -214,8 +214,8 @@ class Picture:
 
 def _contact_kernel(document: Mapping[str, Any]) -> Any:
     """The unit's own kernel where it answers for a pose alone, None where it does not or the configuration is not whole."""
-    from hil_server import assembly
     from hil_server.config import test_from_toml, toml_text
+    from hil_server.line import assembly
 
     if document.get("mechanism", {}).get("part") not in ("berthing_head", "berthing_pins"):
         return None

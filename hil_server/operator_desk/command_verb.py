@@ -7,7 +7,7 @@ from hil_server.telemetry.wire import COMMAND_ADDRESS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from hil_server.operator_desk.commands import ARGUMENTS
+    from hil_server.telemetry.commands import ARGUMENTS
 
     shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
     parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.client import Client
-    from hil_server.operator_desk.commands import ARGUMENTS, encode
+    from hil_server.telemetry.commands import ARGUMENTS, encode
 
     encode(args.name, args.arguments)
     names = [argument.name for argument in ARGUMENTS[args.name]]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import zmq
 
-from hil_server.operator_desk.receiver import check_hand
+from hil_server.telemetry.desks import check_hand
 from hil_server.telemetry.wire import HAND, HAND_ADDRESS, connect, pack
 
 

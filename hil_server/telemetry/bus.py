@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import zmq
 
-from hil_server.operator_desk.receiver import BUDGET, CommandDesk, HandDesk
 from hil_server.telemetry.child import Control, Task, say, serve
+from hil_server.telemetry.desks import BUDGET, CommandDesk, HandDesk
 from hil_server.telemetry.log_file import LogHeader
 from hil_server.telemetry.publisher import Publisher
 from hil_server.telemetry.record import record_dtype

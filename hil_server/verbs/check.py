@@ -8,7 +8,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from hil_server.errors import ConfigurationError, UsageError
-from hil_server.realtime_host import live_runs
+from hil_server.host.realtime_host import live_runs
 
 if TYPE_CHECKING:
     from hil_server.config import TestConfig
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.preflight import examine
+    from hil_server.host.preflight import examine
     from hil_server.verbs.list import print_table
 
     if args.measure:
@@ -51,7 +51,7 @@ def _may_measure(seconds: float) -> None:
 
 
 def _installation(summary: dict[str, Any]) -> dict[str, Any]:
-    from hil_server.installation import check_installation
+    from hil_server.host.installation import check_installation
 
     print("Installation")
     try:
@@ -84,7 +84,7 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
 
 def _assemble(config: "TestConfig") -> None:
     """Builds every part once: what only its constructor can refuse is refused here, not at the run."""
-    from hil_server import assembly
+    from hil_server.line import assembly
 
     if "virtual" in config.stand:
         assembly.simulation(config)
@@ -96,7 +96,7 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
     """Load of each CAN bus of the drives at the rate of the loop; exit code 1 if one does not fit."""
     if "drives" not in config.stand:
         return []
-    from hil_server.assembly import build_part
+    from hil_server.line.assembly import build_part
 
     keys = dict(config.stand["drives"])
     drives = build_part("drives", keys.pop("part"), keys, {"period_s": 1.0 / config.test["rate_hz"]})

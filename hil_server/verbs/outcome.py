@@ -19,8 +19,8 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
     """Runs CONFIG with `run_one(config, options)`: one test, or every variant of a programme. Returns the summary."""
     from hil_server.config import load_test
     from hil_server.config.toml_text import value
-    from hil_server.installation import check_installation
-    from hil_server.programme import is_programme
+    from hil_server.host.installation import check_installation
+    from hil_server.run.programme import is_programme
 
     check_installation()
     if args.operator:
@@ -33,7 +33,7 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
 
 
 def _options(args: argparse.Namespace, out: str | None, variant: str = "") -> Any:
-    from hil_server.session import Options
+    from hil_server.run.session import Options
 
     prediction = getattr(args, "prediction", None)
     if prediction and variant and Path(prediction).is_dir():
@@ -45,7 +45,7 @@ def _options(args: argparse.Namespace, out: str | None, variant: str = "") -> An
 def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
     import time
 
-    from hil_server.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
+    from hil_server.run.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
     from hil_server.verbs.list import print_table
 
     name, variants = load_programme(args.config, args.set)

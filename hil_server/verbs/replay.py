@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server import replay
+    from hil_server.run import replay
 
     if args.rate is not None:
         result = replay.playback(args.log, args.rate)

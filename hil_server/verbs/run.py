@@ -21,6 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.session import run_live
+    from hil_server.run.session import run_live
 
     return perform(args, run_live, live=True)

@@ -13,6 +13,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.session import simulate
+    from hil_server.run.session import simulate
 
     return perform(args, simulate, live=False)

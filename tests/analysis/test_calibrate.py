@@ -98,7 +98,7 @@ def test_poses_out_of_a_log(tmp_path):
     """A run's own still stretches: a load cell on the floor has one attitude, so bias and weight cannot be told apart, and it says so."""
     from hil_server.analysis.calibrate import still_poses_of_log
     from hil_server.config import load_test
-    from hil_server.session import Options, simulate
+    from hil_server.run.session import Options, simulate
 
     summary = simulate(load_test("stand_configs/programmes/elastic_contact.toml"), Options(out=str(tmp_path), quiet=True, report=False))
     wrench, gravity = still_poses_of_log(summary["log"])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from mcap.writer import Writer
 
-from hil_server import assembly
 from hil_server.analysis.foreign_logs import common_grid, read_csv, read_mcap, report, resample
 from hil_server.cli import main
 from hil_server.config import load_test, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
-from hil_server.replay import replay
+from hil_server.line import assembly
+from hil_server.run.replay import replay
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
 

@@ -58,7 +58,7 @@ def test_result_goes_into_the_stand_file_and_into_the_ledger(spec, tmp_path):
     write_stand(target, target, found.model)  # over itself
     assert target.read_text().count("[drive_model]") == 1
     config = load_test("stand_configs/programmes/elastic_contact.toml", (f'test.stand="{target}"',))
-    from hil_server import assembly
+    from hil_server.line import assembly
 
     test = assembly.simulation(config)
     assert test.ledger.drive_frequency_hz == pytest.approx(found.model["frequency_hz"], rel=1e-5)

@@ -7,7 +7,7 @@ from hil_server.analysis.loads import allowed, differences, rehearsed, wrench_at
 from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import VerdictError
-from hil_server.session import Options, simulate
+from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from tests.system.line_runs import QUICK
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from hil_server import assembly
 from hil_server.analysis.contact_line import mode_at, play, restitution_curve
 from hil_server.analysis.predict import contact_matrices, predict, series_compliance
 from hil_server.analysis.stability import (
@@ -21,6 +20,7 @@ from hil_server.analysis.stability import (
 from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.line import assembly
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
@@ -148,7 +148,7 @@ def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
 
 def test_live_run_does_not_arm_against_the_prediction_unless_told():
     from hil_server.errors import VerdictError
-    from hil_server.session import Options, _foreseen, _permitted
+    from hil_server.run.session import Options, _foreseen, _permitted
 
     config = load_test(ELASTIC, ["compensation.part=none"])
     foreseen = _foreseen(config, assembly.simulation(config))

@@ -5,8 +5,9 @@ import pytest
 from scipy import signal
 from scipy.spatial.transform import Rotation
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.compensation.declarations import lead_inertia
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.layout import CODES, SAMPLE_DTYPE

@@ -18,8 +18,8 @@ NAMES = sorted(registry.PARTS["compensation"])
 
 @pytest.fixture(scope="module")
 def context():
-    from hil_server import assembly
     from hil_server.config import load_test
+    from hil_server.line import assembly
 
     test = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml"))
     assert isinstance(test.context["platform"], Platform)
@@ -195,8 +195,8 @@ def test_phased_with_any_number_of_auxiliary_channels(count, context, monkeypatc
 
 
 def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch):
-    from hil_server import assembly
     from hil_server.config import load_test
+    from hil_server.line import assembly
     from rt_kernels.compensation import phased
 
     ship = assembly.simulation(load_test()).context

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import hil_server
-from hil_server import installation
 from hil_server.errors import ConfigurationError
+from hil_server.host import installation
 
 HOME = Path(hil_server.__file__).resolve().parent.parent
-CHECK = "from hil_server.installation import check_installation as c; print(c())"
+CHECK = "from hil_server.host.installation import check_installation as c; print(c())"
 
 
 def in_process(tmp_path, first):

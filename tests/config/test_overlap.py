@@ -6,12 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
-from hil_server.overlap import park_pose, refuse_overlap
-from hil_server.programme import is_programme, load_programme
+from hil_server.line import assembly
+from hil_server.line.overlap import park_pose, refuse_overlap
+from hil_server.run.programme import is_programme, load_programme
 
 PROGRAMMES = sorted(file for file in (SHIPPED / "programmes").glob("*.toml") if "campaign" not in file.stem)
 VIRTUAL = SHIPPED / "programmes" / "virtual_docking.toml"

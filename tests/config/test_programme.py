@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hil_server.errors import ConfigurationError, DeviceError, TripError
-from hil_server.programme import PROGRESS, is_programme, load_programme, run_programme, summary_rows, verdict
+from hil_server.run.programme import PROGRESS, is_programme, load_programme, run_programme, summary_rows, verdict
 
 HEAD = '[programme]\nname = "three"\ntest = "test.toml"\n'
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import hil_server
-from hil_server import preflight, realtime_host
-from hil_server.realtime_host import RealtimeHost, choose_core, parse_cores
+from hil_server.host import preflight, realtime_host
+from hil_server.host.realtime_host import RealtimeHost, choose_core, parse_cores
 
 HOME = Path(hil_server.__file__).parent.parent
 PROBE = """
 import json, os, resource
 {before}
-from hil_server.realtime_host import RealtimeHost
+from hil_server.host.realtime_host import RealtimeHost
 locked = lambda: int(next(l for l in open("/proc/self/status") if l.startswith("VmLck")).split()[1])
 before = os.sched_getaffinity(0)
 with RealtimeHost() as host:
@@ -42,7 +42,7 @@ def test_everything_is_given_back():
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can drop to a user without the privilege")
 def test_without_the_privilege_the_run_is_declared_soft():
     limits = "resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)); resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))"
-    facts = probe(before=f"{limits}; import threading, hil_server.realtime_host; os.setuid(65534)")
+    facts = probe(before=f"{limits}; import threading, hil_server.host.realtime_host; os.setuid(65534)")
     assert facts["mode"] == "soft" and facts["priority"] == 0 and not facts["memory_locked"] and facts["locked_kb"] == 0
     text = "\n".join(facts["missing"])
     assert "SCHED_FIFO: Operation not permitted" in text and "memory lock: limit of 64 KiB" in text and "limits.d" in text

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 
 # Keys for parts whose keys must agree with each other.

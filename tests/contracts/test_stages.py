@@ -5,9 +5,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import check_part
 from hil_server.errors import ConfigurationError
+from hil_server.line import assembly
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import STAGE_ROLES
 

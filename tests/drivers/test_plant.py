@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from drivers.simulated.plant import PlantPart
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import SHIPPED, load_test
+from hil_server.line import assembly
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.parameters import Aux
 from tests.system.line_runs import QUICK, fault_names, run_line

@@ -10,8 +10,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from hil_server import assembly
 from hil_server.config import SHIPPED, load_test, test_from_toml
+from hil_server.line import assembly
 from rt_kernels.dynamics.arm_compliance import ArmCompliance
 from rt_kernels.dynamics.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.dynamics.joint_drive import JointDrive

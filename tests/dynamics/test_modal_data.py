@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.analysis.modal_data import (
+from hil_server.config.modal_data import (
     ModalDataError,
     log_decrements,
     modal_craft,

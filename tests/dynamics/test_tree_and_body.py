@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server import replay
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
-from hil_server.session import Options, simulate
+from hil_server.run import replay
+from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.dynamics.tree_and_body import TreeAndBody
 from rt_kernels.dynamics.two_bodies import TwoBodies

@@ -75,7 +75,7 @@ LINES = {
 def short_log(folder: Path, name: str, overrides: tuple[str, ...]) -> Path:
     """The log of some tenths of a second in process."""
     from hil_server.config import load_test
-    from hil_server.session import Options, simulate
+    from hil_server.run.session import Options, simulate
 
     return Path(simulate(load_test(None, [*SHORT_RUN, *overrides]), Options(out=str(folder / name), quiet=True, report=False))["log"])
 
@@ -221,10 +221,10 @@ class Sealed(Target):
     def run(self, given):
         from dataclasses import replace
 
-        from hil_server import replay
         from hil_server.analysis.comparison import compare_logs
         from hil_server.analysis.export import SUFFIXES, export
         from hil_server.analysis.summary import summarise
+        from hil_server.run import replay
         from hil_server.telemetry.log_file import LogWriter, open_log
         from hil_server.telemetry.record import record_dtype
 
@@ -304,8 +304,9 @@ class States(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from hil_server import assembly, registry
+        from hil_server import registry
         from hil_server.config import load_test
+        from hil_server.line import assembly
         from rt_kernels.loop import STAGE_ROLES
         from tests.contracts.conftest import valid_keys
 
@@ -473,7 +474,7 @@ class Messages(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         from hil_server.client import _Decoder
-        from hil_server.operator_desk.receiver import CommandDesk, HandDesk
+        from hil_server.telemetry.desks import CommandDesk, HandDesk
         from hil_server.telemetry.wire import pack
         from rt_kernels.layout import LAYOUT_HASH
         from rt_kernels.ring import SharedBlock
@@ -623,8 +624,8 @@ class Toml(Files):
             return build, super().make(rng)
 
     def run(self, given):
-        from hil_server import assembly
         from hil_server.config import test_from_toml
+        from hil_server.line import assembly
 
         build, data = given
         with refusing():
@@ -666,8 +667,8 @@ class Overrides(Target):
         return items, rng.random() < 0.03
 
     def run(self, given):
-        from hil_server import assembly
         from hil_server.config import load_test
+        from hil_server.line import assembly
 
         items, build = given
         with refusing():
@@ -710,7 +711,7 @@ class Programmes(Files):
         from hil_server.analysis.workspace import load_platform
         from hil_server.campaign.plan import load_plan
         from hil_server.operator_desk.calibration import load
-        from hil_server.programme import is_programme, load_programme
+        from hil_server.run.programme import is_programme, load_programme
         from rt_kernels.multibody.craft import load_craft
         from rt_kernels.multibody.tree_model import read_toml
 

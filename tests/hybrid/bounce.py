@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 
-from hil_server import assembly
 from hil_server.config import load_test
+from hil_server.line import assembly
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
 

@@ -82,7 +82,7 @@ def test_momentum_is_exact_in_an_oblique_contact():
 def test_summary_has_predicted_beside_measured_restitution(compensator, drive, f, tmp_path):
     """What the log's header foresaw and what its records show agree within 1 % wherever f x lag is at most 0.1."""
     from hil_server.config import load_test
-    from hil_server.session import Options, simulate
+    from hil_server.run.session import Options, simulate
 
     config = load_test("stand_configs/programmes/elastic_contact.toml", overrides(settings(f, drive, compensator)))
     summary = simulate(config, Options(out=str(tmp_path), quiet=True, report=False))
@@ -185,8 +185,8 @@ def test_latched_phase_joins_the_model_without_a_step():
 
 def test_logged_run_with_the_stack_replays_to_the_last_bit(tmp_path):
     from hil_server.config import load_test
-    from hil_server.replay import replay
-    from hil_server.session import Options, simulate
+    from hil_server.run.replay import replay
+    from hil_server.run.session import Options, simulate
 
     table = settings(5, "spec", "phased", **NOISY)
     table |= {"compensation.free.part": "phase_lead", "compensation.contact.part": STACK, "compensation.contact.stiffness_n_m": 3e5}

@@ -5,7 +5,7 @@ import pytest
 
 from hil_server.analysis.rebound import rebound
 from hil_server.config import load_test
-from hil_server.session import Options, simulate
+from hil_server.run.session import Options, simulate
 from tests.hybrid.bounce import MASS, PROGRAMME, closed_loop, overrides, run, settings, stiffness
 
 PERIOD = 1e-3

@@ -61,8 +61,8 @@ def test_foreign_memory_and_other_layouts_are_refused(tmp_path):
 
 
 def test_the_ring_of_a_live_run_is_at_least_eight_seconds_deep():
-    from hil_server import assembly
     from hil_server.config import load_test
+    from hil_server.line import assembly
 
     config = load_test(None, ["test.rate_hz=2000.0"])
     context = assembly.base_context(config) | {"sensor_scale": [1.0] * 6}

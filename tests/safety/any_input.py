@@ -13,8 +13,9 @@ import time
 import numpy as np
 
 from drivers.simulated.scripted_inputs import ScriptedInputs, events
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.layout import CODES
 from rt_kernels.loop import LoopLine
 

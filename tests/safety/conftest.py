@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hil_server import assembly
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.codes import fault_names
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.safety.limits import SafetyLimits

@@ -8,7 +8,7 @@ import pytest
 from drivers.drives import cia402, cia408
 from drivers.simulated.injections import CLEAR, IN_PROCESS
 from hil_server.config import load_test
-from hil_server.session import Options, simulate
+from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from tests.drivers.library_drives import LibraryDrives

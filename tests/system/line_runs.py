@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
-from hil_server import assembly
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels import codes
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
 

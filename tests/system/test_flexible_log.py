@@ -5,12 +5,12 @@ import shutil
 import numpy as np
 import pytest
 
-from hil_server import replay
-from hil_server.analysis.modal_data import read_csv
 from hil_server.campaign.case import run_case
 from hil_server.config import SHIPPED, load_test, test_from_toml
+from hil_server.config.modal_data import read_csv
 from hil_server.errors import ConfigurationError
-from hil_server.session import Options, simulate
+from hil_server.run import replay
+from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.record import scalar_names
 from rt_kernels.dynamics import modal

@@ -24,7 +24,7 @@ void free(void *p) { if (p) calls++; __libc_free(p); }
 
 RUN = """
 import ctypes, sys
-from hil_server import assembly
+from hil_server.line import assembly
 from hil_server.config import load_test
 from rt_kernels.loop import LoopLine
 

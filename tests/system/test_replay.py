@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hil_server import replay
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
-from hil_server.session import Options, simulate
+from hil_server.run import replay
+from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import LogWriter, open_log
 from hil_server.telemetry.record import record_dtype
 from tests.system.line_runs import QUICK

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hil_server import cli, session
-from hil_server.build import build_id, fingerprint
+from hil_server import cli
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
-from hil_server.realtime_host import RealtimeHost, live_runs, take_ordinary_scheduling
-from hil_server.session import Options, run_live, simulate
+from hil_server.host.build import build_id, fingerprint
+from hil_server.host.realtime_host import RealtimeHost, live_runs, take_ordinary_scheduling
+from hil_server.run import session
+from hil_server.run.session import Options, run_live, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,7 +64,7 @@ def test_ordinary_scheduling_stays_as_it_is():
 @pytest.fixture
 def measured(monkeypatch):
     """What `check` measures, without taking the core."""
-    from hil_server import preflight
+    from hil_server.host import preflight
 
     lengths = []
     monkeypatch.setattr(preflight, "measure", lambda core, seconds: lengths.append(seconds) or [])
@@ -89,7 +90,7 @@ def test_measurement_is_refused_beside_a_live_run(measured, capsys):
 def test_a_killed_run_leaves_no_mark():
     script = """
 import os, sys
-from hil_server.realtime_host import RealtimeHost
+from hil_server.host.realtime_host import RealtimeHost
 host = RealtimeHost(priority=0).__enter__()
 print(os.getpid(), flush=True)
 sys.stdin.read()

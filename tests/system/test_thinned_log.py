@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_server import replay
 from hil_server.analysis.summary import summarise
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
-from hil_server.free_run import STATES
-from hil_server.session import Options, run_live, simulate
+from hil_server.line.free_run import STATES
+from hil_server.run import replay
+from hil_server.run.session import Options, run_live, simulate
 from hil_server.telemetry.log_file import open_log
 from tests.system.test_replay import rewrite
 

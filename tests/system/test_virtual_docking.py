@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server import assembly
 from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import ConfigurationError
-from hil_server.free_run import blocks
+from hil_server.line import assembly
+from hil_server.line.free_run import blocks
 from rt_kernels.layout import BITS, CODES, FAULTS, SAMPLE_DTYPE
 
 LONG = "test.stand=stands/ideal_stand_long_unit.toml"

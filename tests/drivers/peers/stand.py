@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hil_server import assembly
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
+from hil_server.line import assembly
 from rt_kernels.layout import FAULTS, SAMPLE_DTYPE
 from tests.drivers.peers.canopen import SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hil_server.realtime_host import CAP_IPC_LOCK, REMEDY_PRIVILEGE, choose_core, fifo_refusal, has_capability, parse_cores
+from hil_server.host.realtime_host import CAP_IPC_LOCK, REMEDY_PRIVILEGE, choose_core, fifo_refusal, has_capability, parse_cores
 
 PERIOD_NS = 1_000_000
 GAP_NS = 50_000

@@ -15,7 +15,7 @@ def build_id() -> str:
         number = version("hil-server")
     except PackageNotFoundError:
         number = "checkout"
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     return f"{number}-{fingerprint(root / package for package in PACKAGES)}"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import zmq
 
-from hil_server.operator_desk.commands import ALWAYS, CommandError, encode, why_not
+from hil_server.telemetry.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.telemetry.publisher import TokenBucket
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
 from rt_kernels.codes import mask

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from hil_server import assembly
-from hil_server.assembly import Assembly
-from hil_server.build import build_id
 from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError, DeviceError, HilError, InternalError, VerdictError
-from hil_server.free_run import Thinner, blocks
-from hil_server.operator_desk.commands import taken_by
-from hil_server.replay import CONFIGURATION
+from hil_server.host.build import build_id
+from hil_server.line import assembly
+from hil_server.line.assembly import Assembly
+from hil_server.line.free_run import Thinner, blocks
+from hil_server.run.replay import CONFIGURATION
+from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.log_file import Log, LogError, LogHeader, LogWriter, open_log
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
@@ -85,7 +85,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
 
     Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError."""
     from hil_server.analysis.loads import allowed
-    from hil_server.realtime_host import RealtimeHost
+    from hil_server.host.realtime_host import RealtimeHost
     from hil_server.telemetry.process import RecordWatch, TelemetryProcess
 
     options = options or Options()

@@ -1,7 +1,7 @@
 """A line on the free-running clock and what it leaves in its ring: the one way in which simulations and campaigns run.
 
 A simulation repeats itself to the last bit, so its log need not hold every tick (`telemetry.log_every`): `Thinner` says which ones, and
-`hil_server.replay` runs the whole simulation again and compares them.
+`hil_server.run.replay` runs the whole simulation again and compares them.
 """
 
 import threading
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hil_server.assembly import Assembly
+from hil_server.line.assembly import Assembly
 from hil_server.telemetry.record import record_dtype
 
 # what happens once and matters: a tick in which one of these changes is always kept

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from drivers.replayed.log_port import LogPort
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import ConfigurationError
-from hil_server.free_run import blocks
+from hil_server.line import assembly
+from hil_server.line.free_run import blocks
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import STAGE_ROLES, LoopLine
