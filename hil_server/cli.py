@@ -1,17 +1,19 @@
 """The one command, `hil-server VERB`.
 
-A verb is a module with `add_arguments(parser)` and `run(args)`; `run` returns the exit code, or a summary (a dict) with its `exit_code`,
-which `--json FILE` writes. Only the verb that was asked for is imported, so that `--help` costs nothing.
+A verb is a module of `hil_server.verbs`; that package says what it has. A summary that it returns `--json FILE` writes.
 Exit codes: see `hil_server.errors`.
 """
 
 import argparse
 import importlib
 import os
+import pkgutil
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
+from hil_server import verbs
 from hil_server.errors import HilError, UsageError
 from hil_server.host.realtime_host import take_ordinary_scheduling
 
@@ -20,35 +22,6 @@ EXIT_CODES = (
     "exit codes: 0 ended as asked, 1 a verdict is negative, 2 usage or configuration, 3 tripped, 4 device not there or lost, "
     "5 internal error"
 )
-
-
-class Verb(NamedTuple):
-    """module: has `add_arguments` and `run`. A verb is offered when its module is installed."""
-
-    module: str
-    summary: str
-
-
-VERBS: dict[str, Verb] = {
-    "run": Verb("hil_server.verbs.run", "live test, or a programme of tests, on the stand that CONFIG names"),
-    "simulate": Verb("hil_server.verbs.simulate", "the same test with everything in process, as fast as it goes"),
-    "replay": Verb("hil_server.verbs.replay", "a logged run again: bit-exact check, what-if, paced playback"),
-    "check": Verb("hil_server.verbs.check", "configuration, installation, and what the host lacks for real time"),
-    "predict": Verb("hil_server.analysis.predict", "before the test: restitution, critical delay, phase budget"),
-    "list": Verb("hil_server.verbs.list", "parts and their parameters"),
-    "report": Verb("hil_server.verbs.report", "plots and figures of a run"),
-    "export": Verb("hil_server.verbs.export", "a log for other tools"),
-    "compare": Verb("hil_server.analysis.compare", "two runs side by side"),
-    "identify": Verb("hil_server.analysis.identify", "delay and response of the drives out of a log"),
-    "calibrate": Verb("hil_server.analysis.calibrate", "force sensor: bias, payload, matrix"),
-    "import": Verb("hil_server.analysis.foreign_logs", "a foreign recording of the wrench as a log that replays"),
-    "workspace": Verb("hil_server.analysis.workspace", "what the platform can reach"),
-    "campaign": Verb("hil_server.campaign.verb", "many simulated runs: sampling, execution, statistics"),
-    "console": Verb("hil_server.console.verb", "the web console"),
-    "command": Verb("hil_server.operator_desk.command_verb", "one command to a run, acknowledged by its loop"),
-    "rehearsal": Verb("hil_server.analysis.rehearsal_verb", "score sheets of berthing attempts, and their trend"),
-    "hand-controller": Verb("hil_server.operator_desk.verb", "sends a hand controller's motion to the server"),
-}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -113,27 +86,17 @@ def write_json(file: str, summary: dict[str, Any]) -> None:
     try:
         Path(file).write_text(json.dumps(plain(summary), indent=2) + "\n")
     except OSError as error:
-        from hil_server.errors import UsageError
-
         raise UsageError(f"--json {file}: cannot be written: {error.strerror}") from error
 
 
-def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
-    """CONFIG, --set and --out: the same for every verb that runs a test."""
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: a shipped docking on the virtual stand)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, as compensation.part=none")
-    parser.add_argument("--out", metavar="DIR", help="folder for log and report (default: runs/ and the time)")
+def offered() -> dict[str, ModuleType]:
+    """The verbs by their names, in the order of the help: every module of `hil_server.verbs`."""
+    found = [importlib.import_module(f"{verbs.__name__}.{module.name}") for module in pkgutil.iter_modules(verbs.__path__)]
+    return {_name_of(module): module for module in sorted(found, key=lambda module: (module.ORDER, module.__name__))}
 
 
-def offered() -> dict[str, Verb]:
-    """The verbs whose modules are installed."""
-    return {name: verb for name, verb in VERBS.items() if _installed(verb.module)}
-
-
-def _installed(module: str) -> bool:
-    """Whether the module's file lies there; does not import anything."""
-    here = Path(__file__).parent.joinpath(*module.split(".")[1:])
-    return here.with_suffix(".py").exists() or here.joinpath("__init__.py").exists()
+def _name_of(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2].rstrip("_").replace("_", "-")
 
 
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
@@ -141,15 +104,14 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     about = "Real-time hardware-in-the-loop server for docking stands."
     parser = argparse.ArgumentParser(prog="hil-server", description=about, epilog=EXIT_CODES)
     parser.add_argument("--version", action="store_true", help="shows the version and ends")
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB")
+    listed = parser.add_subparsers(title="verbs", metavar="VERB")
     asked = next((a for a in arguments if not a.startswith("-")), None)
     for name, verb in offered().items():
-        sub = verbs.add_parser(name, help=verb.summary, description=verb.summary[0].upper() + verb.summary[1:] + ".")
+        sub = listed.add_parser(name, help=verb.SUMMARY, description=verb.SUMMARY[0].upper() + verb.SUMMARY[1:] + ".")
         sub.add_argument("--json", metavar="FILE", help="writes the summary for machines")
         if name == asked:
-            module = importlib.import_module(verb.module)
-            module.add_arguments(sub)
-            sub.set_defaults(run=module.run)
+            verb.add_arguments(sub)
+            sub.set_defaults(run=verb.run)
     return parser
 
 

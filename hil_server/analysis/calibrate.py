@@ -1,4 +1,4 @@
-"""`hil-server calibrate`: what the force sensor carries and how it stands, out of still poses.
+"""What the force sensor carries and how it stands, out of still poses.
 
     F = b_f + m R g            T = b_t + c x (m R g)            g: gravity in the sensor's assumed frame
 
@@ -9,14 +9,12 @@ Input: a CSV of still poses with columns fx fy fz tx ty tz (N, N.m) and gx gy gz
 to world), or a log of a run, out of which the still stretches without contact are taken.
 """
 
-import argparse
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hil_server.analysis.foreign_logs import WRENCH, Resampled, Stream, common_grid, read_csv, report, resample
+from hil_server.analysis.foreign_logs import WRENCH, Resampled, Stream, common_grid, resample
 from hil_server.errors import ConfigurationError
 
 GRAVITY_M_S2 = 9.80665
@@ -209,66 +207,3 @@ def compensate_motion(found: Calibration, wrench: Stream, orientation: Stream, a
     bound = np.repeat([3.0 * found.residual_n, 3.0 * found.residual_n_m], 3)
     return Motion(grid, residual, residual[ok].mean(axis=0), bound, residual[ok].std(axis=0),
                   still[ok].std(axis=0), offset, streams)  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------------------------ verb
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="CSV|LOG", help="still poses as CSV, or the log of a run (.mcap)")
-    parser.add_argument("--motion", metavar="CSV", help="wrench of a run without contact: checks the compensation in motion")
-    parser.add_argument("--orientation", metavar="CSV", help="its orientation, r11...r33")
-    parser.add_argument("--accelerometer", metavar="CSV", help="its accelerometer, ax ay az; the still poses must have them too")
-
-
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    still = None
-    if Path(args.source).suffix == ".mcap":
-        wrench, gravity = still_poses_of_log(args.source)
-    else:
-        still = read_csv(args.source)
-        wrench, gravity = still.stack(WRENCH), gravity_of(still)
-    found = calibrate(wrench[:, :3], wrench[:, 3:], gravity)
-    _print(found)
-    result: dict[str, Any] = {k: v for k, v in asdict(found).items()} | {"well_posed": found.well_posed}
-    if args.motion:
-        if not args.orientation:
-            raise ConfigurationError("--motion needs --orientation: the weight turns with the tool")
-        sensor = accelerometer = None
-        if args.accelerometer:
-            if still is None:
-                raise ConfigurationError("--accelerometer needs still poses as CSV with ax ay az")
-            sensor = calibrate_accelerometer(still.stack(("ax", "ay", "az")), gravity)
-            accelerometer = read_csv(args.accelerometer)
-        moved = compensate_motion(found, read_csv(args.motion), read_csv(args.orientation), accelerometer, sensor)
-        _print_motion(moved)
-        result["motion"] = {k: getattr(moved, k) for k in ("mean", "bound", "rms", "rms_gravity_only", "offset_s")}
-        result["motion"]["streams"] = {s.name: s.facts for s in moved.streams}
-        result["motion"]["within_bound"] = bool(np.all(np.abs(moved.mean) <= moved.bound))
-    within = result.get("motion", {}).get("within_bound", True)
-    result["exit_code"] = 0 if found.well_posed and within else 1
-    return result
-
-
-def _print(found: Calibration) -> None:
-    def three(v: np.ndarray, digits: int) -> str:
-        return ", ".join(f"{x:.{digits}f}" for x in v)
-
-    print(f"poses           {found.poses}")
-    print(f"carried mass    {found.mass_kg:.4f} kg (condition {found.condition_mass:.2f})")
-    print(f"centre of mass  {three(found.com_m * 1e3, 2)} mm (condition {found.condition_com:.2f})")
-    print(f"bias            {three(found.bias_n, 4)} N; {three(found.bias_n_m, 5)} N.m")
-    print(f"orientation     {three(found.rotation_deg, 3)} deg against the assumed frame ({found.residual_turned_n:.4f} N rms with it)")
-    print(f"residual        {found.residual_n:.4f} N, {found.residual_n_m:.5f} N.m rms")
-    if not found.well_posed:
-        print("not usable: these poses do not tell all parameters; add poses with other attitudes")
-
-
-def _print_motion(m: Motion) -> None:
-    for line in report(m.streams):
-        print(line)
-    print(f"accelerometer   {m.offset_s * 1e3:+.2f} ms late against the wrench, taken off")
-    for i, (name, unit) in enumerate(zip(WRENCH, ("N",) * 3 + ("N.m",) * 3, strict=True)):
-        verdict = "ok" if abs(m.mean[i]) <= m.bound[i] else "BEYOND"
-        rms = f"rms {m.rms[i]:.4f}, weight alone {m.rms_gravity_only[i]:.4f}"
-        print(f"{name}  mean {m.mean[i]:+.4f} {unit} (bound {m.bound[i]:.4f}) {verdict}; {rms}")

@@ -1,4 +1,4 @@
-"""`hil-server identify`: how the drives of a stand answer, out of a run in air.
+"""How the drives of a stand answer, out of a run in air.
 
 The run (programme `identify`) moves the platform by a slow sine, a multisine and a chirp. Per leg, and for the platform along the
 direction of the run:
@@ -12,10 +12,9 @@ direction of the run:
 and the verdict against -2 dB and -70 degrees at 10 Hz, what hydraulic docking stands are built to.
 """
 
-import argparse
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
 
 SPEC_HZ, SPEC_DB, SPEC_DEG = 10.0, 2.0, 70.0
-PROGRAMME = "programmes/identify.toml"
 
 
 @dataclass(frozen=True)
@@ -223,23 +221,6 @@ def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s:
     return Identification(legs, platform, date or time.strftime("%Y-%m-%d"))
 
 
-# -------------------------------------------------------------------------------------------------------------------- run
-
-
-def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False) -> tuple[Identification, str]:
-    """Runs the identification programme on a stand file (in process when it has only a virtual stand), and evaluates its log.
-
-    Returns the result and the log. Raises ConfigurationError, DeviceError, TripError through the session."""
-    from hil_server.config.loader import SHIPPED, load_test
-    from hil_server.run.session import Options, run_live, simulate
-
-    path = Path(stand)
-    config = load_test(SHIPPED / PROGRAMME, (f'test.stand="{path.resolve() if path.exists() else stand}"', *overrides))
-    options = Options(out=out, quiet=True, report=False, force=True)
-    summary = (run_live if live or "drives" in config.stand else simulate)(config, options)
-    return identify_log(summary["log"]), str(summary["log"])
-
-
 def identify_log(path: str | Path) -> Identification:
     """Evaluates the log of an identification run."""
     from hil_server.line import assembly
@@ -299,39 +280,3 @@ def picture(found: Identification, path: str | Path) -> Path:
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return Path(path)
-
-
-# ------------------------------------------------------------------------------------------------------------------- verb
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or the log of an identification run")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the programme")
-    parser.add_argument("--out", metavar="DIR", help="folder for log and picture")
-    parser.add_argument("--write", metavar="TOML", help="writes the stand file with the identified [drive_model]; may be the same file")
-    parser.add_argument("--live", action="store_true", help="over the wire, also where there is only a virtual stand")
-
-
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    if Path(args.stand).suffix == ".mcap":
-        found, log = identify_log(args.stand), args.stand
-    else:
-        found, log = run_on(args.stand, tuple(args.set), args.out, args.live)
-    image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
-    for r in (*found.legs, found.platform):
-        db, deg = r.at_spec()
-        band = f"dead band {r.dead_band_m * 1e6:.1f} um" if r.dead_band_found else "no dead band"
-        print(f"{r.name:9s} {r.frequency_hz:7.3f} +- {r.frequency_sigma:.3f} Hz  zeta {r.damping:.4f} +- {r.damping_sigma:.4f}  delay "
-              f"{r.delay_s * 1e3:6.3f} +- {r.delay_sigma * 1e3:.3f} ms  gain {r.gain:.4f}  {band}; "
-              f"at 10 Hz {db:+.2f} dB {deg:.1f} deg with delay; chirp explained {100 * r.confidence:.2f} %")  # fmt: skip
-    worst = max(abs(leg.at_spec()[1]) for leg in found.without_delay)
-    side = "inside" if found.within_spec else "OUTSIDE"
-    print(f"verdict   {side} 2 dB and 70 degrees at 10 Hz (drives without transport delay: {worst:.1f} degrees)")
-    print(f"picture   {image}\nlog       {log}")
-    if args.write:
-        if Path(args.stand).suffix == ".mcap":
-            raise ConfigurationError("--write needs the stand file, not a log")
-        write_stand(args.stand, args.write, found.model)
-        print(f"written   {args.write}")
-    legs = [{k: v for k, v in asdict(r).items() if k not in ("lines_hz", "response", "noise")} for r in found.legs]
-    return {"legs": legs, "model": found.model, "within_spec": found.within_spec, "log": log, "exit_code": 0 if found.within_spec else 1}

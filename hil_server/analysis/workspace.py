@@ -1,4 +1,4 @@
-"""`hil-server workspace STAND`: what the platform of a stand can reach, and how well.
+"""What the platform of a stand can reach, and how well.
 
 About a given pose: how far each axis goes alone, and what ends it (a stroke end or the condition of the Jacobian); the largest box of
 translations and rotations together; speeds that the leg rates allow and loads that the leg forces allow, axis by axis; maps of condition
@@ -7,9 +7,7 @@ and stroke margin over a plane. Everything is asked of the same kernel that runs
 Directions: translations along X, Y, Z of W; rotations about axes of W through the platform's origin: roll (X), yaw (Y), pitch (Z).
 """
 
-import argparse
 import math
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ import numpy as np
 
 from hil_server.config import files
 from hil_server.config.checks import Table
-from hil_server.errors import ConfigurationError, HilError, UsageError
-from rt_kernels.algebra.arrays import quat_exponential, quat_from_yaw_pitch_roll, quat_multiply
+from hil_server.errors import ConfigurationError, UsageError
+from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
 from rt_kernels.stewart.platform import PARAMETERS, Platform, place_batch
 
 SHIPPED = Path(__file__).parents[2] / "stand_configs" / "stands"
@@ -243,65 +241,3 @@ def summary(platform: Platform, X_WP: np.ndarray | None = None) -> dict[str, Any
         "combined_half_m": float(half[0]),
         "combined_half_deg": float(half[3]),
     }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("stand", nargs="?", default="docking_stand", metavar="STAND", help="stand file, or name of a shipped stand")
-    parser.add_argument("--position", nargs=3, type=float, metavar=("X", "Y", "Z"), help="pose: position in W, m (default: neutral)")
-    parser.add_argument("--angles", nargs=3, type=float, metavar=("YAW", "PITCH", "ROLL"), help="pose: angles, deg (default: neutral)")
-    parser.add_argument("--picture", metavar="FILE", help="writes a picture (png, svg, pdf)")
-
-
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    """The verb. Exit code 1 when the pose itself cannot be taken."""
-    platform = load_platform(args.stand)
-    X = platform.neutral_pose
-    numbers = [*(args.position or []), *(args.angles or [])]
-    if not all(math.isfinite(n) for n in numbers):
-        raise UsageError(f"--position and --angles need finite numbers, given {numbers}")
-    if args.position:
-        X[:3] = args.position
-    if args.angles:
-        X[3:] = quat_from_yaw_pitch_roll(*np.radians(args.angles))
-    try:
-        result = summary(platform, X)
-    except ValueError as error:
-        print(f"{platform.name}: {error}")
-        return {"stand": platform.name, "X_WP": X.tolist(), "error": str(error), "exit_code": 1}
-    _print(result)
-    if args.picture:
-        try:
-            draw(platform, args.picture, X)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--picture {args.picture}: cannot be written: {error}") from error
-        result["picture"] = args.picture
-        print(f"picture: {args.picture}")
-    return result | {"exit_code": 0}
-
-
-def _print(result: dict[str, Any]) -> None:
-    print(f"{result['stand']}: position {', '.join(f'{p:.4g}' for p in result['X_WP'][:3])} m, "
-          f"legs {', '.join(f'{l:.4g}' for l in result['leg_lengths_m'])} m")  # fmt: skip
-    print(f"stroke margin {result['stroke_margin_m']:.4g} m; condition {result['condition']:.4g} (6 is perfect), by singular values "
-          f"{result['condition_2']:.4g}, least singular value {result['singular_value_min']:.3g}")  # fmt: skip
-    print(f"\n{'axis':6s}{'from':>10s}{'to':>10s} {'unit':5s}{'ended by':24s}{'speed':>10s} {'load':>12s}")
-    for r in result["axes"]:
-        load = f"{r['load_max'] / 1e3:.4g} {'kN' if r['unit'] == 'm' else 'kN.m'}"
-        ends = f"{r['low_end']}, {r['high_end']}"
-        print(f"{r['axis']:6s}{r['low']:10.3f}{r['high']:10.3f} {r['unit']:5s}{ends:24s}{r['speed_max']:10.3g} {load:>12s}")
-    print(f"\nall six together: +-{result['combined_half_m']:.3f} m with +-{result['combined_half_deg']:.2f} deg")
-
-
-def main(argv: list[str] | None = None) -> int:
-    """As a program of its own; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="workspace", description="What the platform of a stand can reach.")
-    add_arguments(parser)
-    try:
-        return int(run(parser.parse_args(argv))["exit_code"])
-    except HilError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,1 +1,11 @@
-"""The verbs of `hil-server`, one module each: `add_arguments(parser)` and `run(args)`. They parse and print; the work is done elsewhere."""
+"""The verbs of `hil-server`, one module each; nothing else lists them.
+
+A verb is named as its module (`hand_controller` is `hand-controller`; `import_` is `import`, which Python keeps for itself) and has
+
+    ORDER                    its place in the help
+    SUMMARY                  what it does, in one line
+    add_arguments(parser)    its arguments
+    run(args)                parses, calls, prints; returns the exit code, or a summary (a dict) with its `exit_code`
+
+What it computes lies in another room and is imported in `run`: the help imports every verb, and is to cost nothing.
+"""

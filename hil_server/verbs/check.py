@@ -13,6 +13,9 @@ from hil_server.host.realtime_host import live_runs
 if TYPE_CHECKING:
     from hil_server.config import TestConfig
 
+ORDER = 40
+SUMMARY = "configuration, installation, and what the host lacks for real time"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: the shipped docking)")
@@ -24,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.host.preflight import examine
-    from hil_server.verbs.list import print_table
+    from hil_server.terminal.tables import print_table
 
     if args.measure:
         _may_measure(args.seconds)

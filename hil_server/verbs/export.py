@@ -3,10 +3,13 @@
 import argparse
 from typing import Any
 
-from hil_server.analysis.export import SUFFIXES, export
+ORDER = 80
+SUMMARY = "a log for other tools"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from hil_server.analysis.export import SUFFIXES
+
     parser.add_argument("log", metavar="LOG", help="log of the run")
     parser.add_argument("--format", default="parquet", metavar="FORMAT", help=f"{', '.join(SUFFIXES)} (default: parquet)")
     parser.add_argument("--out", metavar="FILE", help="file to write (default: beside LOG)")
@@ -14,6 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis.export import export
+
     channels = args.channels.split(",") if args.channels else None
     path = export(args.log, args.format, args.out, channels)
     print(path)

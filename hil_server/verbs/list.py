@@ -2,13 +2,13 @@
 
 import argparse
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 from hil_server import registry
-from hil_server.config.checks import limit_of
+from hil_server.terminal.tables import print_table
 
-WIDTH = 110
+ORDER = 60
+SUMMARY = "parts and their parameters"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +40,8 @@ def _role(role: str) -> dict[str, Any]:
 
 
 def _part(role: str, name: str) -> dict[str, Any]:
+    from hil_server.config.checks import limit_of
+
     part: Any = registry.part(role, name)
     print(f"{role}.{name}    {registry.parts(role)[name]}\n")
     print(textwrap.indent(description(part), "    "), "\n")
@@ -84,14 +86,3 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def print_table(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...]) -> None:
-    """Columns as wide as needed; the last one is wrapped."""
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads) - 1)]
-    left = sum(widths) + 2 * len(widths)
-    for row in (heads, tuple("-" * w for w in (*widths, len(heads[-1]))), *rows):
-        first, *more = textwrap.wrap(row[-1], max(WIDTH - left, 30)) or [""]
-        print("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), first]).rstrip())
-        for text in more:
-            print(" " * left + text)

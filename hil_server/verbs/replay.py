@@ -3,6 +3,9 @@
 import argparse
 from typing import Any
 
+ORDER = 30
+SUMMARY = "a logged run again: bit-exact check, what-if, paced playback"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="log of a run")

@@ -3,6 +3,9 @@
 import argparse
 from typing import Any
 
+ORDER = 70
+SUMMARY = "plots and figures of a run"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="log of the run")

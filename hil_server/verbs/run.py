@@ -3,8 +3,10 @@
 import argparse
 from typing import Any
 
-from hil_server.cli import add_configuration_arguments
-from hil_server.verbs.outcome import add_run_arguments, perform
+from hil_server.terminal.outcome import add_configuration_arguments, add_run_arguments, perform
+
+ORDER = 10
+SUMMARY = "live test, or a programme of tests, on the stand that CONFIG names"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,8 +3,10 @@
 import argparse
 from typing import Any
 
-from hil_server.cli import add_configuration_arguments
-from hil_server.verbs.outcome import add_run_arguments, perform
+from hil_server.terminal.outcome import add_configuration_arguments, add_run_arguments, perform
+
+ORDER = 20
+SUMMARY = "the same test with everything in process, as fast as it goes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

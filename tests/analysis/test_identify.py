@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.identify import fit_model, run_on, second_order, write_stand
+from hil_server.analysis.identify import fit_model, second_order, write_stand
 from hil_server.config import load_test
+from hil_server.run.identification import run_on
 
 STAND = "stand_configs/stands/docking_stand.toml"
 NOISE = ("stand.virtual.leg_noise_m=1e-5",)

@@ -102,7 +102,7 @@ def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys):
 def test_a_programme_takes_the_log_of_each_variant(tmp_path):
     from argparse import Namespace
 
-    from hil_server.verbs.outcome import _options
+    from hil_server.terminal.outcome import _options
 
     args = Namespace(quiet=True, no_report=True, prediction=str(tmp_path), confirm_loads="", force=False)
     assert _options(args, None, "RT-01").prediction == str(tmp_path / "RT-01" / "run.mcap")

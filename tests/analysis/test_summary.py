@@ -122,7 +122,7 @@ def test_host_that_stood_still_is_the_cause_of_device_faults(write_run, make_bou
 
 
 def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
-    from hil_server.verbs.outcome import print_summary
+    from hil_server.terminal.outcome import print_summary
 
     records = make_bounce()
     records["faults"][700:] |= BIT["acceleration_limit"]

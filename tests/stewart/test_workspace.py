@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hil_server.analysis import workspace
+from hil_server.cli import main
 from hil_server.errors import ConfigurationError, UsageError
 from rt_kernels.stewart.platform import Platform
 
@@ -103,7 +104,7 @@ def test_map(platform):
 
 def test_verb_prints_and_draws(tmp_path, capsys):
     picture = tmp_path / "reach.png"
-    assert workspace.main(["docking_stand", "--position", "3.4", "0.1", "0", "--angles", "1", "2", "3", "--picture", str(picture)]) == 0
+    assert main(["workspace", "docking_stand", "--position", "3.4", "0.1", "0", "--angles", "1", "2", "3", "--picture", str(picture)]) == 0
     text = capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
     for axis in workspace.AXES:
@@ -113,7 +114,7 @@ def test_verb_prints_and_draws(tmp_path, capsys):
 
 
 def test_verb_says_when_the_pose_cannot_be_taken(capsys):
-    assert workspace.main(["msfc_6dof", "--angles", "0", "0", "90"]) == 1
+    assert main(["workspace", "msfc_6dof", "--angles", "0", "0", "90"]) == 1
     assert "the pose itself cannot be taken: stroke margin -0.9" in capsys.readouterr().out
 
 
@@ -131,7 +132,7 @@ def test_bad_files_are_named(tmp_path, capsys, text, words):
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=words):
         workspace.load_platform(file)
-    assert workspace.main([str(file)]) == 2
+    assert main(["workspace", str(file)]) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -146,8 +147,8 @@ def test_geometry_that_only_the_platform_can_judge(tmp_path):
 def test_no_such_stand(capsys):
     with pytest.raises(UsageError, match="nowhere: no such stand file.*docking_stand, .*msfc_6dof"):
         workspace.load_platform("nowhere")
-    assert workspace.main(["nowhere"]) == 2
-    assert workspace.main(["docking_stand", "--position", "nan", "0", "0"]) == 2
-    assert workspace.main(["docking_stand", "--picture", "/nowhere/x.png"]) == 2
-    assert workspace.main(["docking_stand", "--picture", "x.nonsense"]) == 2
+    assert main(["workspace", "nowhere"]) == 2
+    assert main(["workspace", "docking_stand", "--position", "nan", "0", "0"]) == 2
+    assert main(["workspace", "docking_stand", "--picture", "/nowhere/x.png"]) == 2
+    assert main(["workspace", "docking_stand", "--picture", "x.nonsense"]) == 2
     assert "cannot be written" in capsys.readouterr().err

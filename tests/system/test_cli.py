@@ -4,27 +4,28 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from hil_server import cli
+from hil_server import cli, verbs
 from hil_server.errors import DeviceError, TripError, VerdictError
 
 
 @pytest.fixture
-def verb(monkeypatch):
-    """Registers a verb `probe` whose body is the given function."""
+def verb(monkeypatch, tmp_path):
+    """A verb `probe`, one file, whose body is the given function."""
+    (tmp_path / "probe.py").write_text(
+        'ORDER, SUMMARY = 5, "a verb of the tests"\n\n\n'
+        'def add_arguments(parser):\n    parser.add_argument("words", nargs="*")\n\n\n'
+        "def run(args):\n    return body(args)\n"
+    )
+    monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(tmp_path)])
 
     def register(body):
-        module = ModuleType("probe_verb_of_tests")
-        module.add_arguments = lambda parser: parser.add_argument("words", nargs="*")
-        module.run = body
-        monkeypatch.setitem(sys.modules, "probe_verb_of_tests", module)
-        monkeypatch.setitem(cli.VERBS, "probe", cli.Verb("probe_verb_of_tests", "a verb of the tests"))
-        monkeypatch.setattr(cli, "_installed", lambda module: True)
+        cli.offered()["probe"].body = body
 
-    return register
+    yield register
+    sys.modules.pop("hil_server.verbs.probe", None)
 
 
 def raising(error):
@@ -101,6 +102,7 @@ def test_help_and_version(capsys):
 
 def test_help_imports_nothing_heavy():
     code = "import sys; from hil_server.cli import main; main(['--help']); print(sorted(m for m in sys.modules if m.split('.')[0] in %r))"
+    # every verb is asked for its line
     heavy = ["numpy", "pydantic", "zmq", "rich", "mcap", "scipy", "matplotlib", "importlib.metadata"]
     out = subprocess.run([sys.executable, "-c", code % heavy], capture_output=True, text=True, check=True).stdout
     assert out.splitlines()[-1] == "[]"
@@ -146,3 +148,25 @@ def test_an_error_of_a_file_is_no_internal_error(verb, capsys):
     verb(raising(PermissionError(13, "Permission denied", "/somewhere/report.html")))
     assert cli.main(["probe"]) == 2
     assert "/somewhere/report.html: Permission denied" in capsys.readouterr().err
+
+
+def test_a_verb_is_one_file_and_takes_its_place_in_the_help(verb, capsys):
+    verb(lambda args: 0)
+    assert cli.main(["--help"]) == 0
+    named = [line.split()[0] for line in capsys.readouterr().out.partition("VERB")[2].splitlines() if line.startswith("    ")]
+    listed = [name for name in cli.offered() if name in named]
+    assert listed[0] == "probe" and listed[1:4] == ["run", "simulate", "replay"]
+    orders = [module.ORDER for module in cli.offered().values()]
+    assert orders == sorted(set(orders)), "two verbs want one place"
+
+
+def test_every_module_of_the_verbs_has_what_a_verb_has():
+    for name, module in cli.offered().items():
+        assert isinstance(module.ORDER, int) and module.SUMMARY[0].islower() and not module.SUMMARY.endswith("."), name
+        assert callable(module.add_arguments) and callable(module.run), name
+
+
+def test_help_of_the_prediction_loads_no_scipy():
+    code = "import sys; from hil_server.cli import main; main(['predict', '--help']); print({'scipy', 'numpy'} & set(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "set()"

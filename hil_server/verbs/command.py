@@ -3,11 +3,13 @@
 import argparse
 from typing import Any
 
-from hil_server.telemetry.wire import COMMAND_ADDRESS
+ORDER = 160
+SUMMARY = "one command to a run, acknowledged by its loop"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from hil_server.telemetry.commands import ARGUMENTS
+    from hil_server.telemetry.wire import COMMAND_ADDRESS
 
     shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
     parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hil_server.analysis.comparison import compare
+ORDER = 90
+SUMMARY = "two runs side by side"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis.comparison import compare
+
     log, other = Path(args.log), Path(args.other)
     # the logs of runs are all called run: their folders tell them apart
     names = [path.parent.name if path.stem == "run" and path.parent.name else path.stem for path in (log, other)]

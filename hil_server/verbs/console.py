@@ -5,10 +5,14 @@ import secrets
 from pathlib import Path
 
 from hil_server.errors import UsageError
-from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
+
+ORDER = 150
+SUMMARY = "the web console"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
+
     parser.add_argument("log", nargs="?", metavar="LOG", help="log to begin with in the replay view")
     parser.add_argument("--logs", metavar="DIR", default="runs", help="folder whose logs the replay view offers (default: runs)")
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on; off loopback a token is required and printed")

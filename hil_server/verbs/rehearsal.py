@@ -6,6 +6,9 @@ from typing import Any
 
 from hil_server.errors import UsageError
 
+ORDER = 170
+SUMMARY = "score sheets of berthing attempts, and their trend"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of berthing runs")
@@ -16,7 +19,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis import rehearsal
     from hil_server.analysis.rehearsal_page import page
     from hil_server.telemetry.log_file import open_log
-    from hil_server.verbs.list import print_table
+    from hil_server.terminal.tables import print_table
 
     sheets = []
     for file in args.logs:

@@ -2,12 +2,13 @@
 
 import argparse
 import os
-import resource
-import shutil
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+ORDER = 140
+SUMMARY = "many simulated runs: sampling, execution, statistics"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,14 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.campaign import execution, report, statistics
+    from hil_server.campaign.cores import idle_and_all_time, share_used
     from hil_server.campaign.plan import load_plan
+    from hil_server.campaign.worst import rerun
     from hil_server.errors import UsageError
 
     if args.cases is not None and args.cases < 1 or args.workers is not None and args.workers < 1:
         raise UsageError("--cases and --workers must be at least 1")
     plan = load_plan(args.programme, tuple(args.set), args.cases)
     folder = Path(args.out) if args.out else Path("runs") / f"campaign-{plan.name.replace(' ', '-')}"
-    began, before = time.monotonic(), _ticks()
+    began, before = time.monotonic(), idle_and_all_time()
 
     def progress(done: int, total: int) -> None:
         if not args.quiet and sys.stderr.isatty():
@@ -40,8 +43,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     except KeyboardInterrupt:
         print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
-    busy = None if args.scheduler else _busy(time.monotonic() - began, args.workers or os.cpu_count() or 1)
-    unused, passed = (b - a for a, b in zip(before, _ticks(), strict=True))
+    busy = None if args.scheduler else share_used(time.monotonic() - began, args.workers or os.cpu_count() or 1)
+    unused, passed = (b - a for a, b in zip(before, idle_and_all_time(), strict=True))
     idle = unused / max(1, passed)
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
@@ -60,41 +63,3 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print(f"report    {folder / 'report.html'}")
     return summary | {"folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
                       "seconds": time.monotonic() - began, "busy": busy, "idle": idle, "exit_code": 0}  # fmt: skip
-
-
-def _busy(seconds: float, workers: int) -> float:
-    """Processor time of this process and its workers over what the cores they were meant for had to give: 1 is all of it."""
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in usage) / (seconds * workers)
-
-
-def _ticks() -> tuple[int, int]:
-    """Idle time and all time of this machine's cores so far, clock ticks; zeros where /proc does not say."""
-    try:
-        words = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    except (OSError, ValueError, IndexError):
-        return 0, 0
-    return words[3] + words[4], sum(words)
-
-
-def rerun(plan: Any, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
-    """The worst cases again, with full logs; those that are there already stay."""
-    from hil_server.config import test_from_toml
-    from hil_server.errors import HilError
-    from hil_server.run.session import Options, simulate
-
-    conditions = plan.conditions()
-    done = []
-    for number in numbers:
-        out = folder / "worst" / f"case-{number:07d}"
-        log = out / "run.mcap"
-        if not (out / "run.html").exists():  # the report comes last: without it the run was cut off
-            shutil.rmtree(out, ignore_errors=True)
-            overrides = [f"initial_conditions.{k}={float(v)!r}" for k, v in zip(plan.keys, conditions[number], strict=True)]
-            overrides.append("telemetry.log_every=1")
-            try:
-                simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
-            except HilError:
-                continue
-        done.append({"number": number, "log": str(log)})
-    return done

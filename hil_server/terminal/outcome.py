@@ -8,6 +8,13 @@ from typing import Any
 MOST_REBOUNDS = 8
 
 
+def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
+    """CONFIG, --set and --out: the same for every verb that runs a test."""
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: a shipped docking on the virtual stand)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, as compensation.part=none")
+    parser.add_argument("--out", metavar="DIR", help="folder for log and report (default: runs/ and the time)")
+
+
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.add_argument("--no-report", action="store_true", help="no report, only the log")
@@ -46,7 +53,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     import time
 
     from hil_server.run.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
-    from hil_server.verbs.list import print_table
+    from hil_server.terminal.tables import print_table
 
     name, variants = load_programme(args.config, args.set)
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")

@@ -7,10 +7,14 @@ from functools import partial
 from typing import Any
 
 from hil_server.errors import ConfigurationError, DeviceError, UsageError
-from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
+
+ORDER = 180
+SUMMARY = "sends a hand controller's motion to the server"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
+
     parser.add_argument("calibration", nargs="?", metavar="CALIBRATION", help="TOML file: device, axes, buttons (see docs/operator.md)")
     parser.add_argument("--keyboard", action="store_true", help="the terminal's keys instead of a device, for rehearsals")
     parser.add_argument(
@@ -32,6 +36,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.operator_desk.calibration import KEYBOARD, Desk, load
     from hil_server.operator_desk.sender import HandSender
     from hil_server.operator_desk.station import Station
+    from hil_server.telemetry.wire import HAND_ADDRESS
 
     if sum(map(bool, (args.keyboard, args.calibration, args.source))) != 1:
         raise UsageError("hand-controller wants a CALIBRATION file, --keyboard, or --source FILE")
@@ -67,6 +72,7 @@ def _play(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.operator_desk.script import load
     from hil_server.operator_desk.sender import HandSender
     from hil_server.operator_desk.station import Station
+    from hil_server.telemetry.wire import HAND_ADDRESS
 
     rows, station = load(args.source), args.station or 0
     with (

@@ -1,0 +1,29 @@
+"""The worst cases of a campaign, run again with full logs and reports."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hil_server.campaign.plan import Plan
+from hil_server.config import test_from_toml
+from hil_server.errors import HilError
+from hil_server.run.session import Options, simulate
+
+
+def rerun(plan: Plan, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
+    """The worst cases again, with full logs; those that are there already stay."""
+    conditions = plan.conditions()
+    done = []
+    for number in numbers:
+        out = folder / "worst" / f"case-{number:07d}"
+        log = out / "run.mcap"
+        if not (out / "run.html").exists():  # the report comes last: without it the run was cut off
+            shutil.rmtree(out, ignore_errors=True)
+            overrides = [f"initial_conditions.{k}={float(v)!r}" for k, v in zip(plan.keys, conditions[number], strict=True)]
+            overrides.append("telemetry.log_every=1")
+            try:
+                simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
+            except HilError:
+                continue
+        done.append({"number": number, "log": str(log)})
+    return done

@@ -1,0 +1,47 @@
+"""`hil-server identify STAND|LOG`: how the drives of a stand answer, out of a run in air (`hil_server.analysis.identify`)."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hil_server.errors import ConfigurationError
+
+ORDER = 100
+SUMMARY = "delay and response of the drives out of a log"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or the log of an identification run")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the programme")
+    parser.add_argument("--out", metavar="DIR", help="folder for log and picture")
+    parser.add_argument("--write", metavar="TOML", help="writes the stand file with the identified [drive_model]; may be the same file")
+    parser.add_argument("--live", action="store_true", help="over the wire, also where there is only a virtual stand")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis.identify import identify_log, picture, write_stand
+    from hil_server.run.identification import run_on
+
+    if Path(args.stand).suffix == ".mcap":
+        found, log = identify_log(args.stand), args.stand
+    else:
+        found, log = run_on(args.stand, tuple(args.set), args.out, args.live)
+    image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
+    for r in (*found.legs, found.platform):
+        db, deg = r.at_spec()
+        band = f"dead band {r.dead_band_m * 1e6:.1f} um" if r.dead_band_found else "no dead band"
+        print(f"{r.name:9s} {r.frequency_hz:7.3f} +- {r.frequency_sigma:.3f} Hz  zeta {r.damping:.4f} +- {r.damping_sigma:.4f}  delay "
+              f"{r.delay_s * 1e3:6.3f} +- {r.delay_sigma * 1e3:.3f} ms  gain {r.gain:.4f}  {band}; "
+              f"at 10 Hz {db:+.2f} dB {deg:.1f} deg with delay; chirp explained {100 * r.confidence:.2f} %")  # fmt: skip
+    worst = max(abs(leg.at_spec()[1]) for leg in found.without_delay)
+    side = "inside" if found.within_spec else "OUTSIDE"
+    print(f"verdict   {side} 2 dB and 70 degrees at 10 Hz (drives without transport delay: {worst:.1f} degrees)")
+    print(f"picture   {image}\nlog       {log}")
+    if args.write:
+        if Path(args.stand).suffix == ".mcap":
+            raise ConfigurationError("--write needs the stand file, not a log")
+        write_stand(args.stand, args.write, found.model)
+        print(f"written   {args.write}")
+    legs = [{k: v for k, v in asdict(r).items() if k not in ("lines_hz", "response", "noise")} for r in found.legs]
+    return {"legs": legs, "model": found.model, "within_spec": found.within_spec, "log": log, "exit_code": 0 if found.within_spec else 1}

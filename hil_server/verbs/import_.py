@@ -1,0 +1,46 @@
+"""`hil-server import CSV|MCAP [CONFIG]`: a foreign recording of the wrench as a log that replays (`hil_server.analysis.foreign_logs`)."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hil_server.errors import ConfigurationError
+
+ORDER = 120
+SUMMARY = "a foreign recording of the wrench as a log that replays"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="CSV|MCAP", help="recorded wrench with time stamps: fx fy fz tx ty tz")
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test whose line is to see it (default: the shipped docking)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the configuration")
+    parser.add_argument("--topic", default="/wrench", help="topic of an MCAP file")
+    parser.add_argument("--gap-s", type=float, default=0.01, metavar="S", help="neighbours further apart than this are a gap")
+    parser.add_argument("--rate-hz", type=float, metavar="HZ", help="records a second of a file without time stamps")
+    parser.add_argument("--out", default="imported.mcap", metavar="FILE", help="the log that is written")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run
+    from hil_server.config import load_test
+    from hil_server.line import assembly
+
+    config = load_test(args.config, args.set)
+    stream = read_mcap(args.source, args.topic) if Path(args.source).suffix == ".mcap" else read_csv(args.source)
+    if args.rate_hz is not None:
+        stream = at_rate(stream, args.rate_hz)
+    grid = common_grid([stream], assembly.period_ns(config) * 1e-9)
+    found = resample(stream, WRENCH, grid, args.gap_s)
+    print("\n".join(report([found])))
+    if Path(args.out).exists():
+        raise ConfigurationError(f"--out {args.out}: there is such a file already")
+    result = write_run(config, found, args.out)
+    print("\n".join(result["notes"]))
+    print(f"log       {result['log']}: {result['ticks']} ticks of {result['points']} points, {result['gap_points']} of them in gaps")
+    print(f"end       {result['end']}")
+    for fault in result["faults"]:
+        stops = "a stand would have tripped, the model went on" if fault["severity"] == "stop" else fault["severity"]
+        when = f"tick {fault['tick']}, {fault['time_s']:.3f} s"
+        print(f"fault     {fault['name']} at {when} ({stops}): {fault['meaning']}; {fault['action']}")
+    whole = result["ticks"] == result["points"]
+    return result | {"exit_code": 0 if whole and result["trip"] is None else 1}

@@ -1,0 +1,62 @@
+"""`hil-server predict [CONFIG]`: before the test, what the stand will make of a contact (`hil_server.analysis.predict`).
+
+Exit code 1 when a mode would leave the band 0.98...1.02, or cannot be predicted.
+"""
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hil_server.terminal.outcome import add_configuration_arguments
+
+if TYPE_CHECKING:
+    from hil_server.analysis.predict import Prediction
+
+ORDER = 50
+SUMMARY = "before the test: restitution, critical delay, phase budget"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_configuration_arguments(parser)
+    parser.add_argument("--picture", metavar="PNG", help="restitution over frequency for each compensator")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from hil_server.analysis.predict import assembled, picture, predict
+    from hil_server.config import load_test
+
+    config = load_test(args.config, args.set)
+    test = assembled(config)
+    found = predict(config, test)
+    _print(found)
+    file = args.picture or (str(Path(args.out) / "prediction.png") if args.out else None)
+    if file:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        print(f"picture         {picture(test, found, file)}")
+    return found.as_dict() | {"picture": file, "exit_code": 0 if found.within else 1}
+
+
+def _print(found: "Prediction") -> None:
+    for name, seconds in found.ledger.items():
+        print(f"{name:15s} {seconds * 1e3:8.3f} ms  {found.origins.get(name, '')}".rstrip())
+    print(f"compensator     {found.compensator}")
+    if not found.modes:
+        print("no contact found within 30 mm of the nominal first contact")
+    else:
+        print("  f, Hz   zeta    mass, kg   e      ideal   ratio   crit. delay  budget          PSI    latched below")
+    for m in found.modes:
+        head = f"{m.frequency_hz:7.2f}  {m.damping_ratio:.3f}  {m.effective_mass_kg:9.1f}"
+        budget = f"{m.phase_budget_deg:.2f} deg {m.delay_budget_s * 1e3:6.3f} ms"
+        if not m.judged:
+            print(f"{head}   too stiff or too damped for a stand: not judged")
+            continue
+        if m.refused:
+            print(f"{head}   cannot be predicted: {m.refused}   OUTSIDE")
+            continue
+        limit = f"{m.latched_limit_hz:6.2f} Hz" if math.isfinite(m.latched_limit_hz) else "-"
+        limit = limit if m.latched_limit_hz else "undamped: none"
+        indicator = f"{m.indicator:5.2f}" if math.isfinite(m.indicator) else "  -  "
+        print(f"{head}  {m.restitution:6.4f} {m.ideal:6.4f}  {m.ratio:6.4f}"
+              f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else '   OUTSIDE'}")  # fmt: skip
+    print(f"verdict         {found.verdict()}")
