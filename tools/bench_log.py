@@ -9,7 +9,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
+from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_header import LogHeader
+from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 
 

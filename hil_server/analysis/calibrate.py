@@ -102,7 +102,7 @@ def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarr
     """Wrench (n, 6) without bias and load compensation, N and N.m, and gravity (n, 3) in S of each still stretch of a log."""
     from hil_server.config.physics import multiply
     from hil_server.line.assembly import mounting
-    from hil_server.run.replay import configuration
+    from hil_server.line.run_header import configuration
     from hil_server.telemetry.log_file import open_log
 
     log = open_log(path)

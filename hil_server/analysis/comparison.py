@@ -160,7 +160,7 @@ def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> 
 
 def _variant(a: Log, b: Log) -> tuple[str, ...]:
     from hil_server.analysis.loads import differences
-    from hil_server.run.replay import configuration
+    from hil_server.line.run_header import configuration
 
     try:
         return tuple(differences(configuration(a), configuration(b)))

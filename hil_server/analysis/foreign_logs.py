@@ -124,7 +124,8 @@ def read_mcap(path: str | Path, topic: str) -> Stream:
     from mcap.stream_reader import StreamReader, breakup_chunk
     from zstandard import ZstdError
 
-    from hil_server.telemetry.log_file import MAX_CHUNK, chunk_fault
+    from hil_server.telemetry.log_file import chunk_fault
+    from hil_server.telemetry.log_format import MAX_CHUNK
 
     def fault_of(chunk: Chunk) -> str:
         if chunk.compression != "lz4":
@@ -296,8 +297,9 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     from hil_server import registry
     from hil_server.analysis.summary import faults_of
     from hil_server.line import assembly
-    from hil_server.run.session import header
-    from hil_server.telemetry.log_file import LogWriter, open_log
+    from hil_server.line.run_header import header
+    from hil_server.telemetry.log_file import open_log
+    from hil_server.telemetry.log_writer import LogWriter
     from hil_server.telemetry.record import record_dtype
     from rt_kernels.layout import BITS
     from rt_kernels.loop import LoopLine

@@ -224,7 +224,7 @@ def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s:
 def identify_log(path: str | Path) -> Identification:
     """Evaluates the log of an identification run."""
     from hil_server.line import assembly
-    from hil_server.run.replay import configuration
+    from hil_server.line.run_header import configuration
     from hil_server.telemetry.log_file import open_log
 
     log = open_log(path)

@@ -22,7 +22,7 @@ from hil_server.config import TestConfig, criticality, physics
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
-from hil_server.run.replay import configuration
+from hil_server.line.run_header import configuration
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.codes import code_name
 

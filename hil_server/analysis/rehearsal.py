@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.run.replay import CONFIGURATION
+from hil_server.line.run_header import CONFIGURATION
 from hil_server.telemetry.log_file import Log
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS, CODES

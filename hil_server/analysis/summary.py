@@ -127,7 +127,7 @@ def _foreseen(log: Log, start: int, stop: int, measured: float | None) -> dict[s
 def _active_vehicle(log: Log) -> dict[str, Any] | None:
     """The active vehicle of the run where it is a craft of its own, for the share of its control forces; None where that is not known."""
     from hil_server.line.assembly import vehicle
-    from hil_server.run.replay import configuration
+    from hil_server.line.run_header import configuration
 
     try:
         config = configuration(log)

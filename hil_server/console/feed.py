@@ -12,7 +12,7 @@ from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
 from hil_server.console.picture import Picture
 from hil_server.errors import HilError
-from hil_server.run.replay import CONFIGURATION
+from hil_server.line.run_header import CONFIGURATION
 from hil_server.telemetry.wire import HAND_ADDRESS
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS

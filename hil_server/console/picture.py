@@ -17,7 +17,7 @@ import numpy as np
 from hil_server.console.arm import Arm
 from hil_server.console.wireframes import Unit, leg_joints, unit_of
 from hil_server.errors import HilError
-from hil_server.run.replay import CONFIGURATION
+from hil_server.line.run_header import CONFIGURATION
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS
 

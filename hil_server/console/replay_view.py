@@ -21,7 +21,7 @@ PERIOD = 0.1  # s
 CODED = ("phase", "motion", "end_cause", "safety_state")  # fields shown by their names
 PREDICT = """
 import sys
-from hil_server.run.replay import configuration
+from hil_server.line.run_header import configuration
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 print(simulate(configuration(open_log(sys.argv[1])), Options(out=sys.argv[2], quiet=True, report=False))["log"])

@@ -19,15 +19,14 @@ import numpy as np
 
 from drivers.replayed.log_port import LogPort
 from hil_server import registry
-from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
+from hil_server.line.run_header import configuration
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import STAGE_ROLES, LoopLine
 
-CONFIGURATION = "configuration.toml"
 WHAT_IF = "the measured force belongs to the original motion: this is the answer of the changed parts to the recorded inputs"
 
 
@@ -88,14 +87,6 @@ def _run_again(log: Log, overrides: tuple[str, ...], window: tuple[int, int]) ->
     if unrun and first is None:
         first = (window[1] - unrun, np.zeros(1, log.records.dtype)[0])
     return port.differing + unrun, first
-
-
-def configuration(log: Log, overrides: tuple[str, ...] = ()) -> TestConfig:
-    """The logged configuration with overrides. Raises ConfigurationError when the log has none."""
-    text = log.header.configuration.get(CONFIGURATION)
-    if text is None:
-        raise ConfigurationError(f"{log.path}: the log holds no configuration: it cannot be replayed")
-    return test_from_toml(text, overrides, label=log.path.name)
 
 
 def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | None = None, clock: Any = None,
@@ -290,7 +281,7 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, Any]:
     """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it."""
-    from hil_server.telemetry.log_file import LogHeader
+    from hil_server.telemetry.log_header import LogHeader
     from hil_server.telemetry.process import TelemetryProcess
     from hil_server.telemetry.settings import TelemetrySettings
     from rt_kernels.ring import SharedBlock

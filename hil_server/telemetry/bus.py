@@ -24,7 +24,7 @@ import zmq
 
 from hil_server.telemetry.child import Control, Task, say, serve
 from hil_server.telemetry.desks import BUDGET, CommandDesk, HandDesk
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.publisher import Publisher
 from hil_server.telemetry.record import record_dtype
 from hil_server.telemetry.settings import TelemetrySettings

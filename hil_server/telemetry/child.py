@@ -20,7 +20,7 @@ from queue import Empty, Queue
 from typing import Any, NamedTuple
 
 from hil_server.errors import ConfigurationError, HilError, InternalError
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.settings import TelemetrySettings
 from rt_kernels.ring import SharedBlock
 

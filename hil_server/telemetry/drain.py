@@ -20,7 +20,8 @@ from typing import Any
 
 from hil_server.telemetry.bus_keeper import BusKeeper
 from hil_server.telemetry.child import Control, Task, say, serve
-from hil_server.telemetry.log_file import LogHeader, LogWriter
+from hil_server.telemetry.log_header import LogHeader
+from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 from hil_server.telemetry.settings import ADDRESSES, TelemetrySettings
 from rt_kernels.layout import LAYOUT_HASH

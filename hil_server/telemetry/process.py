@@ -5,7 +5,7 @@ from typing import Any
 
 from hil_server.errors import InternalError
 from hil_server.telemetry.child import Child
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.settings import TelemetrySettings
 from rt_kernels.ring import SharedBlock
 

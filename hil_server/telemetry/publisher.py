@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import zmq
 
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.wire import FULL, SLOW, STATUS, pack
 from rt_kernels.codes import STOP_FAULTS
 from rt_kernels.layout import FIELDS

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from hil_server.telemetry.log_file import LogHeader, LogWriter, open_log
+from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_header import LogHeader
+from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import BITS, CODES, FAULTS
 

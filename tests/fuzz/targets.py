@@ -82,13 +82,14 @@ def short_log(folder: Path, name: str, overrides: tuple[str, ...]) -> Path:
 
 def small_log(folder: Path, count: int = 60) -> Path:
     """A log with every field filled, aux channels, a header, a few ticks a chunk, no configuration that could be built."""
-    from hil_server.telemetry.log_file import LogHeader, LogWriter
+    from hil_server.telemetry.log_header import LogHeader
+    from hil_server.telemetry.log_writer import LogWriter
     from hil_server.telemetry.record import record_dtype
 
     aux = (("damper_stroke", "m", "strokes", 3), ("temperature", "K", "oil", 1))
-    header = LogHeader("fuzz", "id", "live", configuration={"configuration.toml": "a = 1\n"}, aux=aux, host={"kernel": "6"}, notes=["one"],
-                       delay_ledger={"ticks": 0.001}, calibration={"bias": [1.0]}, initial_record=bytes(64), states={"dynamics": bytes(16)},
-                       created=1.7e9)  # fmt: skip
+    header = LogHeader("fuzz", build_id="id", mode="live", configuration={"configuration.toml": "a = 1\n"}, aux=aux, host={"kernel": "6"},
+                       notes=["one"], delay_ledger={"ticks": 0.001}, calibration={"bias": [1.0]}, initial_record=bytes(64),
+                       states={"dynamics": bytes(16)}, created=1.7e9)  # fmt: skip
     records = np.random.default_rng(3).integers(0, 100, (count, record_dtype(4).itemsize), dtype=np.uint8).view(record_dtype(4)).reshape(-1)
     records["tick"] = np.arange(count)
     records["time_ns"] = records["tick"] * 1_000_000
@@ -225,7 +226,8 @@ class Sealed(Target):
         from hil_server.analysis.export import SUFFIXES, export
         from hil_server.analysis.summary import summarise
         from hil_server.run import replay
-        from hil_server.telemetry.log_file import LogWriter, open_log
+        from hil_server.telemetry.log_file import open_log
+        from hil_server.telemetry.log_writer import LogWriter
         from hil_server.telemetry.record import record_dtype
 
         which, changes, changed, drop, use, form = given
@@ -748,7 +750,8 @@ class Tables(Files):
         return kind, mutated_bytes(rng, self.kinds[kind], self.corpus)
 
     def run(self, given):
-        from hil_server.analysis import foreign_logs, modal_data
+        from hil_server.analysis import foreign_logs
+        from hil_server.config import modal_data
         from hil_server.operator_desk import script
 
         kind, data = given

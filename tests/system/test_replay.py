@@ -7,7 +7,8 @@ from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
-from hil_server.telemetry.log_file import LogWriter, open_log
+from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 from tests.system.line_runs import QUICK
 

@@ -13,7 +13,7 @@ from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.host.build import build_id, fingerprint
 from hil_server.host.realtime_host import RealtimeHost, live_runs, take_ordinary_scheduling
-from hil_server.run import session
+from hil_server.run import folder, session
 from hil_server.run.session import Options, run_live, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,13 +143,13 @@ def test_refused_run_leaves_no_folder(tmp_path, monkeypatch):
 
 
 def test_folder_made_for_a_log_that_cannot_be_begun_is_taken_away_again(tmp_path):
-    with pytest.raises(ConfigurationError, match="refused"), session._folder_of(tmp_path / "a" / "b" / "run.mcap"):
+    with pytest.raises(ConfigurationError, match="refused"), folder.folder_of(tmp_path / "a" / "b" / "run.mcap"):
         assert (tmp_path / "a" / "b").is_dir()
         raise ConfigurationError("refused")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "mine").write_text("kept")
-    with contextlib.suppress(KeyboardInterrupt), session._folder_of(tmp_path / "a" / "b" / "run.mcap"):
+    with contextlib.suppress(KeyboardInterrupt), folder.folder_of(tmp_path / "a" / "b" / "run.mcap"):
         raise KeyboardInterrupt
     assert [p.name for p in (tmp_path / "a").iterdir()] == ["mine"]
 

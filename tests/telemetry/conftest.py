@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
 from rt_kernels.ring import SharedBlock

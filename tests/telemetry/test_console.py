@@ -32,7 +32,7 @@ from hil_server.console.live import Pane
 from hil_server.console.picture import Picture, along, angles_deg, multiply, rotate
 from hil_server.console.recording import Recording, thinned
 from hil_server.console.wireframes import unit_of
-from hil_server.run.replay import CONFIGURATION
+from hil_server.line.run_header import CONFIGURATION
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import first_trip

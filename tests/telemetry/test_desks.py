@@ -10,7 +10,7 @@ from hil_server.config import SHIPPED, load_test
 from hil_server.line import assembly
 from hil_server.telemetry.commands import ARGUMENTS, OWN, CommandError, encode, taken_by, why_not
 from hil_server.telemetry.desks import BUDGET, HOLDS_FOR, TAKEN_WITHIN, CommandDesk, HandDesk
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Window
 from hil_server.telemetry.record import aux_channels
 from rt_kernels.layout import BITS, CODES, FAULTS

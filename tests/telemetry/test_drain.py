@@ -126,7 +126,7 @@ def test_server_that_dies_leaves_a_finished_log(tmp_path, header):
 import os, sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from conftest import LoopStandIn, _make_records
-from hil_server.telemetry.log_file import LogHeader
+from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
 from hil_server.telemetry.wire import Curve, make_keys

@@ -1,5 +1,6 @@
 """The log file: written, read back, read by others, cut, damaged, on a full disk."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -16,8 +17,11 @@ from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap_ros2.decoder import DecoderFactory
 
-from hil_server.telemetry import log_file
-from hil_server.telemetry.log_file import LogError, LogHeader, LogWriter, open_log, recover
+from hil_server.telemetry import log_writer
+from hil_server.telemetry.log_file import open_log, recover
+from hil_server.telemetry.log_format import LogError
+from hil_server.telemetry.log_header import KINDS, LogHeader, Stored
+from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import LayoutMismatchError, record_dtype, scalar_names
 from rt_kernels.layout import LAYOUT_HASH
 
@@ -308,7 +312,8 @@ def test_dev_full(header, make_records):
 WRITER = """
 import sys, time
 import numpy as np
-from hil_server.telemetry.log_file import LogHeader, LogWriter
+from hil_server.telemetry.log_header import LogHeader
+from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 
 writer = LogWriter(sys.argv[1], LogHeader("killed"))
@@ -347,7 +352,7 @@ def test_killed_writer_loses_at_most_a_quarter_of_a_second(tmp_path):
 
 def test_slow_writer_flushes_by_time(tmp_path, header, make_records, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(log_file.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(log_writer.time, "monotonic", lambda: now[0])
     writer = LogWriter(tmp_path / "run.mcap", header)
     writer.write(make_records(10))
     assert open_log(tmp_path / "run.mcap").ticks == 0
@@ -480,8 +485,8 @@ def test_missing_ticks_are_named(tmp_path, header, make_records):
     ],
 )
 def test_a_header_that_says_nonsense_is_refused_in_words(tmp_path, header, make_records, monkeypatch, key, text, words):
-    true = log_file._run_metadata
-    monkeypatch.setattr(log_file, "_run_metadata", lambda h: true(h) | {key: text})
+    true = LogHeader.store
+    monkeypatch.setattr(LogHeader, "store", lambda h: Stored(run=true(h).run | {key: text}))
     path = write_log(tmp_path / "run.mcap", header, make_records(3))
     with pytest.raises(LogError, match=f"{key}.*{words}"):
         open_log(path)
@@ -493,3 +498,11 @@ def test_an_end_that_says_nonsense_is_named(tmp_path, header, make_records):
     path.write_bytes(data.replace(b'{"end": "captured"}', b'{"end": "captured"]'))
     log = open_log(path)
     assert log.ticks == 3 and log.end == {} and any("end of the run is damaged" in reason for reason in log.incomplete)
+
+
+def test_every_field_of_the_header_is_declared_once_and_comes_back(tmp_path, header, make_records):
+    """Through the file, and as text to another process; no field is left at its default here."""
+    read = open_log(write_log(tmp_path / "run.mcap", header, make_records(3))).header
+    for one in dataclasses.fields(LogHeader):
+        assert one.metadata["kind"] is KINDS[one.name]
+        assert getattr(read, one.name) == getattr(header, one.name) == getattr(LogHeader.from_json(header.to_json()), one.name), one.name

@@ -1,0 +1,49 @@
+"""What a log knows of its run before the first tick: made from the line, and read again as its configuration.
+
+A field of the header is declared, stored and read in `hil_server.telemetry.log_header`; `header` is where it gets its value.
+"""
+
+from typing import Any
+
+from hil_server.config import TestConfig, test_from_toml
+from hil_server.errors import ConfigurationError
+from hil_server.host.build import build_id
+from hil_server.line.assembly import Assembly
+from hil_server.telemetry.log_file import Log, LogHeader
+
+CONFIGURATION = "configuration.toml"
+
+
+def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foreseen: Any = None) -> LogHeader:
+    """Everything that a log must know of a run before its first tick. foreseen: its prediction."""
+    config = test.config
+    marks = {name: getattr(config, name) for name in ("stand", "active_vehicle", "target_vehicle", "mechanism")}
+    synthetic = ", ".join(f"{name} {table['name']}" for name, table in marks.items() if table.get("synthetic"))
+    return LogHeader(
+        run_id=run_id,
+        build_id=build_id(),
+        mode=mode,
+        period_ns=test.period_ns,
+        configuration={CONFIGURATION: config.as_toml(), **config.sources},
+        aux=tuple(test.aux),
+        host=host,
+        delay_ledger=test.ledger.as_dict(),
+        delay_origins=test.ledger.origins(),
+        prediction=foreseen.as_dict() if foreseen is not None else {},
+        calibration={"context": {"delays": test.context["delays"], "sensor_scale": test.context["sensor_scale"]}},
+        notes=[
+            *([config.test["notes"]] if config.test.get("notes") else []),
+            *(f"{role}: {note}" for role, part in test.line.stages.items() for note in getattr(part, "notes", ())),
+        ],
+        synthetic=synthetic,
+        initial_record=test.line.sample.tobytes(),
+        states={role: part.whole() for role, part in test.line.stages.items()},
+    )
+
+
+def configuration(log: Log, overrides: tuple[str, ...] = ()) -> TestConfig:
+    """The logged configuration with overrides. Raises ConfigurationError when the log has none."""
+    text = log.header.configuration.get(CONFIGURATION)
+    if text is None:
+        raise ConfigurationError(f"{log.path}: the log holds no configuration: it cannot be replayed")
+    return test_from_toml(text, overrides, label=log.path.name)

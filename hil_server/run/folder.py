@@ -1,0 +1,36 @@
+"""Where a run's log goes: a folder of its own, made late and taken away again when the run does not begin."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from hil_server.errors import ConfigurationError
+
+
+def new_log(out: str | None, name: str) -> Path:
+    """Where the run's log goes, in a folder of its own. A folder that has a log already gets a number behind its name.
+
+    Nothing is made here: what is refused before the run leaves nothing behind."""
+    wanted = Path(out) if out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name}")
+    folder, number = wanted, 1
+    while (folder / "run.mcap").exists():
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    return folder / "run.mcap"
+
+
+@contextlib.contextmanager
+def folder_of(log: Path) -> Iterator[None]:
+    """Makes the log's folder; when the arming fails after all, what was made is taken away again as far as it is empty."""
+    made = [folder for folder in log.absolute().parents if not folder.exists()]
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            for folder in made:
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise ConfigurationError(f"--out {log.parent}: {error.strerror or error}: choose a folder that can be written to") from error
+        raise

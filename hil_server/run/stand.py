@@ -1,0 +1,60 @@
+"""The stand of a live run: which devices it has, the virtual stand where there is no hardware, opening and closing."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from hil_server.config import TestConfig
+from hil_server.errors import DeviceError
+from hil_server.line import assembly
+
+
+@contextlib.contextmanager
+def stand_of(
+    config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]
+) -> Iterator[tuple[dict[str, dict[str, Any]], Any]]:
+    """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run; and the control of the
+    latter, which injects faults, None for the former."""
+    if "drives" in config.stand:
+        given = ("drives", "wrench_sensor", "mechanism_signals")
+        yield {table: dict(config.stand[table]) for table in given if table in config.stand}, None
+        return
+    from drivers.simulated.stand_server_client import StandProcess
+
+    keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
+    profile = beside.get("drives", {}).get("profile", "cia402")
+    for table, value in beside.items():
+        keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
+    try:
+        stand = StandProcess(keys)
+    except (ValueError, ConnectionError) as error:
+        raise DeviceError(f"virtual stand: {error}") from error
+    with stand:
+        yield {
+            # a process on the same machine may be held up longer than a device would be
+            "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
+            "wrench_sensor": {"part": "rdt", "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
+            "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
+        }, stand.control
+
+
+@contextlib.contextmanager
+def opened_in_order(devices: list[Any]) -> Iterator[None]:
+    """Opens the devices in order; closes those that were opened, last first, whatever happens."""
+    opened: list[Any] = []
+    try:
+        for device in devices:
+            try:
+                device.open()
+            except (OSError, ConnectionError, TimeoutError) as error:
+                raise DeviceError(f"{type(device).__name__}: {error}") from error
+            opened.append(device)
+        yield
+    finally:
+        for device in reversed(opened):
+            with contextlib.suppress(OSError):
+                device.close()
+
+
+def counters(devices: list[Any]) -> dict[str, Any]:
+    return {type(device).__name__: device.counters() for device in devices if hasattr(device, "counters")}
