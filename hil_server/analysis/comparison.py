@@ -10,7 +10,6 @@ common time), which does not mind a small shift of a short contact. Then the mom
 switched, and any auxiliary channel that both logs have and that was asked for. What makes the runs different variants is named.
 """
 
-import html
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -246,9 +245,9 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out:
 
 def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = ()) -> str:
     """Table and pictures of a comparison as HTML."""
-    from hil_server.analysis.report import STYLE, table_html
+    from hil_server.pages.html import document, table_html, text
 
-    title = html.escape(f"{result.a} and {result.b}")
+    title = f"{result.a} and {result.b}"
     head = ("channel", "unit", f"peak of {result.a}", f"peak of {result.b}", "rms difference", "peak difference", "relative", "impulse", "")
     rows = [
         (c.name, c.unit, c.peak_a, c.peak_b, c.rms_difference, c.peak_difference, c.relative, c.impulse_a, c.impulse_b)
@@ -262,31 +261,30 @@ def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (
         ("capture after first contact, s", *result.capture_s),
     ]
     body = [
-        f"<h1>{title}</h1>",
+        f"<h1>{text(title)}</h1>",
         f"<p>Aligned at {result.aligned}; common time {result.window_s[0]:.3f}...{result.window_s[1]:.3f} s from there.</p>",
-        *(f'<p class="banner">{html.escape(mark)}.</p>' for mark in marks),
+        *(f'<p class="banner">{text(mark)}.</p>' for mark in marks),
         table_html(("", result.a, result.b), moments),
         table_html(head, rows),
         *([table_html(("first switching after alignment, s", result.a, result.b), result.signals)] if result.signals else []),
         _pictures(a, b, result, asked),
     ]
-    style = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{style}</head><body>' + "\n".join(body) + "</body></html>"
+    return document(title, body)
 
 
 def _pictures(a: Log, b: Log, result: Comparison, asked: Sequence[str]) -> str:
     """Each group of both runs on one time axis: the first as a line, the second dashed."""
-    from hil_server.analysis import pictures
+    from hil_server.pages import figures
 
     zero = [log_zero if log_zero is not None else _start(log) for log_zero, log in zip(result.first_contact_s, (a, b), strict=True)]
     if result.aligned != "first contact":
         zero = [_start(a), _start(b)]
     of_a, of_b, all_groups = quantities(a, asked), quantities(b, asked), groups(a, asked)
-    drawn, axes = pictures.figure(len(all_groups))
+    drawn, axes = figures.figure(len(all_groups))
     for one, (group, unit, names, _) in zip(axes, all_groups, strict=True):
         for log, start, of, style, faint in ((a, zero[0], of_a, "-", False), (b, zero[1], of_b, "--", True)):
-            pictures.lines(one, log.time_s - start, of[group], names if not faint else ("",) * len(names), f"{group}, {unit}", style, faint)
+            figures.lines(one, log.time_s - start, of[group], names if not faint else ("",) * len(names), f"{group}, {unit}", style, faint)
     axes[0].set_xlim(*result.window_s)
     axes[0].set_title(f"{result.a}: lines; {result.b}: dashed", fontsize=9)
     axes[-1].set_xlabel(f"time from {result.aligned}, s", fontsize=9)
-    return pictures.embedded(drawn)
+    return figures.embedded(drawn)

@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hil_server.analysis import pictures, rehearsal
-from hil_server.analysis.report import STYLE, section, table_html, text
 from hil_server.analysis.scalars import yaw_pitch_roll
+from hil_server.pages import figures
+from hil_server.pages.html import document, section, table_html
 from hil_server.telemetry.log_file import Log
 
 ROWS = (
@@ -46,7 +47,7 @@ def sections(log: Log) -> list[str]:
     rows += [(f"… by {name.replace('_', ' ')}", count) for name, count in sheet.get("stopped_by", {}).items() if count]
     found = [section("Score sheet", table_html((), rows))]
     if rehearsal.flight(log).any():
-        found.append(section("Flight", pictures.embedded(flight(log))))
+        found.append(section("Flight", figures.embedded(flight(log))))
     return found
 
 
@@ -59,18 +60,18 @@ def flight(log: Log) -> Figure:
     flown = rehearsal.flight(log)
     r, t = log.records[flown], log.time_s[flown]
     load, limits = rehearsal.arm_load(log), rehearsal.arm_limits(log)
-    drawn, axes = pictures.figure(5 + (load is not None), 2.2)
-    pictures.lines(axes[0], t, 1e3 * r["X_TA"][:, :3], ("x", "y", "z"), "position of A in T, mm")
-    pictures.lines(axes[1], t, np.degrees(yaw_pitch_roll(r["X_TA"])), ("yaw ψ", "pitch θ", "roll φ"), "attitude, deg")
+    drawn, axes = figures.figure(5 + (load is not None), 2.2)
+    figures.lines(axes[0], t, 1e3 * r["X_TA"][:, :3], ("x", "y", "z"), "position of A in T, mm")
+    figures.lines(axes[1], t, np.degrees(yaw_pitch_roll(r["X_TA"])), ("yaw ψ", "pitch θ", "roll φ"), "attitude, deg")
     translation, rotation = (axis[flown] for axis in rehearsal.sticks(log))
-    pictures.lines(axes[2], t, translation, ("HL x", "HL y", "HL z"), "left hand")
-    pictures.lines(axes[3], t, rotation, ("HR roll", "HR yaw", "HR pitch"), "right hand")
+    figures.lines(axes[2], t, translation, ("HL x", "HL y", "HL z"), "left hand")
+    figures.lines(axes[3], t, rotation, ("HR roll", "HR yaw", "HR pitch"), "right hand")
     contact = np.column_stack([np.linalg.norm(r["F_T"][:, :3], axis=1), np.linalg.norm(r["F_T"][:, 3:], axis=1)])
-    pictures.lines(axes[4], t, contact, ("force, N", "moment, N·m"), "contact")
+    figures.lines(axes[4], t, contact, ("force, N", "moment, N·m"), "contact")
     if load is not None:
         size = np.column_stack([np.linalg.norm(load[flown, i : i + 3], axis=1) for i in (0, 3)])
-        pictures.lines(axes[5], t, size, ("force, N", "moment, N·m"), "at the arm's end")
-        for value, colour in zip(limits or (), pictures.COLOURS, strict=False):
+        figures.lines(axes[5], t, size, ("force, N", "moment, N·m"), "at the arm's end")
+        for value, colour in zip(limits or (), figures.COLOURS, strict=False):
             axes[5].axhline(value, color=colour, linestyle="--", linewidth=0.8)
     return pictures.finish(log, drawn, axes, (float(t[0]), float(t[-1])))
 
@@ -83,24 +84,23 @@ def page(sheets: list[dict[str, Any]]) -> str:
         head = ("attempt", "run", "test", *(title for title, _ in rehearsal.TREND.values()))
         captured = sum(s["captured"] for s in attempts)
         note = f"<p>{captured} of {len(attempts)} captured.</p>"
-        body = note + table_html(head, rows) + pictures.embedded(trend_picture(attempts))
+        body = note + table_html(head, rows) + figures.embedded(trend_picture(attempts))
         parts.append(section(f"Operator {name or '(no name)'}", body))
-    top = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{text("Rehearsals")}</title><style>{STYLE}</style></head>'
-    return top + "<body>" + "\n".join(parts) + "</body></html>"
+    return document("Rehearsals", parts)
 
 
 def trend_picture(attempts: list[dict[str, Any]]) -> Figure:
     """Time, miss, load and use of the sticks over the attempts; a ring marks one without capture."""
     topics = (("time_to_capture_s", "to capture, s", 1.0), ("lateral_miss_m", "miss at contact, mm", 1e3),
               ("peak_contact_force_n", "contact force, N", 1.0), ("stick_translation_s", "translation stick, s", 1.0))  # fmt: skip
-    drawn, axes = pictures.figure(len(topics), 1.8)
+    drawn, axes = figures.figure(len(topics), 1.8)
     number = np.arange(1, len(attempts) + 1)
     captured = np.array([s["captured"] for s in attempts])
     for one, (key, label, factor) in zip(axes, topics, strict=True):
         values = np.array([np.nan if s.get(key) is None else factor * s[key] for s in attempts])
-        one.plot(number, values, "-", color=pictures.COLOURS[0], linewidth=0.8)
-        one.plot(number[captured], values[captured], "o", color=pictures.COLOURS[2], markersize=5)
-        one.plot(number[~captured], values[~captured], "o", color=pictures.COLOURS[1], markersize=6, fillstyle="none")
+        one.plot(number, values, "-", color=figures.COLOURS[0], linewidth=0.8)
+        one.plot(number[captured], values[captured], "o", color=figures.COLOURS[2], markersize=5)
+        one.plot(number[~captured], values[~captured], "o", color=figures.COLOURS[1], markersize=6, fillstyle="none")
         one.set_ylabel(label, fontsize=9)
         one.set_ylim(bottom=0.0)
     axes[-1].set_xticks(number)

@@ -1,8 +1,7 @@
 """The report of a run: one HTML page with figures and pictures, that needs nothing but a browser."""
 
-import html
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,8 @@ import numpy as np
 
 from hil_server.analysis.summary import summarise
 from hil_server.errors import UsageError
+from hil_server.pages.figures import embedded
+from hil_server.pages.html import document, section, table_html, text
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.codes import bit_names, code_name
 
@@ -37,18 +38,6 @@ REBOUND_COLUMNS = {
     "rebound_in_orbit": "e in orbit",
     "mode_frequency_hz": "mode, Hz",
 }
-
-STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #d0d5da; }
-table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { text-align: left; padding: .2rem .7rem .2rem 0; vertical-align: top; border-bottom: 1px solid #eceff2; }
-td.n { text-align: right; }
-img { max-width: 100%; } .note { color: #5b6570; } .good { color: #006b4f; } .bad { color: #b00020; }
-.banner { border-left: 5px solid #e69f00; background: #fff7e6; padding: .5rem .8rem; margin: .8rem 0; }
-.banner.bad { border-color: #b00020; background: #fdecee; }
-@media print { body { max-width: none; } h2 { break-after: avoid; } img, table { break-inside: avoid; } }
-"""
 
 
 def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None) -> Path:
@@ -80,45 +69,10 @@ def page(log: Log) -> str:
         section("Time", _time(log, s)),
         section("Configuration", _configuration(log)),
     ]
-    title = text(f"Run {s['run']}: {s['end']}")
-    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>'
-    return head + "<body>" + "\n".join(parts) + "</body></html>"
+    return document(f"Run {s['run']}: {s['end']}", parts)
 
 
 # --------------------------------------------------------------------------------------------------------------- pieces
-
-
-def text(value: Any) -> str:
-    return html.escape(str(value))
-
-
-def section(title: str, body: str) -> str:
-    return f"<section><h2>{text(title)}</h2>{body}</section>"
-
-
-def table_html(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Numbers to the right, text to the left."""
-    top = "".join(f"<th>{text(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
-    return f"<table>{'<tr>' + top + '</tr>' if top else ''}{body}</table>"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return '<td class="n">–</td>'
-    if isinstance(value, bool):
-        return f"<td>{'yes' if value else 'no'}</td>"
-    if isinstance(value, int | float):
-        return f'<td class="n">{_number(value)}</td>'
-    return f"<td>{text(value)}</td>"
-
-
-def _number(value: float) -> str:
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", " ")
-    if value == 0.0 or 1e-3 <= abs(value) < 1e6:
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return f"{value:.3e}"
 
 
 def _banners(log: Log, s: dict[str, Any]) -> list[str]:
@@ -201,7 +155,7 @@ def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
         ("late ticks in the second before", int(np.count_nonzero(second["late_cause"]))),
         ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
     ]
-    body = table_html((), rows) + pictures.embedded(pictures.around(log, centre, BEFORE_TRIP_S))
+    body = table_html((), rows) + embedded(pictures.around(log, centre, BEFORE_TRIP_S))
     return [section("The last second before the trip", body)]
 
 
@@ -262,7 +216,7 @@ def _pictures(log: Log) -> list[str]:
     ]
     if log.records["realtime_mode"].any():
         topics.append(("Lateness", pictures.lateness))
-    return [section(title, pictures.embedded(draw(log))) for title, draw in topics]
+    return [section(title, embedded(draw(log))) for title, draw in topics]
 
 
 def _time(log: Log, s: dict[str, Any]) -> str:
@@ -299,6 +253,3 @@ def _configuration(log: Log) -> str:
     )
     host = table_html((), [(key, str(value)) for key, value in log.header.host.items()])
     return files + (f"<details><summary>host</summary>{host}</details>" if log.header.host else "")
-
-
-__all__ = ["make_report", "page", "summarise", "table_html"]

@@ -1,6 +1,5 @@
 """The page of a campaign: one HTML file that needs no network."""
 
-import html
 import os
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from hil_server.analysis.pictures import COLOURS, embedded
-from hil_server.analysis.report import STYLE, table_html
 from hil_server.campaign.case import PEAKS
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.statistics import column, magnitude, rank_correlation, wilson
+from hil_server.pages.figures import COLOURS, embedded
+from hil_server.pages.html import document, table_html, text
 
 LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N·m", "my_n_m": "My, N·m", "mz_n_m": "Mz, N·m"}
 QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
@@ -28,13 +27,12 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
     """table: of results; summary: of `statistics`; worst: rows `number`, `log` of the cases that were run again."""
     base = plan.base
     invented = [t["name"] for t in (base.mechanism, base.active_vehicle, base.target_vehicle) if t.get("synthetic")]
-    style = f'<meta charset="utf-8"><title>{_text(plan.name)}</title><style>{STYLE}</style>'
     parts = [
-        f"<h1>Campaign {_text(plan.name)}</h1>",
-        f"<p>{_text(plan.description)}{f' ({_text(plan.source)})' if plan.source else ''}</p>",
-        f'<p class="note">test {_text(base.test["name"])}: {_text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
-        f"{_craft(base.target_vehicle)} · {plan.cases} cases, {_text(plan.sampling)}, seed {plan.seed}</p>",
-        *([f'<p class="banner">Made with synthetic geometry: {_text(", ".join(invented))}.</p>'] if invented else []),
+        f"<h1>Campaign {text(plan.name)}</h1>",
+        f"<p>{text(plan.description)}{f' ({text(plan.source)})' if plan.source else ''}</p>",
+        f'<p class="note">test {text(base.test["name"])}: {text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
+        f"{_craft(base.target_vehicle)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
+        *([f'<p class="banner">Made with synthetic geometry: {text(", ".join(invented))}.</p>'] if invented else []),
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
           if summary["errors"] else []),  # fmt: skip
         "<h2>Outcome</h2>", _outcome(summary),
@@ -47,18 +45,13 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
         "<h2>Worst cases</h2>", _worst(plan, table, worst, file.parent),
         *_channels(summary),
     ]  # fmt: skip
-    page = f'<!doctype html><html lang="en"><head>{style}</head><body>' + "\n".join(parts) + "</body></html>"
     temporary = file.with_suffix(".tmp")
-    temporary.write_text(page, encoding="utf-8")
+    temporary.write_text(document(plan.name, parts), encoding="utf-8")
     os.replace(temporary, file)
 
 
-def _text(value: Any) -> str:
-    return html.escape(str(value))
-
-
 def _craft(vehicle: dict[str, Any]) -> str:
-    return f"{_text(vehicle['name'])} ({vehicle['mass_kg'] / 1000:g} t)"
+    return f"{text(vehicle['name'])} ({vehicle['mass_kg'] / 1000:g} t)"
 
 
 def named(key: str) -> str:
@@ -112,7 +105,7 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
         cells = [one["number"], row["end"], row["captured"], row["faults"], float(force[i]), float(moment[i])]
         rows.append((*cells, *(float(f"{row[k]:.3g}") for k in plan.keys)))
     links = " · ".join(
-        f'<a href="{_text(os.path.relpath(Path(one["log"]).with_suffix(".html"), folder))}">case {one["number"]}</a>' for one in worst
+        f'<a href="{text(os.path.relpath(Path(one["log"]).with_suffix(".html"), folder))}">case {one["number"]}</a>' for one in worst
     )
     return f'<p>Run again with full logs: {links}</p><div style="overflow-x:auto">{table_html(head, rows)}</div>'
 

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from hil_server.analysis import pictures
 from hil_server.analysis.report import make_report, page
 from hil_server.errors import UsageError
+from hil_server.pages import figures
 from hil_server.telemetry.log_file import open_log
 
 
@@ -117,10 +117,10 @@ def test_thinned_lines_keep_every_spike():
     x, y = np.arange(100_000.0), rng.standard_normal(100_000)
     spikes = rng.integers(0, 100_000, 20)
     y[spikes] = 100.0 * np.sign(rng.standard_normal(20))
-    at, kept = pictures.thin(x, y)
-    assert len(at) <= pictures.POINTS + 4 and (np.diff(at) > 0).all()
+    at, kept = figures.thin(x, y)
+    assert len(at) <= figures.POINTS + 4 and (np.diff(at) > 0).all()
     assert (at[0], at[-1]) == (0.0, 99_999.0)
     assert kept.max() == y.max() and kept.min() == y.min() and set(at[kept == 100.0]) <= set(spikes)
-    stretch = -(-2 * 100_000 // pictures.POINTS)
+    stretch = -(-2 * 100_000 // figures.POINTS)
     blocks = {int(s) // stretch for s in spikes}
     assert {int(a) // stretch for a in at[np.abs(kept) == 100.0]} == blocks
