@@ -2,7 +2,13 @@
 
 A part has a class attribute `PARAMETERS`, a tuple of `Parameter`, and takes exactly these keys as keyword arguments; `AUX`, a tuple
 of `Aux`, names its auxiliary channels; `COMMANDS`, a tuple of `Command`, says which commands it acts on (a command that no part of a run
-declares is refused); `hil_server.config` checks a TOML table against the declaration. `CONTEXT` (a tuple of names)
+declares is refused).
+
+`checked` is the one function that holds values against a declaration and fills in the defaults: a constructor takes `**given` and reads
+its values from `checked(self.PARAMETERS, given)`, so that no default stands twice. The loader of the configuration asks the same function
+(as `faults`) about every table of a TOML file, and puts the file's name before each line.
+
+`CONTEXT` (a tuple of names)
 lists what the part needs of the rest of the configuration; the assembly passes these as further keyword arguments:
 
     period_s        period of the loop, s
@@ -22,7 +28,10 @@ lists what the part needs of the rest of the configuration; the assembly passes 
                     sensor_delay_s
 """
 
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 REQUIRED = object()
@@ -32,8 +41,9 @@ REQUIRED = object()
 class Parameter:
     """One key of a part's table.
 
-    kind: "float", "int", "bool", "str", "floats" (list of numbers), "rows" (list of lists of numbers), "table".
-    low, high: inclusive limits of every number. shape: length of a list, or (rows, columns). choices: allowed strings.
+    kind: "float", "int", "bool", "str", "floats" (list of numbers), "rows" (list of lists of numbers), "table" (keys that nobody declares).
+    low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of rows. choices: allowed
+    strings. default: the value of a key that is not given, None: the part does without.
     """
 
     key: str
@@ -43,7 +53,7 @@ class Parameter:
     default: Any = REQUIRED
     low: float | None = None
     high: float | None = None
-    shape: int | tuple[int, int] | None = None
+    shape: int | tuple[int | None, int] | None = None
     choices: tuple[str, ...] | None = None
 
     @property
@@ -74,3 +84,145 @@ class Command:
     phases: tuple[str, ...] = ()
     numbers: tuple[int, ...] | None = None
     acts: bool = True
+
+
+# ------------------------------------------------------------------------------------------------------- values against a declaration
+def checked(declared: Iterable[Parameter], given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """The value of every declared key, in the order of the declaration: as given or its default.
+
+    "float" comes back as float, "int" as int, "floats" and "rows" as (lists of) lists of float; tuples, arrays and NumPy's numbers are
+    taken as lists and numbers. A key whose default is None may be given as None. where: goes before each key in the words.
+
+    Raises ValueError with all independent faults, each with key, value, limit and unit, separated by "; "."""
+    values, found = _examined(declared, given, where)
+    if found:
+        raise ValueError("; ".join(found))
+    return values
+
+
+def faults(declared: Iterable[Parameter], given: Mapping[str, Any], where: str = "") -> list[str]:
+    """What `checked` would raise, one line each; empty if nothing is wrong."""
+    return _examined(declared, given, where)[1]
+
+
+def must_be(p: Parameter, unit: bool = True) -> str:
+    """What a value may be, in words: "a number within 0 ... 1 kg", "one of x, y"."""
+    if p.choices:
+        return "one of " + ", ".join(p.choices)
+    if p.kind in ("floats", "rows"):
+        rows, count = p.shape if isinstance(p.shape, tuple) else (None, p.shape)
+        words = f"{count} numbers" if count else "numbers"
+        if p.kind == "rows":
+            words = f"{f'{rows} ' if rows else ''}rows of {words}"
+        return (words if count else f"a list of {words}") + _span(p, unit)
+    return _KINDS[p.kind] + (_span(p, unit) if p.kind in ("float", "int") else "")
+
+
+def unknown_key(key: str, value: Any, known: Iterable[str]) -> str:
+    """The words for a key that nobody declared, with the one that may have been meant."""
+    known = list(known)
+    close = get_close_matches(key, known, n=1)
+    return f"unknown key, value {shown(value)}" + (f", did you mean {close[0]!r}?" if close else f"; keys: {', '.join(known) or 'none'}")
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a message: as TOML writes true and false, at most 80 characters."""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+_KINDS = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "text", "table": "a table"}
+_LARGEST = sys.float_info.max
+
+
+def _span(p: Parameter, unit: bool) -> str:
+    """Limits and unit of the numbers."""
+    word = p.unit[:1].isalpha() and not {",", " "} & set(p.unit)  # "kg" reads on, "m, N" and "1/s" stand in brackets
+    of = "" if not unit or p.unit == "-" else f" {p.unit}" if word else f" ({p.unit})"
+    if p.low is not None and p.high is not None:
+        return f" within {p.low:g} ... {p.high:g}{of}"
+    if p.low is None and p.high is None:
+        return f" in{of}" if of and "(" not in of else of
+    return (f" of at least {p.low:g}" if p.low is not None else f" of at most {p.high:g}") + of
+
+
+def _examined(declared: Iterable[Parameter], given: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
+    """The values with defaults filled in, and a line for each that cannot be."""
+    known = {p.key: p for p in declared}
+    before = f"{where}." if where else ""
+    found = [f"{before}{key}: {unknown_key(key, value, known)}" for key, value in given.items() if key not in known]
+    values: dict[str, Any] = {}
+    for key, p in known.items():
+        if key in given and (given[key] is not None or p.default is not None):
+            values[key] = _value(p, given[key], before + key, found)
+        elif p.required:
+            found.append(f"{before}{key}: required key is missing: {must_be(p)} ({p.meaning})")
+        else:
+            values[key] = None if p.default is None else _value(p, p.default, before + key, found)
+    return values, found
+
+
+def _value(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
+    """One value in its own type; a line to `found` for all that is wrong with it."""
+    value = _plain(value)
+    if p.kind in ("float", "int"):
+        return _number(p, value, path, found)
+    if p.kind == "floats":
+        return _list(p, value, p.shape, path, found)
+    if p.kind == "rows":
+        return _rows(p, value, path, found)
+    if p.choices is not None:
+        right = isinstance(value, str) and value in p.choices
+    else:
+        right = isinstance(value, {"bool": bool, "str": str, "table": Mapping}[p.kind])
+    if not right:
+        found.append(f"{path}: must be {must_be(p)}, got {shown(value)}")
+    elif p.kind == "table":
+        _free(value, path, found)
+    return value
+
+
+def _number(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
+    right = isinstance(value, int if p.kind == "int" else int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    if not right or (p.low is not None and value < p.low) or (p.high is not None and value > p.high):
+        a_number = "a whole number" if p.kind == "int" else "a number"
+        found.append(f"{path}: must be {a_number}{_span(p, True)}, got {shown(value)}")
+        return value
+    return value if p.kind == "int" else float(value)
+
+
+def _list(p: Parameter, value: Any, length: Any, path: str, found: list[str]) -> Any:
+    numbers = f"{'a list of' if length is None else length} numbers{_span(p, True)}"
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        found.append(f"{path}: must be {numbers}, got {shown(value)}")
+        return value
+    if length is not None and len(value) != length:
+        found.append(f"{path}: must be {numbers}, got {len(value)}: {shown(value)}")
+    return [_number(p, _plain(x), f"{path}[{i}]", found) for i, x in enumerate(value)]
+
+
+def _rows(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
+    count, columns = p.shape if isinstance(p.shape, tuple) else (None, None)
+    if not isinstance(value, Sequence) or isinstance(value, str) or (count is not None and len(value) != count):
+        found.append(f"{path}: must be {must_be(p)}, got {shown(value)}")
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            return value
+    return [_list(p, _plain(row), columns, f"{path}[{i}]", found) for i, row in enumerate(value)]
+
+
+def _free(value: Any, path: str, found: list[str]) -> None:
+    """A table whose keys nobody declared: finite numbers, text, true or false, lists and tables only."""
+    value = _plain(value)
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _free(item, f"{path}.{key}", found)
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            _free(item, f"{path}[{i}]", found)
+    elif not isinstance(value, int | float | str) or (isinstance(value, float) and not abs(value) <= _LARGEST):
+        found.append(f"{path}: must be a finite number, text, true or false, a list or a table, got {shown(value)}")
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and numbers of NumPy as lists and numbers of Python."""
+    return value.tolist() if hasattr(value, "tolist") else value
