@@ -14,7 +14,7 @@ from rt_kernels.plugs cimport MARK_END, ClockPart
 from rt_kernels.ring cimport ControlBlock, SharedBlock
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct FreeClock:
@@ -60,7 +60,9 @@ cdef class FreeRunningClock(ClockPart):
     cdef FreeClock c
     cdef SharedBlock block
 
-    def __init__(self, int64_t period_ns, int64_t duration_ns, SharedBlock block=None):
+    def __init__(self, *, SharedBlock block=None, **given):
+        keys = checked(self.PARAMETERS, given)
+        cdef int64_t period_ns = keys["period_ns"], duration_ns = keys["duration_ns"]
         self.block = block
         self.c.block = block.block if block is not None else NULL
         self.c.period_ns = period_ns
@@ -210,15 +212,16 @@ cdef class WallClockPart(ClockPart):
     cdef WallClock c
     cdef SharedBlock block
 
-    def __init__(self, int64_t period_ns, int64_t duration_ns, int priority=80, int cpu=-1, int64_t spin_ns=0,
-                 int64_t late_bar_ns=100_000, SharedBlock block=None):
+    def __init__(self, *, SharedBlock block=None, **given):
+        keys = checked(self.PARAMETERS, given)
+        cdef int64_t period_ns = keys["period_ns"], duration_ns = keys["duration_ns"]
         memset(&self.c, 0, sizeof(WallClock))
         self.c.period_ns = period_ns
         self.c.last_tick = (duration_ns + period_ns - 1) // period_ns
-        self.c.priority = priority
-        self.c.cpu = cpu
-        self.c.spin_ns = spin_ns
-        self.c.late_bar_ns = late_bar_ns
+        self.c.priority = keys["priority"]
+        self.c.cpu = keys["cpu"]
+        self.c.spin_ns = keys["spin_ns"]
+        self.c.late_bar_ns = keys["late_bar_ns"]
         self.c.tick = -2
         self.block = block
         self.c.block = block.block if block is not None else NULL

@@ -17,7 +17,7 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.ring cimport ControlBlock, HandSlot, SharedBlock, read_hand
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct Self:
@@ -59,12 +59,13 @@ cdef class CommandLatch(PortPart):
     cdef Self c
     cdef SharedBlock block
 
-    def __init__(self, *, SharedBlock block, stale_s=0.2, centred=0.02):
+    def __init__(self, *, SharedBlock block, **given):
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.block = block
         self.c.block = block.block
-        self.c.stale_ns = <int64_t>(stale_s * 1e9)
-        self.c.centred = centred
+        self.c.stale_ns = <int64_t>(keys["stale_s"] * 1e9)
+        self.c.centred = keys["centred"]
         self.plug.self = &self.c
         self.plug.state = &self.c.hand
         self.plug.state_size = sizeof(self.c.hand)

@@ -8,24 +8,7 @@ declares is refused).
 its values from `checked(self.PARAMETERS, given)`, so that no default stands twice. The loader of the configuration asks the same function
 (as `faults`) about every table of a TOML file, and puts the file's name before each line.
 
-`CONTEXT` (a tuple of names)
-lists what the part needs of the rest of the configuration; the assembly passes these as further keyword arguments:
-
-    period_s        period of the loop, s
-    vehicles        {"active": vehicle, "target": vehicle}; vehicle: mass_kg, inertia_kg_m2 (3 rows), X_port (7 numbers: port in the
-                    centre-of-mass frame), thrust_n
-    platform        rt_kernels.stewart.platform.Platform
-    mounting        {"unit_on_load_cell" (target or active), "load_cell_on" (floor or platform), "X_WF" (fixed port in W), "X_PM"
-                    (moving port on the platform), "X_S" (load cell in W, or on the platform), "X_S_port" (port of the carried unit
-                    in S), "carried_mass_kg", "carried_com_m", "gravity_m_s2" (in W)}
-    start           {"X_TA", "V_TA", "orbital_rate_rad_s"}: relative pose and twist at the nominal first contact
-    limits          {"force_limit_n", "moment_limit_n_m"}: software limits of the wrench on the load cell
-    mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
-    sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
-    block           the shared block (ports that take commands)
-    folders         where files named in the test are looked for: beside it, among the shipped ones
-    delays          the delay ledger's sums: total_s, transport_s, drive_frequency_hz, drive_damping, drive_lag_s, measured_leg_delay_s,
-                    sensor_delay_s
+`CONTEXT` (a tuple of names) lists what the part needs of the rest of the configuration: see `rt_kernels.context`.
 """
 
 import sys
@@ -41,7 +24,8 @@ REQUIRED = object()
 class Parameter:
     """One key of a part's table.
 
-    kind: "float", "int", "bool", "str", "floats" (list of numbers), "rows" (list of lists of numbers), "table" (keys that nobody declares).
+    kind: "float", "int", "bool", "str", "floats" (list of numbers), "ints", "rows" (list of lists of numbers), "table" (keys that nobody
+    declares).
     low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of rows. choices: allowed
     strings. default: the value of a key that is not given, None: the part does without.
     """
@@ -90,7 +74,7 @@ class Command:
 def checked(declared: Iterable[Parameter], given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
     """The value of every declared key, in the order of the declaration: as given or its default.
 
-    "float" comes back as float, "int" as int, "floats" and "rows" as (lists of) lists of float; tuples, arrays and NumPy's numbers are
+    "float" comes back as float, "int" as int, "floats", "ints" and "rows" as lists of these; tuples, arrays and NumPy's numbers are
     taken as lists and numbers. A key whose default is None may be given as None. where: goes before each key in the words.
 
     Raises ValueError with all independent faults, each with key, value, limit and unit, separated by "; "."""
@@ -109,9 +93,10 @@ def must_be(p: Parameter, unit: bool = True) -> str:
     """What a value may be, in words: "a number within 0 ... 1 kg", "one of x, y"."""
     if p.choices:
         return "one of " + ", ".join(p.choices)
-    if p.kind in ("floats", "rows"):
+    if p.kind in ("floats", "ints", "rows"):
         rows, count = p.shape if isinstance(p.shape, tuple) else (None, p.shape)
-        words = f"{count} numbers" if count else "numbers"
+        numbers = "whole numbers" if p.kind == "ints" else "numbers"
+        words = f"{count} {numbers}" if count else numbers
         if p.kind == "rows":
             words = f"{f'{rows} ' if rows else ''}rows of {words}"
         return (words if count else f"a list of {words}") + _span(p, unit)
@@ -167,8 +152,8 @@ def _value(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
     value = _plain(value)
     if p.kind in ("float", "int"):
         return _number(p, value, path, found)
-    if p.kind == "floats":
-        return _list(p, value, p.shape, path, found)
+    if p.kind in ("floats", "ints"):
+        return _list(p, value, path, found)
     if p.kind == "rows":
         return _rows(p, value, path, found)
     if p.choices is not None:
@@ -183,31 +168,37 @@ def _value(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
 
 
 def _number(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
-    right = isinstance(value, int if p.kind == "int" else int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    whole = p.kind in ("int", "ints")
+    right = isinstance(value, int if whole else int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
     if not right or (p.low is not None and value < p.low) or (p.high is not None and value > p.high):
-        a_number = "a whole number" if p.kind == "int" else "a number"
+        a_number = "a whole number" if whole else "a number"
         found.append(f"{path}: must be {a_number}{_span(p, True)}, got {shown(value)}")
         return value
-    return value if p.kind == "int" else float(value)
+    return value if whole else float(value)
 
 
-def _list(p: Parameter, value: Any, length: Any, path: str, found: list[str]) -> Any:
-    numbers = f"{'a list of' if length is None else length} numbers{_span(p, True)}"
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        found.append(f"{path}: must be {numbers}, got {shown(value)}")
-        return value
-    if length is not None and len(value) != length:
-        found.append(f"{path}: must be {numbers}, got {len(value)}: {shown(value)}")
-    return [_number(p, _plain(x), f"{path}[{i}]", found) for i, x in enumerate(value)]
+def _list(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
+    if not _is_list(value) or (p.shape is not None and len(value) != p.shape):
+        size = f"{len(value)}: " if _is_list(value) else ""
+        found.append(f"{path}: must be {must_be(p)}, got {size}{shown(value)}")
+    return _numbers(p, value, path, found)
 
 
 def _rows(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
     count, columns = p.shape if isinstance(p.shape, tuple) else (None, None)
-    if not isinstance(value, Sequence) or isinstance(value, str) or (count is not None and len(value) != count):
+    rows = [_plain(row) for row in value] if _is_list(value) else None
+    if rows is None or (count is not None and len(rows) != count) or not all(_is_list(r) and columns in (None, len(r)) for r in rows):
         found.append(f"{path}: must be {must_be(p)}, got {shown(value)}")
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            return value
-    return [_list(p, _plain(row), columns, f"{path}[{i}]", found) for i, row in enumerate(value)]
+    return value if rows is None else [_numbers(p, row, f"{path}[{i}]", found) for i, row in enumerate(rows)]
+
+
+def _numbers(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
+    """Each number of a list; what is none is a fault of its shape."""
+    return [_number(p, _plain(x), f"{path}[{i}]", found) for i, x in enumerate(value)] if _is_list(value) else value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _free(value: Any, path: str, found: list[str]) -> None:

@@ -14,6 +14,9 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.ring cimport ControlBlock, HandSlot, SharedBlock
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.command_latch import CommandLatch
+from rt_kernels.parameters import checked
+
 
 cdef enum:
     COMMAND = 2                 # what of a script's row: 0 and 1 are the stations
@@ -94,13 +97,14 @@ ROW_DTYPE = np.dtype([("time_ns", "<i8"), ("value", "<f8", (8,)), ("what", "<i4"
 
 cdef class Script(PortPart):
     """Hand-controller records and commands by run time. rows: array of ROW_DTYPE in order of time (what: station 0 or 1, or 2 for a
-    command); a station repeats its last row 50 times a second until the next. Raises ValueError for rows out of order."""
+    command); a station repeats its last row 50 times a second until the next; further keys as those of the command latch. Raises ValueError for rows out of order."""
 
     cdef Self c
     cdef SharedBlock block
     cdef object rows
 
-    def __init__(self, rows, SharedBlock block=None, stale_s=0.2, centred=0.02):
+    def __init__(self, rows, SharedBlock block=None, **given):
+        keys = checked(CommandLatch.PARAMETERS, given)
         if len(rows) and (np.any(np.diff(rows["time_ns"]) < 0) or np.any((rows["what"] < 0) | (rows["what"] > COMMAND))):
             raise ValueError("script: rows must be in order of time and be of station 0, station 1 or a command")
         memset(&self.c, 0, sizeof(Self))
@@ -111,8 +115,8 @@ cdef class Script(PortPart):
         self.c.row = <const Row *>&view[0]
         self.c.rows = len(rows)
         self.c.repeat_ns = 20_000_000
-        self.c.stale_ns = <int64_t>(stale_s * 1e9)
-        self.c.centred = centred
+        self.c.stale_ns = <int64_t>(keys["stale_s"] * 1e9)
+        self.c.centred = keys["centred"]
         self.c.state.silent_since[0] = self.c.state.silent_since[1] = -1
         self.block = block
         self.c.block = block.block if block is not None else NULL

@@ -1,6 +1,9 @@
 """The one function that holds values against a declaration: what it fills in, what it refuses and in which words."""
 
 import math
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from hil_server import registry
 from rt_kernels.parameters import Parameter, checked, faults, must_be
 
+ROOT = Path(__file__).resolve().parents[1]
 DECLARED = (
     Parameter("mass_kg", "float", "kg", "mass", low=1.0, high=1e4),
     Parameter("order", "int", "-", "an order", default=2, low=1, high=8),
@@ -16,6 +20,7 @@ DECLARED = (
     Parameter("name", "str", "-", "a name", default=""),
     Parameter("offset_m", "floats", "m", "an offset", default=(0, 0.0, 0.0), shape=3, low=-1.0, high=1.0),
     Parameter("steps_s", "floats", "s", "any number of steps", default=(), low=0.0),
+    Parameter("powers", "ints", "-", "some powers", default=(2, 3), low=2, high=9),
     Parameter("matrix", "rows", "-", "a matrix", default=((1.0, 0.0), (0.0, 1.0)), shape=(2, 2)),
     Parameter("curve", "rows", "m, N", "a curve", default=((0.0, 0.0),), shape=(None, 2), low=0.0),
     Parameter("rate_1_s", "float", "1/s", "a rate", default=None, high=5.0),
@@ -28,6 +33,7 @@ def test_defaults_are_filled_in_in_the_order_of_the_declaration():
     values = checked(DECLARED, GOOD)
     assert list(values) == [p.key for p in DECLARED]
     assert values == {"mass_kg": 5.0, "order": 2, "active": True, "axis": "x", "name": "", "offset_m": [0.0] * 3, "steps_s": [],
+                      "powers": [2, 3],
                       "matrix": [[1.0, 0.0], [0.0, 1.0]], "curve": [[0.0, 0.0]], "rate_1_s": None, "extra": {}}  # fmt: skip
     assert isinstance(values["mass_kg"], float) and all(isinstance(x, float) for x in values["offset_m"])
 
@@ -71,9 +77,11 @@ def test_what_is_given_is_not_what_comes_back():
         ({"offset_m": [0, 0, 2]}, "offset_m[2]: must be a number within -1 ... 1 m, got 2"),
         ({"steps_s": [-1]}, "steps_s[0]: must be a number of at least 0 s, got -1"),
         ({"steps_s": [math.inf]}, "steps_s[0]: must be a number of at least 0 s, got inf"),
+        ({"powers": [2, 3.0]}, "powers[1]: must be a whole number within 2 ... 9, got 3.0"),
+        ({"powers": 2}, "powers: must be a list of whole numbers within 2 ... 9, got 2"),
         ({"matrix": [[1, 0]]}, "matrix: must be 2 rows of 2 numbers, got [[1, 0]]"),
-        ({"matrix": [[1, 0], [0]]}, "matrix[1]: must be 2 numbers, got 1: [0]"),
-        ({"curve": [[1.0, 2.0], 1.0]}, "curve[1]: must be 2 numbers of at least 0 (m, N), got 1.0"),
+        ({"matrix": [[1, 0], [0]]}, "matrix: must be 2 rows of 2 numbers, got [[1, 0], [0]]"),
+        ({"curve": [[1.0, 2.0], 1.0]}, "curve: must be rows of 2 numbers of at least 0 (m, N), got [[1.0, 2.0], 1.0]"),
         ({"curve": 1.0}, "curve: must be rows of 2 numbers of at least 0 (m, N), got 1.0"),
         ({"rate_1_s": 6}, "rate_1_s: must be a number of at most 5 (1/s), got 6"),
         ({"extra": 3}, "extra: must be a table, got 3"),
@@ -107,6 +115,35 @@ def test_the_words_of_a_number_without_limits():
     assert must_be(Parameter("x_m", "float", "m", "x"), unit=False) == "a number"
 
 
-@pytest.mark.parametrize(("role", "name"), [(role, name) for role, names in registry.PARTS.items() for name in names])
+LINES = [(role, name) for role, names in registry.PARTS.items() for name in names]
+
+
+@pytest.mark.parametrize(("role", "name"), LINES)
+def test_no_default_stands_twice(role, name):
+    """A constructor takes `**given` and reads its declared keys from `checked`: none is named in its signature."""
+    part = registry.part(role, name)
+    declared = {p.key for p in part.PARAMETERS}
+    module = Path(sys.modules[part.__module__].__file__)
+    source = next(p for p in (module.with_name(f"{module.name.partition('.')[0]}{ending}") for ending in (".pyx", ".py")) if p.exists())
+    own = source.read_text().partition(f"class {part.__name__}(")[2]
+    own = re.split(r"(?m)^(?:cdef )?class ", own)[0]
+    signature = re.search(r"def __init__\((.*?)\)(?: -> None)?:\n", own, re.DOTALL)
+    assert signature, f"{source}: no constructor of {part.__name__}"
+    named = {word.split("=")[0].split(":")[0].split()[-1] for word in re.split(r",\s*", signature[1]) if word.strip("*")}
+    assert not named & declared, f"{source}: {sorted(named & declared)}"
+    assert not declared or ("**" in signature[1] and "checked(" in own), source
+
+
+def test_limits_of_a_declaration_are_held_in_one_place():
+    """Nothing else compares a value with `low` and `high` of a Parameter; the schemas pass them on."""
+    here = [path for folder in ("rt_kernels", "drivers", "hil_server") for path in ROOT.joinpath(folder).rglob("*.py*")]
+    comparing = {
+        str(path.relative_to(ROOT)) for path in here
+        if path.suffix in (".py", ".pyx", ".pxd") and re.search(r"\b(p|parameter|declared)\.(low|high) is (not )?None", path.read_text())
+    }  # fmt: skip
+    assert comparing == {"rt_kernels/parameters.py"}
+
+
+@pytest.mark.parametrize(("role", "name"), LINES)
 def test_every_default_obeys_its_own_declaration(role, name):
     assert faults([p for p in registry.part(role, name).PARAMETERS if not p.required], {}) == []

@@ -12,9 +12,9 @@ from rt_kernels.compensation.timing import step_times
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 KEYS = {
-    "pose_referenced_force": {"stiffness_n_m": 1e5},
-    "lead_and_pose_force": {"stiffness_n_m": 1e5},
-    "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5}},
+    "pose_referenced_force": {"stiffness_n_per_m": 1e5},
+    "lead_and_pose_force": {"stiffness_n_per_m": 1e5},
+    "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_per_m": 1e5}},
 }
 
 

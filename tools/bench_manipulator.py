@@ -25,6 +25,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+from rt_kernels.context import Start, Vehicle, Vehicles  # noqa: E402
 from rt_kernels.dynamics.manipulator_payload import ManipulatorPayload  # noqa: E402
 from rt_kernels.layout import CODES, SAMPLE_DTYPE  # noqa: E402
 from rt_kernels.multibody import Tree  # noqa: E402
@@ -42,11 +43,11 @@ BUDGET_US = 10.0
 def part(arm: str, base: str, kernels: str = "fastest", period_s: float = PERIOD_S) -> ManipulatorPayload:
     """An arm with a module of 8 t on a station of 420 t."""
     port = np.array([3.0, 0, 0, 0, 0, 0, 1.0])
-    vehicles = {
-        "active": {"mass_kg": 8015.0, "inertia_kg_m2": np.diag([5532.85, 26811.43, 26811.43]).tolist(), "X_port": port},
-        "target": {"mass_kg": 4.2e5, "inertia_kg_m2": np.diag([1e7, 3e7, 3e7]).tolist(), "X_port": -5.0 * port + np.array([0] * 6 + [6.0])},
-    }
-    start = {"X_TA": np.array([-1.0, 0, 0, 0, 0, 0, 1.0]), "V_TA": np.zeros(6), "orbital_rate_rad_s": np.zeros(3)}
+    vehicles = Vehicles(
+        active=Vehicle(8015.0, np.diag([5532.85, 26811.43, 26811.43]).tolist(), port),
+        target=Vehicle(4.2e5, np.diag([1e7, 3e7, 3e7]).tolist(), -5.0 * port + np.array([0] * 6 + [6.0])),
+    )
+    start = Start(np.array([-1.0, 0, 0, 0, 0, 0, 1.0]), np.zeros(6))
     return ManipulatorPayload(period_s=period_s, vehicles=vehicles, start=start, model=f"{arm}.toml", base=base, kernels=kernels,
                               grapple_position_m=[-0.5, 1.25, 0.0], grapple_angles_deg=[0.0, -90.0, 0.0], **ARMS[arm])  # fmt: skip
 

@@ -51,7 +51,7 @@ def damped():
     for name in ("none", "phase_lead", "lead_and_pose_force"):
         means = []
         for f in (1, 3, 5, 7, 10):
-            keys = {"compensation.damping_n_s_m": 0.2 * float(np.sqrt(stiffness(f) * MASS))} if name == "lead_and_pose_force" else {}
+            keys = {"compensation.damping_n_s_per_m": 0.2 * float(np.sqrt(stiffness(f) * MASS))} if name == "lead_and_pose_force" else {}
             means.append(np.mean([row("spec", name, (f,), zeta=0.1, **keys, **{"guidance.close_before_s": 0.4 + (q + 0.01) * 1e-3})
                                   for q in (0.0, 0.25, 0.5, 0.75)]))  # fmt: skip
         show(name, means)

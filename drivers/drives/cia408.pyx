@@ -15,11 +15,10 @@ from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING
                                DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED)
 from rt_kernels.plugs cimport PortPart
 
-from drivers.checked_parameters import checked
 from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
 from drivers.drives.bus_budget import bus_load
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     # bits of control word and state: D disabled, H hold, M device mode active, R ready (in the control word: reset, by its rising edge)

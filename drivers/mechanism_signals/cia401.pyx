@@ -33,13 +33,12 @@ from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, SENSOR_STATUS_CORRUPT, SE
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
-from drivers.checked_parameters import checked
 from drivers.drives.axes_session import heartbeat_timeout_ns
 from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
 from drivers.raw_frames.can_link import link_names, open_link
+from rt_kernels.parameters import Parameter, checked
 from rt_kernels.codes import bit_number
 from rt_kernels.layout import BITS
-from rt_kernels.parameters import Parameter
 
 cdef enum:
     INPUTS = 32

@@ -16,7 +16,7 @@ from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
 import numpy as np
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct Params:
@@ -101,28 +101,29 @@ cdef class IdealStandPort(PortPart):
     cdef Self c
     cdef readonly MechanismPart mechanism
 
-    def __init__(self, *, period_s, platform, mounting, MechanismPart mechanism, vehicles, substeps=1):
+    def __init__(self, *, period_s, platform, mounting, MechanismPart mechanism, vehicles, **given):
         cdef int i
         cdef Params *p = &self.c.params
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.mechanism = mechanism
         p.mechanism = mechanism.plug
         p.dt = period_s
-        p.substeps = substeps
-        p.target_on_cell = mounting["unit_on_load_cell"] == "target"
+        p.substeps = keys["substeps"]
+        p.target_on_cell = mounting.unit_on_load_cell == "target"
         for i in range(7):
-            p.X_S_port[i] = mounting["X_S_port"][i]
-            p.X_CA[i] = vehicles["active"]["X_port"][i]
-        if mounting["load_cell_on"] != "floor":
+            p.X_S_port[i] = mounting.X_S_port[i]
+            p.X_CA[i] = vehicles.active.X_port[i]
+        if mounting.load_cell_on != "floor":
             raise ValueError("an ideal stand needs its load cell on the floor (mounting.load_cell_on)")
         cdef double X_S[7]
         cdef double f[3]
         cdef double com[3]
         for i in range(7):
-            X_S[i] = mounting["X_S"][i]
+            X_S[i] = mounting.X_S[i]
         for i in range(3):
-            f[i] = mounting["carried_mass_kg"] * mounting["gravity_m_s2"][i]
-            com[i] = mounting["carried_com_m"][i]
+            f[i] = mounting.carried_mass_kg * mounting.gravity_m_s2[i]
+            com[i] = mounting.carried_com_m[i]
         quat.rotate_back(X_S + 3, f, f)
         vec3.copy(f, p.weight_S)
         vec3.cross(com, f, p.weight_S + 3)

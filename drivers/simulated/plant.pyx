@@ -28,7 +28,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport (Platform, PlatformParams, forward, forward_chord, inverse_jacobian, leg_lengths)
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     JACOBIAN_EVERY = 20
@@ -325,8 +325,8 @@ DRIVE_PARAMETERS = (
     Parameter("leg_resolution_m", "float", "m", "resolution of the measured length, 0: none", 1e-6, low=0.0, high=0.001),
     Parameter("force_noise_n", "float", "N", "noise of each force channel, rms", 0.0, low=0.0, high=1e3),
     Parameter("moment_noise_n_m", "float", "N.m", "noise of each moment channel, rms", 0.0, low=0.0, high=1e3),
-    Parameter("sensor_bias", "floats", "N,N.m", "constant error of the sensor", (0.0,) * 6, shape=6),
-    Parameter("sensor_drift", "floats", "N/s,N.m/s", "drift of the sensor", (0.0,) * 6, shape=6),
+    Parameter("sensor_bias", "floats", "N, N.m", "constant error of the sensor", (0.0,) * 6, shape=6),
+    Parameter("sensor_drift", "floats", "N/s, N.m/s", "drift of the sensor", (0.0,) * 6, shape=6),
     Parameter("sensor_delay_s", "float", "s", "delay of the sensor", 0.0, low=0.0, high=0.045),
     Parameter("sensor_dead_zone_n", "float", "N", "a force channel of the sensor reads zero below this; for studies of what it does", 0.0,
               low=0.0, high=1e4),
@@ -360,16 +360,13 @@ cdef class PlantPart:
 
     PARAMETERS = DRIVE_PARAMETERS
 
-    def __init__(self, *, platform, mounting, MechanismPart mechanism, drive_frequency_hz=13.25, drive_damping=0.784, drive_delay_s=0.002,
-                 drive_feedforward=0.0, drive_rate_max_m_s=None, drive_acceleration_max_m_s2=None, drive_dead_band_m=0.0,
-                 drive_spread=(1.0,) * 6, leg_noise_m=0.0, leg_resolution_m=1e-6, force_noise_n=0.0, moment_noise_n_m=0.0,
-                 sensor_bias=(0.0,) * 6, sensor_drift=(0.0,) * 6, sensor_delay_s=0.0, sensor_dead_zone_n=0.0, counts_per_newton=1e5,
-                 counts_per_newton_metre=1e5, gauge_matrix=None, chain_force_n=6000.0, chain_moment_n_m=4000.0, plant_step_s=5e-5, seed=1):
+    def __init__(self, *, platform, mounting, MechanismPart mechanism, **given):
         cdef PlantParams *p = &self.plant.params
         cdef PlantState *s = &self.plant.state
         cdef int i
         cdef MechanismOutput nothing
         cdef double inf = float("inf")
+        keys = checked(self.PARAMETERS, given)
         memset(&self.plant, 0, sizeof(Plant))
         self.mechanism = mechanism
         p.mechanism = mechanism.plug
@@ -379,42 +376,44 @@ cdef class PlantPart:
         p.mechanism_aux = &aux[0]
         p.platform = (<Platform?>platform).params
         fill_mounting(&p.mounting, mounting)
-        p.dt = plant_step_s
-        self.step_s = plant_step_s
+        p.dt = self.step_s = keys["plant_step_s"]
         for i in range(6):
-            fill_drive(&p.drive[i], drive_frequency_hz * drive_spread[i], drive_damping, drive_feedforward, plant_step_s)
-            p.drive[i].rate_max = inf if drive_rate_max_m_s is None else drive_rate_max_m_s
-            p.drive[i].acceleration_max = inf if drive_acceleration_max_m_s2 is None else drive_acceleration_max_m_s2
-            p.drive[i].dead_band = drive_dead_band_m
-            p.drive[i].delay_steps = round(drive_delay_s / plant_step_s)
-            p.drive[i].exact = drive_rate_max_m_s is None and drive_acceleration_max_m_s2 is None and drive_dead_band_m == 0.0
-            p.noise[i] = force_noise_n if i < 3 else moment_noise_n_m
-            p.bias[i], p.drift[i] = sensor_bias[i], sensor_drift[i]
+            fill_drive(&p.drive[i], keys["drive_frequency_hz"] * keys["drive_spread"][i], keys["drive_damping"], keys["drive_feedforward"],
+                       self.step_s)
+            p.drive[i].rate_max = inf if keys["drive_rate_max_m_s"] is None else keys["drive_rate_max_m_s"]
+            p.drive[i].acceleration_max = inf if keys["drive_acceleration_max_m_s2"] is None else keys["drive_acceleration_max_m_s2"]
+            p.drive[i].dead_band = keys["drive_dead_band_m"]
+            p.drive[i].delay_steps = round(keys["drive_delay_s"] / self.step_s)
+            p.drive[i].exact = (keys["drive_rate_max_m_s"] is None and keys["drive_acceleration_max_m_s2"] is None
+                                and keys["drive_dead_band_m"] == 0.0)
+            p.noise[i] = keys["force_noise_n"] if i < 3 else keys["moment_noise_n_m"]
+            p.bias[i], p.drift[i] = keys["sensor_bias"][i], keys["sensor_drift"][i]
             s.slow[i] = 1.0
-        if gauge_matrix is None:
-            self.sensor_scale = [counts_per_newton] * 3 + [counts_per_newton_metre] * 3
+        if keys["gauge_matrix"] is None:
+            self.sensor_scale = [keys["counts_per_newton"]] * 3 + [keys["counts_per_newton_metre"]] * 3
             counts = np.diag(self.sensor_scale)
         else:
             self.sensor_scale = None
-            counts = np.linalg.inv(np.asarray(gauge_matrix, float))
+            counts = np.linalg.inv(np.asarray(keys["gauge_matrix"], float))
         for i in range(36):
             p.counts[i] = counts.flat[i]
-        p.dead_zone = sensor_dead_zone_n
-        p.leg_noise, p.leg_step, p.full_scale = leg_noise_m, leg_resolution_m, 2147483647.0
-        p.chain_force, p.chain_moment = chain_force_n, chain_moment_n_m
-        p.force_delay_steps = round(sensor_delay_s / plant_step_s)
+        p.dead_zone = keys["sensor_dead_zone_n"]
+        p.leg_noise, p.leg_step, p.full_scale = keys["leg_noise_m"], keys["leg_resolution_m"], 2147483647.0
+        p.chain_force, p.chain_moment = keys["chain_force_n"], keys["chain_moment_n_m"]
+        p.force_delay_steps = round(keys["sensor_delay_s"] / self.step_s)
         if p.force_delay_steps >= WRENCH_HISTORY:
-            raise ValueError(f"virtual.sensor_delay_s: {sensor_delay_s} s is more than {WRENCH_HISTORY - 1} steps of {plant_step_s} s")
-        if p.drive[0].delay_steps * plant_step_s > 0.1:
-            raise ValueError(f"virtual.drive_delay_s: {drive_delay_s} s is above 0.1 s")
+            raise ValueError(f"virtual.sensor_delay_s: {keys['sensor_delay_s']} s is more than {WRENCH_HISTORY - 1} steps of "
+                             f"{self.step_s} s")
+        if p.drive[0].delay_steps * self.step_s > 0.1:
+            raise ValueError(f"virtual.drive_delay_s: {keys['drive_delay_s']} s is above 0.1 s")
         for i in range(7):
-            p.X_S[i], p.X_S_port[i] = mounting["X_S"][i], mounting["X_S_port"][i]
-        p.carried_mass = mounting["carried_mass_kg"]
+            p.X_S[i], p.X_S_port[i] = mounting.X_S[i], mounting.X_S_port[i]
+        p.carried_mass = mounting.carried_mass_kg
         for i in range(3):
-            p.com_S[i] = mounting["carried_com_m"][i]
-            p.gravity_W[i] = mounting["gravity_m_s2"][i]
-        p.on_platform = mounting["load_cell_on"] == "platform"
-        p.target_on_cell = mounting["unit_on_load_cell"] == "target"
+            p.com_S[i] = mounting.carried_com_m[i]
+            p.gravity_W[i] = mounting.gravity_m_s2[i]
+        p.on_platform = mounting.load_cell_on == "platform"
+        p.target_on_cell = mounting.unit_on_load_cell == "target"
         # stands in the neutral pose
         pose.copy(p.platform.neutral, s.X_WP)
         leg_lengths(&p.platform, s.X_WP, s.leg)
@@ -425,7 +424,7 @@ cdef class PlantPart:
         # the cell feels the weight from the start
         memset(&nothing, 0, sizeof(nothing))
         load_on_cell(p, s, &nothing, s.history[0])
-        s.random = <uint64_t>seed * <uint64_t>0x9E3779B97F4A7C15ULL
+        s.random = <uint64_t>keys["seed"] * <uint64_t>0x9E3779B97F4A7C15ULL
         s.chain = ANALOGUE_CHAIN_HEALTHY
 
     def advance(self, int64_t steps):

@@ -26,12 +26,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from drivers.simulated.injections import BY_NAME, wire_fault
 from drivers.simulated.plant import PlantPart
 from drivers.simulated.stand_server_loop import StandLoop
 from drivers.wrench_sensors.rdt_scaling import XML_PAGE, newton_metres_per_unit, newtons_per_unit
+from rt_kernels.context import Mounting
 from rt_kernels.stewart.platform import Platform
 
 # Every table and key with its default; a port 0 is chosen by the system.
@@ -123,7 +122,7 @@ def make_plant(table: Mapping[str, Any]) -> PlantPart:
         mechanism_class = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"plant.mechanism.part = {module_name}:{class_name}: {error}") from error
-    mounting = {key: np.array(value) if key.startswith("X_") else value for key, value in keys.pop("mounting").items()}
+    mounting = Mounting(**keys.pop("mounting"))
     return PlantPart(platform=Platform.from_dict(keys.pop("platform")), mounting=mounting, mechanism=mechanism_class(**mechanism), **keys)
 
 

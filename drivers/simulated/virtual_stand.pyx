@@ -19,7 +19,7 @@ from rt_kernels.sample cimport Sample
 
 from drivers.simulated.injections import CLEAR, IN_PROCESS
 from drivers.simulated.plant import DRIVE_PARAMETERS
-from rt_kernels.parameters import Command, Parameter
+from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
     MAX_SCHEDULED = 32
@@ -223,10 +223,12 @@ cdef class VirtualStandPort(PortPart):
     cdef Self c
     cdef readonly PlantPart plant
 
-    def __init__(self, *, period_s, platform, mounting, mechanism, setpoint_delay_ticks=1, measured_leg_delay_ticks=1, faults=(), **drives):
+    def __init__(self, *, period_s, platform, mounting, mechanism, **given):
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, **drives)
+        of_plant = {p.key: keys[p.key] for p in PlantPart.PARAMETERS}
+        self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, **of_plant)
         self.c.plant = &self.plant.plant
         steps = period_s / self.plant.step_s
         if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
@@ -234,8 +236,9 @@ cdef class VirtualStandPort(PortPart):
         self.c.params.steps_per_period = round(steps)
         self.c.params.period = period_s
         self.c.params.period_ns = round(period_s * 1e9)
-        self.c.params.leg_delay = measured_leg_delay_ticks
-        self.c.params.setpoint_delay = setpoint_delay_ticks
+        self.c.params.leg_delay = keys["measured_leg_delay_ticks"]
+        self.c.params.setpoint_delay = keys["setpoint_delay_ticks"]
+        faults = keys["faults"]
         if len(faults) > MAX_SCHEDULED:
             raise ValueError(f"virtual.faults: at most {MAX_SCHEDULED} rows, got {len(faults)}")
         self.c.params.scheduled_count = len(faults)

@@ -38,9 +38,8 @@ from rt_kernels.codes cimport (SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
-from drivers.checked_parameters import checked
 from drivers.wrench_sensors import rdt_scaling, rdt_status
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     RECORD = 36             # bytes of a record

@@ -107,7 +107,7 @@ def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarr
 
     log = open_log(path)
     config = configuration(log)
-    table = mounting(config.stand["mounting"])
+    mounted = mounting(config.stand["mounting"])
     r = log.records
     _, keys = config.part("wrench")
     scale = log.header.calibration["context"]["sensor_scale"]
@@ -125,9 +125,9 @@ def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarr
             continue
         middle = slice(a + (b - a) // 3, b)  # the platform settles first
         X_WP = r["X_WP_measured"][middle].mean(axis=0)
-        X_WS = multiply(X_WP, table["X_S"]) if table["load_cell_on"] == "platform" else table["X_S"]
+        X_WS = multiply(X_WP, mounted.X_S) if mounted.load_cell_on == "platform" else mounted.X_S
         wrenches.append(raw[middle].mean(axis=0))
-        gravities.append(Rotation.from_quat(X_WS[3:]).inv().apply(table["gravity_m_s2"]))
+        gravities.append(Rotation.from_quat(X_WS[3:]).inv().apply(mounted.gravity_m_s2))
     if not wrenches:
         raise ConfigurationError(f"{path}: no stretch of {least_s} s without motion and contact")
     return np.array(wrenches), np.array(gravities)

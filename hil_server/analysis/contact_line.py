@@ -15,7 +15,7 @@ in a prediction, so monitors that would end the contact before its end is seen a
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from hil_server.line.assembly import Assembly
 from hil_server.line.free_run import blocks
 from rt_kernels.codes import mask
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
+from rt_kernels.context import Limits, Start, Vehicles
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.mechanisms.linear_contact import LinearContact
 
@@ -40,9 +41,7 @@ OPEN: dict[str, dict[str, Any]] = {
     "wrench": {"range_force_n": [1e8] * 3, "range_moment_n_m": [1e8] * 3},
 }
 OF_THE_DEVICE = ("bias_counts", "broken_wire_counts", "saturation_counts")  # of the real sensor, not of its physics
-STAND_LIMITS = {
-    "force_limit_n": [1e8] * 3, "moment_limit_n_m": [1e8] * 3, "analogue_force_n": [1e9] * 3, "analogue_moment_n_m": [1e9] * 3,
-}  # fmt: skip
+STAND_LIMITS = Limits(force_limit_n=[1e8] * 3, moment_limit_n_m=[1e8] * 3, start_tolerance_m=0.02)
 PLANT_STEP_S = 5e-5
 AFTER_S = 0.1
 WAY = {"ramp_s", "constant_s", "close_before_s", "settle_s", "speed_max_m_s", "turn_max_deg_s", "acceleration_max_m_s2",
@@ -90,7 +89,7 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     """What the parts get: the test's geometry and vehicles, a start that moves along the mode alone, its contact. way: times, s, of the
     approach (ramp_s, constant_s, close_before_s)."""
     own = test.context
-    X_TA = np.asarray(own["start"]["X_TA"], float)
+    X_TA = np.asarray(own["start"].X_TA, float)
     # the motion of the mode: u . V = 1 and no other mode
     along = relative_inverse_inertia(own["vehicles"], X_TA) @ mode.shape
     V_TA = at_active_port(X_TA) @ along / (mode.shape @ along) * speed
@@ -100,8 +99,8 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     X_wait = np.concatenate([X_TA[:3] + u * V_TA[:3], turned.as_quat()])
     damping = 2.0 * mode.zeta * 2.0 * math.pi * mode.frequency_hz * mode.effective_mass
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
-    vehicles = {name: vehicle | {"thrust_n": 0.0, "modal": None} for name, vehicle in own["vehicles"].items()}
-    start = {"X_TA": X_TA, "V_TA": V_TA, "orbital_rate_rad_s": np.zeros(3)}
+    vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=None) for v in (own["vehicles"].active, own["vehicles"].target)))
+    start = Start(X_TA, V_TA)
     return own | {"vehicles": vehicles, "mechanism": contact, "start": start, "limits": STAND_LIMITS, "sensor_scale": None}
 
 
@@ -202,7 +201,7 @@ def _trip(records: np.ndarray) -> str:
 def mode_at(test: Assembly, frequency_hz: float, zeta: float, screw: Sequence[float] | np.ndarray = (1.0, 0, 0, 0, 0, 0)) -> Mode:
     """The mode that a contact along `screw` would have at this frequency with the test's vehicles."""
     u = np.asarray(screw, float)
-    mass = 1.0 / float(u @ relative_inverse_inertia(test.context["vehicles"], test.context["start"]["X_TA"]) @ u)
+    mass = 1.0 / float(u @ relative_inverse_inertia(test.context["vehicles"], test.context["start"].X_TA) @ u)
     return Mode(frequency_hz, zeta, mass, mass * (2.0 * math.pi * frequency_hz) ** 2, u)
 
 
@@ -216,9 +215,9 @@ def restitution_curve(test: Assembly, frequencies: Iterable[float], zeta: float 
 
 
 def with_stiffness(compensator: tuple[str, Mapping[str, Any]] | None, mode: Mode) -> tuple[str, Mapping[str, Any]] | None:
-    """The same compensator, its declared `stiffness_n_m` filled in where it is not given."""
+    """The same compensator, its declared `stiffness_n_per_m` filled in where it is not given."""
     if compensator is None:
         return None
     name, keys = compensator
     declared = part_table("compensation", name).parameters
-    return name, ({"stiffness_n_m": mode.stiffness} if "stiffness_n_m" in declared else {}) | dict(keys)
+    return name, ({"stiffness_n_per_m": mode.stiffness} if "stiffness_n_per_m" in declared else {}) | dict(keys)

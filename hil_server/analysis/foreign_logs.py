@@ -357,7 +357,7 @@ def _legs_at_start(test: Any) -> np.ndarray:
 
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
-    sample["X_TA"] = test.context["start"]["X_TA"]
+    sample["X_TA"] = test.context["start"].X_TA
     sample["lead"][:, 0] = 1.0
     part_of(test.config, "setpoint_kinematics", test.context).step(sample)
     return sample["leg_demand"][0]

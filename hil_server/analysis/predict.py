@@ -9,7 +9,7 @@ mode would leave the band 0.98...1.02, or cannot be predicted.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia, skew
+from rt_kernels.context import Vehicles
 
 DEPTHS_M = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 CURVE_HZ = (1, 2, 3, 5, 7, 10, 15, 20)
@@ -52,7 +53,7 @@ class ModePrediction:
     frequency_hz: float
     damping_ratio: float
     effective_mass_kg: float
-    stiffness_n_m: float
+    stiffness_n_per_m: float
     screw: list[float]
     restitution: float
     ideal: float
@@ -146,19 +147,19 @@ def contact_matrices(mechanism: Any, X_TA: np.ndarray, period_s: float) -> tuple
     return 0.5 * (K + K.T), 0.5 * (B + B.T)
 
 
-def series_compliance(vehicles: Mapping[str, Any], X_TA: np.ndarray) -> np.ndarray:
+def series_compliance(vehicles: Vehicles, X_TA: np.ndarray) -> np.ndarray:
     """Compliance (6, 6) of what carries both ports, in series with the contact, at and in T: C_T + A^-1 C_A A^-T, where A carries a
     twist from the origin of T to that of A and into its axes."""
     from scipy.spatial.transform import Rotation
 
     total = np.zeros((6, 6))
-    if vehicles["target"]["port_compliance"] is not None:
-        total += np.asarray(vehicles["target"]["port_compliance"], float)
-    if vehicles["active"]["port_compliance"] is not None:
+    if vehicles.target.port_compliance is not None:
+        total += np.asarray(vehicles.target.port_compliance, float)
+    if vehicles.active.port_compliance is not None:
         R = Rotation.from_quat(X_TA[3:]).as_matrix()
         # v at T's origin = v at A's origin - w x p = R v_A + p x R w_A
         to_T = np.block([[R, skew(X_TA[:3]) @ R], [np.zeros((3, 3)), R]])
-        total += to_T @ np.asarray(vehicles["active"]["port_compliance"], float) @ to_T.T
+        total += to_T @ np.asarray(vehicles.active.port_compliance, float) @ to_T.T
     return total
 
 
@@ -181,12 +182,12 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices said)."""
     test = test or assembled(config)
     start = test.context["start"]
-    K, B = contact_matrices(test.context["mechanism"], start["X_TA"], test.context["period_s"])
+    K, B = contact_matrices(test.context["mechanism"], start.X_TA, test.context["period_s"])
     vehicles = test.context["vehicles"]
-    series = series_compliance(vehicles, start["X_TA"])
-    modes = contact_modes(relative_inverse_inertia(vehicles, start["X_TA"]), K, B, series) if np.any(K) else []
+    series = series_compliance(vehicles, start.X_TA)
+    modes = contact_modes(relative_inverse_inertia(vehicles, start.X_TA), K, B, series) if np.any(K) else []
     modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz ** 2]
-    speed = max(1e-3, float(np.linalg.norm(start["V_TA"][:3])))
+    speed = max(1e-3, float(np.linalg.norm(start.V_TA[:3])))
     found = [predict_mode(test, mode, speed) for mode in modes]
     return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed)
 

@@ -13,11 +13,11 @@ counts: between touch and parting the units move in and out again by the same wa
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rt_kernels.compensation.effective_mass import inverse_inertia, rotation
+from rt_kernels.context import Vehicle
 from rt_kernels.layout import CODES
 
 LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
@@ -51,9 +51,9 @@ def screw_of(records: np.ndarray, start: int, stop: int) -> np.ndarray | None:
     return mean / size if size > 0.0 else None
 
 
-def rebound(records: np.ndarray, start: int, stop: int, period_s: float, active: dict[str, Any] | None = None) -> Rebound:
-    """e of the contact whose flag is set in the rows start...stop-1. active: the active vehicle (mass_kg, inertia_kg_m2, X_port) as a rigid
-    body, for the share of control forces; without it a contact under control forces is not measured."""
+def rebound(records: np.ndarray, start: int, stop: int, period_s: float, active: Vehicle | None = None) -> Rebound:
+    """e of the contact whose flag is set in the rows start...stop-1. active: the active vehicle as a rigid body, for the share of control
+    forces; without it a contact under control forces is not measured."""
     screw = screw_of(records, start, stop)
     if screw is None:
         return Rebound(None, "no force was measured")
@@ -139,7 +139,7 @@ def _outwards(load: np.ndarray, inside: int, level: float) -> tuple[int, int] | 
     return (end, row) if row < len(load) else None
 
 
-def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, active: dict[str, Any] | None) -> float | None:
+def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, active: Vehicle | None) -> float | None:
     """What the control wrench on the active vehicle adds to the speed along the screw over these rows, m/s; None where it cannot be told.
 
     The wrench at C, moved to the origin of T, times the vehicle's inverse inertia there (rt_kernels.compensation.effective_mass)."""
@@ -148,7 +148,7 @@ def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, active
         return 0.0
     if active is None:
         return None
-    X_TA, X_CA = records["X_TA"][0], np.asarray(active["X_port"], float)
+    X_TA, X_CA = records["X_TA"][0], np.asarray(active.X_port, float)
     R_TC = rotation(X_TA[3:]) @ rotation(X_CA[3:]).T
     p_TC = X_TA[:3] - R_TC @ X_CA[:3]
     f, m = W_C[:, :3] @ R_TC.T, W_C[:, 3:] @ R_TC.T

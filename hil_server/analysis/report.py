@@ -19,16 +19,16 @@ BEFORE_TRIP_S = 1.0
 CONTACT_COLUMNS = {
     "begin_s": "begin, s",
     "duration_s": "for, s",
-    "axial_speed_before_m_per_s": "vx before, m/s",
-    "axial_speed_after_m_per_s": "after",
-    "peak_force_N": "peak, N",
-    "peak_moment_N_m": "peak, N·m",
-    "energy_before_J": "energy before, J",
-    "energy_after_J": "after",
+    "axial_speed_before_m_s": "vx before, m/s",
+    "axial_speed_after_m_s": "after",
+    "peak_force_n": "peak, N",
+    "peak_moment_n_m": "peak, N·m",
+    "energy_before_j": "energy before, J",
+    "energy_after_j": "after",
     "energy_ratio": "ratio",
     "rebound": "restitution",
     "rebound_note": "no restitution:",
-    "work_J": "work, J",
+    "work_j": "work, J",
     "energy_ratio_of_contact": "ratio of the contact alone",
 }
 REBOUND_COLUMNS = {
@@ -103,7 +103,7 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
         ("largest following error, m", s["following_error_max_m"]),
         *((f"ticks with clipped leg {what}", count) for what, count in s["clipped_ticks"].items()),
     ]
-    names = {"fx_N": "Fx, N", "fy_N": "Fy, N", "fz_N": "Fz, N", "mx_N_m": "Mx, N·m", "my_N_m": "My, N·m", "mz_N_m": "Mz, N·m"}
+    names = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N·m", "my_n_m": "My, N·m", "mz_n_m": "Mz, N·m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
     return table_html((), rows) + table_html(("peak wrench at T", "value", "at s"), peaks)
 

@@ -171,8 +171,8 @@ def contact_modes(inverse_inertia: np.ndarray, stiffness: np.ndarray, damping: n
     return sorted(found, key=lambda mode: mode.frequency_hz)
 
 
-def stiffness_along(stiffness_n_m: float, point: Sequence[float], normal: Sequence[float]) -> np.ndarray:
+def stiffness_along(stiffness_n_per_m: float, point: Sequence[float], normal: Sequence[float]) -> np.ndarray:
     """(6, 6) of one spring along `normal` at `point`, at and in T: k u u^T, u = (n, p x n)."""
     n = np.asarray(normal, float) / np.linalg.norm(normal)
     u = np.concatenate([n, np.cross(np.asarray(point, float), n)])
-    return stiffness_n_m * np.outer(u, u)
+    return stiffness_n_per_m * np.outer(u, u)

@@ -12,10 +12,11 @@ from hil_server import registry
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
+from rt_kernels.context import Vehicle
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.layout import CODES, FAULTS, RUNS
 
-WRENCH_NAMES = ("fx_N", "fy_N", "fz_N", "mx_N_m", "my_N_m", "mz_N_m")
+WRENCH_NAMES = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 END_EXIT = {"tripped": 3, "record_lost": 3, "not_aligned": 1}  # exit code of a run by its end, 0 of every other
 # what the devices say, and the loop, when it is the host that stood still
@@ -71,10 +72,10 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
 def contacts_of(log: Log) -> list[dict[str, Any]]:
     """Every contact: when, how hard, and whether and how it rebounded.
 
-    begin_s, duration_s, the peaks and work_J (what the energy monitor counted for the corrected wrench, `contact_work` at the last tick)
+    begin_s, duration_s, the peaks and work_j (what the energy monitor counted for the corrected wrench, `contact_work` at the last tick)
     are those of the contact flag; speeds and energies those of the free motion on either side where there is one, else of the ticks next
     to the flag. rebound is e (`hil_server.analysis.rebound`), None where it is not measurable, and rebound_note then says why; energy_ratio
-    and energy_ratio_of_contact (1 + work_J/energy_before_J) are given where there is a rebound: a graze or a passage has none.
+    and energy_ratio_of_contact (1 + work_j/energy_before_j) are given where there is a rebound: a graze or a passage has none.
     rebound_predicted, rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest.
     """
     r, time_s = log.records, log.time_s
@@ -96,14 +97,14 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
                 "begin_s": float(time_s[start]),
                 "duration_s": float(time_s[stop - 1] - time_s[start]),
                 "ended": ended,
-                "axial_speed_before_m_per_s": float(r["V_TA"][before, 0]),
-                "axial_speed_after_m_per_s": float(r["V_TA"][after, 0]) if ended else None,
-                "peak_force_N": float(np.linalg.norm(r["F_T"][start:stop, :3], axis=1).max()),
-                "peak_moment_N_m": float(wrench[:, 3:].max()),
-                "energy_before_J": energy_before,
-                "energy_after_J": energy_after,
+                "axial_speed_before_m_s": float(r["V_TA"][before, 0]),
+                "axial_speed_after_m_s": float(r["V_TA"][after, 0]) if ended else None,
+                "peak_force_n": float(np.linalg.norm(r["F_T"][start:stop, :3], axis=1).max()),
+                "peak_moment_n_m": float(wrench[:, 3:].max()),
+                "energy_before_j": energy_before,
+                "energy_after_j": energy_after,
                 "energy_ratio": energy_after / energy_before if judged and energy_after is not None else None,
-                "work_J": work,
+                "work_j": work,
                 "energy_ratio_of_contact": 1.0 + work / energy_before if judged else None,
                 "rebound": e.restitution,
                 "rebound_note": e.why,
@@ -124,7 +125,7 @@ def _foreseen(log: Log, start: int, stop: int, measured: float | None) -> dict[s
     return dict(zip(nothing, (mode["restitution"], mode["ideal"], mode["frequency_hz"]), strict=True))
 
 
-def _active_vehicle(log: Log) -> dict[str, Any] | None:
+def _active_vehicle(log: Log) -> Vehicle | None:
     """The active vehicle of the run where it is a craft of its own, for the share of its control forces; None where that is not known."""
     from hil_server.line.assembly import vehicle
     from hil_server.line.run_header import configuration

@@ -20,14 +20,14 @@ in the order of the box. A case is its number: the same number and seed give the
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hil_server.config import TestConfig, files, load_test, toml_text
-from hil_server.config.checks import Table, line, unknown_key
+from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import Parameter
@@ -50,6 +50,8 @@ CAMPAIGN = Table(
     )
 )
 BOX_KEYS = {p.key: p for p in INITIAL_CONDITIONS if p.kind == "float" and p.key != "first_contact_penetration_m"}
+# the smallest and the largest value of each key that varies
+BOX = Table([replace(p, kind="floats", shape=2, default=None) for p in BOX_KEYS.values()])
 
 
 @dataclass(frozen=True)
@@ -170,19 +172,11 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
 
 def _box_faults(box: Any, file: str) -> list[str]:
     if not isinstance(box, dict) or not box:
-        return [line(file, "box", "missing table", "none", limit="at least one key of initial_conditions", unit="-")]
-    faults = []
-    for key, value in box.items():
-        path = f"box.{key}"
-        if key not in BOX_KEYS:
-            faults.append(unknown_key(file, path, value, key, BOX_KEYS))
-            continue
-        p = BOX_KEYS[key]
-        if not (isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)):
-            faults.append(line(file, path, "wrong type", value, limit="[low, high]", unit=p.unit))
-        elif not (p.low <= value[0] <= value[1] <= p.high):
-            faults.append(line(file, path, "out of range", value, limit=f"{p.low} <= low <= high <= {p.high}", unit=p.unit))
-    return faults
+        return [missing(file, "box", "table", "at least one key of initial_conditions")]
+    if faults := BOX.faults(box, file, "box"):
+        return faults
+    turned = {key: value for key, value in box.items() if value[0] > value[1]}
+    return [line(file, f"box.{key}", "not in order", value, limit="[low, high]", unit=BOX_KEYS[key].unit) for key, value in turned.items()]
 
 
 def _expert_faults(head: dict[str, Any], box: dict[str, Any], cases: int | None, file: str) -> list[str]:
@@ -195,8 +189,7 @@ def _expert_faults(head: dict[str, Any], box: dict[str, Any], cases: int | None,
     faults = []
     for i, row in enumerate(rows):
         if len(row) != len(box):
-            limit = f"{len(box)}, one for each key of the box"
-            faults.append(line(file, f"campaign.expert[{i}]", "wrong length", len(row), limit=limit, unit="-"))
+            faults.append(must_be(file, f"campaign.expert[{i}]", f"{len(box)} numbers, one for each key of the box", row))
             continue
         for key, value, (low, high) in zip(box, row, box.values(), strict=True):
             if not low <= value <= high:

@@ -15,9 +15,10 @@ from typing import Any
 
 import stand_configs
 from hil_server import registry
-from hil_server.config import files, physics, tables, toml_text
-from hil_server.config.checks import Table, join, line, unknown_key
+from hil_server.config import files, former_names, physics, tables, toml_text
+from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
 from hil_server.config.parts import part_faults, part_table, trial_faults
+from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import STAGE_ROLES
 
@@ -26,8 +27,6 @@ DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
 TEST_FILE = ("test", "initial_conditions", "commands", *STAGE_ROLES, "telemetry", "cameras")
-# Table of a stand file → registry role.
-DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 
 
@@ -112,9 +111,10 @@ def named_file(path: str | Path) -> Path:
 
 
 def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log") -> TestConfig:
-    """The configuration out of `TestConfig.as_toml()` (a log's header), with overrides for a what-if replay. Raises ConfigurationError."""
+    """The configuration out of `TestConfig.as_toml()` (a log's header), with overrides for a what-if replay. Former names
+    of tables and keys are read as the present ones. Raises ConfigurationError."""
     try:
-        document = files.parse_toml(text)
+        document = former_names.renamed(files.parse_toml(text))
     except ValueError as error:
         raise ConfigurationError(f"{label}: not TOML: {error}") from None
     settings = [parse_override(item) for item in overrides]
@@ -308,7 +308,7 @@ class _Check:
     # what the document consists of ------------------------------------------------------------------------------------------
     def test_file(self) -> None:
         known = (*TEST_FILE, *REFERENCES)
-        self.faults += [unknown_key(self.labels["test"], k, v, k, known) for k, v in self.document.items() if k not in known]
+        self.faults += [unknown_table(self.labels["test"], k, k, v, known) for k, v in self.document.items() if k not in known]
         self.document.setdefault("telemetry", {})
         self.document.setdefault("commands", {"part": "latch"})
         self.fixed("test", "TEST")
@@ -325,7 +325,7 @@ class _Check:
         """Each camera has a table of its own; what is not given is as shipped."""
         cameras = self.document.setdefault("cameras", {})
         if not isinstance(cameras, dict):
-            self.faults.append(line(self.labels["test"], "cameras", "wrong type", cameras, limit="a table", unit="-"))
+            self.faults.append(must_be(self.labels["test"], "cameras", "a table", cameras))
             return
         unknown = {k: v for k, v in cameras.items() if k not in tables.CAMERAS}
         self.faults += [unknown_key(self.labels["test"], f"cameras.{k}", v, k, tables.CAMERAS) for k, v in unknown.items()]
@@ -354,7 +354,7 @@ class _Check:
         stand = self.document["stand"]
         file, path = self.where("stand")
         known = [*_table("STAND").parameters, "platform", "mounting", "limits", "drive_model", *DEVICES]
-        self.faults += [unknown_key(file, join(path, k), v, k, known) for k, v in stand.items() if k not in known]
+        self.faults += [unknown_table(file, join(path, k), k, v, known) for k, v in stand.items() if k not in known]
         self.fixed("stand", "STAND")
         self.platform()
         self.fixed("stand.mounting", "MOUNTING", physics.mounting_faults)
@@ -424,7 +424,7 @@ class _Check:
         if self.one_file and path not in self.document:
             self.at(path)
         elif self.document.get(path) is not None:
-            self.faults.append(line(*self.where(path), "wrong type", self.document[path], limit="a table", unit="-"))
+            self.faults.append(must_be(*self.where(path), "a table", self.document[path]))
         return False
 
     def where(self, path: str) -> tuple[str, str]:
@@ -439,7 +439,7 @@ class _Check:
         into = self.result.setdefault(outer, {}) if outer else self.result
         if not isinstance(parent, dict) or key not in parent:
             file, shown = self.where(path)
-            self.faults.append(line(file, shown, "missing table", "none", limit=f"a table [{shown}]", unit="-"))
+            self.faults.append(missing(file, shown, "table", f"[{shown}]"))
             return None, into
         return parent[key], into
 

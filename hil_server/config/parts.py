@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from hil_server import registry
-from hil_server.config.checks import Table, join, line, unknown_key
+from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError
 
 
@@ -29,15 +29,14 @@ def check_part(role: str, name: str, keys: dict[str, Any], file: str = "configur
 def part_faults(table: Any, role: str, file: str, path: str, shared: Iterable[str] = ()) -> list[str]:
     """Lines for a part's table as it stands in a file. shared: keys of the file itself that stand beside the part's own."""
     if not isinstance(table, dict):
-        return [line(file, path, "wrong type", table, limit="a table with part = ...", unit="-")]
+        return [must_be(file, path, "a table with part = ...", table)]
     known = sorted(registry.parts(role))
     limit = "one of " + (", ".join(known) or "nothing: this role has no part yet")
     name = table.get("part")
     if name is None:
-        missing = line(file, join(path, "part"), "missing key", "none", limit=limit, unit="-", meaning="name of the part")
-        return [missing, *_stray(table, file, path)]
+        return [missing(file, join(path, "part"), "key", f"{limit} (name of the part)"), *_stray(table, file, path)]
     if not isinstance(name, str):
-        return [line(file, join(path, "part"), "wrong type, needs text", name, limit=limit, unit="-")]
+        return [must_be(file, join(path, "part"), limit, name)]
     try:
         checker = part_table(role, name)
     except ConfigurationError as error:
@@ -45,7 +44,9 @@ def part_faults(table: Any, role: str, file: str, path: str, shared: Iterable[st
             return [f"{file}: {join(path, 'part')}: {error}"]
         return [_unknown_part(file, join(path, "part"), name, known, limit)]
     own = {key: value for key, value in table.items() if key != "part" and key not in shared}
-    return checker.faults(own, file, path)
+    # a part made of parts of its own role
+    inner = {key: value for key, value in own.items() if key in checker.parameters and isinstance(value, dict) and "part" in value}
+    return checker.faults(own, file, path) + [f for key, value in inner.items() for f in part_faults(value, role, file, join(path, key))]
 
 
 def trial_faults(part: type, keys: dict[str, Any], file: str, path: str) -> list[str]:

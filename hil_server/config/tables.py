@@ -106,6 +106,9 @@ CAMERAS = {
 # --------------------------------------------------------------------------------------------------------------- stand file
 STAND = (NAME, DESCRIPTION, SOURCE, SYNTHETIC)
 
+# Table of a stand file that belongs to a part → role of the part.
+DEVICES = {"drives": "drives", "wrench_sensor": "wrench_sensors", "mechanism_signals": "mechanism_signals", "virtual": "simulated"}
+
 MOUNTING = (
     Parameter("load_cell_on", "str", "-", "what the load cell stands on: the force frame on the floor, or the platform",
               default="floor", choices=("floor", "platform")),

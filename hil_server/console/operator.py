@@ -46,7 +46,7 @@ class OperatorView:
                 ui.label("Insert").classes("w-12")
                 stroke = ui.number(value=0.2, step=0.05, suffix="m").props("dense").classes("w-24")
                 speed = ui.number(value=0.01, step=0.005, min=0, suffix="m/s").props("dense").classes("w-28")
-                ui.button("insert", on_click=lambda: self._give("insert", stroke_m=stroke.value, rate_m_per_s=speed.value)).props(
+                ui.button("insert", on_click=lambda: self._give("insert", stroke_m=stroke.value, rate_m_s=speed.value)).props(
                     "dense id=insert-go"
                 )
                 command_button("hold")

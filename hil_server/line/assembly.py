@@ -5,7 +5,7 @@ from here (see `rt_kernels.parameters`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from hil_server.config.modal_data import modal_craft, rigid_of
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import ConfigurationError
+from rt_kernels.context import Limits, Mounting, Vehicle, Vehicles
 from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
@@ -59,32 +60,41 @@ def period_ns(config: TestConfig) -> int:
     return round(1e9 / config.test["rate_hz"])
 
 
-def vehicle(table: Mapping[str, Any]) -> dict[str, Any]:
-    """What parts may know of a vehicle. modal: its modes for two step sizes (made when a part asks), or None."""
-    return {
-        "mass_kg": table["mass_kg"],
-        "inertia_kg_m2": table["inertia_kg_m2"],
-        "X_port": physics.pose(table["port_position_m"], table["port_angles_deg"]),
-        "thrust_n": table["thrust_n"],
-        "port_compliance": table.get("port_compliance_rows"),
-        "modal": partial(modal_craft, table["modal"], SHIPPED / "vehicles", rigid=rigid_of(table)) if table.get("modal") else None,
-    }
+def vehicle(table: Mapping[str, Any]) -> Vehicle:
+    """What parts may know of a vehicle; its modes are made when a part asks."""
+    return Vehicle(
+        mass_kg=table["mass_kg"],
+        inertia_kg_m2=table["inertia_kg_m2"],
+        X_port=physics.pose(table["port_position_m"], table["port_angles_deg"]),
+        thrust_n=table["thrust_n"],
+        port_compliance=table.get("port_compliance_rows"),
+        modal=partial(modal_craft, table["modal"], SHIPPED / "vehicles", rigid=rigid_of(table)) if table.get("modal") else None,
+    )
 
 
-def vehicles(config: TestConfig) -> dict[str, dict[str, Any]]:
-    return {"active": vehicle(config.active_vehicle), "target": vehicle(config.target_vehicle)}
+def vehicles(config: TestConfig) -> Vehicles:
+    return Vehicles(active=vehicle(config.active_vehicle), target=vehicle(config.target_vehicle))
 
 
-def mounting(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+def mounting(table: Mapping[str, Any]) -> Mounting:
+    return Mounting(
         **physics.mounting_poses(table),
-        "X_S_port": physics.pose(table["measured_port_position_m"], table["measured_port_angles_deg"]),
-        "load_cell_on": table["load_cell_on"],
-        "unit_on_load_cell": table["unit_on_load_cell"],
-        "carried_mass_kg": table["carried_mass_kg"],
-        "carried_com_m": table["carried_com_m"],
-        "gravity_m_s2": table["gravity_m_s2"],
-    }
+        X_S_port=physics.pose(table["measured_port_position_m"], table["measured_port_angles_deg"]),
+        load_cell_on=table["load_cell_on"],
+        unit_on_load_cell=table["unit_on_load_cell"],
+        carried_mass_kg=table["carried_mass_kg"],
+        carried_com_m=table["carried_com_m"],
+        gravity_m_s2=table["gravity_m_s2"],
+    )
+
+
+def limits(table: Mapping[str, Any]) -> Limits:
+    return Limits(
+        force_limit_n=table["force_limit_n"],
+        moment_limit_n_m=table["moment_limit_n_m"],
+        start_tolerance_m=table["start_tolerance_m"],
+        start_leg_m=table.get("start_leg_m"),
+    )
 
 
 def drive_model(stand: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +126,7 @@ def build_part(role: str, name: str, keys: Mapping[str, Any], context: Mapping[s
     cls = registry.part(role, name)
     needs = {wanted: context[wanted] for wanted in getattr(cls, "CONTEXT", ())}
     try:
-        return cls(**check_part(role, name, dict(keys), path=role), **needs)
+        return cls(**keys, **needs)
     except (ValueError, TypeError) as error:
         raise ConfigurationError(f"{role}.{name}: {error}") from error
 
@@ -142,7 +152,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "period_s": period_ns(config) * 1e-9,
         "platform": platform,
         "mounting": mounting(config.stand["mounting"]),
-        "limits": config.stand["limits"],
+        "limits": limits(config.stand["limits"]),
         "vehicles": vehicles(config),
         "sensor_scale": None,
         "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
@@ -247,7 +257,7 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     mechanism["part"] = registry.parts("mechanisms")[mechanism["part"]]
     plant = {k: v for k, v in keys.items() if k not in port_only and v is not None}
     plant["platform"] = config.stand["platform"]
-    plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in context["mounting"].items()}
+    plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in asdict(context["mounting"]).items()}
     plant["mechanism"] = mechanism
     others = sorted(os.sched_getaffinity(0) - {loop_core})
     sensor = {"rate_hz": 4000.0}

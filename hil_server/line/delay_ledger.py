@@ -21,6 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rt_kernels.context import Delays
+
 
 @dataclass(frozen=True)
 class Term:
@@ -58,17 +60,17 @@ class DelayLedger:
         """From the force to the tick: what does not show in the platform's own tracking."""
         return math.fsum(term.seconds for term in self.terms if term.name in ("sensor filter", "sensor", "sensor age"))
 
-    def sums(self) -> dict[str, float]:
+    def sums(self) -> Delays:
         """What the parts get as their context `delays`."""
-        return {
-            "total_s": self.total_s,
-            "transport_s": self.transport_s,
-            "sensor_delay_s": self.sensor_delay_s,
-            "drive_lag_s": self.drive_lag_s,
-            "drive_frequency_hz": self.drive_frequency_hz,
-            "drive_damping": self.drive_damping,
-            "measured_leg_delay_s": self.measured_leg_delay_s,
-        }
+        return Delays(
+            total_s=self.total_s,
+            transport_s=self.transport_s,
+            sensor_delay_s=self.sensor_delay_s,
+            drive_lag_s=self.drive_lag_s,
+            drive_frequency_hz=self.drive_frequency_hz,
+            drive_damping=self.drive_damping,
+            measured_leg_delay_s=self.measured_leg_delay_s,
+        )
 
     def as_dict(self) -> dict[str, float]:
         return {term.name: term.seconds for term in self.terms} | {"total": self.total_s}

@@ -12,6 +12,7 @@ import numpy as np
 
 from hil_server.errors import ConfigurationError
 from rt_kernels.algebra.arrays import quat_from_yaw_pitch_roll, quat_multiply, quat_rotate, quat_rotate_back
+from rt_kernels.context import Start, Vehicles
 
 CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 SEARCH_FROM_M, SEARCH_TO_M, SEARCH_STEPS = -3.0, 1.0, 800
@@ -22,14 +23,13 @@ def relative_attitude(conditions: Mapping[str, Any]) -> np.ndarray:
     return quat_from_yaw_pitch_roll(*np.radians([conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]]))
 
 
-def start(conditions: Mapping[str, Any], vehicles: Mapping[str, Mapping[str, Any]],
-          max_penetration: Callable[[np.ndarray], float] | None) -> dict[str, Any]:  # fmt: skip
-    """Relative pose and twist at the first contact: {"X_TA" (7,), "V_TA" (6,), "orbital_rate_rad_s" (3,)}.
+def start(conditions: Mapping[str, Any], vehicles: Vehicles, max_penetration: Callable[[np.ndarray], float] | None) -> Start:
+    """Relative pose and twist at the first contact.
 
     max_penetration(X_TA) of the mechanism; without one the port planes meet (x = 0). Raises ConfigurationError when the two units do not
     touch anywhere on the line.
     """
-    X_CA, X_VT = (np.asarray(vehicles[name]["X_port"], float) for name in ("active", "target"))
+    X_CA, X_VT = (np.asarray(vehicle.X_port, float) for vehicle in (vehicles.active, vehicles.target))
     q_CA, q_VT = X_CA[3:].copy(), X_VT[3:].copy()
     active_approaches = conditions["approaching_vehicle"] == "active"
     attitude = relative_attitude(conditions)
@@ -59,7 +59,7 @@ def start(conditions: Mapping[str, Any], vehicles: Mapping[str, Mapping[str, Any
         q_CT = quat_multiply(q_CV, q_VT)
         p_TA_C = quat_rotate(q_CT, X_TA[:3])
         V_TA = np.concatenate([quat_rotate_back(q_CT, -v_T - np.cross(w_C, p_TA_C)), quat_rotate_back(q_CT, -w_C)])
-    return {"X_TA": X_TA, "V_TA": V_TA, "orbital_rate_rad_s": np.asarray(conditions["orbital_rate_rad_s"], float)}
+    return Start(X_TA, V_TA, np.asarray(conditions["orbital_rate_rad_s"], float))
 
 
 def first_contact(depth: Callable[[float], float], accepted: float) -> float:

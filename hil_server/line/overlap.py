@@ -15,6 +15,7 @@ import numpy as np
 from hil_server.config import physics
 from hil_server.errors import ConfigurationError
 from rt_kernels.algebra.arrays import pose_inverse, pose_multiply, quat_exponential, quat_logarithm, quat_multiply
+from rt_kernels.context import Mounting
 
 FORCE_MAX_N = 1.0  # less is what a model may show of itself without a contact
 STEP_M, STEP_DEG = 0.005, 0.5  # between two poses that are looked at
@@ -23,10 +24,10 @@ INSTANT_S = 1e-7  # the mechanism is asked for one step of this length: nothing 
 BACK_MAX_M = 3.0  # as far as a unit is moved back to find out how far it would have to be
 
 
-def refuse_overlap(mechanism: Any, mounting: Mapping[str, Any], neutral: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> None:
+def refuse_overlap(mechanism: Any, mounting: Mounting, neutral: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> None:
     """Raises ConfigurationError, naming the unit's file, the pose, the force and what to change, when the units touch too early.
 
-    mechanism: its state is left as it was. mounting: the assembly's dict. neutral: pose of the platform at park X_WP, (7,). guidance: the
+    mechanism: its state is left as it was. neutral: pose of the platform at park X_WP, (7,). guidance: the
     stage; without an `approach` only the park pose is looked at. files: table → path, for the message."""
     before = mechanism.snapshot()
 
@@ -47,11 +48,11 @@ def refuse_overlap(mechanism: Any, mounting: Mapping[str, Any], neutral: np.ndar
         mechanism.restore(before)
 
 
-def park_pose(mounting: Mapping[str, Any], X_WP: np.ndarray) -> np.ndarray:
+def park_pose(mounting: Mounting, X_WP: np.ndarray) -> np.ndarray:
     """X_TA, (7,), with the platform at X_WP."""
-    X_WM = physics.multiply(X_WP, np.asarray(mounting["X_PM"]))
-    fixed, moving = np.asarray(mounting["X_WF"]), X_WM
-    if (mounting["unit_on_load_cell"] == "target") != (mounting["load_cell_on"] == "floor"):
+    X_WM = physics.multiply(X_WP, np.asarray(mounting.X_PM))
+    fixed, moving = np.asarray(mounting.X_WF), X_WM
+    if (mounting.unit_on_load_cell == "target") != (mounting.load_cell_on == "floor"):
         fixed, moving = moving, fixed
     return pose_multiply(pose_inverse(fixed), moving)
 
@@ -76,10 +77,10 @@ def _between(A: np.ndarray, B: np.ndarray) -> list[np.ndarray]:
     return [np.concatenate([A[:3] + s * (B[:3] - A[:3]), quat_multiply(quat_exponential(s * turn), A[3:])]) for s in shares]
 
 
-def _message(where: str, X_TA: np.ndarray, force: float, back: float | None, mounting: Mapping[str, Any], files: Mapping[str, Any]) -> str:
+def _message(where: str, X_TA: np.ndarray, force: float, back: float | None, mounting: Mounting, files: Mapping[str, Any]) -> str:
     place = ", ".join(f"{x:.3f}" for x in X_TA[:3])
     far = f"at least {back:.3f} m further from" if back is not None else "away from"
-    measured = "target" if mounting["unit_on_load_cell"] == "target" else "active"
+    measured = "target" if mounting.unit_on_load_cell == "target" else "active"
     unit, stand = files.get("mechanism", "mechanism"), files.get("stand", "the stand file")
     return (
         f"{unit}: the docking units overlap {where}: contact force {force:.3g} N, limit {FORCE_MAX_N:g} N, with the active port at "

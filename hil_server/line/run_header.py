@@ -3,6 +3,7 @@
 A field of the header is declared, stored and read in `hil_server.telemetry.log_header`; `header` is where it gets its value.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from hil_server.config import TestConfig, test_from_toml
@@ -30,7 +31,7 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foresee
         delay_ledger=test.ledger.as_dict(),
         delay_origins=test.ledger.origins(),
         prediction=foreseen.as_dict() if foreseen is not None else {},
-        calibration={"context": {"delays": test.context["delays"], "sensor_scale": test.context["sensor_scale"]}},
+        calibration={"context": {"delays": asdict(test.context["delays"]), "sensor_scale": test.context["sensor_scale"]}},
         notes=[
             *([config.test["notes"]] if config.test.get("notes") else []),
             *(f"{role}: {note}" for role, part in test.line.stages.items() for note in getattr(part, "notes", ())),

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.operator_desk.script import Row
+from rt_kernels.context import Start
 
 DEADMAN = 1
 
@@ -146,7 +147,7 @@ class Pilot:
         return [Row(round(t, 3), station, tuple(float(a) for a in axes), DEADMAN) for station, axes in hands.items()]
 
 
-def pilot_for(config: Any, start: Mapping[str, Any], habits: Habits | None = None) -> Pilot:
+def pilot_for(config: Any, start: Start, habits: Habits | None = None) -> Pilot:
     """The pilot of a berthing test: its rates and axes are those of the guidance; start: of the assembly's context. Raises
     ConfigurationError for another guidance."""
     from hil_server.config.parts import check_part
@@ -158,4 +159,4 @@ def pilot_for(config: Any, start: Mapping[str, Any], habits: Habits | None = Non
     full = check_part("guidance", name, keys)
     kind = "coarse" if full["start_coarse"] else "vernier"
     rates = full[f"{kind}_m_s"], float(np.radians(full[f"{kind}_deg_s"]))
-    return Pilot(*rates, float(start["X_TA"][0]), full["rotation_from"], habits or Habits())
+    return Pilot(*rates, float(start.X_TA[0]), full["rotation_from"], habits or Habits())

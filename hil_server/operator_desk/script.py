@@ -21,9 +21,10 @@ import numpy as np
 
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
+from rt_kernels.command_latch import CommandLatch
+from rt_kernels.parameters import Parameter, checked
 from hil_server.telemetry.commands import CommandError, encode
 from rt_kernels.layout import BITS, CODES
-from rt_kernels.parameters import Parameter
 from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations
@@ -155,14 +156,15 @@ class ScriptPort(Script):
 
     PARAMETERS = (
         Parameter("file", "str", "-", "file of the recorded operator, beside the test file or among the shipped ones"),
-        Parameter("stale_s", "float", "s", "an older hand-controller record is stale", 0.2, low=0.01, high=10.0),
-        Parameter("centred", "float", "-", "a hand controller counts as centred when all axes are within it", 0.02, low=0.0, high=0.5),
+        *CommandLatch.PARAMETERS,
     )
     CONTEXT = ("block", "folders")
 
-    def __init__(self, *, block: Any, folders: Sequence[Path], file: str, stale_s: float = 0.2, centred: float = 0.02) -> None:
+    def __init__(self, *, block: Any, folders: Sequence[Path], **given: Any) -> None:
+        keys = checked(self.PARAMETERS, given)
+        file = keys["file"]
         found = next((folder / file for folder in folders if (folder / file).is_file()), None)
         if found is None:
             below = f"a file below {folders[0]} or {folders[-1]}"
             raise ConfigurationError(f"commands.file: no such file, value {file!r}, limit {below}, unit -")
-        super().__init__(rows_array(load(found)), block, stale_s, centred)
+        super().__init__(rows_array(load(found)), block, **{p.key: keys[p.key] for p in CommandLatch.PARAMETERS})

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
-from hil_server.config.checks import Table, line, unknown_key
+from hil_server.config.checks import Table, line, missing, unknown_key
 from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
 
@@ -81,7 +81,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     faults += PROGRAMME.faults(head, str(file), "programme")
     rows = document.get("variant", [])
     if not isinstance(rows, list) or not rows:
-        faults.append(line(str(file), "variant", "missing table", "none", limit="at least one [[variant]]", unit="-"))
+        faults.append(missing(str(file), "variant", "table", "at least one [[variant]]"))
         rows = []
     for i, row in enumerate(rows):
         faults += VARIANT.faults(row, str(file), f"variant[{i}]")

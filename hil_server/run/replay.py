@@ -24,6 +24,7 @@ from hil_server.line import assembly
 from hil_server.line.free_run import blocks
 from hil_server.line.run_header import configuration
 from hil_server.telemetry.log_file import Log, open_log
+from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import STAGE_ROLES, LoopLine
 
@@ -156,7 +157,7 @@ def _calibration(log: Log) -> dict[str, Any]:
             raise ConfigurationError(f"{where}.delays.{key}: {delays.get(key)!r:.80}, limit a number within -{limit:g} ... {limit:g}")
     if scale is not None and not (isinstance(scale, list) and len(scale) == 6 and all(_within(x, SCALE_MAX) and x for x in scale)):
         raise ConfigurationError(f"{where}.sensor_scale: {scale!r:.80}, limit none or six numbers other than 0")
-    return {"delays": {key: delays[key] for key in DELAYS}, "sensor_scale": scale}
+    return {"delays": Delays(**{key: delays[key] for key in DELAYS}), "sensor_scale": scale}
 
 
 def _within(value: Any, limit: float) -> bool:

@@ -17,6 +17,7 @@ are frozen while the loop is closed (`adapt_in_contact`).
 from libc.string cimport memset
 
 import math
+from dataclasses import replace
 
 from rt_kernels.algebra cimport pose, vec3
 from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
@@ -26,8 +27,8 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose
 from rt_kernels.stewart.platform cimport Platform
 
-from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia, with_defaults
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia
+from rt_kernels.parameters import Aux, Parameter, checked
 
 
 cdef struct Chain:
@@ -191,11 +192,11 @@ cdef class AdaptiveTimeSeries(StagePart):
     def __init__(self, *, period_s, delays, vehicles, start, platform, mounting, **given):
         cdef Platform legs = platform
         cdef int i
-        keys = with_defaults(self.PARAMETERS, given)
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         # the fit sees the loop from the command to the measured pose; the force delay stands outside of it
-        outside = delays["sensor_delay_s"] - delays["measured_leg_delay_s"]
-        seen = dict(delays) | {"transport_s": delays["transport_s"] - outside}
+        outside = delays.sensor_delay_s - delays.measured_leg_delay_s
+        seen = replace(delays, transport_s=delays.transport_s - outside)
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, seen, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
         fill_mounting(&self.c.mounting, mounting)
@@ -213,7 +214,7 @@ cdef class AdaptiveTimeSeries(StagePart):
             self.c.low[i], self.c.high[i] = sorted((bounds[0] * nominal[i], bounds[1] * nominal[i]))
             self.c.rate[i] = keys["rates"][i]
         self.c.adapt_in_contact = keys["adapt_in_contact"]
-        self.c.loop_delay = delays["total_s"]
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

@@ -13,10 +13,10 @@ LEAD_PARAMETERS = (
 )  # fmt: skip
 
 POSE_FORCE_PARAMETERS = (
-    Parameter("stiffness_n_m", "float", "N/m", "stiffness of the contact along its own direction (prior)", 0.0, low=0.0, high=1e10),
+    Parameter("stiffness_n_per_m", "float", "N/m", "stiffness of the contact along its own direction (prior)", 0.0, low=0.0, high=1e10),
     Parameter("stiffness_rows", "rows", "N/m, N, N.m", "6x6 stiffness at and in T instead of the scalar; none: along the wrench",
               None, shape=(6, 6)),
-    Parameter("damping_n_s_m", "float", "N.s/m", "damping of the contact", 0.0, low=0.0, high=1e8),
+    Parameter("damping_n_s_per_m", "float", "N.s/m", "damping of the contact", 0.0, low=0.0, high=1e8),
     Parameter("estimate", "bool", "-", "the stiffness follows a recursive estimate, within 0.5...1.5 of the prior", False),
     Parameter("forgetting", "float", "-", "of the estimate, per tick that is learnt from", 0.998, low=0.9, high=1.0),
     Parameter("excitation_m", "float", "m", "the estimate learns from changes of pose above this", 2e-5, low=1e-9, high=0.1),
@@ -27,13 +27,4 @@ POSE_FORCE_PARAMETERS = (
 
 def lead_inertia(vehicles, start):
     """Wrench on the target at and in T to relative acceleration as in A_TA, (6, 6), at the nominal first contact."""
-    return at_active_port(start["X_TA"]) @ relative_inverse_inertia(vehicles, start["X_TA"])
-
-
-def with_defaults(parameters, given):
-    """All keys of `parameters`. Raises TypeError for one that is not declared."""
-    known = {p.key: p.default for p in parameters}
-    unknown = set(given) - set(known)
-    if unknown:
-        raise TypeError(f"unknown keys: {', '.join(sorted(unknown))}")
-    return known | given
+    return at_active_port(start.X_TA) @ relative_inverse_inertia(vehicles, start.X_TA)

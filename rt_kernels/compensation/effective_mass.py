@@ -27,20 +27,20 @@ def rotation(q):
 
 def inverse_inertia(vehicle, R, c):
     """Of one body: wrench at the origin to acceleration there. R: its axes to the origin's frame; c: its centre of mass from there."""
-    I_inverse = R @ np.linalg.inv(np.asarray(vehicle["inertia_kg_m2"], float)) @ R.T
+    I_inverse = R @ np.linalg.inv(np.asarray(vehicle.inertia_kg_m2, float)) @ R.T
     c = skew(c)
-    return np.block([[np.eye(3) / vehicle["mass_kg"] - c @ I_inverse @ c, c @ I_inverse], [-I_inverse @ c, I_inverse]])
+    return np.block([[np.eye(3) / vehicle.mass_kg - c @ I_inverse @ c, c @ I_inverse], [-I_inverse @ c, I_inverse]])
 
 
 def relative_inverse_inertia(vehicles, X_TA):
     """L^-1 (6, 6) of both vehicles (the assembly's context `vehicles`) at the relative pose X_TA (7,): 1/kg, 1/(kg m), 1/(kg m2)."""
-    X_VT, X_CA = (np.asarray(vehicles[name]["X_port"], float) for name in ("target", "active"))
+    X_VT, X_CA = (np.asarray(getattr(vehicles, name).X_port, float) for name in ("target", "active"))
     R_TV = rotation(X_VT[3:]).T
     R_TA = rotation(np.asarray(X_TA, float)[3:])
     R_TC = R_TA @ rotation(X_CA[3:]).T
     p_TV = -R_TV @ X_VT[:3]
     p_TC = np.asarray(X_TA, float)[:3] - R_TC @ X_CA[:3]
-    return inverse_inertia(vehicles["target"], R_TV, p_TV) + inverse_inertia(vehicles["active"], R_TC, p_TC)
+    return inverse_inertia(vehicles.target, R_TV, p_TV) + inverse_inertia(vehicles.active, R_TC, p_TC)
 
 
 def at_active_port(X_TA):

@@ -18,7 +18,7 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct State:
@@ -106,16 +106,17 @@ cdef class EnergyCap(StagePart):
     CONTEXT = ("period_s", "delays", "vehicles", "start")
     cdef Self c
 
-    def __init__(self, *, period_s, delays, vehicles, start, dissipated=0.0, energy_floor_j=1e-6):
+    def __init__(self, *, period_s, delays, vehicles, start, **given):
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        inverse = relative_inverse_inertia(vehicles, start["X_TA"])
+        inverse = relative_inverse_inertia(vehicles, start.X_TA)
         for i in range(36):
             self.c.inverse_inertia[i] = inverse.flat[i]
-        masses = [vehicles[name]["mass_kg"] for name in ("active", "target")]
+        masses = [vehicle.mass_kg for vehicle in (vehicles.active, vehicles.target)]
         self.c.share = masses[1] / sum(masses)
-        self.c.period, self.c.dissipated, self.c.floor = period_s, dissipated, energy_floor_j
-        self.c.loop_delay = delays["total_s"]
+        self.c.period, self.c.dissipated, self.c.floor = period_s, keys["dissipated"], keys["energy_floor_j"]
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

@@ -92,7 +92,7 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
     return status
 
 
-cdef inline int fill_lead(LeadParams *p, LeadState *s, dict keys, double period_s, dict delays, inverse_inertia, platform_limits) except -1:
+cdef inline int fill_lead(LeadParams *p, LeadState *s, dict keys, double period_s, delays, inverse_inertia, platform_limits) except -1:
     """From the keys of LEAD_PARAMETERS, the ledger, L^-1 (6, 6) and the legs' (rate, acceleration) limits."""
     cdef int i
     memset(p, 0, sizeof(LeadParams))
@@ -109,10 +109,10 @@ cdef inline int fill_lead(LeadParams *p, LeadState *s, dict keys, double period_
     return 0
 
 
-cdef inline tuple lead_coefficients(dict delays):
+cdef inline tuple lead_coefficients(delays):
     """(l1 [s], l2 [s2]) of a second-order drive behind the ledger's pure delay."""
-    cdef double tau = delays["transport_s"], w, zeta = delays["drive_damping"]
-    if not delays["drive_frequency_hz"] > 0.0:
+    cdef double tau = delays.transport_s, w, zeta = delays.drive_damping
+    if not delays.drive_frequency_hz > 0.0:
         return tau, 0.5 * tau * tau
-    w = 6.283185307179586 * delays["drive_frequency_hz"]
+    w = 6.283185307179586 * delays.drive_frequency_hz
     return tau + 2.0 * zeta / w, 1.0 / (w * w) + 2.0 * zeta * tau / w + 0.5 * tau * tau

@@ -12,8 +12,8 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
-from rt_kernels.compensation.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia, with_defaults
-from rt_kernels.parameters import Aux
+from rt_kernels.compensation.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia
+from rt_kernels.parameters import Aux, checked
 
 
 cdef struct State:
@@ -46,12 +46,12 @@ cdef class LeadAndPoseForce(StagePart):
 
     def __init__(self, *, period_s, delays, vehicles, start, platform, **given):
         cdef Platform legs = platform
-        keys = with_defaults(self.PARAMETERS, given)
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
         fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays)
-        self.c.loop_delay = delays["total_s"]
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

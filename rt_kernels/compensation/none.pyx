@@ -30,7 +30,7 @@ cdef class NoCompensator(StagePart):
 
     def __init__(self, *, delays):
         memset(&self.c, 0, sizeof(Self))
-        self.c.loop_delay = delays["total_s"]
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = NULL

@@ -14,7 +14,8 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
-from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia, with_defaults
+from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia
+from rt_kernels.parameters import checked
 
 
 cdef struct Self:
@@ -41,11 +42,11 @@ cdef class PhaseLead(StagePart):
 
     def __init__(self, *, period_s, delays, vehicles, start, platform, **given):
         cdef Platform legs = platform
-        keys = with_defaults(self.PARAMETERS, given)
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         fill_lead(&self.c.lead, &self.c.state, keys, period_s, delays, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
-        self.c.loop_delay = delays["total_s"]
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

@@ -20,7 +20,7 @@ from rt_kernels.sample cimport Sample
 
 import importlib
 
-from rt_kernels.parameters import Aux, Command, Parameter
+from rt_kernels.parameters import Aux, Command, Parameter, checked
 
 ctypedef void (*Step)(void *self, Sample *sample, double *aux) noexcept nogil
 
@@ -113,10 +113,7 @@ def build(role, table, context):
         raise ValueError(f"compensation.{role}.part: {name!r} is none of {', '.join(NAMES)}")
     module, _, cls = NAMES[name].partition(":")
     part = getattr(importlib.import_module(module), cls)
-    known = {p.key for p in part.PARAMETERS}
-    for key in keys:
-        if key not in known:
-            raise ValueError(f"compensation.{role}.{key}: {name} has no such key; there are: {', '.join(sorted(known)) or 'none'}")
+    keys = checked(part.PARAMETERS, keys, f"compensation.{role}")
     try:
         built = part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
     except (ValueError, TypeError) as error:
@@ -165,9 +162,11 @@ cdef class Phased(StagePart):
         self.memory = NULL
         self.declared = ()
 
-    def __init__(self, *, contact, free=None, blend_s=0.02, hold_s=0.05, **context):
-        cdef StagePart first = build("free", free or {"part": "phase_lead"}, context)
-        cdef StagePart second = build("contact", contact, context)
+    def __init__(self, **given):
+        context = {wanted: given.pop(wanted) for wanted in self.CONTEXT}
+        keys = checked(self.PARAMETERS, given)
+        cdef StagePart first = build("free", keys["free"], context)
+        cdef StagePart second = build("contact", keys["contact"], context)
         # constants and state of both, on multiples of 16 bytes
         cdef size_t size_first = (first.plug.self_size + 15) & ~<size_t>15
         cdef size_t size = sizeof(Block) + size_first + second.plug.self_size
@@ -184,8 +183,8 @@ cdef class Phased(StagePart):
         b = <Block *>(front + 1)
         self.declared = channels("free", first) + channels("contact", second)
         front.contact_aux = sum(channel.count for channel in first.AUX)
-        b.period, b.blend, b.hold = context["period_s"], blend_s, hold_s
-        b.loop_delay = context["delays"]["total_s"]
+        b.period, b.blend, b.hold = context["period_s"], keys["blend_s"], keys["hold_s"]
+        b.loop_delay = context["delays"].total_s
         b.since_contact = 1e30
         memcpy(<char *>(b + 1), first.plug.self, first.plug.self_size)
         memcpy(<char *>(b + 1) + size_first, second.plug.self, second.plug.self_size)

@@ -16,7 +16,7 @@ from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     HISTORY = 512
@@ -104,17 +104,18 @@ cdef class Polynomial(StagePart):
     CONTEXT = ("period_s", "delays")
     cdef Self c
 
-    def __init__(self, *, period_s, delays, order=3, spacing_ticks=0, lead_factor=1.0):
+    def __init__(self, *, period_s, delays, **given):
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        horizon = delays["total_s"] * lead_factor
-        self.c.order = order
-        self.c.spacing = spacing_ticks or max(1, round(horizon / period_s))
+        horizon = delays.total_s * keys["lead_factor"]
+        order = self.c.order = keys["order"]
+        self.c.spacing = keys["spacing_ticks"] or max(1, round(horizon / period_s))
         if order * self.c.spacing + 2 > HISTORY:
             raise ValueError(f"compensation.spacing_ticks: {self.c.spacing} ticks times order {order} is more than {HISTORY - 2} ticks")
         for i, value in enumerate(coefficients(order, horizon / (self.c.spacing * period_s))):
             self.c.c[i] = value
         self.c.period = period_s
-        self.c.loop_delay = delays["total_s"]
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

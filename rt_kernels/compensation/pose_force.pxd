@@ -270,14 +270,14 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     return status
 
 
-cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, dict delays) except -1:
+cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays) except -1:
     """From the keys of POSE_FORCE_PARAMETERS and the ledger: the pose is as old as the measured legs, the force as the sensor's delay."""
     cdef int i
-    cdef double older = (delays["sensor_delay_s"] - delays["measured_leg_delay_s"]) / period_s
+    cdef double older = (delays.sensor_delay_s - delays.measured_leg_delay_s) / period_s
     memset(p, 0, sizeof(PoseForceParams))
     memset(s, 0, sizeof(PoseForceState))
-    p.stiffness = keys["stiffness_n_m"] * keys["stiffness_factor"]
-    p.damping, p.estimate, p.forgetting = keys["damping_n_s_m"], keys["estimate"], keys["forgetting"]
+    p.stiffness = keys["stiffness_n_per_m"] * keys["stiffness_factor"]
+    p.damping, p.estimate, p.forgetting = keys["damping_n_s_per_m"], keys["estimate"], keys["forgetting"]
     p.excitation, p.period = keys["excitation_m"], period_s
     p.pose_age = older if older > 0.0 else 0.0
     p.force_age = -older if older < 0.0 else 0.0
@@ -289,6 +289,6 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
         for i in range(36):
             p.K[i] = rows[i // 6][i % 6] * keys["stiffness_factor"]
     elif not p.stiffness > 0.0:
-        raise ValueError("compensation.stiffness_n_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
+        raise ValueError("compensation.stiffness_n_per_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
     s.stiffness = p.stiffness
     return 0

@@ -10,8 +10,8 @@ from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState,
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.compensation.declarations import POSE_FORCE_PARAMETERS, with_defaults
-from rt_kernels.parameters import Aux
+from rt_kernels.compensation.declarations import POSE_FORCE_PARAMETERS
+from rt_kernels.parameters import Aux, checked
 
 
 cdef struct Self:
@@ -43,8 +43,8 @@ cdef class PoseReferencedForce(StagePart):
 
     def __init__(self, *, period_s, delays, **given):
         memset(&self.c, 0, sizeof(Self))
-        fill_pose_force(&self.c.force, &self.c.state, with_defaults(self.PARAMETERS, given), period_s, delays)
-        self.c.loop_delay = delays["total_s"]
+        fill_pose_force(&self.c.force, &self.c.state, checked(self.PARAMETERS, given), period_s, delays)
+        self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

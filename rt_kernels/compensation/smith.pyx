@@ -18,7 +18,7 @@ from rt_kernels.codes cimport COMPENSATION_STATUS_GATE_OPEN
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct State:
@@ -70,10 +70,11 @@ cdef class SmithPredictor(StagePart):
     CONTEXT = ("period_s", "delays")
     cdef Self c
 
-    def __init__(self, *, period_s, delays, lead_factor=1.0):
+    def __init__(self, *, period_s, delays, **given):
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        T = max(delays["total_s"] * lead_factor, 1e-9)
-        self.c.delay, self.c.period, self.c.loop_delay = T, period_s, delays["total_s"]
+        T = max(delays.total_s * keys["lead_factor"], 1e-9)
+        self.c.delay, self.c.period, self.c.loop_delay = T, period_s, delays.total_s
         # y' = 2 (F - y)/T over one tick with F = F0 + dF t/Ts: y1 = F1 - a dF + e^{-Ts 2/T} (y0 - F0 + a dF), a = T/(2 Ts)
         self.c.keep = math.exp(-2.0 * period_s / T)
         self.c.slope = 0.5 * T / period_s

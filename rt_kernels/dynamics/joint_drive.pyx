@@ -4,8 +4,7 @@ import numpy as np
 
 from libc.string cimport memset
 
-from rt_kernels.mechanisms.ring_unit import checked_table
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef inline double motor_rate(double load, double friction, double damped, double That, double g, double T_max, double *torque) noexcept nogil:
@@ -175,33 +174,33 @@ cdef class JointDrive:
     """
 
     PARAMETERS = (
-        Parameter("motor_inertia_kg_m2", "float", "kg m^2", "inertia of the rotor", low=1e-9, high=10.0),
+        Parameter("motor_inertia_kg_m2", "float", "kg.m2", "inertia of the rotor", low=1e-9, high=10.0),
         Parameter("electrical_time_s", "float", "s", "inductance over resistance", low=1e-7, high=1.0),
-        Parameter("torque_constant", "float", "N m/A", "motor torque per current", low=1e-6, high=1e3),
-        Parameter("back_emf_constant", "float", "V s/rad", "voltage per motor rate", low=0.0, high=1e3),
+        Parameter("torque_constant", "float", "N.m/A", "motor torque per current", low=1e-6, high=1e3),
+        Parameter("back_emf_constant", "float", "V.s/rad", "voltage per motor rate", low=0.0, high=1e3),
         Parameter("resistance_ohm", "float", "ohm", "winding and leads", low=1e-6, high=1e6),
         Parameter("voltage_max_v", "float", "V", "largest voltage of the controller", 1e6, low=0.0, high=1e6),
-        Parameter("torque_max_n_m", "float", "N m", "current limit times torque constant", 1e6, low=0.0, high=1e6),
-        Parameter("friction_n_m", "float", "N m", "Coulomb friction at the motor", 0.0, low=0.0, high=1e6),
-        Parameter("viscous_n_m_s_per_rad", "float", "N m s/rad", "viscous friction at the motor", 0.0, low=0.0, high=1e6),
-        Parameter("brake_n_m", "float", "N m", "further friction while the brake is on", 0.0, low=0.0, high=1e6),
+        Parameter("torque_max_n_m", "float", "N.m", "current limit times torque constant", 1e6, low=0.0, high=1e6),
+        Parameter("friction_n_m", "float", "N.m", "Coulomb friction at the motor", 0.0, low=0.0, high=1e6),
+        Parameter("viscous_n_m_s_per_rad", "float", "N.m.s/rad", "viscous friction at the motor", 0.0, low=0.0, high=1e6),
+        Parameter("brake_n_m", "float", "N.m", "further friction while the brake is on", 0.0, low=0.0, high=1e6),
         Parameter("gear_ratio", "float", "1", "motor angle per joint angle", low=1.0, high=1e6),
-        Parameter("gear_inertia_kg_m2", "float", "kg m^2", "gear inertia at its input", low=0.0, high=10.0),
-        Parameter("gear_stiffness_n_m_per_rad", "float", "N m/rad", "beyond the backlash, at the gear's input", low=1e-6, high=1e9),
-        Parameter("backlash_torque_n_m", "float", "N m", "gear torque at the end of the backlash", low=1e-9, high=1e6),
+        Parameter("gear_inertia_kg_m2", "float", "kg.m2", "gear inertia at its input", low=0.0, high=10.0),
+        Parameter("gear_stiffness_n_m_per_rad", "float", "N.m/rad", "beyond the backlash, at the gear's input", low=1e-6, high=1e9),
+        Parameter("backlash_torque_n_m", "float", "N.m", "gear torque at the end of the backlash", low=1e-9, high=1e6),
         Parameter("backlash_rad", "float", "rad", "half width of the backlash at the gear's input", low=1e-9, high=10.0),
-        Parameter("gear_damping_n_m_s_per_rad", "float", "N m s/rad", "at the gear's input", 0.0, low=0.0, high=1e6),
+        Parameter("gear_damping_n_m_s_per_rad", "float", "N.m.s/rad", "at the gear's input", 0.0, low=0.0, high=1e6),
         Parameter("efficiency", "float", "1", "of the gear", 1.0, low=0.05, high=1.0),
         Parameter("blend_power_w", "float", "W", "the efficiency changes side within +- this power", 1e-3, low=1e-9, high=1e6),
-        Parameter("inner_gain", "float", "V s/rad", "voltage per error of the motor rate", 0.0, low=0.0, high=1e6),
+        Parameter("inner_gain", "float", "V.s/rad", "voltage per error of the motor rate", 0.0, low=0.0, high=1e6),
         Parameter("outer_gain", "float", "1", "reference rate per error of the output rate", 0.0, low=0.0, high=1e6),
         Parameter("outer_integral_gain", "float", "1/s", "of the output rate's error", 0.0, low=0.0, high=1e6),
         Parameter("outer_ratio", "int", "1", "inner periods per outer period (8 ms over 0.5 ms)", 16, low=1, high=1000),
-        Parameter("regenerative", "bool", "", "current against the motion is allowed", True),
+        Parameter("regenerative", "bool", "-", "current against the motion is allowed", True),
     )
 
-    def __init__(self, **parameters):
-        t = checked_table(JointDrive, parameters)
+    def __init__(self, **given):
+        t = checked(JointDrive.PARAMETERS, given)
         memset(&self.s, 0, sizeof(DriveState))
         memset(&self.k, 0, sizeof(ControllerState))
         self.d.J_m = t["motor_inertia_kg_m2"]
@@ -225,8 +224,8 @@ cdef class JointDrive:
         self.c.K_v = t["inner_gain"]
         self.c.K_p = t["outer_gain"]
         self.c.K_i = t["outer_integral_gain"]
-        self.c.ratio = int(t["outer_ratio"])
-        self.c.regenerative = bool(t["regenerative"])
+        self.c.ratio = t["outer_ratio"]
+        self.c.regenerative = t["regenerative"]
 
     @property
     def state(self):

@@ -68,7 +68,7 @@ from rt_kernels.dynamics.joint_drive import gains_for_payload
 from rt_kernels.dynamics.manipulator_file import manipulator_of
 from rt_kernels.dynamics.tree_and_body import model_tables
 from rt_kernels.multibody.tree_model import Body, bodies_of
-from rt_kernels.parameters import Aux, Command, Parameter
+from rt_kernels.parameters import Aux, Command, Parameter, checked
 
 cdef enum:
     MAX_V = 14
@@ -1059,42 +1059,42 @@ cdef class ManipulatorPayload(StagePart):
     cdef object _memory
     cdef readonly tuple notes
 
-    def __init__(self, *, period_s, vehicles, start, model, joint_angles_deg, model_data=None, base="fixed", grapple_position_m=(0.0, 0.0, 0.0),
-                 grapple_angles_deg=(0.0, 0.0, 0.0), camera_position_m=(0.0, 0.0, 0.0), camera_angles_deg=(0.0, 0.0, 0.0), locked_joint="",
-                 log_decrement=0.1, refresh_angle_deg=2.0, blend_s=0.1, stop_margin_deg=5.0, paths_deg=(), path_tolerance_deg=0.1,
-                 singular_value_min=0.05, singular_damping=0.05, kernels="fastest", range_max_m=20.0):
+    def __init__(self, *, period_s, vehicles, start, **given):
         cdef ArmParams *p = &self.c.flat.params
         cdef double X[7]
         cdef double V[6]
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        if base == "fixed" and np.any(start["orbital_rate_rad_s"]):
-            raise ValueError(f"orbital_rate_rad_s: {list(start['orbital_rate_rad_s'])} rad/s, limit 0 with base = 'fixed'")
+        if keys["base"] == "fixed" and np.any(start.orbital_rate_rad_s):
+            raise ValueError(f"orbital_rate_rad_s: {list(start.orbital_rate_rad_s)} rad/s, limit 0 with base = 'fixed'")
         for i in range(3):
-            p.pair.orbital_rate[i] = start["orbital_rate_rad_s"][i]
-        p.free = base == "free"
-        p.nr, p.nq = (6, 7) if base == "free" else (0, 0)
-        path, tables = Path(model), model_tables(model, model_data)
+            p.pair.orbital_rate[i] = start.orbital_rate_rad_s[i]
+        p.free = keys["base"] == "free"
+        p.nr, p.nq = (6, 7) if keys["base"] == "free" else (0, 0)
+        path, tables = Path(keys["model"]), model_tables(keys["model"], keys["model_data"])
         bodies = bodies_of(tables, path.name)
         arm = manipulator_of(tables, path, sum(b.joint != "fixed" for b in bodies))
         if arm.end_effector not in [b.name for b in bodies]:
             raise ValueError(f"{path.name}: manipulator.end_effector: no body {arm.end_effector!r}")
-        fill_vehicle(&p.pair.active, "active vehicle", vehicles["active"])
-        fill_vehicle(&p.pair.target, "target vehicle", vehicles["target"])
-        p.pair.range_max, p.pair.period = range_max_m, period_s
+        fill_vehicle(&p.pair.active, "active vehicle", vehicles.active)
+        fill_vehicle(&p.pair.target, "target vehicle", vehicles.target)
+        p.pair.range_max, p.pair.period = keys["range_max_m"], period_s
         p.inner = max(1, int(np.ceil(period_s / 5e-4 - 1e-9)))
         p.h = period_s / p.inner
         p.outer = max(1, round(8e-3 / p.h))
         p.force_max, p.moment_max = arm.force_max, arm.moment_max
-        p.refresh_angle, p.stop_margin = np.radians(refresh_angle_deg), np.radians(stop_margin_deg)
-        p.blend = p.h / max(blend_s, p.h)
-        self._trees(bodies, arm, (grapple_position_m, grapple_angles_deg), (camera_position_m, camera_angles_deg))
-        self._joints(arm, joint_angles_deg, locked_joint, vehicles["active"]["mass_kg"], paths_deg)
-        self._rate_control(arm, vehicles["active"]["mass_kg"], np.radians(path_tolerance_deg), singular_value_min, singular_damping)
-        self._link(arm, log_decrement)
+        p.refresh_angle, p.stop_margin = np.radians(keys["refresh_angle_deg"]), np.radians(keys["stop_margin_deg"])
+        p.blend = p.h / max(keys["blend_s"], p.h)
+        grapple, camera = ((keys[f"{frame}_position_m"], keys[f"{frame}_angles_deg"]) for frame in ("grapple", "camera"))
+        self._trees(bodies, arm, grapple, camera)
+        self._joints(arm, keys["joint_angles_deg"], keys["locked_joint"], vehicles.active.mass_kg, keys["paths_deg"])
+        self._rate_control(arm, vehicles.active.mass_kg, np.radians(keys["path_tolerance_deg"]), keys["singular_value_min"],
+                           keys["singular_damping"])
+        self._link(arm, keys["log_decrement"])
         constants = repr((self.general.constants(), arm)).encode()
         p.fingerprint = int.from_bytes(hashlib.sha256(constants).digest()[:8], "little")
-        self._use(self.general.fastest() if kernels == "fastest" else self.general)
+        self._use(self.general.fastest() if keys["kernels"] == "fastest" else self.general)
         self.notes = (f"arm {path.name}, {sum(b.mass for b in bodies):.6g} kg, payload {p.pair.active.mass:.6g} kg, step {p.h * 1e3:.4g} "
                       f"ms: {'generated' if p.generated else 'general'} kernels, {self.tree.instruction_set}",)
         self.plug.self = &self.c
@@ -1188,7 +1188,7 @@ cdef class ManipulatorPayload(StagePart):
         # by number of the frame: end effector, camera, target, interface
         for k, frame in enumerate((arm.end_effector, "payload camera", "payload interface", "payload interface")):
             rates = ResolvedRate(self.kinematics, arm.end_effector, frame, frame, rate_max=share * arm.rate_max, low=arm.low,
-                                 high=arm.high, braking=share * arm.braking, arrived_rad=arrived, approach_1_s=arm.approach,
+                                 high=arm.high, braking=share * arm.braking, arrived_rad=arrived, approach_per_s=arm.approach,
                                  period_s=p.outer * p.h, linear_max=arm.linear_rate_max, angular_max=arm.angular_rate_max, length_m=arm.length, sigma_0=sigma_0, lambda_0=lambda_0)
             p.rates, p.axes[k], p.point[k] = rates.c, rates.c.axes, rates.c.point
         p.axes[RATE_FRAME_TARGET].slot = -1

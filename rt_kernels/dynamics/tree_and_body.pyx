@@ -52,7 +52,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.multibody.tree_generator import GenerationError
 from rt_kernels.multibody.tree_model import Body
 from rt_kernels.multibody.tree_model import bodies_of
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
     MAX_V = 38                  # coordinates: the root's six and the joints
@@ -541,8 +541,8 @@ cdef class TreeAndBody(StagePart):
         Parameter("model_data", "table", "-", "tables of that file; the configuration takes them in when it is read", {}),
         Parameter("port_body", "str", "-", "body or link that carries the docking port"),
         Parameter("joint_angles", "floats", "rad or m", "given joint coordinates, one for all or one each", [0.0], low=-1e3, high=1e3),
-        Parameter("stiffness", "floats", "N m/rad or N/m", "of the held joints, one for all or one each", [1e4], low=0.0, high=1e12),
-        Parameter("damping", "floats", "N m s/rad or N s/m", "of the held joints, one for all or one each", [1e3], low=0.0, high=1e12),
+        Parameter("stiffness", "floats", "N.m/rad or N/m", "of the held joints, one for all or one each", [1e4], low=0.0, high=1e12),
+        Parameter("damping", "floats", "N.m.s/rad or N.s/m", "of the held joints, one for all or one each", [1e3], low=0.0, high=1e12),
         Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest", choices=("fastest", "general")),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
     )
@@ -558,32 +558,33 @@ cdef class TreeAndBody(StagePart):
     cdef list _memory
     cdef readonly tuple notes
 
-    def __init__(self, *, period_s, vehicles, start, model, port_body, model_data=None, joint_angles=(0.0,), stiffness=(1e4,), damping=(1e3,),
-                 kernels="fastest", range_max_m=5.0):
+    def __init__(self, *, period_s, vehicles, start, **given):
         cdef TreeParams *p = &self.c.flat.params
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        self.general = Tree(bodies_of(model_tables(model, model_data), model), gravity=(0.0, 0.0, 0.0))
-        self._check_tree(model)
+        self.general = Tree(bodies_of(model_tables(keys["model"], keys["model_data"]), keys["model"]), gravity=(0.0, 0.0, 0.0))
+        self._check_tree(keys["model"])
         count = self.general.nv - 6
-        angles, k, d = (_per_joint(key, x, count) for key, x in (("joint_angles", joint_angles), ("stiffness", stiffness), ("damping", damping)))
+        angles, k, d = (_per_joint(key, keys[key], count) for key in ("joint_angles", "stiffness", "damping"))
         self._check_step(period_s, angles, k, d)
-        fill_vehicle(&p.pair.active, "active vehicle", vehicles["active"])
-        fill_vehicle(&p.pair.target, "target vehicle", vehicles["target"])
-        p.pair.range_max = range_max_m
+        fill_vehicle(&p.pair.active, "active vehicle", vehicles.active)
+        fill_vehicle(&p.pair.target, "target vehicle", vehicles.target)
+        p.pair.range_max = keys["range_max_m"]
         p.pair.period = p.period = period_s
         for i in range(3):
-            p.pair.orbital_rate[i] = start["orbital_rate_rad_s"][i]
+            p.pair.orbital_rate[i] = start.orbital_rate_rad_s[i]
         p.joints = count
         for i in range(count):
             p.angle[i], p.stiffness[i], p.damping[i] = angles[i], k[i], d[i]
-        self._place_port(port_body, angles)
-        self._check_mass(model)
+        self._place_port(keys["port_body"], angles)
+        self._check_mass(keys["model"])
         p.fingerprint = int.from_bytes(hashlib.sha256(repr(self.general.constants()).encode()).digest()[:8], "little")
         self._memory = [None, None]
-        self._join_to(self.general.bodies[p.row].name, np.asarray(vehicles["target"]["inertia_kg_m2"], float))
-        self._use(self.general.fastest() if kernels == "fastest" else self.general)
-        self.notes = (f"tree {Path(model).name}, {p.mass:.6g} kg: {'generated' if p.generated else 'general'} kernels, {self.tree.instruction_set}",)
+        self._join_to(self.general.bodies[p.row].name, np.asarray(vehicles.target.inertia_kg_m2, float))
+        self._use(self.general.fastest() if keys["kernels"] == "fastest" else self.general)
+        self.notes = (f"tree {Path(keys['model']).name}, {p.mass:.6g} kg: {'generated' if p.generated else 'general'} kernels, "
+                      f"{self.tree.instruction_set}",)
         self.plug.self = &self.c
         self.plug.self_size = 0
         self.plug.state = &self.c.flat.state

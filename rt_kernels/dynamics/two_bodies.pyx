@@ -26,7 +26,7 @@ from rt_kernels.codes cimport (DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINIT
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 # ------------------------------------------------------------------------------------------------------------ one body
@@ -375,8 +375,8 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
 
 cdef void fill_vehicle(Vehicle *out, name, vehicle):
     cdef int i
-    inertia = np.asarray(vehicle["inertia_kg_m2"], float)
-    mass = float(vehicle["mass_kg"])
+    inertia = np.asarray(vehicle.inertia_kg_m2, float)
+    mass = float(vehicle.mass_kg)
     if inertia.shape != (3, 3) or not np.allclose(inertia, inertia.T, rtol=1e-9, atol=0.0) or not np.all(np.linalg.eigvalsh(inertia) > 0):
         raise ValueError(f"{name}.inertia_kg_m2 must be a symmetric positive definite 3x3 matrix, kg m2")
     if not 0.0 < mass < 1e9:
@@ -388,7 +388,7 @@ cdef void fill_vehicle(Vehicle *out, name, vehicle):
         out.inertia[i] = inertia.flat[i]
         out.inverse_inertia[i] = inverse.flat[i]
     for i in range(7):
-        out.X_port[i] = vehicle["X_port"][i]
+        out.X_port[i] = vehicle.X_port[i]
 
 
 # integrator -> late, ticks
@@ -405,16 +405,17 @@ cdef class TwoBodies(StagePart):
     )
     CONTEXT = ("period_s", "vehicles", "start")
 
-    def __init__(self, *, period_s, vehicles, start, range_max_m=5.0, integrator="symplectic"):
+    def __init__(self, *, period_s, vehicles, start, **given):
         cdef int i
+        keys = checked(TwoBodies.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        fill_vehicle(&self.c.params.active, "active vehicle", vehicles["active"])
-        fill_vehicle(&self.c.params.target, "target vehicle", vehicles["target"])
+        fill_vehicle(&self.c.params.active, "active vehicle", vehicles.active)
+        fill_vehicle(&self.c.params.target, "target vehicle", vehicles.target)
         self.c.params.period = period_s
-        self.c.params.range_max = range_max_m
-        self.c.params.late = LATE_TICKS[integrator]
+        self.c.params.range_max = keys["range_max_m"]
+        self.c.params.late = LATE_TICKS[keys["integrator"]]
         for i in range(3):
-            self.c.params.orbital_rate[i] = start["orbital_rate_rad_s"][i]
+            self.c.params.orbital_rate[i] = start.orbital_rate_rad_s[i]
         cdef double X[7]
         cdef double V[6]
         pose.identity(X)

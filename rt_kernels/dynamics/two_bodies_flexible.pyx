@@ -26,7 +26,7 @@ from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance
 from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Aux
+from rt_kernels.parameters import Aux, checked
 
 cdef enum:
     ACTIVE = 0
@@ -189,7 +189,7 @@ OWN_PARAMETERS = tuple(p for p in TwoBodies.PARAMETERS if p.key != "integrator")
 cdef class TwoBodiesFlexible(TwoBodies):
     """Dynamics of two free spacecraft, each rigid or with modes.
 
-    A vehicle's entry `modal` is None, or a function that gives its `ModalCraft` for a pair of step sizes [s]. Raises ValueError for an
+    A vehicle's `modal` is None, or a function that gives its `ModalCraft` for a pair of step sizes [s]. Raises ValueError for an
     impossible mass, inertia or modal table, and for more than 64 load components.
     """
 
@@ -203,14 +203,13 @@ cdef class TwoBodiesFlexible(TwoBodies):
     cdef FlexSelf f
     cdef object _keep
 
-    def __init__(self, *, period_s, vehicles, start, range_max_m=5.0):
-        super().__init__(period_s=period_s, vehicles=vehicles, start=start, range_max_m=range_max_m)
+    def __init__(self, *, period_s, vehicles, start, **given):
+        super().__init__(period_s=period_s, vehicles=vehicles, start=start, **checked(self.PARAMETERS, given))
         cdef ModalCraft craft
         cdef int k
         crafts = []
-        for name in ("active", "target"):
-            make = vehicles[name].get("modal")
-            crafts.append(make((period_s, period_s)) if make is not None else None)
+        for vehicle in (vehicles.active, vehicles.target):
+            crafts.append(vehicle.modal((period_s, period_s)) if vehicle.modal is not None else None)
         # one block: rigid state, then the modes, each on a cache line
         size = (sizeof(FlexState) // 8 + LINE - 1) // LINE * LINE
         modes = sum((<ModalCraft?> c).modal.state_size for c in crafts if c is not None) // 8

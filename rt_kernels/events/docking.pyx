@@ -17,7 +17,7 @@ from rt_kernels.codes cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct Params:
@@ -105,11 +105,13 @@ cdef class DockingEvents(StagePart):
     CONTEXT = ("period_s",)
     cdef Self c
 
-    def __init__(self, *, period_s, contact_on_n=20.0, contact_off_n=10.0, contact_hold_s=0.005):
-        if contact_off_n > contact_on_n:
-            raise ValueError(f"events.contact_off_n: {contact_off_n} N must not be above contact_on_n, {contact_on_n} N")
+    def __init__(self, *, period_s, **given):
+        keys = checked(self.PARAMETERS, given)
+        if keys["contact_off_n"] > keys["contact_on_n"]:
+            raise ValueError(f"events.contact_off_n: {keys['contact_off_n']} N must not be above contact_on_n, "
+                             f"{keys['contact_on_n']} N")
         memset(&self.c, 0, sizeof(Self))
-        self.c.params.on, self.c.params.off, self.c.params.hold = contact_on_n, contact_off_n, contact_hold_s
+        self.c.params.on, self.c.params.off, self.c.params.hold = keys["contact_on_n"], keys["contact_off_n"], keys["contact_hold_s"]
         self.c.params.period = period_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

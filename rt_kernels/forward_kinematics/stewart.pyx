@@ -16,7 +16,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport PLATFORM_NEAR_SINGULAR, Platform, PlatformParams, forward, platform_twist
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     COLD_STEPS = 20
@@ -67,12 +67,13 @@ cdef class StewartForward(StagePart):
     CONTEXT = ("period_s", "platform", "mounting")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, mounting, newton_steps=3, rate_filter_hz=5.0):
+    def __init__(self, *, period_s, platform, mounting, **given):
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.c.platform = (<Platform?>platform).params
         fill_mounting(&self.c.mounting, mounting)
-        self.c.steps = newton_steps
-        self.c.keep = 1.0 - math.exp(-2.0 * math.pi * rate_filter_hz * period_s)
+        self.c.steps = keys["newton_steps"]
+        self.c.keep = 1.0 - math.exp(-2.0 * math.pi * keys["rate_filter_hz"] * period_s)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.warm

@@ -53,7 +53,7 @@ from rt_kernels.sample cimport Sample
 import numpy as np
 
 from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
-from rt_kernels.parameters import Command, Parameter
+from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
     QUEUE = 8
@@ -395,7 +395,7 @@ cdef class BerthingGuidance(StagePart):
         Parameter("step_acceleration_deg_s2", "float", "deg/s2", "of Step in rotation", 0.02, low=1e-5, high=10.0),
         Parameter("step_tolerance_m", "float", "m", "a Step is done this near to its amplitude", 0.0005, low=1e-6, high=0.1),
         Parameter("step_tolerance_deg", "float", "deg", "the same in rotation", 0.02, low=1e-5, high=5.0),
-        Parameter("correction_gain_1_s", "float", "1/s", "of the end of a Step by the achieved coordinate", 0.2, low=0.0, high=20.0),
+        Parameter("correction_gain_per_s", "float", "1/s", "of the end of a Step by the achieved coordinate", 0.2, low=0.0, high=20.0),
         Parameter("correction_max_s", "float", "s", "a Step is done this long after its profile, whatever was achieved", 20.0,
                   low=0.0, high=600.0),
         Parameter("abort_force_n", "float", "N", "measured force that ends a running Step or Insert", 1000.0, low=0.1, high=1e6),
@@ -421,36 +421,32 @@ cdef class BerthingGuidance(StagePart):
     CONTEXT = ("period_s", "start")
     cdef Self c
 
-    def __init__(self, *, period_s, start, start_distance_m=0.3, frame="camera", rotation_from="right", coarse_m_s=0.019, coarse_deg_s=0.15,
-                 vernier_m_s=0.005, vernier_deg_s=0.04, start_coarse=True, sticks_required=True, stick_cancels=True,
-                 step_acceleration_m_s2=0.002, step_acceleration_deg_s2=0.02, step_tolerance_m=0.0005, step_tolerance_deg=0.02,
-                 correction_gain_1_s=0.2, correction_max_s=20.0, abort_force_n=1000.0, abort_moment_n_m=1000.0, speed_max_m_s=0.1,
-                 turn_max_deg_s=5.0, acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003,
-                 angle_tolerance_deg=0.2, settle_s=0.3, contact_max_s=900.0, after_capture_s=2.0, retreat_distance_m=0.25, fault_s=1.0,
-                 auto_start=True, finish_on_capture=True, finish_on_overload=False, hold_stops_platform=False):
+    def __init__(self, *, period_s, start, **given):
         cdef Params *p = &self.c.params
         cdef int i
         cdef double degree = 0.017453292519943295
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):
-            p.stand.X_start[i] = start["X_TA"][i]
-        p.stand.X_start[0] -= start_distance_m
-        fill_stand(&p.stand, speed_max_m_s, turn_max_deg_s, acceleration_max_m_s2, turn_acceleration_max_deg_s2, position_tolerance_m,
-                   angle_tolerance_deg, settle_s, retreat_distance_m, fault_s, auto_start)
-        p.contact_time_max, p.after_capture = contact_max_s, after_capture_s
-        p.coarse[0], p.coarse[1] = coarse_m_s, coarse_deg_s * degree
-        p.vernier[0], p.vernier[1] = vernier_m_s, vernier_deg_s * degree
-        p.acceleration[0], p.acceleration[1] = step_acceleration_m_s2, step_acceleration_deg_s2 * degree
-        p.tolerance[0], p.tolerance[1] = step_tolerance_m, step_tolerance_deg * degree
-        p.abort_force, p.abort_moment = abort_force_n, abort_moment_n_m
-        p.correction_gain, p.correction_time = correction_gain_1_s, correction_max_s
-        p.frame, p.right = FRAMES[frame], ROTATIONS[rotation_from]
-        p.sticks_required, p.stick_cancels = sticks_required, stick_cancels
-        p.finish_on_capture, p.finish_on_overload = finish_on_capture, finish_on_overload
-        p.hold_stops_platform = hold_stops_platform
+            p.stand.X_start[i] = start.X_TA[i]
+        p.stand.X_start[0] -= keys["start_distance_m"]
+        fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
+                   keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
+                   keys["retreat_distance_m"], keys["fault_s"], keys["auto_start"])
+        p.contact_time_max, p.after_capture = keys["contact_max_s"], keys["after_capture_s"]
+        p.coarse[0], p.coarse[1] = keys["coarse_m_s"], keys["coarse_deg_s"] * degree
+        p.vernier[0], p.vernier[1] = keys["vernier_m_s"], keys["vernier_deg_s"] * degree
+        p.acceleration[0], p.acceleration[1] = keys["step_acceleration_m_s2"], keys["step_acceleration_deg_s2"] * degree
+        p.tolerance[0], p.tolerance[1] = keys["step_tolerance_m"], keys["step_tolerance_deg"] * degree
+        p.abort_force, p.abort_moment = keys["abort_force_n"], keys["abort_moment_n_m"]
+        p.correction_gain, p.correction_time = keys["correction_gain_per_s"], keys["correction_max_s"]
+        p.frame, p.right = FRAMES[keys["frame"]], ROTATIONS[keys["rotation_from"]]
+        p.sticks_required, p.stick_cancels = keys["sticks_required"], keys["stick_cancels"]
+        p.finish_on_capture, p.finish_on_overload = keys["finish_on_capture"], keys["finish_on_overload"]
+        p.hold_stops_platform = keys["hold_stops_platform"]
         stand_idle(&self.c.state.stand)
-        self.c.state.speed_mode = SPEED_MODE_COARSE if start_coarse else SPEED_MODE_VERNIER
+        self.c.state.speed_mode = SPEED_MODE_COARSE if keys["start_coarse"] else SPEED_MODE_VERNIER
         pose.identity(self.c.state.X_begin)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

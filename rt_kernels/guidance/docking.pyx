@@ -38,7 +38,7 @@ from rt_kernels.sample cimport Sample
 import numpy as np
 
 from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
-from rt_kernels.parameters import Command, Parameter
+from rt_kernels.parameters import Command, Parameter, checked
 
 cdef struct Params:
     StandParams stand
@@ -261,7 +261,7 @@ cdef class DockingGuidance(StagePart):
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
         Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
-        Parameter("attitude_rate_gain_n_m_s", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0, low=0.0),
+        Parameter("attitude_rate_gain_n_m_s_per_rad", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0, low=0.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
         Parameter("drive_after_s", "float", "s", "drive on after the start of docking", 35.0, low=0.0),
@@ -280,34 +280,31 @@ cdef class DockingGuidance(StagePart):
     CONTEXT = ("period_s", "start", "vehicles")
     cdef Self c
 
-    def __init__(self, *, period_s, start, vehicles, ramp_s=1.0, constant_s=0.5, close_before_s=0.5, speed_max_m_s=0.1, turn_max_deg_s=5.0,
-                 acceleration_max_m_s2=0.2, turn_acceleration_max_deg_s2=10.0, position_tolerance_m=0.003, angle_tolerance_deg=0.2,
-                 settle_s=0.3, contact_max_s=20.0, after_capture_s=2.0, capture_limit_s=10.0, retreat_distance_m=0.25, retreat_range_m=0.1,
-                 attitude_rate_gain_n_m_s=0.0, brakes_after_s=2.0, brakes_for_s=30.0,
-                 drive_after_s=35.0, complete_tilt_deg=0.5, complete_offset_m=0.010, complete_hold_s=0.5,
-                 fault_s=1.0, auto_start=True, finish_on_capture=True, finish_at_region_end=True,
-                 latch_on_capture=False, latch_after_s=0.5):
+    def __init__(self, *, period_s, start, vehicles, **given):
         cdef Params *p = &self.c.params
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):
-            p.X_contact[i] = start["X_TA"][i]
+            p.X_contact[i] = start.X_TA[i]
         for i in range(6):
-            p.V_contact[i] = start["V_TA"][i]
-        p.ramp_time, p.constant_time, p.close_before = ramp_s, constant_s, close_before_s
-        fill_stand(&p.stand, speed_max_m_s, turn_max_deg_s, acceleration_max_m_s2, turn_acceleration_max_deg_s2, position_tolerance_m,
-                   angle_tolerance_deg, settle_s, retreat_distance_m, fault_s, auto_start)
+            p.V_contact[i] = start.V_TA[i]
+        p.ramp_time, p.constant_time, p.close_before = keys["ramp_s"], keys["constant_s"], keys["close_before_s"]
+        fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
+                   keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
+                   keys["retreat_distance_m"], keys["fault_s"], keys["auto_start"])
         pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), p.stand.X_start)
-        p.contact_time_max, p.after_capture, p.capture_limit = contact_max_s, after_capture_s, capture_limit_s
-        p.retreat_range = retreat_range_m
-        p.press_thrust = p.retreat_thrust = vehicles["active"]["thrust_n"]
-        p.attitude_rate_gain = attitude_rate_gain_n_m_s
-        p.brakes_after, p.brakes_for, p.drive_after = brakes_after_s, brakes_for_s, drive_after_s
-        p.complete_cosine = math.cos(math.radians(complete_tilt_deg))
-        p.complete_offset, p.complete_hold = complete_offset_m, complete_hold_s
-        p.finish_on_capture = finish_on_capture
-        p.finish_at_region_end, p.latch_on_capture, p.latch_after = finish_at_region_end, latch_on_capture, latch_after_s
+        p.contact_time_max, p.after_capture, p.capture_limit = keys["contact_max_s"], keys["after_capture_s"], keys["capture_limit_s"]
+        p.retreat_range = keys["retreat_range_m"]
+        p.press_thrust = p.retreat_thrust = vehicles.active.thrust_n
+        p.attitude_rate_gain = keys["attitude_rate_gain_n_m_s_per_rad"]
+        p.brakes_after, p.brakes_for, p.drive_after = keys["brakes_after_s"], keys["brakes_for_s"], keys["drive_after_s"]
+        p.complete_cosine = math.cos(math.radians(keys["complete_tilt_deg"]))
+        p.complete_offset, p.complete_hold = keys["complete_offset_m"], keys["complete_hold_s"]
+        p.finish_on_capture = keys["finish_on_capture"]
+        p.finish_at_region_end = keys["finish_at_region_end"]
+        p.latch_on_capture, p.latch_after = keys["latch_on_capture"], keys["latch_after_s"]
         self.c.state.start_of_docking = -1.0
         stand_idle(&self.c.state.stand)
         self.plug.self = &self.c

@@ -25,7 +25,7 @@ from rt_kernels.guidance.profiles cimport quintic
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Command, Parameter
+from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
     MAX_LINES = 32
@@ -194,30 +194,31 @@ cdef class Excitation(StagePart):
     cdef readonly double fade_s
     cdef readonly double multisine_s
 
-    def __init__(self, *, period_s, direction=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0), slow_amplitude_m=0.004, slow_hz=0.25, slow_periods=2,
-                 lines_hz=(0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0), rate_rms_m_s=0.03,
-                 multisine_s=4.0, periods=3, chirp_hz=(0.5, 15.0), chirp_s=6.0, chirp_rate_m_s=0.03, fade_s=0.5):
+    def __init__(self, *, period_s, **given):
         cdef Params *p = &self.c.params
-        cdef int k, n = len(lines_hz)
+        keys = checked(self.PARAMETERS, given)
+        cdef int k, n = len(keys["lines_hz"])
         memset(&self.c, 0, sizeof(Self))
-        raise_for(lines_hz, multisine_s)
+        raise_for(keys["lines_hz"], keys["multisine_s"])
         p.period = period_s
-        self.fade_s, self.multisine_s = fade_s, multisine_s
+        self.fade_s, self.multisine_s = keys["fade_s"], keys["multisine_s"]
         for k in range(6):
-            p.direction[k] = direction[k]
-        p.slow_amplitude, p.slow_frequency, p.fade = slow_amplitude_m, slow_hz, fade_s
+            p.direction[k] = keys["direction"][k]
+        p.slow_amplitude, p.slow_frequency, p.fade = keys["slow_amplitude_m"], keys["slow_hz"], keys["fade_s"]
         p.lines = n
         self.lines = []
         for k in range(n):
-            p.frequency[k] = lines_hz[k]
-            p.amplitude[k] = rate_rms_m_s * math.sqrt(2.0 / n) / (2.0 * math.pi * lines_hz[k])
+            p.frequency[k] = keys["lines_hz"][k]
+            p.amplitude[k] = keys["rate_rms_m_s"] * math.sqrt(2.0 / n) / (2.0 * math.pi * keys["lines_hz"][k])
             p.phase[k] = -0.5 * k * (k + 1) / n
-            self.lines.append((lines_hz[k], p.amplitude[k]))
-        p.chirp_from, p.chirp_rate, p.chirp_speed = chirp_hz[0], (chirp_hz[1] - chirp_hz[0]) / chirp_s, chirp_rate_m_s
+            self.lines.append((keys["lines_hz"][k], p.amplitude[k]))
+        begin, end = keys["chirp_hz"]
+        p.chirp_from, p.chirp_rate, p.chirp_speed = begin, (end - begin) / keys["chirp_s"], keys["chirp_rate_m_s"]
         pause, at = 0.3, 0.3
         self.schedule = {}
-        for k, (name, length) in enumerate((("slow", (slow_periods + 1) / slow_hz + 2 * fade_s), ("multisine", (periods + 1) * multisine_s + 2 * fade_s),
-                                            ("chirp", chirp_s))):
+        slow = (keys["slow_periods"] + 1) / keys["slow_hz"] + 2 * self.fade_s
+        multisine = (keys["periods"] + 1) * self.multisine_s + 2 * self.fade_s
+        for k, (name, length) in enumerate((("slow", slow), ("multisine", multisine), ("chirp", keys["chirp_s"]))):
             p.begin[k], p.length[k] = at, length
             self.schedule[name] = (at, length)
             at += length + pause

@@ -77,9 +77,9 @@ cdef class Recording(StagePart):
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):
-            p.X_start[i] = start["X_TA"][i]
+            p.X_start[i] = start.X_TA[i]
         for i in range(6):
-            p.V_start[i] = start["V_TA"][i]
+            p.V_start[i] = start.V_TA[i]
         self.c.state.phase = PHASE_IDLE
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

@@ -205,15 +205,15 @@ cdef class ResolvedRate:
 
     def __init__(self, Tree tree, str end_effector, axes=None, point=None, *, rate_max, low, high, braking, double period_s=0.008,
                  double linear_max=1.0, double angular_max=0.2, double length_m=5.0, double lambda_0=0.05, double sigma_0=0.05,
-                 double arrived_rad=1e-4, approach_1_s=None):
+                 double arrived_rad=1e-4, approach_per_s=None):
         cdef int k
         if not 0 < tree.nv <= ARM_JOINTS or tree.n > ARM_SLOTS or tree.nq != tree.nv:
             raise ValueError(f"tree: {tree.nv} degrees of freedom, {tree.n} bodies; limits 1...{ARM_JOINTS} single joints, {ARM_SLOTS} bodies")
         for k in range(tree.n):
             if tree.model.body[k].kind != TREE_REVOLUTE:
                 raise ValueError(f"tree: joint {k} is not revolute")
-        approach = 1.0 / period_s if approach_1_s is None else approach_1_s
-        for name, value, unit in (("approach_1_s", approach, "1/s"), ("period_s", period_s, "s"), ("linear_max", linear_max, "m/s"), ("angular_max", angular_max, "rad/s"),
+        approach = 1.0 / period_s if approach_per_s is None else approach_per_s
+        for name, value, unit in (("approach_per_s", approach, "1/s"), ("period_s", period_s, "s"), ("linear_max", linear_max, "m/s"), ("angular_max", angular_max, "rad/s"),
                                   ("length_m", length_m, "m"), ("lambda_0", lambda_0, ""), ("sigma_0", sigma_0, ""), ("arrived_rad", arrived_rad, "rad")):
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: {value} {unit} is not a finite number > 0")

@@ -34,8 +34,7 @@ from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.berthing cimport add_wrench, swing_step
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.mechanisms.ring_unit import checked_table
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
     GENERATORS = 257
@@ -489,20 +488,20 @@ cdef class BerthingHead(MechanismPart):
         Parameter("latch_points_m", "rows", "m", "L0..L3 of a latch that is out: rows [axial, radial] from the hinge", low=-1.0, high=2.0),
         Parameter("latch_pivot_m", "floats", "m", "pivot of a latch [axial, radial]", low=-1.0, high=2.0, shape=2),
         _f("latch_angle_max_deg", "deg", "greatest retraction of a latch", 1.0, 90.0),
-        _f("latch_moment_n_m", "N m", "latch spring when out", 0.0, 1e3),
-        _f("latch_rate_n_m_per_rad", "N m/rad", "latch spring rate", 0.0, 1e4),
+        _f("latch_moment_n_m", "N.m", "latch spring when out", 0.0, 1e3),
+        _f("latch_rate_n_m_per_rad", "N.m/rad", "latch spring rate", 0.0, 1e4),
         Parameter("latch_levels", "int", "-", "N: 2^N + 1 latch positions in the table", default=8, low=2, high=8),
         _f("hinge_x_m", "m", "hinge in front of the base", -1.0, 2.0),
         _f("hinge_azimuth_deg", "deg", "hinge axes about X", -180.0, 180.0, default=22.5),
         _f("hinge_free_angle_deg", "deg", "free angle psi_0", 0.0, 30.0),
-        _f("hinge_stiffness_n_m_per_rad", "N m/rad", "stops of the hinge", 0.0, 1e7),
-        _f("hinge_damping_n_m_s_per_rad", "N m s/rad", "damping of the stops", 0.0, 1e5),
-        _f("head_inertia_kg_m2", "kg m^2", "probe and head about the hinge", 1e-6, 1e3),
+        _f("hinge_stiffness_n_m_per_rad", "N.m/rad", "stops of the hinge", 0.0, 1e7),
+        _f("hinge_damping_n_m_s_per_rad", "N.m.s/rad", "damping of the stops", 0.0, 1e5),
+        _f("head_inertia_kg_m2", "kg.m2", "probe and head about the hinge", 1e-6, 1e3),
         _f("contact_stiffness_n_per_m", "N/m", "k_S", 1e3, 1e9),
-        _f("contact_damping_n_s_per_m", "N s/m", "c_D", 0.0, 1e6),
+        _f("contact_damping_n_s_per_m", "N.s/m", "c_D", 0.0, 1e6),
         _f("contact_ramp_m", "m", "penetration over which the damper comes in", 0.0, 0.01, default=1e-4),
         _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
-        _f("slip_speed_m_per_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
+        _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
         _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=20.0),
         _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
     )
@@ -519,8 +518,8 @@ cdef class BerthingHead(MechanismPart):
 
     cdef HeadSelf m
 
-    def __init__(self, **parameters):
-        t = checked_table(BerthingHead, parameters)
+    def __init__(self, **given):
+        t = checked(BerthingHead.PARAMETERS, given)
         memset(&self.m, 0, sizeof(HeadSelf))
         cdef HeadParams *p = &self.m.p
         cdef int i, j, k, n
@@ -581,7 +580,7 @@ cdef class BerthingHead(MechanismPart):
         p.inertia, p.stiffness = t["head_inertia_kg_m2"], t["hinge_stiffness_n_m_per_rad"]
         p.damping, p.free_angle = t["hinge_damping_n_m_s_per_rad"], np.radians(t["hinge_free_angle_deg"])
         p.law.stiffness, p.law.damping, p.law.ramp = t["contact_stiffness_n_per_m"], t["contact_damping_n_s_per_m"], t["contact_ramp_m"]
-        p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_per_s"]
+        p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_s"]
         p.law.viscous_limit = 0.5 * t["effective_mass_kg"] / 1e-3
         p.depth_limit = t["depth_limit_m"]
         self.m.s.contact_time = self.m.s.capture_time = -1.0

@@ -24,8 +24,7 @@ from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.berthing cimport add_wrench
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.mechanisms.ring_unit import checked_table
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
     SPHERES = 257
@@ -320,10 +319,10 @@ cdef class BerthingPins(MechanismPart):
         _f("roller_exit_m", "m", "depth of capture", 0.0, 1.0),
         _f("lock_stiffness_n_per_m", "N/m", "one-sided lock along X", 1.0, 1e9),
         _f("contact_stiffness_n_per_m", "N/m", "k_S", 1e3, 1e9),
-        _f("contact_damping_n_s_per_m", "N s/m", "c_D", 0.0, 1e6),
+        _f("contact_damping_n_s_per_m", "N.s/m", "c_D", 0.0, 1e6),
         _f("contact_ramp_m", "m", "penetration over which the damper comes in", 0.0, 0.01, default=1e-4),
         _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
-        _f("slip_speed_m_per_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
+        _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
         _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=100.0),
         _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
     )
@@ -339,8 +338,8 @@ cdef class BerthingPins(MechanismPart):
 
     cdef PinSelf m
 
-    def __init__(self, **parameters):
-        t = checked_table(BerthingPins, parameters)
+    def __init__(self, **given):
+        t = checked(BerthingPins.PARAMETERS, given)
         memset(&self.m, 0, sizeof(PinSelf))
         cdef PinParams *p = &self.m.p
         cdef int i
@@ -372,7 +371,7 @@ cdef class BerthingPins(MechanismPart):
         for i in range(4):
             p.plane[i][0], p.plane[i][1] = plane[i]
         p.law.stiffness, p.law.damping, p.law.ramp = t["contact_stiffness_n_per_m"], t["contact_damping_n_s_per_m"], t["contact_ramp_m"]
-        p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_per_s"]
+        p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_s"]
         p.law.viscous_limit = 0.5 * t["effective_mass_kg"] / 1e-3
         p.depth_limit = t["depth_limit_m"]
         self.m.s.contact_time = self.m.s.cylinder_time = self.m.s.capture_time = self.m.s.plane_time = -1.0

@@ -16,7 +16,7 @@ from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct State:
@@ -78,8 +78,8 @@ cdef class Bumper(MechanismPart):
     """Linear contact, one-sided unless it latches. Raises ValueError for a normal of length zero, or a clamped joint."""
 
     PARAMETERS = (
-        Parameter("stiffness_n_m", "float", "N/m", "contact stiffness", low=1.0, high=1e10),
-        Parameter("damping_n_s_m", "float", "N.s/m", "contact damping", 0.0, low=0.0, high=1e8),
+        Parameter("stiffness_n_per_m", "float", "N/m", "contact stiffness", low=1.0, high=1e10),
+        Parameter("damping_n_s_per_m", "float", "N.s/m", "contact damping", 0.0, low=0.0, high=1e8),
         Parameter("plane_point_m", "floats", "m", "a point of the target's plane, T axes", (0.0, 0.0, 0.0), shape=3),
         Parameter("normal", "floats", "-", "normal into the target, T axes", (1.0, 0.0, 0.0), shape=3),
         Parameter("contact_point_m", "floats", "m", "contact point of the active unit, A axes", (0.0, 0.0, 0.0), shape=3),
@@ -88,19 +88,20 @@ cdef class Bumper(MechanismPart):
     )
     cdef Self c
 
-    def __init__(self, *, stiffness_n_m, damping_n_s_m=0.0, plane_point_m=(0.0, 0.0, 0.0), normal=(1.0, 0.0, 0.0),
-                 contact_point_m=(0.0, 0.0, 0.0), clamp=True, latches=False):
+    def __init__(self, **given):
         cdef int i
-        n = np.asarray(normal, float)
+        keys = checked(self.PARAMETERS, given)
+        n = np.asarray(keys["normal"], float)
         if not np.linalg.norm(n) > 1e-9:
-            raise ValueError(f"mechanism.normal must not be zero, got {normal}")
-        if latches and clamp:
+            raise ValueError(f"mechanism.normal must not be zero, got {keys['normal']}")
+        if keys["latches"] and keys["clamp"]:
             raise ValueError("mechanism.latches: a joint that holds both ways pulls: set mechanism.clamp = false")
         n = n / np.linalg.norm(n)
         memset(&self.c, 0, sizeof(Self))
-        self.c.stiffness, self.c.damping, self.c.clamp, self.c.latches = stiffness_n_m, damping_n_s_m, clamp, latches
+        self.c.stiffness, self.c.damping = keys["stiffness_n_per_m"], keys["damping_n_s_per_m"]
+        self.c.clamp, self.c.latches = keys["clamp"], keys["latches"]
         for i in range(3):
-            self.c.p0[i], self.c.n[i], self.c.p_AQ[i] = plane_point_m[i], n[i], contact_point_m[i]
+            self.c.p0[i], self.c.n[i], self.c.p_AQ[i] = keys["plane_point_m"][i], n[i], keys["contact_point_m"][i]
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)

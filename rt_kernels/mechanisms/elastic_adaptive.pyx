@@ -31,8 +31,8 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.elastic_retraction import PHASES
 from rt_kernels.mechanisms.ring_parameters import RING_PARAMETERS, joint_circles, strut_legs
-from rt_kernels.mechanisms.ring_unit import RING_AUX, checked_table
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.mechanisms.ring_unit import RING_AUX
+from rt_kernels.parameters import Aux, Parameter, checked
 
 
 cdef struct ElasticState:
@@ -202,8 +202,8 @@ cdef class ElasticAdaptive(MechanismPart):
 
     PARAMETERS = RING_PARAMETERS + (
         Parameter("screw_lead_m", "float", "m", "lead of the differential ball screws, t", low=1e-3, high=1.0),
-        Parameter("nut_inertia_kg_m2", "float", "kg m^2", "nut and all that is geared to it, at the nut", low=0.0, high=1.0),
-        Parameter("screw_damping_n_s_per_m", "float", "N s/m", "losses of the screw, c_G", low=0.0, high=1e6),
+        Parameter("nut_inertia_kg_m2", "float", "kg.m2", "nut and all that is geared to it, at the nut", low=0.0, high=1.0),
+        Parameter("screw_damping_n_s_per_m", "float", "N.s/m", "losses of the screw, c_G", low=0.0, high=1e6),
         Parameter("spring_load_n", "rows", "m, N", "loading branch: rows [compression from the forward position, force]", low=0.0, high=1e9),
         Parameter("spring_recoil_n", "rows", "m, N", "recoil branch", low=0.0, high=1e9),
         Parameter("stop_stiffness_n_per_m", "float", "N/m", "k_Stop of all transitions and stops", low=1e3, high=1e9),
@@ -222,23 +222,23 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("cam_gap_rad", "float", "rad", "width of a cam, dphi_Cam", low=0.0, high=3.0),
         Parameter("gear_cam_max_rad", "float", "rad", "gear cam at the end of the cable reserve", low=0.0, high=100.0),
         Parameter("cable_stiffness_n_per_m", "float", "N/m", "of a cable", low=1.0, high=1e9),
-        Parameter("cable_damping_n_s_per_m", "float", "N s/m", "of a cable", low=0.0, high=1e6),
-        Parameter("flexible_shaft_n_m_per_rad", "float", "N m/rad", "stiffness of the flexible shafts, k_FS", low=1e-3, high=1e6),
-        Parameter("drive_rate_rad_per_s", "float", "rad/s", "commanded speed of the drive", low=1e-3, high=1e4),
-        Parameter("drive_gain_n_m_s_per_rad", "float", "N m s/rad", "torque per speed error", low=1e-6, high=1e6),
-        Parameter("drive_inertia_kg_m2", "float", "kg m^2", "of the drive", low=1e-9, high=1e3),
+        Parameter("cable_damping_n_s_per_m", "float", "N.s/m", "of a cable", low=0.0, high=1e6),
+        Parameter("flexible_shaft_n_m_per_rad", "float", "N.m/rad", "stiffness of the flexible shafts, k_FS", low=1e-3, high=1e6),
+        Parameter("drive_rate_rad_s", "float", "rad/s", "commanded speed of the drive", low=1e-3, high=1e4),
+        Parameter("drive_gain_n_m_s_per_rad", "float", "N.m.s/rad", "torque per speed error", low=1e-6, high=1e6),
+        Parameter("drive_inertia_kg_m2", "float", "kg.m2", "of the drive", low=1e-9, high=1e3),
         Parameter("drive", "str", "-", "of the cables: one motor with speed control, or two motors on a differential (6.1), whose speed follows the load",
                   default="speed", choices=("speed", "two_motors")),
         _motors("wheel_radii_m", "m", "two motors: wheels a and b, carrier, satellite", [0.02, 0.02, 0.02, 0.01], 1e-4),
-        _motors("wheel_inertia_kg_m2", "kg m^2", "a, b, carrier with the satellites' mass, one satellite; rotors and gears reduced",
+        _motors("wheel_inertia_kg_m2", "kg.m2", "a, b, carrier with the satellites' mass, one satellite; rotors and gears reduced",
                 [2e-4, 2e-4, 1e-4, 1e-6], 0.0),
         Parameter("satellites", "int", "-", "two motors: number of satellites", default=3, low=1, high=12),
         _motors("reducer_radii_m", "m", "two motors: main wheel, fixed wheel, carrier, satellite of a planetary stage", [0.010, 0.040, 0.025, 0.015], 1e-4),
-        _motors("reducer_inertia_kg_m2", "kg m^2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0),
+        _motors("reducer_inertia_kg_m2", "kg.m2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0),
         _motors("motor_ratio", "-", "motor per wheel speed, a and b", [1.0, 1.0], 1e-3),
-        Parameter("motor_stall_nm", "float", "N m", "motor torque at rest and nominal voltage", default=0.30, low=0.0, high=1e4),
-        Parameter("motor_back_emf_nms_rad", "float", "N m s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9, high=1e3),
-        Parameter("motor_friction_nm", "float", "N m", "friction at the motor", default=0.01, low=0.0, high=1e3),
+        Parameter("motor_stall_n_m", "float", "N.m", "motor torque at rest and nominal voltage", default=0.30, low=0.0, high=1e4),
+        Parameter("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9, high=1e3),
+        Parameter("motor_friction_n_m", "float", "N.m", "friction at the motor", default=0.01, low=0.0, high=1e3),
         Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
     )
@@ -262,14 +262,12 @@ cdef class ElasticAdaptive(MechanismPart):
 
     cdef ElasticSelf m
 
-    def __init__(self, **parameters):
+    def __init__(self, **given):
         cdef double R_AN[9]
         cdef int k
-        t = checked_table(ElasticAdaptive, parameters)
+        t = checked(ElasticAdaptive.PARAMETERS, given)
         if not t["ready_compression_m"] < t["stroke_m"]:
             raise ValueError(f"ready_compression_m: {t['ready_compression_m']} m, must be < stroke_m ({t['stroke_m']} m)")
-        if t["start_phase"] not in ("ready", "retracted"):
-            raise ValueError(f"start_phase: {t['start_phase']!r} is not one of ready, retracted")
         memset(&self.m, 0, sizeof(ElasticSelf))
         legs = strut_legs(t, "UCU", lead=t["screw_lead_m"], nut_inertia=t["nut_inertia_kg_m2"])
         fill_ring_unit(t, &self.m.unit, &self.m.state.ring, legs)
@@ -279,8 +277,6 @@ cdef class ElasticAdaptive(MechanismPart):
         eyes = [(joints[2 * k] + joints[2 * k + 1]) / 2 for k in range(3)]
         eyes = [eye * t["ring_joint_radius_m"] / np.linalg.norm(eye) for eye in eyes]
         fill_retraction(t, eyes, &self.m.retraction, &self.m.sequencer)
-        if t["drive"] not in ("speed", "two_motors"):
-            raise ValueError(f"drive: {t['drive']!r} is not one of speed, two_motors")
         self.m.two_motors = t["drive"] == "two_motors"
         fill_drive(t, &self.m.motors)
         self.m.ready_compression = t["ready_compression_m"]

@@ -50,7 +50,7 @@ cdef void fill_retraction(object t, object p_eyes, Retraction *r, Sequencer *q) 
     q.ready_stroke = 0.0
     q.ready_stroke_min = -t["ready_switch_m"]
     q.retract_delay = t["retract_delay_s"]
-    q.drive_rate = t["drive_rate_rad_per_s"]
+    q.drive_rate = t["drive_rate_rad_s"]
     q.gear_cam_max = t["gear_cam_max_rad"]
 
 

@@ -48,7 +48,7 @@ from rt_kernels.mechanisms.probe_cone_dynamics cimport (
 from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
     LININGS = 8
@@ -1059,8 +1059,8 @@ def _p(key, kind, unit, meaning, default, low=None, high=None, shape=None, choic
 
 def _law(part, stiffness, damping, friction):
     return (
-        _p(f"{part}_stiffness_n_m", "float", "N/m", f"contact stiffness of the {part}", stiffness, 1.0, 1e9),
-        _p(f"{part}_damping_ns_m", "float", "N.s/m", f"normal contact damping of the {part}", damping, 0.0, 1e6),
+        _p(f"{part}_stiffness_n_per_m", "float", "N/m", f"contact stiffness of the {part}", stiffness, 1.0, 1e9),
+        _p(f"{part}_damping_n_s_per_m", "float", "N.s/m", f"normal contact damping of the {part}", damping, 0.0, 1e6),
         _p(f"{part}_friction", "float", "-", f"Coulomb friction of the {part}", friction, 0.0, 2.0),
     )
 
@@ -1090,7 +1090,7 @@ PARAMETERS = (
     _p("plane_x_m", "float", "m", "docking plane of the active unit in its base frame", 0.30, -5.0, 5.0),
     _p("pusher_radius_m", "float", "m", "radius of the four pushers", 0.60, 0.01, 5.0),
     _p("pusher_length_m", "float", "m", "free length of a pusher above its plane", 0.020, 0.0, 1.0),
-    _p("pusher_stiffness_n_m", "float", "N/m", "stiffness of one pusher", 1.0e4, 0.0, 1e8),
+    _p("pusher_stiffness_n_per_m", "float", "N/m", "stiffness of one pusher", 1.0e4, 0.0, 1e8),
     _p("together_gap_m", "float", "m", "the planes are together when the gap at every pusher is at most this", 0.010, 0.0, 1.0),
     # latches
     _p("latch_pivot_m", "floats", "m", "pivot (x, rho) in the head frame", [-0.050, 0.040], -1.0, 1.0, 2),
@@ -1127,10 +1127,10 @@ PARAMETERS = (
     # elastic probe
     _p("bend_forward", "rows", "rad, N.m", "bending of the extended probe, loading branch", [[0.0, 0.0], [1e-4, 0.8], [0.02, 160.0], [0.2, 1600.0]], 0.0, 1e6),
     _p("bend_return", "rows", "rad, N.m", "return branch", [[0.0, 0.0], [1e-4, 0.8], [0.02, 130.0], [0.17, 1250.0], [0.2, 1600.0]], 0.0, 1e6),
-    _p("bend_damping_nms_rad", "float", "N.m.s/rad", "structural damping", 4.0, 0.0, 1e5),
+    _p("bend_damping_n_m_s_per_rad", "float", "N.m.s/rad", "structural damping", 4.0, 0.0, 1e5),
     _p("twist_forward", "rows", "rad, N.m", "torsion, loading branch", [[0.0, 0.0], [1e-4, 0.5], [0.02, 100.0], [0.2, 1000.0]], 0.0, 1e6),
     _p("twist_return", "rows", "rad, N.m", "return branch", [[0.0, 0.0], [1e-4, 0.5], [0.02, 80.0], [0.17, 800.0], [0.2, 1000.0]], 0.0, 1e6),
-    _p("twist_damping_nms_rad", "float", "N.m.s/rad", "structural damping", 0.3, 0.0, 1e5),
+    _p("twist_damping_n_m_s_per_rad", "float", "N.m.s/rad", "structural damping", 0.3, 0.0, 1e5),
     # lateral damper
     _p("spring_base_m", "rows", "m", "base joints of the two spring chains", [[0.05, 0.28, 0.0], [0.05, 0.0, 0.28]], -5.0, 5.0, (2, 3)),
     _p("spring_body_m", "rows", "m", "their joints on the swinging body", [[0.30, 0.12, 0.0], [0.30, 0.0, 0.12]], -5.0, 5.0, (2, 3)),
@@ -1139,7 +1139,7 @@ PARAMETERS = (
     _p("spring_forward", "rows", "m, N", "reaction over stroke, loading branch: preload, soft spring, stiff spring, stop",
        [[0.0, 0.0], [4e-4, 120.0], [0.030, 360.0], [0.045, 1000.0], [0.050, 4000.0]], 0.0, 1e7),
     _p("spring_return", "rows", "m, N", "return branch", [[0.0, 0.0], [4e-4, 120.0], [0.030, 280.0], [0.045, 800.0], [0.050, 4000.0]], 0.0, 1e7),
-    _p("spring_damping_ns_m", "float", "N.s/m", "structural damping", 50.0, 0.0, 1e6),
+    _p("spring_damping_n_s_per_m", "float", "N.s/m", "structural damping", 50.0, 0.0, 1e6),
     _p("brake_base_m", "rows", "m", "crank hinges of the two magnetic brakes",
        [[-0.05, 0.17677669529663687, 0.17677669529663687], [-0.05, -0.17677669529663687, 0.17677669529663687]], -5.0, 5.0, (2, 3)),
     _p("brake_tip_m", "rows", "m", "crank tips at zero swing",
@@ -1152,8 +1152,8 @@ PARAMETERS = (
     _p("brake_table", "rows", "rad/s, N.m", "torque of a lateral brake over crank speed", [[0.0, 0.0], [1.0, 12.0], [3.0, 24.0]], 0.0, 1e5),
     _p("brake_extra", "float", "-", "factor with the extra controlled brakes on", 2.0, 1.0, 100.0),
     _p("brake_stop_rad", "float", "rad", "crank stops on either side", 0.60, 0.01, 3.0),
-    _p("brake_stop_stiffness_nm_rad", "float", "N.m/rad", "stiffness of the crank stops", 4000.0, 0.0, 1e8),
-    _p("brake_stop_damping_nms_rad", "float", "N.m.s/rad", "damping of the crank stops", 2.0, 0.0, 1e6),
+    _p("brake_stop_stiffness_n_m_per_rad", "float", "N.m/rad", "stiffness of the crank stops", 4000.0, 0.0, 1e8),
+    _p("brake_stop_damping_n_m_s_per_rad", "float", "N.m.s/rad", "damping of the crank stops", 2.0, 0.0, 1e6),
     # axial damper
     _p("axial_damper", "str", "-", "spring: spring mechanism, clutch, magnetic brakes; two_brakes: modified", "spring", choices=("spring", "two_brakes")),
     _p("screw_lead_m", "float", "m", "lead of the ball screw", 0.02, 1e-4, 1.0),
@@ -1164,14 +1164,14 @@ PARAMETERS = (
     _p("axial_return", "rows", "rad, N.m", "return branch", [[0.01, 0.0], [0.02, 0.32], [0.176, 5.3], [5.62, 8.9], [6.71, 44.6]], 0.0, 1e6),
     _p("axial_pull_forward", "rows", "rad, N.m", "in tension, loading branch", [[0.01, 0.0], [0.02, 0.32], [3.096, 100.0]], 0.0, 1e6),
     _p("axial_pull_return", "rows", "rad, N.m", "in tension, return branch", [[0.01, 0.0], [0.02, 0.32], [1.6, 40.0], [3.096, 100.0]], 0.0, 1e6),
-    _p("train_damping_nms_rad", "float", "N.m.s/rad", "structural damping of the gear train", 0.05, 0.0, 1e4),
+    _p("train_damping_n_m_s_per_rad", "float", "N.m.s/rad", "structural damping of the gear train", 0.05, 0.0, 1e4),
     _p("axial_brake_table", "rows", "rad/s, N.m", "torque of the two axial magnetic brakes at the nut over nut speed",
        [[0.0, 0.0], [20.0, 0.9], [50.0, 1.6]], 0.0, 1e5),
-    _p("brake1_moment", "floats", "N.m", "modified damper: slip moments of brake 1 in compression and back", [16.0, 5.333333333333333], 1e-6, 1e6, 2),
+    _p("brake1_moment_n_m", "floats", "N.m", "modified damper: slip moments of brake 1 in compression and back", [16.0, 5.333333333333333], 1e-6, 1e6, 2),
     _p("brake1_stroke_rad", "float", "rad", "modified damper: travel of brake 1", 13.675, 1e-6, 1e4),
-    _p("brake2_moment", "floats", "N.m", "modified damper: slip moments of brake 2 in compression and in tension", [64.0, 100.0], 1e-6, 1e6, 2),
-    _p("travel_stop_stiffness_n_m", "float", "N/m", "end stops of the stroke", 2.0e6, 0.0, 1e9),
-    _p("travel_stop_damping_ns_m", "float", "N.s/m", "end stops of the stroke", 2000.0, 0.0, 1e6),
+    _p("brake2_moment_n_m", "floats", "N.m", "modified damper: slip moments of brake 2 in compression and in tension", [64.0, 100.0], 1e-6, 1e6, 2),
+    _p("travel_stop_stiffness_n_per_m", "float", "N/m", "end stops of the stroke", 2.0e6, 0.0, 1e9),
+    _p("travel_stop_damping_n_s_per_m", "float", "N.s/m", "end stops of the stroke", 2000.0, 0.0, 1e6),
     # drive
     _p("drive_ratio", "float", "-", "drive output shaft per nut", 0.5, 1e-3, 1e3),
     _p("wheel_radii_m", "floats", "m", "differential: wheels a and b, carrier, satellite", [0.02, 0.02, 0.02, 0.01], 1e-4, 10.0, 4),
@@ -1181,9 +1181,9 @@ PARAMETERS = (
     _p("reducer_radii_m", "floats", "m", "planetary reducer: main wheel, fixed wheel, carrier, satellite", [0.010, 0.040, 0.025, 0.015], 1e-4, 10.0, 4),
     _p("reducer_inertia_kg_m2", "floats", "kg.m2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0, 1e3, 3),
     _p("motor_ratio", "floats", "-", "motor per wheel speed, a and b", [100.0, 100.0], 1e-3, 1e5, 2),
-    _p("motor_stall_nm", "float", "N.m", "motor torque at rest and nominal voltage", 0.05, 0.0, 1e4),
-    _p("motor_back_emf_nms_rad", "float", "N.m.s/rad", "fall of motor torque with speed, structural damping included", 1.5e-4, 0.0, 1e3),
-    _p("motor_friction_nm", "float", "N.m", "friction at the motor", 0.002, 0.0, 1e3),
+    _p("motor_stall_n_m", "float", "N.m", "motor torque at rest and nominal voltage", 0.05, 0.0, 1e4),
+    _p("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad", "fall of motor torque with speed, structural damping included", 1.5e-4, 0.0, 1e3),
+    _p("motor_friction_n_m", "float", "N.m", "friction at the motor", 0.002, 0.0, 1e3),
     _p("drive_efficiency", "float", "-", "efficiency of the reducer", 0.8, 0.01, 1.0),
     # movable limiter
     _p("limiter", "str", "-", "fixed on the swinging body, or movable along it", "fixed", choices=("fixed", "movable")),
@@ -1193,13 +1193,13 @@ PARAMETERS = (
     _p("limiter_front_m", "float", "m", "position of the lining frame on the body when fully forward", 0.08, -5.0, 5.0),
     _p("limiter_travel_m", "float", "m", "spring travel", 0.16, 1e-3, 5.0),
     _p("limiter_force_n", "floats", "N", "spring force forward and fully back", [400.0, 700.0], 0.0, 1e6, 2),
-    _p("limiter_stop_stiffness_n_m", "float", "N/m", "stops of the travel", 1.0e6, 0.0, 1e9),
-    _p("limiter_stop_damping_ns_m", "float", "N.s/m", "stops of the travel", 800.0, 0.0, 1e6),
+    _p("limiter_stop_stiffness_n_per_m", "float", "N/m", "stops of the travel", 1.0e6, 0.0, 1e9),
+    _p("limiter_stop_damping_n_s_per_m", "float", "N.s/m", "stops of the travel", 800.0, 0.0, 1e6),
     _p("limiter_head_gap_m", "float", "m", "lining frame to the place where the head holds the limiter back", 0.72, -5.0, 5.0),
     # hatch cover, correlation with ground tests only
     _p("cover", "bool", "-", "hatch-cover compliance of stand tests; never in the motion model", False),
     _p("cover_mass_kg", "float", "kg", "mass of the mechanism on the cover", 80.0, 0.1, 1e5),
-    _p("cover_damping_ns_m", "float", "N.s/m", "structural damping", 3000.0, 0.0, 1e7),
+    _p("cover_damping_n_s_per_m", "float", "N.s/m", "structural damping", 3000.0, 0.0, 1e7),
     _p("cover_forward", "rows", "m, N", "force over deformation, loading branch", [[0.0, 0.0], [1e-5, 40.0], [1e-3, 4000.0], [5e-3, 20000.0]], 0.0, 1e8),
     _p("cover_return", "rows", "m, N", "return branch", [[0.0, 0.0], [1e-5, 40.0], [1e-3, 3500.0], [4.4e-3, 16600.0], [5e-3, 20000.0]], 0.0, 1e8),
     # integration
@@ -1288,40 +1288,9 @@ def _aux():
     return tuple(a)
 
 
-def _check(given):
-    """Values of all parameters; raises ValueError that names key, value, limit and unit."""
-    known = {p.key: p for p in PARAMETERS}
-    for key in given:
-        if key not in known:
-            raise ValueError(f"unknown parameter {key!r} of probe_cone")
-    values = {}
-    for p in PARAMETERS:
-        value = given.get(p.key, p.default)
-        if p.kind in ("float", "int", "floats", "rows"):
-            try:
-                numbers = np.asarray(value, dtype=float)
-            except (TypeError, ValueError):
-                raise ValueError(f"{p.key} must be {p.kind} in {p.unit}, got {value!r}") from None
-            dimension = {"float": 0, "int": 0, "floats": 1, "rows": 2}[p.kind]
-            shape = (p.shape,) if isinstance(p.shape, int) else p.shape
-            if numbers.ndim != dimension or (shape is not None and numbers.shape != shape):
-                raise ValueError(f"{p.key} must be {p.kind} of shape {shape}, got {value!r}")
-            if not np.all(np.isfinite(numbers)) or (p.low is not None and np.any(numbers < p.low)) or (p.high is not None and np.any(numbers > p.high)):
-                raise ValueError(f"{p.key} must be between {p.low} and {p.high} {p.unit}, got {value!r}")
-            if p.kind == "int" and numbers != int(numbers):
-                raise ValueError(f"{p.key} must be a whole number, got {value!r}")
-            value = int(value) if p.kind == "int" else float(value) if p.kind == "float" else numbers
-        elif p.kind == "bool" and not isinstance(value, bool):
-            raise ValueError(f"{p.key} must be true or false, got {value!r}")
-        elif p.choices is not None and value not in p.choices:
-            raise ValueError(f"{p.key} must be one of {p.choices}, got {value!r}")
-        values[p.key] = value
-    return values
-
-
 cdef int _fill_law(ContactLaw *law, v, str part, double dt) except -1:
-    law.stiffness = v[part + "_stiffness_n_m"]
-    law.damping = v[part + "_damping_ns_m"]
+    law.stiffness = v[part + "_stiffness_n_per_m"]
+    law.damping = v[part + "_damping_n_s_per_m"]
     law.friction = v[part + "_friction"]
     law.ramp = v["damping_ramp_m"]
     law.slip_speed = v["slip_speed_m_s"]
@@ -1461,10 +1430,12 @@ cdef class ProbeCone(MechanismPart):
     PARAMETERS = PARAMETERS
     AUX = _aux()
 
-    def __init__(self, **parameters):
+    def __init__(self, **given):
         cdef Unit *u = &self.unit
         memset(u, 0, sizeof(Unit))
-        v = _check(parameters)
+        v = checked(self.PARAMETERS, given)
+        # lists as arrays, tables of rows as (n, columns)
+        v |= {p.key: np.array(v[p.key]) for p in self.PARAMETERS if p.kind in ("floats", "rows")}
         u.substeps = v["substeps"]
         _fill_geometry(u, v)
         # inertia
@@ -1497,19 +1468,19 @@ cdef class ProbeCone(MechanismPart):
         fill_table(&u.axial, "axial", v["axial_forward"], v["axial_return"], v["axial_pull_forward"], v["axial_pull_return"], True)
         u.two_brakes = v["axial_damper"] == "two_brakes"
         if u.two_brakes:
-            fill_series_clutch(&u.brakes, "axial", v["axial_pull_forward"], v["axial_pull_return"], v["brake1_moment"][0], v["brake1_moment"][1],
-                               v["brake1_stroke_rad"], v["brake2_moment"][0], v["brake2_moment"][1])
-        u.bend_damping = v["bend_damping_nms_rad"]
-        u.twist_damping = v["twist_damping_nms_rad"]
-        u.lateral_damping = v["spring_damping_ns_m"]
-        u.train_damping = v["train_damping_nms_rad"]
+            fill_series_clutch(&u.brakes, "axial", v["axial_pull_forward"], v["axial_pull_return"], v["brake1_moment_n_m"][0], v["brake1_moment_n_m"][1],
+                               v["brake1_stroke_rad"], v["brake2_moment_n_m"][0], v["brake2_moment_n_m"][1])
+        u.bend_damping = v["bend_damping_n_m_s_per_rad"]
+        u.twist_damping = v["twist_damping_n_m_s_per_rad"]
+        u.lateral_damping = v["spring_damping_n_s_per_m"]
+        u.train_damping = v["train_damping_n_m_s_per_rad"]
         # stroke
         u.length0 = v["probe_length_m"]
         u.length_min, u.length_max = v["probe_length_range_m"]
         if not u.length_min < u.length0 <= u.length_max:
             raise ValueError(f"probe_length_m must lie inside probe_length_range_m, got {u.length0} and {v['probe_length_range_m'].tolist()}")
-        u.stop_stiffness = v["travel_stop_stiffness_n_m"]
-        u.stop_damping = v["travel_stop_damping_ns_m"]
+        u.stop_stiffness = v["travel_stop_stiffness_n_per_m"]
+        u.stop_damping = v["travel_stop_damping_n_s_per_m"]
         u.clutch_ratio = v["clutch_ratio"]
         u.drive_ratio = v["drive_ratio"]
         u.screw_friction = v["screw_friction"]
@@ -1517,25 +1488,25 @@ cdef class ProbeCone(MechanismPart):
         _fill_torques(&u.lateral_brake, "brake_table", v["brake_table"])
         u.extra_brakes = v["brake_extra"]
         u.crank_stop = v["brake_stop_rad"]
-        u.crank_stiffness = v["brake_stop_stiffness_nm_rad"]
-        u.crank_damping = v["brake_stop_damping_nms_rad"]
+        u.crank_stiffness = v["brake_stop_stiffness_n_m_per_rad"]
+        u.crank_damping = v["brake_stop_damping_n_m_s_per_rad"]
         fill_drive(v, &u.drive)
         # movable limiter
         u.limiter_front = v["limiter_front_m"]
         u.limiter_travel = v["limiter_travel_m"]
         u.limiter_force_front, u.limiter_force_end = v["limiter_force_n"]
-        u.limiter_stiffness = v["limiter_stop_stiffness_n_m"]
-        u.limiter_damping = v["limiter_stop_damping_ns_m"]
+        u.limiter_stiffness = v["limiter_stop_stiffness_n_per_m"]
+        u.limiter_damping = v["limiter_stop_damping_n_s_per_m"]
         u.limiter_gap = v["limiter_head_gap_m"]
         # docking planes, cover
         u.plane_x = v["plane_x_m"]
         u.pusher_radius = v["pusher_radius_m"]
         u.pusher_length = v["pusher_length_m"]
-        u.pusher_stiffness = v["pusher_stiffness_n_m"]
+        u.pusher_stiffness = v["pusher_stiffness_n_per_m"]
         u.together_gap = v["together_gap_m"]
         u.cover_on = v["cover"]
         u.cover_mass = v["cover_mass_kg"]
-        u.cover_damping = v["cover_damping_ns_m"]
+        u.cover_damping = v["cover_damping_n_s_per_m"]
         # undisturbed state: probe extended, limiter forward
         u.state.q[5] = u.length0
         u.state.q[6] = u.limiter_front if u.movable else 0.0

@@ -26,9 +26,9 @@ cdef int fill_drive(object v, Drive *d) except -1:
     d.carrier_share[0] = Ra / (2 * RH)
     d.carrier_share[1] = Rb / (2 * RH)
     d.motor_ratio[0], d.motor_ratio[1] = v["motor_ratio"]
-    d.stall = v["motor_stall_nm"]
-    d.back_emf = v["motor_back_emf_nms_rad"]
-    d.friction = v["motor_friction_nm"]
+    d.stall = v["motor_stall_n_m"]
+    d.back_emf = v["motor_back_emf_n_m_s_per_rad"]
+    d.friction = v["motor_friction_n_m"]
     d.i_PG = i_PG
     d.efficiency = v["drive_efficiency"]
     return 0

@@ -24,7 +24,7 @@ from rt_kernels.contact.primitives cimport Contact, Profile, prepare_profile, sp
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_RELEASED
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.parameters import Aux, Parameter
+from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
     RELEASE = 4
@@ -186,45 +186,46 @@ cdef class ProbeConeSimple(MechanismPart):
         Parameter("head_radius_m", "float", "m", "radius of the probe's head", 0.04, low=1e-3, high=1.0),
         Parameter("head_mass_kg", "float", "kg", "mass of the head", 4.0, low=0.1, high=1e3),
         Parameter("probe_m", "floats", "m", "nominal place of the head's centre, A axes", (0.6, 0.0, 0.0), shape=3),
-        Parameter("axial_stiffness_n_m", "float", "N/m", "axial spring", 8e3, low=1.0, high=1e8),
-        Parameter("axial_damping_n_s_m", "float", "N.s/m", "axial damper", 4e3, low=0.0, high=1e7),
-        Parameter("lateral_stiffness_n_m", "float", "N/m", "lateral spring", 2e4, low=1.0, high=1e8),
-        Parameter("lateral_damping_n_s_m", "float", "N.s/m", "lateral damper", 1.5e3, low=0.0, high=1e7),
-        Parameter("contact_stiffness_n_m", "float", "N/m", "head on cavity", 1e6, low=1e3, high=1e9),
-        Parameter("contact_damping_n_s_m", "float", "N.s/m", "head on cavity", 500.0, low=0.0, high=1e6),
+        Parameter("axial_stiffness_n_per_m", "float", "N/m", "axial spring", 8e3, low=1.0, high=1e8),
+        Parameter("axial_damping_n_s_per_m", "float", "N.s/m", "axial damper", 4e3, low=0.0, high=1e7),
+        Parameter("lateral_stiffness_n_per_m", "float", "N/m", "lateral spring", 2e4, low=1.0, high=1e8),
+        Parameter("lateral_damping_n_s_per_m", "float", "N.s/m", "lateral damper", 1.5e3, low=0.0, high=1e7),
+        Parameter("contact_stiffness_n_per_m", "float", "N/m", "head on cavity", 1e6, low=1e3, high=1e9),
+        Parameter("contact_damping_n_s_per_m", "float", "N.s/m", "head on cavity", 500.0, low=0.0, high=1e6),
         Parameter("penetration_max_m", "float", "m", "valid penetration: beyond it the model is out of its range", 0.01, low=1e-6, high=1.0),
         Parameter("friction", "float", "-", "friction coefficient", 0.1, low=0.0, high=1.0),
         Parameter("slip_speed_m_s", "float", "m/s", "friction is smooth below this sliding speed", 1e-3, low=1e-6, high=0.1),
         Parameter("cavity_m", "rows", "m", "profile of the cavity: rows (x, radius) from the mouth to the bottom, X into the cone",
-                  ((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0))),
+                  ((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0)), shape=(None, 2)),
         Parameter("capture_x_m", "float", "m", "the latch closes when the head's centre is deeper than this", 0.02),
-        Parameter("latch_stiffness_n_m", "float", "N/m", "latch", 2e5, low=1.0, high=1e8),
-        Parameter("latch_damping_n_s_m", "float", "N.s/m", "latch", 1e3, low=0.0, high=1e6),
+        Parameter("latch_stiffness_n_per_m", "float", "N/m", "latch", 2e5, low=1.0, high=1e8),
+        Parameter("latch_damping_n_s_per_m", "float", "N.s/m", "latch", 1e3, low=0.0, high=1e6),
     )
     cdef Self c
 
-    def __init__(self, *, head_radius_m=0.04, head_mass_kg=4.0, probe_m=(0.6, 0.0, 0.0), axial_stiffness_n_m=8e3, axial_damping_n_s_m=4e3,
-                 lateral_stiffness_n_m=2e4, lateral_damping_n_s_m=1.5e3, contact_stiffness_n_m=1e6, contact_damping_n_s_m=500.0,
-                 penetration_max_m=0.01, friction=0.1, slip_speed_m_s=1e-3, cavity_m=((-0.3, 0.4), (0.0, 0.055), (0.08, 0.055), (0.08, 0.0)), capture_x_m=0.02,
-                 latch_stiffness_n_m=2e5, latch_damping_n_s_m=1e3):
+    def __init__(self, **given):
         cdef Params *p = &self.c.params
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        if not 2 <= len(cavity_m) <= 16 or any(len(row) != 2 for row in cavity_m):
-            raise ValueError(f"mechanism.cavity_m needs 2...16 rows (x, radius), got {len(cavity_m)} rows")
-        if any(cavity_m[i] == cavity_m[i + 1] for i in range(len(cavity_m) - 1)):
+        rows = keys["cavity_m"]
+        if not 2 <= len(rows) <= 16:
+            raise ValueError(f"mechanism.cavity_m needs 2...16 rows (x, radius), got {len(rows)} rows")
+        if any(rows[i] == rows[i + 1] for i in range(len(rows) - 1)):
             raise ValueError("mechanism.cavity_m: two neighbouring rows are the same point")
-        p.cavity.count = len(cavity_m)
+        p.cavity.count = len(rows)
         for i in range(p.cavity.count):
-            p.cavity.x[i], p.cavity.rho[i] = cavity_m[i]
+            p.cavity.x[i], p.cavity.rho[i] = rows[i]
         prepare_profile(&p.cavity)
-        p.head_radius, p.head_mass = head_radius_m, head_mass_kg
-        p.k_axial, p.c_axial, p.k_lateral, p.c_lateral = axial_stiffness_n_m, axial_damping_n_s_m, lateral_stiffness_n_m, lateral_damping_n_s_m
-        p.k_contact, p.c_contact, p.friction, p.slip_speed = contact_stiffness_n_m, contact_damping_n_s_m, friction, slip_speed_m_s
-        p.depth_max = penetration_max_m
-        p.k_latch, p.c_latch, p.capture_x = latch_stiffness_n_m, latch_damping_n_s_m, capture_x_m
+        p.head_radius, p.head_mass = keys["head_radius_m"], keys["head_mass_kg"]
+        p.k_axial, p.c_axial = keys["axial_stiffness_n_per_m"], keys["axial_damping_n_s_per_m"]
+        p.k_lateral, p.c_lateral = keys["lateral_stiffness_n_per_m"], keys["lateral_damping_n_s_per_m"]
+        p.k_contact, p.c_contact = keys["contact_stiffness_n_per_m"], keys["contact_damping_n_s_per_m"]
+        p.friction, p.slip_speed = keys["friction"], keys["slip_speed_m_s"]
+        p.depth_max = keys["penetration_max_m"]
+        p.k_latch, p.c_latch, p.capture_x = keys["latch_stiffness_n_per_m"], keys["latch_damping_n_s_per_m"], keys["capture_x_m"]
         for i in range(3):
-            p.probe[i] = probe_m[i]
+            p.probe[i] = keys["probe_m"][i]
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)

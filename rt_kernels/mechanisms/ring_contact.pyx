@@ -125,7 +125,7 @@ cdef void fill_contact_law(object t, double mass, double h, ContactLaw *law) exc
     law.damping = t["contact_damping_n_s_per_m"]
     law.ramp = t["contact_ramp_m"]
     law.friction = t["friction"]
-    law.slip_speed = t["slip_speed_m_per_s"]
+    law.slip_speed = t["slip_speed_m_s"]
     law.viscous_limit = 0.5 * mass / h
 
 

@@ -10,7 +10,7 @@ Frames: A base of the mechanism (plane of the lower leg joints, X towards the ta
 ring). The base's linear acceleration and the derivative of its angular velocity are neglected, as in the text: "small compared with those of the links".
 
 Leg of this unit: U-P-S with a hysteresis table (deformation = stroke less the neutral stroke) and a damper. Command bit 0 moves the neutral
-stroke in at `retract_speed_m_per_s` (the drive), bit 2 releases the latches. The neutral stroke stays between 0 and -`retract_stroke_m`.
+stroke in at `retract_speed_m_s` (the drive), bit 2 releases the latches. The neutral stroke stays between 0 and -`retract_stroke_m`.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from rt_kernels.mechanisms.ring_platform cimport build_leg
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.ring_parameters import RING_PARAMETERS, joint_circles, strut_legs
-from rt_kernels.parameters import REQUIRED, Aux, Parameter
+from rt_kernels.parameters import Aux, Parameter, checked
 
 DRIVE_ON = 1
 RELEASE = 4
@@ -49,35 +49,6 @@ RING_AUX = (
     Aux("capture_time", "s", "since the start, -1 before"),
 )
 RING_AUX_COUNT = sum(channel.count for channel in RING_AUX)
-
-
-def checked_table(cls, values):
-    """Values of a part's declared parameters with defaults; TypeError for unknown keys, ValueError for missing ones and for limits."""
-    known = {p.key: p for p in cls.PARAMETERS}
-    for key in values:
-        if key not in known:
-            raise TypeError(f"{key}: unknown parameter of {cls.__name__}")
-    table = {}
-    for key, p in known.items():
-        if key not in values:
-            if p.default is REQUIRED:
-                raise ValueError(f"{key}: is missing ({p.unit}, {p.meaning})")
-            table[key] = p.default
-            continue
-        value = values[key]
-        if p.kind in ("float", "int", "floats", "rows"):
-            numbers = np.atleast_1d(np.asarray(value, dtype=float)).reshape(-1)
-            bad = ~np.isfinite(numbers)
-            if p.low is not None:
-                bad |= numbers < p.low
-            if p.high is not None:
-                bad |= numbers > p.high
-            if np.any(bad):
-                raise ValueError(f"{key}: {numbers[bad][0]:g} {p.unit}, limits {p.low:g}...{p.high:g} {p.unit}")
-            if isinstance(p.shape, int) and numbers.size != p.shape:
-                raise ValueError(f"{key}: {numbers.size} numbers, {p.shape} needed")
-        table[key] = value
-    return table
 
 
 def drawn_in(t):
@@ -225,21 +196,21 @@ cdef class Ring(MechanismPart):
     PARAMETERS = RING_PARAMETERS + (
         Parameter("spring_forward_n", "rows", "m, N", "loading branch of a leg: rows [deformation, force], odd symmetric", low=0.0, high=1e9),
         Parameter("spring_backward_n", "rows", "m, N", "return branch of a leg", low=0.0, high=1e9),
-        Parameter("leg_damping_n_s_per_m", "float", "N s/m", "damper of a leg", low=0.0, high=1e7),
-        Parameter("retract_speed_m_per_s", "float", "m/s", "speed of the neutral stroke while the drive runs", default=1e-3, low=0.0, high=0.1),
+        Parameter("leg_damping_n_s_per_m", "float", "N.s/m", "damper of a leg", low=0.0, high=1e7),
+        Parameter("retract_speed_m_s", "float", "m/s", "speed of the neutral stroke while the drive runs", default=1e-3, low=0.0, high=0.1),
         Parameter("retract_stroke_m", "float", "m", "way of the neutral stroke", default=0.0, low=0.0, high=2.0),
     )
     AUX = RING_AUX
 
     cdef RingSelf m
 
-    def __init__(self, **parameters):
-        t = checked_table(Ring, parameters)
+    def __init__(self, **given):
+        t = checked(Ring.PARAMETERS, given)
         memset(&self.m, 0, sizeof(RingSelf))
         fill_ring_unit(t, &self.m.unit, &self.m.state.ring, strut_legs(t, "UPS"))
         fill_table(&self.m.spring, "spring_forward_n", t["spring_forward_n"], t["spring_backward_n"], None, None, False)
         self.m.damping = t["leg_damping_n_s_per_m"]
-        self.m.retract_speed = t["retract_speed_m_per_s"]
+        self.m.retract_speed = t["retract_speed_m_s"]
         self.m.retract_stroke = t["retract_stroke_m"]
         self.m.unit.mated_x = drawn_in(t)
         self.plug.self = &self.m

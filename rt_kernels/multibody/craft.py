@@ -1,6 +1,6 @@
 """Links of a flexible tree, and craft with flexible parts from TOML files.
 
-A craft file has `[craft]` (gravity_m_per_s2, rates) and one `[[body]]` per body with its joint and exactly one of
+A craft file has `[craft]` (gravity_m_s2, rates) and one `[[body]]` per body with its joint and exactly one of
 
     [body.rigid]        mass, centre, inertia
     [body.beam]         uniform beam along x, finite elements; ports root, tip
@@ -15,9 +15,8 @@ inboard port: the joint coordinate is between the parent's port and that place.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ import numpy as np
 
 from rt_kernels.multibody.beam_elements import Frame, Section, square_truss, straight_beam
 from rt_kernels.multibody.modes import ModalBody, Port, clamped_modes, craig_bampton_modes, free_free_modes
+from rt_kernels.parameters import REQUIRED, Parameter, checked, shown
 
 JOINTS = ("fixed", "revolute", "prismatic", "spherical", "free")
 
@@ -88,129 +88,120 @@ class Link:
 _LARGEST = 1e15
 
 
-def _number(low: float, high: float = _LARGEST) -> Callable[[Any], float]:
-    def check(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-            raise ValueError(f"{value!r} is not a number")
-        if not low <= value <= high:
-            raise ValueError(f"{value} is not from {low:g} to {high:g}")
-        return float(value)
-
-    return check
+def _above(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
+    """A number above zero."""
+    return Parameter(key, "float", unit, meaning, low=1e-9, high=_LARGEST, **more)
 
 
-def _integer(low: int, high: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
-        return value
-
-    return check
+def _not_below(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
+    """A number that may be zero."""
+    return Parameter(key, "float", unit, meaning, low=0.0, high=_LARGEST, **more)
 
 
-def _numbers(*shapes: tuple[int, ...]) -> Callable[[Any], np.ndarray]:
-    def check(value: Any) -> np.ndarray:
-        try:
-            array = np.array(value, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{value!r} is not an array of numbers") from None
-        if array.shape not in shapes or not np.all(np.abs(array) <= _LARGEST):
-            raise ValueError(f"numbers of shape {' or '.join(map(str, shapes))}, at most {_LARGEST:g}, expected, got {value!r}")
-        return array
-
-    return check
+def _vector(key: str, unit: str, meaning: str, default: Any = (0.0, 0.0, 0.0), shape: int = 3) -> Parameter:
+    return Parameter(key, "floats", unit, meaning, default, -_LARGEST, _LARGEST, shape)
 
 
-def _text(*allowed: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or (allowed and value not in allowed):
-            raise ValueError(f"{value!r} is not " + (f"one of {', '.join(allowed)}" if allowed else "a text"))
-        return value
+_DAMPING = Parameter("damping_ratio", "float", "-", "of every mode", 0.0, 0.0, 0.999)
+_SPECTRUM = (
+    Parameter("mode_set", "str", "-", "what holds the structure while its modes are found", "clamped",
+              choices=("clamped", "free_free", "mass_loaded")),
+    Parameter("modes", "int", "-", "number of modes", low=0, high=60),
+    _DAMPING,
+)  # fmt: skip
+SHAPES = ("rigid", "beam", "truss", "assumed", "modal_file")
 
-    return check
-
-
-def _powers(value: Any) -> list[int]:
-    if not isinstance(value, list) or not all(isinstance(n, int) and not isinstance(n, bool) and 2 <= n <= 9 for n in value):
-        raise ValueError(f"{value!r} is not a list of whole numbers from 2 to 9")
-    if len(set(value)) != len(value):
-        raise ValueError(f"{value!r} has a power twice")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is not true or false")
-    return value
-
-
-def _table(value: Any) -> dict:
-    if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is not a table")
-    return value
-
-
-_REQUIRED = object()
-_POSITIVE, _NOT_NEGATIVE, _VECTOR = _number(1e-9), _number(0.0), _numbers((3,))
-_SPECTRUM = {
-    "mode_set": (_text("clamped", "free_free", "mass_loaded"), "clamped"),
-    "modes": (_integer(0, 60), _REQUIRED),
-    "damping_ratio": (_number(0.0, 0.999), 0.0),
-}
-
-# table -> key -> (check, default)
-KEYS: dict[str, dict[str, tuple[Callable[[Any], Any], Any]]] = {
-    "craft": {"name": (_text(), ""), "gravity_m_per_s2": (_VECTOR, [0.0, 0.0, 0.0]), "rates": (_text("exact", "first_order"), "exact")},
-    "body": {
-        "name": (_text(), _REQUIRED), "parent": (_text(), None), "port": (_text(), None), "joint": (_text(*JOINTS), "fixed"),
-        "axis": (_VECTOR, [0.0, 0.0, 1.0]), "position_m": (_VECTOR, [0.0, 0.0, 0.0]),
-        "quaternion_xyzw": (_numbers((4,)), [0.0, 0.0, 0.0, 1.0]),
-        "armature": (_NOT_NEGATIVE, 0.0), "joint_stiffness": (_NOT_NEGATIVE, 0.0), "joint_damping": (_NOT_NEGATIVE, 0.0),
-        "rigid": (_table, None), "beam": (_table, None), "truss": (_table, None), "assumed": (_table, None), "modal_file": (_table, None),
-    },
-    "rigid": {"mass_kg": (_NOT_NEGATIVE, _REQUIRED), "centre_m": (_VECTOR, [0.0, 0.0, 0.0]),
-              "inertia_kg_m2": (_numbers((3,), (3, 3)), [0.0, 0.0, 0.0]), "ports": (_table, {})},
-    "beam": {
-        "length_m": (_POSITIVE, _REQUIRED), "elements": (_integer(1, 400), 20), "mass_per_length_kg_per_m": (_POSITIVE, _REQUIRED),
-        "axial_stiffness_n": (_POSITIVE, _REQUIRED), "bending_stiffness_y_n_m2": (_POSITIVE, _REQUIRED),
-        "bending_stiffness_z_n_m2": (_POSITIVE, _REQUIRED), "torsion_stiffness_n_m2": (_POSITIVE, _REQUIRED),
-        "shear_stiffness_y_n": (_NOT_NEGATIVE, 0.0), "shear_stiffness_z_n": (_NOT_NEGATIVE, 0.0),
-        "gyration_y_m": (_POSITIVE, _REQUIRED), "gyration_z_m": (_POSITIVE, _REQUIRED), "stiffening": (_flag, False), **_SPECTRUM,
-    },
-    "truss": {
-        "bays": (_integer(1, 200), _REQUIRED), "side_m": (_POSITIVE, _REQUIRED), "mass_kg": (_POSITIVE, _REQUIRED),
-        "youngs_modulus_pa": (_POSITIVE, _REQUIRED), "shear_modulus_pa": (_POSITIVE, _REQUIRED), "member_area_m2": (_POSITIVE, _REQUIRED),
-        "member_bending_m4": (_POSITIVE, _REQUIRED), "member_torsion_m4": (_POSITIVE, _REQUIRED), **_SPECTRUM,
-    },
-    "assumed": {
-        "length_m": (_POSITIVE, _REQUIRED), "mass_kg": (_POSITIVE, _REQUIRED), "nodes": (_integer(3, 200), 5),
-        "bending_stiffness_n_m2": (_POSITIVE, _REQUIRED), "powers_y": (_powers, [2, 3]), "powers_z": (_powers, [2]),
-        "damping_ratio": (_number(0.0, 0.999), 0.0),
-    },
-    "modal_file": {"file": (_text(), _REQUIRED), "inboard_port": (_text(), None)},
-}
-_SHAPES = ("rigid", "beam", "truss", "assumed", "modal_file")
+# table of a craft file -> its keys
+KEYS: dict[str, tuple[Parameter, ...]] = {
+    "craft": (
+        Parameter("name", "str", "-", "name of the craft", ""),
+        _vector("gravity_m_s2", "m/s2", "gravity in the inertial frame"),
+        Parameter("rates", "str", "-", "terms of the deformation in the rates", "exact", choices=("exact", "first_order")),
+    ),
+    "body": (
+        Parameter("name", "str", "-", "name of the body"),
+        Parameter("parent", "str", "-", "body that carries it; left away: the inertial frame", None),
+        Parameter("port", "str", "-", "port of the parent; left away: the parent's frame", None),
+        Parameter("joint", "str", "-", "joint between the two", "fixed", choices=JOINTS),
+        _vector("axis", "-", "of the joint, body axes", (0.0, 0.0, 1.0)),
+        _vector("position_m", "m", "joint frame in the port frame"),
+        _vector("quaternion_xyzw", "-", "its orientation there", (0.0, 0.0, 0.0, 1.0), 4),
+        _not_below("armature", "kg.m2 or kg", "added to the joint's own inertia", default=0.0),
+        _not_below("joint_stiffness", "N.m/rad or N/m", "of a joint of one degree", default=0.0),
+        _not_below("joint_damping", "N.m.s/rad or N.s/m", "of a joint of one degree", default=0.0),
+        *(Parameter(shape, "table", "-", "what the body is: exactly one of " + ", ".join(SHAPES), None) for shape in SHAPES),
+    ),
+    "rigid": (
+        _not_below("mass_kg", "kg", "mass"),
+        _vector("centre_m", "m", "centre of mass in the body's frame"),
+        Parameter("inertia_kg_m2", "rows", "kg.m2", "about the centre of mass: rows, or the three principal moments", ((0.0,) * 3,) * 3,
+                  -_LARGEST, _LARGEST, (3, 3)),
+        Parameter("ports", "table", "-", "name = { position_m, quaternion_xyzw }", {}),
+    ),
+    "port": (
+        _vector("position_m", "m", "port in the body's frame", REQUIRED),
+        _vector("quaternion_xyzw", "-", "its orientation there", (0.0, 0.0, 0.0, 1.0), 4),
+    ),
+    "beam": (
+        _above("length_m", "m", "length"),
+        Parameter("elements", "int", "-", "finite elements", 20, 1, 400),
+        _above("mass_per_length_kg_per_m", "kg/m", "mass per length"),
+        _above("axial_stiffness_n", "N", "EA"),
+        _above("bending_stiffness_y_n_m2", "N.m2", "EI about y"),
+        _above("bending_stiffness_z_n_m2", "N.m2", "EI about z"),
+        _above("torsion_stiffness_n_m2", "N.m2", "GJ"),
+        _not_below("shear_stiffness_y_n", "N", "kGA along y; 0: stiff in shear", default=0.0),
+        _not_below("shear_stiffness_z_n", "N", "kGA along z", default=0.0),
+        _above("gyration_y_m", "m", "radius of gyration about y"),
+        _above("gyration_z_m", "m", "radius of gyration about z"),
+        Parameter("stiffening", "bool", "-", "by the axial load; needs mode_set = 'clamped'", False),
+        *_SPECTRUM,
+    ),
+    "truss": (
+        Parameter("bays", "int", "-", "number of bays", low=1, high=200),
+        _above("side_m", "m", "side of the square and of a bay"),
+        _above("mass_kg", "kg", "mass of the whole"),
+        _above("youngs_modulus_pa", "Pa", "of the members"),
+        _above("shear_modulus_pa", "Pa", "of the members"),
+        _above("member_area_m2", "m2", "cross section of a member"),
+        _above("member_bending_m4", "m4", "its second moment of area"),
+        _above("member_torsion_m4", "m4", "its torsion constant"),
+        *_SPECTRUM,
+    ),
+    "assumed": (
+        _above("length_m", "m", "length"),
+        _above("mass_kg", "kg", "mass"),
+        Parameter("nodes", "int", "-", "points of mass along it", 5, 3, 200),
+        _above("bending_stiffness_n_m2", "N.m2", "EI"),
+        Parameter("powers_y", "ints", "-", "shapes (x / L)^n along y", (2, 3), 2, 9),
+        Parameter("powers_z", "ints", "-", "along z", (2,), 2, 9),
+        _DAMPING,
+    ),
+    "modal_file": (
+        Parameter("file", "str", "-", "`.npz` or `.toml` of `ModalBody.load`, beside this file"),
+        Parameter("inboard_port", "str", "-", "port by which it hangs; left away: its own frame", None),
+    ),
+}  # fmt: skip
 
 
 def _read(table: dict, kind: str, where: str) -> dict[str, Any]:
-    """The checked table: unknown keys and wrong values are named with their path."""
-    keys = KEYS[kind]
-    for key in table:
-        if key not in keys:
-            near = difflib.get_close_matches(key, keys, 1)
-            raise ValueError(f"{where}: unknown key {key!r}" + (f", did you mean {near[0]!r}?" if near else ""))
-    out = {}
-    for key, (check, default) in keys.items():
-        if key not in table:
-            if default is _REQUIRED:
-                raise ValueError(f"{where}: key {key!r} is missing")
-            out[key] = np.array(default) if isinstance(default, list) and default and isinstance(default[0], float) else default
-            continue
-        try:
-            out[key] = check(table[key])
-        except ValueError as error:
-            raise ValueError(f"{where}: {key} = {error}") from None
+    """The checked table, lists of numbers as arrays. Raises ValueError with the path of what is wrong."""
+    principal = table.get("inertia_kg_m2") if kind == "rigid" else None
+    if isinstance(principal, list) and len(principal) == 3 and not any(isinstance(x, list) for x in principal):
+        table = table | {"inertia_kg_m2": [[x if i == j else 0.0 for j in range(3)] for i, x in enumerate(principal)]}
+    out = checked(KEYS[kind], table, where)
+    for p in KEYS[kind]:
+        if p.kind in ("floats", "rows"):
+            out[p.key] = np.array(out[p.key])
+        if p.kind == "ints" and len(set(out[p.key])) != len(out[p.key]):
+            raise ValueError(f"{where}.{p.key}: must be different powers, got {out[p.key]}")
     return out
+
+
+def _table(value: Any, where: str) -> dict:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: must be a table, got {shown(value)}")
+    return value
 
 
 def _rotation(quaternion: np.ndarray) -> np.ndarray:
@@ -225,10 +216,9 @@ def _rotation(quaternion: np.ndarray) -> np.ndarray:
 def _rigid(d: dict) -> ModalBody:
     ports = {}
     for name, port in d["ports"].items():
-        if not isinstance(port, dict) or set(port) - {"position_m", "quaternion_xyzw"} or "position_m" not in port:
-            raise ValueError(f"rigid: ports.{name}: position_m and, if turned, quaternion_xyzw expected")
-        with _named(f"rigid: ports.{name}"):
-            ports[name] = (_VECTOR(port["position_m"]), _rotation(_numbers((4,))(port.get("quaternion_xyzw", [0, 0, 0, 1]))))
+        p = _read(_table(port, f"ports.{name}"), "port", f"ports.{name}")
+        with _named(f"ports.{name}"):
+            ports[name] = (p["position_m"], _rotation(p["quaternion_xyzw"]))
     return ModalBody.rigid(d["mass_kg"], d["centre_m"], d["inertia_kg_m2"], ports)
 
 
@@ -315,16 +305,16 @@ def load_craft(path):
     unknown = set(document) - {"craft", "body"}
     if unknown:
         raise ValueError(f"{path}: unknown key {', '.join(sorted(unknown))}")
-    craft = _read(_table(document.get("craft", {})), "craft", f"{path}: craft")
+    craft = _read(_table(document.get("craft", {}), f"{path}: craft"), "craft", f"{path}: craft")
     if not isinstance(document.get("body"), list) or not all(isinstance(table, dict) for table in document["body"]):
         raise ValueError(f"{path}: at least one [[body]] is needed")
     tables = []
     for number, table in enumerate(document["body"]):
         where = f"{path}: body {table.get('name', number)!r}"
         d = _read(table, "body", where)
-        kinds = [kind for kind in _SHAPES if d[kind] is not None]
+        kinds = [kind for kind in SHAPES if d[kind] is not None]
         if len(kinds) != 1:
-            raise ValueError(f"{where}: exactly one of {', '.join(_SHAPES)} is needed, {', '.join(kinds) or 'none'} given")
+            raise ValueError(f"{where}: exactly one of {', '.join(SHAPES)} is needed, {', '.join(kinds) or 'none'} given")
         tables.append((where, d, kinds[0], _read(d[kinds[0]], kinds[0], f"{where}: {kinds[0]}")))
     bodies: dict[str, ModalBody] = {}
     # rigid bodies first: mass-loaded modes need them
@@ -337,7 +327,7 @@ def load_craft(path):
             links.append(Link(d["name"], bodies[d["name"]], d["parent"], d["port"], d["joint"], d["axis"], d["position_m"],
                               _rotation(d["quaternion_xyzw"]), d["armature"], d["joint_stiffness"], d["joint_damping"]))
     with _named(str(path)):
-        return FlexibleTree(links, craft["gravity_m_per_s2"], craft["rates"])
+        return FlexibleTree(links, craft["gravity_m_s2"], craft["rates"])
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rt_kernels.parameters import Parameter, checked
+
 #: joint kind: (number of position coordinates, number of velocity coordinates, has an axis)
 JOINT_KINDS = {
     "revolute": (1, 1, True),
@@ -305,10 +307,28 @@ def _urdf_body(path, link, joint_name, kind, parent, origin, axis) -> Body:
     return body
 
 
-_TOML_KEYS = {
-    "name", "parent", "joint", "joint_name", "position_m", "rotation_rpy_rad", "axis", "axis2", "pitch_m_per_rad", "mass_kg",
-    "centre_of_mass_m", "inertia_kg_m2", "rotor_inertia_kg_m2", "gear_ratio",
-}  # fmt: skip
+def _vector(key: str, unit: str, meaning: str, default: tuple[float, ...] = (0.0, 0.0, 0.0)) -> Parameter:
+    return Parameter(key, "floats", unit, meaning, default, -LARGEST, LARGEST, 3)
+
+
+# Keys of a [[body]] table.
+BODY = (
+    Parameter("name", "str", "-", "name of the body"),
+    Parameter("parent", "str", "-", "body that carries it; left away: the inertial frame", None),
+    Parameter("joint", "str", "-", "joint between the two", "revolute", choices=tuple(JOINT_KINDS)),
+    Parameter("joint_name", "str", "-", "name of the joint; empty: that of the body", ""),
+    _vector("position_m", "m", "joint frame in the parent"),
+    _vector("rotation_rpy_rad", "rad", "its roll, pitch, yaw there, as URDF has them"),
+    _vector("axis", "-", "of the joint, in the joint frame", (0.0, 0.0, 1.0)),
+    _vector("axis2", "-", "second axis of a universal joint", (0.0, 1.0, 0.0)),
+    Parameter("pitch_m_per_rad", "float", "m/rad", "advance of a screw", 0.0, -LARGEST, LARGEST),
+    Parameter("mass_kg", "float", "kg", "mass; 0: a massless body, which must carry something", 0.0, -LARGEST, LARGEST),
+    _vector("centre_of_mass_m", "m", "centre of mass in the body's frame"),
+    Parameter("inertia_kg_m2", "floats", "kg.m2", "about the centre of mass: [xx, yy, zz] or [xx, xy, xz, yy, yz, zz]", (0.0, 0.0, 0.0),
+              -LARGEST, LARGEST),
+    Parameter("rotor_inertia_kg_m2", "float", "kg.m2", "rotor of the drive", 0.0, -LARGEST, LARGEST),
+    Parameter("gear_ratio", "float", "-", "of the drive", 1.0, -LARGEST, LARGEST),
+)  # fmt: skip
 
 
 def read_toml(path: str | Path) -> list[Body]:
@@ -333,12 +353,11 @@ def bodies_of(data: dict, path: str | Path) -> list[Body]:
 
 def _toml_body(path: str | Path, i: int, table: dict) -> Body:
     where = f"{path}: body {i} ({table.get('name', 'no name')})"
-    unknown = set(table) - _TOML_KEYS
-    if unknown:
-        raise ModelError(f"{where}: unknown key '{sorted(unknown)[0]}'")
-    if not isinstance(table.get("name"), str):
-        raise ModelError(f"{where}: key 'name' is missing")
-    tensor = np.asarray(table.get("inertia_kg_m2", [0.0, 0.0, 0.0]), dtype=float)
+    try:
+        keys = checked(BODY, table)
+    except ValueError as error:
+        raise ModelError(f"{where}: {error}") from None
+    tensor = np.array(keys["inertia_kg_m2"])
     if tensor.shape == (3,):
         tensor = np.diag(tensor)
     elif tensor.shape == (6,):
@@ -346,20 +365,8 @@ def _toml_body(path: str | Path, i: int, table: dict) -> Body:
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
         raise ModelError(f"{where}: inertia_kg_m2 has {tensor.size} numbers, 3 or 6 are needed")
-    rpy = _array(table.get("rotation_rpy_rad", [0.0, 0.0, 0.0]), (3,), f"{where}: rotation_rpy_rad")
     return Body(
-        table["name"],
-        table.get("parent"),
-        table.get("joint", "revolute"),
-        table.get("joint_name", ""),
-        _rpy(*rpy),
-        table.get("position_m", [0.0, 0.0, 0.0]),
-        table.get("axis", [0.0, 0.0, 1.0]),
-        table.get("axis2", [0.0, 1.0, 0.0]),
-        table.get("pitch_m_per_rad", 0.0),
-        table.get("mass_kg", 0.0),
-        table.get("centre_of_mass_m", [0.0, 0.0, 0.0]),
-        tensor,
-        table.get("rotor_inertia_kg_m2", 0.0),
-        table.get("gear_ratio", 1.0),
-    )
+        keys["name"], keys["parent"], keys["joint"], keys["joint_name"], _rpy(*keys["rotation_rpy_rad"]), keys["position_m"], keys["axis"],
+        keys["axis2"], keys["pitch_m_per_rad"], keys["mass_kg"], keys["centre_of_mass_m"], tensor, keys["rotor_inertia_kg_m2"],
+        keys["gear_ratio"],
+    )  # fmt: skip

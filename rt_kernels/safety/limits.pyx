@@ -50,9 +50,8 @@ from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
 import numpy as np
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
-START_TOLERANCE = 0.02  # m, where the stand file says nothing
 
 cdef enum:
     LEVELS = 18                 # of the quiet force: 1/16 N, 1/8 N, ... 8192 N
@@ -601,8 +600,8 @@ cdef class SafetyLimits(StagePart):
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are not judged", 0.05, low=0.0, high=1e6),
         Parameter("supervisor_s", "float", "s", "silence of the supervisor", 5.0, low=0.1, high=60.0),
         Parameter("skipped_periods_max", "int", "-", "periods skipped at once that trip", 50, low=1, high=10000),
-        Parameter("damaged_per_s_max", "float", "1/s", "lost, or damaged, records in a second that are tolerated", 5.0, low=0.0, high=1e4),
-        Parameter("drive_lost_per_s_max", "float", "1/s", "answers of a drive missing in a second that are tolerated", 5.0, low=0.0, high=1e4),
+        Parameter("damaged_max_per_s", "float", "1/s", "lost, or damaged, records in a second that are tolerated", 5.0, low=0.0, high=1e4),
+        Parameter("drive_lost_max_per_s", "float", "1/s", "answers of a drive missing in a second that are tolerated", 5.0, low=0.0, high=1e4),
         Parameter("arming_s", "float", "s", "legs that cannot be started from for this long are a fault", 0.5, low=0.0, high=60.0),
         Parameter("sensor_missing_periods", "int", "-", "periods without a sensor record that trip", 1, low=1, high=1000),
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
@@ -611,22 +610,20 @@ cdef class SafetyLimits(StagePart):
     CONTEXT = ("period_s", "platform", "delays", "limits")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, delays, limits, braking_m_s2=4.0,
-                 stroke_reserve_m=0.01, following_max_m=0.02, following_time_s=0.05, rate_excess_s=0.05, condition_max=30.0, drift_max_n=0.5,
-                 drift_time_s=1.0, energy_warn=0.05, energy_trip=0.2, energy_floor_j=0.05, supervisor_s=5.0, skipped_periods_max=50,
-                 damaged_per_s_max=5.0, drive_lost_per_s_max=5.0, arming_s=0.5, sensor_missing_periods=1, drive_missing_periods=3,
-                 signals_missing_periods=3):
+    def __init__(self, *, period_s, platform, delays, limits, **given):
         cdef Params *p = &self.c.params
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         cdef Platform legs = platform
         for i in range(6):
             p.leg_min[i], p.leg_max[i] = legs.params.length_min[i], legs.params.length_max[i]
-        if braking_m_s2 > legs.params.acceleration_max:
-            raise ValueError(f"safety.braking_m_s2: {braking_m_s2} m/s2 is above the legs' limit, {legs.params.acceleration_max} m/s2")
+        if keys["braking_m_s2"] > legs.params.acceleration_max:
+            raise ValueError(f"safety.braking_m_s2: {keys['braking_m_s2']} m/s2 is above the legs' limit, "
+                             f"{legs.params.acceleration_max} m/s2")
         p.rate_max, p.rate_step = legs.params.rate_max, legs.params.acceleration_max * period_s
-        p.braking, p.braking_step = braking_m_s2, braking_m_s2 * period_s
+        p.braking, p.braking_step = keys["braking_m_s2"], keys["braking_m_s2"] * period_s
         p.closing = 0.5 * legs.params.acceleration_max
         p.closing_step = p.closing * period_s
         _room_for_rounding(p)
@@ -634,24 +631,24 @@ cdef class SafetyLimits(StagePart):
         neutral = np.empty(6)
         cdef double[::1] start = neutral
         leg_lengths(&legs.params, legs.params.neutral, &start[0])
-        given = limits.get("start_leg_m")
         for i in range(6):
-            p.start_leg[i] = start[i] if given is None else given[i]
+            p.start_leg[i] = start[i] if limits.start_leg_m is None else limits.start_leg_m[i]
             if not p.leg_min[i] <= p.start_leg[i] <= p.leg_max[i]:
                 raise ValueError(f"stand.limits.start_leg_m[{i}]: {p.start_leg[i]} m is outside the stroke, "
                                  f"{p.leg_min[i]}...{p.leg_max[i]} m")
-        p.start_tolerance, p.arming_time = limits.get("start_tolerance_m", START_TOLERANCE), arming_s
-        p.stroke_reserve, p.following_max, p.following_time = stroke_reserve_m, following_max_m, following_time_s
-        p.drive_lag = delays["drive_lag_s"] + delays["measured_leg_delay_s"]
-        p.rate_excess_time, p.condition_max = rate_excess_s, condition_max
+        p.start_tolerance, p.arming_time = limits.start_tolerance_m, keys["arming_s"]
+        p.stroke_reserve, p.following_max, p.following_time = keys["stroke_reserve_m"], keys["following_max_m"], keys["following_time_s"]
+        p.drive_lag = delays.drive_lag_s + delays.measured_leg_delay_s
+        p.rate_excess_time, p.condition_max = keys["rate_excess_s"], keys["condition_max"]
         for i in range(3):
-            p.force_max[i], p.moment_max[i] = limits["force_limit_n"][i], limits["moment_limit_n_m"][i]
-        p.drift_max, p.drift_time = drift_max_n, drift_time_s
-        p.energy_warn, p.energy_trip, p.energy_floor = energy_warn, energy_trip, energy_floor_j
-        p.damaged_max, p.drive_lost_max = damaged_per_s_max, drive_lost_per_s_max
-        p.supervisor_ns = <int64_t>(supervisor_s * 1e9)
-        p.periods_max, p.missing_sensor, p.missing_drive = skipped_periods_max, sensor_missing_periods, drive_missing_periods
-        p.missing_signals = signals_missing_periods
+            p.force_max[i], p.moment_max[i] = limits.force_limit_n[i], limits.moment_limit_n_m[i]
+        p.drift_max, p.drift_time = keys["drift_max_n"], keys["drift_time_s"]
+        p.energy_warn, p.energy_trip, p.energy_floor = keys["energy_warn"], keys["energy_trip"], keys["energy_floor_j"]
+        p.damaged_max, p.drive_lost_max = keys["damaged_max_per_s"], keys["drive_lost_max_per_s"]
+        p.supervisor_ns = <int64_t>(keys["supervisor_s"] * 1e9)
+        p.periods_max = keys["skipped_periods_max"]
+        p.missing_sensor, p.missing_drive = keys["sensor_missing_periods"], keys["drive_missing_periods"]
+        p.missing_signals = keys["signals_missing_periods"]
         self.c.state.trip_tick = -1
         self.c.state.mode = SAFETY_STATE_NOT_ARMED
         self.plug.self = &self.c

@@ -17,7 +17,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, platform_pose, platform_twist_of
 from rt_kernels.stewart.platform cimport Platform, PlatformParams, place_legs
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct Params:
@@ -118,13 +118,14 @@ cdef class StewartSetpoints(StagePart):
     CONTEXT = ("period_s", "platform", "mounting")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, mounting, blend_s=0.3):
+    def __init__(self, *, period_s, platform, mounting, **given):
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.c.params.platform = (<Platform?>platform).params
         fill_mounting(&self.c.params.mounting, mounting)
         self.c.params.period = period_s
-        self.c.params.blend = blend_s
-        self.c.state.blend_time = blend_s
+        self.c.params.blend = keys["blend_s"]
+        self.c.state.blend_time = keys["blend_s"]
         pose.identity(self.c.state.X_cmd)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

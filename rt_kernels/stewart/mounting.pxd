@@ -83,9 +83,9 @@ cdef inline int fill_mounting(Mounting *m, object mounting) except -1:
     """From the assembly's dict: `X_WF`, `X_PM` (7 numbers each), `unit_on_load_cell`, `load_cell_on`."""
     cdef int i
     for i in range(7):
-        m.X_WF[i] = mounting["X_WF"][i]
-        m.X_PM[i] = mounting["X_PM"][i]
+        m.X_WF[i] = mounting.X_WF[i]
+        m.X_PM[i] = mounting.X_PM[i]
     pose.inverse(m.X_PM, m.X_MP)
     pose.inverse(m.X_WF, m.X_FW)
-    m.target_fixed = (mounting["unit_on_load_cell"] == "target") == (mounting["load_cell_on"] == "floor")
+    m.target_fixed = (mounting.unit_on_load_cell == "target") == (mounting.load_cell_on == "floor")
     return 0

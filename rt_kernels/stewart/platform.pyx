@@ -37,7 +37,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
-from rt_kernels.parameters import REQUIRED, Parameter
+from rt_kernels.parameters import REQUIRED, Parameter, checked
 
 
 # a pose counts as found when all lengths agree to this, m
@@ -528,7 +528,7 @@ PARAMETERS = (
     Parameter("leg_length_min_m", "float", "m", "shortest leg, joint to joint", low=1e-3, high=100.0),
     Parameter("leg_length_max_m", "float", "m", "longest leg, joint to joint", low=1e-3, high=100.0),
     Parameter("leg_rate_max_m_s", "float", "m/s", "greatest leg rate", low=1e-6, high=100.0),
-    Parameter("leg_acceleration_max_m_s2", "float", "m/s^2", "greatest leg acceleration", low=1e-6, high=10000.0),
+    Parameter("leg_acceleration_max_m_s2", "float", "m/s2", "greatest leg acceleration", low=1e-6, high=10000.0),
     Parameter("leg_force_max_n", "float", "N", "greatest axial force of a leg", low=1.0, high=1e8),
     Parameter("neutral_position_m", "floats", "m", "neutral position of P in W", shape=3, low=-100.0, high=100.0),
     Parameter("neutral_yaw_deg", "float", "deg", "neutral yaw, about Y", default=0.0, low=-180.0, high=180.0),
@@ -561,27 +561,6 @@ class PlatformStatusError(ValueError):
         super().__init__(f"{what}: {words}")
 
 
-def _number(key, value, unit, low, high):
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{key}: {value!r} is not a number [{unit}]")
-    if not low <= value <= high:
-        raise ValueError(f"{key}: {value:g} {unit} is outside {low:g} ... {high:g} {unit}")
-    return float(value)
-
-
-def _numbers(parameter, value):
-    """An array of the declared shape, every number inside the declared limits."""
-    shape = (parameter.shape,) if isinstance(parameter.shape, int) else parameter.shape
-    words = " x ".join(str(n) for n in shape)
-    array = np.array(value, dtype=object)
-    if array.shape != shape:
-        raise ValueError(f"{parameter.key}: {words} numbers [{parameter.unit}] are needed, the shape given is {array.shape}")
-    for place in np.ndindex(*shape):
-        where = "".join(f"[{i}]" for i in place)
-        array[place] = _number(parameter.key + where, array[place], parameter.unit, parameter.low, parameter.high)
-    return array.astype(np.float64)
-
-
 def _given(object values, Py_ssize_t size, str what):
     array = np.array(values, dtype=np.float64).reshape(-1)
     if array.size != size:
@@ -599,52 +578,41 @@ cdef class Platform:
 
     PARAMETERS = PARAMETERS
 
-    def __init__(self, *, base_joints_m, platform_joints_m, leg_length_min_m, leg_length_max_m, leg_rate_max_m_s,
-                 leg_acceleration_max_m_s2, leg_force_max_n, neutral_position_m, neutral_yaw_deg=0.0, neutral_pitch_deg=0.0,
-                 neutral_roll_deg=0.0, condition_max=60.0, name="platform"):
+    def __init__(self, *, name="platform", **given):
         cdef double condition, distance
         cdef double lengths[6]
         cdef int i
-        given = {
-            "base_joints_m": base_joints_m, "platform_joints_m": platform_joints_m, "leg_length_min_m": leg_length_min_m,
-            "leg_length_max_m": leg_length_max_m, "leg_rate_max_m_s": leg_rate_max_m_s,
-            "leg_acceleration_max_m_s2": leg_acceleration_max_m_s2, "leg_force_max_n": leg_force_max_n,
-            "neutral_position_m": neutral_position_m, "neutral_yaw_deg": neutral_yaw_deg, "neutral_pitch_deg": neutral_pitch_deg,
-            "neutral_roll_deg": neutral_roll_deg, "condition_max": condition_max,
-        }
-        checked = {
-            p.key: _number(p.key, given[p.key], p.unit, p.low, p.high) if p.kind == "float" else _numbers(p, given[p.key])
-            for p in PARAMETERS
-        }
-        if not checked["leg_length_min_m"] < checked["leg_length_max_m"]:
-            raise ValueError(f"leg_length_max_m: {leg_length_max_m:g} m is not above leg_length_min_m = {leg_length_min_m:g} m")
+        keys = checked(PARAMETERS, given)
+        if not keys["leg_length_min_m"] < keys["leg_length_max_m"]:
+            raise ValueError(f"leg_length_max_m: {keys['leg_length_max_m']:g} m is not above "
+                             f"leg_length_min_m = {keys['leg_length_min_m']:g} m")
         self.name = name
-        base, joints = checked["base_joints_m"], checked["platform_joints_m"]
+        base, joints = np.array(keys["base_joints_m"]), np.array(keys["platform_joints_m"])
         for i in range(6):
             self.params.base_x[i], self.params.base_y[i], self.params.base_z[i] = base[i]
             self.params.joint_x[i], self.params.joint_y[i], self.params.joint_z[i] = joints[i]
-            self.params.length_min[i] = checked["leg_length_min_m"]
-            self.params.length_max[i] = checked["leg_length_max_m"]
-        self.params.rate_max = checked["leg_rate_max_m_s"]
-        self.params.acceleration_max = checked["leg_acceleration_max_m_s2"]
-        self.params.force_max = checked["leg_force_max_n"]
-        self.params.condition_max = checked["condition_max"]
+            self.params.length_min[i] = keys["leg_length_min_m"]
+            self.params.length_max[i] = keys["leg_length_max_m"]
+        self.params.rate_max = keys["leg_rate_max_m_s"]
+        self.params.acceleration_max = keys["leg_acceleration_max_m_s2"]
+        self.params.force_max = keys["leg_force_max_n"]
+        self.params.condition_max = keys["condition_max"]
         self.params.radius = math.sqrt((joints * joints).sum() / 6.0)
         if not self.params.radius > 1e-3:
             raise ValueError(f"platform_joints_m: rms distance from P {self.params.radius:g} m is below 0.001 m")
         # the neutral pose must be one that the stand can take
         for i in range(3):
-            self.params.neutral[i] = checked["neutral_position_m"][i]
+            self.params.neutral[i] = keys["neutral_position_m"][i]
         quat.from_yaw_pitch_roll(
-            math.radians(checked["neutral_yaw_deg"]), math.radians(checked["neutral_pitch_deg"]), math.radians(checked["neutral_roll_deg"]),
+            math.radians(keys["neutral_yaw_deg"]), math.radians(keys["neutral_pitch_deg"]), math.radians(keys["neutral_roll_deg"]),
             self.params.neutral + 3,
         )
         leg_lengths(&self.params, self.params.neutral, lengths)
         for i in range(6):
             if not self.params.length_min[i] <= lengths[i] <= self.params.length_max[i]:
                 raise ValueError(
-                    f"neutral_position_m: leg {i} is {lengths[i]:.6g} m long in the neutral pose, outside {leg_length_min_m:g} ... "
-                    f"{leg_length_max_m:g} m (leg_length_min_m, leg_length_max_m)"
+                    f"neutral_position_m: leg {i} is {lengths[i]:.6g} m long in the neutral pose, outside "
+                    f"{keys['leg_length_min_m']:g} ... {keys['leg_length_max_m']:g} m (leg_length_min_m, leg_length_max_m)"
                 )
         if conditioning(&self.params, self.params.neutral, &condition, &distance):
             raise ValueError(
@@ -654,14 +622,7 @@ cdef class Platform:
 
     @classmethod
     def from_dict(cls, table, name="platform"):
-        """From a `[platform]` table of a stand file: exactly the keys of `PARAMETERS`. `ValueError` on unknown and missing keys."""
-        known = {p.key for p in PARAMETERS}
-        for key in table:
-            if key not in known:
-                raise ValueError(f"{key}: unknown key of [platform]; known are {', '.join(sorted(known))}")
-        for p in PARAMETERS:
-            if p.required and p.key not in table:
-                raise ValueError(f"{p.key}: missing in [platform] ({p.meaning} [{p.unit}])")
+        """From a `[platform]` table of a stand file: exactly the keys of `PARAMETERS`."""
         return cls(name=name, **table)
 
     def __reduce__(self):

@@ -27,7 +27,7 @@ from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_NO_DATA,
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct Params:
@@ -221,38 +221,38 @@ cdef class SixAxis(StagePart):
     cdef Self c
     cdef readonly double filter_delay_s
 
-    def __init__(self, *, period_s, mounting, sensor_scale=None, calibration=None, bias_counts=(0.0,) * 6, range_force_n=(5000.0,) * 3,
-                 range_moment_n_m=(3000.0,) * 3, saturation_counts=2147480000.0, broken_wire_counts=None, filter_order=0,
-                 filter_corner_hz=100.0):
+    def __init__(self, *, period_s, mounting, sensor_scale, **given):
         cdef int i
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
+        calibration = keys["calibration"]
         if calibration is None:
             if sensor_scale is None:
                 raise ValueError("wrench.calibration: the sensor gives no scale of its own, so a calibration matrix is needed")
             calibration = np.diag(1.0 / np.asarray(sensor_scale, float))
         calibration = np.asarray(calibration, float)
-        if calibration.shape != (6, 6) or not np.linalg.cond(calibration / np.abs(calibration).max(axis=1, keepdims=True)) < 1e6:
+        if not np.linalg.cond(calibration / np.abs(calibration).max(axis=1, keepdims=True)) < 1e6:
             raise ValueError("wrench.calibration must be a 6x6 matrix of full rank")
         for i in range(36):
             self.c.params.calibration[i] = calibration.flat[i]
         for i in range(6):
-            self.c.params.bias[i] = bias_counts[i]
-            self.c.params.range[i] = range_force_n[i] if i < 3 else range_moment_n_m[i - 3]
-        self.c.params.saturation = saturation_counts
-        if broken_wire_counts is not None:
-            self.c.params.broken_low, self.c.params.broken_high = broken_wire_counts
+            self.c.params.bias[i] = keys["bias_counts"][i]
+            self.c.params.range[i] = keys["range_force_n"][i] if i < 3 else keys["range_moment_n_m"][i - 3]
+        self.c.params.saturation = keys["saturation_counts"]
+        if keys["broken_wire_counts"] is not None:
+            self.c.params.broken_low, self.c.params.broken_high = keys["broken_wire_counts"]
         for i in range(3):
-            self.c.params.com_S[i] = mounting["carried_com_m"][i]
-            self.c.params.gravity_W[i] = mounting["gravity_m_s2"][i]
-        self.c.params.mass = mounting["carried_mass_kg"]
+            self.c.params.com_S[i] = mounting.carried_com_m[i]
+            self.c.params.gravity_W[i] = mounting.gravity_m_s2[i]
+        self.c.params.mass = mounting.carried_mass_kg
         for i in range(7):
-            self.c.params.X_S[i] = mounting["X_S"][i]
-            self.c.params.X_ST[i] = mounting["X_S_port"][i]
-        self.c.params.on_platform = mounting["load_cell_on"] == "platform"
-        self.c.params.target_on_cell = mounting["unit_on_load_cell"] == "target"
+            self.c.params.X_S[i] = mounting.X_S[i]
+            self.c.params.X_ST[i] = mounting.X_S_port[i]
+        self.c.params.on_platform = mounting.load_cell_on == "platform"
+        self.c.params.target_on_cell = mounting.unit_on_load_cell == "target"
         self.c.params.period = period_s
-        self.c.params.order = filter_order
-        b, a, self.filter_delay_s = low_pass_coefficients(filter_order, filter_corner_hz, period_s)
+        self.c.params.order = keys["filter_order"]
+        b, a, self.filter_delay_s = low_pass_coefficients(keys["filter_order"], keys["filter_corner_hz"], period_s)
         for i in range(3):
             self.c.params.b[i], self.c.params.a[i] = b[i], a[i]
         self.plug.self = &self.c

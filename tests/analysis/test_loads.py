@@ -40,7 +40,7 @@ def test_the_same_variant_within_limits_may_run(prediction):
     assert not found.against and len(found.loads) == 6
     r = open_log(prediction).records
     peaks = {load.name: load.peak for load in found.loads}
-    assert peaks["fx_N"] == pytest.approx(np.abs(r["F_S"][:, 0]).max(), rel=1e-6) and peaks["fx_N"] > 100.0
+    assert peaks["fx_n"] == pytest.approx(np.abs(r["F_S"][:, 0]).max(), rel=1e-6) and peaks["fx_n"] > 100.0
     (note,) = allowed(config, prediction, hardware=True, confirmed="")
     r1, r2 = criticality(config.initial_conditions)
     assert "of its limit" in note and f"R1 {r1:.2f}, R2 {r2:.2f}" in note
@@ -53,8 +53,8 @@ def test_the_same_variant_within_limits_may_run(prediction):
     ("initial_conditions.lateral_y_m=0.051", "another variant: initial_conditions.lateral_y_m: 0.051 here, 0.05 there"),
     ("target_vehicle.mass_kg=19000.0", "target_vehicle.mass_kg"),
     ("mechanism.rebound_n=1.0", "mechanism."),
-    ("stand.limits.force_limit_n=[50.0, 5000.0, 5000.0]", "fx_N at the stand"),
-    ("mechanism.force_limit_n=[50.0, 5000.0, 5000.0]", "fx_N at the unit"),
+    ("stand.limits.force_limit_n=[50.0, 5000.0, 5000.0]", "fx_n at the stand"),
+    ("mechanism.force_limit_n=[50.0, 5000.0, 5000.0]", "fx_n at the unit"),
 ])  # fmt: skip
 def test_hardware_is_refused(prediction, override, said):
     if override.startswith("mechanism.rebound"):

@@ -22,6 +22,7 @@ from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
+from rt_kernels.context import Vehicle, Vehicles
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
 
@@ -69,24 +70,24 @@ def test_effective_mass_against_the_closed_form():
 
     def random_vehicle():
         A = rng.normal(size=(3, 3))
-        return {"mass_kg": float(rng.uniform(100, 1000)), "inertia_kg_m2": A @ A.T * 50 + 100 * np.eye(3),
-                "X_port": np.concatenate([rng.normal(size=3), Rotation.random(random_state=rng).as_quat()])}  # fmt: skip
+        return Vehicle(float(rng.uniform(100, 1000)), A @ A.T * 50 + 100 * np.eye(3),
+                       np.concatenate([rng.normal(size=3), Rotation.random(random_state=rng).as_quat()]))  # fmt: skip
 
-    vehicles = {"active": random_vehicle(), "target": random_vehicle()}
+    vehicles = Vehicles(active=random_vehicle(), target=random_vehicle())
     X_TA = np.concatenate([0.1 * rng.normal(size=3), Rotation.random(random_state=rng).as_quat()])
     n = rng.normal(size=3)
     n /= np.linalg.norm(n)
     p = 0.2 * rng.normal(size=3)
     inverse = 0.0
-    R_VT = Rotation.from_quat(vehicles["target"]["X_port"][3:])
-    X_V = vehicles["target"]["X_port"][:3] + R_VT.apply(p)  # contact point in the target's body frame
+    R_VT = Rotation.from_quat(vehicles.target.X_port[3:])
+    X_V = vehicles.target.X_port[:3] + R_VT.apply(p)  # contact point in the target's body frame
     R_TA = Rotation.from_quat(X_TA[3:])
-    R_CA = Rotation.from_quat(vehicles["active"]["X_port"][3:])
-    X_C = vehicles["active"]["X_port"][:3] + R_CA.apply(R_TA.inv().apply(p - X_TA[:3]))
+    R_CA = Rotation.from_quat(vehicles.active.X_port[3:])
+    X_C = vehicles.active.X_port[:3] + R_CA.apply(R_TA.inv().apply(p - X_TA[:3]))
     for vehicle, r, direction in (("target", X_V, R_VT.apply(n)), ("active", X_C, (R_CA * R_TA.inv()).apply(n))):
         arm = np.cross(r, direction)
-        v = vehicles[vehicle]
-        inverse += 1 / v["mass_kg"] + arm @ np.linalg.solve(v["inertia_kg_m2"], arm)
+        v = getattr(vehicles, vehicle)
+        inverse += 1 / v.mass_kg + arm @ np.linalg.solve(v.inertia_kg_m2, arm)
     u = np.concatenate([n, np.cross(p, n)])
     assert u @ relative_inverse_inertia(vehicles, X_TA) @ u == pytest.approx(inverse, rel=1e-12)
 
@@ -107,12 +108,12 @@ def test_modes_of_a_spring_and_its_series_compliance():
 
 def test_compliance_of_an_arm_is_in_series_with_the_contact():
     """A spring along X at the port: 1/K = 1/K1 + C_xx, wherever the port of the arm points; the contact's damper sees its own share."""
-    before = predict(load_test(ELASTIC, ["mechanism.damping_n_s_m=400.0"])).modes[0]
+    before = predict(load_test(ELASTIC, ["mechanism.damping_n_s_per_m=400.0"])).modes[0]
     C = np.diag([2e-6, 0.5 / 106590.0, 1e-6, 1e-6, 1e-6, 1e-6])
     rows = "[" + ", ".join(str([float(x) for x in row]) for row in C) + "]"
     softer = 1.0 / (1.0 + 106590.0 * 2e-6)
     for vehicle in ("active_vehicle", "target_vehicle"):
-        after = predict(load_test(ELASTIC, ["mechanism.damping_n_s_m=400.0", f"{vehicle}.port_compliance_rows={rows}"])).modes[0]
+        after = predict(load_test(ELASTIC, ["mechanism.damping_n_s_per_m=400.0", f"{vehicle}.port_compliance_rows={rows}"])).modes[0]
         assert after.effective_mass_kg == pytest.approx(before.effective_mass_kg, rel=1e-6)
         assert after.frequency_hz == pytest.approx(before.frequency_hz * math.sqrt(softer), rel=1e-4)
         assert after.damping_ratio == pytest.approx(before.damping_ratio * softer**1.5, rel=1e-3)
@@ -126,11 +127,11 @@ def test_compliance_of_an_arm_is_in_series_with_the_contact():
 
 
 def test_stiffness_of_the_mechanism_is_measured_on_its_own_model():
-    keys = ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_m=200.0"]
+    keys = ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_per_m=200.0"]
     config = load_test(ELASTIC, keys)
     test = assembly.simulation(config)
-    K, B = contact_matrices(test.context["mechanism"], test.context["start"]["X_TA"], 1e-3)
-    p = test.context["start"]["X_TA"][:3] + [0.0, 0.1, 0.05]
+    K, B = contact_matrices(test.context["mechanism"], test.context["start"].X_TA, 1e-3)
+    p = test.context["start"].X_TA[:3] + [0.0, 0.1, 0.05]
     np.testing.assert_allclose(K, stiffness_along(106590.0, p, [1, 0.3, 0]), rtol=1e-3, atol=20.0)
     np.testing.assert_allclose(B, stiffness_along(200.0, p, [1, 0.3, 0]), rtol=1e-3, atol=0.05)
 

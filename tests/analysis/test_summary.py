@@ -26,8 +26,8 @@ def test_captured_run(bounce_log):
     s = summarise(bounce_log)
     assert (s["end"], s["exit_code"], s["captured"], s["ticks"], s["missed"]) == ("captured", 0, True, 4000, 0)
     assert s["capture_time_s"] == 2.0 and s["first_contact_time_s"] == 1.0 and s["faults"] == [] and s["complete"]
-    assert s["peak_wrench"]["fx_N"] == pytest.approx(-SPEED * np.sqrt(MASS * STIFFNESS), rel=1e-3)
-    assert s["peak_wrench"]["my_N_m"] == pytest.approx(0.1 * s["peak_wrench"]["fx_N"]) and s["peak_wrench"]["fy_N"] == 0.0
+    assert s["peak_wrench"]["fx_n"] == pytest.approx(-SPEED * np.sqrt(MASS * STIFFNESS), rel=1e-3)
+    assert s["peak_wrench"]["my_n_m"] == pytest.approx(0.1 * s["peak_wrench"]["fx_n"]) and s["peak_wrench"]["fy_n"] == 0.0
     assert s["stroke_margin_min_m"] == pytest.approx(0.4 - 0.05 * 3.999) and s["following_error_max_m"] == 0.0005
     assert s["lateness_us"]["p50"] == 20.0 and s["compute_us"]["max"] == 5.0 and s["margin_us"]["min"] == 960.0
 
@@ -37,10 +37,10 @@ def test_rebound_and_energy_of_every_contact(bounce_log):
     assert first["begin_s"] == 1.0 and first["duration_s"] == pytest.approx(np.pi * np.sqrt(MASS / STIFFNESS), abs=2e-3)
     assert first["rebound"] == pytest.approx(RESTITUTION, rel=1e-12) and first["rebound_note"] == ""
     assert first["energy_ratio"] == pytest.approx(RESTITUTION**2, rel=1e-12)
-    assert first["energy_before_J"] == pytest.approx(0.5 * MASS * SPEED**2) and first["work_J"] == -3.0
+    assert first["energy_before_j"] == pytest.approx(0.5 * MASS * SPEED**2) and first["work_j"] == -3.0
     assert first["energy_ratio_of_contact"] == pytest.approx(1.0 - 3.0 / 20.0)
-    assert (first["axial_speed_before_m_per_s"], first["axial_speed_after_m_per_s"]) == (-SPEED, pytest.approx(SPEED * RESTITUTION))
-    assert not second["ended"] and second["energy_after_J"] is None and second["rebound"] is None
+    assert (first["axial_speed_before_m_s"], first["axial_speed_after_m_s"]) == (-SPEED, pytest.approx(SPEED * RESTITUTION))
+    assert not second["ended"] and second["energy_after_j"] is None and second["rebound"] is None
     assert second["energy_ratio"] is None and second["energy_ratio_of_contact"] is None
 
 
@@ -144,4 +144,4 @@ def test_grazes_and_passages_have_no_ratios(write_run, make_bounce):
     for records, why in ((graze, "a graze"), (through, "the motion goes on through it")):
         contact = summarise(open_log(write_run(records)))["contacts"][0]
         assert (contact["rebound"], contact["energy_ratio"], contact["energy_ratio_of_contact"]) == (None, None, None)
-        assert contact["rebound_note"] == why and contact["peak_force_N"] > 0.0
+        assert contact["rebound_note"] == why and contact["peak_force_n"] > 0.0

@@ -245,7 +245,7 @@ def test_verb_resumes_after_sigkill(tmp_path):
     (FILE.format(cases=0, sampling="uniform"), "campaign.cases"),
     (FILE.format(cases=2, sampling="sobol"), "campaign.sampling"),
     (listed(4), "campaign.expert: too few cases"),
-    (listed(3).replace("0.02,", ""), "campaign.expert[2]: wrong length"),
+    (listed(3).replace("0.02,", ""), "campaign.expert[2]: must be"),
     (listed(3).replace("0.02", "0.2"), "campaign.expert[2]: lateral_z_m: out of range"),
     (listed(3, "normal"), "only with sampling"),
     (FILE.format(cases=2, sampling="uniform").replace("lateral_y_m", "lateral_q_m"), "did you mean"),

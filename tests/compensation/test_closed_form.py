@@ -1,5 +1,7 @@
 """Every compensator against its closed form, tick by tick: constants, signs, comparisons."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import signal
@@ -10,18 +12,19 @@ from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.compensation.declarations import lead_inertia
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
+from rt_kernels.context import Delays
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 H = 1e-3
 FREE = CODES["motion"]["free"]
 # a drive and a delay of about the same weight: no term of a lead is small beside the others
 W, ZETA, TAU = 2.0 * np.pi * 6.0, 0.7, 0.03
-DELAYS = {
-    "total_s": TAU + 2.0 * ZETA / W, "transport_s": TAU, "sensor_delay_s": 0.0, "drive_lag_s": 2.0 * ZETA / W,
-    "drive_frequency_hz": W / (2.0 * np.pi), "drive_damping": ZETA, "measured_leg_delay_s": 0.0,
-}  # fmt: skip
+DELAYS = Delays(
+    total_s=TAU + 2.0 * ZETA / W, transport_s=TAU, sensor_delay_s=0.0, drive_lag_s=2.0 * ZETA / W,
+    drive_frequency_hz=W / (2.0 * np.pi), drive_damping=ZETA, measured_leg_delay_s=0.0,
+)  # fmt: skip
 L1, L2 = TAU + 2.0 * ZETA / W, 1.0 / W**2 + 2.0 * ZETA * TAU / W + 0.5 * TAU**2
-LEADS = {"phase_lead": {}, "lead_and_pose_force": {"stiffness_n_m": 1e5}, "adaptive_time_series": {}}
+LEADS = {"phase_lead": {}, "lead_and_pose_force": {"stiffness_n_per_m": 1e5}, "adaptive_time_series": {}}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +71,7 @@ def test_lead_is_the_inverse_of_drive_and_delay(name, context):
         assert s["lead"][0] == pytest.approx([1.0, 0.5 * L1, 0.5 * L2], rel=1e-12)
         build(name, context, **LEADS[name], order=1).step(s)
         assert s["lead"][0] == pytest.approx([1.0, L1, 0.0], rel=1e-12)
-    ideal = context | {"delays": DELAYS | {"drive_frequency_hz": 0.0, "total_s": TAU, "drive_lag_s": 0.0}}
+    ideal = context | {"delays": replace(DELAYS, drive_frequency_hz=0.0, total_s=TAU, drive_lag_s=0.0)}
     s = sample()
     build(name, ideal, **LEADS[name]).step(s)
     assert s["lead"][0] == pytest.approx([1.0, TAU, 0.5 * TAU**2], rel=1e-12)
@@ -77,7 +80,7 @@ def test_lead_is_the_inverse_of_drive_and_delay(name, context):
 def test_adaptive_lead_adds_the_delay_that_it_cannot_see(context):
     """Delay of the force less that of the measured legs: a1 + d, a2 + a1 d + d^2/2 is the lead of the whole delay again."""
     s = sample()
-    build("adaptive_time_series", context | {"delays": DELAYS | {"sensor_delay_s": 0.012, "measured_leg_delay_s": 0.002}}).step(s)
+    build("adaptive_time_series", context | {"delays": replace(DELAYS, sensor_delay_s=0.012, measured_leg_delay_s=0.002)}).step(s)
     assert s["lead"][0] == pytest.approx([1.0, L1, L2], rel=1e-12)
 
 
@@ -125,7 +128,7 @@ def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, bo
     u = start + 0.02 * moving**3 * sum(rng.normal(size=3) * np.sin(w * t + rng.normal(size=3)) for w in (7.0, 19.0, 31.0))
     drives = [([w * w], [1.0, 2.0 * zeta * w, w * w]) for w, zeta in ((24.0, 0.7), (27.0, 0.8), (25.0, 0.9))]
     y = start + 0.95 * np.column_stack([signal.lsim(drive, u[:, i] - start[i], t[:, 0])[1] for i, drive in enumerate(drives)])
-    X_WF, X_PM = context["mounting"]["X_WF"], context["mounting"]["X_PM"]
+    X_WF, X_PM = context["mounting"].X_WF, context["mounting"].X_PM
     assert not X_WF[3:6].any() and not X_PM[3:6].any()  # translations of the platform are those of the port
     platform = u + (X_WF - X_PM)[:3]
     corner, gate = 2.0 * np.pi * 12.0, 0.004
@@ -169,12 +172,13 @@ def test_adaptive_fit_is_the_least_squares_of_command_on_measured_pose(rates, bo
 def test_adaptive_gain_works_from_where_the_motion_began(context):
     """x_c = x0 + a0 (x - x0) + a1 v + a2 a: the offset is (a0 - 1)(x - x0); a force that is older than the legs adds its delay."""
     older = {"sensor_delay_s": 0.02, "measured_leg_delay_s": 0.005}
-    part = build("adaptive_time_series", context | {"delays": DELAYS | older}, rates=(1e9, 0.0, 0.0), gate_m_s=0.0, corner_hz=50.0)
+    own = context | {"delays": replace(DELAYS, **older)}
+    part = build("adaptive_time_series", own, rates=(1e9, 0.0, 0.0), gate_m_s=0.0, corner_hz=50.0)
     mounting, origin = context["mounting"], np.array([0.2, 0.1, -0.3])
     for k in range(400):
         x = origin + 0.02 * np.sin(20.0 * max(k - 5, 0) * H) * np.array([1.0, -0.5, 0.3])
         u = origin + 1.2 * (x - origin)
-        s = sample(motion=CODES["motion"]["follow_profile"], X_TA=x, X_TA_measured=x, X_WP=u + (mounting["X_WF"] - mounting["X_PM"])[:3])
+        s = sample(motion=CODES["motion"]["follow_profile"], X_TA=x, X_TA_measured=x, X_WP=u + (mounting.X_WF - mounting.X_PM)[:3])
         a = part.step(s)
     nominal = part.fields()["lead"]
     assert abs(a[0] - 1.0) > 0.05 and s["lead"][0, 0] == a[0]
@@ -196,8 +200,8 @@ def test_polynomial_reads_a_polynomial_off_at_its_horizon(order, spacing, contex
         part.step(s)
     v = (p(t + H) - p(t)) / H
     ahead = p(t + H) + s["lead"][0, 1] * v + s["lead_offset"][0, 0]
-    rounding = 4e-16 * max(1.0, DELAYS["total_s"] / (spacing * H)) ** order  # what the extrapolation makes of the last digit
-    assert ahead == pytest.approx(p(t + H + DELAYS["total_s"]), abs=rounding)
+    rounding = 4e-16 * max(1.0, DELAYS.total_s / (spacing * H)) ** order  # what the extrapolation makes of the last digit
+    assert ahead == pytest.approx(p(t + H + DELAYS.total_s), abs=rounding)
 
 
 # ----------------------------------------------------------------------------------------------------------------- force
@@ -205,7 +209,7 @@ def test_polynomial_reads_a_polynomial_off_at_its_horizon(order, spacing, contex
 
 def test_force_goes_to_the_simulated_pose_with_its_damper(context):
     """F + K e + B e' with the error e = x - y growing at a steady rate: from the fourth tick of a contact on."""
-    part = build("pose_referenced_force", context, stiffness_n_m=1e5, damping_n_s_m=700.0)
+    part = build("pose_referenced_force", context, stiffness_n_per_m=1e5, damping_n_s_per_m=700.0)
     for k in range(8):
         y, e = 2e-3, 1e-4 + 3e-5 * k
         s = sample(contact=k > 2, F_T=[1e5 * y], X_TA=[y + e], X_TA_measured=[y])
@@ -219,8 +223,8 @@ def test_force_goes_to_the_simulated_pose_with_its_damper(context):
 def test_force_and_pose_of_different_age(sensor, legs, context):
     """A force that is older than the measured pose belongs to an earlier pose, linear between the ticks; an older pose is set against the
     model of its own instant."""
-    own = context | {"delays": DELAYS | {"sensor_delay_s": sensor, "measured_leg_delay_s": legs}}
-    part = build("pose_referenced_force", own, stiffness_n_m=1e5)
+    own = context | {"delays": replace(DELAYS, sensor_delay_s=sensor, measured_leg_delay_s=legs)}
+    part = build("pose_referenced_force", own, stiffness_n_per_m=1e5)
     vx, vy = 0.4, 0.3
     for k in range(300):
         s = sample(contact=k > 280, F_T=[1000.0], X_TA=[vx * k * H], X_TA_measured=[vy * k * H])
@@ -231,7 +235,7 @@ def test_force_and_pose_of_different_age(sensor, legs, context):
 
 def test_first_tick_catches_up_what_was_missed(context):
     """Model n ticks ahead at v: in the first tick of the contact k times the sum of min(n v h, depth) over the ticks since it touched."""
-    part = build("pose_referenced_force", context, stiffness_n_m=1e5)
+    part = build("pose_referenced_force", context, stiffness_n_per_m=1e5)
     n, v, depth_y = 6, 0.05, 1e-5
     touch = 100
     for k in range(touch + 1):
@@ -250,8 +254,8 @@ def test_stiffness_is_learnt_by_least_squares(prior, older, context):
     that size teach nothing, and the estimate stays within 0.5...1.5 times the prior."""
     k_true, excitation, forgetting, e = 1e5, 5e-5, 0.98, 3e-4
     learning = {"estimate": True, "excitation_m": excitation, "forgetting": forgetting}
-    own = context | {"delays": DELAYS | {"measured_leg_delay_s": older * H}}
-    part = build("pose_referenced_force", own, stiffness_n_m=prior * k_true, **learning)
+    own = context | {"delays": replace(DELAYS, measured_leg_delay_s=older * H)}
+    part = build("pose_referenced_force", own, stiffness_n_per_m=prior * k_true, **learning)
     u, ticks = np.array([0.6, 0.0, 0.8]), np.arange(260)
 
     def depth(k):
@@ -298,7 +302,7 @@ def test_stiffness_matrix_and_its_stop_at_zero_force(context):
 def test_smith_predictor_is_its_transfer_function(share, context):
     """3/2 z + 1/(1 + z/2), z = T s, exact for a force that runs straight from sample to sample."""
     part = build("smith", context, lead_factor=share)
-    T = DELAYS["total_s"] * share
+    T = DELAYS.total_s * share
     rng = np.random.default_rng(3)
     F = np.concatenate([[0.0], np.cumsum(rng.normal(size=300))])
     _, low, _ = signal.lsim(([1.0], [0.5 * T, 1.0]), F, np.arange(len(F)) * H)
@@ -320,7 +324,7 @@ def kinetic_after(F, V, energy, inverse):
 
 def test_energy_cap_leaves_exactly_what_is_allowed(context):
     """While the force pushes apart; the rest of the time, and below the cap, nothing is touched."""
-    inverse = relative_inverse_inertia(context["vehicles"], context["start"]["X_TA"])
+    inverse = relative_inverse_inertia(context["vehicles"], context["start"].X_TA)
     part = build("energy_cap", context, dissipated=0.25)
     F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([0.02, 0, 0, 0, 0, 0])
     part.step(sample(contact=1, F_T=F, V_TA=V, kinetic_energy=0.06))  # allowed from now on: three quarters of it
@@ -340,7 +344,7 @@ def test_energy_cap_leaves_exactly_what_is_allowed(context):
 
 def test_energy_cap_begins_where_a_whole_step_would_pass_the_limit(context):
     """The full force would leave kinetic - h F.V + h^2 F L^-1 F/2: a little more than allowed is cut back, a little less is not."""
-    inverse = relative_inverse_inertia(context["vehicles"], context["start"]["X_TA"])
+    inverse = relative_inverse_inertia(context["vehicles"], context["start"].X_TA)
     F, V, allowed = np.array([900.0, 0, 0, 0, 0, 0]), np.array([0.02, 0, 0, 0, 0, 0]), 0.06
     gain = kinetic_after(F, -V, 0.0, inverse)
     square = 0.5 * H * H * F @ inverse @ F
@@ -356,8 +360,8 @@ def test_energy_cap_begins_where_a_whole_step_would_pass_the_limit(context):
 
 def test_energy_cap_allows_what_the_thrust_puts_in(context):
     """Share of the thrust's power in the relative motion: m_V / (m_C + m_V) f . (v_C - v_V)."""
-    heavy = dict(context["vehicles"])
-    heavy["target"] = heavy["target"] | {"mass_kg": 1800.0}
+    vehicles = context["vehicles"]
+    heavy = replace(vehicles, target=replace(vehicles.target, mass_kg=1800.0))
     own = context | {"vehicles": heavy}
     part = build("energy_cap", own)
     F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
@@ -367,14 +371,14 @@ def test_energy_cap_allows_what_the_thrust_puts_in(context):
     part.step(s)
     k = s["F_T_corrected"][0, 0] / F[0]
     allowed = 0.05 + H * 400.0 * 0.02 * 1800.0 / 2400.0
-    inverse = relative_inverse_inertia(heavy, own["start"]["X_TA"])
+    inverse = relative_inverse_inertia(heavy, own["start"].X_TA)
     assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
 
 
 def test_energy_cap_allows_what_the_control_moment_puts_in(context):
     """All of the moment's power: force and moment in axes of the vehicle, its rates in inertial ones."""
     part = build("energy_cap", context)
-    masses = [context["vehicles"][name]["mass_kg"] for name in ("active", "target")]
+    masses = [vehicle.mass_kg for vehicle in (context["vehicles"].active, context["vehicles"].target)]
     turned = Rotation.from_euler("xyz", [0.4, -0.7, 1.1])
     f, m, v, w = np.array([200.0, -90.0, 40.0]), np.array([30.0, 50.0, -20.0]), np.array([0.03, 0.01, 0.02]), np.array([0.02, 0.03, -0.01])
     F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
@@ -385,7 +389,7 @@ def test_energy_cap_allows_what_the_control_moment_puts_in(context):
     k = s["F_T_corrected"][0, 0] / F[0]
     allowed = 0.05 + H * (masses[1] / sum(masses) * turned.apply(f) @ v + turned.apply(m) @ w)
     assert 0.0 < k < 1.0 and allowed > 0.05
-    inverse = relative_inverse_inertia(context["vehicles"], context["start"]["X_TA"])
+    inverse = relative_inverse_inertia(context["vehicles"], context["start"].X_TA)
     assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
 
 
@@ -395,7 +399,7 @@ def test_energy_cap_allows_what_the_control_moment_puts_in(context):
 def test_both_parts_are_mixed_in_every_field(context):
     """Free part plus w (3 - 2 w) w of the difference to the contact part, in force, lead and offset; status of the one that outweighs."""
     limits = {"lead_rate_max_m_s": 0.05, "lead_acceleration_max_m_s2": 2.0}
-    tables = {"free": {"part": "polynomial"}, "contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5} | limits}
+    tables = {"free": {"part": "polynomial"}, "contact": {"part": "lead_and_pose_force", "stiffness_n_per_m": 1e5} | limits}
     part = build("phased", context, **tables, blend_s=0.05, hold_s=0.004)
     free, contact = (build(table["part"], context, **{k: v for k, v in table.items() if k != "part"}) for table in tables.values())
     rng, w, since, mixed = np.random.default_rng(8), 0.0, 1e9, 0
@@ -451,7 +455,7 @@ def test_none_passes_everything_on(context):
 @pytest.mark.parametrize("contact", [0, 1])
 def test_parts_that_work_on_the_force_lead_by_nothing(name, contact, context):
     """Whatever stood in the fields before."""
-    part = build(name, context, **({"stiffness_n_m": 1e5} if name == "pose_referenced_force" else {}))
+    part = build(name, context, **({"stiffness_n_per_m": 1e5} if name == "pose_referenced_force" else {}))
     for _ in range(3):
         s = sample(contact=contact, F_T=np.arange(1.0, 7.0), V_TA=[0.1, 0.2, 0.3], lead=[7.0, 7.0, 7.0], lead_offset=np.full(6, 7.0))
         part.step(s)

@@ -1,5 +1,7 @@
 """Every compensator of the registry by itself: its own fields only, the same bits twice, snapshot, wrong keys named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,9 @@ from rt_kernels.stewart.platform import Platform
 
 OWN = {name for name, *rest in FIELDS if name in ("F_T_corrected", "lead", "lead_offset", "loop_delay", "compensation_status")}
 NEEDED = {
-    "pose_referenced_force": {"stiffness_n_m": 1e5},
-    "lead_and_pose_force": {"stiffness_n_m": 1e5},
-    "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_m": 1e5}},
+    "pose_referenced_force": {"stiffness_n_per_m": 1e5},
+    "lead_and_pose_force": {"stiffness_n_per_m": 1e5},
+    "phased": {"contact": {"part": "lead_and_pose_force", "stiffness_n_per_m": 1e5}},
 }
 NAMES = sorted(registry.PARTS["compensation"])
 
@@ -56,7 +58,7 @@ def test_writes_its_own_fields_only_and_finite(name, context):
             if field not in OWN:
                 assert s[field].tobytes() == before[field].tobytes(), field
         assert all(np.all(np.isfinite(s[field])) for field in OWN)
-    assert s["loop_delay"][0] == pytest.approx(context["delays"]["total_s"], abs=1e-15)
+    assert s["loop_delay"][0] == pytest.approx(context["delays"].total_s, abs=1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,8 +92,8 @@ def test_nothing_in_gives_nothing_out(name, context):
 def test_stiffness_follows_the_wrench_of_any_single_contact(context):
     """Force at the pose x out of the force at the pose y of one spring, anywhere, in any direction: exact."""
     rng = np.random.default_rng(3)
-    together = context | {"delays": context["delays"] | {"sensor_delay_s": 0.0, "measured_leg_delay_s": 0.0}}
-    part = build("pose_referenced_force", together, stiffness_n_m=1e5)
+    together = context | {"delays": replace(context["delays"], sensor_delay_s=0.0, measured_leg_delay_s=0.0)}
+    part = build("pose_referenced_force", together, stiffness_n_per_m=1e5)
     for _ in range(20):
         n = rng.normal(size=3)
         n /= np.linalg.norm(n)
@@ -109,7 +111,7 @@ def test_stiffness_follows_the_wrench_of_any_single_contact(context):
 
 
 def test_force_is_never_turned_around(context):
-    part = build("pose_referenced_force", context, stiffness_n_m=1e6)
+    part = build("pose_referenced_force", context, stiffness_n_per_m=1e6)
     s = np.zeros(1, SAMPLE_DTYPE)
     s["periods"], s["contact"] = 1, 1
     s["X_TA"][0, 6] = s["X_TA_measured"][0, 6] = 1.0
@@ -139,13 +141,13 @@ def test_lead_is_limited_and_says_so(context):
 
 def context_lead(context):
     d = context["delays"]
-    return d["transport_s"] + 2.0 * d["drive_damping"] / (2.0 * np.pi * d["drive_frequency_hz"])
+    return d.transport_s + 2.0 * d.drive_damping / (2.0 * np.pi * d.drive_frequency_hz)
 
 
 def test_stiffness_estimate_finds_the_contact_and_stays_in_bounds(context):
     """Prior wrong by 30 %: found; wrong by a factor of 3: held at the bound."""
     for prior, expected in ((1.3e5, 1e5), (3e5, 1.5e5)):
-        part = build("pose_referenced_force", context, stiffness_n_m=prior, estimate=True)
+        part = build("pose_referenced_force", context, stiffness_n_per_m=prior, estimate=True)
         aux = np.zeros(1)
         for i in range(300):
             y = 1e-3 * np.sin(0.03 * i)
@@ -175,7 +177,7 @@ def test_phased_with_any_number_of_auxiliary_channels(count, context, monkeypatc
     monkeypatch.setattr(phased, "Many", of_many_channels(count), raising=False)
     monkeypatch.setitem(phased.NAMES, "many", "rt_kernels.compensation.phased:Many")
     for free, contact in (("many", "lead_and_pose_force"), ("lead_and_pose_force", "many")):
-        keys = {role: {"part": name, **({"stiffness_n_m": k} if name != "many" or count else {})}
+        keys = {role: {"part": name, **({"stiffness_n_per_m": k} if name != "many" or count else {})}
                 for role, name, k in (("free", free, 1e5), ("contact", contact, 2e5))}  # fmt: skip
         part = build("phased", context, **keys)
         assert [a.name.partition(".")[0] for a in part.AUX] == ["free"] * (count if free == "many" else 1) + ["contact"] * (
@@ -227,7 +229,7 @@ def test_phased_follows_no_offset_out_of_a_file(context):
 
 
 @pytest.mark.parametrize(("name", "keys", "named"), [
-    ("pose_referenced_force", {"stiffness_n_m": 0.0}, "stiffness_n_m"),
+    ("pose_referenced_force", {"stiffness_n_per_m": 0.0}, "stiffness_n_per_m"),
     ("phased", {"contact": {"part": "leed"}}, "contact.part"),
     ("phased", {"contact": {"part": "phase_lead", "ordre": 1}}, "contact.ordre"),
     ("polynomial", {"order": 4, "spacing_ticks": 200}, "spacing_ticks"),

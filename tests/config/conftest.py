@@ -23,7 +23,7 @@ class Part:
         Parameter("offset_m", "floats", "m", "an offset", default=(0.0, 0.0, 0.0), shape=3, low=-1.0, high=1.0),
         Parameter("matrix", "rows", "-", "a matrix", default=((1.0, 0.0), (0.0, 1.0)), shape=(2, 2)),
         Parameter("extra", "table", "-", "free keys", default={}),
-        Parameter("copy", "float", "-", "a key that pydantic models have as a method", default=0.0),
+        Parameter("copy", "float", "-", "a key that classes have as a method", default=0.0),
     )
 
 

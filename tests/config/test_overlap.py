@@ -10,6 +10,7 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
+from rt_kernels.context import Mounting
 from hil_server.line import assembly
 from hil_server.line.overlap import park_pose, refuse_overlap
 from hil_server.run.programme import is_programme, load_programme
@@ -68,7 +69,7 @@ def test_the_whole_way_is_looked_at(approach, where):
     unit = registry.part("mechanisms", "probe_cone")()
     unit.advance(pose(-0.9), np.array([0.1, 0, 0, 0, 0, 0]), 1e-3)  # not in its first state
     before = unit.snapshot()
-    mounting = {"X_WF": pose(4.0), "X_PM": pose(0.3), "unit_on_load_cell": "target", "load_cell_on": "floor"}
+    mounting = Mounting("target", "floor", X_WF=pose(4.0), X_PM=pose(0.3))
     guidance = SimpleNamespace() if approach is None else SimpleNamespace(approach=lambda count: np.array(approach))
     platform = pose(4.0 - 0.3 + FREE)
     assert park_pose(mounting, platform) == pytest.approx(pose(FREE))
@@ -92,7 +93,7 @@ def test_park_pose_agrees_with_the_stand_however_the_units_are_mounted(cell_on, 
     config = load_test(None, [f"stand.mounting.{key}={value}" for key, value in turned.items()])
     platform = assembly.Platform.from_dict(config.stand["platform"])
     mounting = assembly.mounting(config.stand["mounting"])
-    plant = PlantPart(platform=platform, mounting=mounting, mechanism=registry.part("mechanisms", "bumper")(stiffness_n_m=1.0)).state()
+    plant = PlantPart(platform=platform, mounting=mounting, mechanism=registry.part("mechanisms", "bumper")(stiffness_n_per_m=1.0)).state()
     found, truth = park_pose(mounting, plant["X_WP"]), plant["X_TA"]
     np.testing.assert_allclose(found[:3], truth[:3], atol=1e-12)
     assert abs(found[3:] @ truth[3:]) == pytest.approx(1.0, abs=1e-12)

@@ -11,6 +11,7 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test, tables, toml_text
 from hil_server.errors import ConfigurationError
+from rt_kernels.parameters import must_be
 from hil_server.run.programme import PROGRAMME, VARIANT, load_programme
 from rt_kernels.stewart.platform import Platform
 
@@ -103,30 +104,34 @@ def mutations(document, path, parameter):
     misspelt = key[:-1] + "q" if len(key) > 3 else key + "q"
     yield "misspelt", with_value(document, path, None, misspelt), [f"{misspelt}: unknown key"]
     if parameter is None or parameter.required:
-        yield "removed", with_value(document, path, None), [f"{key}: missing key", "value none", "limit", "unit"]
+        yield "removed", with_value(document, path, None), [f"{key}: required key is missing: "]
     else:
         yield "removed", with_value(document, path, None), []
-    complaint = "not one of its choices" if parameter is not None and parameter.choices else "wrong type"
     wrong = 3 if isinstance(value, str) else "three"
-    yield "wrong type", with_value(document, path, wrong), [key, complaint, f"value {wrong!r}", "limit", "unit"]
+    yield "wrong type", with_value(document, path, wrong), [f"{key}: must be {allowed(parameter)}", f"got {wrong!r}"]
     for number in (float("nan"), float("inf")):
         changed = first_number(value, number)
         if changed is not None:
-            words = [key, "value", "limit", "unit"]
-            yield str(number), with_value(document, path, changed), words
+            yield str(number), with_value(document, path, changed), [f"{key}", ": must be ", f"got {number}"]
     if parameter is not None:
-        for limit, beyond in ((parameter.low, "below its limit"), (parameter.high, "above its limit")):
+        unit = "" if parameter.unit == "-" else parameter.unit
+        for limit, beyond in ((parameter.low, "below"), (parameter.high, "above")):
             changed = None if limit is None else first_number(value, _beyond(limit, parameter.kind, beyond))
             if changed is not None:
-                yield beyond, with_value(document, path, changed), [key, beyond, f"{limit:g}", f"unit {parameter.unit}"]
+                words = [key, ": must be ", f"{limit:g}", unit, f"got {_beyond(limit, parameter.kind, beyond)!r}"]
+                yield beyond, with_value(document, path, changed), words
         if parameter.choices:
-            words = [key, "not one of its choices", "value 'elsewhere'", parameter.choices[0]]
-            yield "no choice", with_value(document, path, "elsewhere"), words
+            yield "no choice", with_value(document, path, "elsewhere"), [f"{key}: must be {allowed(parameter)}", "got 'elsewhere'"]
+
+
+def allowed(parameter):
+    """The words for what a key may be; None: the part itself."""
+    return "one of " if parameter is None else must_be(parameter)
 
 
 def _beyond(limit, kind, side):
     step = 1 if kind == "int" else max(abs(limit) * 0.5, 1e-6)
-    return limit - step if side.startswith("below") else limit + step
+    return limit - step if side == "below" else limit + step
 
 
 def write(document):
@@ -211,4 +216,4 @@ def test_every_key_of_a_programme_is_held(tree, file):
 def test_the_command_ends_with_2_and_without_a_traceback(number, capsys):
     assert main(["check", "--seconds", "0", "--set", f"active_vehicle.mass_kg={number}"]) == 2
     out = capsys.readouterr()
-    assert "active_vehicle.mass_kg" in out.out and "unit kg" in out.out and "Traceback" not in out.out + out.err
+    assert "active_vehicle.mass_kg" in out.out and " kg, got " in out.out and "Traceback" not in out.out + out.err

@@ -13,11 +13,11 @@ from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 
 # Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
-    ("compensation", "pose_referenced_force"): {"stiffness_n_m": 1e5},
-    ("compensation", "lead_and_pose_force"): {"stiffness_n_m": 1e5},
+    ("compensation", "pose_referenced_force"): {"stiffness_n_per_m": 1e5},
+    ("compensation", "lead_and_pose_force"): {"stiffness_n_per_m": 1e5},
     ("dynamics", "tree_and_body"): {"model": "transport_ship_probe.toml", "port_body": "probe"},
     ("dynamics", "manipulator_payload"): {"model": "canadarm2.toml", "joint_angles_deg": [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0]},
-    ("compensation", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},
+    ("compensation", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_per_m": 1e5}},
 }
 
 
@@ -115,7 +115,7 @@ def stream(simulated):
     for name in ("measured_leg", "leg_demand", "leg_setpoint"):
         first[name] = lengths
     for name in ("X_TA", "X_TA_measured", "profile_X_TA"):
-        first[name] = simulated.context["start"]["X_TA"]
+        first[name] = simulated.context["start"].X_TA
     first["first_contact_time"] = first["capture_time"] = -1.0
     first["trip_tick"] = -1
     first["lead"][:, 0] = 1.0

@@ -38,7 +38,7 @@ def test_every_channel_that_a_mechanism_declares_has_its_place():
 
 
 def test_a_mechanism_without_channels():
-    assert plant_of(registry.part("mechanisms", "bumper")(stiffness_n_m=1e4)).mechanism_aux.shape == (1,)
+    assert plant_of(registry.part("mechanisms", "bumper")(stiffness_n_per_m=1e4)).mechanism_aux.shape == (1,)
 
 
 @pytest.mark.parametrize("stand", ["docking_stand", "ideal_stand"])

@@ -494,7 +494,7 @@ def test_absent_sensor_is_named():
     ("wrong", "says"),
     [
         (dict(), "address is missing"),
-        (dict(address="x", stream_port=0), "stream_port = 0: must be at least 1"),
+        (dict(address="x", stream_port=0), "stream_port: must be a whole number within 1 ... 65535, got 0"),
         (dict(address="x", variant="kistler"), "variant"),
         (dict(address="x", stale_ms=float("nan")), "stale_ms"),
         (dict(address="x", port=1), "port is no parameter"),

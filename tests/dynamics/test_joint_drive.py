@@ -269,9 +269,9 @@ def test_gains_by_payload():
 
 
 def test_errors_name_key_value_limit_unit():
-    with pytest.raises(ValueError, match=r"backlash_rad: 0 rad, limits 1e-09...10 rad"):
+    with pytest.raises(ValueError, match=r"backlash_rad: must be a number within 1e-09 ... 10 rad, got 0"):
         JointDrive(**dict(DRIVE, backlash_rad=0.0))
-    with pytest.raises(ValueError, match="motor_inertia_kg_m2: is missing"):
+    with pytest.raises(ValueError, match="motor_inertia_kg_m2: required key is missing"):
         JointDrive(gear_ratio=1.0)
     with pytest.raises(ValueError, match="h: 0.0 s"):
         JointDrive(**DRIVE).run([0.0], 0.0, INERTIA, 0.0)

@@ -148,12 +148,12 @@ def reference(keys, context, X, F_T, end):
     k_g, T_D, B = (d[k] for k in ("gear_stiffness_n_m_per_rad", "backlash_torque_n_m", "backlash_rad"))
     q0 = np.radians(keys["joint_angles_deg"])
     vehicles = context["vehicles"]
-    m, I = vehicles["active"]["mass_kg"], np.array(vehicles["active"]["inertia_kg_m2"])
+    m, I = vehicles.active.mass_kg, np.array(vehicles.active.inertia_kg_m2)
     R_CG = Rotation.from_euler("YZX", keys["grapple_angles_deg"], degrees=True)
     p_CG = np.array(keys["grapple_position_m"])
     K = ArmCompliance(tree, "tip", arm.segments).stiffness(q0)
     D = damping_matrix(K, payload_mass_matrix(m, I, -R_CG.inv().apply(p_CG), R_CG.inv().as_matrix()), 0.1)
-    X_CA, X_VT = vehicles["active"]["X_port"], vehicles["target"]["X_port"]
+    X_CA, X_VT = vehicles.active.X_port, vehicles.target.X_port
     # everything in the axes of V: payload from the ports, base of the arm from the payload
     R_NC = Rotation.from_quat(X_VT[3:]) * Rotation.from_quat(X[3:]) * Rotation.from_quat(X_CA[3:]).inv()
     p_NC = X_VT[:3] + Rotation.from_quat(X_VT[3:]).apply(X[:3]) - R_NC.apply(X_CA[:3])
@@ -256,10 +256,10 @@ def test_momentum_is_that_of_the_bodies(build, shipped):
         v = np.concatenate([R.inv().apply(v_O), R.inv().apply(w_N), run["arm_rate"]])
         total = tree.momentum(q, v, np.zeros(3))
         for vehicle, X, V in (("active", run["X_NC"], run["V_NC"]), ("target", run["X_NV"], run["V_NV"])):
-            table = context["vehicles"][vehicle]
+            table = getattr(context["vehicles"], vehicle)
             attitude = Rotation.from_quat(X[3:])
-            p = table["mass_kg"] * V[:3]
-            total += np.concatenate([p, np.cross(X[:3], p) + attitude.apply(table["inertia_kg_m2"] @ attitude.inv().apply(V[3:]))])
+            p = table.mass_kg * V[:3]
+            total += np.concatenate([p, np.cross(X[:3], p) + attitude.apply(table.inertia_kg_m2 @ attitude.inv().apply(V[3:]))])
         np.testing.assert_allclose(run["momentum"], total, atol=1e-8)
         np.testing.assert_allclose(tree.pose(q, "tip")[1], run["arm_X_NE"][:3], atol=1e-12)
 
@@ -283,9 +283,9 @@ def test_closed_in_motion_the_arm_moves_along(build):
 def test_a_heavy_free_base_is_a_fixed_one(build, shipped):
     """A thousand times the vehicle's mass and inertia: the same motion as on a fixed base, to that order."""
     keys, context = shipped
-    target = context["vehicles"]["target"]
-    heavy = target | {"mass_kg": 0.99e9, "inertia_kg_m2": (2e3 * np.array(target["inertia_kg_m2"])).tolist()}
-    context = {k: context[k] for k in ManipulatorPayload.CONTEXT} | {"vehicles": context["vehicles"] | {"target": heavy}}
+    target = context["vehicles"].target
+    heavy = replace(target, mass_kg=0.99e9, inertia_kg_m2=(2e3 * np.array(target.inertia_kg_m2)).tolist())
+    context = {k: context[k] for k in ManipulatorPayload.CONTEXT} | {"vehicles": replace(context["vehicles"], target=heavy)}
     ends = []
     for base in ("fixed", "free"):
         run = Run(ManipulatorPayload(**context, **(keys | {"base": base})))
@@ -347,8 +347,8 @@ def linear_system(keys, context, model, gear_stiffness):
     arm = read_manipulator(Path(model), 7)
     d, q0 = arm.drives[0], np.radians(keys["joint_angles_deg"])
     R_CG, p_CG = Rotation.from_euler("YZX", keys["grapple_angles_deg"], degrees=True).as_matrix(), np.array(keys["grapple_position_m"])
-    active = context["vehicles"]["active"]
-    M_P = payload_mass_matrix(active["mass_kg"], np.array(active["inertia_kg_m2"]), -R_CG.T @ p_CG, R_CG.T)
+    active = context["vehicles"].active
+    M_P = payload_mass_matrix(active.mass_kg, np.array(active.inertia_kg_m2), -R_CG.T @ p_CG, R_CG.T)
     K = ArmCompliance(tree, "tip", arm.segments).stiffness(q0)
     D = damping_matrix(K, M_P, 0.1)
     R, _ = tree.pose(q0, "tip")
@@ -664,16 +664,16 @@ def test_wrong_keys_are_named(build, other, message):
 BROKEN = [
     ("end_effector", '"thumb"', "manipulator.end_effector: no body 'thumb'"),
     ("low_deg", "300.0", "manipulator.low_deg: 300.0 deg, limit below high_deg"),
-    ("rate_max_deg_s", "[1.0, 2.0]", r"manipulator.rate_max_deg_s: 2 numbers, limit 1 or 7 \(the joints of the arm\), deg/s"),
-    ("force_max_n", "-1.0", "manipulator.force_max_n: -1 N, limits 0.001...1e"),
+    ("rate_max_deg_s", "[1.0, 2.0]", r"manipulator.rate_max_deg_s: must be 7 numbers within 1e-06 ... 1000 deg/s, got 2: "),
+    ("force_max_n", "-1.0", "manipulator.force_max_n: must be a number within 0.001 ... 1e.* N, got -1"),
     ("gains", "[[100.0, 1.0, 1.0, 1.0]]", "mass_kg: 8015 kg, limit 100 kg"),
-    ("gear_ratio", "0.5", "manipulator.drive, joint 0: gear_ratio: 0.5 1, limits 1...1e"),
-    ("motor_inertia_kg_m2", '"heavy"', "manipulator.drive.motor_inertia_kg_m2"),
-    ("kind", '"rope"', "manipulator.segment 0: kind 'rope', limit beam or lumped"),
-    ("bending_n_m2", "-3.0", "manipulator.segment 1"),
+    ("gear_ratio", "0.5", "manipulator.drive, joint 0: gear_ratio: must be a number within 1 ... 1e.*, got 0.5"),
+    ("motor_inertia_kg_m2", '"heavy"', "manipulator.drive, joint 0: motor_inertia_kg_m2: must be a number"),
+    ("kind", '"rope"', r"manipulator.segment\[0\].kind: must be one of beam, lumped, got 'rope'"),
+    ("bending_n_m2", "-3.0", r"manipulator.segment\[1\]"),
     ("length_m", "5.0\nheight_m = 2.0", "manipulator.height_m: unknown key"),
-    ("inner_gain", "0.7\nouter_gain = 1.0", "manipulator.drive.outer_gain: unknown key"),
-    ("gains", "[[1e5, 1.0, 1.0]]", r"manipulator.gains: shape \(1, 3\), rows of four numbers"),
+    ("inner_gain", "0.7\nouter_gain = 1.0", "manipulator.drive, joint 0: outer_gain: unknown key"),
+    ("gains", "[[1e5, 1.0, 1.0]]", r"manipulator.gains: must be rows of 4 numbers"),
 ]
 
 
@@ -695,7 +695,7 @@ def test_links_too_stiff_for_the_step_are_refused(build, tmp_path):
 
 def test_orbiting_vehicle_needs_a_free_base(shipped):
     keys, context = shipped
-    start = context["start"] | {"orbital_rate_rad_s": np.array([0.0, 0.0, 1.1e-3])}
+    start = replace(context["start"], orbital_rate_rad_s=np.array([0.0, 0.0, 1.1e-3]))
     context = {k: context[k] for k in ManipulatorPayload.CONTEXT} | {"start": start}
     with pytest.raises(ValueError, match="orbital_rate_rad_s: .*limit 0 with base = 'fixed'"):
         ManipulatorPayload(**context, **keys)
@@ -741,9 +741,9 @@ def test_no_payload_is_too_heavy_for_the_damper(shipped, tmp_path):
     """116 t, a decrement of 6, gears without inertia: an explicit damper throws the light wrist about, the one in the inertia not."""
     keys, context = shipped
     model = smooth_arm(tmp_path, gear_inertia_kg_m2=1e-9, gear_damping_n_m_s_per_rad=0.0)
-    active = context["vehicles"]["active"]
-    heavy = active | {"mass_kg": 1.16e5, "inertia_kg_m2": (14.5 * np.array(active["inertia_kg_m2"])).tolist()}
-    context = {k: context[k] for k in ManipulatorPayload.CONTEXT} | {"vehicles": context["vehicles"] | {"active": heavy}}
+    active = context["vehicles"].active
+    heavy = replace(active, mass_kg=1.16e5, inertia_kg_m2=(14.5 * np.array(active.inertia_kg_m2)).tolist())
+    context = {k: context[k] for k in ManipulatorPayload.CONTEXT} | {"vehicles": replace(context["vehicles"], active=heavy)}
     run = Run(ManipulatorPayload(**context, **(keys | {"model": model, "log_decrement": 6.0, "locked_joint": ""})))
     run.set(mode="limp", F_T=[500.0, -300.0, 200.0, 100.0, 50.0, -80.0])
     run.steps(1_000)

@@ -1,5 +1,7 @@
 """A free-flying tree and a rigid visited vehicle: against two rigid bodies, momentum, energy, kinds of kernels, replay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -9,6 +11,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
+from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.tree_and_body import TreeAndBody
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
@@ -16,7 +19,7 @@ from rt_kernels.multibody import Tree
 
 MOTION = CODES["motion"]
 PERIOD = 1e-3
-START = {"X_TA": [0, 0, 0, 0, 0, 0, 1.0], "V_TA": [0.0] * 6, "orbital_rate_rad_s": [0.0, 0.0, 0.0]}
+START = Start(IDENTITY, np.zeros(6))
 TILTED = [-0.5, 0.05, -0.03, *Rotation.from_euler("xyz", [2, -3, 4], degrees=True).as_quat()]
 TWIST = [0.1, 0.01, -0.02, 0.01, -0.02, 0.03]
 ANGLES = [0.3, -0.5, 0.4]
@@ -60,12 +63,10 @@ def vehicles(path, angles):
     inertia = H[3:, 3:] - H[:3, 3:].T @ H[:3, 3:] / m
     target = Rotation.from_euler("xyz", [10, -20, 30], degrees=True).as_matrix()
     target = target @ np.diag([42000.0, 260000.0, 250000.0]) @ target.T
-    return {
-        "active": {"mass_kg": m, "inertia_kg_m2": ((inertia + inertia.T) / 2).tolist(), "X_port": [3.6, 0.2, -0.1, 0, 0, 0, 1.0],
-                   "thrust_n": 0.0},
-        "target": {"mass_kg": 20000.0, "inertia_kg_m2": ((target + target.T) / 2).tolist(), "X_port": [-6.2, 0.1, 0, 0, 0, 0, 1.0],
-                   "thrust_n": 0.0},
-    }  # fmt: skip
+    return Vehicles(
+        active=Vehicle(m, ((inertia + inertia.T) / 2).tolist(), [3.6, 0.2, -0.1, 0, 0, 0, 1.0]),
+        target=Vehicle(20000.0, ((target + target.T) / 2).tolist(), [-6.2, 0.1, 0, 0, 0, 0, 1.0]),
+    )
 
 
 def make(path, angles=ANGLES, port="link2", **keys):
@@ -230,16 +231,16 @@ def test_the_latch_gives_the_joints_an_impulse(tmp_path):
     q[:3] = sample["X_NC"][0][:3] - (tree.centre_of_mass(q))
     H = np.zeros((15, 15))
     H[:9, :9] = tree.mass_matrix(q)
-    target = vehicles(path, ANGLES)["target"]
+    target = vehicles(path, ANGLES).target
     R_V = Rotation.from_quat(sample["X_NV"][0][3:]).as_matrix()
-    H[9:12, 9:12] = target["mass_kg"] * np.eye(3)
-    H[12:, 12:] = R_V @ np.array(target["inertia_kg_m2"]) @ R_V.T
+    H[9:12, 9:12] = target.mass_kg * np.eye(3)
+    H[12:, 12:] = R_V @ np.array(target.inertia_kg_m2) @ R_V.T
     R, p = tree.pose(q, "link2")
     J = tree.jacobian(q, "link2", R.T @ (sample["X_NV"][0][:3] - p))
     C = np.hstack([J, -np.eye(6)])  # relative velocity of the port's body at V, inertial axes
     # velocities before: root twist from momentum and joint rates
     c = sample["X_NC"][0][:3]
-    own = np.concatenate([target["mass_kg"] * sample["V_NV"][0][:3], H[12:, 12:] @ sample["V_NV"][0][3:]])
+    own = np.concatenate([target.mass_kg * sample["V_NV"][0][:3], H[12:, 12:] @ sample["V_NV"][0][3:]])
     P = sample["momentum"][0][:3] - own[:3]
     L = sample["momentum"][0][3:] - own[3:] - np.cross(sample["X_NV"][0][:3], own[:3]) - np.cross(c, P)
     R_root = Rotation.from_quat(q[3:7]).as_matrix()
@@ -259,7 +260,7 @@ def test_the_latch_gives_the_joints_an_impulse(tmp_path):
 def test_a_mass_that_disagrees_is_named(tmp_path):
     path = write_model(tmp_path)
     table = vehicles(path, ANGLES)
-    table["active"]["mass_kg"] += 0.5
+    table = replace(table, active=replace(table.active, mass_kg=table.active.mass_kg + 0.5))
     with pytest.raises(ValueError, match=r"mass_kg of the active vehicle is 7000.5 kg, the bodies of the model .* have 7000 kg"):
         TreeAndBody(period_s=PERIOD, vehicles=table, start=START, model=str(path), port_body="link2", joint_angles=ANGLES)
 

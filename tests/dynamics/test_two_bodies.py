@@ -1,9 +1,12 @@
 """Two free spacecraft: conservation, closed forms, the joined body."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
@@ -13,22 +16,17 @@ PERIOD = 1e-3
 
 def vehicle(mass, moments, port, tilt=(10.0, -20.0, 30.0)):
     R = Rotation.from_euler("xyz", tilt, degrees=True).as_matrix()
-    return {
-        "mass_kg": mass,
-        "inertia_kg_m2": (R @ np.diag(moments) @ R.T).tolist(),
-        "X_port": [*port, 0.0, 0.0, 0.0, 1.0],
-        "thrust_n": 0.0,
-    }
+    return Vehicle(mass, (R @ np.diag(moments) @ R.T).tolist(), [*port, 0.0, 0.0, 0.0, 1.0])
 
 
-VEHICLES = {
-    "active": vehicle(7000.0, (4200.0, 30000.0, 31000.0), (3.6, 0.2, -0.1)),
-    "target": vehicle(20000.0, (42000.0, 260000.0, 250000.0), (-6.2, 0.1, 0.0)),
-}
+VEHICLES = Vehicles(
+    active=vehicle(7000.0, (4200.0, 30000.0, 31000.0), (3.6, 0.2, -0.1)),
+    target=vehicle(20000.0, (42000.0, 260000.0, 250000.0), (-6.2, 0.1, 0.0)),
+)
 
 
 def make(vehicles=VEHICLES, orbital_rate=(0.0, 0.0, 0.0)):
-    start = {"X_TA": [0, 0, 0, 0, 0, 0, 1.0], "V_TA": [0.0] * 6, "orbital_rate_rad_s": list(orbital_rate)}
+    start = Start(IDENTITY, np.zeros(6), orbital_rate)
     return TwoBodies(period_s=PERIOD, vehicles=vehicles, start=start, range_max_m=1e3)
 
 
@@ -89,9 +87,7 @@ def test_momentum_is_kept_under_an_internal_wrench():
 def test_free_symmetric_top_precesses_as_the_closed_form():
     """Torque-free axisymmetric body: the body axis turns about L at L / I_t."""
     It, Ia = 3000.0, 1000.0
-    top = {"mass_kg": 100.0, "inertia_kg_m2": np.diag([Ia, It, It]).tolist(), "X_port": [0, 0, 0, 0, 0, 0, 1.0], "thrust_n": 0.0}
-    still = {"mass_kg": 1e8, "inertia_kg_m2": np.diag([1e12] * 3).tolist(), "X_port": [0, 0, 0, 0, 0, 0, 1.0], "thrust_n": 0.0}
-    part = make({"active": top, "target": still})
+    part = make(Vehicles(active=Vehicle(100.0, np.diag([Ia, It, It])), target=Vehicle(1e8, np.diag([1e12] * 3))))
     w0 = np.array([0.4, 0.3, 0.0])
     sample = begin(part, [0, 0, 0, 0, 0, 0, 1.0], [0, 0, 0, *w0])
     seconds = 20.0
@@ -105,8 +101,7 @@ def test_free_symmetric_top_precesses_as_the_closed_form():
 
 def test_constant_force_moves_the_reduced_mass():
     """Central push: relative acceleration f / m1 + f / m2, to rounding."""
-    part = make({"active": {**VEHICLES["active"], "X_port": [0, 0, 0, 0, 0, 0, 1.0]},
-                 "target": {**VEHICLES["target"], "X_port": [0, 0, 0, 0, 0, 0, 1.0]}})  # fmt: skip
+    part = make(Vehicles(replace(VEHICLES.active, X_port=IDENTITY), replace(VEHICLES.target, X_port=IDENTITY)))
     sample = begin(part, [0, 0, 0, 0, 0, 0, 1.0], [0.0] * 6)
     sample["F_T_corrected"] = [100.0, 0, 0, 0, 0, 0]
     part.repeat(sample, 1000)
@@ -154,6 +149,5 @@ def test_divergence_is_reported():
 
 @pytest.mark.parametrize("mass, inertia", [(0.0, np.eye(3)), (10.0, -np.eye(3)), (10.0, np.array([[1, 2, 0], [0, 1, 0], [0, 0, 1.0]]))])
 def test_impossible_bodies_are_refused(mass, inertia):
-    bad = {"mass_kg": mass, "inertia_kg_m2": inertia.tolist(), "X_port": [0, 0, 0, 0, 0, 0, 1.0], "thrust_n": 0.0}
     with pytest.raises(ValueError, match="active vehicle"):
-        make({"active": bad, "target": VEHICLES["target"]})
+        make(Vehicles(Vehicle(mass, inertia.tolist()), VEHICLES.target))

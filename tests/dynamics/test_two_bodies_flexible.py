@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.modal import ModalCraft
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_bodies_flexible import TwoBodiesFlexible
@@ -24,11 +25,11 @@ def modes(omega=OMEGA, shapes=SHAPES, decrement=0.05):
 
 def make(part=TwoBodiesFlexible, active=None, target=None, masses=(7000.0, 20000.0)):
     ports = [[3.6, 0.2, -0.1, *Rotation.from_euler("xyz", [5, 10, -5], degrees=True).as_quat()], [-6.2, 0.1, 0.0, 0.0, 0.0, 0.0, 1.0]]
-    vehicles = {
-        name: {"mass_kg": m, "inertia_kg_m2": np.diag([4.0, 30.0, 31.0]) * m / 5.0, "X_port": port, "thrust_n": 0.0, "modal": craft}
-        for name, m, port, craft in zip(("active", "target"), masses, ports, (active, target), strict=True)
-    }
-    start = {"X_TA": [0, 0, 0, 0, 0, 0, 1.0], "V_TA": [0.0] * 6, "orbital_rate_rad_s": [0.0, 1e-3, 0.0]}
+    vehicles = Vehicles(*(
+        Vehicle(m, np.diag([4.0, 30.0, 31.0]) * m / 5.0, port, modal=craft)
+        for m, port, craft in zip(masses, ports, (active, target), strict=True)
+    ))  # fmt: skip
+    start = Start(IDENTITY, np.zeros(6), [0.0, 1e-3, 0.0])
     return part(period_s=PERIOD, vehicles=vehicles, start=start, range_max_m=1e3)
 
 

@@ -65,7 +65,7 @@ class Target:
 SHORT_RUN = ("guidance.settle_s=0.05", "test.duration_max_s=0.2")
 LINES = {
     "plain": (),
-    "phased": ("compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_m=1e5}'),
+    "phased": ("compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_per_m=1e5}'),
     "series": ("compensation.part=adaptive_time_series",),
     "tree": ('dynamics.part="tree_and_body"', 'dynamics.model="transport_ship_probe.toml"', 'dynamics.port_body="probe"',
              'dynamics.kernels="general"'),  # fmt: skip

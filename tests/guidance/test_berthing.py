@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.context import Start
 from rt_kernels.guidance.berthing import BerthingGuidance
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
@@ -17,7 +18,7 @@ class Run:
     """The guidance alone: an arm that does at once what it is asked, or with a lag and a swing that a test puts in."""
 
     def __init__(self, **keys):
-        start = {"X_TA": np.array(START), "V_TA": np.zeros(6), "orbital_rate_rad_s": np.zeros(3)}
+        start = Start(np.array(START), np.zeros(6))
         self.part = BerthingGuidance(period_s=T, start=start, **{"start_distance_m": 0.1, "sticks_required": False, "settle_s": 0.1} | keys)
         self.sample = np.zeros(1, SAMPLE_DTYPE)
         s = self.sample
@@ -113,7 +114,7 @@ def profile(amplitude, rate, acceleration):
 @pytest.mark.parametrize(("coordinate", "amplitude", "rate"), [(1, 0.04, 0.004), (2, -0.001, 0.01), (4, np.radians(-1.0), np.radians(0.1)),
                                                                (0, 0.02, 0.004)])  # fmt: skip
 def test_step_is_a_trapezoid_in_the_axes_of_the_interface(coordinate, amplitude, rate):
-    run = Run(settle_s=0.0, correction_gain_1_s=0.0).fly()
+    run = Run(settle_s=0.0, correction_gain_per_s=0.0).fly()
     run.step()
     begin = run.X_TA
     run.step("step", coordinate, amplitude, rate)
@@ -147,7 +148,7 @@ def test_an_arm_that_falls_short_is_taken_to_the_amplitude():
     """A tenth of every demanded motion is lost, as in play: the trapezoid alone ends at nine tenths, the correction takes it on."""
 
     def fly(gain):
-        run = Run(correction_gain_1_s=gain, correction_max_s=60.0).fly()
+        run = Run(correction_gain_per_s=gain, correction_max_s=60.0).fly()
         begin = run.X_TA[:3]
         move = run.move
 

@@ -5,11 +5,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
+from rt_kernels.context import Start, Vehicle, Vehicles
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 PHASE, SEQUENCE, END, SIGNAL = CODES["phase"], CODES["sequence"], CODES["end_cause"], BITS["mechanism_signal"]
 DT, THRUST = 0.01, 250.0
-START = {"X_TA": np.array([-0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), "V_TA": np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])}
+START = Start(np.array([-0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
+VEHICLES = Vehicles(Vehicle(1.0, np.eye(3), thrust_n=THRUST), Vehicle(1.0, np.eye(3)))
 RINGS = ("ring_aligned1", "ring_aligned2", "ring_aligned3")
 
 
@@ -18,14 +20,13 @@ class Run:
     detection leaves them there."""
 
     def __init__(self, **keys):
-        vehicles = {"active": {"thrust_n": THRUST}}
         keys = dict(finish_on_capture=False, finish_at_region_end=False, settle_s=0.0, ramp_s=0.05, constant_s=0.0) | keys
-        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=vehicles, **keys)
+        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=VEHICLES, **keys)
         self.sample = np.zeros(1, SAMPLE_DTYPE)
         self.seen, ticks = 0, 0
-        self.place(START["X_TA"])
+        self.place(START.X_TA)
         for name in ("profile_X_TA", "X_TA_measured"):
-            self.sample[name][0] = START["X_TA"]
+            self.sample[name][0] = START.X_TA
         self.sample["measured_leg"] = 4.0
         self.sample["periods"] = 1
         while self.phase != "contact":
@@ -166,7 +167,7 @@ def test_a_run_without_retraction_ends_by_time_as_before():
 
 def before_the_test(**keys):
     """A guidance with its sample, on a stand that does what it is told, at the start pose."""
-    part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles={"active": {"thrust_n": THRUST}}, settle_s=0.0, **keys)
+    part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=VEHICLES, settle_s=0.0, **keys)
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
     for name in ("X_TA_measured", "X_TA", "profile_X_TA"):
@@ -190,7 +191,7 @@ def test_approach_is_a_smooth_step_of_the_rate_along_the_line():
         x = min(t / ramp, 1.0)
         way = ramp * (x**3 - 0.5 * x**4) + max(t - ramp, 0.0)  # in seconds at the contact rate
         u = way - (close_before + constant + 0.5 * ramp)
-        assert sample["profile_X_TA"][0, 0] == pytest.approx(START["X_TA"][0] + V * u, abs=1e-12)
+        assert sample["profile_X_TA"][0, 0] == pytest.approx(START.X_TA[0] + V * u, abs=1e-12)
         assert sample["profile_V_TA"][0, 0] == pytest.approx(V * (3 * x**2 - 2 * x**3), abs=1e-12)
         assert sample["profile_A_TA"][0, 0] == pytest.approx(V * 6 * x * (1 - x) / ramp, abs=1e-12)
         if sample["phase"][0] != PHASE["approach"]:

@@ -61,8 +61,8 @@ def settings(f, drive="spec", compensator="none", zeta=0.0, speed=0.02, **keys):
     frequency, damping, delay, sensor = DRIVES[drive]
     K = stiffness(f)
     out = CLEAN | {
-        "mechanism.stiffness_n_m": K,
-        "mechanism.damping_n_s_m": 2.0 * zeta * np.sqrt(K * MASS),
+        "mechanism.stiffness_n_per_m": K,
+        "mechanism.damping_n_s_per_m": 2.0 * zeta * np.sqrt(K * MASS),
         "initial_conditions.velocity_x_m_s": speed,
         "stand.virtual.drive_frequency_hz": frequency,
         "stand.virtual.drive_damping": damping,
@@ -72,7 +72,7 @@ def settings(f, drive="spec", compensator="none", zeta=0.0, speed=0.02, **keys):
         "guidance.contact_max_s": 0.4 + 0.75 / f + 0.15,
     }
     if compensator in ("pose_referenced_force", "lead_and_pose_force"):
-        out["compensation.stiffness_n_m"] = K
+        out["compensation.stiffness_n_per_m"] = K
     return out | keys
 
 

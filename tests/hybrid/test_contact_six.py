@@ -189,7 +189,7 @@ def test_logged_run_with_the_stack_replays_to_the_last_bit(tmp_path):
     from hil_server.run.session import Options, simulate
 
     table = settings(5, "spec", "phased", **NOISY)
-    table |= {"compensation.free.part": "phase_lead", "compensation.contact.part": STACK, "compensation.contact.stiffness_n_m": 3e5}
+    table |= {"compensation.free.part": "phase_lead", "compensation.contact.part": STACK, "compensation.contact.stiffness_n_per_m": 3e5}
     config = load_test("stand_configs/programmes/elastic_contact.toml", overrides(table))
     summary = simulate(config, Options(out=str(tmp_path), quiet=True, report=False))
     assert replay(summary["log"], verify=True)["equal"]

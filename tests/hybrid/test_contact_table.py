@@ -98,7 +98,7 @@ def test_damped_contact_loses_what_it_should():
     0.5 % at 10 Hz: mean over four places within the tick."""
     for f in (1, 3, 10):
         damping = 0.2 * float(np.sqrt(stiffness(f) * MASS))
-        keys = {"zeta": 0.1, "compensation.damping_n_s_m": damping}
+        keys = {"zeta": 0.1, "compensation.damping_n_s_per_m": damping}
         es = [measured(f, "spec", "lead_and_pose_force", **keys, **{"guidance.close_before_s": 0.4 + (q + 0.01) * 1e-3})
               for q in ((0.0, 0.25, 0.5, 0.75) if f == 10 else (0.5,))]  # fmt: skip
         assert np.mean(es) == pytest.approx(0.7292, abs=0.005), f
@@ -151,7 +151,7 @@ def test_changing_between_compensators_makes_no_step():
     table |= {
         "compensation.free.part": "none",
         "compensation.contact.part": "lead_and_pose_force",
-        "compensation.contact.stiffness_n_m": float(stiffness(3)),
+        "compensation.contact.stiffness_n_per_m": float(stiffness(3)),
         "compensation.blend_s": 0.05,
     }
     _, records = run(table)

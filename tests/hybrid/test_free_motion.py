@@ -79,7 +79,7 @@ def test_summary_of_a_soft_contact_with_coarse_thresholds(noise, tmp_path):
     records = closed_loop(run(keys)[1])
     loud = np.flatnonzero(np.abs(records["F_T"][:, 0]) > max(6.0 * noise, 1e-3))
     v = records["V_TA"][:, 0]
-    assert 35.0 < contact["peak_force_N"] < 45.0
+    assert 35.0 < contact["peak_force_n"] < 45.0
     assert contact["rebound"] == pytest.approx(-v[loud[-1] + 20] / v[loud[0] - 20], abs=0.003)
     assert contact["energy_ratio"] == pytest.approx(contact["rebound"] ** 2, abs=1e-4) and contact["rebound_note"] == ""
 

@@ -36,7 +36,7 @@ def table(name, f, drive="spec", **keys):
     out = settings(f, drive, name, **THRESHOLDS, **keys)
     if name == "phased":
         out |= {"compensation.free.part": "phase_lead", "compensation.contact.part": "lead_and_pose_force",
-                "compensation.contact.stiffness_n_m": float(stiffness(f))}  # fmt: skip
+                "compensation.contact.stiffness_n_per_m": float(stiffness(f))}  # fmt: skip
     return out
 
 

@@ -139,7 +139,7 @@ def test_two_motor_drive_pays_out_and_is_held_without_voltage(table):
 
 @pytest.mark.parametrize("start", ["retracted"])
 def test_extension_blocks_each_strut_at_the_initial_position(table, start):
-    unit = ElasticAdaptive(**(table | {"start_phase": start, "drive_rate_rad_per_s": 60.0}))
+    unit = ElasticAdaptive(**(table | {"start_phase": start, "drive_rate_rad_s": 60.0}))
     aux = np.zeros(sum(c.count for c in unit.AUX))
     far = [-5.0, 0, 0, 0, 0, 0, 1]
     for _ in range(200):
@@ -223,7 +223,7 @@ def test_t09_longest_cable_joins_first_and_tension_pulls_only(table):
     p = np.array([0.40, 0.01, -0.02])
     order, previous = [], None
     for _ in range(40_000):
-        out = law.step(p, R, np.zeros(3), np.zeros(3), -table["drive_rate_rad_per_s"], 2e-3)
+        out = law.step(p, R, np.zeros(3), np.zeros(3), -table["drive_rate_rad_s"], 2e-3)
         for i in range(3):
             if out["joined"][i] and i not in order:
                 order.append(i)

@@ -72,7 +72,7 @@ def test_shipped_configurations_are_marked_synthetic_and_build():
     ("brake_axis", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "brake chain"),
     ("groove_ramp_m", [0.02, 0.01], "ramp"),
     ("probe_length_m", 0.9, "probe_length_range_m"),
-    ("head_stiffness_n_m", float("nan"), "between"),
+    ("head_stiffness_n_per_m", float("nan"), "between"),
 ])
 def test_wrong_parameters_are_named(key, value, words):
     with pytest.raises(ValueError, match=words):
@@ -211,7 +211,7 @@ def test_modified_axial_loss_is_the_work_of_the_slipping_brakes():
     clutch, slip1, slip2 = (np.concatenate([column(rest, name)[-1:], column(rows, name)]) for name in names)
     assert slip1.max() == pytest.approx(v["brake1_stroke_rad"], abs=1e-9) and slip2.max() > 1.0 and slip1[-1] < 0.5 * slip1.max()
     work = 0.0
-    for slip, (inwards, outwards) in ((slip1, v["brake1_moment"]), (slip2, v["brake2_moment"])):
+    for slip, (inwards, outwards) in ((slip1, v["brake1_moment_n_m"]), (slip2, v["brake2_moment_n_m"])):
         step = np.diff(slip)
         work += inwards * step[step > 0].sum() - outwards * step[step < 0].sum()
     # the gear train in front of the brakes: the area of its own loop
@@ -311,14 +311,14 @@ def test_E48_E49_load_of_the_clutch_slows_the_drive_by_the_reflected_moment():
     _, rows = free.glide(pose(), np.zeros(6), DT, 4000, commands=1)
     speed = column(rows, "drive_wheel_a_rate")[-1]
     v = {k: p.default for k, p in DECLARED.items()}
-    no_load = (v["motor_stall_nm"] - v["motor_friction_nm"]) / v["motor_back_emf_nms_rad"] / v["motor_ratio"][0]
+    no_load = (v["motor_stall_n_m"] - v["motor_friction_n_m"]) / v["motor_back_emf_n_m_s_per_rad"] / v["motor_ratio"][0]
     load = column(rows, "drive_load")[-1]
     i_PG = (v["reducer_radii_m"][0] / (2 * v["reducer_radii_m"][2])) ** 2
     assert i_PG == pytest.approx(0.04)
 
     def steady(load):
         per_wheel = 0.5 * i_PG * load / (v["drive_efficiency"] if load < 0 else 1 / v["drive_efficiency"])
-        return no_load + per_wheel / (v["motor_ratio"][0] ** 2 * v["motor_back_emf_nms_rad"])
+        return no_load + per_wheel / (v["motor_ratio"][0] ** 2 * v["motor_back_emf_n_m_s_per_rad"])
 
     assert speed == pytest.approx(steady(load), rel=1e-6)
     # held by the latches the clutch pulls: the load is negative and slows the drive a little
@@ -357,7 +357,7 @@ def test_E50_E51_differential_inertia_from_the_kinetic_energy():
 
     A = np.array([[energy(1, 0) * 2, energy(1, 1) - energy(1, 0) - energy(0, 1)],
                   [energy(1, 1) - energy(1, 0) - energy(0, 1), energy(0, 1) * 2]])
-    net = v["motor_stall_nm"] - v["motor_friction_nm"]
+    net = v["motor_stall_n_m"] - v["motor_friction_n_m"]
     expected = np.linalg.solve(A, net * np.array(v["motor_ratio"])) * dt
     got = column(rows, "drive_wheel_a_rate")[0], column(rows, "drive_wheel_b_rate")[0]
     assert got == pytest.approx(expected, rel=1e-4)
@@ -391,7 +391,7 @@ def test_E53_E52_N17_head_frame_is_turned_by_the_end_slope():
 def test_N17_bending_stiffness_goes_with_the_inverse_length():
     moments = []
     for length in (0.6, 0.4):
-        part = ProbeCone(bend_damping_nms_rad=0.0)
+        part = ProbeCone(bend_damping_n_m_s_per_rad=0.0)
         part.set_state([0, 0, 0.0, 0, 0, length, 0], [0, 0, 0.5, 0, 0, 0, 0])
         _, rows = part.glide(pose(), np.zeros(6), DT, 3)
         moments.append(column(rows, "joint_bend_y")[-1] / column(rows, "bend_y")[-2])
@@ -520,7 +520,7 @@ def test_N2_stiffness_ratio_and_penetration_limit():
     train = (v["axial_forward"][2][1] - v["axial_forward"][1][1]) / (v["axial_forward"][2][0] - v["axial_forward"][1][0])
     link = train * (v["clutch_ratio"] * 2 * np.pi / v["screw_lead_m"]) ** 2
     bend = v["bend_forward"][2][1] / v["bend_forward"][2][0] / v["probe_length_m"] ** 2
-    assert v["head_stiffness_n_m"] > 90 * link and v["head_stiffness_n_m"] > 500 * bend
+    assert v["head_stiffness_n_per_m"] > 90 * link and v["head_stiffness_n_per_m"] > 500 * bend
     out = docking()
     assert series(out, "penetration").max() < v["penetration_max_m"] and series(out, "over_limit")[-1] == 0
 
@@ -630,16 +630,16 @@ def test_penetration_beyond_the_contact_law_is_out_of_the_valid_range():
 def test_N12_ratios_of_the_modified_damper():
     v = configuration("probe_cone_modified")
     existing = {k: p.default for k, p in DECLARED.items()}
-    assert v["brake1_moment"][0] / v["brake2_moment"][0] == pytest.approx(0.25, rel=0.02)
-    assert v["brake1_moment"][1] / v["brake1_moment"][0] == pytest.approx(1 / 3, rel=1e-6)
-    assert v["brake2_moment"][1] > v["brake2_moment"][0]
+    assert v["brake1_moment_n_m"][0] / v["brake2_moment_n_m"][0] == pytest.approx(0.25, rel=0.02)
+    assert v["brake1_moment_n_m"][1] / v["brake1_moment_n_m"][0] == pytest.approx(1 / 3, rel=1e-6)
+    assert v["brake2_moment_n_m"][1] > v["brake2_moment_n_m"][0]
     travel = existing["axial_forward"][3][0] - existing["axial_forward"][2][0]
     assert v["brake1_stroke_rad"] / travel == pytest.approx(2.5, rel=0.01)
     # and the unit shows them: plateau of brake 1 while the probe is pushed in
     part = ProbeCone(**v, screw_friction=0.0)
     X, _ = part.glide(pose(-0.655 - 0.06), [0.05, 0, 0, 0, 0, 0], DT, 5000)
     _, rows = part.glide(X, [0.05, 0, 0, 0, 0, 0], DT, 200)
-    assert rows[-1, 0] == pytest.approx(v["brake1_moment"][0] * 0.25 * 2 * np.pi / 0.02, rel=0.06)
+    assert rows[-1, 0] == pytest.approx(v["brake1_moment_n_m"][0] * 0.25 * 2 * np.pi / 0.02, rel=0.06)
     assert column(rows, "clutch_slip1")[-1] > 1.0 and column(rows, "clutch_slip")[-1] == 0.0
 
 
@@ -691,7 +691,7 @@ def test_N15_angular_amplitude_is_smaller_with_the_movable_limiter():
     4.2 deg with the movable one. The text has "about 1.5 times" for its expert case and its own dimensions; the shipped, invented ones give
     2.0 (1.8 to 2.2 in four cases of this class), and leave the range of the model in the expert case."""
     initial = dict(vx=0.10, miss=(0.03, -0.02), angles=(0.02, -0.02, 0.01), w=(0.0, 0.005, 0.005), duration=110.0, press=200.0, every=20,
-                   overrides=(("motor_stall_nm", 0.0),))
+                   overrides=(("motor_stall_n_m", 0.0),))
     amplitude = []
     for name in ("probe_cone_modified", "probe_cone_movable_limiter"):
         out = docking(name, **initial)

@@ -454,12 +454,12 @@ def good_table(path="/dev/ttyS9"):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: t.update(rate_hz=10.0), r"rate_hz: below its limit, value 10.0, limit 50"),
+        (lambda t: t.update(rate_hz=10.0), r"rate_hz: must be a number within 50 .* Hz, got 10.0"),
         (lambda t: t.update(statoin=1), "unknown key.*did you mean 'station'"),
-        (lambda t: t.pop("buttons"), "buttons: missing key"),
-        (lambda t: t["source"].update(kind="mouse"), "source.kind: not one of its choices"),
-        (lambda t: t["axes"]["x"].update(range=0.0), "axes.x.range: below its limit"),
-        (lambda t: t["axes"]["x"].update(centre=math.nan), "axes.x.centre: not a finite number"),
+        (lambda t: t.pop("buttons"), "buttons: required key is missing"),
+        (lambda t: t["source"].update(kind="mouse"), "source.kind: must be one of"),
+        (lambda t: t["axes"]["x"].update(range=0.0), "axes.x.range: must be a number"),
+        (lambda t: t["axes"]["x"].update(centre=math.nan), "axes.x.centre: must be a number .*got nan"),
         (lambda t: t["axes"]["x"].update(sign=0), "axes.x.sign: value 0"),
         (lambda t: t["axes"]["x"].update(channel=6), "axes.x.channel: value 6, limit 0 ... 5"),
         (lambda t: t["axes"].update(y=dict(t["axes"]["x"])), "axes.y.channel: value 0, already axes.x's"),

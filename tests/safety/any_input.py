@@ -26,7 +26,7 @@ QUICK = (
     "guidance.ramp_s=0.2", "guidance.constant_s=0.4", "guidance.close_before_s=0.3", "guidance.fault_s=0.05", "guidance.contact_max_s=4.0",
     "guidance.finish_at_region_end=false", "safety.following_max_m=0.5", "safety.skipped_periods_max=300",
     "safety.sensor_missing_periods=300", "safety.drive_missing_periods=300", "safety.signals_missing_periods=300",
-    "safety.damaged_per_s_max=1000.0", "safety.drive_lost_per_s_max=1000.0", "safety.rate_excess_s=2.0", "safety.energy_trip=1e5",
+    "safety.damaged_max_per_s=1000.0", "safety.drive_lost_max_per_s=1000.0", "safety.rate_excess_s=2.0", "safety.energy_trip=1e5",
     "stand.limits.force_limit_n=[1e6, 1e6, 1e6]", "stand.limits.moment_limit_n_m=[1e6, 1e6, 1e6]",
     "stand.limits.analogue_force_n=[1e7, 1e7, 1e7]", "stand.limits.analogue_moment_n_m=[1e7, 1e7, 1e7]",
 )  # fmt: skip

@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 
 from hil_server.config import load_test
+from rt_kernels.context import Delays, Limits
 from hil_server.line import assembly
 from rt_kernels.codes import fault_names
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.safety.limits import SafetyLimits
 
 PERIOD = 1e-3
-LIMITS = {"force_limit_n": [100.0, 200.0, 300.0], "moment_limit_n_m": [10.0, 20.0, 30.0]}
-DELAYS = {"drive_lag_s": 0.018, "measured_leg_delay_s": 0.001}
+LIMITS = {"force_limit_n": [100.0, 200.0, 300.0], "moment_limit_n_m": [10.0, 20.0, 30.0], "start_tolerance_m": 0.02}
+DELAYS = Delays(
+    total_s=0.03, transport_s=0.012, sensor_delay_s=0.0, drive_lag_s=0.018, drive_frequency_hz=13.0, drive_damping=0.75,
+    measured_leg_delay_s=0.001,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +29,7 @@ def stage(platform):
     """Function (**keys) → a safety stage; `limits` are merged with those above."""
 
     def make(period_s=PERIOD, limits=None, **keys):
-        return SafetyLimits(period_s=period_s, platform=platform, delays=DELAYS, limits=LIMITS | (limits or {}), **keys)
+        return SafetyLimits(period_s=period_s, platform=platform, delays=DELAYS, limits=Limits(**(LIMITS | (limits or {}))), **keys)
 
     return make
 

@@ -95,10 +95,10 @@ def test_the_analogue_chain_is_healthy_in_one_state_only(judged, quiet, chain):
 
 
 COUNTS = [
-    ("wrench_lost_total", None, "damaged_per_s_max", "sensor_lost", "wrench_fault", SENSOR["lost"]),
-    ("wrench_corrupt_total", None, "damaged_per_s_max", "sensor_corrupt", "wrench_fault", SENSOR["corrupt"]),
-    ("drive_lost_total", 2, "drive_lost_per_s_max", "drive_lost", "drive_status", DRIVE["lost"]),
-    ("drive_corrupt_total", 5, "damaged_per_s_max", "bus_fault", "drive_status", DRIVE["corrupt"]),
+    ("wrench_lost_total", None, "damaged_max_per_s", "sensor_lost", "wrench_fault", SENSOR["lost"]),
+    ("wrench_corrupt_total", None, "damaged_max_per_s", "sensor_corrupt", "wrench_fault", SENSOR["corrupt"]),
+    ("drive_lost_total", 2, "drive_lost_max_per_s", "drive_lost", "drive_status", DRIVE["lost"]),
+    ("drive_corrupt_total", 5, "damaged_max_per_s", "bus_fault", "drive_status", DRIVE["corrupt"]),
 ]
 
 
@@ -213,7 +213,7 @@ def test_the_expected_lag_of_the_drives_is_no_following_error(judged, quiet):
     s["measured_leg"] = before
     again = s.copy()
     judged(s, following_max_m=0.0056, following_time_s=1.0)
-    lag = DELAYS["drive_lag_s"] + DELAYS["measured_leg_delay_s"]
+    lag = DELAYS.drive_lag_s + DELAYS.measured_leg_delay_s
     assert -s["following_error"][300, 0] == pytest.approx(0.3 * lag, rel=1e-6)
     s = again.copy()
     assert judged(s, following_max_m=0.0056, following_time_s=0.05) == {"following_error"}

@@ -153,4 +153,4 @@ def test_it_goes_on_holding_frame_after_frame(stage, keys):
 
 def test_parameters_that_rounding_would_eat_are_refused(stage):
     with pytest.raises(ValueError, match="lost in rounding"):
-        stage(braking_m_s2=1e-6, period_s=1e-4)
+        stage(braking_m_s2=0.01, period_s=1e-6)

@@ -214,7 +214,7 @@ def test_time_that_passed_in_a_stall_is_not_travelled(stage, quiet, missed):
 
 def test_the_following_error_of_a_stall_is_not_the_drives(stage, quiet):
     """The drives stand at the last setpoint after a stall: nothing is expected to lag, and the time of the stall does not count."""
-    lag = DELAYS["drive_lag_s"] + DELAYS["measured_leg_delay_s"]
+    lag = DELAYS.drive_lag_s + DELAYS.measured_leg_delay_s
     made, s = started(stage, quiet, 300, following_max_m=0.004, following_time_s=0.05)
     t = PERIOD * np.arange(1, 301)
     s["leg_demand"] += (0.3 * (0.5 * np.minimum(t, 0.1) ** 2 / 0.1 + np.maximum(t - 0.1, 0.0)))[:, None]

@@ -83,7 +83,7 @@ def test_the_tolerance_of_the_start(stage, quiet):
 def test_legs_that_are_not_fresh_do_not_start(stage, quiet, bit):
     s = idle(quiet, 200)
     s["drive_status"][:, 4] = DRIVE[bit]
-    stage(arming_s=0.1, drive_missing_periods=1000, damaged_per_s_max=1e4, drive_lost_per_s_max=1e4).through(s)
+    stage(arming_s=0.1, drive_missing_periods=1000, damaged_max_per_s=1e4, drive_lost_max_per_s=1e4).through(s)
     assert (s["safety_state"] == STATE["not_armed"]).all()
     if bit in ("no_data", "stale", "lost", "corrupt"):
         assert names(s["faults"][-1]) == {"start_legs_unknown"}
@@ -108,7 +108,7 @@ def test_two_good_ticks_running_are_needed(stage, quiet):
 def test_waits_for_legs_that_come_late(stage, quiet):
     s = idle(quiet, 700)
     s["drive_status"][:450, 2] = DRIVE["lost"]
-    stage(arming_s=0.5, drive_lost_per_s_max=1e4).through(s)
+    stage(arming_s=0.5, drive_lost_max_per_s=1e4).through(s)
     assert s["safety_state"][450] == STATE["not_armed"] and s["safety_state"][451] == STATE["following"] and not s["faults"].any()
 
 

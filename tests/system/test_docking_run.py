@@ -94,7 +94,7 @@ def test_elastic_contact_without_delay_returns_the_energy():
     """Ideal drive, no delay, linear spring: the relative kinetic energy comes back within 0.1 %."""
     overrides = (
         *QUICK,
-        "mechanism.part=bumper", "mechanism.stiffness_n_m=100000.0", "mechanism.contact_point_m=[0.6, 0.0, 0.0]",
+        "mechanism.part=bumper", "mechanism.stiffness_n_per_m=100000.0", "mechanism.contact_point_m=[0.6, 0.0, 0.0]",
         "stand.virtual.drive_frequency_hz=0.0", "stand.virtual.drive_delay_s=0.0", "stand.virtual.setpoint_delay_ticks=0",
         "stand.virtual.measured_leg_delay_ticks=0", "stand.virtual.leg_noise_m=0.0", "stand.virtual.leg_resolution_m=0.0",
         "stand.virtual.force_noise_n=0.0", "stand.virtual.moment_noise_n_m=0.0",

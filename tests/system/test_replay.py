@@ -140,7 +140,7 @@ def with_header(source, target, change):
 
 def test_the_offset_of_a_compensator_is_not_taken_from_a_log(tmp_path):
     """`phased` keeps two parts in one block: where the second one begins is not the log's to say."""
-    items = [*QUICK, "compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_m=1e5}']
+    items = [*QUICK, "compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_per_m=1e5}']
     summary = simulate(load_test(None, items), Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert replay.replay(summary["log"], verify=True)["equal"]
 

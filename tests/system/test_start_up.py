@@ -115,7 +115,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed():
 import sys
 from hil_server.cli import main
 main(["check", "--help"])
-assert not {"numpy", "scipy", "pydantic"} & set(sys.modules), "help"
+assert not {"numpy", "scipy"} & set(sys.modules), "help"
 main(["check"])
 assert not {"scipy.spatial", "scipy.optimize", "matplotlib", "pyarrow"} & set(sys.modules), "check"
 """

@@ -218,7 +218,7 @@ def setting(role):
 def test_first_contact_has_the_penetration_asked_for(role):
     config = setting(role)
     context = assembly.base_context(config)
-    X = np.array(context["start"]["X_TA"])
+    X = np.array(context["start"].X_TA)
     unit = context["mechanism"]
     accepted = config.initial_conditions["first_contact_penetration_m"]
     assert 0.0 < unit.max_penetration(X) <= accepted
@@ -233,8 +233,8 @@ def test_twist_at_first_contact_is_that_of_the_two_bodies(role):
     config = setting(role)
     context = assembly.base_context(config)
     start, c = context["start"], config.initial_conditions
-    X_CA, X_VT = (matrix(context["vehicles"][name]["X_port"]) for name in ("active", "target"))
-    X_VC = X_VT @ matrix(start["X_TA"]) @ np.linalg.inv(X_CA)
+    X_CA, X_VT = (matrix(vehicle.X_port) for vehicle in (context["vehicles"].active, context["vehicles"].target))
+    X_VC = X_VT @ matrix(start.X_TA) @ np.linalg.inv(X_CA)
     attitude = Rotation.from_euler("YZX", [c["yaw_deg"], c["pitch_deg"], c["roll_deg"]], degrees=True).as_matrix()
     velocity = np.array([c[f"velocity_{a}_m_s"] for a in "xyz"])
     rate = np.radians([c[f"rate_{a}_deg_s"] for a in "xyz"])
@@ -250,7 +250,7 @@ def test_twist_at_first_contact_is_that_of_the_two_bodies(role):
     e = 1e-4
     linear = (relative(e)[:3, 3] - relative(-e)[:3, 3]) / (2 * e)
     angular = Rotation.from_matrix(relative(e)[:3, :3] @ relative(-e)[:3, :3].T).as_rotvec() / (2 * e)
-    np.testing.assert_allclose(start["V_TA"], [*linear, *angular], atol=1e-9)
+    np.testing.assert_allclose(start.V_TA, [*linear, *angular], atol=1e-9)
 
 
 def matrix(X):
@@ -268,8 +268,8 @@ def test_the_line_meets_the_first_contact_where_it_was_found(role):
     at = np.argmax(out["time"] >= out["first_contact_time"][-1] - DT / 2)
     assert out["first_contact_time"][-1] > 0.0
     # half a second of free flight from where the loop was closed: less than a tick of travel, and the bending of the path by the rates
-    assert np.abs(out["X_TA"][at, :3] - start["X_TA"][:3]).max() < 3 * DT * 0.15 + 0.5 * 0.5**2 * 0.15 * 0.007
-    turn = Rotation.from_quat(out["X_TA"][at, 3:]) * Rotation.from_quat(start["X_TA"][3:]).inv()
+    assert np.abs(out["X_TA"][at, :3] - start.X_TA[:3]).max() < 3 * DT * 0.15 + 0.5 * 0.5**2 * 0.15 * 0.007
+    turn = Rotation.from_quat(out["X_TA"][at, 3:]) * Rotation.from_quat(start.X_TA[3:]).inv()
     assert turn.magnitude() < 1e-4
 
 

@@ -298,7 +298,7 @@ class Garbage:
             [self.rng.bytes(int(self.rng.integers(0, 300)))],
             [b"command", self.rng.bytes(50)],
             [b"command", msgpack.packb({"command": "launch", "id": 1})],
-            [b"command", msgpack.packb({"command": "insert", "args": {"stroke_m": float("nan"), "rate_m_per_s": 0.1}})],
+            [b"command", msgpack.packb({"command": "insert", "args": {"stroke_m": float("nan"), "rate_m_s": 0.1}})],
             [b"command", msgpack.packb({"command": "brakes", "args": [1, 2, 3, 4, 5, 6, 7, 8, 9]})],
             [b"command", msgpack.packb([1, 2])],
             [b"command", msgpack.packb({1: 2})],
@@ -383,8 +383,8 @@ def test_server_refuses_what_the_client_did_not_check(start):
     loop, process = start()
     cases = [
         ({"command": "launch"}, "arguments", "unknown command 'launch'"),
-        ({"command": "insert", "args": {"stroke_m": 5.0, "rate_m_per_s": 0.1}}, "arguments", "stroke_m: 5 is not within -1...1 m"),
-        ({"command": "insert", "args": {"stroke_m": 0.5}}, "arguments", "rate_m_per_s is missing"),
+        ({"command": "insert", "args": {"stroke_m": 5.0, "rate_m_s": 0.1}}, "arguments", "stroke_m: 5 is not within -1...1 m"),
+        ({"command": "insert", "args": {"stroke_m": 0.5}}, "arguments", "rate_m_s is missing"),
         ({"command": "hold", "args": {"force": 1}}, "arguments", "unknown argument 'force'"),
         ({"command": "hold", "sudo": 1}, "malformed", "unknown key 'sudo'"),
         ({"command": "hold", "layout": "0123"}, "layout", f"0123.*{LAYOUT_HASH}"),

@@ -5,6 +5,7 @@ import pytest
 from scipy.signal import butter, lfilter, lfilter_zi
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.context import IDENTITY, Mounting
 from rt_kernels.layout import BITS, SAMPLE_DTYPE
 from rt_kernels.wrench.six_axis import SixAxis
 
@@ -27,8 +28,9 @@ X_WP = pose([0.4, 1.2, -0.1], 0.1, 0.25, -0.15)
 
 def part(**changes):
     mounting = {"carried_mass_kg": 0.0, "carried_com_m": COM_S, "gravity_m_s2": G_W, "X_S": X_S, "X_S_port": X_ST,
-                "load_cell_on": "floor", "unit_on_load_cell": "target"}
+                "load_cell_on": "floor", "unit_on_load_cell": "target"}  # fmt: skip
     mounting |= {k: changes.pop(k) for k in list(changes) if k in mounting}
+    mounting = Mounting(X_WF=IDENTITY, X_PM=IDENTITY, **mounting)
     return SixAxis(period_s=PERIOD, mounting=mounting, sensor_scale=changes.pop("sensor_scale", [1e3] * 6), **changes)
 
 

@@ -1,0 +1,94 @@
+"""Names that were others once, in one place: what a file that still has them is told, and how the configuration of an old log is read.
+
+A user's file with a former name is refused with the new one. The configuration in the header of a log is mapped without a word, so that
+runs replay whatever the names were when they were logged.
+"""
+
+import copy
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from hil_server import registry
+from hil_server.config.tables import DEVICES
+
+# Role, which is a table of a test file, or table of a stand file: former → present.
+ROLES: dict[str, str] = {}
+
+# (role of a part, or table of a file; former key) → present key.
+KEYS: dict[tuple[str, str], str] = {
+    **{
+        ("mechanisms", f"{what}stiffness_n_m"): f"{what}stiffness_n_per_m"
+        for what in ("", "axial_", "lateral_", "contact_", "head_", "limiter_", "roller_", "latch_", "plane_", "limiter_stop_",
+                     "travel_stop_", "pusher_")
+    },
+    **{
+        ("mechanisms", f"{what}damping_n_s_m"): f"{what}damping_n_s_per_m"
+        for what in ("", "axial_", "lateral_", "contact_", "latch_")
+    },
+    **{
+        ("mechanisms", f"{what}_damping_ns_m"): f"{what}_damping_n_s_per_m"
+        for what in ("head", "limiter", "roller", "latch", "plane", "spring", "cover", "limiter_stop", "travel_stop")
+    },
+    **{
+        ("mechanisms", f"{what}_damping_nms_rad"): f"{what}_damping_n_m_s_per_rad"
+        for what in ("bend", "twist", "train", "brake_stop")
+    },
+    ("mechanisms", "brake_stop_stiffness_nm_rad"): "brake_stop_stiffness_n_m_per_rad",
+    ("mechanisms", "motor_back_emf_nms_rad"): "motor_back_emf_n_m_s_per_rad",
+    ("mechanisms", "motor_stall_nm"): "motor_stall_n_m",
+    ("mechanisms", "motor_friction_nm"): "motor_friction_n_m",
+    ("mechanisms", "brake1_moment"): "brake1_moment_n_m",
+    ("mechanisms", "brake2_moment"): "brake2_moment_n_m",
+    ("mechanisms", "slip_speed_m_per_s"): "slip_speed_m_s",
+    ("mechanisms", "retract_speed_m_per_s"): "retract_speed_m_s",
+    ("mechanisms", "drive_rate_rad_per_s"): "drive_rate_rad_s",
+    ("compensation", "stiffness_n_m"): "stiffness_n_per_m",
+    ("compensation", "damping_n_s_m"): "damping_n_s_per_m",
+    ("guidance", "attitude_rate_gain_n_m_s"): "attitude_rate_gain_n_m_s_per_rad",
+    ("guidance", "correction_gain_1_s"): "correction_gain_per_s",
+    ("safety", "damaged_per_s_max"): "damaged_max_per_s",
+    ("safety", "drive_lost_per_s_max"): "drive_lost_max_per_s",
+    ("manipulator", "approach_1_s"): "approach_per_s",
+}  # fmt: skip
+
+# Field of the sample, auxiliary channel or entry of a header: former → present.
+FIELDS: dict[str, str] = {}
+
+_PRESENT: dict[str, set[str]] = {}
+for (_, _former), _present in KEYS.items():
+    _PRESENT.setdefault(_former, set()).add(_present)
+
+
+def present_key(key: str, declared: Collection[str]) -> str:
+    """What a key that is not declared is called now, empty for one that never was."""
+    return "" if key in declared else next((new for new in _PRESENT.get(key, ()) if new in declared), "")
+
+
+def renamed(document: dict[str, Any]) -> dict[str, Any]:
+    """The document of a test (the configuration in a log's header) with present names; what has none is left as it is. A key of a part from
+    outside belongs to that part. `document` itself is not changed."""
+    document = {ROLES.get(name, name): table for name, table in copy.deepcopy(document).items()}
+    if isinstance(stand := document.get("stand"), dict):
+        document["stand"] = {ROLES.get(name, name): table for name, table in stand.items()}
+    for role, table in _tables(document):
+        if table.get("part", "") not in ("", *registry.PARTS.get(role, {})):
+            continue
+        given = dict(table)
+        table.clear()
+        table.update({KEYS.get((role, key), key): value for key, value in given.items()})
+    return document
+
+
+def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(role or name, table) of every table that can have a former key."""
+    # role or name → where it stands
+    places: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in document if name not in ("mechanism", "stand")]
+    places += [("mechanisms", ("mechanism",)), ("manipulator", ("dynamics", "model_data", "manipulator"))]
+    places += [(role, ("stand", name)) for name, role in DEVICES.items()]
+    places += [("compensation", ("compensation", inner)) for inner in ("free", "contact")]  # of the one that changes between two
+    for role, path in places:
+        table: Any = document
+        for name in path:
+            table = table.get(name) if isinstance(table, dict) else None
+        if isinstance(table, dict):
+            yield role, table

@@ -1,0 +1,102 @@
+"""What a part may ask for beside its own keys: the values of the names in its `CONTEXT`, passed to it as further keyword arguments.
+
+    period_s        period of the loop, s
+    vehicles        Vehicles
+    platform        rt_kernels.stewart.platform.Platform
+    mounting        Mounting
+    start           Start
+    limits          Limits
+    delays          Delays
+    mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
+    sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
+    block           the shared block (ports that take commands)
+    folders         where files named in the test are looked for: beside it, among the shipped ones
+
+The objects are made once by the assembly and do not change; `dataclasses.replace` makes another one. Poses are seven numbers, position and
+quaternion [x, y, z, w]; SI units.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+ZERO3 = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """A spacecraft as its neighbours see it.
+
+    inertia_kg_m2: (3, 3) about the centre of mass, vehicle axes. X_port: docking port in the centre-of-mass frame. thrust_n: along the
+    docking axis. port_compliance: (6, 6) of what carries the port, m/N and rad/(N.m), or None. modal: function of a pair of step sizes [s]
+    that gives the ModalCraft of its flexible modes, or None for a rigid one.
+    """
+
+    mass_kg: float
+    inertia_kg_m2: Any
+    X_port: Any = IDENTITY
+    thrust_n: float = 0.0
+    port_compliance: Any = None
+    modal: Callable[[tuple[float, float]], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Vehicles:
+    """The two spacecraft of a test: the active one carries the active docking unit."""
+
+    active: Vehicle
+    target: Vehicle
+
+
+@dataclass(frozen=True)
+class Mounting:
+    """Which docking unit hangs where on the stand.
+
+    unit_on_load_cell: "target" or "active"; load_cell_on: "floor" or "platform". X_WF: port of the fixed unit in W. X_PM: port of the
+    moving unit on the platform. X_S: load cell in W, or on the platform if it stands there. X_S_port: port of the unit on the load cell, in
+    S. carried_mass_kg, carried_com_m: what hangs on the load cell, its centre of mass in S. gravity_m_s2: in W.
+    """
+
+    unit_on_load_cell: str
+    load_cell_on: str
+    X_WF: Any
+    X_PM: Any
+    X_S: Any = IDENTITY
+    X_S_port: Any = IDENTITY
+    carried_mass_kg: float = 0.0
+    carried_com_m: Any = ZERO3
+    gravity_m_s2: Any = ZERO3
+
+
+@dataclass(frozen=True)
+class Start:
+    """Relative pose and twist of the ports at the nominal first contact, and the orbital rate (3,) in N."""
+
+    X_TA: Any
+    V_TA: Any
+    orbital_rate_rad_s: Any = ZERO3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Software limits of the wrench on the load cell, each component; the legs (6,) from which a run may start, None for those of the
+    platform's neutral pose, and how far from there each may be."""
+
+    force_limit_n: Sequence[float]
+    moment_limit_n_m: Sequence[float]
+    start_tolerance_m: float
+    start_leg_m: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Sums of the delay ledger. transport_s: all of the loop but the drive's own lag; drive_frequency_hz 0: the drive has none."""
+
+    total_s: float
+    transport_s: float
+    drive_frequency_hz: float
+    drive_damping: float
+    drive_lag_s: float
+    measured_leg_delay_s: float
+    sensor_delay_s: float

@@ -1,0 +1,88 @@
+"""Names that were others once: refused in a user's file with the new name, read without a word out of a log."""
+
+import tomllib
+
+import pytest
+
+from hil_server import registry
+from hil_server.config import SHIPPED, former_names, load_test, test_from_toml, toml_text
+from hil_server.errors import ConfigurationError
+from rt_kernels.dynamics import manipulator_file
+
+FORMER = {new: old for (_, old), new in former_names.KEYS.items()}
+
+
+def declared(role):
+    """All keys that parts of a role, or the table of a file, have now."""
+    if role == "manipulator":
+        return {p.key for p in manipulator_file.PARAMETERS}
+    return {p.key for name in registry.PARTS[role] for p in registry.part(role, name).PARAMETERS}
+
+
+@pytest.mark.parametrize(("role", "old"), former_names.KEYS)
+def test_former_keys_are_gone_and_the_present_ones_are_there(role, old):
+    assert former_names.KEYS[role, old] in declared(role) and old not in declared(role)
+
+
+def test_former_key_in_a_file_is_refused_with_the_new_name(tmp_path):
+    text = SHIPPED.joinpath("mechanisms/bumper.toml").read_text()
+    file = tmp_path / "old.toml"
+    file.write_text(text.replace("stiffness_n_per_m", "stiffness_n_m"))
+    with pytest.raises(ConfigurationError) as error:
+        load_test(None, [f"test.mechanism={toml_text.value(str(file))}"])
+    assert error.value.faults == (f"{file}: stiffness_n_m: was renamed stiffness_n_per_m",)
+
+
+def test_former_key_of_an_override_is_refused_with_the_new_name():
+    with pytest.raises(ConfigurationError) as error:
+        load_test(None, ["safety.damaged_per_s_max=3.0"])
+    assert error.value.faults == ("--set: safety.damaged_per_s_max: was renamed damaged_max_per_s",)
+
+
+def test_former_key_of_a_compensator_inside_another_is_refused_with_the_new_name():
+    inner = 'compensation.contact={part = "pose_referenced_force", stiffness_n_m = 1e5}'
+    with pytest.raises(ConfigurationError) as error:
+        load_test(None, ["compensation.part=phased", inner])
+    assert len(error.value.faults) == 1 and error.value.faults[0].endswith("contact.stiffness_n_m: was renamed stiffness_n_per_m")
+
+
+def aged(value):
+    """A document with every key that has a former name under it."""
+    if not isinstance(value, dict):
+        return value
+    return {FORMER.get(key, key): aged(item) for key, item in value.items()}
+
+
+PROGRAMMES = [path for path in sorted(SHIPPED.joinpath("programmes").glob("*.toml")) if "test" in tomllib.loads(path.read_text())]
+
+
+@pytest.mark.parametrize("file", PROGRAMMES, ids=[path.stem for path in PROGRAMMES])
+def test_a_log_with_former_names_is_read_as_one_with_the_present_ones(file):
+    new = load_test(file)
+    again = test_from_toml(toml_text.dumps(aged(new.document)))
+    assert again.document == new.document and again.hash == new.hash
+
+
+def test_some_logs_had_former_names():
+    assert sum(toml_text.dumps(aged(load_test(file).document)) != load_test(file).as_toml() for file in PROGRAMMES) >= 5
+
+
+def test_compensators_inside_another_and_arms_are_read_too():
+    document = {
+        "compensation": {"part": "phased", "contact": {"part": "pose_referenced_force", "stiffness_n_m": 1e5}},
+        "dynamics": {"part": "manipulator_payload", "model_data": {"manipulator": {"approach_1_s": 0.2}, "body": []}},
+    }
+    found = former_names.renamed(document)
+    assert found["compensation"]["contact"] == {"part": "pose_referenced_force", "stiffness_n_per_m": 1e5}
+    assert found["dynamics"]["model_data"] == {"manipulator": {"approach_per_s": 0.2}, "body": []}
+    assert document["dynamics"]["model_data"]["manipulator"] == {"approach_1_s": 0.2}, "the given document is left alone"
+
+
+def test_a_part_from_outside_keeps_its_keys():
+    document = {"mechanism": {"part": "a_part_of_somebody_else", "stiffness_n_m": 1.0}}
+    assert former_names.renamed(document) == document
+
+
+def test_whatever_a_log_says_its_tables_are_left_to_the_checks():
+    for document in ({"mechanism": 3, "stand": [1], "compensation": "x", "dynamics": {"model_data": 5}}, {}):
+        assert former_names.renamed(document) == document

@@ -1,0 +1,88 @@
+"""JSON Schemas of all kinds of files: current, and of one mind with the shipped files and with the loader."""
+
+import copy
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from hil_server.config import SHIPPED, schemas
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {str(path.relative_to(SHIPPED)): tomllib.loads(path.read_text()) for path in sorted(SHIPPED.rglob("*.toml"))}
+VALIDATORS = {kind: jsonschema.Draft7Validator(schema) for kind, schema in schemas.schemas().items()}
+
+
+def test_committed_schemas_are_current():
+    done = subprocess.run([sys.executable, "tools/generate_schemas.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", VALIDATORS)
+def test_a_schema_is_one(kind):
+    jsonschema.Draft7Validator.check_schema(json.loads(SHIPPED.joinpath("schemas", f"{kind}.json").read_text()))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_shipped_file_is_valid_and_names_its_schema(file):
+    kind = schemas.kind_of(FILES[file])
+    assert [error.message for error in VALIDATORS[kind].iter_errors(FILES[file])] == []
+    first = SHIPPED.joinpath(file).read_text().split("\n")[0]
+    assert first.startswith("#:schema ") and SHIPPED.joinpath(file).parent.joinpath(first.removeprefix("#:schema ")).resolve() == (
+        SHIPPED / "schemas" / f"{kind}.json"
+    )
+
+
+def test_there_is_a_shipped_file_of_every_kind():
+    assert {schemas.kind_of(document) for document in FILES.values()} == set(VALIDATORS)
+
+
+FREE = ("set", "extra", "round")  # tables whose keys nobody declares
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, (*path, key)) if isinstance(item, dict) and key not in FREE else [(*path, key)]
+
+
+def broken(document, path):
+    """The document with the key misspelt, and with values that no key of its kind may have."""
+    for what, value in (("misspelt", None), ("a table", {"no": {"such": "thing"}}), ("an empty list", [])):
+        changed = copy.deepcopy(document)
+        table = changed
+        for step in path[:-1]:
+            table = table[step]
+        if what == "misspelt":
+            table[path[-1] + "_q"] = table.pop(path[-1])
+        elif path[-1] in FREE or (what == "an empty list" and isinstance(table[path[-1]], list)):
+            continue
+        else:
+            table[path[-1]] = value
+        yield what, changed
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_broken_key_fails(file):
+    document = FILES[file]
+    kind = schemas.kind_of(document)
+    if kind == "campaign":
+        document = {"campaign": document["campaign"], "box": document["box"]}
+    tried = 0
+    for path in leaves(document):
+        if path[0] == "modal":  # its own loader holds the kinds of its values
+            continue
+        for what, changed in broken(document, path):
+            assert not VALIDATORS[kind].is_valid(changed), (path, what)
+            tried += 1
+    assert tried > 0
+
+
+def test_a_number_beyond_its_limit_fails():
+    document = copy.deepcopy(FILES["programmes/docking.toml"])
+    document["test"]["rate_hz"] = 1e5
+    assert not VALIDATORS["test"].is_valid(document)
