@@ -12,8 +12,8 @@ from hil_server import registry
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
-from rt_kernels.context import Vehicle
 from rt_kernels.codes import bit_names, code_name
+from rt_kernels.context import Vehicle
 from rt_kernels.layout import CODES, FAULTS, RUNS
 
 WRENCH_NAMES = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")

@@ -18,11 +18,11 @@ from hil_server.config.modal_data import modal_craft, rigid_of
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import ConfigurationError
-from rt_kernels.context import Limits, Mounting, Vehicle, Vehicles
 from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
 from hil_server.telemetry.commands import taken_by
+from rt_kernels.context import Limits, Mounting, Vehicle, Vehicles
 from rt_kernels.loop import STAGE_ROLES, LoopLine
 from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock

@@ -21,10 +21,10 @@ import numpy as np
 
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
-from rt_kernels.command_latch import CommandLatch
-from rt_kernels.parameters import Parameter, checked
 from hil_server.telemetry.commands import CommandError, encode
+from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import BITS, CODES
+from rt_kernels.parameters import Parameter, checked
 from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations

@@ -10,10 +10,10 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
-from rt_kernels.context import Mounting
 from hil_server.line import assembly
 from hil_server.line.overlap import park_pose, refuse_overlap
 from hil_server.run.programme import is_programme, load_programme
+from rt_kernels.context import Mounting
 
 PROGRAMMES = sorted(file for file in (SHIPPED / "programmes").glob("*.toml") if "campaign" not in file.stem)
 VIRTUAL = SHIPPED / "programmes" / "virtual_docking.toml"

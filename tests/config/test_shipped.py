@@ -11,8 +11,8 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test, tables, toml_text
 from hil_server.errors import ConfigurationError
-from rt_kernels.parameters import must_be
 from hil_server.run.programme import PROGRAMME, VARIANT, load_programme
+from rt_kernels.parameters import must_be
 from rt_kernels.stewart.platform import Platform
 
 TEST_TABLES = {"test": tables.TEST, "initial_conditions": tables.INITIAL_CONDITIONS, "initial_conditions.limits": tables.CRITICALITY_LIMITS,

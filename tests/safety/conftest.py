@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hil_server.config import load_test
-from rt_kernels.context import Delays, Limits
 from hil_server.line import assembly
 from rt_kernels.codes import fault_names
+from rt_kernels.context import Delays, Limits
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.safety.limits import SafetyLimits
 
