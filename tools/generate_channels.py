@@ -1,8 +1,25 @@
-"""Writes the products of the table `rt_kernels/channels.toml`; `--check` only says whether the committed ones are current.
+"""Writes what is generated from the table `rt_kernels/channels.toml` and from the records beside the parts; `--check` only says whether the
+committed files are current.
 
 Products: `sample.pxd` (C struct), `codes.pxd` (masks of faults and bits, enums of codes), `injections.pxd` of the stands in software,
 `tick.pxd` and `tick.pyx` (the line and the way of a sample through its stages), `layout.py` (NumPy dtype, stages, fields, codes, bits,
 hash), `CHANNELS.md` (the same for people), and the table of the tick in the README, between its two marks.
+
+Beside each `record.toml` (the auxiliary channels of one part; `*record.toml` where a folder has several): `record.pxd`, the C struct that
+the kernel writes through `<NameRecord *>aux`, and `record.py`, the declaration `AUX` of the same channels in the same order. A record has
+
+    struct      name of the C struct
+    prefix      with which every channel's name begins (default none)
+    channel     the members of the struct in order, each with `name`, `unit` (default -), `meaning`, and at most one of
+        count = n             an array: one channel of n doubles
+        vector = true         double[3]: three channels name_x, name_y, name_z
+        wrench = true         double[6]: six channels name_f_x ... name_m_z in N and N.m (no unit of its own)
+        each = ["a", "b"]     an array whose elements are channels with these names; unit and meaning: one for all, or a list
+        group = "G"           a struct of the group's channels: name_first, name_second ... (no unit and meaning of its own);
+                              with times = n an array of such structs, channels name1_first ... namen_last
+        record = "FILE"       the struct of another record (path from here), its channels as they are
+      stem = "s"  where the channels' names begin with something else than the member's name
+    group.G     list of channels, as above, without groups of their own
 """
 
 import hashlib
@@ -340,6 +357,113 @@ def readme(table: dict) -> str:
     return "\n".join([before + MARKS[0], *rows, MARKS[1] + after])
 
 
+# ------------------------------------------------------------------------------------------- records of auxiliary channels
+
+AXES = ("x", "y", "z")
+KINDS = ("count", "vector", "wrench", "each", "group", "record")
+RECORD_COLUMNS = {"name", "stem", "unit", "meaning", "times", *KINDS}
+
+
+def load_record(path: Path) -> dict:
+    record = tomllib.loads(path.read_text())
+    record.setdefault("prefix", "")
+    record.setdefault("group", {})
+    for channel in [*record["channel"], *(c for group in record["group"].values() for c in group)]:
+        kinds = [k for k in KINDS if k in channel]
+        if set(channel) - RECORD_COLUMNS or len(kinds) > 1 or ("times" in channel and kinds != ["group"]):
+            sys.exit(f"{path}: channel {channel['name']}: unknown column, or more than one of {', '.join(KINDS)}")
+    names = [name for name, *_ in aux_channels(record, path)]
+    if len(set(names)) != len(names):
+        sys.exit(f"{path}: a name is used twice: {sorted(n for n in names if names.count(n) > 1)[0]}")
+    return record
+
+
+def scalars(channel: dict) -> list[tuple[str, str, str, int]]:
+    """Auxiliary channels (name, unit, meaning, count) of a channel that is a number or an array of numbers."""
+    name, unit, meaning = channel.get("stem", channel["name"]), channel.get("unit", "-"), channel["meaning"]
+    if "vector" in channel:
+        return [(f"{name}_{axis}", unit, f"{meaning}, {axis}", 1) for axis in AXES]
+    if "wrench" in channel:
+        kinds = (("f", "N", "force"), ("m", "N.m", "moment"))
+        return [(f"{name}_{letter}_{axis}", unit, f"{meaning}: {word}, {axis}", 1) for letter, unit, word in kinds for axis in AXES]
+    if "each" in channel:
+        n = len(channel["each"])
+        units, meanings = ([one] * n if isinstance(one, str) else one for one in (unit, meaning))
+        return [(*row, 1) for row in zip(channel["each"], units, meanings, strict=True)]
+    return [(name, unit, meaning, channel.get("count", 1))]
+
+
+def aux_channels(record: dict, path: Path) -> list[tuple[str, str, str, int]]:
+    """All auxiliary channels of a record in their order: (name, unit, meaning, count)."""
+    found = []
+    for channel in record["channel"]:
+        if "record" in channel:
+            other = path.parent / channel["record"]
+            found += aux_channels(load_record(other), other)
+        elif "group" in channel:
+            for place in range(channel.get("times", 1)):
+                stem = channel.get("stem", channel["name"]) + (str(place + 1) if "times" in channel else "")
+                for member in record["group"][channel["group"]]:
+                    found += [(record["prefix"] + stem + "_" + name.removeprefix("_"), *rest) for name, *rest in scalars(member)]
+        else:
+            found += [(record["prefix"] + name, *rest) for name, *rest in scalars(channel)]
+    return found
+
+
+def member_line(channel: dict) -> str:
+    """The member of the C struct that holds a channel."""
+    rows = scalars(channel)
+    size = rows[0][3] if len(rows) == 1 else len(rows)
+    units = ", ".join(dict.fromkeys(unit for _, unit, _, _ in rows if unit != "-"))
+    meaning = channel["meaning"] if isinstance(channel["meaning"], str) else "; ".join(channel["meaning"])
+    if "each" in channel and isinstance(channel["meaning"], str):
+        meaning = ", ".join(channel["each"]) + ": " + meaning
+    return f"    double {channel['name']}{f'[{size}]' if size > 1 else ''}  # {f'[{units}] ' if units else ''}{meaning}"
+
+
+def record_pxd(path: Path) -> str:
+    record = load_record(path)
+    lines = [
+        f'"""Auxiliary channels as the kernel writes them. Generated from {path.name} by tools/generate_channels.py: do not edit."""',
+        "",
+    ]
+    others = {}
+    for channel in record["channel"]:
+        if "record" in channel:
+            other = (path.parent / channel["record"]).resolve()
+            others[channel["record"]] = load_record(other)["struct"]
+            module = ".".join(other.relative_to(KERNELS.parent).with_suffix("").parts)
+            lines += [f"from {module} cimport {others[channel['record']]}", ""]
+    stem = record["struct"].removesuffix("Record")
+    for name, members in record["group"].items():
+        lines += ["", f"cdef struct {stem}{name}:", *(member_line(m) for m in members), ""]
+    lines += ["", f"cdef struct {record['struct']}:"]
+    for channel in record["channel"]:
+        times = f"[{channel['times']}]" if "times" in channel else ""
+        if "record" in channel:
+            lines.append(f"    {others[channel['record']]} {channel['name']}")
+        elif "group" in channel:
+            lines.append(f"    {stem}{channel['group']} {channel['name']}{times}")
+        else:
+            lines.append(member_line(channel))
+    return "\n".join(lines) + "\n"
+
+
+def record_py(path: Path) -> str:
+    lines = [
+        f'"""Auxiliary channels of the part. Generated from {path.name} by tools/generate_channels.py: do not edit."""',
+        "",
+        "from rt_kernels.parameters import Aux",
+        "",
+        "AUX = (",
+    ]
+    for name, unit, meaning, count in aux_channels(load_record(path), path):
+        words = [json.dumps(v, ensure_ascii=False) for v in (name, unit, meaning)] + [str(count)] * (count > 1)
+        line = f"    Aux({', '.join(words)}),"
+        lines.append(line if len(line) <= 140 else line + "  # noqa: E501")
+    return "\n".join([*lines, ")", ""])
+
+
 PRODUCTS = {
     KERNELS / "sample.pxd": sample_pxd,
     KERNELS / "codes.pxd": codes_pxd,
@@ -352,17 +476,25 @@ PRODUCTS = {
 }
 
 
-def main(argv: list[str]) -> int:
+def products() -> dict[Path, str]:
+    """Every generated file and what it must hold."""
     table = load()
+    texts = {path: make(table) for path, make in PRODUCTS.items()}
+    for path in sorted(KERNELS.rglob("*record.toml")):
+        texts[path.with_suffix(".pxd")] = record_pxd(path)
+        texts[path.with_suffix(".py")] = record_py(path)
+    return texts
+
+
+def main(argv: list[str]) -> int:
     stale = []
-    for path, make in PRODUCTS.items():
-        text = make(table)
+    for path, text in products().items():
         if not path.exists() or path.read_text() != text:
-            stale.append(path.name)
+            stale.append(str(path.relative_to(KERNELS.parent)))
             if "--check" not in argv:
                 path.write_text(text)
     if "--check" in argv and stale:
-        print("not current with channels.toml, run tools/generate_channels.py: " + ", ".join(stale))
+        print("not current with its table, run tools/generate_channels.py: " + ", ".join(stale))
         return 1
     return 0
 
