@@ -94,10 +94,10 @@ PARTS: dict[str, dict[str, str]] = {
     "mechanisms": {
         "berthing_head": "rt_kernels.mechanisms.berthing_head:BerthingHead",
         "berthing_pins": "rt_kernels.mechanisms.berthing_pins:BerthingPins",
-        "bumper": "rt_kernels.mechanisms.bumper:Bumper",
+        "bumper": "rt_kernels.mechanisms.linear.bumper:Bumper",
         "elastic_adaptive": "rt_kernels.mechanisms.elastic_adaptive:ElasticAdaptive",
-        "probe_cone": "rt_kernels.mechanisms.probe_cone:ProbeCone",
-        "probe_cone_simple": "rt_kernels.mechanisms.probe_cone_simple:ProbeConeSimple",
+        "probe_cone": "rt_kernels.mechanisms.probe_cone.unit:ProbeCone",
+        "probe_cone_simple": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple",
         "ring": "rt_kernels.mechanisms.ring_unit:Ring",
     },
 }

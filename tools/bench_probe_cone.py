@@ -1,7 +1,7 @@
 """Cost of one tick of the probe-cone unit (0.5 ms, all auxiliary channels written), and of a whole docking of two rigid craft.
 
 Run on a quiet core: `taskset -c 1 python tools/bench_probe_cone.py`. Batches of 200 ticks; median, 99 % and least of the batches; then
-the docking of `tests/mechanisms/test_probe_cone.py` (first contact to end of retraction). Times are processor times of the thread.
+the docking of `tests/mechanisms/probe_cone/test_unit.py` (first contact to end of retraction). Times are processor times of the thread.
 """
 
 import time
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from rt_kernels.mechanisms.probe_cone import ProbeCone
+from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from rt_kernels.mechanisms.probe_cone_docking import virtual_docking
 
 CONFIGS = Path(__file__).parents[1] / "stand_configs" / "mechanisms"

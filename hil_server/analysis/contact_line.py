@@ -5,7 +5,7 @@ built by the assembly from the test's own tables, at the test's own rate, with t
 would cost time or hide the answer:
 
     stand       the virtual one: second-order drives and pure delays as the ledger has them (identified first), no noise
-    mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear_contact)
+    mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear.linear_contact)
     dynamics    the two vehicles as rigid bodies, without thrust, with the integrator's delay of the test's own dynamics
     guidance    approach along the mode, loop closed just before the touch, free motion after it
 
@@ -33,7 +33,7 @@ from rt_kernels.codes import mask
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
 from rt_kernels.context import Limits, Start, Vehicles
 from rt_kernels.layout import CODES, FAULTS
-from rt_kernels.mechanisms.linear_contact import LinearContact
+from rt_kernels.mechanisms.linear.linear_contact import LinearContact
 
 # role → key → value, where the part declares the key: the contact is seen to its end
 OPEN: dict[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ strut), elastic_retraction (sequence of operation, cables), ring_contact. Shared
 Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on the
 stroke f_S and on the spin s f_S/i_N. Start: phase "ready" (ring in the initial position, springs wound and blocked). Command bit 0 starts the
 extension from "retracted"; bit 2 holds the latches in. Drive of the cables: one motor with speed control, or the two-motor drive with differential of
-6.1 (probe_cone_drive), held by its stopping clutches without voltage.
+6.1 (common.drive), held by its stopping clutches without voltage.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from rt_kernels.mechanisms.elastic_retraction cimport (
     CAPTURED, CABLES, DONE, READY, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
 )
-from rt_kernels.mechanisms.probe_cone_drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
+from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
 from rt_kernels.mechanisms.ring_platform cimport MAX_LEGS, BaseMotion, LegMotion, effective_stroke, screw_force
 from rt_kernels.mechanisms.ring_unit cimport (
     RING_AUX_SIZE, RingLoads, RingPose, RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_close, ring_depth, ring_in_target,

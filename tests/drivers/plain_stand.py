@@ -25,7 +25,7 @@ def plant_tables(**changes):
             "carried_com_m": [0.0, 0.0, 0.0],
             "gravity_m_s2": [-9.80665, 0.0, 0.0],
         },
-        "mechanism": {"part": "rt_kernels.mechanisms.bumper:Bumper", "stiffness_n_per_m": 1e5},
+        "mechanism": {"part": "rt_kernels.mechanisms.linear.bumper:Bumper", "stiffness_n_per_m": 1e5},
         "counts_per_newton": 1e5,
         "counts_per_newton_metre": 2e5,
         **changes,

@@ -236,7 +236,7 @@ def test_module_carries_signals_and_commands(stand, sample):
 
 def test_module_says_that_the_mechanism_has_left_its_valid_range(stand, sample):
     """A head 5 mm deep in the bottom of its socket, a law valid to 2 mm: an input of the module; not wired, nothing."""
-    pressed = {"part": "rt_kernels.mechanisms.probe_cone_simple:ProbeConeSimple", "probe_m": [0.65, 0.0, 0.0], "penetration_max_m": 0.002}
+    pressed = {"part": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple", "probe_m": [0.65, 0.0, 0.0], "penetration_max_m": 0.002}
     one = stand(plant={"mechanism": pressed})
     module = Cia401Port(**one.ports["mechanism_signals"], no_data_periods=60)
     module.open()

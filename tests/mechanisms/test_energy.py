@@ -1,6 +1,6 @@
 """Energy of ring and berthing units in closed cycles: nothing is gained; what is put in is found again in springs and losses to 0.1 %.
 
-The central unit has the same tests in test_probe_cone. Springs and clutches are summed up a second time from the logged strokes, by
+The central unit has the same tests in probe_cone/test_unit.py. Springs and clutches are summed up a second time from the logged strokes, by
 elements of their own.
 """
 

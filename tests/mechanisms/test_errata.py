@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from rt_kernels.contact.primitives import Cavity, Law, segment_with_circle, segment_with_segment
 from rt_kernels.mechanisms.berthing_head import hinge_step
 from rt_kernels.mechanisms.berthing_pins import BerthingPins
-from rt_kernels.mechanisms.probe_cone import ProbeCone
+from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from rt_kernels.mechanisms.ring_contact import implicit_latch
 from rt_kernels.mechanisms.ring_platform import RingPlatform
 from rt_kernels.mechanisms.ring_trial import aux_index

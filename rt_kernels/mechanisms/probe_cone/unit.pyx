@@ -5,8 +5,8 @@ What it computes (dissertation ch. 5.3, 6; errata of the printed formulas applie
 port T it finds all contacts, advances the mechanism's own coordinates by sub-steps and returns the wrench on the target (at and in T), the
 wrench on the active vehicle (at and in A), the sensors and some 300 auxiliary channels.
 
-    tree and dependent chains   probe_cone_dynamics.pxd      contact pairs, reaction, latches   rt_kernels.contact
-    hysteresis, clutches        hysteresis.pxd               drive, brake tables                probe_cone_drive.pxd
+    tree and dependent chains   dynamics.pxd      contact pairs, reaction, latches   rt_kernels.contact
+    hysteresis, clutches        hysteresis.pxd               drive, brake tables                common/drive.pxd
 
 Frames: X_T points into the receptacle, X_A along the mechanism; at zero swing the two agree. Free length L of the probe: exit bearing to head centre;
 `stroke` s = L - L_0 is negative in compression and the nut turns by phi = -i s, i = 2 pi/lead.
@@ -38,11 +38,11 @@ from rt_kernels.mechanisms.hysteresis cimport (
     HysteresisState, HysteresisTable, SeriesClutch, beyond_table, fill_series_clutch, fill_table, hysteresis_step, series_clutch_step, stored_energy,
     curve_value,
 )
-from rt_kernels.mechanisms.probe_cone_drive cimport (
+from rt_kernels.mechanisms.common.drive cimport (
     TABLE_POINTS, Drive, DriveState, TorqueTable, drive_angle, drive_rate, drive_step, fill_drive, table_torque,
 )
 from rt_kernels.mechanisms.probe_cone_sequence cimport DRIVE_EXTEND, DRIVE_ON, EXTRA_BRAKES, RELEASE
-from rt_kernels.mechanisms.probe_cone_dynamics cimport (
+from rt_kernels.mechanisms.probe_cone.dynamics cimport (
     Inertias, Motion, add_cross, assemble, base_wrench, chain_gain, factor, place, solve,
 )
 from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 from scipy.optimize import brentq
 
-from rt_kernels.mechanisms.probe_cone import ProbeCone, multibody_step
+from rt_kernels.mechanisms.probe_cone.unit import ProbeCone, multibody_step
 
 VALUES = {p.key: p.default for p in ProbeCone.PARAMETERS}
 TINY = pin.Inertia.Zero()

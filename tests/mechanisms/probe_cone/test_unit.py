@@ -9,11 +9,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.mechanisms.hysteresis import Hysteresis
-from rt_kernels.mechanisms.probe_cone import ProbeCone, implicit_euler
+from rt_kernels.mechanisms.probe_cone.unit import ProbeCone, implicit_euler
 from rt_kernels.mechanisms.probe_cone_docking import virtual_docking
 from rt_kernels.mechanisms.probe_cone_sequence import DockingSequence
 
-CONFIGS = Path(__file__).parents[2] / "stand_configs" / "mechanisms"
+CONFIGS = Path(__file__).parents[3] / "stand_configs" / "mechanisms"
 DECLARED = {p.key: p for p in ProbeCone.PARAMETERS}
 NAMES = [a.name.removeprefix("probe.") for a in ProbeCone.AUX]
 DT = 5e-4

@@ -1,0 +1,1 @@
+"""What several docking units share."""

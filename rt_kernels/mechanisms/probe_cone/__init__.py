@@ -1,0 +1,1 @@
+"""The central (probe-cone) docking unit."""
