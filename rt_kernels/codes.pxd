@@ -147,6 +147,7 @@ cdef extern from *:
     #define MECHANISM_COMMAND_DRIVE ((uint32_t)1 << 0)
     #define MECHANISM_COMMAND_EXTRA_BRAKES ((uint32_t)1 << 1)
     #define MECHANISM_COMMAND_RELEASE ((uint32_t)1 << 2)
+    #define MECHANISM_COMMAND_EXTEND ((uint32_t)1 << 3)
     #define MECHANISM_STATUS_OUT_OF_RANGE ((uint32_t)1 << 0)
     #define GUIDANCE_FAULT_OPERATOR_STOP ((uint32_t)1 << 0)
     #define GUIDANCE_FAULT_HAND_CONTROLLER_STALE ((uint32_t)1 << 1)
@@ -335,6 +336,7 @@ cdef extern from *:
     const uint32_t MECHANISM_COMMAND_DRIVE
     const uint32_t MECHANISM_COMMAND_EXTRA_BRAKES
     const uint32_t MECHANISM_COMMAND_RELEASE
+    const uint32_t MECHANISM_COMMAND_EXTEND
     const uint32_t MECHANISM_STATUS_OUT_OF_RANGE
     const uint32_t GUIDANCE_FAULT_OPERATOR_STOP
     const uint32_t GUIDANCE_FAULT_HAND_CONTROLLER_STALE

@@ -360,7 +360,7 @@ BITS = {
     "hand_status": {"present": 1, "stale": 2, "rejected": 4},  # noqa: E501
     "forward_kinematics_status": {"not_converged": 1, "near_singular": 2, "leg_missing": 4},  # noqa: E501
     "wrench_channel_fault": {"out_of_range1": 1, "out_of_range2": 2, "out_of_range3": 4, "out_of_range4": 8, "out_of_range5": 16, "out_of_range6": 32, "saturated1": 256, "saturated2": 512, "saturated3": 1024, "saturated4": 2048, "saturated5": 4096, "saturated6": 8192, "broken_wire1": 65536, "broken_wire2": 131072, "broken_wire3": 262144, "broken_wire4": 524288, "broken_wire5": 1048576, "broken_wire6": 2097152},  # noqa: E501
-    "mechanism_command": {"drive": 1, "extra_brakes": 2, "release": 4},  # noqa: E501
+    "mechanism_command": {"drive": 1, "extra_brakes": 2, "release": 4, "extend": 8},  # noqa: E501
     "mechanism_status": {"out_of_range": 1},  # noqa: E501
     "guidance_fault": {"operator_stop": 1, "hand_controller_stale": 2, "region_ended": 4, "programme_not_reached": 8, "record_lost": 16, "record_required": 32},  # noqa: E501
     "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32},  # noqa: E501

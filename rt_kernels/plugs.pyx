@@ -1,9 +1,11 @@
 """Owners of the plugs: what every part has in common (snapshot, restore, single calls for tests and set-up)."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
+
+from rt_kernels.algebra cimport quat, vec3
 
 from rt_kernels.block_check import first_difference
 from rt_kernels.layout import SAMPLE_DTYPE
@@ -183,6 +185,42 @@ cdef class MechanismPart:
             "signals": out.signals,
             "status": out.status,
         }
+
+    def glide(self, X_TA, V_TA, double dt, int ticks, unsigned int commands=0, int every=1):
+        """`ticks` steps with the base on the constant twist V_TA from the pose X_TA, without the interpreter in between. Returns (pose after it,
+        samples): every `every`-th tick a row of F_T 6, F_A 6, signals, then the auxiliary channels."""
+        if ticks < 0 or every < 1 or not dt > 0.0:
+            raise ValueError(f"glide needs ticks >= 0, every >= 1 and dt > 0 s, got {ticks}, {every}, {dt}")
+        cdef MechanismInput inp
+        cdef MechanismOutput out
+        cdef double turn[4]
+        cdef double step[3]
+        cdef int i, n = 0, count = sum(channel.count for channel in self.AUX)
+        rows = np.zeros((ticks // every, 13 + count))
+        cdef double[:, ::1] r = rows
+        cdef double[::1] aux = np.zeros(max(count, 1))
+        memset(&inp, 0, sizeof(inp))
+        for i in range(7):
+            inp.X_TA[i] = X_TA[i]
+        for i in range(6):
+            inp.V_TA[i] = V_TA[i]
+        inp.dt = dt
+        inp.commands = commands
+        vec3.scale(dt, inp.V_TA + 3, step)
+        quat.exponential(step, turn)
+        with nogil:
+            for i in range(ticks):
+                self.plug.advance(self.plug.self, &inp, &out, &aux[0])
+                vec3.add_scaled(inp.X_TA, dt, inp.V_TA, inp.X_TA)
+                quat.multiply(turn, inp.X_TA + 3, inp.X_TA + 3)
+                if (i + 1) % every == 0:
+                    memcpy(&r[n, 0], out.F_T, sizeof(out.F_T))
+                    memcpy(&r[n, 6], out.F_A, sizeof(out.F_A))
+                    r[n, 12] = out.signals
+                    if count:
+                        memcpy(&r[n, 13], &aux[0], sizeof(double) * count)
+                    n += 1
+        return np.array([inp.X_TA[i] for i in range(7)]), rows
 
     def snapshot(self):
         return _copy_out(self.plug.state, self.plug.state_size)

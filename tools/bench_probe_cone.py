@@ -1,7 +1,7 @@
-"""Cost of one tick of the probe-cone unit (0.5 ms, all auxiliary channels written), and of a whole docking of two rigid craft.
+"""Cost of one tick of the probe-cone unit (0.5 ms, all auxiliary channels written).
 
-Run on a quiet core: `taskset -c 1 python tools/bench_probe_cone.py`. Batches of 200 ticks; median, 99 % and least of the batches; then
-the docking of `tests/mechanisms/probe_cone/test_unit.py` (first contact to end of retraction). Times are processor times of the thread.
+Run on a quiet core: `taskset -c 1 python tools/bench_probe_cone.py`. Batches of 200 ticks; median, 99 % and least of the batches, processor
+times of the thread. A whole docking through the line: `tools/bench_virtual_docking.py`.
 """
 
 import time
@@ -9,10 +9,8 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
-from rt_kernels.mechanisms.probe_cone_docking import virtual_docking
 
 CONFIGS = Path(__file__).parents[1] / "stand_configs" / "mechanisms"
 DT = 5e-4
@@ -51,15 +49,6 @@ def main() -> None:
             for words, cost in rows:
                 print(f"{name:28s} sub-steps {substeps}  {words:16s} median {np.median(cost):5.2f} us  99 % {np.percentile(cost, 99):5.2f}"
                       f"  least {cost.min():5.2f}  ({len(ProbeCone.AUX)} channels)")
-    for substeps in (1, 2):
-        start = time.thread_time()
-        pose = [-1.05, 0.06, -0.04, *Rotation.from_euler("YZX", [0.02, -0.015, 0.02]).as_quat()]
-        out = virtual_docking(part("probe_cone_existing", substeps=substeps), (20e3, [4e4, 1.2e5, 1.2e5], [4.0, 0, 0]),
-                              (420e3, [1e7, 3e7, 3e7], [-15.0, 0, 0]), pose, [0.12, 0.005, -0.005, 0, 0, 0], (0.001, -0.002, 0.002),
-                              duration=420.0, press_thrust=300.0, every=20)
-        spent = time.thread_time() - start
-        end = out["times"]["end"]
-        print(f"docking, sub-steps {substeps}: {end:.1f} s of process in {spent:.2f} s: {end / spent:.0f} x real time")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, segment_circle, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.berthing cimport add_wrench, swing_step
@@ -348,7 +349,7 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     # latches
     c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
     for k in range(LATCHES):
-        if inp.commands & 4:
+        if inp.commands & MECHANISM_COMMAND_RELEASE:
             s.fired[k] = 0.0
             s.latch[k] = 0.0
             s.lost[3] += s.latch_energy[k]
@@ -438,12 +439,12 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
         s.capture_time = s.time
     out.signals = 0
     if s.contact_time >= 0.0:
-        out.signals |= 1
+        out.signals |= MECHANISM_SIGNAL_DK1
     if s.capture_time >= 0.0 and fired == LATCHES:
-        out.signals |= 2
+        out.signals |= MECHANISM_SIGNAL_DSG
     for k in range(LATCHES):
         if s.fired[k] != 0.0:
-            out.signals |= 1 << (9 + k)
+            out.signals |= MECHANISM_SIGNAL_LATCH1 << k
     out.status = 1 if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = s.angle[i] if i < 2 else 0.0

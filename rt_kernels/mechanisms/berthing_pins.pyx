@@ -19,6 +19,7 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
+from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.berthing cimport add_wrench
@@ -215,7 +216,7 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     depth = torus[0]
     slide = inp.V_TA[0] + v[0]
     force = 0.0
-    if inp.commands & 4:
+    if inp.commands & MECHANISM_COMMAND_RELEASE:
         s.locked = 0.0
         s.lost[2] += s.lock_energy
     elif s.locked == 0.0 and depth >= p.roller_exit:
@@ -254,11 +255,11 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
         s.plane_time = s.time
     out.signals = 0
     if s.contact_time >= 0.0:
-        out.signals |= 1
+        out.signals |= MECHANISM_SIGNAL_DK1
     if s.locked != 0.0:
-        out.signals |= 2
+        out.signals |= MECHANISM_SIGNAL_DSG
     if planes > 0:
-        out.signals |= 4
+        out.signals |= MECHANISM_SIGNAL_DK2
     out.status = 1 if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = 0.0

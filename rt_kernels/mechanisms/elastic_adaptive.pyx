@@ -16,6 +16,8 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport vec3
+from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING,
+                               MECHANISM_SIGNAL_INITIAL_POSITION, MECHANISM_SIGNAL_RELEASED)
 from rt_kernels.mechanisms.elastic_accumulator cimport Accumulator, AccumulatorState, accumulator_step, fill_accumulator
 from rt_kernels.mechanisms.elastic_retraction cimport (
     CAPTURED, CABLES, DONE, READY, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
@@ -91,7 +93,7 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
         out.F_A[i] = 0.0
     for n in range(m.unit.substeps):
         ring_in_target(X_TA, inp.V_TA, s, &N)
-        ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & 4))
+        ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
         quat.rotate_back(X_TA + 3, loads.F_N, F_ring)
         quat.rotate_back(X_TA + 3, loads.F_N + 3, F_ring + 3)
         if not ring_close(&m.unit, s, m.motion, R_AN):
@@ -135,7 +137,7 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
             if e.cables.cable[i].cam > m.mated_gap:
                 mated = False
         before = e.sequence.phase
-        sequence(&m.sequencer, &e.sequence, stroke, loads.aligned, (inp.commands & 1) != 0, e.cables.phi / m.retraction.gear_ratio, mated, h)
+        sequence(&m.sequencer, &e.sequence, stroke, loads.aligned, (inp.commands & MECHANISM_COMMAND_DRIVE) != 0, e.cables.phi / m.retraction.gear_ratio, mated, h)
         if e.sequence.phase != before:
             if e.sequence.phase == THROWN:
                 e.release_time = s.time
@@ -148,11 +150,11 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     for i in range(MAX_LEGS):
         k += e.sequence.in_position[i]
     if k == MAX_LEGS:
-        out.signals |= 1 << 3
+        out.signals |= MECHANISM_SIGNAL_INITIAL_POSITION
     if e.sequence.drive_command != 0.0:
-        out.signals |= 1 << 13
+        out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
     if e.sequence.phase >= THROWN and e.release_time >= 0.0:
-        out.signals |= 1 << 17
+        out.signals |= MECHANISM_SIGNAL_RELEASED
     elastic_report(m, aux + RING_AUX_SIZE)
 
 

@@ -16,7 +16,8 @@ from rt_kernels.mechanisms.ring_platform cimport (
     MAX_LEGS, BaseMotion, Leg, LegMotion, RingBody, close_leg, leg_inertia, place_leg, react_on_base, reduce_leg, ring_terms, solve_ring,
     spread_leg,
 )
-from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS
+from rt_kernels.codes cimport (MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1, MECHANISM_SIGNAL_PLANES_TOGETHER,
+                               MECHANISM_SIGNAL_PUSHERS, MECHANISM_SIGNAL_RING_ALIGNED1)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput
 
 cdef enum:
@@ -204,14 +205,14 @@ cdef inline void ring_report(const RingUnit *u, const RingState *s, const LegMot
     cdef int i, k
     out.signals = plane_signals(u, X_TA)
     if s.contact_time >= 0.0:
-        out.signals |= 1 << 0
+        out.signals |= MECHANISM_SIGNAL_DK1
     if s.capture_time >= 0.0:
-        out.signals |= 1 << 1
+        out.signals |= MECHANISM_SIGNAL_DSG
     for k in range(3):
         if loads.aligned[k]:
-            out.signals |= 1 << (14 + k)
+            out.signals |= MECHANISM_SIGNAL_RING_ALIGNED1 << k
         if s.latch[2 * k].fired != 0.0 or s.latch[2 * k + 1].fired != 0.0:
-            out.signals |= 1 << (9 + k)
+            out.signals |= MECHANISM_SIGNAL_LATCH1 << k
     out.status = 1 if s.out_of_range or s.depth_peak > u.depth_limit else 0
     for i in range(8):
         out.analog[i] = motion[i].p[u.leg[i].stroke] if i < MAX_LEGS else 0.0

@@ -17,6 +17,7 @@ import numpy as np
 
 from libc.string cimport memset
 
+from rt_kernels.codes cimport MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING
 from rt_kernels.mechanisms.hysteresis cimport HysteresisState, HysteresisTable, beyond_table, fill_table, hysteresis_step
 from rt_kernels.mechanisms.ring_contact cimport fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors
 from rt_kernels.mechanisms.ring_platform cimport build_leg
@@ -25,8 +26,6 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from rt_kernels.mechanisms.ring_parameters import RING_PARAMETERS, joint_circles, strut_legs
 from rt_kernels.parameters import Aux, Parameter, checked
 
-DRIVE_ON = 1
-RELEASE = 4
 
 RING_AUX = (
     Aux("ring_position", "m", "ring centre in the base", 3),
@@ -146,13 +145,13 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
         out.F_A[i] = 0.0
         W[i] = 0.0
     # the drive draws the neutral point in
-    if inp.commands & 1:
+    if inp.commands & MECHANISM_COMMAND_DRIVE:
         m.state.neutral -= inp.dt * m.retract_speed
         if m.state.neutral < -m.retract_stroke:
             m.state.neutral = -m.retract_stroke
     for n in range(m.unit.substeps):
         ring_in_target(X_TA, inp.V_TA, s, &N)
-        ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & 4))
+        ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
         ring_wrench(X_TA, &loads, F_ring)
         if not ring_close(&m.unit, s, m.motion, R_AN):
             s.out_of_range = 1
@@ -181,7 +180,7 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
         base_moves(X_TA, inp.V_TA, h)
     ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, out, aux)
     if m.state.neutral < 0.0:
-        out.signals |= 1 << 13
+        out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
 
 
 cdef inline void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil:

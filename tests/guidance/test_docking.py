@@ -249,3 +249,41 @@ def test_commands_of_the_mechanism_act_until_they_are_taken_back():
     assert run.sequence == "manual" and run.thrust == 0.0
     command("hold", 0.0)
     assert run.phase == "hold"
+
+
+# ------------------------------------------------------------------------------------------------------- numbers of the text
+
+
+def test_N7_no_capture_within_ten_seconds_reverses_the_thrust():
+    run = Run(contact_max_s=60.0)
+    run.tick(seconds=0.1)
+    assert run.sequence == "approach" and run.thrust == 0.0
+    run.tick("DK1")
+    run.tick(seconds=9.9)  # contact is lost again: the timer goes on
+    assert run.sequence == "press" and run.thrust == THRUST
+    run.tick("DK1", seconds=0.2)
+    assert run.sequence == "retreat" and run.thrust == -THRUST
+
+
+def test_N8_delays_after_start_of_docking():
+    """Extra brakes from the 2nd to the 32nd second, drive from the 35th, counted from capture and bottom; both are latched."""
+    run = Run(contact_max_s=60.0)
+    run.tick("DK1")
+    run.tick("DK1", "DK2")  # the bottom before the capture, then chatter
+    commands = [int(run.tick("DSG")["mechanism_command"])]
+    assert run.sequence == "damping" and run.thrust == 0.0
+    commands += [int(run.tick("DSG")["mechanism_command"]) for _ in range(4000)]
+    brakes, drive = (np.flatnonzero(np.array(commands) & bit) * DT for bit in (2, 1))
+    assert brakes[0] == pytest.approx(2.0, abs=1.01 * DT) and brakes[-1] == pytest.approx(32.0, abs=2.01 * DT)
+    assert drive[0] == pytest.approx(35.0, abs=1.01 * DT) and drive[-1] == pytest.approx(40.0) and run.sequence == "retract"
+
+
+def test_attitude_control_damps_the_own_rate_until_the_capture():
+    run, w = Run(attitude_rate_gain_n_m_s_per_rad=50.0), np.array([0.01, -0.02, 0.03])
+    R = Rotation.from_euler("xyz", [0.3, -0.4, 1.1])
+    run.sample["X_NC"][0, 3:], run.sample["V_NC"][0, 3:] = R.as_quat(), R.apply(w)
+    for signals in ((), ("DK1",)):
+        run.tick(*signals)
+        assert run.sample["control_C"][0, 3:] == pytest.approx(-50.0 * w, rel=1e-12)
+    run.tick("DSG")
+    assert run.sequence == "captured" and not run.sample["control_C"][0, 3:].any()

@@ -1,6 +1,54 @@
-"""Set-up of the drive with two motors and a differential (dissertation 6.1.2-6.1.4, corrected: see errata E48-E50); steps are in the header."""
+"""Drive of a probe or of cables: two motors on a differential, then two planetary stages with one output shaft.
+
+Dissertation (6.1.2)-(6.1.4) with the corrected signs (errata E48-E50): the load of the clutch on the output shaft is +m_FR/(eta i), reflected to
+the carrier by *multiplication* with i_PG < 1. Without voltage the stopping clutches hold both wheels; with it they pass motion from motor to
+shaft only.
+"""
 
 import numpy as np
+
+
+cdef double drive_angle(const Drive *d, const DriveState *s) noexcept nogil:
+    """Angle of the output shaft, rad."""
+    return d.i_PG * (d.carrier_share[0] * s.angle[0] + d.carrier_share[1] * s.angle[1])
+
+
+cdef double drive_rate(const Drive *d, const DriveState *s) noexcept nogil:
+    """Rate of the output shaft, rad/s."""
+    return d.i_PG * (d.carrier_share[0] * s.rate[0] + d.carrier_share[1] * s.rate[1])
+
+
+cdef inline double motor_torque(const Drive *d, const DriveState *s, int i, double sign) noexcept nogil:
+    # k_u u - k_w w - sign(w) m_Fr - c_d w, reduced to the wheel; at rest the friction opposes the voltage
+    cdef double w = d.motor_ratio[i] * s.rate[i]
+    cdef double direction = sign
+    if w != 0.0:
+        direction = 1.0 if w > 0.0 else -1.0
+    return d.motor_ratio[i] * (sign * d.stall - d.back_emf * w - direction * d.friction)
+
+
+cdef void drive_step(const Drive *d, DriveState *s, double sign, double load, double h) noexcept nogil:
+    """One step of the wheels: `sign` +1 retracts, -1 extends, 0 off (held); `load` torque on the output shaft without losses."""
+    cdef double carrier, Q0, Q1
+    cdef int i
+    if sign == 0.0:
+        s.rate[0] = 0.0
+        s.rate[1] = 0.0
+        return
+    # gear losses make an opposing load heavier and a helping one lighter
+    if load * sign < 0.0:
+        carrier = d.i_PG * load / d.efficiency
+    else:
+        carrier = d.i_PG * load * d.efficiency
+    Q0 = motor_torque(d, s, 0, sign) + d.carrier_share[0] * carrier
+    Q1 = motor_torque(d, s, 1, sign) + d.carrier_share[1] * carrier
+    s.rate[0] += h * (d.inverse[0] * Q0 + d.inverse[1] * Q1)
+    s.rate[1] += h * (d.inverse[2] * Q0 + d.inverse[3] * Q1)
+    for i in range(2):
+        # the stopping clutch blocks motion coming from the shaft
+        if s.rate[i] * sign < 0.0:
+            s.rate[i] = 0.0
+        s.angle[i] += h * s.rate[i]
 
 
 cdef int fill_drive(object v, Drive *d) except -1:

@@ -21,13 +21,13 @@ import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.contact.primitives cimport Contact, Profile, prepare_profile, sphere_in_cavity
-from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_RELEASED
+from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                               MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
-    RELEASE = 4
 
 cdef struct Params:
     Profile cavity
@@ -141,7 +141,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         if deepest > worst:
             worst = deepest
         # the latch closes around a head that is deep enough in the socket, and opens on command
-        if inp.commands & RELEASE:
+        if inp.commands & MECHANISM_COMMAND_RELEASE:
             s.latched = 0
         elif not s.latched and s.p[0] >= p.capture_x:
             s.latched = 1
@@ -170,10 +170,10 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         out.signals |= MECHANISM_SIGNAL_DSG
     if bottom > 0.0:
         out.signals |= MECHANISM_SIGNAL_DK2
-    if inp.commands & RELEASE:
+    if inp.commands & MECHANISM_COMMAND_RELEASE:
         out.signals |= MECHANISM_SIGNAL_RELEASED
     if worst > p.depth_max:
-        out.status |= 1
+        out.status |= MECHANISM_STATUS_OUT_OF_RANGE
     out.analog[0] = -d[0]
     out.analog[1] = d[1]
     out.analog[2] = d[2]

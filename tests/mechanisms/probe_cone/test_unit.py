@@ -1,49 +1,13 @@
-"""Central docking unit: parameters, energy, base wrench, sensors, errata, and the course of a docking (numbers of the text)."""
-
-import tomllib
-from functools import cache
-from pathlib import Path
+"""Central docking unit: parameters, snapshot, wrench on the base, sensors, stops and errata."""
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rt_kernels.mechanisms.hysteresis import Hysteresis
-from rt_kernels.mechanisms.probe_cone.unit import ProbeCone, implicit_euler
-from rt_kernels.mechanisms.probe_cone_docking import virtual_docking
-from rt_kernels.mechanisms.probe_cone_sequence import DockingSequence
-
-CONFIGS = Path(__file__).parents[3] / "stand_configs" / "mechanisms"
-DECLARED = {p.key: p for p in ProbeCone.PARAMETERS}
-NAMES = [a.name.removeprefix("probe.") for a in ProbeCone.AUX]
-DT = 5e-4
-BITS = {n: i for i, n in enumerate(
-    "DK1 DSG DK2 initial limiter lever1 lever2 lever3 pushers latch1 latch2 latch3 latch4 drive".split())} | {"together": 18}
-
-
-def column(rows, name, offset=13):
-    return rows[:, offset + NAMES.index(name)]
-
-
-def configuration(name):
-    table = tomllib.loads((CONFIGS / f"{name}.toml").read_text())
-    assert table.pop("synthetic") is True and table.pop("part") == "probe_cone"
-    for key in ("name", "description", "source"):
-        table.pop(key)
-    return table
-
-
-def pose(x=-2.0, y=0.0, z=0.0, angles=(0.0, 0.0, 0.0)):
-    return np.array([x, y, z, *Rotation.from_euler("YZX", angles).as_quat()])
-
-
-def captured(part, compression=0.0):
-    """Drive the unit coaxially into the socket at 0.1 m/s and let it rest; the pose of its base."""
-    travel = 0.50 - 0.055 - 0.35 - 0.60 + compression
-    X, _ = part.glide(pose(travel - 0.06), [0.1, 0, 0, 0, 0, 0], DT, int(round(0.06 / 0.1 / DT)))
-    X, rows = part.glide(X, np.zeros(6), DT, 2000)
-    return X, rows
-
+from rt_kernels.mechanisms.probe_cone.cover import implicit_euler
+from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
+from tests.docking_course import DT
+from tests.mechanisms.probe_cone.shipped import BITS, DECLARED, NAMES, captured, column, configuration, pose
 
 # ------------------------------------------------------------------------------------------------------------- configuration
 
@@ -125,130 +89,6 @@ def test_first_contact_is_found_by_bisection():
     assert 0.0 < high + 0.95 - touch <= 1e-6 / np.sin(a) * 1.001
 
 
-# ------------------------------------------------------------------------------------------------------------------- energy
-
-
-def cycle(part, X, shapes, period=4.0, turns=1.0):
-    """Move the base on closed sinusoidal paths relative to the socket, tick by tick on constant twists."""
-    n = int(period * turns / DT)
-    s = np.linspace(0, 2 * np.pi * turns, n + 1)
-    offset = np.array([a * (1 - np.cos(s)) / 2 if kind == "push" else a * np.sin(s) for a, kind in shapes]).T
-    rows, start = [], X.copy()
-    for i in range(n):
-        here = start.copy()
-        here[:3] += offset[i]
-        V = np.concatenate([(offset[i + 1] - offset[i]) / DT, np.zeros(3)])
-        rows.append(part.glide(here, V, DT, 1)[1][0])
-    rest = start.copy()
-    rest[:3] += offset[-1]
-    _, tail = part.glide(rest, np.zeros(6), DT, 2000)
-    return np.vstack([rows, tail])
-
-
-def ledger(rows):
-    supplied, stored, lost = (column(rows, f"energy_{k}") for k in ("supplied", "stored", "lost"))
-    return supplied, stored, lost
-
-
-@pytest.mark.parametrize(
-    ("name", "reach"), [("probe_cone_existing", 0.05), ("probe_cone_modified", 0.05), ("probe_cone_movable_limiter", 0.15)]
-)
-def test_closed_cycles_gain_nothing_and_the_ledger_closes(name, reach):
-    """Axial push with a lateral circle, captured: what is put in is stored or lost, within 0.1 %, and nothing is gained."""
-    part = ProbeCone(**configuration(name))
-    travel = 0.445 - part.coordinates[5] - DECLARED["exit_x_m"].default
-    travel -= configuration(name).get("exit_x_m", 0.35) - 0.35
-    X, _ = part.glide(pose(travel - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
-    X, rest = part.glide(X, np.zeros(6), DT, 2000)
-    rows = cycle(part, X, [(reach, "push"), (0.012, "circle"), (0.008, "circle")])
-    if name == "probe_cone_movable_limiter":
-        # pressed in by the cone for most of its travel, and held back by the head
-        assert np.ptp(column(rows, "movable_x")) > 0.05 and np.abs(column(rows, "limiter_f_x")).max() > 100.0
-    supplied, stored, lost = (k - k_0[-1] for k, k_0 in zip(ledger(rows), ledger(rest), strict=True))
-    turnover = np.sum(np.maximum(np.diff(supplied), 0))
-    assert turnover > 20.0
-    # the net work of the cycle is lost, never gained
-    assert supplied[-1] - stored[-1] > -1e-9 * turnover
-    assert lost[-1] > 0.2 * turnover
-    assert np.all(np.diff(lost) > -1e-5 * turnover)
-    gap = np.abs(supplied - stored - lost)
-    assert gap[-1] < 1e-3 * turnover
-
-
-def test_axial_loss_equals_hysteresis_area_and_screw_friction_work():
-    """Slow coaxial push and return, magnetic brakes off: the two losses against independent sums."""
-    k = 0.08
-    part = ProbeCone(screw_friction=k, axial_brake_table=[[0.0, 0.0], [1.0, 0.0]], head_friction=0.0, sensor_friction_n=0.0)
-    X, rest = captured(part, 0.005)
-    rows = cycle(part, X, [(0.10, "push"), (0.0, "circle"), (0.0, "circle")], period=8.0)
-    clutch = np.concatenate([[0.0], column(rest, "clutch_angle"), column(rows, "clutch_angle")])
-    table = [DECLARED[key].default for key in ("axial_forward", "axial_return", "axial_pull_forward", "axial_pull_return")]
-    element = Hysteresis(*table, slips=True)
-    Q = element.path(clutch)
-    at = len(rest)
-    area = np.sum(0.5 * (Q[at + 1:] + Q[at:-1]) * np.diff(clutch[at:]))
-    before = Hysteresis(*table, slips=True)
-    before.path(clutch[: at + 1])
-    area -= element.stored - before.stored
-    lost = column(rows, "energy_lost_axial")[-1] - column(rest, "energy_lost_axial")[-1]
-    assert lost > 50.0 and lost == pytest.approx(area, rel=1e-3)
-    stroke = np.concatenate([column(rest, "stroke")[-1:], column(rows, "stroke")])
-    force = column(rows, "screw_limit")
-    screw = np.sum(force * np.abs(np.diff(stroke)))
-    lost = column(rows, "energy_lost_screw")[-1] - column(rest, "energy_lost_screw")[-1]
-    assert lost == pytest.approx(screw, rel=1e-3)
-    assert np.all(force == pytest.approx(k * np.abs(column(rows, "contact_f_x")), rel=1e-9))
-
-
-def test_modified_axial_loss_is_the_work_of_the_slipping_brakes():
-    """FrT1 slips in to its stop, then FrT2; drawn out FrT1 comes back at a third of its moment: moments times slips, and the train."""
-    v = configuration("probe_cone_modified")
-    part = ProbeCone(**v, screw_friction=0.0, head_friction=0.0, sensor_friction_n=0.0)
-    X, _ = part.glide(pose(-0.655 - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
-    X, rest = part.glide(X, np.zeros(6), DT, 2000)
-    rows = cycle(part, X, [(0.22, "push"), (0.0, "circle"), (0.0, "circle")], period=12.0)
-    names = ("clutch_angle", "clutch_slip1", "clutch_slip")
-    clutch, slip1, slip2 = (np.concatenate([column(rest, name)[-1:], column(rows, name)]) for name in names)
-    assert slip1.max() == pytest.approx(v["brake1_stroke_rad"], abs=1e-9) and slip2.max() > 1.0 and slip1[-1] < 0.5 * slip1.max()
-    work = 0.0
-    for slip, (inwards, outwards) in ((slip1, v["brake1_moment_n_m"]), (slip2, v["brake2_moment_n_m"])):
-        step = np.diff(slip)
-        work += inwards * step[step > 0].sum() - outwards * step[step < 0].sum()
-    # the gear train in front of the brakes: the area of its own loop
-    train = Hysteresis(*(DECLARED[key].default for key in ("axial_pull_forward", "axial_pull_return")))
-    x = clutch - slip1 - slip2
-    Q = train.path(x)
-    work += np.sum(0.5 * (Q[1:] + Q[:-1]) * np.diff(x)) - train.stored
-    lost = column(rows, "energy_lost_axial")[-1] - column(rest, "energy_lost_axial")[-1]
-    assert lost > 100.0 and lost == pytest.approx(work, rel=1e-3)
-
-
-def test_lateral_loss_equals_hysteresis_area():
-    part = ProbeCone(brake_table=[[0.0, 0.0], [1.0, 0.0]])
-    X, rest = captured(part, 0.01)
-    rows = cycle(part, X, [(0.0, "circle"), (0.06, "circle"), (0.04, "circle")], period=6.0)
-    lost = 0.0
-    for i in (1, 2):
-        stroke = np.concatenate([[0.0], column(rest, f"spring{i}_stroke"), column(rows, f"spring{i}_stroke")])
-        element = Hysteresis(DECLARED["spring_forward"].default, DECLARED["spring_return"].default)
-        Q = element.path(stroke)
-        at = len(rest)
-        start = Hysteresis(DECLARED["spring_forward"].default, DECLARED["spring_return"].default)
-        start.path(stroke[: at + 1])
-        lost += np.sum(0.5 * (Q[at + 1:] + Q[at:-1]) * np.diff(stroke[at:])) - (element.stored - start.stored)
-    got = column(rows, "energy_lost_lateral")[-1] - column(rest, "energy_lost_lateral")[-1]
-    assert got > 0.1 and got == pytest.approx(lost, rel=1e-3)
-
-
-def test_quasi_static_push_pull_returns_to_the_same_nut_angle():
-    """No slip, friction removed: a full cycle of the serial model ends where it began."""
-    part = ProbeCone(screw_friction=0.0, sensor_friction_n=0.0)
-    X, rest = captured(part, 0.005)
-    rows = cycle(part, X, [(0.05, "push"), (0.0, "circle"), (0.0, "circle")], period=6.0)
-    assert column(rows, "clutch_slip")[-1] == 0.0
-    assert column(rows, "nut_angle")[-1] == pytest.approx(column(rest, "nut_angle")[-1], abs=0.02)
-
-
 # -------------------------------------------------------------------------------------------------------------- base wrench
 
 
@@ -266,15 +106,22 @@ def test_base_and_target_wrench_balance_at_rest():
     assert F_T[3:] + moment == pytest.approx(np.zeros(3), abs=1e-3)
 
 
-def test_two_free_craft_keep_their_momentum():
-    """Internal forces only (no thrust): after the mechanism has come to rest the momentum of the two craft is that of the start."""
-    part = ProbeCone()
-    out = virtual_docking(part, (20e3, [4e4, 1.2e5, 1.2e5], [4, 0, 0]), (4e5, [1e7, 3e7, 3e7], [-15, 0, 0]),
-                          pose(-0.50 - 0.15, 0.01, 0.005), [0.1, 0, 0, 0, 0, 0], duration=12.0)
-    inside = sum(DECLARED[k].default for k in ("body_mass_kg", "probe_mass_kg"))
-    # what is left is the momentum of the mechanism's own motion
-    assert np.abs(out["momentum_drift"]).max() < inside * 0.02
-    assert np.abs(out["momentum_drift"]).max() < 1e-3 * 20e3 * 0.1
+def test_impulses_on_target_and_ship_balance():
+    """An impact off the axis, the unit at rest before and after it: the impulses on target and ship are opposite, force and moment about A.
+    While the probe is pushed in they differ by its momentum relative to the base."""
+    part, total = ProbeCone(), np.zeros(6)
+    X = pose(-1.05, 0.01, 0.005)
+    for V, ticks in (([0.1, 0, 0, 0, 0, 0], 11000), ([0.0] * 6, 60000)):
+        start, (X, rows) = X, part.glide(X, V, DT, ticks)
+        force, moment = rows[:, :3], rows[:, 3:6]
+        arm = start[:3] + DT * np.arange(ticks)[:, None] * V[:3]
+        total += DT * np.hstack([force, moment - np.cross(arm, force)]).sum(axis=0)
+        total += DT * rows[:, 6:12].sum(axis=0)
+        if any(V):
+            assert np.abs(rows[:, 0]).sum() * DT > 50.0
+            assert total[0] == pytest.approx(DECLARED["probe_mass_kg"].default * V[0], rel=1e-3)
+    assert np.abs(part.rates).max() < 1e-9
+    assert np.abs(total[:3]).max() < 1e-6 and np.abs(total[3:]).max() < 1e-3
 
 
 # ------------------------------------------------------------------------------------------------------------------- errata
@@ -416,7 +263,7 @@ def test_N6_stop_cone_of_45_degrees():
     assert c["n"] == pytest.approx((1 / np.sqrt(2), 1 / np.sqrt(2), 0))
 
 
-# ---------------------------------------------------------------------------------------------------------- stops and sequence
+# ---------------------------------------------------------------------------------------------------- stops, planes, valid range
 
 
 def test_N16_lateral_stops_in_eight_equally_spaced_directions():
@@ -441,159 +288,6 @@ def test_N16_lateral_stops_in_eight_equally_spaced_directions():
     assert sectors == set(range(8))
 
 
-def test_N7_no_capture_within_ten_seconds_reverses_the_thrust():
-    cycle_ = DockingSequence()
-    assert cycle_.step(0.1) == (0, 1)
-    assert cycle_.step(0.1, DK1=True) == (0, 1 | 2)
-    for _ in range(99):
-        _, craft = cycle_.step(0.1)                            # contact is lost again: the timer goes on
-    assert cycle_.phase == "press" and craft & 2
-    for _ in range(3):
-        _, craft = cycle_.step(0.1, DK1=True)
-    assert cycle_.phase == "retreat" and craft == 1 | 4
-
-
-def test_N8_delays_after_start_of_docking():
-    cycle_, dt = DockingSequence(), 0.01
-    cycle_.step(dt, DK1=True)
-    cycle_.step(dt, DK1=True, DK2=True)                        # the bottom before the capture, then chatter: latched
-    _, craft = cycle_.step(dt, DSG=True)
-    assert cycle_.phase == "damping" and craft == 0
-    start = cycle_.times["start"]
-    history = [(cycle_.times["now"] - start, cycle_.step(dt, DSG=True)[0]) for _ in range(4000)]
-    brakes = [t + dt for t, u in history if u & 2]
-    drive = [t + dt for t, u in history if u & 1]
-    assert brakes[0] == pytest.approx(2.0, abs=dt) and brakes[-1] + dt == pytest.approx(32.0, abs=dt)
-    assert drive[0] == pytest.approx(35.0, abs=dt) and cycle_.phase == "retract"
-    cycle_.step(dt, DSG=True, complete=True)
-    assert cycle_.phase == "complete"
-
-
-def test_N8_whole_process_takes_nearly_five_minutes():
-    """The shipped unit as it is: first contact to planes together in 4.9 min. The text has 5 to 7 min; it gives neither the probe's way nor
-    the drive's speed but for one unit (1 mm/s), and the shipped ones (190 mm, 0.8 mm/s) are invented."""
-    out = docking(**ATV)
-    assert out["phase"] == 5 and out["times"]["end"] - out["times"]["contact"] == pytest.approx(295.0, abs=6.0)
-    drive, t = out["first"][BITS["drive"]], out["rows"][:, 0]
-    on = (t > drive + 10.0) & (t < out["first"][BITS["pushers"]])
-    assert np.polyfit(t[on], series(out, "stroke")[on], 1)[0] == pytest.approx(-8.1e-4, rel=0.02)
-
-
-def test_sequence_manual_and_bad_delay():
-    cycle_ = DockingSequence()
-    cycle_.step(0.1, DK1=True)
-    assert cycle_.step(0.1, manual=True) == (0, 0) and cycle_.phase == "manual"
-    with pytest.raises(ValueError, match="brakes_delay_s"):
-        DockingSequence(brakes_delay_s=-1.0)
-
-
-# ---------------------------------------------------------------------------------------------------------- course of a docking
-
-
-@cache
-def docking(
-    name="probe_cone_existing", vx=0.15, miss=(0.0, 0.0), angles=(0.0, 0.0, 0.0), v_lateral=(0.0, 0.0), w=(0.0, 0.0, 0.0), duration=20.0,
-    target=420e3, press=200.0, every=10, overrides=(),
-):
-    part = ProbeCone(**{**configuration(name), **dict(overrides)})
-    base = -(configuration(name).get("exit_x_m", 0.35) + 0.6) - 0.1
-    return virtual_docking(part, (20e3, [4e4, 1.2e5, 1.2e5], [4.0, 0, 0]), (target, [1e7, 3e7, 3e7], [-15.0, 0, 0]),
-                           pose(base, *miss, angles), [vx, *v_lateral, 0, 0, 0], w, duration=duration, every=every, press_thrust=press)
-
-
-def series(out, name):
-    return column(out["rows"], name, 31)
-
-
-def test_N1_same_run_with_two_step_sizes():
-    """0.5 ms ticks with one and with two sub-steps agree within 1 %."""
-    results = []
-    for substeps in (1, 2):
-        out = docking(duration=8.0, overrides=(("substeps", substeps),))
-        lost, compression = series(out, "energy_lost")[-1], series(out, "stroke").min()
-        results.append((out["peaks"][0], out["peaks"][6], compression, lost, out["times"]["capture"]))
-    assert results[0] == pytest.approx(results[1], rel=0.01)
-
-
-def test_N2_stiffness_ratio_and_penetration_limit():
-    v = {k: p.default for k, p in DECLARED.items()}
-    train = (v["axial_forward"][2][1] - v["axial_forward"][1][1]) / (v["axial_forward"][2][0] - v["axial_forward"][1][0])
-    link = train * (v["clutch_ratio"] * 2 * np.pi / v["screw_lead_m"]) ** 2
-    bend = v["bend_forward"][2][1] / v["bend_forward"][2][0] / v["probe_length_m"] ** 2
-    assert v["head_stiffness_n_per_m"] > 90 * link and v["head_stiffness_n_per_m"] > 500 * bend
-    out = docking()
-    assert series(out, "penetration").max() < v["penetration_max_m"] and series(out, "over_limit")[-1] == 0
-
-
-def test_N11_central_impact_of_20_tonnes():
-    """225 J for a fixed partner, 215 J with 420 t; springs and brakes before the clutch; the modified damper is softer both ways."""
-    heavy = docking(target=1e12, press=0.0)
-    assert series(heavy, "energy_lost")[-1] + series(heavy, "energy_stored")[-1] == pytest.approx(225.0, rel=0.015)
-    out = docking(press=0.0)
-    assert series(out, "energy_lost")[-1] + series(out, "energy_stored")[-1] == pytest.approx(215.0, rel=0.015)
-    stroke, force, slip = series(out, "stroke"), out["rows"][:, 14], series(out, "clutch_slip")
-    first = np.argmax(slip > 0)
-    spring = (stroke < -0.03) & (stroke > -0.065) & (np.arange(len(force)) < first)
-    assert 800 < force[spring].max() < 0.5 * force[slip > 0].max()
-    modified = docking("probe_cone_modified", press=0.0)
-    assert modified["peaks"][0] < out["peaks"][0] and modified["peaks"][6] > out["peaks"][6]
-    assert out["peaks"][6] < -1000.0
-
-
-def test_N10_rebound_is_weaker_and_second_impact_slower():
-    out = docking()
-    t, v, force, slip = out["rows"][:, 0], out["rows"][:, 8], out["rows"][:, 14], series(out, "clutch_slip")
-    peak = np.argmax(force)
-    turn = peak + np.argmax(v[peak:] < 0)
-    rebound = force[turn + 400:][force[turn + 400:] > 0]
-    # on the way back, spring released: force at the same stroke is below that on the way in
-    stroke = series(out, "stroke") + slip / (0.25 * 2 * np.pi / 0.02) * 1.0
-    level = -0.04
-    inward = np.argmax(series(out, "stroke") < level)
-    outward = turn + np.argmax(stroke[turn:] > level)
-    assert 0 < force[outward] < 0.6 * force[inward] and len(rebound) and t[outward] > t[inward]
-    bottoms = np.flatnonzero(np.diff((out["rows"][:, 26].astype(int) & 4) > 0).astype(int) == 1)
-    assert len(bottoms) >= 2
-    speeds = [v[i] for i in bottoms[:2]]
-    assert speeds[1] < 0.6 * speeds[0]
-
-
-ATV = dict(vx=0.12, miss=(0.06, -0.04), angles=(0.02, -0.015, 0.02), w=(0.001, -0.002, 0.002), v_lateral=(0.005, -0.005),
-           duration=420.0, press=300.0, every=20)
-
-
-def test_N9_N8_order_of_events_of_a_whole_docking():
-    out = docking(**ATV)
-    first, times, rows = out["first"], out["times"], out["rows"]
-    t, signals = rows[:, 0], rows[:, 26].astype(int)
-    on = {n: (signals >> b & 1).astype(bool) for n, b in BITS.items()}
-    contact = first[BITS["DK1"]]
-    # first contact, then loss of contact before the socket
-    before_bottom = (t > contact) & (t < first[BITS["DK2"]])
-    assert np.any(~on["DK1"][before_bottom]) and out["rises"][BITS["DK1"]] > 2
-    # spring and brakes, then the clutch, then rest, rebound and the latches on their stops
-    slip = series(out, "clutch_slip")
-    clutch = t[np.argmax(slip > 0)]
-    assert contact < first[BITS["DK2"]] < clutch
-    rest = t[(t > clutch) & (rows[:, 8] < 0)][0]
-    groove = [series(out, f"latch{k}_groove_force") for k in range(1, 5)]
-    stops = [t[np.argmax(f > 0)] for f in groove if f.max() > 0]
-    assert clutch < rest < max(stops)
-    # second bottom contact, slower
-    bottoms = np.flatnonzero(np.diff(on["DK2"].astype(int)) == 1)
-    assert len(bottoms) >= 2
-    # limiter at least twice, drive 35 s after t_S, rollers at most two at once, pushers, end
-    assert out["rises"][BITS["limiter"]] >= 2
-    assert first[BITS["drive"]] == pytest.approx(times["start"] + 35.0, abs=2 * DT)
-    rollers = [n for n in ("lever1", "lever2", "lever3") if first[BITS[n]] > 0]
-    assert rollers and min(first[BITS[n]] for n in rollers) > 150.0
-    assert max(sum(on[n].astype(int) for n in ("lever1", "lever2", "lever3"))) <= 2
-    assert min(first[BITS[n]] for n in rollers) < first[BITS["pushers"]] < times["end"]
-    assert out["phase"] == 5 and 200.0 < times["end"] < 420.0
-    # DSG with all four latches
-    assert first[BITS["DSG"]] >= max(first[BITS[f"latch{k}"]] for k in range(1, 5))
-
-
 @pytest.mark.parametrize("tilt", [0.0, 0.008, 0.03])
 @pytest.mark.parametrize("axis", [1, 2])
 def test_planes_are_together_only_when_all_four_gaps_are_closed(axis, tilt):
@@ -606,7 +300,7 @@ def test_planes_are_together_only_when_all_four_gaps_are_closed(axis, tilt):
         four = np.array([aux[NAMES.index(f"pusher{i}_gap")] for i in range(1, 5)])
         assert four.max() - four.min() == pytest.approx(1.2 * np.sin(tilt), rel=1e-9, abs=1e-12) and four.mean() == pytest.approx(gap)
         assert aux[NAMES.index("plane_gap")] == out["analog"][3] == four.max()
-        gaps[gap] = (bool(out["signals"] >> BITS["together"] & 1), bool(out["signals"] >> BITS["pushers"] & 1))
+        gaps[gap] = (bool(out["signals"] >> BITS["planes_together"] & 1), bool(out["signals"] >> BITS["pushers"] & 1))
         assert gaps[gap][0] == (four.max() <= 0.010) and gaps[gap][1] == (four.min() < 0.020)
     assert gaps[0.0049][0] == (tilt < 0.0085) and not gaps[0.0151][0]
 
@@ -641,86 +335,3 @@ def test_N12_ratios_of_the_modified_damper():
     _, rows = part.glide(X, [0.05, 0, 0, 0, 0, 0], DT, 200)
     assert rows[-1, 0] == pytest.approx(v["brake1_moment_n_m"][0] * 0.25 * 2 * np.pi / 0.02, rel=0.06)
     assert column(rows, "clutch_slip1")[-1] > 1.0 and column(rows, "clutch_slip")[-1] == 0.0
-
-
-def test_N13_peaks_are_weak_below_thirty_percent_of_the_limits():
-    """All initial conditions scaled together: limiter contact and lateral peaks at full values, weak or absent at 30 %."""
-    limits = dict(vx=(0.2,), miss=(0.20, -0.15), angles=(0.06, -0.06, 0.06), w=(0.005, -0.010, 0.010), v_lateral=(0.02, -0.02))
-    peaks = []
-    for share in (0.3, 1.0):
-        scaled = {k: tuple(share * x for x in v) for k, v in limits.items()}
-        out = docking(duration=30.0, press=200.0, every=20, **(scaled | {"vx": scaled["vx"][0]}))
-        assert out["first"][BITS["DSG"]] > 0
-        peaks.append(max(np.abs(series(out, "limiter_f_x")).max(), np.abs(out["peaks"][[1, 2, 7, 8]]).max()))
-    assert peaks[0] < 0.2 * peaks[1]
-
-
-MOVABLE = dict(vx=0.10, miss=(0.03, -0.02), angles=(0.02, -0.02, 0.01), w=(0.0, 0.003, 0.003), duration=420.0, press=300.0, every=20)
-
-
-def test_N14_course_with_the_movable_limiter():
-    """Limiter after capture, full contact, pushers, brake 1 turned back by the drive while the nut stands still, end at a gap of 10 mm."""
-    out = docking("probe_cone_movable_limiter", **MOVABLE)
-    t, first = out["rows"][:, 0], out["first"]
-    # the widest of the four gaps, and with it every one
-    assert out["phase"] == 5 and series(out, "plane_gap")[-1] == pytest.approx(0.010, abs=1e-4)
-    assert max(series(out, f"pusher{i}_gap")[-1] for i in range(1, 5)) == series(out, "plane_gap")[-1]
-    slip1, stroke, drive = series(out, "clutch_slip1"), series(out, "stroke"), series(out, "drive_angle")
-    assert slip1.max() > 1.0
-    assert first[BITS["DSG"]] < first[BITS["drive"]] < first[BITS["pushers"]]
-    # retraction at 1 mm/s while nothing resists
-    on = (t > first[BITS["drive"]] + 10.0) & (t < first[BITS["pushers"]])
-    speed = np.polyfit(t[on], stroke[on], 1)[0]
-    assert speed == pytest.approx(-1e-3, rel=0.05)
-    # the limiter is pressed in and follows
-    assert series(out, "movable_x").min() < 0.69 - 0.03
-    # brake 1: turned back while the pushers pull; the probe stands still meanwhile
-    back = np.flatnonzero((np.diff(slip1) < 0) & (t[1:] > first[BITS["pushers"]]))
-    assert len(back)
-    turned = slip1[back[0]] - slip1[back[-1] + 1]
-    travel = turned / (0.25 * 2 * np.pi / 0.02)
-    elapsed = t[back[-1] + 1] - t[back[0]]
-    assert travel > 0.002 and travel / elapsed == pytest.approx(1e-3, rel=0.35)
-    moved = stroke[back[0]] - stroke[back[-1] + 1]
-    assert abs(moved) < 0.5 * travel
-    assert np.all(np.diff(drive)[back] > 0)
-
-
-def test_N15_angular_amplitude_is_smaller_with_the_movable_limiter():
-    """Limiter forward, no retraction, both models inside their range: the tilt between the craft reaches 8.2 deg with the fixed limiter and
-    4.2 deg with the movable one. The text has "about 1.5 times" for its expert case and its own dimensions; the shipped, invented ones give
-    2.0 (1.8 to 2.2 in four cases of this class), and leave the range of the model in the expert case."""
-    initial = dict(vx=0.10, miss=(0.03, -0.02), angles=(0.02, -0.02, 0.01), w=(0.0, 0.005, 0.005), duration=110.0, press=200.0, every=20,
-                   overrides=(("motor_stall_n_m", 0.0),))
-    amplitude = []
-    for name in ("probe_cone_modified", "probe_cone_movable_limiter"):
-        out = docking(name, **initial)
-        assert out["first"][BITS["DSG"]] > 0 and series(out, "over_limit")[-1] == 0.0
-        axis = Rotation.from_quat(out["rows"][:, 4:8]).as_matrix()[:, 0, 0]
-        tilt = np.degrees(np.arccos(axis[out["rows"][:, 0] > out["times"]["capture"]]))
-        # swung out and on its way back: an amplitude, not a drift that was cut off
-        assert tilt[-1] < 0.98 * tilt.max()
-        amplitude.append(tilt.max())
-    assert amplitude == [pytest.approx(8.24, rel=0.03), pytest.approx(4.18, rel=0.03)]
-
-
-def test_energy_of_a_docking_is_the_energy_of_the_craft():
-    """Kinetic energy the two craft lose = what the mechanism stores and loses (no thrust)."""
-    out = docking(vx=0.12, miss=(0.03, -0.02), angles=(0.01, -0.01, 0.0), duration=15.0, press=0.0)
-    lost = series(out, "energy_lost")[-1] + series(out, "energy_stored")[-1]
-    reduced = 20e3 * 420e3 / 440e3
-    assert lost < 0.5 * reduced * 0.12**2
-    assert lost > 0.9 * 0.5 * reduced * 0.12**2
-
-
-def test_hatch_cover_lengthens_the_intervals_between_impacts():
-    """Correlation option (6.1.6): a compliant cover delays the latch stop after the first bottom impact."""
-    soft = (("cover", True), ("cover_forward", ((0.0, 0.0), (1e-4, 10.0), (0.01, 1500.0), (0.05, 7500.0))),
-            ("cover_return", ((0.0, 0.0), (1e-4, 10.0), (0.01, 1300.0), (0.045, 6000.0), (0.05, 7500.0))))
-    intervals = []
-    for overrides in ((), soft):
-        out = docking(duration=12.0, press=0.0, overrides=overrides)
-        bottom = out["first"][BITS["DK2"]]
-        stop = out["rows"][:, 0][np.argmax(out["rows"][:, 14] < -200.0)]
-        intervals.append(stop - bottom)
-    assert intervals[1] > intervals[0] + 0.02

@@ -1,0 +1,225 @@
+"""What the central unit is (`Unit`: constants, state, work space of a step) and what of it changes (`State`).
+
+A header of structs alone: setup.pyx fills the constants, unit.pyx owns one `Unit`, the other files of this folder compute with it.
+"""
+
+from libc.stdint cimport uint32_t
+
+from rt_kernels.contact.latches cimport Groove, LatchGeometry
+from rt_kernels.contact.primitives cimport Profile
+from rt_kernels.contact.reaction cimport ContactLaw
+from rt_kernels.mechanisms.common.drive cimport Drive, DriveState
+from rt_kernels.mechanisms.hysteresis cimport HysteresisState, HysteresisTable, SeriesClutch
+from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport TorqueTable
+from rt_kernels.mechanisms.probe_cone.record cimport ProbeConeLost, ProbeConeRecord
+
+# coordinates: see dynamics.pyx
+cdef enum:
+    DOF = 7
+    SWING_Y = 0
+    SWING_Z = 1
+    BEND_Y = 2
+    BEND_Z = 3
+    TWIST = 4
+    LENGTH = 5
+    LIMITER = 6
+
+# how many there are
+cdef enum:
+    LININGS = 8
+    CAM_POINTS = 12
+    LATCHES = 4
+    LEVERS = 2
+    ROLLERS = 3
+    PUSHERS = 4
+
+# bits of Sample.mechanism_command
+cdef enum UnitCommand:
+
+
+# ------------------------------------------------------------------------------------------------------------------ bodies and chains
+
+cdef struct SpringChain:
+    double a[3]            # joint centre on the base
+    double b[3]            # joint centre on the swinging body, body axes
+    double m1, s1          # cylinder: mass, distance of its centre of mass from a
+    double m2, d2          # rod: mass, distance of its centre of mass from b
+    double J               # sum of the transverse central inertias
+    double length0
+
+
+cdef struct BrakeChain:
+    double a[3]            # crank hinge on the base
+    double n[3]            # hinge axis
+    double ex[3]           # crank direction at zero angle
+    double ey[3]           # n x ex
+    double b[3]            # rod end on the swinging body, body axes
+    double arm, rod        # lengths
+    double elbow           # +1 or -1
+    double I               # crank and brake rotor about n
+    double m, fraction, J  # rod: mass, place of its centre of mass from the crank tip, transverse central inertia
+
+
+cdef struct Inertias:
+    double exit_x          # L_M: hinge to exit bearing
+    double m2, c2, Jx2, Jt2      # swinging body: mass, centre of mass on its axis, inertia about it and across (central)
+    double m1, d1, Jx1, Jt1      # probe with head: centre of mass d1 behind the head centre
+    double m3, c3, Jx3, Jt3      # movable limiter: centre of mass c3 in front of its origin
+    double axial_inertia
+    SpringChain spring[2]
+    BrakeChain brake[2]
+    int dof                # 6: limiter fixed to the body, 7: movable
+
+
+cdef struct ChainMotion:
+    # spring: length, rate; brake: angle as (cos, sin), rate
+    double value, rate, cosine, sine
+    double e[3]
+    double e_rate[3]
+    double tip[3]          # brake: crank tip
+    double t[3]            # brake: n x arm
+    double b[3]
+    double db[6]           # two columns: partial velocities of b
+    double b_bias[3]
+    double base_acc[3]     # spring: acceleration of a; brake: of the tip without p''
+    double out_of_reach
+
+
+cdef struct Motion:
+    # axes of body 2 and probe 1 in A
+    double x2[3]
+    double y2[3]
+    double z2[3]
+    double x1[3]
+    double y1[3]
+    double z1[3]
+    double axis[15]        # joint axes 0..4
+    double p_exit[3]
+    double p_head[3]
+    double w2_rel[3]       # relative to the base
+    double w1_rel[3]
+    double w2[3]           # absolute
+    double w1[3]
+    double v_head[3]       # relative to the base
+    double sin_bend[2]
+    double c2[3]
+    double c1[3]
+    double c3[3]
+    double alpha2[3]
+    double alpha1[3]
+    double a2[3]
+    double a1[3]
+    double a3[3]
+    double jv2[6]
+    double jv1[18]
+    double jv3[6]
+    double M[49]
+    double bias[7]
+    ChainMotion spring[2]
+    ChainMotion brake[2]
+    double limiter_x
+
+
+# ------------------------------------------------------------------------------------------------------------------------- the unit
+
+cdef struct State:
+    double q[DOF]
+    double v[DOF]
+    HysteresisState bend[2]
+    HysteresisState twist
+    HysteresisState lateral[2]
+    HysteresisState axial
+    double train_rate              # deformation rate of the axial gear train, rad/s
+    DriveState drive
+    double latch_angle[LATCHES]
+    double lever_angle[LEVERS]
+    double cover_x
+    double cover_v
+    HysteresisState cover
+    double cover_force
+    # energy ledger, J
+    ProbeConeLost lost             # losses so far
+    double axial_stored            # in the hysteresis elements
+    double bend_stored[2]
+    double twist_stored
+    double lateral_stored[2]
+    double supplied                # work of target and drive so far
+    double latch_last[LATCHES]     # stored in latches and levers after the last sub-step
+    double lever_last[LEVERS]
+    double time
+    int latch_phase[LATCHES]
+    int lever_phase[LEVERS]
+    int over_limit                 # ticks in which a law was used beyond its valid range
+    int spare
+
+
+cdef struct Unit:
+    State state
+    # geometry
+    Inertias inertias
+    Profile cone
+    double head_radius
+    double mouth[3]
+    double mouth_radius
+    double entry_x, entry_radius, last_cone_x
+    int bottom_face
+    double lining[3 * LININGS]         # front points, limiter frame
+    double lining_run[3 * LININGS]     # from front to rear
+    double lining_front, lining_reach
+    int rollers
+    double roller_radius
+    double roller_dir[2 * ROLLERS]
+    int cam_points
+    double cam_nut[CAM_POINTS]
+    double cam_x[CAM_POINTS]
+    double cam_rho[CAM_POINTS]
+    LatchGeometry latch
+    LatchGeometry lever
+    Groove groove
+    double latch_dir[2 * LATCHES]
+    double lever_dir[2 * LEVERS]
+    double release_x, lever_friction, lever_viscous
+    # contact laws
+    ContactLaw head_law
+    ContactLaw limiter_law
+    ContactLaw roller_law
+    ContactLaw latch_law
+    ContactLaw plane_law
+    double depth_limit
+    # elastic elements
+    HysteresisTable bend
+    HysteresisTable twist
+    HysteresisTable lateral
+    HysteresisTable axial
+    SeriesClutch brakes
+    bint two_brakes
+    double bend_damping, twist_damping, lateral_damping, train_damping
+    # stroke
+    double length0, length_min, length_max, stop_stiffness, stop_damping
+    double nut_ratio, clutch_ratio, drive_ratio, screw_friction
+    TorqueTable axial_brake
+    TorqueTable lateral_brake
+    double extra_brakes
+    double crank_stop, crank_stiffness, crank_damping
+    double crank_zero[2]
+    Drive drive
+    # movable limiter
+    bint movable
+    double limiter_front, limiter_travel, limiter_force_front, limiter_force_end, limiter_stiffness, limiter_damping, limiter_gap
+    # docking planes
+    double plane_x, pusher_radius, pusher_length, pusher_stiffness, together_gap
+    # hatch cover
+    bint cover_on
+    double cover_mass, cover_damping
+    HysteresisTable cover
+    int substeps
+    # work space of one step (not state)
+    Motion motion
+    ProbeConeRecord record
+    double force_T[6]                  # on the target, summed over the sub-steps
+    double force_A[6]
+    double deepest                     # penetration of the tick
+    double limiter_loss                # power lost in the movable limiter's stops, W
+    double brake_factor                # of the lateral magnetic brakes: extra brakes on or not
+    uint32_t signals
+    uint32_t status
