@@ -215,7 +215,7 @@ cdef struct Unit:
     int substeps
     # work space of one step (not state)
     Motion motion
-    ProbeConeRecord record
+    ProbeConeRecord *record            # the auxiliary channels, where the caller wants them
     double force_T[6]                  # on the target, summed over the sub-steps
     double force_A[6]
     double deepest                     # penetration of the tick

@@ -219,7 +219,7 @@ cdef inline void account(Unit *u, const Sums *sums, const double *V) noexcept no
 
 cdef inline void note_motion(Unit *u, const Body *head, const Wrenches *W, const Sums *sums) noexcept nogil:
     # where the head was and what the contacts did in this sub-step
-    cdef ProbeConeRecord *r = &u.record
+    cdef ProbeConeRecord *r = u.record
     cdef int i
     r.stored.contact = sums.stored
     memcpy(r.contact, W.head, sizeof(r.contact))
@@ -244,7 +244,7 @@ cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double 
     cdef Wrenches W
     cdef double acc[DOF]
     cdef int i
-    memset(&u.record, 0, sizeof(ProbeConeRecord))
+    memset(u.record, 0, sizeof(ProbeConeRecord))
     memset(&sums, 0, sizeof(Sums))
     vec3.copy(p_TA, sums.p_TA)
     sums.h = h
@@ -347,7 +347,7 @@ cdef inline double total(const void *energies, size_t size) noexcept nogil:
 
 cdef inline void note_state(Unit *u, const double *p, const double *V, uint32_t commands) noexcept nogil:
     """The rest of the record: state at the end of the tick, sums of the energy ledger."""
-    cdef ProbeConeRecord *r = &u.record
+    cdef ProbeConeRecord *r = u.record
     cdef const State *s = &u.state
     memcpy(r.q, s.q, sizeof(r.q))
     memcpy(r.v, s.v, sizeof(r.v))
@@ -392,6 +392,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef double turn[4]
     cdef double step[3]
     cdef int i
+    u.record = <ProbeConeRecord *>aux
     vec3.copy(inp.X_TA, p)
     quat.copy(inp.X_TA + 3, q)
     memcpy(V, inp.V_TA, sizeof(V))
@@ -415,7 +416,6 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
         quat.multiply(turn, q, q)
     report(u, out)
     note_state(u, p, V, inp.commands)
-    (<ProbeConeRecord *>aux)[0] = u.record
 
 
 # -------------------------------------------------------------------------------------------------------------------------- the part
@@ -449,6 +449,7 @@ cdef class ProbeCone(MechanismPart):
         """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state; 0 without contact."""
         cdef Unit *u = &self.unit
         cdef Unit copy
+        cdef ProbeConeRecord record
         cdef double p[3]
         cdef double q[4]
         cdef double V[6]
@@ -462,6 +463,7 @@ cdef class ProbeCone(MechanismPart):
             q[i] = X_TA[3 + i]
         for i in range(6):
             V[i] = 0.0
+        copy.record = &record
         copy.deepest = 0.0
         substep(&copy, p, q, V, w, 1e-9, 0)
         return copy.deepest
