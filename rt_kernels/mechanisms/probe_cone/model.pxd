@@ -33,9 +33,6 @@ cdef enum:
     ROLLERS = 3
     PUSHERS = 4
 
-# bits of Sample.mechanism_command
-cdef enum UnitCommand:
-
 
 # ------------------------------------------------------------------------------------------------------------------ bodies and chains
 
