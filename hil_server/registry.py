@@ -83,7 +83,7 @@ PARTS: dict[str, dict[str, str]] = {
         "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",
         "two_bodies_flexible": "rt_kernels.dynamics.two_bodies_flexible:TwoBodiesFlexible",
         "tree_and_body": "rt_kernels.dynamics.tree_and_body:TreeAndBody",
-        "manipulator_payload": "rt_kernels.dynamics.manipulator_payload:ManipulatorPayload",
+        "manipulator_payload": "rt_kernels.dynamics.manipulator.payload:ManipulatorPayload",
     },
     "setpoint_kinematics": {
         "stewart": "rt_kernels.setpoint_kinematics.stewart:StewartSetpoints",
@@ -92,13 +92,13 @@ PARTS: dict[str, dict[str, str]] = {
         "limits": "rt_kernels.safety.limits:SafetyLimits",
     },
     "mechanisms": {
-        "berthing_head": "rt_kernels.mechanisms.berthing_head:BerthingHead",
-        "berthing_pins": "rt_kernels.mechanisms.berthing_pins:BerthingPins",
+        "berthing_head": "rt_kernels.mechanisms.berthing.head:BerthingHead",
+        "berthing_pins": "rt_kernels.mechanisms.berthing.pins:BerthingPins",
         "bumper": "rt_kernels.mechanisms.linear.bumper:Bumper",
-        "elastic_adaptive": "rt_kernels.mechanisms.elastic_adaptive:ElasticAdaptive",
+        "elastic_adaptive": "rt_kernels.mechanisms.ring.elastic.unit:ElasticAdaptive",
         "probe_cone": "rt_kernels.mechanisms.probe_cone.unit:ProbeCone",
         "probe_cone_simple": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple",
-        "ring": "rt_kernels.mechanisms.ring_unit:Ring",
+        "ring": "rt_kernels.mechanisms.ring.unit:Ring",
     },
 }
 

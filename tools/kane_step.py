@@ -1,6 +1,6 @@
 """C step function of a small symbolic model: `python tools/kane_step.py MODEL.py NAME > NAME.c`.
 
-MODEL.py defines `model()` that returns a `rt_kernels.multibody.kane.KaneModel`. NAME_accelerate and NAME_step are explained in
+MODEL.py defines `model()` that returns a `rt_kernels.offline.kane.KaneModel`. NAME_accelerate and NAME_step are explained in
 `KaneModel.emit_c`.
 """
 

@@ -3,7 +3,7 @@
     python tools/mutate_urdf.py [--count 10000] [--seed 1]
 
 Compiles the tree extension once more with `-fsanitize=address` into a scratch folder (the package must have been built in place, so that
-its C file is there), then runs the mutants of tests/multibody/test_urdf.py and a fuzz of array shapes and events in one process.
+its C file is there), then runs the mutants of tests/model/test_urdf.py and a fuzz of array shapes and events in one process.
 """
 
 import argparse
@@ -28,7 +28,7 @@ sys.path[:0] = [sys.argv[1], sys.argv[2]]
 import rt_kernels.multibody.tree as tree_module
 assert tree_module.__file__.startswith(sys.argv[1]), tree_module.__file__
 from rt_kernels.multibody import Tree
-import tests.multibody.test_urdf as t
+import tests.model.test_urdf as t
 path, text, rng, used = Path(sys.argv[1]) / "mutant.urdf", t.sample_urdf(), random.Random(int(sys.argv[4])), 0
 begin, count = time.monotonic(), int(sys.argv[3])
 for i in range(count):

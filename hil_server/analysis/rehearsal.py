@@ -51,7 +51,7 @@ def arm_limits(log: Log) -> tuple[float, float] | None:
     dynamics = configured(log).get("dynamics", {})
     if dynamics.get("part") != "manipulator_payload":
         return None
-    from rt_kernels.dynamics.tree_and_body import model_tables
+    from rt_kernels.model.bodies import model_tables
 
     table = model_tables(dynamics["model"], dynamics.get("model_data")).get("manipulator", {})
     return (float(table["force_max_n"]), float(table["moment_max_n_m"])) if "force_max_n" in table else None

@@ -303,9 +303,9 @@ def check_whole(rigid_shapes: np.ndarray, rigid: np.ndarray, least_hz: float) ->
 def modes_of_craft(path: Path | str, body: str, position_m: Sequence[float], port_node: int = 1) -> ModalData:
     """Modes of the whole craft of a craft file at a port, rigid-body modes first (for `write_csv`). body: the body that carries the port;
     position_m: (3,) of the port in that body's frame. Components in the body's axes. Raises ValueError for a wrong file or body."""
-    from rt_kernels.multibody.craft import load_craft
+    from rt_kernels.multibody.flexible import FlexibleTree
 
-    frequency_hz, at_frame = load_craft(path).modes_at(body)
+    frequency_hz, at_frame = FlexibleTree.from_toml(path).modes_at(body)
     shapes = np.hstack([at_frame[:, :3] + np.cross(at_frame[:, 3:], np.asarray(position_m, float)), at_frame[:, 3:]])
     return ModalData(frequency_hz, {port_node: shapes})
 

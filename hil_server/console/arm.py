@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config import SHIPPED
-from rt_kernels.multibody.tree_model import Body, ModelError, read_toml
+from rt_kernels.model.bodies import Body, ModelError, read_toml
 
 NEAR = 0.05  # of a joint's range: so near to a stop it is shown as touching
 

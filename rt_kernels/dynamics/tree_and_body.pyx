@@ -30,7 +30,6 @@ Source of the recursion: dissertation on spatial operator algebra, ch. 2, see `r
 """
 
 import hashlib
-import tomllib
 from pathlib import Path
 
 from libc.stdint cimport uint64_t
@@ -49,9 +48,8 @@ from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.multibody.tree_generator import GenerationError
-from rt_kernels.multibody.tree_model import Body
-from rt_kernels.multibody.tree_model import bodies_of
+from rt_kernels.model.bodies import Body, bodies_of, model_tables
+from rt_kernels.model.tree_generator import GenerationError
 from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
@@ -505,22 +503,6 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
 
 
 # ------------------------------------------------------------------------------------------------------------------ set-up
-
-def model_path(name):
-    """The file of a model: as named, or of that name among the shipped manipulators. Raises ValueError when there is none."""
-    for path in (Path(name), Path(__file__).parents[2] / "stand_configs" / "manipulators" / name):
-        if path.is_file():
-            return path
-    raise ValueError(f"model: no file {name!r}, and none of that name in stand_configs/manipulators")
-
-
-def model_tables(name, data=None):
-    """The tables of a model's file: those that the configuration carries (`data`), else from the file. Raises ValueError."""
-    try:
-        return data or tomllib.loads(model_path(name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"model {name}: {error}") from None
-
 
 def _per_joint(key, value, count):
     """`value` for every joint: one number for all or one each."""

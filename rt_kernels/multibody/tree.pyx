@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from rt_kernels.multibody.tree_model import JOINT_KINDS, ModelError, join_masses, read_toml, read_urdf, resolve, check_inertia
+from rt_kernels.model.bodies import JOINT_KINDS, ModelError, join_masses, read_toml, read_urdf, resolve, check_inertia
 
 cimport numpy as cnp
 from libc.stdint cimport uint8_t, uintptr_t
@@ -336,7 +336,7 @@ cdef class Tree:
 
         Raises GenerationError when there is no compiler; `.generated` of the result is the library's path.
         """
-        from rt_kernels.multibody import tree_generator
+        from rt_kernels.model import tree_generator
 
         cdef Tree other = Tree(self.bodies, self.gravity, self.instruction_set)
         text = tree_generator.source(other.constants(), other.nv)
@@ -350,7 +350,7 @@ cdef class Tree:
 
         It pays up to 32 coordinates (45-70 % less time on the measured models, nothing on a chain of 50) and when a compiler is there.
         """
-        from rt_kernels.multibody import tree_generator
+        from rt_kernels.model import tree_generator
 
         if self.nv > tree_generator.WORTHWHILE:
             return self

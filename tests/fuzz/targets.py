@@ -714,8 +714,8 @@ class Programmes(Files):
         from hil_server.campaign.plan import load_plan
         from hil_server.operator_desk.calibration import load
         from hil_server.run.programme import is_programme, load_programme
-        from rt_kernels.multibody.craft import load_craft
-        from rt_kernels.multibody.tree_model import read_toml
+        from rt_kernels.multibody.flexible import FlexibleTree
+        from rt_kernels.model.bodies import read_toml
 
         kind, data = given
         file = self.put(f"{kind}.toml", data)
@@ -726,7 +726,7 @@ class Programmes(Files):
                 readers[kind](file)
         else:  # readers of the kernels know ValueError alone
             with refusing(ValueError):
-                {"craft": load_craft, "arm": read_toml}[kind](file)
+                {"craft": FlexibleTree.from_toml, "arm": read_toml}[kind](file)
 
 
 class Tables(Files):
@@ -798,7 +798,7 @@ class Urdf(Files):
                 + joint.format("c", "fixed", "b") + "</robot>"]  # fmt: skip
 
     def run(self, given):
-        from rt_kernels.multibody.tree_model import ModelError, read_urdf
+        from rt_kernels.model.bodies import ModelError, read_urdf
 
         with refusing(ModelError), contextlib.redirect_stdout(io.StringIO()):
             read_urdf(self.put("robot.urdf", given))

@@ -11,13 +11,13 @@ import pytest
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from rt_kernels.mechanisms.berthing_head import BerthingHead
-from rt_kernels.mechanisms.berthing_pins import BerthingPins
-from rt_kernels.mechanisms.elastic_accumulator import EnergyAccumulator
-from rt_kernels.mechanisms.elastic_adaptive import ElasticAdaptive
-from rt_kernels.mechanisms.hysteresis import Hysteresis
+from rt_kernels.mechanisms.berthing.head import BerthingHead
+from rt_kernels.mechanisms.berthing.pins import BerthingPins
+from rt_kernels.mechanisms.ring.elastic.accumulator import EnergyAccumulator
+from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
+from rt_kernels.mechanisms.common.hysteresis import Hysteresis
 from rt_kernels.mechanisms.ring_trial import Trial, aux_index
-from rt_kernels.mechanisms.ring_unit import Ring
+from rt_kernels.mechanisms.ring.unit import Ring
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 RELEASE = 4

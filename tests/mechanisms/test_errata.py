@@ -9,17 +9,17 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.contact.primitives import Cavity, Law, segment_with_circle, segment_with_segment
-from rt_kernels.mechanisms.berthing_head import hinge_step
-from rt_kernels.mechanisms.berthing_pins import BerthingPins
+from rt_kernels.mechanisms.berthing.head import hinge_step
+from rt_kernels.mechanisms.berthing.pins import BerthingPins
+from rt_kernels.mechanisms.ring.contact import implicit_latch
+from rt_kernels.mechanisms.ring.platform import RingPlatform
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
-from rt_kernels.mechanisms.ring_contact import implicit_latch
-from rt_kernels.mechanisms.ring_platform import RingPlatform
 from rt_kernels.mechanisms.ring_trial import aux_index
-from rt_kernels.mechanisms.ring_unit import Ring
+from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.multibody import Body, Tree
-from rt_kernels.multibody.tree_loops import ClosedTree
+from rt_kernels.offline.tree_loops import ClosedTree
 from tests.mechanisms.test_energy import RELEASE, drag, shipped
-from tests.mechanisms.test_ring_platform import legs_of, state
+from tests.mechanisms.ring.test_platform import legs_of, state
 from tests.multibody.test_tree_errata import chain_sweep, planar_loop, rus_angles, turn, ups_angles
 
 X = np.array([1.0, 0.0, 0.0])

@@ -258,7 +258,7 @@ def test_energy_is_kept_by_a_tumbling_tree():
 
 def test_cost_is_linear_in_the_number_of_bodies():
     """Row 9, rigid, in a measure that no other load disturbs: the floating-point operations of the generated recursion, per body."""
-    from rt_kernels.multibody import tree_generator
+    from rt_kernels.model import tree_generator
 
     def operations(n):
         bodies = [

@@ -1,1 +1,1 @@
-"""What several docking units share."""
+"""What docking units of different folders share: deformable elements with hysteresis, the retraction drive."""

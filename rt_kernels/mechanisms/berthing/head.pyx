@@ -1,0 +1,618 @@
+"""Small probe-type berthing unit: a head with four latches on a hinge with stiff stops, a small receiving cone with a socket.
+
+Source: dissertation (5.5), (8.4), corrected: one-sided stop of the hinge, |psi| > psi_0 only (the text applies the spring inside the free angle).
+
+Frames: T target port, X into the receptacle, cone and socket coaxial with X; A base of the active unit; H head, origin at the hinge, X along the
+probe. Hinge axes are turned by `hinge_azimuth_deg` about X of A: R_AH = Rx(azimuth) Ry(psi) Rz(theta) Rx(-azimuth), angles within about
+1 deg: sines by our own sincos. The hinge has no damping inside the free angle.
+
+Head: two spheres and two truncated cones, each cone a family of 2^N + 1 generators in two sectors with common ends (convex: halving finds the deepest
+one). Pairs: spheres - cavity (rim plane, cone, edge, cylinder, bottom); generators - mouth circle and stop circle; latches - stop circle.
+Latch before firing: massless; its position is the first of a table of 2^N + 1 positions that frees segments L0L1, L1L2 from the stop circle, found by
+halving; force = spring moment / arm along the normal. After firing (L2 behind the stop) points L2, L3 act on the stop's reverse cone, each by itself:
+the latch goes out as far as the cone lets it and never back in (at once it would penetrate the cone, and that would give energy). Capture: all
+four fired. Command bit 2 holds the latches in. On one side of one edge only the deepest contact of head and cavity counts.
+
+Loads: contact force at its point on T; on A the same force at the hinge and the same moment less what turns the head about its two axes.
+
+Energy ledger (relative to the base): supplied = kinetic + stored (contacts, latches, stops of the hinge) + lost (contact damping, friction, hinge
+stops, latches at firing or release).
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, sqrt
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport pose
+from rt_kernels.algebra cimport quat
+from rt_kernels.algebra cimport rot3
+from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra.sincos cimport sincos
+from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1
+from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, segment_circle, sphere_in_cavity
+from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
+from rt_kernels.mechanisms.berthing.shared cimport add_wrench, swing_step
+from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+
+from rt_kernels.mechanisms.ring.unit import checked_table
+from rt_kernels.parameters import Aux, Parameter, checked
+
+cdef enum:
+    GENERATORS = 257
+    POSITIONS = 257
+    LATCHES = 4
+
+
+cdef struct HeadParams:
+    Profile cavity
+    double mouth_x, mouth_radius
+    double stop_x, stop_radius            # edge of the stop at the socket entry
+    double reverse_tan                    # reverse cone of the stop: radius grows by this per metre behind the edge
+    double sphere_x[2]
+    double sphere_radius[2]
+    int levels
+    double start[2][GENERATORS][3]        # generators of the two head cones, H axes
+    double along[2][GENERATORS][3]
+    int latch_levels
+    double latch_axis[LATCHES][2]         # cos, sin of the azimuth
+    double pivot[2]                       # axial, radial, H
+    double point[4][2]                    # L0..L3 of a latch that is out
+    double turned[POSITIONS][2][4]        # per position and segment: start, vector (axial, radial)
+    double turn[POSITIONS]                # latch angle
+    double latch_moment, latch_rate
+    double latch_side                     # sign of the turn that takes the nose towards the axis
+    double hinge_x
+    double R_azimuth[9]
+    double inertia, stiffness, damping, free_angle
+    ContactLaw law
+    double depth_limit
+
+cdef struct HeadState:
+    double angle[2]                       # psi, theta of the hinge
+    double rate[2]
+    double latch[LATCHES]                 # angle of the latches
+    double fired[LATCHES]
+    double time
+    double contact_time
+    double capture_time
+    double depth_peak
+    double supplied                       # work of the target, moved against the base, J
+    double lost[4]                        # contact damping, friction, stops of the hinge, latches, J
+    double latch_energy[LATCHES]          # of the latch springs, J
+
+cdef struct HeadSelf:
+    HeadParams p
+    HeadState s
+
+cdef struct HeadPose:
+    double p[3]                           # hinge in T
+    double R[9]
+    double v[3]
+    double w[3]
+
+cdef struct HeadFamily:
+    const HeadParams *p
+    const HeadPose *pose
+    int cone
+    int first                             # first generator of the sector
+    double centre_x
+
+
+cdef inline void head_generator(const HeadParams *p, const HeadPose *H, int cone, int i, double *P, double *L) noexcept nogil:
+    rot3.apply(H.R, p.start[cone][i], P)
+    vec3.add(H.p, P, P)
+    rot3.apply(H.R, p.along[cone][i], L)
+
+
+cdef double head_radius(const void *family, int i) noexcept nogil:
+    # distance from X at which a generator crosses the plane of the circle
+    cdef const HeadFamily *f = <const HeadFamily *> family
+    cdef double P[3]
+    cdef double L[3]
+    head_generator(f.p, f.pose, f.cone, f.first + i, P, L)
+    if fabs(L[0]) < 1e-12:
+        return 0.0
+    vec3.add_scaled(P, (f.centre_x - P[0]) / L[0], L, P)
+    return sqrt(P[1] * P[1] + P[2] * P[2])
+
+
+cdef inline void latch_to_T(const HeadParams *p, const HeadPose *H, int k, double axial, double radial, bint is_vector, double *out) noexcept nogil:
+    cdef double h[3]
+    vec3.fill(axial, radial * p.latch_axis[k][0], radial * p.latch_axis[k][1], h)
+    rot3.apply(H.R, h, out)
+    if not is_vector:
+        vec3.add(H.p, out, out)
+
+
+cdef inline bint latch_touches(const HeadParams *p, const HeadPose *H, int k, int i, Contact *deepest) noexcept nogil:
+    """Segments L0L1 and L1L2 of latch k at table position i against the stop circle."""
+    cdef double P[3]
+    cdef double L[3]
+    cdef double centre[3]
+    cdef double axis[3]
+    cdef Contact found
+    cdef bint touches = False
+    cdef int j
+    vec3.fill(p.stop_x, 0.0, 0.0, centre)
+    vec3.fill(1.0, 0.0, 0.0, axis)
+    for j in range(2):
+        latch_to_T(p, H, k, p.turned[i][j][0], p.turned[i][j][1], False, P)
+        latch_to_T(p, H, k, p.turned[i][j][2], p.turned[i][j][3], True, L)
+        if segment_circle(P, L, centre, axis, p.stop_radius, True, 3, &found):
+            if not touches or found.depth > deepest.depth:
+                deepest[0] = found
+            touches = True
+    return touches
+
+
+cdef inline double reverse_depth(const HeadParams *p, const HeadPose *H, int k, int j, double turn, double *P) noexcept nogil:
+    # how deep point L_j of latch k, turned by `turn` (in T in P), lies in the reverse cone of the stop: radius stop_radius + (x - stop_x) tan
+    cdef double axial = p.point[j][0] - p.pivot[0], radial = p.point[j][1] - p.pivot[1], s, c
+    sincos(p.latch_side * turn, &s, &c)
+    latch_to_T(p, H, k, p.pivot[0] + c * axial - s * radial, p.pivot[1] + s * axial + c * radial, False, P)
+    return (sqrt(P[1] * P[1] + P[2] * P[2]) - p.stop_radius - (P[0] - p.stop_x) * p.reverse_tan) / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
+
+
+cdef inline double ratchet(const HeadParams *p, const HeadPose *H, int k, double turn) noexcept nogil:
+    """Angle of a fired latch: out by what the gap to the reverse cone allows (linear in the angle, checked), never in."""
+    cdef double P[3]
+    cdef double gap = reverse_depth(p, H, k, 2, turn, P)
+    cdef double step, other
+    if turn <= 0.0 or gap >= 0.0:
+        return turn
+    step = reverse_depth(p, H, k, 2, turn - 1e-5, P) - gap
+    step = turn + 1e-5 * gap / step if step > 0.0 else 0.0
+    if step < 0.0:
+        step = 0.0
+    other = reverse_depth(p, H, k, 3, step, P)
+    if reverse_depth(p, H, k, 2, step, P) > 0.0 or other > 0.0:
+        return turn
+    return step
+
+
+cdef inline double swing_energy(const HeadParams *p, const HeadState *s, int j) noexcept nogil:
+    # kinetic energy about hinge axis j and what its stop stores
+    cdef double over = fabs(s.angle[j]) - p.free_angle
+    if over < 0.0:
+        over = 0.0
+    return 0.5 * (p.inertia * s.rate[j] * s.rate[j] + p.stiffness * over * over)
+
+
+cdef inline double latch_spring(const HeadParams *p, double angle) noexcept nogil:
+    # energy of a latch turned by `angle`
+    return angle * (p.latch_moment + 0.5 * p.latch_rate * angle)
+
+
+cdef inline int latch_position(const HeadParams *p, const HeadPose *H, int k, Contact *last) noexcept nogil:
+    """First table position without contact, by halving; `last` is the contact of the position before it. 0: free."""
+    cdef int low = 0, high = 1 << p.latch_levels, middle
+    if not latch_touches(p, H, k, 0, last):
+        return 0
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if latch_touches(p, H, k, middle, last):
+            low = middle
+        else:
+            high = middle
+    latch_touches(p, H, k, low, last)
+    return high
+
+
+cdef inline void give(const double *f, const double *r, const HeadPose *H, double *F_T, double *F_H) noexcept nogil:
+    # force on the target at r, its reaction on the head about the hinge (T axes)
+    cdef double arm[3]
+    add_wrench(f, r, 1.0, F_T)
+    vec3.sub(r, H.p, arm)
+    add_wrench(f, arm, -1.0, F_H)
+
+
+cdef inline void head_pose(const HeadParams *p, const HeadState *s, const double *X_TA, const double *V_TA, HeadPose *H) noexcept nogil:
+    cdef double R_TA[9]
+    cdef double R_AH[9]
+    cdef double T[9]
+    cdef double U[9]
+    cdef double h[3]
+    cdef double t[3]
+    cdef double sp, cp, st, ct
+    quat.to_matrix(X_TA + 3, R_TA)
+    sincos(s.angle[0], &sp, &cp)
+    sincos(s.angle[1], &st, &ct)
+    # Ry(psi) Rz(theta) between the hinge azimuths
+    T[0] = cp * ct; T[1] = -cp * st; T[2] = sp
+    T[3] = st; T[4] = ct; T[5] = 0.0
+    T[6] = -sp * ct; T[7] = sp * st; T[8] = cp
+    rot3.multiply(p.R_azimuth, T, U)
+    rot3.multiply_transposed(U, p.R_azimuth, R_AH)
+    rot3.multiply(R_TA, R_AH, H.R)
+    vec3.fill(p.hinge_x, 0.0, 0.0, h)
+    rot3.apply(R_TA, h, t)
+    vec3.add(X_TA, t, H.p)
+    vec3.cross(V_TA + 3, t, H.v)
+    vec3.add(V_TA, H.v, H.v)
+    # hinge rates about the turned Y axis and, after it, the Z axis
+    vec3.fill(0.0, s.rate[0], 0.0, h)
+    h[0] += sp * s.rate[1]
+    h[2] += cp * s.rate[1]
+    rot3.apply(p.R_azimuth, h, h)
+    rot3.apply(R_TA, h, h)
+    vec3.add(V_TA + 3, h, H.w)
+
+
+cdef inline void push_contact(
+    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *D_H, double *stored
+) noexcept nogil:
+    cdef Reaction reaction
+    cdef double v[3]
+    cdef double zero[3]
+    vec3.fill(0.0, 0.0, 0.0, zero)
+    vec3.sub(c.r, H.p, v)
+    vec3.cross(H.w, v, v)
+    vec3.add(H.v, v, v)
+    react(law, c, v, zero, &reaction)
+    give(reaction.force, c.r, H, F_T, F_H)
+    # moment about the hinge of what is not the contact spring
+    vec3.add_scaled(reaction.force, -law.stiffness * c.depth, c.n, zero)
+    vec3.sub(c.r, H.p, v)
+    vec3.cross(v, zero, v)
+    vec3.sub(D_H, v, D_H)
+    s.lost[0] += h * reaction.damped_power
+    s.lost[1] += h * reaction.friction_power
+    stored[0] += 0.5 * law.stiffness * c.depth * c.depth
+    if c.depth > s.depth_peak:
+        s.depth_peak = c.depth
+
+
+cdef inline int head_contacts(const HeadParams *p, const HeadPose *H, Contact *out) noexcept nogil:
+    """Spheres in the cavity, head cones against mouth and stop circle; at most 12."""
+    cdef double c[3]
+    cdef double P[3]
+    cdef double L[3]
+    cdef double centre[3]
+    cdef double axis[3]
+    cdef HeadFamily family
+    cdef double value, best
+    cdef int i, cone, sector, circle, halvings, k, found = 0
+    cdef int half = 1 << (p.levels - 1)
+    for i in range(2):
+        vec3.fill(p.sphere_x[i], 0.0, 0.0, c)
+        rot3.apply(H.R, c, c)
+        vec3.add(H.p, c, c)
+        found += sphere_in_cavity(&p.cavity, c, p.sphere_radius[i], out + found, 3)
+    vec3.fill(1.0, 0.0, 0.0, axis)
+    family.p = p
+    family.pose = H
+    for cone in range(2):
+        family.cone = cone
+        for circle in range(2):
+            family.centre_x = p.mouth_x if circle == 0 else p.stop_x
+            best = 0.0
+            k = 0
+            for sector in range(2):
+                family.first = sector * half
+                i = deepest_of_family(head_radius, &family, p.levels - 1, True, &value, &halvings)
+                if value > best:
+                    best = value
+                    k = family.first + i
+            if best > (p.mouth_radius if circle == 0 else p.stop_radius):
+                head_generator(p, H, cone, k, P, L)
+                vec3.fill(family.centre_x, 0.0, 0.0, centre)
+                if segment_circle(P, L, centre, axis, p.mouth_radius if circle == 0 else p.stop_radius, True, 3, &out[found]):
+                    out[found].index = 1 + circle
+                    found += 1
+    return one_per_region(out, found)
+
+
+cdef inline int one_per_region(Contact *out, int count) noexcept nogil:
+    """Spheres and cones of the head are parts of one surface: on the same side of the same edge (mouth; stop with its cylinder) only the deepest
+    counts. A segment that leaves the circle with its end so hands over to the sphere there, without a jump of the force."""
+    cdef int i, j, found = 0
+    cdef bint covered
+    for i in range(count):
+        covered = False
+        if out[i].kind != FACE or out[i].index == 2:
+            for j in range(count):
+                if j != i and out[j].index == out[i].index and (out[j].kind != FACE or out[j].index == 2):
+                    if vec3.dot(out[i].n, out[j].n) > 0.0 and (out[j].depth > out[i].depth or (out[j].depth == out[i].depth and j < i)):
+                        covered = True
+        if not covered:
+            out[found] = out[i]
+            found += 1
+    return found
+
+
+cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef HeadSelf *m = <HeadSelf *> self
+    cdef const HeadParams *p = &m.p
+    cdef HeadState *s = &m.s
+    cdef HeadPose H
+    cdef Contact found[16]
+    cdef Contact contact
+    cdef double F_H[6]
+    cdef double D_H[3]
+    cdef double P[3]
+    cdef double Q[3]
+    cdef double f[3]
+    cdef double t[3]
+    cdef double hinge[3]
+    cdef double M[3]
+    cdef double arm, angle, rate, moment, before, sp, cp, d, depth, c45, kinetic = 0.0, stored = 0.0
+    cdef double h = inp.dt
+    cdef int i, j, k, n, fired = 0
+    for i in range(6):
+        out.F_T[i] = 0.0
+        F_H[i] = 0.0
+    vec3.fill(0.0, 0.0, 0.0, D_H)
+    head_pose(p, s, inp.X_TA, inp.V_TA, &H)
+    n = head_contacts(p, &H, found)
+    for i in range(n):
+        push_contact(&p.law, &found[i], &H, s, h, out.F_T, F_H, D_H, &stored)
+    # latches
+    c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
+    for k in range(LATCHES):
+        if inp.commands & MECHANISM_COMMAND_RELEASE:
+            s.fired[k] = 0.0
+            s.latch[k] = 0.0
+            s.lost[3] += s.latch_energy[k]
+            s.latch_energy[k] = 0.0
+            continue
+        if s.fired[k] != 0.0:
+            # points L2, L3 on the reverse cone: radius stop_radius + (x - stop_x) tan
+            s.latch[k] = ratchet(p, &H, k, s.latch[k])
+            for j in range(2, 4):
+                depth = reverse_depth(p, &H, k, j, s.latch[k], P)
+                d = sqrt(P[1] * P[1] + P[2] * P[2])
+                if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and P[0] > p.stop_x - p.depth_limit:
+                    contact.depth = depth
+                    vec3.fill(-p.reverse_tan * c45, c45 * P[1] / d, c45 * P[2] / d, contact.n)
+                    vec3.copy(P, contact.r)
+                    push_contact(&p.law, &contact, &H, s, h, out.F_T, F_H, D_H, &stored)
+                    n += 1
+            fired += 1
+            continue
+        i = latch_position(p, &H, k, &contact)
+        s.latch[k] = p.turn[i]
+        # free because L2 has come behind the stop, pressed or not: the spring throws the latch out, its energy is lost
+        reverse_depth(p, &H, k, 2, s.latch[k], P)
+        if P[0] > p.stop_x and (i > 0 or P[1] * P[1] + P[2] * P[2] > p.stop_radius * p.stop_radius):
+            s.fired[k] = 1.0
+            s.latch[k] = p.turn[1 << p.latch_levels]
+            s.lost[3] += s.latch_energy[k]
+            s.latch_energy[k] = 0.0
+        elif i > 0:
+            # moment of the spring over the arm of the normal about the pivot, in the latch plane
+            latch_to_T(p, &H, k, p.pivot[0], p.pivot[1], False, P)
+            vec3.sub(contact.r, P, t)
+            vec3.cross(t, contact.n, M)
+            vec3.fill(0.0, -p.latch_axis[k][1], p.latch_axis[k][0], Q)
+            rot3.apply(H.R, Q, Q)
+            arm = fabs(vec3.dot(M, Q))
+            if arm < 1e-3:
+                arm = 1e-3
+            # between the last position with contact and the first without: by the penetration over the arm
+            angle = p.turn[i - 1] + contact.depth / arm
+            if angle < s.latch[k]:
+                s.latch[k] = angle
+            vec3.scale((p.latch_moment + p.latch_rate * s.latch[k]) / arm, contact.n, f)
+            give(f, contact.r, &H, out.F_T, F_H)
+            n += 1
+            s.latch_energy[k] = latch_spring(p, s.latch[k])
+            stored += s.latch_energy[k]
+        else:
+            s.lost[3] += s.latch_energy[k]
+            s.latch_energy[k] = 0.0
+    # work of the target, whose surface moves at -V relative to the base
+    vec3.cross(inp.V_TA + 3, inp.X_TA, t)
+    vec3.sub(inp.V_TA, t, t)
+    s.supplied += h * (vec3.dot(out.F_T, t) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
+    # hinge: moments about its two axes, the second one turned by the first angle
+    quat.rotate_back(inp.X_TA + 3, F_H, out.F_A)
+    quat.rotate_back(inp.X_TA + 3, F_H + 3, M)
+    rot3.apply_transposed(p.R_azimuth, M, t)
+    quat.rotate_back(inp.X_TA + 3, D_H, D_H)
+    rot3.apply_transposed(p.R_azimuth, D_H, D_H)
+    sincos(s.angle[0], &sp, &cp)
+    for j in range(2):
+        if j == 0:
+            vec3.fill(0.0, 1.0, 0.0, Q)
+        else:
+            vec3.fill(sp, 0.0, cp, Q)
+        rate = s.rate[j]
+        moment = vec3.dot(Q, t)
+        before = swing_energy(p, s, j)
+        swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, moment, &s.rate[j], &s.angle[j])
+        # powers at the middle of the step: contacts took this much less, stops (with the damping of their implicit step) keep the rest
+        s.lost[1] -= 0.5 * h * vec3.dot(Q, D_H) * (s.rate[j] - rate)
+        s.lost[2] += 0.5 * h * moment * (rate + s.rate[j]) - (swing_energy(p, s, j) - before)
+        # the base feels the moment less what accelerated the head
+        vec3.add_scaled(t, -p.inertia * (s.rate[j] - rate) / h, Q, t)
+        kinetic += 0.5 * p.inertia * s.rate[j] * s.rate[j]
+        stored += swing_energy(p, s, j) - 0.5 * p.inertia * s.rate[j] * s.rate[j]
+    rot3.apply(p.R_azimuth, t, M)
+    vec3.fill(p.hinge_x, 0.0, 0.0, hinge)
+    vec3.cross(hinge, out.F_A, t)
+    vec3.add(M, t, out.F_A + 3)
+    # events
+    s.time += h
+    if n > 0 and s.contact_time < 0.0:
+        s.contact_time = s.time
+    if fired == LATCHES and s.capture_time < 0.0:
+        s.capture_time = s.time
+    out.signals = 0
+    if s.contact_time >= 0.0:
+        out.signals |= MECHANISM_SIGNAL_DK1
+    if s.capture_time >= 0.0 and fired == LATCHES:
+        out.signals |= MECHANISM_SIGNAL_DSG
+    for k in range(LATCHES):
+        if s.fired[k] != 0.0:
+            out.signals |= MECHANISM_SIGNAL_LATCH1 << k
+    out.status = 1 if s.depth_peak > p.depth_limit else 0
+    for i in range(8):
+        out.analog[i] = s.angle[i] if i < 2 else 0.0
+    for j in range(2):
+        aux[j] = s.angle[j]
+        aux[2 + j] = s.rate[j]
+    for k in range(LATCHES):
+        aux[4 + k] = s.latch[k]
+        aux[8 + k] = s.fired[k]
+    aux[12] = n
+    aux[13] = s.depth_peak
+    aux[14] = s.contact_time
+    aux[15] = s.capture_time
+    aux[16] = s.supplied
+    aux[17] = kinetic
+    aux[18] = stored
+    for j in range(4):
+        aux[19 + j] = s.lost[j]
+
+
+def _f(key, unit, meaning, low=0.0, high=1e9, **more):
+    return Parameter(key, "float", unit, meaning, low=low, high=high, **more)
+
+
+cdef class BerthingHead(MechanismPart):
+    """Small probe-type berthing unit (dissertation 5.5, 8.4)."""
+
+    PARAMETERS = (
+        _f("plane_x_m", "m", "rim plane of the cone in the target port", -1.0, 1.0),
+        _f("plane_radius_m", "m", "outer radius of the rim plane", 0.0, 2.0),
+        _f("mouth_radius_m", "m", "mouth of the cone, R_CONE", 1e-3, 2.0),
+        _f("cone_height_m", "m", "mouth to socket entry, H_CONE", 1e-3, 2.0),
+        _f("stop_radius_m", "m", "socket entry and edge of the stop, R_STOP", 1e-3, 1.0),
+        _f("socket_depth_m", "m", "socket entry to bottom", 1e-3, 1.0),
+        _f("socket_radius_m", "m", "socket behind the stop", 1e-3, 1.0),
+        _f("stop_thickness_m", "m", "length of the stop's edge cylinder", 0.0, 0.1),
+        _f("reverse_angle_deg", "deg", "reverse cone of the stop, from the axis' normal plane", 0.0, 80.0),
+        Parameter("sphere_x_m", "floats", "m", "centres of the two head spheres from the hinge", low=0.0, high=2.0, shape=2),
+        Parameter("sphere_radius_m", "floats", "m", "radii of the two head spheres", low=1e-3, high=1.0, shape=2),
+        Parameter("cone_x_m", "rows", "m", "the two head cones: rows [front x, front radius, rear x, rear radius] from the hinge", low=0.0, high=2.0),
+        Parameter("levels", "int", "-", "N: 2^N + 1 generators per cone", default=8, low=2, high=8),
+        Parameter("latch_points_m", "rows", "m", "L0..L3 of a latch that is out: rows [axial, radial] from the hinge", low=-1.0, high=2.0),
+        Parameter("latch_pivot_m", "floats", "m", "pivot of a latch [axial, radial]", low=-1.0, high=2.0, shape=2),
+        _f("latch_angle_max_deg", "deg", "greatest retraction of a latch", 1.0, 90.0),
+        _f("latch_moment_n_m", "N.m", "latch spring when out", 0.0, 1e3),
+        _f("latch_rate_n_m_per_rad", "N.m/rad", "latch spring rate", 0.0, 1e4),
+        Parameter("latch_levels", "int", "-", "N: 2^N + 1 latch positions in the table", default=8, low=2, high=8),
+        _f("hinge_x_m", "m", "hinge in front of the base", -1.0, 2.0),
+        _f("hinge_azimuth_deg", "deg", "hinge axes about X", -180.0, 180.0, default=22.5),
+        _f("hinge_free_angle_deg", "deg", "free angle psi_0", 0.0, 30.0),
+        _f("hinge_stiffness_n_m_per_rad", "N.m/rad", "stops of the hinge", 0.0, 1e7),
+        _f("hinge_damping_n_m_s_per_rad", "N.m.s/rad", "damping of the stops", 0.0, 1e5),
+        _f("head_inertia_kg_m2", "kg.m2", "probe and head about the hinge", 1e-6, 1e3),
+        _f("contact_stiffness_n_per_m", "N/m", "k_S", 1e3, 1e9),
+        _f("contact_damping_n_s_per_m", "N.s/m", "c_D", 0.0, 1e6),
+        _f("contact_ramp_m", "m", "penetration over which the damper comes in", 0.0, 0.01, default=1e-4),
+        _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
+        _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
+        _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=20.0),
+        _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
+    )
+    AUX = (
+        Aux("hinge_angle", "rad", "psi, theta", 2), Aux("hinge_rate", "rad/s", "of the same", 2),
+        Aux("latch_angle", "rad", "retraction of the four latches", 4), Aux("latch_fired", "1", "latches behind the stop", 4),
+        Aux("contacts", "1", "number of contacts"), Aux("depth_peak", "m", "greatest penetration so far"),
+        Aux("first_contact_time", "s", "since the start, -1 before"), Aux("capture_time", "s", "all four latches; -1 before"),
+        Aux("energy_supplied", "J", "work of the target, moved against the base"), Aux("energy_kinetic", "J", "of the head on its hinge"),
+        Aux("energy_stored", "J", "in contacts, latches, stops of the hinge"), Aux("energy_lost_contact", "J", "normal contact damping"),
+        Aux("energy_lost_friction", "J", "contact friction"), Aux("energy_lost_hinge", "J", "stops of the hinge"),
+        Aux("energy_lost_latch", "J", "latches at firing or release"),
+    )
+
+    cdef HeadSelf m
+
+    def __init__(self, **given):
+        t = checked(BerthingHead.PARAMETERS, given)
+        memset(&self.m, 0, sizeof(HeadSelf))
+        cdef HeadParams *p = &self.m.p
+        cdef int i, j, k, n
+        if not t["stop_radius_m"] < t["mouth_radius_m"] < t["plane_radius_m"]:
+            raise ValueError(f"mouth_radius_m: {t['mouth_radius_m']} m, must lie between stop_radius_m and plane_radius_m")
+        if not t["socket_radius_m"] > t["stop_radius_m"]:
+            raise ValueError(f"socket_radius_m: {t['socket_radius_m']} m, must be > stop_radius_m ({t['stop_radius_m']} m)")
+        entry = t["plane_x_m"] + t["cone_height_m"]
+        # the head runs in the stop's own radius: the undercut behind it is for the latches only
+        profile = [(t["plane_x_m"], t["plane_radius_m"]), (t["plane_x_m"], t["mouth_radius_m"]), (entry, t["stop_radius_m"]),
+                   (entry + t["socket_depth_m"], t["stop_radius_m"]), (entry + t["socket_depth_m"], 0.0)]
+        p.cavity.count = len(profile)
+        for i, (x, r) in enumerate(profile):
+            p.cavity.x[i], p.cavity.rho[i] = x, r
+        prepare_profile(&p.cavity)
+        p.mouth_x, p.mouth_radius = t["plane_x_m"], t["mouth_radius_m"]
+        p.stop_x, p.stop_radius = entry + t["stop_thickness_m"], t["stop_radius_m"]
+        p.reverse_tan = np.tan(np.radians(90.0 - t["reverse_angle_deg"])) if t["reverse_angle_deg"] > 0 else 1e3
+        p.levels, p.latch_levels = t["levels"], t["latch_levels"]
+        cones = np.asarray(t["cone_x_m"], dtype=float)
+        if cones.shape != (2, 4):
+            raise ValueError(f"cone_x_m: shape {cones.shape}, two rows of four needed")
+        for i in range(2):
+            p.sphere_x[i], p.sphere_radius[i] = t["sphere_x_m"][i], t["sphere_radius_m"][i]
+            x1, r1, x2, r2 = cones[i]
+            for j in range((1 << p.levels) + 1):
+                azimuth = 2.0 * np.pi * j / (1 << p.levels)
+                c, s = np.cos(azimuth), np.sin(azimuth)
+                p.start[i][j][0], p.start[i][j][1], p.start[i][j][2] = x2, r2 * c, r2 * s
+                p.along[i][j][0], p.along[i][j][1], p.along[i][j][2] = x1 - x2, (r1 - r2) * c, (r1 - r2) * s
+        points = np.asarray(t["latch_points_m"], dtype=float)
+        if points.shape != (4, 2):
+            raise ValueError(f"latch_points_m: shape {points.shape}, four rows of two needed")
+        pivot = np.asarray(t["latch_pivot_m"], dtype=float)
+        for i in range(4):
+            p.point[i][0], p.point[i][1] = points[i]
+        p.pivot[0], p.pivot[1] = pivot
+        n = 1 << p.latch_levels
+        # retraction turns the nose towards the axis, whichever side of the pivot it is on
+        side = -1.0 if points[1, 0] > pivot[0] else 1.0
+        p.latch_side = side
+        for k in range(n + 1):
+            angle = np.radians(t["latch_angle_max_deg"]) * k / n
+            c, s = np.cos(angle), np.sin(angle) * side
+            R = np.array([[c, -s], [s, c]])
+            q = pivot + (points - pivot) @ R.T
+            p.turn[k] = angle
+            for j in range(2):
+                p.turned[k][j][0], p.turned[k][j][1] = q[j]
+                p.turned[k][j][2], p.turned[k][j][3] = q[j + 1] - q[j]
+        for k in range(LATCHES):
+            p.latch_axis[k][0], p.latch_axis[k][1] = np.cos(np.pi / 2 * k), np.sin(np.pi / 2 * k)
+        p.latch_moment, p.latch_rate = t["latch_moment_n_m"], t["latch_rate_n_m_per_rad"]
+        p.hinge_x = t["hinge_x_m"]
+        c, s = np.cos(np.radians(t["hinge_azimuth_deg"])), np.sin(np.radians(t["hinge_azimuth_deg"]))
+        for i, value in enumerate((1.0, 0, 0, 0, c, -s, 0, s, c)):
+            p.R_azimuth[i] = value
+        p.inertia, p.stiffness = t["head_inertia_kg_m2"], t["hinge_stiffness_n_m_per_rad"]
+        p.damping, p.free_angle = t["hinge_damping_n_m_s_per_rad"], np.radians(t["hinge_free_angle_deg"])
+        p.law.stiffness, p.law.damping, p.law.ramp = t["contact_stiffness_n_per_m"], t["contact_damping_n_s_per_m"], t["contact_ramp_m"]
+        p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_s"]
+        p.law.viscous_limit = 0.5 * t["effective_mass_kg"] / 1e-3
+        p.depth_limit = t["depth_limit_m"]
+        self.m.s.contact_time = self.m.s.capture_time = -1.0
+        self.plug.self = &self.m
+        self.plug.state = &self.m.s
+        self.plug.state_size = sizeof(HeadState)
+        self.plug.advance = head_advance
+
+    def contacts(self, X_TA):
+        """List of (depth, n, r) of the head with the base at X_TA (7,), latches not included."""
+        cdef double X[7]
+        cdef double V[6]
+        cdef HeadPose H
+        cdef Contact found[16]
+        cdef int i, n
+        for i in range(7):
+            X[i] = X_TA[i]
+        for i in range(6):
+            V[i] = 0.0
+        head_pose(&self.m.p, &self.m.s, X, V, &H)
+        n = head_contacts(&self.m.p, &H, found)
+        return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]), np.array([found[i].r[k] for k in range(3)])) for i in range(n)]
+
+    def max_penetration(self, X_TA):
+        """Deepest penetration of the head [m] with the base at X_TA (7,); -1 without contact."""
+        return max((c[0] for c in self.contacts(X_TA)), default=-1.0)
+
+
+def hinge_step(h, inertia, stiffness, damping, free_angle, moment, rate, angle):
+    """One implicit Euler step of a hinge axis: (rate, angle)."""
+    cdef double w = rate, a = angle
+    swing_step(h, inertia, stiffness, damping, free_angle, moment, &w, &a)
+    return w, a

@@ -1,0 +1,400 @@
+"""Manual-type berthing unit with two guide pins and a lock (USA, active; USP, passive).
+
+Source: dissertation (5.5), (8.4), corrected: velocities of pins and lock contain w x l (not printed for the pins).
+
+Frames: T target port, X into the sockets, docking plane x = 0; A active base with the same axes when mated, its plane at x = 0 of A. Sockets of
+the pins at (0, -pin_offset, 0) and (0, +pin_offset, 0), the lock's socket on X. Pin ends: spheres against cone, edge, cylinder (one profile each).
+Lock face: a torus about X of A, a family of 2^N + 1 spheres in four or eight sectors with common ends; the deepest by halving against every face and edge of the
+profile of the lock's socket. One velocity for the whole torus (arm of a few millimetres). Pin cylinders in the socket cylinders are not modelled.
+Spring-ball lock: resists insertion between two depths of the torus; capture when the lock is deeper than the roller exit; after it only a one-sided force
+along X pulls back (the lock can move along the cylinder only). Planes: four points of the active plane against x = 0. Command bit 2 releases the lock.
+Energy ledger: supplied = stored (contacts, lock) + lost (contact damping, friction, spring ball, lock when released); nothing else moves.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, sqrt
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport quat
+from rt_kernels.algebra cimport rot3
+from rt_kernels.algebra cimport vec3
+from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG
+from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, sphere_in_cavity
+from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
+from rt_kernels.mechanisms.berthing.shared cimport add_wrench
+from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+
+from rt_kernels.mechanisms.ring.unit import checked_table
+from rt_kernels.parameters import Aux, Parameter, checked
+
+cdef enum:
+    SPHERES = 257
+
+
+cdef struct PinParams:
+    Profile pin_socket                    # coaxial with its own axis
+    Profile lock_socket
+    double pin_offset
+    double pin_x, pin_radius              # centre of the spherical end in A
+    double lock_x                         # torus centre in A
+    double torus_radius, tube_radius
+    int levels
+    double circle[SPHERES][2]             # y, z of the sphere centres
+    double entry_sin, entry_cos           # normal of the entry cone
+    double cylinder_x                     # where the lock's cylinder begins
+    double ball_begin, ball_end, ball_force
+    double roller_exit                    # depth of the torus centre at capture
+    double lock_stiffness
+    double plane[4][2]
+    ContactLaw law
+    double depth_limit
+
+cdef struct PinState:
+    double time
+    double contact_time
+    double cylinder_time                  # lock in its cylinder
+    double capture_time
+    double plane_time                     # docking planes touch
+    double locked
+    double depth_peak
+    double supplied                       # work of the target, moved against the base, J
+    double lost[3]                        # contact damping, friction, ball and lock, J
+    double lock_energy                    # of the stretched lock, J
+
+cdef struct PinSelf:
+    PinParams p
+    PinState s
+
+cdef struct TorusFamily:
+    const PinParams *p
+    const double *centre
+    const double *R
+    double s, c                           # direction of the measure in the meridian
+    int edge                              # vertex of the socket's profile whose distance is measured, 0: a direction
+    int first
+
+
+cdef inline void torus_sphere(const TorusFamily *f, int i, double *out) noexcept nogil:
+    cdef double a[3]
+    vec3.fill(0.0, f.p.circle[i][0], f.p.circle[i][1], a)
+    rot3.apply(f.R, a, out)
+    vec3.add(f.centre, out, out)
+
+
+cdef double torus_measure(const void *family, int i) noexcept nogil:
+    # how far a sphere reaches along the outward normal of a face of the socket, or how near it is to one of its edges
+    cdef const TorusFamily *f = <const TorusFamily *> family
+    cdef double P[3]
+    cdef double rho, x
+    torus_sphere(f, f.first + i, P)
+    rho = sqrt(P[1] * P[1] + P[2] * P[2])
+    if f.edge == 0:
+        return f.s * P[0] + f.c * rho
+    x = P[0] - f.p.lock_socket.x[f.edge]
+    rho -= f.p.lock_socket.rho[f.edge]
+    return -(x * x + rho * rho)
+
+
+cdef inline int torus_contacts(const PinParams *p, const double *centre, const double *R, Contact *out) noexcept nogil:
+    """Deepest sphere of the torus against the lock's socket: rim plane, mouth edge, cone, its inner edge, cylinder; at most 4 contacts.
+
+    Of contacts on the same side (normals less than a right angle apart) only the deepest counts: one region, one point.
+    """
+    cdef TorusFamily family
+    cdef Contact touch[3]
+    cdef double P[3]
+    cdef double value, best
+    cdef int sector, depth, i, j, k, n, face, halvings, found = 0
+    # before the rim plane: nothing can touch
+    if centre[0] < -p.torus_radius - p.tube_radius:
+        return 0
+    family.p = p
+    family.centre = centre
+    family.R = R
+    for face in range(5):
+        family.edge = face - 2 if face > 2 else 0
+        family.s = 1.0 if face == 0 else (p.entry_sin if face == 1 else 0.0)
+        family.c = 0.0 if face == 0 else (p.entry_cos if face == 1 else 1.0)
+        best = -1e9
+        k = 0
+        # sectors so small that the measure has one maximum in each
+        depth = 3 if face > 2 else 2
+        for sector in range(1 << depth):
+            family.first = sector << (p.levels - depth)
+            i = deepest_of_family(torus_measure, &family, p.levels - depth, True, &value, &halvings)
+            if value > best:
+                best = value
+                k = family.first + i
+        torus_sphere(&family, k, P)
+        n = sphere_in_cavity(&p.lock_socket, P, p.tube_radius, touch, 3)
+        for i in range(n):
+            for j in range(found):
+                if vec3.dot(out[j].n, touch[i].n) > 1e-9:
+                    if touch[i].depth > out[j].depth:
+                        out[j] = touch[i]
+                    break
+            else:
+                if found < 4:
+                    out[found] = touch[i]
+                    found += 1
+    return found
+
+
+cdef inline int pin_contacts(const PinParams *p, const double *X_TA, const double *R, Contact *out) noexcept nogil:
+    """Pins, lock and planes; at most 14 contacts, in T."""
+    cdef double c[3]
+    cdef double a[3]
+    cdef double offset
+    cdef int k, i, n, found = 0
+    for k in range(2):
+        offset = p.pin_offset if k else -p.pin_offset
+        vec3.fill(p.pin_x, offset, 0.0, a)
+        rot3.apply(R, a, c)
+        vec3.add(X_TA, c, c)
+        # into the axes of its own socket and back
+        c[1] -= offset
+        n = sphere_in_cavity(&p.pin_socket, c, p.pin_radius, out + found, 3)
+        for i in range(n):
+            out[found + i].r[1] += offset
+        found += n
+    vec3.fill(p.lock_x, 0.0, 0.0, a)
+    rot3.apply(R, a, c)
+    vec3.add(X_TA, c, c)
+    found += torus_contacts(p, c, R, out + found)
+    for k in range(4):
+        vec3.fill(0.0, p.plane[k][0], p.plane[k][1], a)
+        rot3.apply(R, a, c)
+        vec3.add(X_TA, c, c)
+        if c[0] > 0.0:
+            out[found].depth = c[0]
+            vec3.fill(1.0, 0.0, 0.0, out[found].n)
+            vec3.copy(c, out[found].r)
+            out[found].kind = FACE
+            out[found].index = 100 + k
+            found += 1
+    return found
+
+
+cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef PinSelf *m = <PinSelf *> self
+    cdef const PinParams *p = &m.p
+    cdef PinState *s = &m.s
+    cdef Contact found[16]
+    cdef Reaction reaction
+    cdef double R[9]
+    cdef double zero[3]
+    cdef double arm[3]
+    cdef double v[3]
+    cdef double f[3]
+    cdef double torus[3]
+    cdef double F[6]
+    cdef double depth, slide, force, stored = 0.0
+    cdef int i, n, planes = 0
+    for i in range(6):
+        out.F_T[i] = 0.0
+    vec3.fill(0.0, 0.0, 0.0, zero)
+    quat.to_matrix(inp.X_TA + 3, R)
+    n = pin_contacts(p, inp.X_TA, R, found)
+    for i in range(n):
+        vec3.sub(found[i].r, inp.X_TA, arm)
+        vec3.cross(inp.V_TA + 3, arm, v)
+        vec3.add(inp.V_TA, v, v)
+        react(&p.law, &found[i], v, zero, &reaction)
+        add_wrench(reaction.force, found[i].r, 1.0, out.F_T)
+        s.lost[0] += inp.dt * reaction.damped_power
+        s.lost[1] += inp.dt * reaction.friction_power
+        stored += 0.5 * p.law.stiffness * found[i].depth * found[i].depth
+        if found[i].depth > s.depth_peak:
+            s.depth_peak = found[i].depth
+        if found[i].index >= 100:
+            planes += 1
+    # lock: depth of the torus centre along X, and its speed
+    vec3.fill(p.lock_x, 0.0, 0.0, arm)
+    rot3.apply(R, arm, arm)
+    vec3.add(inp.X_TA, arm, torus)
+    vec3.cross(inp.V_TA + 3, arm, v)
+    depth = torus[0]
+    slide = inp.V_TA[0] + v[0]
+    force = 0.0
+    if inp.commands & MECHANISM_COMMAND_RELEASE:
+        s.locked = 0.0
+        s.lost[2] += s.lock_energy
+    elif s.locked == 0.0 and depth >= p.roller_exit:
+        s.locked = 1.0
+    if s.locked == 0.0 and p.ball_begin < depth < p.ball_end:
+        # the spring ball resists insertion and withdrawal alike: bounded, smooth at zero speed
+        force = p.ball_force * slide / sqrt(slide * slide + p.law.slip_speed * p.law.slip_speed)
+        s.lost[2] += inp.dt * force * slide
+    elif s.locked != 0.0 and depth < p.roller_exit:
+        force = p.lock_stiffness * (depth - p.roller_exit)
+    s.lock_energy = -0.5 * force * (p.roller_exit - depth) if s.locked != 0.0 else 0.0
+    stored += s.lock_energy
+    if force != 0.0:
+        vec3.fill(force, 0.0, 0.0, f)
+        add_wrench(f, torus, 1.0, out.F_T)
+    # work of the target, whose surface moves at -V relative to the base
+    vec3.cross(inp.V_TA + 3, inp.X_TA, arm)
+    vec3.sub(inp.V_TA, arm, arm)
+    s.supplied += inp.dt * (vec3.dot(out.F_T, arm) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
+    # the same wrench, opposite, at and in A: no moving parts with mass
+    for i in range(6):
+        F[i] = -out.F_T[i]
+    vec3.cross(inp.X_TA, F, arm)
+    vec3.sub(F + 3, arm, F + 3)
+    quat.rotate_back(inp.X_TA + 3, F, out.F_A)
+    quat.rotate_back(inp.X_TA + 3, F + 3, out.F_A + 3)
+    # events
+    s.time += inp.dt
+    if n > 0 and s.contact_time < 0.0:
+        s.contact_time = s.time
+    if s.cylinder_time < 0.0 and depth > p.cylinder_x and torus[1] * torus[1] + torus[2] * torus[2] < p.lock_socket.rho[2] * p.lock_socket.rho[2]:
+        s.cylinder_time = s.time
+    if s.capture_time < 0.0 and s.locked != 0.0:
+        s.capture_time = s.time
+    if s.plane_time < 0.0 and planes > 0:
+        s.plane_time = s.time
+    out.signals = 0
+    if s.contact_time >= 0.0:
+        out.signals |= MECHANISM_SIGNAL_DK1
+    if s.locked != 0.0:
+        out.signals |= MECHANISM_SIGNAL_DSG
+    if planes > 0:
+        out.signals |= MECHANISM_SIGNAL_DK2
+    out.status = 1 if s.depth_peak > p.depth_limit else 0
+    for i in range(8):
+        out.analog[i] = 0.0
+    out.analog[0] = depth
+    aux[0] = depth
+    aux[1] = force
+    aux[2] = n
+    aux[3] = s.depth_peak
+    aux[4] = s.contact_time
+    aux[5] = s.cylinder_time
+    aux[6] = s.capture_time
+    aux[7] = s.plane_time
+    aux[8] = s.supplied
+    aux[9] = stored
+    for i in range(3):
+        aux[10 + i] = s.lost[i]
+
+
+def _f(key, unit, meaning, low=0.0, high=1e9, **more):
+    return Parameter(key, "float", unit, meaning, low=low, high=high, **more)
+
+
+cdef void fill_socket(Profile *profile, double mouth, double entry, double cone, double depth, double rim) noexcept:
+    # rim plane x = 0, cone from the mouth to the cylinder, bottom
+    profile.count = 5
+    profile.x[0], profile.rho[0] = 0.0, rim
+    profile.x[1], profile.rho[1] = 0.0, mouth
+    profile.x[2], profile.rho[2] = cone, entry
+    profile.x[3], profile.rho[3] = depth, entry
+    profile.x[4], profile.rho[4] = depth, 0.0
+    prepare_profile(profile)
+
+
+cdef class BerthingPins(MechanismPart):
+    """Berthing unit of two guide pins and a lock (dissertation 5.5: USA/USP)."""
+
+    PARAMETERS = (
+        _f("pin_offset_m", "m", "pins from the lock along Y", 1e-3, 2.0, default=0.260),
+        _f("pin_centre_x_m", "m", "centre of a pin's spherical end before the active plane", 0.0, 1.0),
+        _f("pin_radius_m", "m", "of the spherical end", 1e-3, 0.2),
+        _f("pin_mouth_radius_m", "m", "mouth of a pin's cone", 1e-3, 0.5),
+        _f("pin_socket_radius_m", "m", "cylinder of a pin's socket", 1e-3, 0.5),
+        _f("pin_cone_depth_m", "m", "mouth to cylinder", 1e-3, 0.5),
+        _f("pin_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
+        _f("lock_centre_x_m", "m", "torus centre before the active plane", 0.0, 1.0),
+        _f("torus_radius_m", "m", "centre line of the torus", 1e-4, 0.1, default=0.005),
+        _f("tube_radius_m", "m", "spheres of the torus", 1e-4, 0.1),
+        _f("lock_mouth_radius_m", "m", "mouth of the lock's entry cone", 1e-3, 0.5),
+        _f("lock_socket_radius_m", "m", "cylinder of the lock's socket", 1e-3, 0.5),
+        _f("lock_cone_depth_m", "m", "mouth to cylinder", 1e-3, 0.5),
+        _f("lock_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
+        _f("plane_radius_m", "m", "rim plane around each mouth", 1e-3, 1.0),
+        Parameter("plane_points_m", "rows", "m", "four points of the active plane: rows [y, z]", low=-2.0, high=2.0),
+        Parameter("levels", "int", "-", "N: 2^N + 1 spheres of the torus", default=8, low=4, high=8),
+        _f("ball_begin_m", "m", "depth of the torus centre at which the spring ball begins to resist", 0.0, 1.0),
+        _f("ball_end_m", "m", "depth at which it ends", 0.0, 1.0),
+        _f("ball_force_n", "N", "its resistance", 0.0, 1e5),
+        _f("roller_exit_m", "m", "depth of capture", 0.0, 1.0),
+        _f("lock_stiffness_n_per_m", "N/m", "one-sided lock along X", 1.0, 1e9),
+        _f("contact_stiffness_n_per_m", "N/m", "k_S", 1e3, 1e9),
+        _f("contact_damping_n_s_per_m", "N.s/m", "c_D", 0.0, 1e6),
+        _f("contact_ramp_m", "m", "penetration over which the damper comes in", 0.0, 0.01, default=1e-4),
+        _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
+        _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
+        _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=100.0),
+        _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
+    )
+    AUX = (
+        Aux("lock_depth", "m", "torus centre behind the passive plane"), Aux("lock_force", "N", "of ball and lock along X, on the target"),
+        Aux("contacts", "1", "number of contacts"), Aux("depth_peak", "m", "greatest penetration so far"),
+        Aux("first_contact_time", "s", "-1 before"), Aux("cylinder_time", "s", "lock enters its cylinder; -1 before"),
+        Aux("capture_time", "s", "-1 before"), Aux("plane_time", "s", "docking planes touch; -1 before"),
+        Aux("energy_supplied", "J", "work of the target, moved against the base"), Aux("energy_stored", "J", "in contacts and lock"),
+        Aux("energy_lost_contact", "J", "normal contact damping"), Aux("energy_lost_friction", "J", "contact friction"),
+        Aux("energy_lost_lock", "J", "spring ball, and the lock when released stretched"),
+    )
+
+    cdef PinSelf m
+
+    def __init__(self, **given):
+        t = checked(BerthingPins.PARAMETERS, given)
+        memset(&self.m, 0, sizeof(PinSelf))
+        cdef PinParams *p = &self.m.p
+        cdef int i
+        for name in ("pin", "lock"):
+            mouth, entry, cone, depth = (t[f"{name}_{key}_m"] for key in ("mouth_radius", "socket_radius", "cone_depth", "socket_depth"))
+            if not entry < mouth < t["plane_radius_m"]:
+                raise ValueError(f"{name}_mouth_radius_m: {mouth} m, must lie between {name}_socket_radius_m and plane_radius_m")
+            if not cone < depth:
+                raise ValueError(f"{name}_cone_depth_m: {cone} m, must be < {name}_socket_depth_m ({depth} m)")
+            fill_socket(&p.pin_socket if name == "pin" else &p.lock_socket, mouth, entry, cone, depth, t["plane_radius_m"])
+        if not t["tube_radius_m"] + t["torus_radius_m"] < t["lock_socket_radius_m"]:
+            raise ValueError(f"tube_radius_m: {t['tube_radius_m']} m, the torus does not fit lock_socket_radius_m ({t['lock_socket_radius_m']} m)")
+        p.pin_offset, p.pin_x, p.pin_radius = t["pin_offset_m"], t["pin_centre_x_m"], t["pin_radius_m"]
+        p.lock_x, p.torus_radius, p.tube_radius = t["lock_centre_x_m"], t["torus_radius_m"], t["tube_radius_m"]
+        p.levels = t["levels"]
+        for i in range((1 << p.levels) + 1):
+            azimuth = 2.0 * np.pi * i / (1 << p.levels)
+            p.circle[i][0], p.circle[i][1] = p.torus_radius * np.cos(azimuth), p.torus_radius * np.sin(azimuth)
+        slope = np.arctan2(t["lock_mouth_radius_m"] - t["lock_socket_radius_m"], t["lock_cone_depth_m"])
+        p.entry_sin, p.entry_cos = np.sin(slope), np.cos(slope)
+        p.cylinder_x = t["lock_cone_depth_m"]
+        p.ball_begin, p.ball_end, p.ball_force = t["ball_begin_m"], t["ball_end_m"], t["ball_force_n"]
+        if not p.ball_begin < p.ball_end <= t["roller_exit_m"]:
+            raise ValueError(f"ball_end_m: {p.ball_end} m, needed ball_begin_m < ball_end_m <= roller_exit_m")
+        p.roller_exit, p.lock_stiffness = t["roller_exit_m"], t["lock_stiffness_n_per_m"]
+        plane = np.asarray(t["plane_points_m"], dtype=float)
+        if plane.shape != (4, 2):
+            raise ValueError(f"plane_points_m: shape {plane.shape}, four rows of two needed")
+        for i in range(4):
+            p.plane[i][0], p.plane[i][1] = plane[i]
+        p.law.stiffness, p.law.damping, p.law.ramp = t["contact_stiffness_n_per_m"], t["contact_damping_n_s_per_m"], t["contact_ramp_m"]
+        p.law.friction, p.law.slip_speed = t["friction"], t["slip_speed_m_s"]
+        p.law.viscous_limit = 0.5 * t["effective_mass_kg"] / 1e-3
+        p.depth_limit = t["depth_limit_m"]
+        self.m.s.contact_time = self.m.s.cylinder_time = self.m.s.capture_time = self.m.s.plane_time = -1.0
+        self.plug.self = &self.m
+        self.plug.state = &self.m.s
+        self.plug.state_size = sizeof(PinState)
+        self.plug.advance = pin_advance
+
+    def contacts(self, X_TA):
+        """List of (depth, n, r, index) with the base at X_TA (7,); index >= 100: docking planes."""
+        cdef double X[7]
+        cdef double R[9]
+        cdef Contact found[16]
+        cdef int i, n
+        for i in range(7):
+            X[i] = X_TA[i]
+        quat.to_matrix(X + 3, R)
+        n = pin_contacts(&self.m.p, X, R, found)
+        return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]), np.array([found[i].r[k] for k in range(3)]), found[i].index)
+                for i in range(n)]
+
+    def max_penetration(self, X_TA):
+        """Deepest penetration [m] with the base at X_TA (7,); -1 without contact."""
+        return max((c[0] for c in self.contacts(X_TA)), default=-1.0)

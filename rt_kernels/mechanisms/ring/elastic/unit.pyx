@@ -1,0 +1,311 @@
+"""Elastic-adaptive peripheral docking unit: a ring thrown forward by springs, differential ball screws, cables that draw it in.
+
+Source: dissertation, ch. 7, corrected; parts: ring_platform (U-C-U legs with screws of both hands), elastic_accumulator (spring and clutch of each
+strut), elastic_retraction (sequence of operation, cables), ring_contact. Shared steps, frames and the order of a tick: ring_unit.
+
+Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on the
+stroke f_S and on the spin s f_S/i_N. Start: phase "ready" (ring in the initial position, springs wound and blocked). Command bit 0 starts the
+extension from "retracted"; bit 2 holds the latches in. Drive of the cables: one motor with speed control, or the two-motor drive with differential of
+6.1 (common.drive), held by its stopping clutches without voltage.
+"""
+
+import numpy as np
+
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport pose
+from rt_kernels.algebra cimport quat
+from rt_kernels.algebra cimport vec3
+from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING,
+                               MECHANISM_SIGNAL_INITIAL_POSITION, MECHANISM_SIGNAL_RELEASED)
+from rt_kernels.mechanisms.ring.elastic.accumulator cimport Accumulator, AccumulatorState, accumulator_step, fill_accumulator
+from rt_kernels.mechanisms.ring.elastic.retraction cimport (
+    CAPTURED, CABLES, DONE, READY, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
+    fill_retraction, pull, sequence,
+)
+from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
+from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BaseMotion, LegMotion, effective_stroke, screw_force
+from rt_kernels.mechanisms.ring.unit cimport (
+    RING_AUX_SIZE, RingLoads, RingPose, RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_close, ring_depth, ring_in_target,
+    ring_move, ring_report, ring_touch,
+)
+from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+
+from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
+from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
+from rt_kernels.mechanisms.ring.unit import RING_AUX
+from rt_kernels.parameters import Aux, Parameter, checked
+
+
+cdef struct ElasticState:
+    RingState ring
+    AccumulatorState spring[MAX_LEGS]
+    SequencerState sequence
+    RetractionState cables
+    DriveState motors
+    double force[MAX_LEGS]
+    double given_to_cables        # by the ring: stored and lost in them, or work of the drive (negative), J
+    double release_time           # of the throw, -1 before
+    double aligned_time           # three alignment sensors, -1 before
+    double done_time
+
+
+cdef struct ElasticSelf:
+    RingUnit unit
+    LegMotion motion[MAX_LEGS]
+    Accumulator accumulator
+    Sequencer sequencer
+    Retraction retraction
+    Drive motors
+    bint two_motors               # drive of the cables: two motors on a differential, else one with speed control
+    double ready_compression      # d_IP
+    double screw_damping          # c_G
+    double mated_gap
+    ElasticState state
+
+
+cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef ElasticSelf *m = <ElasticSelf *> self
+    cdef ElasticState *e = &m.state
+    cdef RingState *s = &e.ring
+    cdef RingPose N
+    cdef RingLoads loads
+    cdef BaseMotion base
+    cdef double X_TA[7]
+    cdef double R_AN[9]
+    cdef double F_ring[6]
+    cdef double W[6]
+    cdef double cables[6]
+    cdef double v[6]
+    cdef double stroke[MAX_LEGS]
+    cdef double h = inp.dt / m.unit.substeps
+    cdef double share = 1.0 / m.unit.substeps
+    cdef double rate
+    cdef int i, k, n, j, before
+    cdef bint mated
+    memset(&loads, 0, sizeof(RingLoads))
+    pose.copy(inp.X_TA, X_TA)
+    vec3.copy(inp.w_A, base.w)
+    vec3.fill(0.0, 0.0, 0.0, base.alpha)
+    vec3.fill(0.0, 0.0, 0.0, base.accel)
+    for i in range(6):
+        out.F_T[i] = 0.0
+        out.F_A[i] = 0.0
+    for n in range(m.unit.substeps):
+        ring_in_target(X_TA, inp.V_TA, s, &N)
+        ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
+        quat.rotate_back(X_TA + 3, loads.F_N, F_ring)
+        quat.rotate_back(X_TA + 3, loads.F_N + 3, F_ring + 3)
+        if not ring_close(&m.unit, s, m.motion, R_AN):
+            s.out_of_range = 1
+            break
+        # springs behind the screws
+        for k in range(MAX_LEGS):
+            stroke[k] = effective_stroke(&m.unit.leg[k], m.motion[k].p)
+            rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate)
+            e.force[k] = accumulator_step(&m.accumulator, &e.spring[k], m.ready_compression - stroke[k], e.sequence.blocked[k], h)
+            e.force[k] -= m.screw_damping * rate
+            screw_force(&m.unit.leg[k], e.force[k], &m.motion[k])
+        for i in range(6):
+            W[i] = 0.0
+            cables[i] = 0.0
+        # cables, from the moment the drive has been used
+        if m.two_motors:
+            motors_turn(m, h)
+        else:
+            drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
+        pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, cables, W)
+        for i in range(6):
+            F_ring[i] += cables[i]
+            v[i] = s.v[i] if i < 3 else s.w[i - 3]
+        if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
+            s.out_of_range = 1
+            break
+        for k in range(MAX_LEGS):
+            rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate) + 0.5 * h * effective_stroke(&m.unit.leg[k], m.motion[k].p_accel)
+            s.lost_springs -= h * e.force[k] * rate
+        for i in range(6):
+            e.given_to_cables -= h * cables[i] * (v[i] + s.half_step[i])
+        ring_account(s, inp, X_TA, &loads, h)
+        for i in range(6):
+            out.F_T[i] += share * loads.F_T[i]
+            out.F_A[i] += share * W[i]
+        base_moves(X_TA, inp.V_TA, h)
+        # controller
+        mated = True
+        for i in range(CABLES):
+            if e.cables.cable[i].cam > m.mated_gap:
+                mated = False
+        before = e.sequence.phase
+        sequence(&m.sequencer, &e.sequence, stroke, loads.aligned, (inp.commands & MECHANISM_COMMAND_DRIVE) != 0, e.cables.phi / m.retraction.gear_ratio, mated, h)
+        if e.sequence.phase != before:
+            if e.sequence.phase == THROWN:
+                e.release_time = s.time
+            elif e.sequence.phase == CAPTURED:
+                e.aligned_time = s.time
+            elif e.sequence.phase == DONE:
+                e.done_time = s.time
+    ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, aux)
+    k = 0
+    for i in range(MAX_LEGS):
+        k += e.sequence.in_position[i]
+    if k == MAX_LEGS:
+        out.signals |= MECHANISM_SIGNAL_INITIAL_POSITION
+    if e.sequence.drive_command != 0.0:
+        out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
+    if e.sequence.phase >= THROWN and e.release_time >= 0.0:
+        out.signals |= MECHANISM_SIGNAL_RELEASED
+    elastic_report(m, aux + RING_AUX_SIZE)
+
+
+cdef inline void motors_turn(ElasticSelf *m, double h) noexcept nogil:
+    """One step of the two-motor drive: +1 of its sign draws the cables in (phi falls); the self-locking gears let tension load it, never help it."""
+    cdef ElasticState *e = &m.state
+    cdef double sign = 0.0, load = 0.0
+    if e.sequence.drive_command < 0.0:
+        sign = 1.0
+        load = -e.cables.load
+    elif e.sequence.drive_command > 0.0:
+        sign = -1.0
+    motors_step(&m.motors, &e.motors, sign, load, h)
+    e.cables.omega = -drive_rate(&m.motors, &e.motors)
+    e.cables.phi += h * e.cables.omega
+
+
+cdef inline void elastic_report(const ElasticSelf *m, double *aux) noexcept nogil:
+    cdef const ElasticState *e = &m.state
+    cdef int i
+    for i in range(MAX_LEGS):
+        aux[i] = e.spring[i].d
+        aux[6 + i] = e.spring[i].branch
+        aux[12 + i] = e.sequence.blocked[i]
+        aux[18 + i] = e.sequence.in_position[i]
+    for i in range(CABLES):
+        aux[24 + i] = e.cables.cable[i].tension
+        aux[27 + i] = e.cables.cable[i].joined
+        aux[30 + i] = e.cables.cable[i].cam
+    aux[33] = e.sequence.phase
+    aux[34] = e.cables.omega
+    aux[35] = e.cables.phi / m.retraction.gear_ratio
+    aux[36] = e.release_time
+    aux[37] = e.aligned_time
+    aux[38] = e.done_time
+    aux[39] = e.given_to_cables
+    aux[40] = e.motors.rate[0]
+    aux[41] = e.motors.rate[1]
+
+
+def _motors(key, unit, meaning, default, low):
+    return Parameter(key, "floats", unit, meaning, default=default, low=low, high=1e5, shape=len(default))
+
+
+cdef class ElasticAdaptive(MechanismPart):
+    """Elastic-adaptive peripheral docking unit (dissertation, ch. 7)."""
+
+    PARAMETERS = RING_PARAMETERS + (
+        Parameter("screw_lead_m", "float", "m", "lead of the differential ball screws, t", low=1e-3, high=1.0),
+        Parameter("nut_inertia_kg_m2", "float", "kg.m2", "nut and all that is geared to it, at the nut", low=0.0, high=1.0),
+        Parameter("screw_damping_n_s_per_m", "float", "N.s/m", "losses of the screw, c_G", low=0.0, high=1e6),
+        Parameter("spring_load_n", "rows", "m, N", "loading branch: rows [compression from the forward position, force]", low=0.0, high=1e9),
+        Parameter("spring_recoil_n", "rows", "m, N", "recoil branch", low=0.0, high=1e9),
+        Parameter("stop_stiffness_n_per_m", "float", "N/m", "k_Stop of all transitions and stops", low=1e3, high=1e9),
+        Parameter("backlash_m", "float", "m", "of clutch and gears, at the rod", low=0.0, high=0.01),
+        Parameter("slip_force_n", "float", "N", "tension at which the clutch slips", low=1.0, high=1e6),
+        Parameter("stroke_m", "float", "m", "forward position to rod fully in", low=0.01, high=2.0),
+        Parameter("ready_compression_m", "float", "m", "compression in the initial position, d_IP", low=0.0, high=2.0),
+        Parameter("ready_switch_m", "float", "m", "stroke at which a strut has lost the initial position", low=1e-5, high=0.05),
+        Parameter("release_time_s", "float", "s", "ramp of the force when a clutch opens", default=3e-3, low=1e-4, high=0.1),
+        Parameter("retract_delay_s", "float", "s", "from capture to the drive", default=10.0, low=0.0, high=600.0),
+        Parameter("drum_radius_m", "float", "m", "take-off points of the cables from the axis", low=0.05, high=5.0),
+        Parameter("drum_roll_radius_m", "float", "m", "radius of the cable drums, R_Roll", low=1e-3, high=1.0),
+        Parameter("mated_distance_m", "float", "m", "ring plane before the base plane when mated", low=0.0, high=5.0),
+        Parameter("gear_ratio", "float", "-", "drive to gear cam, i_G", low=1.0, high=1e5),
+        Parameter("gear_efficiency", "float", "-", "of the self-locking gear", low=0.01, high=0.99),
+        Parameter("cam_gap_rad", "float", "rad", "width of a cam, dphi_Cam", low=0.0, high=3.0),
+        Parameter("gear_cam_max_rad", "float", "rad", "gear cam at the end of the cable reserve", low=0.0, high=100.0),
+        Parameter("cable_stiffness_n_per_m", "float", "N/m", "of a cable", low=1.0, high=1e9),
+        Parameter("cable_damping_n_s_per_m", "float", "N.s/m", "of a cable", low=0.0, high=1e6),
+        Parameter("flexible_shaft_n_m_per_rad", "float", "N.m/rad", "stiffness of the flexible shafts, k_FS", low=1e-3, high=1e6),
+        Parameter("drive_rate_rad_s", "float", "rad/s", "commanded speed of the drive", low=1e-3, high=1e4),
+        Parameter("drive_gain_n_m_s_per_rad", "float", "N.m.s/rad", "torque per speed error", low=1e-6, high=1e6),
+        Parameter("drive_inertia_kg_m2", "float", "kg.m2", "of the drive", low=1e-9, high=1e3),
+        Parameter("drive", "str", "-", "of the cables: one motor with speed control, or two motors on a differential (6.1), whose speed follows the load",
+                  default="speed", choices=("speed", "two_motors")),
+        _motors("wheel_radii_m", "m", "two motors: wheels a and b, carrier, satellite", [0.02, 0.02, 0.02, 0.01], 1e-4),
+        _motors("wheel_inertia_kg_m2", "kg.m2", "a, b, carrier with the satellites' mass, one satellite; rotors and gears reduced",
+                [2e-4, 2e-4, 1e-4, 1e-6], 0.0),
+        Parameter("satellites", "int", "-", "two motors: number of satellites", default=3, low=1, high=12),
+        _motors("reducer_radii_m", "m", "two motors: main wheel, fixed wheel, carrier, satellite of a planetary stage", [0.010, 0.040, 0.025, 0.015], 1e-4),
+        _motors("reducer_inertia_kg_m2", "kg.m2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0),
+        _motors("motor_ratio", "-", "motor per wheel speed, a and b", [1.0, 1.0], 1e-3),
+        Parameter("motor_stall_n_m", "float", "N.m", "motor torque at rest and nominal voltage", default=0.30, low=0.0, high=1e4),
+        Parameter("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9, high=1e3),
+        Parameter("motor_friction_n_m", "float", "N.m", "friction at the motor", default=0.01, low=0.0, high=1e3),
+        Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
+        Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
+    )
+    AUX = RING_AUX + (
+        Aux("compression", "m", "of the six springs from the forward position", 6),
+        Aux("spring_branch", "1", "state of the six accumulators: 0 1 2 3 4 5 11 12", 6),
+        Aux("clutch_blocked", "1", "recoil blocked, six struts", 6),
+        Aux("initial_position", "1", "switches of the initial position", 6),
+        Aux("cable_tension", "N", "of the three cables", 3),
+        Aux("cable_joined", "1", "drum cam turns with the gear cam", 3),
+        Aux("drum_angle", "rad", "phi_CamR of the three drums", 3),
+        Aux("phase", "1", "of the sequence: 0 retracted, 1 extending, 2 ready, 3 thrown, 4 captured, 5 retracting, 6 done"),
+        Aux("drive_rate", "rad/s", "of the retraction drive"),
+        Aux("gear_cam", "rad", "phi_CamG without tension"),
+        Aux("release_time", "s", "loss of the initial position, clutches open; -1 before"),
+        Aux("aligned_time", "s", "three alignment sensors, clutches blocked; -1 before"),
+        Aux("done_time", "s", "planes mated; -1 before"),
+        Aux("given_to_cables", "J", "by the ring: stored and lost there; negative while the drive draws it in"),
+        Aux("wheel_rate", "rad/s", "wheels of the two motors", 2),
+    )
+
+    cdef ElasticSelf m
+
+    def __init__(self, **given):
+        cdef double R_AN[9]
+        cdef int k
+        t = checked(ElasticAdaptive.PARAMETERS, given)
+        if not t["ready_compression_m"] < t["stroke_m"]:
+            raise ValueError(f"ready_compression_m: {t['ready_compression_m']} m, must be < stroke_m ({t['stroke_m']} m)")
+        memset(&self.m, 0, sizeof(ElasticSelf))
+        legs = strut_legs(t, "UCU", lead=t["screw_lead_m"], nut_inertia=t["nut_inertia_kg_m2"])
+        fill_ring_unit(t, &self.m.unit, &self.m.state.ring, legs)
+        fill_accumulator(t, &self.m.accumulator)
+        # cables end on the ring between the joints of a pair of struts
+        _, joints = joint_circles(t)
+        eyes = [(joints[2 * k] + joints[2 * k + 1]) / 2 for k in range(3)]
+        eyes = [eye * t["ring_joint_radius_m"] / np.linalg.norm(eye) for eye in eyes]
+        fill_retraction(t, eyes, &self.m.retraction, &self.m.sequencer)
+        self.m.two_motors = t["drive"] == "two_motors"
+        fill_drive(t, &self.m.motors)
+        self.m.ready_compression = t["ready_compression_m"]
+        self.m.screw_damping = t["screw_damping_n_s_per_m"]
+        self.m.mated_gap = 0.0
+        self.m.unit.mated_x = t["mated_distance_m"]
+        self.m.state.release_time = self.m.state.aligned_time = self.m.state.done_time = -1.0
+        if t["start_phase"] == "retracted":
+            self.m.state.ring.X_AN[0] = t["mated_distance_m"]
+        if not ring_close(&self.m.unit, &self.m.state.ring, self.m.motion, R_AN):
+            raise ValueError(f"mated_distance_m: {t['mated_distance_m']} m, the legs do not reach this pose")
+        # wound and blocked, no force: the ring is held between the clutches
+        for k in range(MAX_LEGS):
+            compression = t["ready_compression_m"] - effective_stroke(&self.m.unit.leg[k], self.m.motion[k].p)
+            if compression > t["stroke_m"]:
+                raise ValueError(f"mated_distance_m: strut {k} would be compressed by {compression:.4f} m, more than stroke_m ({t['stroke_m']} m)")
+            self.m.state.spring[k].d = compression
+            self.m.state.spring[k].zero = compression
+            self.m.state.spring[k].blocked = 1
+        block_all(&self.m.state.sequence, 1)
+        self.m.state.sequence.phase = PHASES.index(t["start_phase"])
+        self.m.state.cables.phi = self.m.retraction.gear_ratio * (t["gear_cam_max_rad"] if t["start_phase"] == "ready" else 1.9 * t["cam_gap_rad"])
+        self.plug.self = &self.m
+        self.plug.state = &self.m.state
+        self.plug.state_size = sizeof(ElasticState)
+        self.plug.advance = elastic_advance
+
+    def max_penetration(self, X_TA):
+        """Deepest penetration of the rings [m] with the base at X_TA (7,), at the ring's present pose; -1 without contact."""
+        return ring_depth(&self.m.unit, &self.m.state.ring, X_TA)

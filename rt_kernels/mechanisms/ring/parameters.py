@@ -1,0 +1,96 @@
+"""Parameters that every peripheral (ring) docking unit declares: rings, petals, contact, latches, sensors, legs."""
+
+import numpy as np
+
+from rt_kernels.mechanisms.ring.platform import leg_axes
+from rt_kernels.parameters import Parameter
+
+
+def _f(key: str, unit: str, meaning: str, low: float = 0.0, high: float = 1e9, **more) -> Parameter:
+    return Parameter(key, "float", unit, meaning, low=low, high=high, **more)
+
+
+RING_PARAMETERS = (
+    _f("inner_radius_m", "m", "inner circle of the ring plane, R_R", 0.05, 5.0),
+    _f("face_radius_m", "m", "outer edge of the ring face", 0.05, 5.0),
+    _f("petal_height_m", "m", "height of the guide petals", 0.01, 1.0),
+    _f("petal_half_angle_deg", "deg", "half-angle of the petals' outer cone", 5.0, 80.0),
+    _f("petal_clearance_m", "m", "play between petal roots and the other ring's inner circle", 0.0, 0.05),
+    _f("petal_base_azimuth_deg", "deg", "half-width of a petal at the ring plane", 1.0, 30.0),
+    _f("petal_tip_azimuth_deg", "deg", "half-width of a petal at its tip", 0.5, 30.0),
+    _f("petal_thickness_m", "m", "radial depth of the flanks", 1e-3, 0.3),
+    Parameter("generator_levels", "int", "-", "N: 2^N + 1 generators per petal", default=8, low=2, high=8),
+    _f("contact_stiffness_n_per_m", "N/m", "k_S of ring contacts", 1e3, 1e9),
+    _f("contact_damping_n_s_per_m", "N.s/m", "c_D of ring contacts; at least k_S times half a step", 0.0, 1e6),
+    _f("contact_ramp_m", "m", "penetration over which the contact damper comes in", 0.0, 0.01, default=2e-4),
+    _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
+    _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=1e-3),
+    _f("depth_limit_m", "m", "greatest penetration; beyond it the model is out of its range", 1e-4, 0.1, default=0.03),
+    _f("together_gap_m", "m", "the docking planes are together when their gap is at most this all round", 0.0, 0.1, default=0.010),
+    _f("latch_mass_kg", "kg", "latch mass reduced to its travel", 1e-3, 10.0),
+    _f("latch_stiffness_n_per_m", "N/m", "latch spring", 0.0, 1e6),
+    _f("latch_preload_n", "N", "latch spring at rest", 0.0, 1e4),
+    _f("latch_contact_stiffness_n_per_m", "N/m", "k_LS of a latch on its stop", 1e3, 1e9),
+    _f("latch_tip_x_m", "m", "latch tip above the ring plane", -0.2, 0.5),
+    _f("latch_tip_radius_m", "m", "latch tip from the axis", 0.05, 5.0),
+    _f("latch_angle_deg", "deg", "latch line from the radial direction towards +X", 1.0, 80.0),
+    _f("latch_length_m", "m", "length of the latch's locking segment", 1e-3, 0.5),
+    _f("latch_azimuth_deg", "deg", "the two latches of a pair, from the middle of the petal", 0.0, 30.0),
+    _f("latch_stroke_m", "m", "greatest compression of a latch", 1e-3, 0.2),
+    _f("stop_radius_min_m", "m", "edge of the stops from the axis", 0.05, 5.0),
+    _f("stop_radius_max_m", "m", "guiding cone of the stops at the ring plane", 0.05, 5.0),
+    _f("plunger_protrusion_m", "m", "free plunger of an alignment sensor above the ring plane", 1e-4, 0.05),
+    _f("plunger_stiffness_n_per_m", "N/m", "plunger spring", 0.0, 1e6),
+    _f("plunger_preload_n", "N", "plunger spring at rest", 0.0, 1e3),
+    _f("plunger_switch_m", "m", "compression at which an alignment sensor switches", 1e-5, 0.05),
+    _f("base_joint_radius_m", "m", "leg joints on the base", 0.05, 5.0),
+    _f("ring_joint_radius_m", "m", "leg joints on the ring", 0.05, 5.0),
+    _f("base_joint_azimuth_deg", "deg", "base joints of a pair of struts, from its middle", 0.0, 60.0),
+    _f("ring_joint_azimuth_deg", "deg", "ring joints of the same struts, from the same middle", 0.0, 60.0),
+    _f("ready_distance_m", "m", "ring plane before the base plane in the initial position", 0.01, 5.0),
+    _f("ring_mass_kg", "kg", "ring with petals and latches", 0.1, 1e4),
+    Parameter("ring_inertia_kg_m2", "floats", "kg.m2", "ring about its centre: about X, Y, Z", low=1e-4, high=1e5, shape=3),
+    _f("strut_mass_kg", "kg", "outer part of a leg", 1e-3, 1e3),
+    _f("strut_centre_m", "m", "its centre of mass from the base joint", 0.0, 5.0),
+    _f("strut_inertia_kg_m2", "kg.m2", "transverse, about its centre of mass", 1e-6, 1e4),
+    _f("rod_mass_kg", "kg", "rod of a leg", 1e-3, 1e3),
+    _f("rod_centre_m", "m", "its centre of mass behind the ring joint", 0.0, 5.0),
+    _f("rod_inertia_kg_m2", "kg.m2", "transverse, about its centre of mass", 1e-6, 1e4),
+    _f("rod_axial_inertia_kg_m2", "kg.m2", "about its axis (and that of the outer part)", 1e-7, 1e3),
+    Parameter("substeps", "int", "-", "internal steps per tick", default=1, low=1, high=50),
+)
+
+
+def joint_circles(t: dict) -> tuple[np.ndarray, np.ndarray]:
+    """Base joints (6, 3) in the base and ring joints (6, 3) in the ring: pairs of struts at 60, 180, 300 deg."""
+    base, ring = [], []
+    for k in range(6):
+        middle, sign = np.pi / 3 + 2 * np.pi * (k // 2) / 3, (1 if k % 2 else -1)
+        a = middle + sign * np.radians(t["base_joint_azimuth_deg"])
+        b = middle + sign * np.radians(t["ring_joint_azimuth_deg"])
+        base.append([0.0, t["base_joint_radius_m"] * np.cos(a), t["base_joint_radius_m"] * np.sin(a)])
+        ring.append([0.0, t["ring_joint_radius_m"] * np.cos(b), t["ring_joint_radius_m"] * np.sin(b)])
+    return np.array(base), np.array(ring)
+
+
+def strut_legs(t: dict, kind: str, **more) -> list[dict]:
+    """Leg tables (see ring_platform.build_leg) of six struts, "UPS" or "UCU"; stroke and spin zero in the initial position.
+
+    The joint axes of the two struts of a pair are mirror images, their screws have opposite hands.
+    """
+    base, ring = joint_circles(t)
+    legs = []
+    for k in range(6):
+        nominal = np.array([t["ready_distance_m"], 0.0, 0.0]) + ring[k]
+        middle = np.pi / 3 + 2 * np.pi * (k // 2) / 3
+        axes = leg_axes(base[k], nominal, (0.0, np.cos(middle), np.sin(middle)))
+        length = float(np.linalg.norm(nominal - base[k]))
+        strut = (t["strut_mass_kg"], [t["strut_centre_m"], 0, 0],
+                 np.diag([t["rod_axial_inertia_kg_m2"], t["strut_inertia_kg_m2"], t["strut_inertia_kg_m2"]]))
+        rod = (t["rod_mass_kg"], [-t["rod_centre_m"], 0, 0],
+               np.diag([t["rod_axial_inertia_kg_m2"], t["rod_inertia_kg_m2"], t["rod_inertia_kg_m2"]]))
+        table = {"kind": kind, "p_0J": base[k], "R_0J": axes, "p_NQ": ring[k], "e_N": axes[:, 2],
+                 "links": [0, length, 0] if kind == "UPS" else [0, length, 0, 0],
+                 "bodies": [None, strut, rod] if kind == "UPS" else [None, strut, None, rod], "hand": 1.0 if k % 2 else -1.0}
+        legs.append(table | more)
+    return legs

@@ -1,0 +1,87 @@
+"""Ring unit on spring legs: capture, release, retraction, base wrench at rest. Its energy: test_energy.py."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from rt_kernels.mechanisms.ring_trial import Trial, aux_index, first_contact
+from rt_kernels.mechanisms.ring.unit import Ring
+
+HERE = [0, 0, 0, 0, 0, 0, 1]
+
+
+def shipped(pytestconfig, name):
+    with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
+        data = tomllib.load(file)
+    assert data["synthetic"] is True
+    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
+
+
+@pytest.fixture(scope="module")
+def table(pytestconfig):
+    return shipped(pytestconfig, "ring")
+
+
+def test_capture_at_moderate_speed_and_release(table):
+    unit = Ring(**table)
+    q = [0.01, 0.005, -0.008, 0.99990]
+    q = np.array(q) / np.linalg.norm(q)
+    X = first_contact(unit, q, 0.03, -0.02)
+    X[0] -= 0.02
+    mass = 8000.0
+    active = dict(mass=mass, inertia=np.diag([1.3e4, 2e4, 2e4]), X_port=[2.0, 0, 0, 0, 0, 0, 1],
+                  X=[X[0] - 2.0, X[1], X[2], *q], v=[0.1, 0, 0], w=[0, 0, 0])
+    target = dict(mass=4e5, inertia=np.diag([5e7, 1e8, 1e8]), X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
+    trial = Trial(unit, active, target)
+    out = trial.run(60.0, 5e-4, every=10, stop_signals=1 << 1)
+    assert out["signals"][-1] & 2 and out["aux"][-1, aux_index(unit, "capture_time")] > 0
+    assert np.all(out["status"] == 0)
+    held = trial.run(15.0, 5e-4, every=10)
+    assert held["X_TA"][-1, 0] > -0.5 and np.all(held["signals"] & 2)
+    # drive draws the neutral point in
+    drawn = trial.run(60.0, 5e-4, every=10, commands=1)
+    assert drawn["X_TA"][-1, 0] - held["X_TA"][-1, 0] > 0.05
+    assert drawn["signals"][-1] & (1 << 13)
+    # release command: latches in, nothing holds
+    aux = np.zeros(sum(c.count for c in unit.AUX))
+    unit.advance(drawn["X_TA"][-1], np.zeros(6), 5e-4, commands=4, aux=aux)
+    assert not np.any(aux[aux_index(unit, "latch_fired"):][:6])
+
+
+def test_base_wrench_of_a_still_mechanism_is_the_load_on_the_ring(table):
+    """Statics: pressed and at rest, F_A is what the target gives the ring, moved to A."""
+    unit = Ring(**table)
+    X = np.array([-0.345, 0.0, 0.0, 0, 0, 0, 1.0])
+    for _ in range(20_000):
+        out = unit.advance(X, np.zeros(6), 2e-4)
+    assert out["F_T"][0] > 20.0
+    F = -out["F_T"]
+    # T is 0.345 m ahead of A, same axes
+    want = np.concatenate([F[:3], F[3:] + np.cross([0.345, 0, 0], F[:3])])
+    np.testing.assert_allclose(out["F_A"], want, atol=1e-6 * np.abs(F[0]))
+
+
+def test_more_substeps_converge(table):
+    """Impact force history at 1, 4 and 16 substeps: differences shrink."""
+    peaks = []
+    for n in (1, 4, 16):
+        unit = Ring(**(table | {"substeps": n}))
+        active = dict(mass=5000.0, inertia=np.eye(3) * 1e4, X_port=HERE, X=[-0.36, 0, 0, 0, 0, 0, 1], v=[0.08, 0, 0], w=[0, 0, 0])
+        target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
+        trial = Trial(unit, active, target)
+        trial.run(1.0, 5e-4, every=10)
+        peaks.append(trial.relative_pose()[0])
+    assert abs(peaks[1] - peaks[2]) < 0.5 * abs(peaks[0] - peaks[2]) + 1e-7
+    assert abs(peaks[0] - peaks[2]) < 2e-3
+
+
+def test_errors_name_the_key(table):
+    generates = [[0.0, 0.0], [0.002, 60.0], [0.08, 500.0], [0.15, 900.0]]
+    for change, message in ((dict(friction=-0.1), r"friction: must be a number within 0 \.\.\. 1\.5, got -0.1"),
+                            (dict(substeps=0), "substeps: must be a whole number within 1 ... 50, got 0"),
+                            (dict(plunger_switch_m=0.01), "plunger_switch_m: 0.01 m"),
+                            (dict(ring_inertia_kg_m2=[1.0, 2.0]), "ring_inertia_kg_m2: must be 3 numbers"),
+                            (dict(spring_backward_n=generates), "spring_forward_n: the return branch")):
+        with pytest.raises(ValueError, match=message):
+            Ring(**(table | change))
