@@ -20,6 +20,7 @@ import math
 from dataclasses import replace
 
 from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.compensation.adaptive_time_series_record cimport AdaptiveRecord
 from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, MOTION_FOLLOW_PROFILE
 from rt_kernels.plugs cimport StagePart
@@ -27,6 +28,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose
 from rt_kernels.stewart.platform cimport Platform
 
+from rt_kernels.compensation.adaptive_time_series_record import AUX
 from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia
 from rt_kernels.parameters import Aux, Parameter, checked
 
@@ -170,7 +172,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     if running:
         sample.compensation_status |= COMPENSATION_STATUS_ADAPTING
     for i in range(3):
-        aux[i] = s.a[i]
+        (<AdaptiveRecord *>aux).adaptive_lead[i] = s.a[i]
 
 
 cdef class AdaptiveTimeSeries(StagePart):
@@ -185,7 +187,7 @@ cdef class AdaptiveTimeSeries(StagePart):
         Parameter("rates", "floats", "1/s, -, s", "largest change a second of a0, a1, a2", (2.0, 0.05, 0.001), shape=3, low=0.0),
         Parameter("adapt_in_contact", "bool", "-", "goes on adapting while the loop is closed", False),
     )
-    AUX = (Aux("adaptive_lead", "-,s,s2", "coefficients a0, a1, a2 of the fit, without the delay of the force", 3),)
+    AUX = AUX
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")
     cdef Self c
 

@@ -8,10 +8,12 @@ from libc.string cimport memset
 
 from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
 from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.compensation.pose_force_record cimport PoseForceRecord
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
+from rt_kernels.compensation.pose_force_record import AUX
 from rt_kernels.compensation.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia
 from rt_kernels.parameters import Aux, checked
 
@@ -33,14 +35,14 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.compensation_status = pose_force_step(&p.force, &p.state.force, sample)
     sample.compensation_status |= lead_step(&p.lead, &p.state.lead, sample)
     sample.loop_delay = p.loop_delay
-    aux[0] = p.state.force.stiffness
+    (<PoseForceRecord *>aux).contact_stiffness = p.state.force.stiffness
 
 
 cdef class LeadAndPoseForce(StagePart):
     """Lead and force correction together. Raises ValueError without a stiffness."""
 
     PARAMETERS = LEAD_PARAMETERS + POSE_FORCE_PARAMETERS
-    AUX = (Aux("contact_stiffness", "N/m", "stiffness that the force correction uses"),)
+    AUX = AUX
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform")
     cdef Self c
 

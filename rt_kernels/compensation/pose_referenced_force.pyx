@@ -7,9 +7,11 @@ Source: hybrid-stability notes 5.4 (4).
 from libc.string cimport memset
 
 from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
+from rt_kernels.compensation.pose_force_record cimport PoseForceRecord
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.compensation.pose_force_record import AUX
 from rt_kernels.compensation.declarations import POSE_FORCE_PARAMETERS
 from rt_kernels.parameters import Aux, checked
 
@@ -30,14 +32,14 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     for i in range(6):
         sample.lead_offset[i] = 0.0
     sample.loop_delay = p.loop_delay
-    aux[0] = p.state.stiffness
+    (<PoseForceRecord *>aux).contact_stiffness = p.state.stiffness
 
 
 cdef class PoseReferencedForce(StagePart):
     """Force correction by the contact's stiffness, no lead. Raises ValueError without a stiffness."""
 
     PARAMETERS = POSE_FORCE_PARAMETERS
-    AUX = (Aux("contact_stiffness", "N/m", "stiffness that the force correction uses"),)
+    AUX = AUX
     CONTEXT = ("period_s", "delays")
     cdef Self c
 

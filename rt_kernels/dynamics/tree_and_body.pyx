@@ -40,6 +40,7 @@ import numpy as np
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
+from rt_kernels.dynamics.tree_and_body_record cimport TreeRecord
 from rt_kernels.dynamics.two_bodies cimport (accumulate, body_pose, body_twist, fill_vehicle, integrate_body, relative_state,
                                             start_from_relative, take_motion)
 from rt_kernels.codes cimport (DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, MOTION_CLOSE_LOOP,
@@ -48,6 +49,7 @@ from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.dynamics.tree_and_body_record import AUX
 from rt_kernels.model.bodies import Body, bodies_of, model_tables
 from rt_kernels.model.tree_generator import GenerationError
 from rt_kernels.parameters import Aux, Parameter, checked
@@ -433,6 +435,7 @@ cdef void invariants(Self *self, double *momentum, double *energy) noexcept nogi
 
 cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     cdef Self *self = <Self *>self_
+    cdef TreeRecord *record = <TreeRecord *>aux
     cdef TreeParams *p = &self.flat.params
     cdef TreeState *s = &self.flat.state
     cdef int n = sample.periods
@@ -498,8 +501,8 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     for i in range(p.joints):
         deviation = s.q[7 + i] - p.angle[i]
         largest = max(largest, deviation, -deviation)
-    aux[0] = p.generated
-    aux[1] = largest
+    record.tree_kernels = p.generated
+    record.joint_deviation = largest
 
 
 # ------------------------------------------------------------------------------------------------------------------ set-up
@@ -528,10 +531,7 @@ cdef class TreeAndBody(StagePart):
         Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest", choices=("fastest", "general")),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
     )
-    AUX = (
-        Aux("tree_kernels", "-", "1: kernels generated for the tree, 0: general ones"),
-        Aux("joint_deviation", "rad", "largest distance of a joint from its given angle"),
-    )
+    AUX = AUX
     CONTEXT = ("period_s", "vehicles", "start")
     cdef Self c
     cdef Tree tree

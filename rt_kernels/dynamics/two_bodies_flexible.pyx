@@ -23,9 +23,11 @@ import numpy as np
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.dynamics.modal cimport MODAL_COEFFICIENTS, MODAL_LANES, Modal, ModalCraft, deformed_port, propagate
 from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance
+from rt_kernels.dynamics.two_bodies_flexible_record cimport FlexibleRecord
 from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.dynamics.two_bodies_flexible_record import AUX
 from rt_kernels.parameters import Aux, checked
 
 cdef enum:
@@ -139,6 +141,7 @@ cdef inline void relative_motion(const FlexSelf *f, const Sample *o, double *X_T
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef FlexSelf *f = <FlexSelf *>self
     cdef FlexState *s = f.state
+    cdef FlexibleRecord *record = <FlexibleRecord *>aux
     cdef double F_T0[6]
     cdef int i
     cdef int n = sample.periods if sample.periods > 1 else 1
@@ -166,10 +169,10 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             relative_motion(f, sample, sample.X_TA, F_T0)
     pose.copy(sample.X_TA, s.X_TA)
     memcpy(s.V_TA, sample.V_TA, sizeof(s.V_TA))
-    memcpy(aux, s.port[ACTIVE].displacement, 6 * sizeof(double))
-    memcpy(aux + 6, s.port[ACTIVE].rate, 6 * sizeof(double))
-    memcpy(aux + 12, s.port[TARGET].displacement, 6 * sizeof(double))
-    memcpy(aux + 18, s.port[TARGET].rate, 6 * sizeof(double))
+    memcpy(record.active_port_displacement, s.port[ACTIVE].displacement, 6 * sizeof(double))
+    memcpy(record.active_port_rate, s.port[ACTIVE].rate, 6 * sizeof(double))
+    memcpy(record.target_port_displacement, s.port[TARGET].displacement, 6 * sizeof(double))
+    memcpy(record.target_port_rate, s.port[TARGET].rate, 6 * sizeof(double))
 
 
 cdef size_t coefficients_size(const Modal *modal) noexcept:
@@ -194,12 +197,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
     """
 
     PARAMETERS = OWN_PARAMETERS
-    AUX = (
-        Aux("active_port_displacement", "m,rad", "displacement and rotation of the active craft's port from its modes, undeformed port axes", 6),
-        Aux("active_port_rate", "m/s,rad/s", "their rates", 6),
-        Aux("target_port_displacement", "m,rad", "displacement and rotation of the visited craft's port from its modes, undeformed port axes", 6),
-        Aux("target_port_rate", "m/s,rad/s", "their rates", 6),
-    )
+    AUX = AUX
     cdef FlexSelf f
     cdef object _keep
 

@@ -1,7 +1,7 @@
 """Flexible segments of an arm: where they are and their compliance (c0, c1, c2, c3, c4). Set-up only.
 
-The equations of a segment, and what becomes of them at the end effector, stand in `rt_kernels.dynamics.manipulator.compliance`. Each function returns
-(body, tip (3,) m, unit vector along the segment (3,), compliance (5,)), on the axes of the body.
+The equations of a segment, and what becomes of them at the end effector, stand in `rt_kernels.dynamics.manipulator.compliance`. Each
+function returns (body, tip (3,) m, unit vector along the segment (3,), compliance (5,)), on the axes of the body.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def beam(body, start, end, EI, GJ, EA=None):
     """Uniform beam fixed to a body of the tree, from `start` to `end` [m, body frame]; EI, GJ [N m^2], EA [N] or None (rigid along x)."""
     start, axis, length = _along(body, start, end)
     EI, GJ, EA = _positive(EI, f"{body}: EI", "N m^2"), _positive(GJ, f"{body}: GJ", "N m^2"), _positive(EA, f"{body}: EA", "N", True)
-    return body, start + length * axis, axis, (length / EA if EA else 0.0, length**3 / (3 * EI), length**2 / (2 * EI), length / GJ, length / EI)
+    c = (length / EA if EA else 0.0, length**3 / (3 * EI), length**2 / (2 * EI), length / GJ, length / EI)
+    return body, start + length * axis, axis, c
 
 
 def lumped(body, start, end, k_b, k_t, axis=None):

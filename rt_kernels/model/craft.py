@@ -293,7 +293,7 @@ def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: in
 
 
 def read_craft(path: str | Path) -> tuple[list[Link], np.ndarray, str]:
-    """(links, gravity (3,) m/s^2, rates) of a craft file: what `FlexibleTree` takes. Raises ValueError with file, body, key, value and limit."""
+    """What `FlexibleTree` takes of a craft file: links, gravity (3,) m/s^2, rates. ValueError with file, body, key, value and limit."""
     path = Path(path)
     with open(path, "rb") as file:
         try:

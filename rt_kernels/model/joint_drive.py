@@ -36,7 +36,10 @@ JOINT_DRIVE = (
 
 
 def gains_for_payload(table: Iterable[Sequence[float]], mass_kg: float) -> tuple[float, float]:
-    """(K_p, K_i) of the outer loop: the row [mass up to, K_p, K_i] with the smallest mass not below `mass_kg` [kg]; ValueError beyond the last."""
+    """(K_p, K_i) of the outer loop: the row [mass up to, K_p, K_i] with the smallest mass not below `mass_kg` [kg].
+
+    ValueError beyond the last.
+    """
     rows = sorted(tuple(float(x) for x in row) for row in table)
     if not np.isfinite(mass_kg) or mass_kg < 0.0:
         raise ValueError(f"mass_kg: {mass_kg} kg is not a finite number >= 0")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rt_kernels.model.arm_segments import beam, lumped
-from rt_kernels.dynamics.manipulator.joint_drive import JointDrive
+from rt_kernels.model.joint_drive import JOINT_DRIVE
 from rt_kernels.parameters import Parameter, checked, shown
 
 PARAMETERS = (
@@ -33,7 +33,7 @@ PARAMETERS = (
               "rate_max and braking]", low=0.0, high=1e6, shape=(None, 4)),
 )
 # the outer loop follows the gains by payload
-DRIVE = tuple(p for p in JointDrive.PARAMETERS if p.key not in ("outer_gain", "outer_integral_gain", "outer_ratio"))
+DRIVE = tuple(p for p in JOINT_DRIVE if p.key not in ("outer_gain", "outer_integral_gain", "outer_ratio"))
 SEGMENT = (
     Parameter("body", "str", "-", "body of the arm that bends"),
     Parameter("start_m", "floats", "m", "where it begins, body frame", shape=3),
@@ -60,7 +60,7 @@ TABLES = ("drive", "segment", "synthetic")
 
 @dataclass
 class Manipulator:
-    """What the table says; angles in rad. drives: keyword arguments of `JointDrive` without the outer loop, one per joint."""
+    """What the table says; angles in rad. drives: keyword arguments of `joint_drive.JointDrive` without the outer loop, one per joint."""
 
     end_effector: str
     low: np.ndarray
@@ -105,7 +105,7 @@ def manipulator_of(tables: dict[str, Any], path: Path, joints: int) -> Manipulat
 
 
 def _drives(file: str, table: Any, joints: int) -> list[dict[str, Any]]:
-    """Keyword arguments of `JointDrive` for each joint: a key of the drive has one value for all joints or a list of one for each."""
+    """Keyword arguments of the joint drive for each joint: a key of the drive has one value for all joints or a list of one for each."""
     where = f"{file}: manipulator.drive"
     if not isinstance(table, dict):
         raise ValueError(f"{where}: required table is missing")

@@ -1,10 +1,10 @@
 """Straight-line C for the recursion of one given tree.
 
-The recursions of `rt_kernels.multibody.tree` are run once on symbols instead of numbers, on body axes: there every joint axis is a unit vector and every
-inertia a constant, so most products vanish.  Each scalar operation is a row `(operator, operand, operand)` and its place in the table is
-its name: an equal row is a repeated expression.  Zeros, units and constants are folded when a row is asked for, signs are carried beside
-the name, and rows that no output needs are dropped (rules of the dissertation's appendix on symbolic code generation; rotations about an
-axis use its optimised congruence).  The same model gives the same text.
+The recursions of `multibody/tree.pyx` are run once on symbols instead of numbers, on body axes: there every joint axis is a unit vector
+and every inertia a constant, so most products vanish.  Each scalar operation is a row `(operator, operand, operand)` and its place in the
+table is its name: an equal row is a repeated expression.  Zeros, units and constants are folded when a row is asked for, signs are
+carried beside the name, and rows that no output needs are dropped (rules of the dissertation's appendix on symbolic code generation;
+rotations about an axis use its optimised congruence).  The same model gives the same text.
 
 Compiled once with the system's C compiler, kept under the hashes of text with flags and of the compiler, loaded with ctypes; the function
 pointers have the types of `tree_kernel.h`.  A tree whose joints are locked or whose topology has changed is computed by the general

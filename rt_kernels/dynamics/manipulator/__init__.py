@@ -7,5 +7,7 @@
     resolved_rate        joint rates from hand controllers, one joint, a stored path
     free_root            the vehicle that carries the arm, when it floats
     inner_step           one step of payload, joints and arm
-    payload              the stage: start, outputs, set-up
+    report               momentum, energy, auxiliary channels, the stage's verdict on itself
+    record               auxiliary channels
+    payload              the stage: rate commands, start, the tick, set-up
 """

@@ -40,7 +40,6 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -49,11 +48,13 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState, Flat
-from rt_kernels.dynamics.manipulator.compliance cimport ArmCompliance, arm_place
+from rt_kernels.dynamics.manipulator.compliance cimport ArmCompliance
 from rt_kernels.dynamics.manipulator.following_stiffness cimport follow_configuration
 from rt_kernels.dynamics.manipulator.free_root cimport inertia_with_vehicle, join, rigid_inertia
 from rt_kernels.dynamics.manipulator.inner_step cimport inner_step
-from rt_kernels.dynamics.manipulator.joint_drive cimport Drive, JointDrive
+from rt_kernels.dynamics.manipulator.joint_drive cimport JointDrive
+from rt_kernels.dynamics.manipulator.record cimport ArmRecord
+from rt_kernels.dynamics.manipulator.report cimport ARM_JOINTS_SHOWN, report
 from rt_kernels.dynamics.manipulator.resolved_rate cimport (
     ARM_JOINTS, ARM_WAYPOINTS, RATES_HAND, RATES_HOLD, RATES_PATH, RATES_SINGLE, RateState, ResolvedRate, rate_step,
 )
@@ -64,37 +65,12 @@ from rt_kernels.multibody.tree cimport Tree
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.dynamics.manipulator.record import AUX
 from rt_kernels.model.bodies import Body, bodies_of, model_tables
 from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.model.joint_drive import gains_for_payload
 from rt_kernels.model.manipulator_file import manipulator_of
-from rt_kernels.parameters import Aux, Command, Parameter, checked
-
-cdef enum:
-    STATUS_NOT_FINITE = 1
-    STATUS_RANGE = 2
-    STATUS_JOINED = 4
-    STATUS_SATURATED = 8
-    STATUS_STOP = 16
-    STATUS_SINGULAR = 32
-    STATUS_LOAD = 64
-    STATUS_PATH_DONE = 128
-    # auxiliary channels
-    AUX_Q = 0
-    AUX_RATE = 7
-    AUX_COMMAND = 14
-    AUX_TORQUE = 21
-    AUX_WRENCH = 28
-    AUX_DEFLECTION = 34
-    AUX_X_NE = 40
-    AUX_X_NO = 47
-    AUX_SIGMA = 54
-    AUX_LIMITING = 55
-    AUX_WAYPOINT = 56
-    AUX_ENERGY = 57
-    AUX_REFRESHED = 58
-    JOINTS_SHOWN = 7
-
+from rt_kernels.parameters import Command, Parameter, checked
 
 # ------------------------------------------------------------------------------------------------------------------- rate commands
 
@@ -136,38 +112,23 @@ cdef void watch_singularity(Arm *self) noexcept nogil:
     self.flat.state.rates.sigma = state.sigma
 
 
-# -------------------------------------------------------------------------------------------------------------- start, outputs
+# ------------------------------------------------------------------------------------------------------------------------- start
 
-cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogil:
-    """Payload from the relative pose and twist of the ports, without deflection; arm at its given angles, moving along."""
-    cdef ArmParams *p = &self.flat.params
-    cdef ArmState *s = &self.flat.state
-    cdef double X[7]
-    cdef double X_NV[7]
+cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noexcept nogil:
+    """Joint rates with which G, at X_NG on the payload, moves with the payload, seen from the visited vehicle; angles as given."""
     cdef double u[6]
     cdef double r[3]
-    cdef double R_NT[9]
-    cdef double R_NO[9]
     cdef double t
     cdef int i, j
-    cdef int nv = p.nr + p.n
-    cdef double refreshed = s.refreshed
-    memset(s, 0, sizeof(ArmState))
-    s.refreshed = refreshed
-    start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
-    body_pose(&s.pair.target, X_NV)
-    body_pose(&s.pair.active, X)
-    pose.multiply(X, p.X_CG, X)
     # twist of G on its axes, seen from the visited vehicle (which has its centre of mass at rest)
-    vec3.sub(X, s.pair.active.p, r)
+    vec3.sub(X_NG, s.pair.active.p, r)
     vec3.cross(s.pair.active.w, r, u)
     vec3.add(u, s.pair.active.v, u)
-    vec3.cross(s.pair.target.w, X, r)
+    vec3.cross(s.pair.target.w, X_NG, r)
     vec3.sub(u, r, u)
     vec3.sub(s.pair.active.w, s.pair.target.w, u + 3)
-    quat.rotate_back(X + 3, u, u)
-    quat.rotate_back(X + 3, u + 3, u + 3)
-    # joints
+    quat.rotate_back(X_NG + 3, u, u)
+    quat.rotate_back(X_NG + 3, u + 3, u + 3)
     for i in range(p.n):
         t = 0.0
         for j in range(6):
@@ -176,6 +137,52 @@ cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogi
         s.x[p.nq + i] = p.q0[i]
         s.drive[i].phi = p.q0[i] * p.drive[i].i_R
         s.drive[i].w = s.drive[i].w_m = t * p.drive[i].i_R
+
+
+cdef void start_root(Arm *self, const double *X_NO, const double *X_NV) noexcept nogil:
+    """A free root at X_NO that moves with the visited vehicle at X_NV; inertia of the vehicle in it, momentum of both about the origin of N."""
+    cdef ArmParams *p = &self.flat.params
+    cdef ArmState *s = &self.flat.state
+    cdef double u[6]
+    cdef double r[3]
+    cdef int nv = p.nr + p.n
+    cdef int i, j
+    pose.identity(s.X_NO)
+    pose.copy(X_NO, s.x)
+    pose.inverse(X_NO, s.X_OV)
+    pose.multiply(s.X_OV, X_NV, s.X_OV)
+    rigid_inertia(&p.pair.target, s.X_OV, s.S)
+    vec3.cross(s.pair.target.w, X_NO, u)
+    quat.rotate_back(X_NO + 3, u, s.v)
+    quat.rotate_back(X_NO + 3, s.pair.target.w, s.v + 3)
+    # momentum about the root's origin on its axes, then about the origin of N
+    inertia_with_vehicle(self)
+    for i in range(6):
+        u[i] = 0.0
+        for j in range(nv):
+            u[i] += self.H[nv * i + j] * s.v[j]
+    quat.rotate(X_NO + 3, u, s.P)
+    quat.rotate(X_NO + 3, u + 3, s.L)
+    vec3.cross(X_NO, s.P, r)
+    vec3.add(s.L, r, s.L)
+
+
+cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogil:
+    """Payload from the relative pose and twist of the ports, without deflection; arm at its given angles, moving along."""
+    cdef ArmParams *p = &self.flat.params
+    cdef ArmState *s = &self.flat.state
+    cdef double X[7]
+    cdef double X_NV[7]
+    cdef double R_NT[9]
+    cdef double R_NO[9]
+    cdef double refreshed = s.refreshed
+    memset(s, 0, sizeof(ArmState))
+    s.refreshed = refreshed
+    start_from_relative(&p.pair, &s.pair, X_TA, V_TA)
+    body_pose(&s.pair.target, X_NV)
+    body_pose(&s.pair.active, X)
+    pose.multiply(X, p.X_CG, X)
+    start_joints(p, s, X)
     # base of the arm
     pose.multiply(X, p.X_EO, X)
     quat.normalize(X + 3)
@@ -184,24 +191,7 @@ cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogi
     rot3.transpose(R_NO, s.R_NO)
     rot3.multiply(s.R_NO, R_NT, s.R_OT)
     if p.free:
-        pose.identity(s.X_NO)
-        pose.copy(X, s.x)
-        pose.inverse(X, s.X_OV)
-        pose.multiply(s.X_OV, X_NV, s.X_OV)
-        rigid_inertia(&p.pair.target, s.X_OV, s.S)
-        vec3.cross(s.pair.target.w, X, u)
-        quat.rotate_back(X + 3, u, s.v)
-        quat.rotate_back(X + 3, s.pair.target.w, s.v + 3)
-        # momentum about the root's origin on its axes, then about the origin of N
-        inertia_with_vehicle(self)
-        for i in range(6):
-            u[i] = 0.0
-            for j in range(nv):
-                u[i] += self.H[nv * i + j] * s.v[j]
-        quat.rotate(X + 3, u, s.P)
-        quat.rotate(X + 3, u + 3, s.L)
-        vec3.cross(X, s.P, r)
-        vec3.add(s.L, r, s.L)
+        start_root(self, X, X_NV)
     else:
         pose.copy(X, s.X_NO)
     quat.to_matrix(s.X_NO + 3, s.R_NO)
@@ -214,128 +204,6 @@ cdef void start(Arm *self, const double *X_TA, const double *V_TA) noexcept nogi
     s.rates.sigma = p.sigma0
     s.rates.limiting = -1
     s.rates.factor = 1.0
-
-
-cdef inline double gear_energy(const Drive *d, double delta) noexcept nogil:
-    """J in a gear that is wound up by delta on the motor side."""
-    cdef double x = fabs(delta)
-    if x < d.B_L:
-        return d.T_D * x * x * x / (3.0 * d.B_L * d.B_L)
-    x -= d.B_L
-    return d.T_D * d.B_L / 3.0 + x * (d.T_D + 0.5 * d.k_g * x)
-
-
-cdef void show(Arm *self, Sample *sample, double *aux) noexcept nogil:
-    """Momentum, energy and the auxiliary channels of the present state."""
-    cdef ArmParams *p = &self.flat.params
-    cdef ArmState *s = &self.flat.state
-    cdef two_bodies.Body *b = &s.pair.active
-    cdef two_bodies.Body *v = &s.pair.target
-    cdef double origin[3]
-    cdef double R_OE[9]
-    cdef double p_E[3]
-    cdef double R[9]
-    cdef double X[7]
-    cdef double q_EG[4]
-    cdef double first[3]
-    cdef double arm[6]
-    cdef double r[3]
-    cdef double t[3]
-    cdef double mass, energy
-    cdef int i, j
-    vec3.fill(0.0, 0.0, 0.0, origin)
-    self.model.operations.motion(self.model, s.x, s.v, origin, self.rows)
-    self.model.operations.totals(self.model, self.rows, arm, &mass, first, &energy)
-    arm_place(&p.E, self.rows, R_OE, p_E)
-    quat.from_matrix(R_OE, X + 3)
-    vec3.copy(p_E, X)
-    pose.multiply(s.X_NO, X, aux + AUX_X_NE)
-    pose.copy(&s.x[0] if p.free else &s.X_NO[0], aux + AUX_X_NO)
-    # deflection
-    vec3.copy(b.p, X)
-    quat.copy(b.q, X + 3)
-    pose.multiply(X, p.X_CG, X)
-    vec3.sub(X, aux + AUX_X_NE, r)
-    quat.rotate_back(aux + AUX_X_NE + 3, r, s.deflection)
-    quat.conjugate(aux + AUX_X_NE + 3, q_EG)
-    quat.multiply(q_EG, X + 3, q_EG)
-    quat.to_matrix(q_EG, R)
-    s.deflection[3] = 0.5 * (R[7] - R[5])
-    s.deflection[4] = 0.5 * (R[2] - R[6])
-    s.deflection[5] = 0.5 * (R[3] - R[1])
-    # momentum about the origin of N: payload (not once joined), arm, and the visited vehicle when it moves
-    if p.free:
-        vec3.copy(s.P, sample.momentum)
-        vec3.copy(s.L, sample.momentum + 3)
-    else:
-        rot3.apply(s.R_NO, arm, sample.momentum)
-        rot3.apply(s.R_NO, arm + 3, sample.momentum + 3)
-        vec3.cross(s.X_NO, sample.momentum, t)
-        vec3.add(sample.momentum + 3, t, sample.momentum + 3)
-    if not s.joined:
-        vec3.scale(p.pair.active.mass, b.v, r)
-        vec3.cross(b.p, r, t)
-        vec3.add(t, b.L, t)
-        vec3.add(sample.momentum, r, sample.momentum)
-        vec3.add(sample.momentum + 3, t, sample.momentum + 3)
-    # kinetic energy of the two vehicles' relative motion; of everything, with rotors, gears and link
-    energy += 0.5 * (p.pair.active.mass * vec3.dot(b.v, b.v) + vec3.dot(b.w, b.L))
-    vec3.sub(b.v, v.v, r)
-    mass = p.pair.active.mass
-    if p.free:
-        energy += 0.5 * (p.pair.target.mass * vec3.dot(v.v, v.v) + vec3.dot(v.w, v.L))
-        mass = mass * p.pair.target.mass / (mass + p.pair.target.mass)
-    sample.kinetic_energy = 0.5 * (mass * vec3.dot(r, r) + vec3.dot(b.w, b.L) + vec3.dot(v.w, v.L))
-    for i in range(p.n):
-        energy += 0.5 * p.drive[i].J_g * s.drive[i].w * s.drive[i].w
-        energy += 0.5 * p.drive[i].J_m * s.drive[i].w_m * s.drive[i].w_m + gear_energy(&p.drive[i], s.drive[i].delta)
-    for i in range(6):
-        for j in range(6):
-            energy += 0.5 * s.deflection[i] * s.K[6 * i + j] * s.deflection[j]
-    for i in range(p.n):
-        aux[AUX_Q + i] = s.x[p.nq + i]
-        aux[AUX_RATE + i] = s.v[p.nr + i]
-        aux[AUX_COMMAND + i] = s.command[i]
-        aux[AUX_TORQUE + i] = s.drive[i].T_m
-    for i in range(p.n, JOINTS_SHOWN):
-        aux[AUX_Q + i] = aux[AUX_RATE + i] = aux[AUX_COMMAND + i] = aux[AUX_TORQUE + i] = 0.0
-    # wrench about E
-    memcpy(aux + AUX_WRENCH, s.wrench, sizeof(s.wrench))
-    vec3.cross(s.deflection, s.wrench, t)
-    vec3.add(aux + AUX_WRENCH + 3, t, aux + AUX_WRENCH + 3)
-    memcpy(aux + AUX_DEFLECTION, s.deflection, sizeof(s.deflection))
-    aux[AUX_SIGMA] = s.rates.sigma
-    aux[AUX_LIMITING] = s.rates.limiting
-    aux[AUX_WAYPOINT] = s.rates.waypoint
-    aux[AUX_ENERGY] = energy
-    aux[AUX_REFRESHED] = s.refreshed
-
-
-cdef unsigned int verdict(Arm *self, const Sample *sample, const double *aux) noexcept nogil:
-    """Bits of `dynamics_status`."""
-    cdef ArmParams *p = &self.flat.params
-    cdef ArmState *s = &self.flat.state
-    cdef const double *F = aux + AUX_WRENCH
-    cdef unsigned int status = 0
-    cdef int i
-    if not (aux[AUX_ENERGY] <= 1e12):
-        status |= STATUS_NOT_FINITE
-    if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.pair.range_max * p.pair.range_max):
-        status |= STATUS_RANGE
-    if s.joined:
-        status |= STATUS_JOINED
-    if s.limited:
-        status |= STATUS_SATURATED
-    for i in range(p.n):
-        if i != p.locked and (s.x[p.nq + i] < p.rates.low[i] + p.stop_margin or s.x[p.nq + i] > p.rates.high[i] - p.stop_margin):
-            status |= STATUS_STOP
-    if s.rates.sigma < p.rates.sigma_0:
-        status |= STATUS_SINGULAR
-    if not (vec3.dot(F, F) <= p.force_max * p.force_max and vec3.dot(F + 3, F + 3) <= p.moment_max * p.moment_max):
-        status |= STATUS_LOAD
-    if s.mode == ARM_MODE_PATH and 0 <= s.target < PATHS and s.rates.waypoint >= p.n_path[s.target]:
-        status |= STATUS_PATH_DONE
-    return status
 
 
 # -------------------------------------------------------------------------------------------------------------------- the step
@@ -409,8 +277,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     body_twist(&s.pair.active, sample.V_NC)
     body_pose(&s.pair.target, sample.X_NV)
     body_twist(&s.pair.target, sample.V_NV)
-    show(self, sample, aux)
-    sample.dynamics_status = verdict(self, sample, aux)
+    report(self, sample, <ArmRecord *>aux)
 
 
 # ------------------------------------------------------------------------------------------------------------------ set-up
@@ -464,21 +331,7 @@ cdef class ManipulatorPayload(StagePart):
                   choices=("fastest", "general")),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 20.0, low=0.01, high=1000.0),
     )
-    AUX = (
-        Aux("arm_q", "rad", "joint angles at the gears' output", JOINTS_SHOWN),
-        Aux("arm_rate", "rad/s", "joint rates", JOINTS_SHOWN),
-        Aux("arm_rate_command", "rad/s", "commanded joint rates", JOINTS_SHOWN),
-        Aux("arm_motor_torque", "N.m", "torques of the motors, on their side of the gear", JOINTS_SHOWN),
-        Aux("arm_wrench_E", "N,N.m", "wrench of the payload on the end effector, at and in E", 6),
-        Aux("arm_deflection", "m,rad", "of the grapple fixture in E", 6),
-        Aux("arm_X_NE", "m,-", "pose of the end effector in N", 7),
-        Aux("arm_X_NO", "m,-", "pose of the arm's base in N", 7),
-        Aux("arm_sigma", "-", "smallest singular value of the scaled Jacobian"),
-        Aux("arm_limiting_joint", "-", "joint whose limit scales the rates, -1: none"),
-        Aux("arm_waypoint", "-", "next waypoint of the stored path"),
-        Aux("arm_energy", "J", "kinetic and elastic energy of payload, arm, rotors, gears, link"),
-        Aux("arm_stiffness_refreshed", "-", "how often the stiffness has followed the configuration"),
-    )
+    AUX = AUX
     CONTEXT = ("period_s", "vehicles", "start")
     cdef Arm c
     cdef Tree tree
@@ -542,8 +395,8 @@ cdef class ManipulatorPayload(StagePart):
         for b in moving:
             if b.joint != "revolute":
                 raise ValueError(f"model: joint {b.joint_name!r} must be revolute, got {b.joint}")
-        if len(moving) > JOINTS_SHOWN:
-            raise ValueError(f"model: {len(moving)} joints, limit {JOINTS_SHOWN}")
+        if len(moving) > ARM_JOINTS_SHOWN:
+            raise ValueError(f"model: {len(moving)} joints, limit {ARM_JOINTS_SHOWN}")
         for b, drive in zip(moving, arm.drives, strict=True):
             b.rotor_inertia, b.gear_ratio = drive["gear_inertia_kg_m2"], drive["gear_ratio"]
         R_CG, p_CG = _frame(*grapple)

@@ -6,11 +6,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from rt_kernels.dynamics.manipulator.compliance import ArmCompliance
-from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix, payload_modes
 from rt_kernels.model.arm_segments import beam, hinge, lumped
 from rt_kernels.model.beam_elements import Frame, Section
-from rt_kernels.multibody.tree import Tree
 from rt_kernels.model.bodies import Body
+from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix, payload_modes
+from rt_kernels.multibody.tree import Tree
 
 EI, GJ = 3.0e6, 1.5e6
 # joint, axis, offset from the joint before, mass of its link, inertia about the centre of mass, centre of mass (mid-link, assumed)

@@ -12,15 +12,15 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED, load_test, test_from_toml
 from rt_kernels.dynamics.manipulator.compliance import ArmCompliance
-from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.dynamics.manipulator.joint_drive import JointDrive
-from rt_kernels.model.manipulator_file import read_manipulator
 from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload
 from hil_server.line import assembly
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.model import tree_generator as generator
-from rt_kernels.multibody.tree import Tree
 from rt_kernels.model.bodies import Body, read_toml
+from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix
+from rt_kernels.model.manipulator_file import read_manipulator
+from rt_kernels.multibody.tree import Tree
 from tests.multibody.tree_cases import pinocchio_model, relative
 
 MODES, MOTIONS, FRAMES = CODES["arm_mode"], CODES["motion"], CODES["rate_frame"]

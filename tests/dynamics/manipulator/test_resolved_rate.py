@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rt_kernels.dynamics.manipulator.resolved_rate import ResolvedRate
-from rt_kernels.multibody.tree import Tree
 from rt_kernels.model.bodies import Body
+from rt_kernels.multibody.tree import Tree
 
 CHAIN = [((1, 0, 0), (1.3589, 0, 0)), ((0, 0, 1), (0, 0, 0.7026)), ((0, 1, 0), (0, -0.5692, 0)), ((0, 1, 0), (7.11, -0.475, 0)),
          ((0, 1, 0), (7.11, 0, 0)), ((0, 0, 1), (0, -0.5692, 0)), ((1, 0, 0), (0, 0, -0.7026))]
