@@ -1,9 +1,11 @@
-"""Offline library of multibody dynamics: what no stage of a tick calls. Its entry point is Python; `docs/flexible-bodies.md` is its guide.
+"""Offline library: dynamics that no stage of a tick calls, used from Python (`docs/flexible-bodies.md`, `docs/docking-tests.md`).
 
     integrators   motion of a `FlexibleTree` in time: explicit, implicit and two-step methods, limits of their steps
     kane          Kane's equations of a small system, derived symbolically and compiled
     tree_loops    closed loops: a `Tree` with cut joints
     payload_link  payload as a free body on the elastic end of an arm whose motion is given
+    two_craft     two free rigid craft that meet through any docking mechanism, without stand and line
 
-May import `rt_kernels.multibody`, `rt_kernels.model` and `rt_kernels.algebra`; nothing of ours imports it but tests and tools.
+May import `rt_kernels.multibody`, `rt_kernels.model`, `rt_kernels.algebra` and `rt_kernels.plugs`; nothing of ours imports it but tests and
+tools.
 """

@@ -1,4 +1,4 @@
-"""Two free rigid craft that meet through a docking mechanism: trial runs for tests and parameter studies, as fast as they go.
+"""Two free rigid craft that meet through a docking mechanism, without stand and line: parameter studies of a unit, as fast as they go.
 
 Dissertation (4.2.1), (4.5): frames C, V (centres of mass), A, T (ports), N inertial. Momenta are the state: linear p, angular L about each
 centre of mass, N axes; symplectic Euler, attitudes by the exponential. The wrenches on both craft come from the mechanism (F_A, F_T).
@@ -62,7 +62,7 @@ cdef void kick(Craft *c, const double *X_NP, const double *F_P, double h) noexce
     quat.normalize(c.X + 3)
 
 
-cdef class Trial:
+cdef class TwoCraft:
     """Two craft and a mechanism.
 
     active, target: dicts of mass [kg], inertia (3, 3) about the centre [kg m^2], X_port (7,), X (7,), v (3,) [m/s, N], w (3,) [rad/s, body].

@@ -13,11 +13,11 @@ from scipy.spatial.transform import Rotation
 
 from rt_kernels.mechanisms.berthing.head import BerthingHead
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
+from rt_kernels.mechanisms.common.hysteresis import Hysteresis
 from rt_kernels.mechanisms.ring.elastic.accumulator import EnergyAccumulator
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
-from rt_kernels.mechanisms.common.hysteresis import Hysteresis
-from rt_kernels.mechanisms.ring_trial import Trial, aux_index
 from rt_kernels.mechanisms.ring.unit import Ring
+from rt_kernels.offline.two_craft import TwoCraft, aux_index
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 RELEASE = 4
@@ -31,12 +31,12 @@ def shipped(pytestconfig, name):
 
 def drag(unit, start, motion, dt, commands=0):
     """Move the base at given velocities against a fixed target: rows (velocity (3,), duration) one after the other, on craft that nothing
-    stops. Returns the arrays of Trial.run with one row per tick, and the work of the target on the mechanism [J]: all, and what was put in.
+    stops. Returns the arrays of TwoCraft.run, one row per tick, and the work of the target on the mechanism [J]: all, and what was put in.
     """
     heavy = dict(mass=1e13, inertia=np.eye(3) * 1e13, X_port=HERE, w=[0, 0, 0])
     X, parts = np.array(start, dtype=float), []
     for v, duration in motion:
-        trial = Trial(unit, heavy | dict(X=X, v=v), heavy | dict(X=HERE, v=[0, 0, 0]))
+        trial = TwoCraft(unit, heavy | dict(X=X, v=v), heavy | dict(X=HERE, v=[0, 0, 0]))
         parts.append(trial.run(duration, dt, commands=commands))
         X[:3] = X[:3] + np.multiply(v, duration)
     rows = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}

@@ -14,12 +14,12 @@ from rt_kernels.mechanisms.berthing.pins import BerthingPins
 from rt_kernels.mechanisms.ring.contact import implicit_latch
 from rt_kernels.mechanisms.ring.platform import RingPlatform
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
-from rt_kernels.mechanisms.ring_trial import aux_index
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.multibody import Body, Tree
 from rt_kernels.offline.tree_loops import ClosedTree
-from tests.mechanisms.test_energy import RELEASE, drag, shipped
+from rt_kernels.offline.two_craft import aux_index
 from tests.mechanisms.ring.test_platform import legs_of, state
+from tests.mechanisms.test_energy import RELEASE, drag, shipped
 from tests.multibody.test_tree_errata import chain_sweep, planar_loop, rus_angles, turn, ups_angles
 
 X = np.array([1.0, 0.0, 0.0])

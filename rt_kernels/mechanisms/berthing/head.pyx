@@ -32,10 +32,11 @@ from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, segment_circle, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
+from rt_kernels.mechanisms.berthing.head_record cimport HeadRecord
 from rt_kernels.mechanisms.berthing.shared cimport add_wrench, swing_step
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.mechanisms.ring.unit import checked_table
+from rt_kernels.mechanisms.berthing.head_record import AUX
 from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
@@ -321,96 +322,100 @@ cdef inline int one_per_region(Contact *out, int count) noexcept nogil:
     return found
 
 
-cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
-    cdef HeadSelf *m = <HeadSelf *> self
-    cdef const HeadParams *p = &m.p
-    cdef HeadState *s = &m.s
-    cdef HeadPose H
-    cdef Contact found[16]
+cdef struct HeadLoads:
+    double F_T[6]                         # on the target, at and in T
+    double F_H[6]                         # on the head about the hinge, T axes
+    double D_H[3]                         # moment about the hinge of what is not a contact spring
+    double stored                         # energy in contacts, latches, stops of the hinge, J
+    double kinetic                        # of the head on its hinge, J
+
+
+cdef inline void push(const HeadParams *p, const Contact *c, const HeadPose *H, HeadState *s, double h, HeadLoads *loads) noexcept nogil:
+    push_contact(&p.law, c, H, s, h, loads.F_T, loads.F_H, loads.D_H, &loads.stored)
+
+
+cdef inline void drop_latch_energy(HeadState *s, int k) noexcept nogil:
+    # what the spring of latch k had stored is lost
+    s.lost[3] += s.latch_energy[k]
+    s.latch_energy[k] = 0.0
+
+
+cdef inline int hold_latch(const HeadParams *p, HeadState *s, const HeadPose *H, int k, double h, HeadLoads *loads) noexcept nogil:
+    """A fired latch: points L2, L3 on the reverse cone, radius stop_radius + (x - stop_x) tan. Number of contacts."""
     cdef Contact contact
-    cdef double F_H[6]
-    cdef double D_H[3]
+    cdef double P[3]
+    cdef double depth, d
+    cdef double c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
+    cdef int j, n = 0
+    s.latch[k] = ratchet(p, H, k, s.latch[k])
+    for j in range(2, 4):
+        depth = reverse_depth(p, H, k, j, s.latch[k], P)
+        d = sqrt(P[1] * P[1] + P[2] * P[2])
+        if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and P[0] > p.stop_x - p.depth_limit:
+            contact.depth = depth
+            vec3.fill(-p.reverse_tan * c45, c45 * P[1] / d, c45 * P[2] / d, contact.n)
+            vec3.copy(P, contact.r)
+            push(p, &contact, H, s, h, loads)
+            n += 1
+    return n
+
+
+cdef inline int press_latch(const HeadParams *p, HeadState *s, const HeadPose *H, int k, HeadLoads *loads) noexcept nogil:
+    """A latch before firing: its place on the stop circle and the force of its spring, or it fires. Number of contacts."""
+    cdef Contact contact
     cdef double P[3]
     cdef double Q[3]
+    cdef double M[3]
+    cdef double t[3]
     cdef double f[3]
+    cdef double arm, angle
+    cdef int i = latch_position(p, H, k, &contact)
+    s.latch[k] = p.turn[i]
+    # free because L2 has come behind the stop, pressed or not: the spring throws the latch out, its energy is lost
+    reverse_depth(p, H, k, 2, s.latch[k], P)
+    if P[0] > p.stop_x and (i > 0 or P[1] * P[1] + P[2] * P[2] > p.stop_radius * p.stop_radius):
+        s.fired[k] = 1.0
+        s.latch[k] = p.turn[1 << p.latch_levels]
+        drop_latch_energy(s, k)
+        return 0
+    if i == 0:
+        drop_latch_energy(s, k)
+        return 0
+    # moment of the spring over the arm of the normal about the pivot, in the latch plane
+    latch_to_T(p, H, k, p.pivot[0], p.pivot[1], False, P)
+    vec3.sub(contact.r, P, t)
+    vec3.cross(t, contact.n, M)
+    vec3.fill(0.0, -p.latch_axis[k][1], p.latch_axis[k][0], Q)
+    rot3.apply(H.R, Q, Q)
+    arm = fabs(vec3.dot(M, Q))
+    if arm < 1e-3:
+        arm = 1e-3
+    # between the last position with contact and the first without: by the penetration over the arm
+    angle = p.turn[i - 1] + contact.depth / arm
+    if angle < s.latch[k]:
+        s.latch[k] = angle
+    vec3.scale((p.latch_moment + p.latch_rate * s.latch[k]) / arm, contact.n, f)
+    give(f, contact.r, H, loads.F_T, loads.F_H)
+    s.latch_energy[k] = latch_spring(p, s.latch[k])
+    loads.stored += s.latch_energy[k]
+    return 1
+
+
+cdef inline void swing_head(const HeadParams *p, HeadState *s, const MechanismInput *inp, HeadLoads *loads, double *F_A) noexcept nogil:
+    """Both axes of the hinge, the second turned by the first angle; F_A (6) at and in A: what accelerates the head does not reach the base."""
+    cdef double h = inp.dt
+    cdef double D[3]
+    cdef double M[3]
+    cdef double Q[3]
     cdef double t[3]
     cdef double hinge[3]
-    cdef double M[3]
-    cdef double arm, angle, rate, moment, before, sp, cp, d, depth, c45, kinetic = 0.0, stored = 0.0
-    cdef double h = inp.dt
-    cdef int i, j, k, n, fired = 0
-    for i in range(6):
-        out.F_T[i] = 0.0
-        F_H[i] = 0.0
-    vec3.fill(0.0, 0.0, 0.0, D_H)
-    head_pose(p, s, inp.X_TA, inp.V_TA, &H)
-    n = head_contacts(p, &H, found)
-    for i in range(n):
-        push_contact(&p.law, &found[i], &H, s, h, out.F_T, F_H, D_H, &stored)
-    # latches
-    c45 = 1.0 / sqrt(1.0 + p.reverse_tan * p.reverse_tan)
-    for k in range(LATCHES):
-        if inp.commands & MECHANISM_COMMAND_RELEASE:
-            s.fired[k] = 0.0
-            s.latch[k] = 0.0
-            s.lost[3] += s.latch_energy[k]
-            s.latch_energy[k] = 0.0
-            continue
-        if s.fired[k] != 0.0:
-            # points L2, L3 on the reverse cone: radius stop_radius + (x - stop_x) tan
-            s.latch[k] = ratchet(p, &H, k, s.latch[k])
-            for j in range(2, 4):
-                depth = reverse_depth(p, &H, k, j, s.latch[k], P)
-                d = sqrt(P[1] * P[1] + P[2] * P[2])
-                if depth > 0.0 and depth < p.depth_limit and d > p.stop_radius and P[0] > p.stop_x - p.depth_limit:
-                    contact.depth = depth
-                    vec3.fill(-p.reverse_tan * c45, c45 * P[1] / d, c45 * P[2] / d, contact.n)
-                    vec3.copy(P, contact.r)
-                    push_contact(&p.law, &contact, &H, s, h, out.F_T, F_H, D_H, &stored)
-                    n += 1
-            fired += 1
-            continue
-        i = latch_position(p, &H, k, &contact)
-        s.latch[k] = p.turn[i]
-        # free because L2 has come behind the stop, pressed or not: the spring throws the latch out, its energy is lost
-        reverse_depth(p, &H, k, 2, s.latch[k], P)
-        if P[0] > p.stop_x and (i > 0 or P[1] * P[1] + P[2] * P[2] > p.stop_radius * p.stop_radius):
-            s.fired[k] = 1.0
-            s.latch[k] = p.turn[1 << p.latch_levels]
-            s.lost[3] += s.latch_energy[k]
-            s.latch_energy[k] = 0.0
-        elif i > 0:
-            # moment of the spring over the arm of the normal about the pivot, in the latch plane
-            latch_to_T(p, &H, k, p.pivot[0], p.pivot[1], False, P)
-            vec3.sub(contact.r, P, t)
-            vec3.cross(t, contact.n, M)
-            vec3.fill(0.0, -p.latch_axis[k][1], p.latch_axis[k][0], Q)
-            rot3.apply(H.R, Q, Q)
-            arm = fabs(vec3.dot(M, Q))
-            if arm < 1e-3:
-                arm = 1e-3
-            # between the last position with contact and the first without: by the penetration over the arm
-            angle = p.turn[i - 1] + contact.depth / arm
-            if angle < s.latch[k]:
-                s.latch[k] = angle
-            vec3.scale((p.latch_moment + p.latch_rate * s.latch[k]) / arm, contact.n, f)
-            give(f, contact.r, &H, out.F_T, F_H)
-            n += 1
-            s.latch_energy[k] = latch_spring(p, s.latch[k])
-            stored += s.latch_energy[k]
-        else:
-            s.lost[3] += s.latch_energy[k]
-            s.latch_energy[k] = 0.0
-    # work of the target, whose surface moves at -V relative to the base
-    vec3.cross(inp.V_TA + 3, inp.X_TA, t)
-    vec3.sub(inp.V_TA, t, t)
-    s.supplied += h * (vec3.dot(out.F_T, t) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
-    # hinge: moments about its two axes, the second one turned by the first angle
-    quat.rotate_back(inp.X_TA + 3, F_H, out.F_A)
-    quat.rotate_back(inp.X_TA + 3, F_H + 3, M)
+    cdef double sp, cp, rate, moment, before
+    cdef int j
+    quat.rotate_back(inp.X_TA + 3, loads.F_H, F_A)
+    quat.rotate_back(inp.X_TA + 3, loads.F_H + 3, M)
     rot3.apply_transposed(p.R_azimuth, M, t)
-    quat.rotate_back(inp.X_TA + 3, D_H, D_H)
-    rot3.apply_transposed(p.R_azimuth, D_H, D_H)
+    quat.rotate_back(inp.X_TA + 3, loads.D_H, D)
+    rot3.apply_transposed(p.R_azimuth, D, D)
     sincos(s.angle[0], &sp, &cp)
     for j in range(2):
         if j == 0:
@@ -422,19 +427,23 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
         before = swing_energy(p, s, j)
         swing_step(h, p.inertia, p.stiffness, p.damping, p.free_angle, moment, &s.rate[j], &s.angle[j])
         # powers at the middle of the step: contacts took this much less, stops (with the damping of their implicit step) keep the rest
-        s.lost[1] -= 0.5 * h * vec3.dot(Q, D_H) * (s.rate[j] - rate)
+        s.lost[1] -= 0.5 * h * vec3.dot(Q, D) * (s.rate[j] - rate)
         s.lost[2] += 0.5 * h * moment * (rate + s.rate[j]) - (swing_energy(p, s, j) - before)
         # the base feels the moment less what accelerated the head
         vec3.add_scaled(t, -p.inertia * (s.rate[j] - rate) / h, Q, t)
-        kinetic += 0.5 * p.inertia * s.rate[j] * s.rate[j]
-        stored += swing_energy(p, s, j) - 0.5 * p.inertia * s.rate[j] * s.rate[j]
+        loads.kinetic += 0.5 * p.inertia * s.rate[j] * s.rate[j]
+        loads.stored += swing_energy(p, s, j) - 0.5 * p.inertia * s.rate[j] * s.rate[j]
     rot3.apply(p.R_azimuth, t, M)
     vec3.fill(p.hinge_x, 0.0, 0.0, hinge)
-    vec3.cross(hinge, out.F_A, t)
-    vec3.add(M, t, out.F_A + 3)
-    # events
+    vec3.cross(hinge, F_A, t)
+    vec3.add(M, t, F_A + 3)
+
+
+cdef inline void head_events(const HeadParams *p, HeadState *s, double h, int contacts, int fired, MechanismOutput *out) noexcept nogil:
+    """First times of the events, signals, status, analogue values. `fired`: latches that were behind the stop before this tick."""
+    cdef int i, k
     s.time += h
-    if n > 0 and s.contact_time < 0.0:
+    if contacts > 0 and s.contact_time < 0.0:
         s.contact_time = s.time
     if fired == LATCHES and s.capture_time < 0.0:
         s.capture_time = s.time
@@ -449,21 +458,62 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     out.status = 1 if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = s.angle[i] if i < 2 else 0.0
+
+
+cdef inline void head_report(const HeadState *s, int contacts, const HeadLoads *loads, HeadRecord *record) noexcept nogil:
+    cdef int j, k
     for j in range(2):
-        aux[j] = s.angle[j]
-        aux[2 + j] = s.rate[j]
+        record.hinge_angle[j] = s.angle[j]
+        record.hinge_rate[j] = s.rate[j]
     for k in range(LATCHES):
-        aux[4 + k] = s.latch[k]
-        aux[8 + k] = s.fired[k]
-    aux[12] = n
-    aux[13] = s.depth_peak
-    aux[14] = s.contact_time
-    aux[15] = s.capture_time
-    aux[16] = s.supplied
-    aux[17] = kinetic
-    aux[18] = stored
-    for j in range(4):
-        aux[19 + j] = s.lost[j]
+        record.latch_angle[k] = s.latch[k]
+        record.latch_fired[k] = s.fired[k]
+    record.contacts = contacts
+    record.depth_peak = s.depth_peak
+    record.first_contact_time = s.contact_time
+    record.capture_time = s.capture_time
+    record.energy_supplied = s.supplied
+    record.energy_kinetic = loads.kinetic
+    record.energy_stored = loads.stored
+    record.energy_lost_contact = s.lost[0]
+    record.energy_lost_friction = s.lost[1]
+    record.energy_lost_hinge = s.lost[2]
+    record.energy_lost_latch = s.lost[3]
+
+
+cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef HeadSelf *m = <HeadSelf *> self
+    cdef const HeadParams *p = &m.p
+    cdef HeadState *s = &m.s
+    cdef HeadPose H
+    cdef HeadLoads loads
+    cdef Contact found[16]
+    cdef double t[3]
+    cdef int i, k, n, fired = 0
+    memset(&loads, 0, sizeof(HeadLoads))
+    head_pose(p, s, inp.X_TA, inp.V_TA, &H)
+    n = head_contacts(p, &H, found)
+    for i in range(n):
+        push(p, &found[i], &H, s, inp.dt, &loads)
+    for k in range(LATCHES):
+        if inp.commands & 4:
+            s.fired[k] = 0.0
+            s.latch[k] = 0.0
+            drop_latch_energy(s, k)
+        elif s.fired[k] != 0.0:
+            n += hold_latch(p, s, &H, k, inp.dt, &loads)
+            fired += 1
+        else:
+            n += press_latch(p, s, &H, k, &loads)
+    # work of the target, whose surface moves at -V relative to the base
+    vec3.cross(inp.V_TA + 3, inp.X_TA, t)
+    vec3.sub(inp.V_TA, t, t)
+    s.supplied += inp.dt * (vec3.dot(loads.F_T, t) + vec3.dot(loads.F_T + 3, inp.V_TA + 3))
+    for i in range(6):
+        out.F_T[i] = loads.F_T[i]
+    swing_head(p, s, inp, &loads, out.F_A)
+    head_events(p, s, inp.dt, n, fired, out)
+    head_report(s, n, &loads, <HeadRecord *> aux)
 
 
 def _f(key, unit, meaning, low=0.0, high=1e9, **more):
@@ -507,16 +557,7 @@ cdef class BerthingHead(MechanismPart):
         _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=20.0),
         _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
     )
-    AUX = (
-        Aux("hinge_angle", "rad", "psi, theta", 2), Aux("hinge_rate", "rad/s", "of the same", 2),
-        Aux("latch_angle", "rad", "retraction of the four latches", 4), Aux("latch_fired", "1", "latches behind the stop", 4),
-        Aux("contacts", "1", "number of contacts"), Aux("depth_peak", "m", "greatest penetration so far"),
-        Aux("first_contact_time", "s", "since the start, -1 before"), Aux("capture_time", "s", "all four latches; -1 before"),
-        Aux("energy_supplied", "J", "work of the target, moved against the base"), Aux("energy_kinetic", "J", "of the head on its hinge"),
-        Aux("energy_stored", "J", "in contacts, latches, stops of the hinge"), Aux("energy_lost_contact", "J", "normal contact damping"),
-        Aux("energy_lost_friction", "J", "contact friction"), Aux("energy_lost_hinge", "J", "stops of the hinge"),
-        Aux("energy_lost_latch", "J", "latches at firing or release"),
-    )
+    AUX = AUX
 
     cdef HeadSelf m
 

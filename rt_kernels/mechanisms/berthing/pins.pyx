@@ -22,14 +22,16 @@ from rt_kernels.algebra cimport vec3
 from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
+from rt_kernels.mechanisms.berthing.pins_record cimport PinsRecord
 from rt_kernels.mechanisms.berthing.shared cimport add_wrench
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.mechanisms.ring.unit import checked_table
+from rt_kernels.mechanisms.berthing.pins_record import AUX
 from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
     SPHERES = 257
+    PLANE = 100                           # index of the first contact of the docking planes
 
 
 cdef struct PinParams:
@@ -171,52 +173,47 @@ cdef inline int pin_contacts(const PinParams *p, const double *X_TA, const doubl
             vec3.fill(1.0, 0.0, 0.0, out[found].n)
             vec3.copy(c, out[found].r)
             out[found].kind = FACE
-            out[found].index = 100 + k
+            out[found].index = PLANE + k
             found += 1
     return found
 
 
-cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
-    cdef PinSelf *m = <PinSelf *> self
-    cdef const PinParams *p = &m.p
-    cdef PinState *s = &m.s
-    cdef Contact found[16]
+cdef inline void add_contacts(const PinParams *p, PinState *s, const MechanismInput *inp, const Contact *found, int n, double *F_T,
+                              double *stored) noexcept nogil:
+    """Wrench of the contacts on the target (6, T), their share of the ledger, the greatest penetration."""
     cdef Reaction reaction
-    cdef double R[9]
     cdef double zero[3]
     cdef double arm[3]
     cdef double v[3]
-    cdef double f[3]
-    cdef double torus[3]
-    cdef double F[6]
-    cdef double depth, slide, force, stored = 0.0
-    cdef int i, n, planes = 0
-    for i in range(6):
-        out.F_T[i] = 0.0
+    cdef int i
     vec3.fill(0.0, 0.0, 0.0, zero)
-    quat.to_matrix(inp.X_TA + 3, R)
-    n = pin_contacts(p, inp.X_TA, R, found)
     for i in range(n):
         vec3.sub(found[i].r, inp.X_TA, arm)
         vec3.cross(inp.V_TA + 3, arm, v)
         vec3.add(inp.V_TA, v, v)
         react(&p.law, &found[i], v, zero, &reaction)
-        add_wrench(reaction.force, found[i].r, 1.0, out.F_T)
+        add_wrench(reaction.force, found[i].r, 1.0, F_T)
         s.lost[0] += inp.dt * reaction.damped_power
         s.lost[1] += inp.dt * reaction.friction_power
-        stored += 0.5 * p.law.stiffness * found[i].depth * found[i].depth
+        stored[0] += 0.5 * p.law.stiffness * found[i].depth * found[i].depth
         if found[i].depth > s.depth_peak:
             s.depth_peak = found[i].depth
-        if found[i].index >= 100:
-            planes += 1
-    # lock: depth of the torus centre along X, and its speed
+
+
+cdef inline double lock_along(const PinParams *p, PinState *s, const MechanismInput *inp, const double *R, double *torus, double *F_T,
+                              double *stored) noexcept nogil:
+    """Spring ball and lock: their force along X on the target [N], added to F_T; `torus` gets the centre of the torus in T."""
+    cdef double arm[3]
+    cdef double v[3]
+    cdef double f[3]
+    cdef double depth, slide, force = 0.0
+    # depth of the torus centre along X, and its speed
     vec3.fill(p.lock_x, 0.0, 0.0, arm)
     rot3.apply(R, arm, arm)
     vec3.add(inp.X_TA, arm, torus)
     vec3.cross(inp.V_TA + 3, arm, v)
     depth = torus[0]
     slide = inp.V_TA[0] + v[0]
-    force = 0.0
     if inp.commands & MECHANISM_COMMAND_RELEASE:
         s.locked = 0.0
         s.lost[2] += s.lock_energy
@@ -229,26 +226,35 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     elif s.locked != 0.0 and depth < p.roller_exit:
         force = p.lock_stiffness * (depth - p.roller_exit)
     s.lock_energy = -0.5 * force * (p.roller_exit - depth) if s.locked != 0.0 else 0.0
-    stored += s.lock_energy
+    stored[0] += s.lock_energy
     if force != 0.0:
         vec3.fill(force, 0.0, 0.0, f)
-        add_wrench(f, torus, 1.0, out.F_T)
-    # work of the target, whose surface moves at -V relative to the base
-    vec3.cross(inp.V_TA + 3, inp.X_TA, arm)
-    vec3.sub(inp.V_TA, arm, arm)
-    s.supplied += inp.dt * (vec3.dot(out.F_T, arm) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
-    # the same wrench, opposite, at and in A: no moving parts with mass
+        add_wrench(f, torus, 1.0, F_T)
+    return force
+
+
+cdef inline void react_on_base(const MechanismInput *inp, MechanismOutput *out) noexcept nogil:
+    """F_A: the wrench on the target, opposite, at and in A. No moving part has mass."""
+    cdef double F[6]
+    cdef double arm[3]
+    cdef int i
     for i in range(6):
         F[i] = -out.F_T[i]
     vec3.cross(inp.X_TA, F, arm)
     vec3.sub(F + 3, arm, F + 3)
     quat.rotate_back(inp.X_TA + 3, F, out.F_A)
     quat.rotate_back(inp.X_TA + 3, F + 3, out.F_A + 3)
-    # events
-    s.time += inp.dt
-    if n > 0 and s.contact_time < 0.0:
+
+
+cdef inline void pin_events(const PinParams *p, PinState *s, double dt, int contacts, int planes, const double *torus,
+                            MechanismOutput *out) noexcept nogil:
+    """First times of the events, signals, status, analogue values."""
+    cdef int i
+    s.time += dt
+    if contacts > 0 and s.contact_time < 0.0:
         s.contact_time = s.time
-    if s.cylinder_time < 0.0 and depth > p.cylinder_x and torus[1] * torus[1] + torus[2] * torus[2] < p.lock_socket.rho[2] * p.lock_socket.rho[2]:
+    if (s.cylinder_time < 0.0 and torus[0] > p.cylinder_x
+            and torus[1] * torus[1] + torus[2] * torus[2] < p.lock_socket.rho[2] * p.lock_socket.rho[2]):
         s.cylinder_time = s.time
     if s.capture_time < 0.0 and s.locked != 0.0:
         s.capture_time = s.time
@@ -264,19 +270,46 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     out.status = 1 if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = 0.0
-    out.analog[0] = depth
-    aux[0] = depth
-    aux[1] = force
-    aux[2] = n
-    aux[3] = s.depth_peak
-    aux[4] = s.contact_time
-    aux[5] = s.cylinder_time
-    aux[6] = s.capture_time
-    aux[7] = s.plane_time
-    aux[8] = s.supplied
-    aux[9] = stored
-    for i in range(3):
-        aux[10 + i] = s.lost[i]
+    out.analog[0] = torus[0]
+
+
+cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
+    cdef PinSelf *m = <PinSelf *> self
+    cdef const PinParams *p = &m.p
+    cdef PinState *s = &m.s
+    cdef PinsRecord *record = <PinsRecord *> aux
+    cdef Contact found[16]
+    cdef double R[9]
+    cdef double torus[3]
+    cdef double arm[3]
+    cdef double stored = 0.0
+    cdef int i, n, planes = 0
+    for i in range(6):
+        out.F_T[i] = 0.0
+    quat.to_matrix(inp.X_TA + 3, R)
+    n = pin_contacts(p, inp.X_TA, R, found)
+    for i in range(n):
+        planes += found[i].index >= PLANE
+    add_contacts(p, s, inp, found, n, out.F_T, &stored)
+    record.lock_force = lock_along(p, s, inp, R, torus, out.F_T, &stored)
+    # work of the target, whose surface moves at -V relative to the base
+    vec3.cross(inp.V_TA + 3, inp.X_TA, arm)
+    vec3.sub(inp.V_TA, arm, arm)
+    s.supplied += inp.dt * (vec3.dot(out.F_T, arm) + vec3.dot(out.F_T + 3, inp.V_TA + 3))
+    react_on_base(inp, out)
+    pin_events(p, s, inp.dt, n, planes, torus, out)
+    record.lock_depth = torus[0]
+    record.contacts = n
+    record.depth_peak = s.depth_peak
+    record.first_contact_time = s.contact_time
+    record.cylinder_time = s.cylinder_time
+    record.capture_time = s.capture_time
+    record.plane_time = s.plane_time
+    record.energy_supplied = s.supplied
+    record.energy_stored = stored
+    record.energy_lost_contact = s.lost[0]
+    record.energy_lost_friction = s.lost[1]
+    record.energy_lost_lock = s.lost[2]
 
 
 def _f(key, unit, meaning, low=0.0, high=1e9, **more):
@@ -328,15 +361,7 @@ cdef class BerthingPins(MechanismPart):
         _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=100.0),
         _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
     )
-    AUX = (
-        Aux("lock_depth", "m", "torus centre behind the passive plane"), Aux("lock_force", "N", "of ball and lock along X, on the target"),
-        Aux("contacts", "1", "number of contacts"), Aux("depth_peak", "m", "greatest penetration so far"),
-        Aux("first_contact_time", "s", "-1 before"), Aux("cylinder_time", "s", "lock enters its cylinder; -1 before"),
-        Aux("capture_time", "s", "-1 before"), Aux("plane_time", "s", "docking planes touch; -1 before"),
-        Aux("energy_supplied", "J", "work of the target, moved against the base"), Aux("energy_stored", "J", "in contacts and lock"),
-        Aux("energy_lost_contact", "J", "normal contact damping"), Aux("energy_lost_friction", "J", "contact friction"),
-        Aux("energy_lost_lock", "J", "spring ball, and the lock when released stretched"),
-    )
+    AUX = AUX
 
     cdef PinSelf m
 

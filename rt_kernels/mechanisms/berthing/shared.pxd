@@ -1,4 +1,4 @@
-"""Berthing devices: swinging head in a cone, manual-type unit of two pins and a lock. Equations: berthing_head.pyx, berthing_pins.pyx."""
+"""What head and pins share. Inline: a few operations for every contact and every axis of the hinge."""
 
 from libc.math cimport sqrt, fabs
 

@@ -6,6 +6,6 @@
     parameters   what every such unit declares
     record       its auxiliary channels
 
-The elastic-adaptive unit is a ring unit with another attenuation and retraction: it lives here because contact, platform, ledger, parameters and
-record are those of `unit`.
+The elastic-adaptive unit is a ring unit with another attenuation and retraction: it lives here because contact, platform, ledger,
+parameters and record are those of `unit`.
 """

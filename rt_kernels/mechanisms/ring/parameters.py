@@ -74,7 +74,7 @@ def joint_circles(t: dict) -> tuple[np.ndarray, np.ndarray]:
 
 
 def strut_legs(t: dict, kind: str, **more) -> list[dict]:
-    """Leg tables (see ring_platform.build_leg) of six struts, "UPS" or "UCU"; stroke and spin zero in the initial position.
+    """Leg tables (see ring.platform.build_leg) of six struts, "UPS" or "UCU"; stroke and spin zero in the initial position.
 
     The joint axes of the two struts of a pair are mirror images, their screws have opposite hands.
     """

@@ -1,6 +1,6 @@
 """Peripheral docking unit with a ring on six spring-loaded legs (APAS/IDSS type), and what all ring units share.
 
-Sources: dissertation, ch. 1-2 (platform, see ring_platform), ch. 3 (hysteresis), ch. 5 (5.4) (contact of rings, see ring_contact).
+Sources: dissertation, ch. 1-2 (platform, see `platform`), ch. 3 (hysteresis), ch. 5 (5.4) (contact of rings, see `contact`).
 
 One tick is `substeps` internal steps of h. In each: pose and relative motion of the ring in T -> contacts, plungers, latches -> joint forces ->
 accelerations of the ring from the reduced equations, wrench on the base from the legs' reactions -> symplectic Euler. Between ticks the
@@ -15,39 +15,232 @@ stroke in at `retract_speed_m_s` (the drive), bit 2 releases the latches. The ne
 
 import numpy as np
 
+from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
+from rt_kernels.algebra cimport pose
+from rt_kernels.algebra cimport quat
+from rt_kernels.algebra cimport vec3
+from rt_kernels.contact.primitives cimport Contact
+from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS
 from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, beyond_table, fill_table, hysteresis_step
-from rt_kernels.mechanisms.ring.contact cimport fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors
-from rt_kernels.mechanisms.ring.platform cimport build_leg
-from rt_kernels.codes cimport MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING
+from rt_kernels.mechanisms.ring.contact cimport (
+    RING_CONTACTS, contact_loads, fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors, latch_loads, ring_captured, ring_contacts,
+    sensor_loads,
+)
+from rt_kernels.mechanisms.ring.platform cimport build_leg, close_legs, react_all_on_base, reduce_to_ring, solve_ring
+from rt_kernels.mechanisms.ring.record cimport RingRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.mechanisms.ring.record import AUX
+from rt_kernels.parameters import Parameter, checked
 
 
-RING_AUX = (
-    Aux("ring_position", "m", "ring centre in the base", 3),
-    Aux("ring_quaternion", "1", "ring in the base, x y z w", 4),
-    Aux("ring_velocity", "m/s", "relative to the base, base axes", 3),
-    Aux("ring_rate", "rad/s", "relative to the base, base axes", 3),
-    Aux("stroke", "m", "of the six rods, from the initial position", 6),
-    Aux("spring_force", "N", "on the six rods, positive outwards", 6),
-    Aux("latch_compression", "m", "of the six latches", 6),
-    Aux("latch_fired", "1", "latches behind their stops", 6),
-    Aux("plunger", "m", "compression of the three alignment sensors", 3),
-    Aux("contacts", "1", "number of ring contacts"),
-    Aux("depth", "m", "deepest penetration"),
-    Aux("kinetic_energy", "J", "of ring and legs relative to the base"),
-    Aux("work_in", "J", "put in by the target that moves against the base"),
-    Aux("lost_contact", "J", "friction and damping of the contacts"),
-    Aux("given_to_springs", "J", "stored and lost in the legs"),
-    Aux("stored_contact", "J", "contact springs, plungers, latches"),
-    Aux("first_contact_time", "s", "since the start, -1 before"),
-    Aux("capture_time", "s", "since the start, -1 before"),
-)
-RING_AUX_COUNT = sum(channel.count for channel in RING_AUX)
+# ------------------------------------------------------------------------------- what every ring unit does
+
+cdef void ring_begin(const MechanismInput *inp, BaseMotion *base, double *X_TA, RingLoads *loads, MechanismOutput *out) noexcept nogil:
+    """A tick begins: the base at X_TA turns at its rate and is not accelerated (see above); no loads yet."""
+    cdef int i
+    memset(loads, 0, sizeof(RingLoads))
+    pose.copy(inp.X_TA, X_TA)
+    vec3.copy(inp.w_A, base.w)
+    vec3.fill(0.0, 0.0, 0.0, base.alpha)
+    vec3.fill(0.0, 0.0, 0.0, base.accel)
+    for i in range(6):
+        out.F_T[i] = 0.0
+        out.F_A[i] = 0.0
+
+
+cdef void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil:
+    # loads on the ring about its centre, from T axes to base axes
+    quat.rotate_back(X_TA + 3, loads.F_N, F_ring)
+    quat.rotate_back(X_TA + 3, loads.F_N + 3, F_ring + 3)
+
+
+cdef void ring_mean(const RingUnit *u, const RingLoads *loads, const double *W, MechanismOutput *out) noexcept nogil:
+    # wrenches of a substep, as its share of the tick's
+    cdef double share = 1.0 / u.substeps
+    cdef int i
+    for i in range(6):
+        out.F_T[i] += share * loads.F_T[i]
+        out.F_A[i] += share * W[i]
+
+
+cdef void ring_in_target(const double *X_TA, const double *V_TA, const RingState *s, RingPose *N) noexcept nogil:
+    """Pose and relative motion of the ring in T, T axes."""
+    cdef double X_TN[7]
+    cdef double arm[3]
+    cdef double t[3]
+    pose.multiply(X_TA, s.X_AN, X_TN)
+    vec3.copy(X_TN, N.p)
+    quat.to_matrix(X_TN + 3, N.R)
+    vec3.sub(X_TN, X_TA, arm)
+    vec3.cross(V_TA + 3, arm, t)
+    vec3.add(V_TA, t, N.v)
+    quat.rotate(X_TA + 3, s.v, t)
+    vec3.add(N.v, t, N.v)
+    quat.rotate(X_TA + 3, s.w, t)
+    vec3.add(V_TA + 3, t, N.w)
+
+
+cdef void ring_touch(const RingUnit *u, RingState *s, const RingPose *N, double h, RingLoads *loads, bint grip) noexcept nogil:
+    """All loads between the two rings; `grip` false holds the latches in (released)."""
+    cdef Contact found[RING_CONTACTS]
+    cdef int i
+    for i in range(6):
+        loads.F_T[i] = 0.0
+        loads.F_N[i] = 0.0
+        loads.D_N[i] = 0.0
+    loads.lost_power = 0.0
+    loads.stored = 0.0
+    loads.depth = 0.0
+    loads.count = ring_contacts(&u.geometry, N.p, N.R, found)
+    contact_loads(&u.law, found, loads.count, N, loads)
+    sensor_loads(&u.sensors, &u.geometry, N, loads)
+    if grip:
+        latch_loads(&u.latches, &u.law, s.latch, N, h, loads)
+    else:
+        for i in range(RING_LATCHES):
+            s.latch[i].x = 0.0
+            s.latch[i].v = 0.0
+            s.latch[i].fired = 0.0
+
+
+cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, double *R_AN) noexcept nogil:
+    """Joint coordinates and rates of all legs; their forces start at zero. False outside the workspace."""
+    quat.to_matrix(s.X_AN + 3, R_AN)
+    return close_legs(u.leg, s.X_AN, R_AN, s.v, s.w, motion)
+
+
+cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const double *R_AN, const BaseMotion *base, const double *F_ring,
+                           double h, double *W) noexcept nogil:
+    """One substep: accelerations under the wrench on the ring (about its centre, base axes) and the joint forces; wrench on the base added to W.
+
+    Symplectic Euler: velocities first, then the pose with the new velocities (attitude by the exponential).
+    """
+    cdef double A[36]
+    cdef double b[6]
+    cdef double accel[6]
+    cdef double phi[3]
+    cdef double dq[4]
+    cdef double x
+    cdef int i, k
+    reduce_to_ring(u.leg, &u.ring, base, s.X_AN, R_AN, s.v, s.w, F_ring, motion, A, b)
+    if not solve_ring(A, b, accel):
+        return False
+    react_all_on_base(u.leg, accel, motion, W)
+    for i in range(6):
+        s.half_step[i] = 0.5 * h * accel[i]
+    vec3.add_scaled(s.v, h, accel, s.v)
+    vec3.add_scaled(s.w, h, accel + 3, s.w)
+    # kinetic energy with the new velocities: u A u / 2, A from its lower triangle
+    s.kinetic = 0.0
+    for i in range(6):
+        x = s.v[i] if i < 3 else s.w[i - 3]
+        for k in range(i):
+            s.kinetic += A[6 * i + k] * x * (s.v[k] if k < 3 else s.w[k - 3])
+        s.kinetic += 0.5 * A[7 * i] * x * x
+    vec3.add_scaled(s.X_AN, h, s.v, s.X_AN)
+    vec3.scale(h, s.w, phi)
+    quat.exponential(phi, dq)
+    quat.multiply(dq, s.X_AN + 3, s.X_AN + 3)
+    quat.normalize(s.X_AN + 3)
+    return True
+
+
+cdef void base_moves(double *X_TA, const double *V_TA, double h) noexcept nogil:
+    # the base between ticks: at constant twist
+    cdef double phi[3]
+    cdef double dq[4]
+    vec3.add_scaled(X_TA, h, V_TA, X_TA)
+    vec3.scale(h, V_TA + 3, phi)
+    quat.exponential(phi, dq)
+    quat.multiply(dq, X_TA + 3, X_TA + 3)
+
+
+cdef void ring_account(RingState *s, const MechanismInput *inp, const double *X_TA, const RingLoads *loads,
+                              double h) noexcept nogil:
+    """Energy ledger of one substep, seen from the base (which the mechanism takes for inertial), and times of events."""
+    cdef double v[3]
+    # twist of the base's material point at the origin of T, relative to T; the target moves with the opposite one
+    vec3.cross(inp.V_TA + 3, X_TA, v)
+    vec3.sub(inp.V_TA, v, v)
+    s.work_in += h * (vec3.dot(loads.F_T, v) + vec3.dot(loads.F_T + 3, inp.V_TA + 3))
+    # friction and damping at the rates of the middle of the step: what they took from the ring
+    quat.rotate_back(X_TA + 3, loads.D_N, v)
+    s.lost_contact += h * (loads.lost_power - vec3.dot(v, s.half_step))
+    quat.rotate_back(X_TA + 3, loads.D_N + 3, v)
+    s.lost_contact -= h * vec3.dot(v, s.half_step + 3)
+    s.time += h
+    if loads.depth > s.depth_peak:
+        s.depth_peak = loads.depth
+    if s.contact_time < 0.0 and (loads.count > 0 or loads.plunger[0] + loads.plunger[1] + loads.plunger[2] > 0.0):
+        s.contact_time = s.time
+    if s.capture_time < 0.0 and ring_captured(s.latch):
+        s.capture_time = s.time
+
+
+cdef inline uint32_t plane_signals(const RingUnit *u, const double *X_TA) noexcept nogil:
+    """Pushers: the docking planes are close at one of four places at least. Together: at all four."""
+    cdef double p[3]
+    cdef uint32_t word = 0
+    cdef int i, closed = 0
+    for i in range(4):
+        vec3.fill(u.mated_x, 0.0, 0.0, p)
+        p[1 + (i & 1)] = u.plane_radius if i < 2 else -u.plane_radius
+        pose.apply(X_TA, p, p)
+        closed += -p[0] <= u.together_gap
+    if closed > 0:
+        word |= MECHANISM_SIGNAL_PUSHERS
+    if closed == 4:
+        word |= MECHANISM_SIGNAL_PLANES_TOGETHER
+    return word
+
+
+cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *motion, const double *force, const RingLoads *loads,
+                             const double *X_TA, MechanismOutput *out, RingRecord *record) noexcept nogil:
+    """Signals, analogue values and the auxiliary channels. X_TA: the base at the end of the tick."""
+    cdef int i, k
+    out.signals = plane_signals(u, X_TA)
+    if s.contact_time >= 0.0:
+        out.signals |= 1 << 0
+    if s.capture_time >= 0.0:
+        out.signals |= 1 << 1
+    for k in range(3):
+        if loads.aligned[k]:
+            out.signals |= 1 << (14 + k)
+        if s.latch[2 * k].fired != 0.0 or s.latch[2 * k + 1].fired != 0.0:
+            out.signals |= 1 << (9 + k)
+    out.status = 1 if s.out_of_range or s.depth_peak > u.depth_limit else 0
+    for i in range(8):
+        out.analog[i] = motion[i].p[u.leg[i].stroke] if i < MAX_LEGS else 0.0
+    for i in range(3):
+        record.ring_position[i] = s.X_AN[i]
+        record.ring_velocity[i] = s.v[i]
+        record.ring_rate[i] = s.w[i]
+        record.plunger[i] = loads.plunger[i]
+    for i in range(4):
+        record.ring_quaternion[i] = s.X_AN[3 + i]
+    for i in range(MAX_LEGS):
+        record.stroke[i] = motion[i].p[u.leg[i].stroke]
+        record.spring_force[i] = force[i]
+    for i in range(RING_LATCHES):
+        record.latch_compression[i] = s.latch[i].x
+        record.latch_fired[i] = s.latch[i].fired
+    record.contacts = loads.count
+    record.depth = loads.depth
+    record.kinetic_energy = s.kinetic
+    record.work_in = s.work_in
+    record.lost_contact = s.lost_contact
+    record.given_to_springs = s.lost_springs
+    record.stored_contact = loads.stored
+    record.first_contact_time = s.contact_time
+    record.capture_time = s.capture_time
+
+
+# ------------------------------------------------------------------------------- set-up
+
 
 
 def drawn_in(t):
@@ -121,6 +314,27 @@ cdef struct RingSelf:
     RingUnitState state
 
 
+cdef inline void draw_in(RingSelf *m, double dt) noexcept nogil:
+    """The drive draws the neutral point of the springs in."""
+    m.state.neutral -= dt * m.retract_speed
+    if m.state.neutral < -m.retract_stroke:
+        m.state.neutral = -m.retract_stroke
+
+
+cdef inline void spring_legs(RingSelf *m) noexcept nogil:
+    """Springs with hysteresis, and dampers: forces on the strokes."""
+    cdef double rate, deformation
+    cdef int i, k
+    for k in range(MAX_LEGS):
+        i = m.unit.leg[k].stroke
+        rate = m.motion[k].p_rate[i]
+        deformation = m.motion[k].p[i] - m.state.neutral
+        if beyond_table(&m.spring, deformation):
+            m.state.ring.out_of_range = 1
+        m.state.force[k] = -hysteresis_step(&m.spring, &m.state.spring[k], deformation) - m.damping * rate
+        m.motion[k].force[i] += m.state.force[k]
+
+
 cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef RingSelf *m = <RingSelf *> self
     cdef RingState *s = &m.state.ring
@@ -132,23 +346,10 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     cdef double F_ring[6]
     cdef double W[6]
     cdef double h = inp.dt / m.unit.substeps
-    cdef double share = 1.0 / m.unit.substeps
-    cdef double rate, target
     cdef int i, k, n
-    memset(&loads, 0, sizeof(RingLoads))
-    pose.copy(inp.X_TA, X_TA)
-    vec3.copy(inp.w_A, base.w)
-    vec3.fill(0.0, 0.0, 0.0, base.alpha)
-    vec3.fill(0.0, 0.0, 0.0, base.accel)
-    for i in range(6):
-        out.F_T[i] = 0.0
-        out.F_A[i] = 0.0
-        W[i] = 0.0
-    # the drive draws the neutral point in
+    ring_begin(inp, &base, X_TA, &loads, out)
     if inp.commands & MECHANISM_COMMAND_DRIVE:
-        m.state.neutral -= inp.dt * m.retract_speed
-        if m.state.neutral < -m.retract_stroke:
-            m.state.neutral = -m.retract_stroke
+        draw_in(m, inp.dt)
     for n in range(m.unit.substeps):
         ring_in_target(X_TA, inp.V_TA, s, &N)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
@@ -156,37 +357,21 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
         if not ring_close(&m.unit, s, m.motion, R_AN):
             s.out_of_range = 1
             break
-        # springs with hysteresis, and dampers
-        for k in range(MAX_LEGS):
-            i = m.unit.leg[k].stroke
-            rate = m.motion[k].p_rate[i]
-            target = m.motion[k].p[i] - m.state.neutral
-            if beyond_table(&m.spring, target):
-                s.out_of_range = 1
-            m.state.force[k] = -hysteresis_step(&m.spring, &m.state.spring[k], target) - m.damping * rate
-            m.motion[k].force[i] += m.state.force[k]
-        for i in range(6):
-            W[i] = 0.0
+        spring_legs(m)
+        memset(W, 0, sizeof(W))
         if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
             s.out_of_range = 1
             break
+        # what the springs took, at the rates of the middle of the step
         for k in range(MAX_LEGS):
             i = m.unit.leg[k].stroke
             s.lost_springs -= h * m.state.force[k] * (m.motion[k].p_rate[i] + 0.5 * h * m.motion[k].p_accel[i])
         ring_account(s, inp, X_TA, &loads, h)
-        for i in range(6):
-            out.F_T[i] += share * loads.F_T[i]
-            out.F_A[i] += share * W[i]
+        ring_mean(&m.unit, &loads, W, out)
         base_moves(X_TA, inp.V_TA, h)
-    ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, out, aux)
+    ring_report(&m.unit, s, m.motion, m.state.force, &loads, X_TA, out, <RingRecord *>aux)
     if m.state.neutral < 0.0:
         out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
-
-
-cdef inline void ring_wrench(const double *X_TA, const RingLoads *loads, double *F_ring) noexcept nogil:
-    # loads on the ring about its centre, from T axes to base axes
-    quat.rotate_back(X_TA + 3, loads.F_N, F_ring)
-    quat.rotate_back(X_TA + 3, loads.F_N + 3, F_ring + 3)
 
 
 cdef class Ring(MechanismPart):
@@ -199,7 +384,7 @@ cdef class Ring(MechanismPart):
         Parameter("retract_speed_m_s", "float", "m/s", "speed of the neutral stroke while the drive runs", default=1e-3, low=0.0, high=0.1),
         Parameter("retract_stroke_m", "float", "m", "way of the neutral stroke", default=0.0, low=0.0, high=2.0),
     )
-    AUX = RING_AUX
+    AUX = AUX
 
     cdef RingSelf m
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from rt_kernels.contact.primitives import Cavity, segment_with_circle
 from rt_kernels.mechanisms.berthing.head import BerthingHead, hinge_step
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
-from rt_kernels.mechanisms.ring_trial import aux_index
+from rt_kernels.offline.two_craft import aux_index
 
 
 def shipped(pytestconfig, name):
@@ -279,7 +279,7 @@ def test_wrong_pin_tables_are_named(pin_table, change, message):
     (dict(mouth_radius_m=0.3), "mouth_radius_m: 0.3 m"),
     (dict(socket_radius_m=0.01), "socket_radius_m: 0.01 m"),
     (dict(latch_points_m=[[0.1, 0.1]]), "latch_points_m: shape"),
-    (dict(friction=9.0), "friction: 9 -, limits"),
+    (dict(friction=9.0), "friction: must be a number within 0 ... 1.5, got 9"),
 ])
 def test_wrong_head_tables_are_named(head_table, change, message):
     with pytest.raises(ValueError, match=message):

@@ -5,8 +5,8 @@ import tomllib
 import numpy as np
 import pytest
 
-from rt_kernels.mechanisms.ring_trial import Trial, aux_index, first_contact
 from rt_kernels.mechanisms.ring.unit import Ring
+from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
 
 HERE = [0, 0, 0, 0, 0, 0, 1]
 
@@ -33,7 +33,7 @@ def test_capture_at_moderate_speed_and_release(table):
     active = dict(mass=mass, inertia=np.diag([1.3e4, 2e4, 2e4]), X_port=[2.0, 0, 0, 0, 0, 0, 1],
                   X=[X[0] - 2.0, X[1], X[2], *q], v=[0.1, 0, 0], w=[0, 0, 0])
     target = dict(mass=4e5, inertia=np.diag([5e7, 1e8, 1e8]), X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
-    trial = Trial(unit, active, target)
+    trial = TwoCraft(unit, active, target)
     out = trial.run(60.0, 5e-4, every=10, stop_signals=1 << 1)
     assert out["signals"][-1] & 2 and out["aux"][-1, aux_index(unit, "capture_time")] > 0
     assert np.all(out["status"] == 0)
@@ -69,7 +69,7 @@ def test_more_substeps_converge(table):
         unit = Ring(**(table | {"substeps": n}))
         active = dict(mass=5000.0, inertia=np.eye(3) * 1e4, X_port=HERE, X=[-0.36, 0, 0, 0, 0, 0, 1], v=[0.08, 0, 0], w=[0, 0, 0])
         target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
-        trial = Trial(unit, active, target)
+        trial = TwoCraft(unit, active, target)
         trial.run(1.0, 5e-4, every=10)
         peaks.append(trial.relative_pose()[0])
     assert abs(peaks[1] - peaks[2]) < 0.5 * abs(peaks[0] - peaks[2]) + 1e-7
@@ -78,7 +78,7 @@ def test_more_substeps_converge(table):
 
 def test_errors_name_the_key(table):
     generates = [[0.0, 0.0], [0.002, 60.0], [0.08, 500.0], [0.15, 900.0]]
-    for change, message in ((dict(friction=-0.1), r"friction: must be a number within 0 \.\.\. 1\.5, got -0.1"),
+    for change, message in ((dict(friction=-0.1), r"friction: must be a number within 0 \.\.\. 1\.5, got must be a number within 0 ... 1.5, got -0.1"),
                             (dict(substeps=0), "substeps: must be a whole number within 1 ... 50, got 0"),
                             (dict(plunger_switch_m=0.01), "plunger_switch_m: 0.01 m"),
                             (dict(ring_inertia_kg_m2=[1.0, 2.0]), "ring_inertia_kg_m2: must be 3 numbers"),

@@ -1,7 +1,7 @@
 """Elastic-adaptive peripheral docking unit: a ring thrown forward by springs, differential ball screws, cables that draw it in.
 
-Source: dissertation, ch. 7, corrected; parts: ring_platform (U-C-U legs with screws of both hands), elastic_accumulator (spring and clutch of each
-strut), elastic_retraction (sequence of operation, cables), ring_contact. Shared steps, frames and the order of a tick: ring_unit.
+Source: dissertation, ch. 7, corrected; parts: ring.platform (U-C-U legs with screws of both hands), accumulator (spring and clutch of each
+strut), retraction (sequence of operation, cables), ring.contact. Shared steps, frames and the order of a tick: ring.unit.
 
 Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on the
 stroke f_S and on the spin s f_S/i_N. Start: phase "ready" (ring in the initial position, springs wound and blocked). Command bit 0 starts the
@@ -13,12 +13,12 @@ import numpy as np
 
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose
-from rt_kernels.algebra cimport quat
-from rt_kernels.algebra cimport vec3
+from rt_kernels.mechanisms.probe_cone_drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
+from rt_kernels.mechanisms.ring.contact cimport RingLoads, RingPose
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING,
                                MECHANISM_SIGNAL_INITIAL_POSITION, MECHANISM_SIGNAL_RELEASED)
 from rt_kernels.mechanisms.ring.elastic.accumulator cimport Accumulator, AccumulatorState, accumulator_step, fill_accumulator
+from rt_kernels.mechanisms.ring.elastic.record cimport ElasticRecord
 from rt_kernels.mechanisms.ring.elastic.retraction cimport (
     CAPTURED, CABLES, DONE, READY, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
@@ -26,11 +26,12 @@ from rt_kernels.mechanisms.ring.elastic.retraction cimport (
 from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
 from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BaseMotion, LegMotion, effective_stroke, screw_force
 from rt_kernels.mechanisms.ring.unit cimport (
-    RING_AUX_SIZE, RingLoads, RingPose, RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_close, ring_depth, ring_in_target,
-    ring_move, ring_report, ring_touch,
+    RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_begin, ring_close, ring_depth, ring_in_target, ring_mean, ring_move,
+    ring_report, ring_touch, ring_wrench,
 )
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.mechanisms.ring.elastic.record import AUX
 from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
 from rt_kernels.mechanisms.ring.unit import RING_AUX
@@ -64,10 +65,79 @@ cdef struct ElasticSelf:
     ElasticState state
 
 
+cdef inline void spring_struts(ElasticSelf *m, double h, double *stroke) noexcept nogil:
+    """Springs behind the screws: forces on strokes and spins; `stroke` (6): what the nuts feel."""
+    cdef ElasticState *e = &m.state
+    cdef double rate
+    cdef int k
+    for k in range(MAX_LEGS):
+        stroke[k] = effective_stroke(&m.unit.leg[k], m.motion[k].p)
+        rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate)
+        e.force[k] = accumulator_step(&m.accumulator, &e.spring[k], m.ready_compression - stroke[k], e.sequence.blocked[k], h)
+        e.force[k] -= m.screw_damping * rate
+        screw_force(&m.unit.leg[k], e.force[k], &m.motion[k])
+
+
+cdef inline void pull_cables(ElasticSelf *m, const double *R_AN, double h, double *cables, double *W) noexcept nogil:
+    """Drive and cables: wrench on the ring about its centre, `cables` (6), and on the base, added to W (6), base axes."""
+    cdef ElasticState *e = &m.state
+    cdef RingState *s = &e.ring
+    if m.two_motors:
+        motors_turn(m, h)
+    else:
+        drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
+    memset(cables, 0, 6 * sizeof(double))
+    pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, cables, W)
+
+
+cdef inline void account_inside(ElasticSelf *m, const double *cables, const double *v, double h) noexcept nogil:
+    """What springs and cables took from the ring, at the rates of the middle of the step; v (6): of the ring at its start."""
+    cdef ElasticState *e = &m.state
+    cdef double rate
+    cdef int i, k
+    for k in range(MAX_LEGS):
+        rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate) + 0.5 * h * effective_stroke(&m.unit.leg[k], m.motion[k].p_accel)
+        e.ring.lost_springs -= h * e.force[k] * rate
+    for i in range(6):
+        e.given_to_cables -= h * cables[i] * (v[i] + e.ring.half_step[i])
+
+
+cdef inline void run_sequence(ElasticSelf *m, const RingLoads *loads, const double *stroke, bint extend, double h) noexcept nogil:
+    """The controller, and the times of its events."""
+    cdef ElasticState *e = &m.state
+    cdef bint mated = True
+    cdef int i, before = e.sequence.phase
+    for i in range(CABLES):
+        if e.cables.cable[i].cam > m.mated_gap:
+            mated = False
+    sequence(&m.sequencer, &e.sequence, stroke, loads.aligned, extend, e.cables.phi / m.retraction.gear_ratio, mated, h)
+    if e.sequence.phase != before:
+        if e.sequence.phase == THROWN:
+            e.release_time = e.ring.time
+        elif e.sequence.phase == CAPTURED:
+            e.aligned_time = e.ring.time
+        elif e.sequence.phase == DONE:
+            e.done_time = e.ring.time
+
+
+cdef inline void elastic_signals(const ElasticState *e, MechanismOutput *out) noexcept nogil:
+    """All struts in the initial position, drive runs, thrown."""
+    cdef int k, in_position = 0
+    for k in range(MAX_LEGS):
+        in_position += e.sequence.in_position[k]
+    if in_position == MAX_LEGS:
+        out.signals |= 1 << 3
+    if e.sequence.drive_command != 0.0:
+        out.signals |= 1 << 13
+    if e.sequence.phase >= THROWN and e.release_time >= 0.0:
+        out.signals |= 1 << 17
+
+
 cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
     cdef ElasticSelf *m = <ElasticSelf *> self
     cdef ElasticState *e = &m.state
     cdef RingState *s = &e.ring
+    cdef ElasticRecord *record = <ElasticRecord *> aux
     cdef RingPose N
     cdef RingLoads loads
     cdef BaseMotion base
@@ -79,83 +149,32 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     cdef double v[6]
     cdef double stroke[MAX_LEGS]
     cdef double h = inp.dt / m.unit.substeps
-    cdef double share = 1.0 / m.unit.substeps
-    cdef double rate
-    cdef int i, k, n, j, before
-    cdef bint mated
-    memset(&loads, 0, sizeof(RingLoads))
-    pose.copy(inp.X_TA, X_TA)
-    vec3.copy(inp.w_A, base.w)
-    vec3.fill(0.0, 0.0, 0.0, base.alpha)
-    vec3.fill(0.0, 0.0, 0.0, base.accel)
-    for i in range(6):
-        out.F_T[i] = 0.0
-        out.F_A[i] = 0.0
+    cdef int i, n
+    ring_begin(inp, &base, X_TA, &loads, out)
     for n in range(m.unit.substeps):
         ring_in_target(X_TA, inp.V_TA, s, &N)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
-        quat.rotate_back(X_TA + 3, loads.F_N, F_ring)
-        quat.rotate_back(X_TA + 3, loads.F_N + 3, F_ring + 3)
+        ring_wrench(X_TA, &loads, F_ring)
         if not ring_close(&m.unit, s, m.motion, R_AN):
             s.out_of_range = 1
             break
-        # springs behind the screws
-        for k in range(MAX_LEGS):
-            stroke[k] = effective_stroke(&m.unit.leg[k], m.motion[k].p)
-            rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate)
-            e.force[k] = accumulator_step(&m.accumulator, &e.spring[k], m.ready_compression - stroke[k], e.sequence.blocked[k], h)
-            e.force[k] -= m.screw_damping * rate
-            screw_force(&m.unit.leg[k], e.force[k], &m.motion[k])
-        for i in range(6):
-            W[i] = 0.0
-            cables[i] = 0.0
-        # cables, from the moment the drive has been used
-        if m.two_motors:
-            motors_turn(m, h)
-        else:
-            drive_step(&m.retraction, &e.cables, e.sequence.drive_command, h)
-        pull(&m.retraction, &e.cables, s.X_AN, R_AN, s.v, s.w, cables, W)
+        spring_struts(m, h, stroke)
+        memset(W, 0, sizeof(W))
+        pull_cables(m, R_AN, h, cables, W)
         for i in range(6):
             F_ring[i] += cables[i]
             v[i] = s.v[i] if i < 3 else s.w[i - 3]
         if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
             s.out_of_range = 1
             break
-        for k in range(MAX_LEGS):
-            rate = effective_stroke(&m.unit.leg[k], m.motion[k].p_rate) + 0.5 * h * effective_stroke(&m.unit.leg[k], m.motion[k].p_accel)
-            s.lost_springs -= h * e.force[k] * rate
-        for i in range(6):
-            e.given_to_cables -= h * cables[i] * (v[i] + s.half_step[i])
+        account_inside(m, cables, v, h)
         ring_account(s, inp, X_TA, &loads, h)
-        for i in range(6):
-            out.F_T[i] += share * loads.F_T[i]
-            out.F_A[i] += share * W[i]
+        ring_mean(&m.unit, &loads, W, out)
         base_moves(X_TA, inp.V_TA, h)
-        # controller
-        mated = True
-        for i in range(CABLES):
-            if e.cables.cable[i].cam > m.mated_gap:
-                mated = False
-        before = e.sequence.phase
-        sequence(&m.sequencer, &e.sequence, stroke, loads.aligned, (inp.commands & MECHANISM_COMMAND_DRIVE) != 0, e.cables.phi / m.retraction.gear_ratio, mated, h)
-        if e.sequence.phase != before:
-            if e.sequence.phase == THROWN:
-                e.release_time = s.time
-            elif e.sequence.phase == CAPTURED:
-                e.aligned_time = s.time
-            elif e.sequence.phase == DONE:
-                e.done_time = s.time
-    ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, aux)
-    k = 0
-    for i in range(MAX_LEGS):
-        k += e.sequence.in_position[i]
-    if k == MAX_LEGS:
-        out.signals |= MECHANISM_SIGNAL_INITIAL_POSITION
-    if e.sequence.drive_command != 0.0:
-        out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
-    if e.sequence.phase >= THROWN and e.release_time >= 0.0:
-        out.signals |= MECHANISM_SIGNAL_RELEASED
-    elastic_report(m, aux + RING_AUX_SIZE)
+        run_sequence(m, &loads, stroke, (inp.commands & 1) != 0, h)
+    ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, &record.ring)
+    elastic_signals(e, out)
+    elastic_report(m, record)
 
 
 cdef inline void motors_turn(ElasticSelf *m, double h) noexcept nogil:
@@ -172,27 +191,27 @@ cdef inline void motors_turn(ElasticSelf *m, double h) noexcept nogil:
     e.cables.phi += h * e.cables.omega
 
 
-cdef inline void elastic_report(const ElasticSelf *m, double *aux) noexcept nogil:
+cdef inline void elastic_report(const ElasticSelf *m, ElasticRecord *record) noexcept nogil:
     cdef const ElasticState *e = &m.state
     cdef int i
     for i in range(MAX_LEGS):
-        aux[i] = e.spring[i].d
-        aux[6 + i] = e.spring[i].branch
-        aux[12 + i] = e.sequence.blocked[i]
-        aux[18 + i] = e.sequence.in_position[i]
+        record.compression[i] = e.spring[i].d
+        record.spring_branch[i] = e.spring[i].branch
+        record.clutch_blocked[i] = e.sequence.blocked[i]
+        record.initial_position[i] = e.sequence.in_position[i]
     for i in range(CABLES):
-        aux[24 + i] = e.cables.cable[i].tension
-        aux[27 + i] = e.cables.cable[i].joined
-        aux[30 + i] = e.cables.cable[i].cam
-    aux[33] = e.sequence.phase
-    aux[34] = e.cables.omega
-    aux[35] = e.cables.phi / m.retraction.gear_ratio
-    aux[36] = e.release_time
-    aux[37] = e.aligned_time
-    aux[38] = e.done_time
-    aux[39] = e.given_to_cables
-    aux[40] = e.motors.rate[0]
-    aux[41] = e.motors.rate[1]
+        record.cable_tension[i] = e.cables.cable[i].tension
+        record.cable_joined[i] = e.cables.cable[i].joined
+        record.drum_angle[i] = e.cables.cable[i].cam
+    record.phase = e.sequence.phase
+    record.drive_rate = e.cables.omega
+    record.gear_cam = e.cables.phi / m.retraction.gear_ratio
+    record.release_time = e.release_time
+    record.aligned_time = e.aligned_time
+    record.done_time = e.done_time
+    record.given_to_cables = e.given_to_cables
+    for i in range(2):
+        record.wheel_rate[i] = e.motors.rate[i]
 
 
 def _motors(key, unit, meaning, default, low):
@@ -244,23 +263,7 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
     )
-    AUX = RING_AUX + (
-        Aux("compression", "m", "of the six springs from the forward position", 6),
-        Aux("spring_branch", "1", "state of the six accumulators: 0 1 2 3 4 5 11 12", 6),
-        Aux("clutch_blocked", "1", "recoil blocked, six struts", 6),
-        Aux("initial_position", "1", "switches of the initial position", 6),
-        Aux("cable_tension", "N", "of the three cables", 3),
-        Aux("cable_joined", "1", "drum cam turns with the gear cam", 3),
-        Aux("drum_angle", "rad", "phi_CamR of the three drums", 3),
-        Aux("phase", "1", "of the sequence: 0 retracted, 1 extending, 2 ready, 3 thrown, 4 captured, 5 retracting, 6 done"),
-        Aux("drive_rate", "rad/s", "of the retraction drive"),
-        Aux("gear_cam", "rad", "phi_CamG without tension"),
-        Aux("release_time", "s", "loss of the initial position, clutches open; -1 before"),
-        Aux("aligned_time", "s", "three alignment sensors, clutches blocked; -1 before"),
-        Aux("done_time", "s", "planes mated; -1 before"),
-        Aux("given_to_cables", "J", "by the ring: stored and lost there; negative while the drive draws it in"),
-        Aux("wheel_rate", "rad/s", "wheels of the two motors", 2),
-    )
+    AUX = AUX
 
     cdef ElasticSelf m
 
