@@ -22,6 +22,14 @@ NARROWER = {
     "rt_kernels/algebra": ("rt_kernels.algebra",),
     "rt_kernels/parameters.py": (),
     "rt_kernels/layout.py": (),
+    "rt_kernels/model": ("rt_kernels.model", "rt_kernels.parameters"),
+    "rt_kernels/multibody": ("rt_kernels.multibody", "rt_kernels.model", "rt_kernels.algebra"),
+    "rt_kernels/offline": ("rt_kernels.offline", "rt_kernels.multibody", "rt_kernels.model", "rt_kernels.algebra", "rt_kernels.plugs"),
+    "rt_kernels/dynamics": ("rt_kernels.dynamics", "rt_kernels.multibody", "rt_kernels.model", "rt_kernels.algebra", "rt_kernels.plugs",
+                            "rt_kernels.sample", "rt_kernels.codes", "rt_kernels.parameters"),
+    "rt_kernels/mechanisms/common": ("rt_kernels.mechanisms.common", "rt_kernels.algebra", "rt_kernels.contact"),
+    "rt_kernels/mechanisms/berthing": ("rt_kernels.mechanisms.berthing", "rt_kernels.mechanisms.common", "rt_kernels.contact",
+                                       "rt_kernels.algebra", "rt_kernels.plugs", "rt_kernels.parameters"),
 }
 # What the kernels may take from elsewhere. The standard library, NumPy and SciPy serve `def` wrappers and set-up only.
 KERNEL_OUTSIDE = set(sys.stdlib_module_names) | {"libc", "cpython", "cython", "numpy", "scipy", "posix"}
@@ -72,6 +80,19 @@ def test_narrower_places(place):
         if module.partition(".")[0] in OURS and not any(f"{module}.".startswith(f"{a}.") or a.startswith(f"{module}.") for a in allowed)
     ]
     assert files and not wrong
+
+
+def test_no_part_reaches_into_the_offline_library():
+    """What no tick calls is for tests, tools and people's scripts."""
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {module}"
+        for package in PACKAGES
+        for file in sources(package)
+        if ROOT / "rt_kernels/offline" not in file.parents
+        for module in imports(file.read_text())
+        if f"{module}.".startswith("rt_kernels.offline.")
+    ]
+    assert not wrong
 
 
 def test_kernels_take_little_from_outside():

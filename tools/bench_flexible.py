@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rt_kernels.model.beam_elements import Section, straight_beam  # noqa: E402
 from rt_kernels.model.craft import Link  # noqa: E402
+from rt_kernels.model.modes import ModalBody, clamped_modes  # noqa: E402
 from rt_kernels.multibody.flexible import FlexibleTree  # noqa: E402
 from rt_kernels.offline.integrators import Motion  # noqa: E402
-from rt_kernels.model.modes import ModalBody, clamped_modes  # noqa: E402
 
 COUNTS = (5, 10, 20, 35, 50, 75, 100)
 

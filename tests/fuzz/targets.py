@@ -714,8 +714,8 @@ class Programmes(Files):
         from hil_server.campaign.plan import load_plan
         from hil_server.operator_desk.calibration import load
         from hil_server.run.programme import is_programme, load_programme
-        from rt_kernels.multibody.flexible import FlexibleTree
         from rt_kernels.model.bodies import read_toml
+        from rt_kernels.multibody.flexible import FlexibleTree
 
         kind, data = given
         file = self.put(f"{kind}.toml", data)

@@ -6,8 +6,8 @@ from scipy.optimize import brentq
 
 from rt_kernels.model.beam_elements import Frame, Section, element_shapes, element_stiffness, straight_beam
 from rt_kernels.model.craft import Link
-from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.model.modes import ModalBody, clamped_modes, craig_bampton_modes, free_free_modes, skew
+from rt_kernels.multibody.flexible import FlexibleTree
 
 L = 2.0
 SLENDER = Section(E=70e9, G=27e9, A=4e-4, Iy=2.0e-8, Iz=0.9e-8, J=1e-8, density=2700.0, gyration_y=1e-3, gyration_z=1e-3)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rt_kernels.multibody import Body, Tree
 from rt_kernels.model.craft import Link
-from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.model.modes import ModalBody, Port
+from rt_kernels.multibody import Body, Tree
+from rt_kernels.multibody.flexible import FlexibleTree
 
 pin = pytest.importorskip("pinocchio")
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from rt_kernels.multibody import Body, Tree
 from rt_kernels.model import tree_generator as generator
+from rt_kernels.multibody import Body, Tree
 from tests.multibody.tree_cases import pinocchio_model, random_state, random_tree, relative
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")

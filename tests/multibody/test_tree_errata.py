@@ -10,8 +10,8 @@ import pytest
 
 from rt_kernels.multibody import Body, Tree
 from rt_kernels.offline.tree_loops import ClosedTree
-from tests.offline.test_tree_loops import golden_state, platform
 from tests.multibody.tree_cases import random_body, relative
+from tests.offline.test_tree_loops import golden_state, platform
 
 WRONG = 1e-4  # a printed form misses by more than this, relative
 RIGHT = 1e-11

@@ -18,9 +18,9 @@ from scipy.spatial.transform import Rotation
 
 from rt_kernels.model.beam_elements import Section, square_truss, straight_beam
 from rt_kernels.model.craft import Link, assumed_beam
+from rt_kernels.model.modes import ModalBody, clamped_modes, free_free_modes, lowest_modes
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion, step_limit
-from rt_kernels.model.modes import ModalBody, clamped_modes, free_free_modes, lowest_modes
 
 CONFIGS = Path(__file__).parents[2] / "stand_configs"
 AXES = (2, 1, 1, 0, 1, 2)

@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from rt_kernels.model.craft import Link
+from rt_kernels.model.modes import ModalBody
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion, amplification, stability_limit, step_limit
-from rt_kernels.model.modes import ModalBody
 
 METHODS = {"symplectic_euler": 1, "two_step": 2, "rk4": 4, "implicit_euler": 1}
 

@@ -19,12 +19,12 @@ from sympy.physics.mechanics import (
     inertia,
 )
 
-from rt_kernels.multibody import Body, Tree
 from rt_kernels.model.craft import Link, assumed_beam
+from rt_kernels.model.modes import ModalBody
+from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion
 from rt_kernels.offline.kane import KaneModel, Rotor
-from rt_kernels.model.modes import ModalBody
 
 t = sm.Symbol("t")
 
