@@ -25,8 +25,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload  # noqa: E402
 from rt_kernels.context import Start, Vehicle, Vehicles  # noqa: E402
+from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload  # noqa: E402
 from rt_kernels.layout import CODES, SAMPLE_DTYPE  # noqa: E402
 from rt_kernels.multibody import Tree  # noqa: E402
 

@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 from rt_kernels.contact.primitives import Cavity, Law, segment_with_circle, segment_with_segment
 from rt_kernels.mechanisms.berthing.head import hinge_step
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
+from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from rt_kernels.mechanisms.ring.contact import implicit_latch
 from rt_kernels.mechanisms.ring.platform import RingPlatform
-from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.multibody import Body, Tree
 from rt_kernels.offline.tree_loops import ClosedTree

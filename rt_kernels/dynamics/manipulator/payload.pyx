@@ -60,7 +60,7 @@ from rt_kernels.dynamics.manipulator.resolved_rate cimport (
 )
 from rt_kernels.dynamics.two_bodies cimport body_pose, body_twist, fill_vehicle, relative_state, start_from_relative, take_motion
 from rt_kernels.codes cimport (ARM_MODE_HAND, ARM_MODE_PATH, ARM_MODE_SINGLE_JOINT, MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE,
-                                MOTION_JOINED, RATE_FRAME_TARGET)
+                               MOTION_JOINED, RATE_FRAME_TARGET)
 from rt_kernels.multibody.tree cimport Tree
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample

@@ -29,7 +29,8 @@ from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1
+from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1,
+                               MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, segment_circle, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.berthing.head_record cimport HeadRecord
@@ -455,7 +456,7 @@ cdef inline void head_events(const HeadParams *p, HeadState *s, double h, int co
     for k in range(LATCHES):
         if s.fired[k] != 0.0:
             out.signals |= MECHANISM_SIGNAL_LATCH1 << k
-    out.status = 1 if s.depth_peak > p.depth_limit else 0
+    out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = s.angle[i] if i < 2 else 0.0
 
@@ -496,7 +497,7 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     for i in range(n):
         push(p, &found[i], &H, s, inp.dt, &loads)
     for k in range(LATCHES):
-        if inp.commands & 4:
+        if inp.commands & MECHANISM_COMMAND_RELEASE:
             s.fired[k] = 0.0
             s.latch[k] = 0.0
             drop_latch_energy(s, k)

@@ -19,7 +19,8 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
-from rt_kernels.codes cimport MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG
+from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                               MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.contact.primitives cimport Contact, FACE, Profile, deepest_of_family, prepare_profile, sphere_in_cavity
 from rt_kernels.contact.reaction cimport ContactLaw, Reaction, react
 from rt_kernels.mechanisms.berthing.pins_record cimport PinsRecord
@@ -267,7 +268,7 @@ cdef inline void pin_events(const PinParams *p, PinState *s, double dt, int cont
         out.signals |= MECHANISM_SIGNAL_DSG
     if planes > 0:
         out.signals |= MECHANISM_SIGNAL_DK2
-    out.status = 1 if s.depth_peak > p.depth_limit else 0
+    out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.depth_peak > p.depth_limit else 0
     for i in range(8):
         out.analog[i] = 0.0
     out.analog[0] = torus[0]

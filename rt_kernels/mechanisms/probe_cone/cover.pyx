@@ -3,7 +3,7 @@
     m v' = f - c v - Q(x)      by implicit Euler with the linear segment of the hysteresis curve frozen over the step
 """
 
-from rt_kernels.mechanisms.hysteresis cimport curve_value, hysteresis_step
+from rt_kernels.mechanisms.common.hysteresis cimport curve_value, hysteresis_step
 from rt_kernels.mechanisms.probe_cone.model cimport State, Unit
 
 

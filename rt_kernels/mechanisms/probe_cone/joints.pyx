@@ -9,7 +9,7 @@ from libc.math cimport fabs
 
 from rt_kernels.algebra.sincos cimport atan2
 from rt_kernels.codes cimport MECHANISM_STATUS_OUT_OF_RANGE
-from rt_kernels.mechanisms.hysteresis cimport HysteresisState, HysteresisTable, hysteresis_step, stored_energy
+from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, hysteresis_step, stored_energy
 from rt_kernels.mechanisms.probe_cone.chains cimport brake_gain, spring_gain
 from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport table_torque
 from rt_kernels.mechanisms.probe_cone.model cimport BEND_Y, ChainMotion, LENGTH, State, TWIST, Unit

@@ -9,7 +9,7 @@ from rt_kernels.contact.latches cimport Groove, LatchGeometry
 from rt_kernels.contact.primitives cimport Profile
 from rt_kernels.contact.reaction cimport ContactLaw
 from rt_kernels.mechanisms.common.drive cimport Drive, DriveState
-from rt_kernels.mechanisms.hysteresis cimport HysteresisState, HysteresisTable, SeriesClutch
+from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, SeriesClutch
 from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport TorqueTable
 from rt_kernels.mechanisms.probe_cone.record cimport ProbeConeLost, ProbeConeRecord
 

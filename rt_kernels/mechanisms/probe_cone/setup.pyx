@@ -9,7 +9,7 @@ from rt_kernels.contact.primitives cimport MAX_VERTICES, prepare_profile
 from rt_kernels.contact.latches cimport Groove
 from rt_kernels.contact.reaction cimport ContactLaw
 from rt_kernels.mechanisms.common.drive cimport fill_drive
-from rt_kernels.mechanisms.hysteresis cimport fill_series_clutch, fill_table
+from rt_kernels.mechanisms.common.hysteresis cimport fill_series_clutch, fill_table
 from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport TABLE_POINTS, TorqueTable
 from rt_kernels.mechanisms.probe_cone.model cimport CAM_POINTS, DOF, LENGTH, LIMITER, LININGS, ROLLERS, Unit
 

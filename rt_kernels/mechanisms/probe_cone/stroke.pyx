@@ -12,7 +12,7 @@ from libc.stdint cimport uint32_t
 
 from rt_kernels.codes cimport MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_EXTEND, MECHANISM_SIGNAL_DRIVE_RUNNING
 from rt_kernels.mechanisms.common.drive cimport drive_angle, drive_rate, drive_step
-from rt_kernels.mechanisms.hysteresis cimport hysteresis_step, series_clutch_step, stored_energy
+from rt_kernels.mechanisms.common.hysteresis cimport hysteresis_step, series_clutch_step, stored_energy
 from rt_kernels.mechanisms.probe_cone.dynamics cimport solve
 from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport table_torque
 from rt_kernels.mechanisms.probe_cone.model cimport DOF, LENGTH, LIMITER, State, Unit

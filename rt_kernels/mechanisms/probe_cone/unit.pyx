@@ -26,7 +26,7 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_EXTRA_BRAKES, MECHANISM_COMMAND
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.contact.latches cimport FREE
 from rt_kernels.mechanisms.common.drive cimport drive_angle, drive_rate
-from rt_kernels.mechanisms.hysteresis cimport beyond_table
+from rt_kernels.mechanisms.common.hysteresis cimport beyond_table
 from rt_kernels.mechanisms.probe_cone.contact_sums cimport Body, Sums
 from rt_kernels.mechanisms.probe_cone.contacts cimport head_contacts, limiter_contacts, plane_contacts, roller_contacts
 from rt_kernels.mechanisms.probe_cone.cover cimport cover_step

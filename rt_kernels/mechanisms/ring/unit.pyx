@@ -22,7 +22,9 @@ from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport vec3
 from rt_kernels.contact.primitives cimport Contact
-from rt_kernels.codes cimport MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS
+from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DRIVE_RUNNING,
+                               MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS,
+                               MECHANISM_SIGNAL_RING_ALIGNED1, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, beyond_table, fill_table, hysteresis_step
 from rt_kernels.mechanisms.ring.contact cimport (
     RING_CONTACTS, contact_loads, fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors, latch_loads, ring_captured, ring_contacts,
@@ -204,15 +206,15 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
     cdef int i, k
     out.signals = plane_signals(u, X_TA)
     if s.contact_time >= 0.0:
-        out.signals |= 1 << 0
+        out.signals |= MECHANISM_SIGNAL_DK1
     if s.capture_time >= 0.0:
-        out.signals |= 1 << 1
+        out.signals |= MECHANISM_SIGNAL_DSG
     for k in range(3):
         if loads.aligned[k]:
-            out.signals |= 1 << (14 + k)
+            out.signals |= MECHANISM_SIGNAL_RING_ALIGNED1 << k
         if s.latch[2 * k].fired != 0.0 or s.latch[2 * k + 1].fired != 0.0:
-            out.signals |= 1 << (9 + k)
-    out.status = 1 if s.out_of_range or s.depth_peak > u.depth_limit else 0
+            out.signals |= MECHANISM_SIGNAL_LATCH1 << k
+    out.status = MECHANISM_STATUS_OUT_OF_RANGE if s.out_of_range or s.depth_peak > u.depth_limit else 0
     for i in range(8):
         out.analog[i] = motion[i].p[u.leg[i].stroke] if i < MAX_LEGS else 0.0
     for i in range(3):

@@ -11,10 +11,10 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED, load_test, test_from_toml
+from hil_server.line import assembly
 from rt_kernels.dynamics.manipulator.compliance import ArmCompliance
 from rt_kernels.dynamics.manipulator.joint_drive import JointDrive
 from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload
-from hil_server.line import assembly
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.model import tree_generator as generator
 from rt_kernels.model.bodies import Body, read_toml

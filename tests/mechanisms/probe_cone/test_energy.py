@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rt_kernels.mechanisms.hysteresis import Hysteresis
+from rt_kernels.mechanisms.common.hysteresis import Hysteresis
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT
 from tests.mechanisms.probe_cone.shipped import DECLARED, captured, column, configuration, pose

@@ -13,7 +13,7 @@ import numpy as np
 
 from libc.string cimport memset
 
-from rt_kernels.mechanisms.probe_cone_drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
+from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
 from rt_kernels.mechanisms.ring.contact cimport RingLoads, RingPose
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING,
                                MECHANISM_SIGNAL_INITIAL_POSITION, MECHANISM_SIGNAL_RELEASED)
@@ -126,11 +126,11 @@ cdef inline void elastic_signals(const ElasticState *e, MechanismOutput *out) no
     for k in range(MAX_LEGS):
         in_position += e.sequence.in_position[k]
     if in_position == MAX_LEGS:
-        out.signals |= 1 << 3
+        out.signals |= MECHANISM_SIGNAL_INITIAL_POSITION
     if e.sequence.drive_command != 0.0:
-        out.signals |= 1 << 13
+        out.signals |= MECHANISM_SIGNAL_DRIVE_RUNNING
     if e.sequence.phase >= THROWN and e.release_time >= 0.0:
-        out.signals |= 1 << 17
+        out.signals |= MECHANISM_SIGNAL_RELEASED
 
 
 cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput *out, double *aux) noexcept nogil:
@@ -171,7 +171,7 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
         ring_account(s, inp, X_TA, &loads, h)
         ring_mean(&m.unit, &loads, W, out)
         base_moves(X_TA, inp.V_TA, h)
-        run_sequence(m, &loads, stroke, (inp.commands & 1) != 0, h)
+        run_sequence(m, &loads, stroke, (inp.commands & MECHANISM_COMMAND_DRIVE) != 0, h)
     ring_report(&m.unit, s, m.motion, e.force, &loads, X_TA, out, &record.ring)
     elastic_signals(e, out)
     elastic_report(m, record)
