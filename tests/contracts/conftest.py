@@ -67,6 +67,7 @@ def valid_value(p):
         return [number] * (p.shape or 1)
     if p.kind == "rows":
         rows, columns = p.shape or (1, 1)
+        rows = rows or 2
         return [[number] * columns for _ in range(rows)]
     return {"float": number, "int": round(number), "bool": True, "str": "text", "table": {}}[p.kind]
 

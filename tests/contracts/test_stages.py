@@ -144,7 +144,7 @@ def _numbers_beyond(p):
             return [number] * (p.shape or 3)
         if p.kind == "rows":
             rows, columns = p.shape or (2, 2)
-            return [[number] * columns for _ in range(rows)]
+            return [[number] * columns for _ in range(rows or 2)]
         return number
 
     if p.kind in ("float", "int", "floats", "rows"):
