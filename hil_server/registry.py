@@ -12,6 +12,7 @@ Every class declares `PARAMETERS` (see `rt_kernels.parameters`); `hil-server lis
 import importlib
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import STAGES
@@ -47,7 +48,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "commands": {
         "latch": "rt_kernels.command_latch:CommandLatch",
-        "script": "hil_server.operator_desk.script:ScriptPort",
+        "script": "hil_server.operator_desk.script_port:ScriptPort",
     },
     "simulated": {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
@@ -102,6 +103,25 @@ PARTS: dict[str, dict[str, str]] = {
     },
 }
 
+# What the server takes of its own accord, where no file names a part: purpose → (role, name). Nothing else in the server names one.
+OWN: dict[str, tuple[str, str]] = {
+    "clock of a live run": ("clocks", "wall"),
+    "clock of a simulation": ("clocks", "free_running"),
+    "commands": ("commands", "latch"),
+    "linear stand": ("simulated", "virtual_stand"),
+    "free bodies": ("dynamics", "two_bodies"),
+    "approach and contact": ("guidance", "docking"),
+    "recorded motion": ("guidance", "recording"),
+    "virtual stand: drives": ("drives", "cia402"),
+    "virtual stand: wrench sensor": ("wrench_sensors", "rdt"),
+    "virtual stand: signals": ("mechanism_signals", "cia401"),
+}
+
+
+def own(purpose: str) -> str:
+    """Name of the part that the server takes for this purpose."""
+    return OWN[purpose][1]
+
 
 @lru_cache(maxsize=1)
 def parts_from_outside() -> dict[str, dict[str, str]]:
@@ -143,9 +163,18 @@ def part(role: str, name: str) -> type:
             f"part {role}.{name}: module {module_name!r} cannot be imported: {error}{_not_built(module_name)}"
         ) from error
     try:
-        return getattr(module, class_name)
+        found: type = getattr(module, class_name)
+        return found
     except AttributeError:
         raise ConfigurationError(f"part {role}.{name}: module {module_name!r} has no class {class_name!r}") from None
+
+
+def part_of_table(role: str, table: Any) -> Any:
+    """The class of the part that a configuration's table names, None where it names none that is known here (an old or foreign log)."""
+    try:
+        return part(role, table["part"])
+    except (ConfigurationError, LookupError, TypeError):
+        return None
 
 
 def _did_you_mean(word: str, known: Mapping[str, str]) -> str:

@@ -9,6 +9,16 @@ its values from `checked(self.PARAMETERS, given)`, so that no default stands twi
 (as `faults`) about every table of a TOML file, and puts the file's name before each line.
 
 `CONTEXT` (a tuple of names) lists what the part needs of the rest of the configuration: see `rt_kernels.context`.
+    part_of         the class of a part by role and name, for a part that is made of others
+
+What the rest of the program wants to know of a part the part declares too; it is nowhere known by its name. All are optional:
+
+    guidance    FLOWN           True: operators fly it, its runs are rehearsals
+                IN_AIR          True: the loop is never closed, the run identifies the drives (`schedule`, `lines`)
+    dynamics    FREE_VEHICLES   True: both vehicles fly free; what a force does follows from their mass and inertia
+                MANIPULATOR     True: an arm carries a vehicle; `model_tables(model, data)` gives the tables of its file
+    mechanisms  PICTURE         how it looks (see `rt_kernels.pictures`)
+    any stage   LIVE            False: not for a stand that moves
 """
 
 import sys

@@ -95,7 +95,8 @@ def gravity_of(stream: Stream, gravity_m_s2: float = GRAVITY_M_S2) -> np.ndarray
     if "gx" in stream.columns:
         return stream.stack(("gx", "gy", "gz"))
     R = stream.stack([f"r{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3)]).reshape(-1, 3, 3)
-    return R.transpose(0, 2, 1) @ np.array([0.0, 0.0, -gravity_m_s2])
+    found: np.ndarray = R.transpose(0, 2, 1) @ np.array([0.0, 0.0, -gravity_m_s2])
+    return found
 
 
 def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
@@ -145,7 +146,8 @@ class Accelerometer:
     residual: float
 
     def felt(self, reading: np.ndarray) -> np.ndarray:
-        return (reading - self.bias) @ np.linalg.inv(self.matrix)
+        found: np.ndarray = (reading - self.bias) @ np.linalg.inv(self.matrix)
+        return found
 
 
 def calibrate_accelerometer(reading: np.ndarray, gravity: np.ndarray) -> Accelerometer:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from hil_server import registry
 from hil_server.analysis.rebound import speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.config import TestConfig
@@ -82,7 +83,7 @@ def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
     stand = config.stand["virtual"]
     port = assembly.build_part("simulated", stand["part"], {k: v for k, v in stand.items() if k != "part"}, context)
     context["sensor_scale"] = port.sensor_scale
-    return assembly.finish(config, context, [port], "free_running")
+    return assembly.finish(config, context, [port])
 
 
 def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float]) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     whole_sensor = step * round(sensor / step)
     transport = step * max(0, round((terms["transport"] + terms["ticks"] - min(ticks, 1) * period + sensor - whole_sensor) / step))
     virtual = {
-        "part": "virtual_stand", "drive_frequency_hz": ledger.drive_frequency_hz, "drive_damping": ledger.drive_damping,
+        "part": registry.own("linear stand"), "drive_frequency_hz": ledger.drive_frequency_hz, "drive_damping": ledger.drive_damping,
         "drive_delay_s": transport, "sensor_delay_s": whole_sensor, "setpoint_delay_ticks": min(ticks, 1),
         "measured_leg_delay_ticks": min(1, round(ledger.measured_leg_delay_s / period)), "leg_resolution_m": 0.0, "plant_step_s": step,
         "counts_per_newton": 1e4, "counts_per_newton_metre": 1e4, "chain_force_n": 1e7, "chain_moment_n_m": 1e7,
@@ -129,17 +130,18 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     }  # fmt: skip
     known = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping, "delay_s": transport, "date": ""}
     document["stand"] = {**config.stand, "virtual": virtual, "drive_model": known}
-    document["dynamics"] = {"part": "two_bodies", "range_max_m": 1000.0, "integrator": _integrator(test)}
-    document["commands"] = {"part": "latch"}
+    document["dynamics"] = {"part": registry.own("free bodies"), "range_max_m": 1000.0, "integrator": _integrator(test)}
+    document["commands"] = {"part": registry.own("commands")}
     # the way to the contact is the test's own, since adaptive parts learn on it; after the contact all filters and drives come to rest
     slow = 8.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
     settled = AFTER_S + slow + 4.0 * ledger.total_s
     name, own = config.part("guidance")
     way = {key: value for key, value in check_part("guidance", name, own).items() if key in WAY}
-    way = check_part("guidance", "docking", {"close_before_s": settled, **way})
+    guidance = registry.own("approach and contact")
+    way = check_part("guidance", guidance, {"close_before_s": settled, **way})
     contact = 1.0 / (mode.frequency_hz * math.sqrt(1.0 - mode.zeta**2))  # twice as long as in orbit
     way |= {"contact_max_s": way["close_before_s"] + contact + settled, "finish_at_region_end": False, "retreat_distance_m": 0.0}
-    document["guidance"] = {"part": "docking", **way}
+    document["guidance"] = {"part": guidance, **way}
     document["test"] = {**config.test, "duration_max_s": 3600.0}
     if compensator is not None:
         document["compensation"] = {"part": compensator[0], **compensator[1]}

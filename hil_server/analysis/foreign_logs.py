@@ -236,7 +236,8 @@ def common_grid(streams: Sequence[Stream], period_s: float) -> np.ndarray:
     most = min(GRID_MAX, GRID_LEAST + GRID_PER_RECORD * max(len(c) for c in clocks))
     if (end - begin) / period_s > most:
         raise ConfigurationError(f"the streams last {end - begin:.6g} s, limit {most} points {period_s:g} s apart")
-    return begin + period_s * np.arange(int((end - begin) / period_s + 1e-9) + 1)
+    found: np.ndarray = begin + period_s * np.arange(int((end - begin) / period_s + 1e-9) + 1)
+    return found
 
 
 def report(resampled: Mapping[str, Resampled] | Sequence[Resampled]) -> list[str]:
@@ -266,17 +267,19 @@ def as_recording(config: Any) -> tuple[Any, list[str]]:
     """The configuration under which a foreign wrench goes through the line of a test, and what was changed, in words: guidance that closes
     the loop for the whole recording, drives without lag or limits, no judgement of contact energy, and nothing on the load cell unless
     the user says what it carried."""
-    from hil_server.config import test_from_toml, toml_text
+    from hil_server import registry
+    from hil_server.config import part_table, test_from_toml, toml_text
 
     document = tomllib.loads(config.as_toml())
-    document["guidance"] = {"part": "recording"}
+    document["guidance"] = {"part": registry.own("recorded motion")}
     document["safety"] |= {"energy_floor_j": 1e6, "following_max_m": 1.0, "following_time_s": 10.0}
     document["stand"]["platform"] |= {"leg_rate_max_m_s": 100.0, "leg_acceleration_max_m_s2": 1e4}
     document["stand"]["limits"]["start_tolerance_m"] = 10.0  # nothing stood anywhere
     document["stand"].pop("drive_model", None)
-    if document["stand"]["virtual"]["part"] == "virtual_stand":
-        ideal = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0, "faults": []}
-        document["stand"]["virtual"] |= ideal
+    virtual = document["stand"]["virtual"]
+    declared = part_table("simulated", virtual["part"]).parameters
+    ideal = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0, "faults": []}
+    virtual |= {key: value for key, value in ideal.items() if key in declared}
     mounting, notes = document["stand"]["mounting"], [IDEAL, STARTS, ENERGY]
     if any(item.partition("=")[0].strip() == CARRIED for item in config.overrides):
         notes.append(f"the weight of {mounting['carried_mass_kg']:g} kg on the cell is subtracted, as --set says, at the stand's attitude")
@@ -294,7 +297,6 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     (given), ticks (imported), gap_points, end, trip (as the console's, None without one), faults, notes. Raises ValueError for a recording
     of another shape, ConfigurationError for one that begins with a gap."""
     from drivers.replayed.log_port import LogPort
-    from hil_server import registry
     from hil_server.analysis.summary import faults_of
     from hil_server.line import assembly
     from hil_server.line.run_header import header
@@ -326,7 +328,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     records["wrench_sequence"] = np.cumsum(~wrench.gap)
     records["wrench_age_ns"] = (np.arange(count) - good) * test.period_ns
     block = SharedBlock.create(count + 2, facts.aux_count)
-    clock = registry.part("clocks", "free_running")(period_ns=test.period_ns, duration_ns=count * test.period_ns)
+    clock = assembly.simulation_clock(period_ns=test.period_ns, duration_ns=count * test.period_ns)
     port = LogPort(records, ports, ideal_stand=test.period_ns * 1e-9)
     line = LoopLine(clock, [port], test.line.stages, block)
     line.sample = test.line.sample
@@ -360,4 +362,5 @@ def _legs_at_start(test: Any) -> np.ndarray:
     sample["X_TA"] = test.context["start"].X_TA
     sample["lead"][:, 0] = 1.0
     part_of(test.config, "setpoint_kinematics", test.context).step(sample)
-    return sample["leg_demand"][0]
+    found: np.ndarray = sample["leg_demand"][0]
+    return found

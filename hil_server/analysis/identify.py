@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from hil_server import registry
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
 
@@ -149,7 +150,8 @@ def simulate_model(u: np.ndarray, period_s: float, gain: float, frequency: float
     # the tail leads back to where the record began, so that the padding is no step
     tail = np.linspace(x[-1], 0.0, n - len(x), endpoint=False)
     answer = np.fft.irfft(np.fft.rfft(np.concatenate([x, tail])) * second_order(f, gain, frequency, damping, delay), n)
-    return answer[: len(u)] + gain * u[0]
+    found: np.ndarray = answer[: len(u)] + gain * u[0]
+    return found
 
 
 def find_dead_band(u: np.ndarray, y: np.ndarray, period_s: float, model: tuple[float, float, float, float]) -> tuple[float, float]:
@@ -230,8 +232,8 @@ def identify_log(path: str | Path) -> Identification:
     log = open_log(path)
     config = configuration(log)
     name, keys = config.part("guidance")
-    if name != "excitation":
-        raise ConfigurationError(f"{path}: no identification run: its guidance is {name!r}, not 'excitation'")
+    if not getattr(registry.part("guidance", name), "IN_AIR", False):
+        raise ConfigurationError(f"{path}: no identification run: its guidance is {name!r}, which closes the loop")
     guidance = assembly.build_part("guidance", name, keys, {"period_s": log.header.period_ns * 1e-9})
     ledger, delays = log.header.delay_ledger, log.header.calibration["context"]["delays"]
     # the integrator's tick does not count: nothing is integrated here; an ideal drive's hold is a whole tick

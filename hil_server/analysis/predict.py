@@ -200,7 +200,7 @@ def assembled(config: TestConfig) -> Assembly:
         return assembly.simulation(config)
     known = assembly.drive_model(config.stand)
     virtual = {
-        "part": "virtual_stand", "drive_frequency_hz": known["frequency_hz"], "drive_damping": known["damping"],
+        "part": registry.own("linear stand"), "drive_frequency_hz": known["frequency_hz"], "drive_damping": known["damping"],
         "drive_delay_s": known["delay_s"], "sensor_delay_s": config.stand.get("wrench_sensor", {}).get("filter_delay_s", 0.0),
     }  # fmt: skip
     return assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))

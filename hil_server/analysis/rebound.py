@@ -41,7 +41,8 @@ class Rebound:
 def speed_along(records: np.ndarray, screw: np.ndarray) -> np.ndarray:
     """u.V of every record, (n,), m/s: V of the point of A at the origin of T."""
     V = records["V_TA"]
-    return (V[:, :3] - np.cross(V[:, 3:], records["X_TA"][:, :3])) @ screw[:3] + V[:, 3:] @ screw[3:]
+    found: np.ndarray = (V[:, :3] - np.cross(V[:, 3:], records["X_TA"][:, :3])) @ screw[:3] + V[:, 3:] @ screw[3:]
+    return found
 
 
 def screw_of(records: np.ndarray, start: int, stop: int) -> np.ndarray | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import registry
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.line.run_header import CONFIGURATION
 from hil_server.telemetry.log_file import Log
@@ -33,9 +34,8 @@ TREND = {
 
 
 def is_rehearsal(log: Log) -> bool:
-    """Whether the run was flown by the guidance part `berthing`."""
-    guidance = configured(log).get("guidance")
-    return isinstance(guidance, dict) and guidance.get("part") == "berthing"
+    """Whether operators flew the run."""
+    return bool(getattr(registry.part_of_table("guidance", configured(log).get("guidance")), "FLOWN", False))
 
 
 def configured(log: Log) -> dict[str, Any]:
@@ -49,17 +49,17 @@ def configured(log: Log) -> dict[str, Any]:
 def arm_limits(log: Log) -> tuple[float, float] | None:
     """Allowed force (N) and moment (N·m) at the end effector, from the file of the arm that the run was made with; None without one."""
     dynamics = configured(log).get("dynamics", {})
-    if dynamics.get("part") != "manipulator_payload":
+    part = registry.part_of_table("dynamics", dynamics)
+    if not getattr(part, "MANIPULATOR", False):
         return None
-    from rt_kernels.model.bodies import model_tables
-
-    table = model_tables(dynamics["model"], dynamics.get("model_data")).get("manipulator", {})
+    table = part.model_tables(dynamics["model"], dynamics.get("model_data")).get("manipulator", {})
     return (float(table["force_max_n"]), float(table["moment_max_n_m"])) if "force_max_n" in table else None
 
 
 def flight(log: Log) -> np.ndarray:
     """Which ticks were flown: the loop closed. (n,) bool."""
-    return log.records["motion"] == CODES["motion"]["free"]
+    found: np.ndarray = log.records["motion"] == CODES["motion"]["free"]
+    return found
 
 
 def arm_load(log: Log) -> np.ndarray | None:

@@ -134,7 +134,8 @@ def _active_vehicle(log: Log) -> Vehicle | None:
         config = configuration(log)
     except HilError:
         return None
-    return vehicle(config.active_vehicle) if config.part("dynamics")[0].startswith("two_bodies") else None
+    dynamics = registry.part("dynamics", config.part("dynamics")[0])
+    return vehicle(config.active_vehicle) if getattr(dynamics, "FREE_VEHICLES", False) else None
 
 
 def alignment_of(log: Log) -> dict[str, Any] | None:
@@ -149,7 +150,7 @@ def alignment_of(log: Log) -> dict[str, Any] | None:
         return None
     try:
         guidance = tomllib.loads(log.header.configuration.get("configuration.toml", "")).get("guidance", {})
-        declared: Any = registry.part("guidance", guidance.get("part", "docking"))
+        declared: Any = registry.part("guidance", guidance["part"])
     except (ValueError, AttributeError, TypeError, HilError):
         return None  # a configuration that cannot be read says nothing of the units
     defaults = {p.key: p.default for p in declared.PARAMETERS}

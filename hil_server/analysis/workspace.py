@@ -97,7 +97,8 @@ def displaced(X_WP: np.ndarray, displacements: np.ndarray) -> np.ndarray:
 
 def reachable(platform: Platform, X_WP: np.ndarray, displacements: np.ndarray) -> np.ndarray:
     """Status bits (n,) of the displaced poses: 0 is reachable."""
-    return place_batch(platform, displaced(X_WP, displacements))[0]
+    found: np.ndarray = place_batch(platform, displaced(X_WP, displacements))[0]
+    return found
 
 
 def axis_ranges(platform: Platform, X_WP: np.ndarray | None = None) -> list[AxisRange]:

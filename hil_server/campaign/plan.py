@@ -101,7 +101,8 @@ class Plan:
         if self.sampling != "normal":
             for i, j in self._round():
                 unit[:, i], unit[:, j] = disc(unit[:, i], unit[:, j])
-        return low + unit * (high - low)
+        found: np.ndarray = low + unit * (high - low)
+        return found
 
     def _round(self) -> list[tuple[int, int]]:
         return [(self.keys.index(a), self.keys.index(b)) for a, b in self.pairs]

@@ -36,7 +36,8 @@ def quantiles(values: np.ndarray) -> dict[str, float]:
 
 def magnitude(table: Any, names: tuple[str, ...]) -> np.ndarray:
     """Root of the sum of squares of a case's peaks, (cases,): not below the greatest force (moment) of the case."""
-    return np.linalg.norm([np.nan_to_num(column(table, f"peak_{n}")) for n in names], axis=0)
+    found: np.ndarray = np.linalg.norm([np.nan_to_num(column(table, f"peak_{n}")) for n in names], axis=0)
+    return found
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:

@@ -45,7 +45,8 @@ class TestConfig:
     def __getattr__(self, name: str) -> dict[str, Any]:
         """`config.stand` is the table `stand`: every top-level table is an attribute."""
         try:
-            return self.__dict__["document"][name]
+            found: dict[str, Any] = self.__dict__["document"][name]
+            return found
         except KeyError:
             raise AttributeError(f"configuration has no table {name!r}") from None
 
@@ -310,7 +311,7 @@ class _Check:
         known = (*TEST_FILE, *REFERENCES)
         self.faults += [unknown_table(self.labels["test"], k, k, v, known) for k, v in self.document.items() if k not in known]
         self.document.setdefault("telemetry", {})
-        self.document.setdefault("commands", {"part": "latch"})
+        self.document.setdefault("commands", {"part": registry.own("commands")})
         self.fixed("test", "TEST")
         self.fixed("initial_conditions", "INITIAL_CONDITIONS")
         if isinstance(self.document.get("initial_conditions"), dict):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -222,14 +223,15 @@ def log_decrements(frequency_hz: np.ndarray, bands: Sequence[Sequence[float]]) -
     if not np.all((table[:, 1] >= 0.0) & (table[:, 1] <= 20.0)):
         raise ModalDataError(f"log_decrement_bands: decrements {table[:, 1].tolist()}, limits 0...20")
     index = np.minimum(np.searchsorted(table[:, 0], frequency_hz, side="left"), len(table) - 1)
-    return table[index, 1]
+    found: np.ndarray = table[index, 1]
+    return found
 
 
 KEYS = {"file", "port_node", "port_axes_xyzw", "frequency_min_hz", "frequency_max_hz", "log_decrement_bands", "further_loads",
         "synthetic", "source", "data"}
 
 
-def modal_craft(table: Mapping, folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None) -> ModalCraft:
+def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None) -> ModalCraft:
     """The propagator of a vehicle's `[modal]` table. steps: the two step sizes [s]. Paths are relative to `folder`.
 
     rigid: the vehicle's mass matrix (6, 6) at and in its port, twist linear part first; the rigid-body modes of the data must agree with it
@@ -310,14 +312,14 @@ def modes_of_craft(path: Path | str, body: str, position_m: Sequence[float], por
     return ModalData(frequency_hz, {port_node: shapes})
 
 
-def with_data(table: Mapping, folder: Path | str) -> dict:
+def with_data(table: Mapping[str, Any], folder: Path | str) -> dict[str, Any]:
     """A `[modal]` table that needs its file no more: with the modes and nodes that it chooses as CSV text in the key `data`. So a
     configuration in a log, or one that is sent to another machine, is whole. Raises ModalDataError; OSError when the file is not there."""
     _check_keys(table)
     return dict(table) if "data" in table else {**table, "data": csv_text(_chosen(table, folder))}
 
 
-def _check_keys(table: Mapping) -> None:
+def _check_keys(table: Mapping[str, Any]) -> None:
     unknown = sorted(set(table) - KEYS)
     if unknown:
         raise ModalDataError(f"modal.{unknown[0]}: unknown key; there are {', '.join(sorted(KEYS))}")
@@ -326,18 +328,18 @@ def _check_keys(table: Mapping) -> None:
             raise ModalDataError(f"modal.{key}: is missing")
 
 
-def _further(table: Mapping) -> list[tuple[int, int]]:
+def _further(table: Mapping[str, Any]) -> list[tuple[int, int]]:
     further = [(int(node), int(component)) for node, component in table.get("further_loads", [])]
     if any(not 1 <= component <= 6 for _, component in further):
         raise ModalDataError(f"modal.further_loads: {further}, components are 1...6")
     return further
 
 
-def _nodes(table: Mapping) -> list[int]:
+def _nodes(table: Mapping[str, Any]) -> list[int]:
     return list(dict.fromkeys([int(table["port_node"]), *(node for node, _ in _further(table))]))
 
 
-def _chosen(table: Mapping, folder: Path | str) -> ModalData:
+def _chosen(table: Mapping[str, Any], folder: Path | str) -> ModalData:
     """The rigid-body modes and those between the table's frequencies, at its nodes."""
     if "data" in table:
         data = _read_rows("modal.data", StringIO(table["data"]), _nodes(table))
@@ -347,7 +349,7 @@ def _chosen(table: Mapping, folder: Path | str) -> ModalData:
     return ModalData(data.frequency_hz[keep], {node: shape[keep] for node, shape in data.shapes.items()})
 
 
-def _least_hz(table: Mapping) -> float:
+def _least_hz(table: Mapping[str, Any]) -> float:
     return float(table.get("frequency_min_hz", 1e-3))
 
 
@@ -361,7 +363,7 @@ def vehicle_modal_craft(path: Path | str, steps: tuple[float, float]) -> ModalCr
     return modal_craft(table["modal"], path.parent, steps, rigid_of(table))
 
 
-def rigid_of(vehicle: Mapping) -> np.ndarray:
+def rigid_of(vehicle: Mapping[str, Any]) -> np.ndarray:
     """`mass_matrix_at` the port of a vehicle's table."""
     X_port = physics.pose(vehicle["port_position_m"], vehicle["port_angles_deg"])
     return mass_matrix_at(vehicle["mass_kg"], np.asarray(vehicle["inertia_kg_m2"], float), X_port)

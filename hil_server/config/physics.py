@@ -84,7 +84,8 @@ def pose(position_m: Sequence[float], angles_deg: Sequence[float]) -> np.ndarray
 
 def multiply(X_AB: np.ndarray, X_BC: np.ndarray) -> np.ndarray:
     """X_AC of two poses, shape (7,)."""
-    return pose_multiply(np.asarray(X_AB, float), np.asarray(X_BC, float))
+    found: np.ndarray = pose_multiply(np.asarray(X_AB, float), np.asarray(X_BC, float))
+    return found
 
 
 def mounting_poses(mounting: Mapping[str, Any]) -> dict[str, np.ndarray]:

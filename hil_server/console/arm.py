@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import registry
 from hil_server.config import SHIPPED
 from rt_kernels.model.bodies import Body, ModelError, read_toml
 
@@ -21,7 +22,8 @@ def turn(axis: np.ndarray, angle: float) -> np.ndarray:
     """Rotation matrix about a unit axis (Rodrigues)."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K)
+    found: np.ndarray = np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K)
+    return found
 
 
 class Arm:
@@ -38,7 +40,7 @@ class Arm:
     def of(cls, document: Mapping[str, Any]) -> "Arm | None":
         """The arm of a configuration, None when its dynamics have none or the file is not there."""
         table = document.get("dynamics", {})
-        if table.get("part") != "manipulator_payload":
+        if not getattr(registry.part_of_table("dynamics", table), "MANIPULATOR", False):
             return None
         for name in (value for value in table.values() if isinstance(value, str) and value.endswith(".toml")):
             file = next((path for path in (Path(name), SHIPPED / name, SHIPPED / "manipulators" / name) if path.is_file()), None)

@@ -3,19 +3,17 @@
 import argparse
 import asyncio
 from pathlib import Path
+from types import ModuleType
 
 import uvicorn
 from fastapi import FastAPI
 from nicegui import app, ui
 
 from hil_server.console.access import Access
-from hil_server.console.engineer import Engineer
 from hil_server.console.feed import Feed
-from hil_server.console.live import Live, Pane
-from hil_server.console.mimic import MimicView
-from hil_server.console.operator import OperatorView
-from hil_server.console.replay_view import ReplayView
-from hil_server.console.view import FOLDER, header, open_pane
+from hil_server.console.live import Live
+from hil_server.console.recording import logs_in
+from hil_server.console.view import FOLDER, header, open_pane, views
 from hil_server.errors import DeviceError
 
 
@@ -38,29 +36,18 @@ def serve(args: argparse.Namespace, token: str) -> None:
 
 
 def add_pages(live: Live, logs: Path, chosen: str) -> None:
-    def begin(here: str, pictures: bool = True) -> Pane:
-        pane = open_pane(live, pictures)
-        header(here)
-        return pane
-
-    @ui.page("/")
-    def engineer() -> None:
-        Engineer(begin("Engineer", pictures=False), logs)
-
-    @ui.page("/operator")
-    def operator(log: str = "") -> None:
-        OperatorView(begin("Operator"), logs, known(log))
-
-    @ui.page("/mimic")
-    def mimic(log: str = "") -> None:
-        MimicView(begin("Mimic"), logs, known(log))
-
-    @ui.page("/replay")
-    def replay() -> None:
-        ReplayView(begin("Replay"), logs, chosen)
+    """A page for every view."""
 
     def known(log: str) -> str:
         """A log that an address names: only one of those that the pages offer."""
-        from hil_server.console.recording import logs_in
-
         return log if log == chosen or log in logs_in(logs) else ""
+
+    def add(view: ModuleType) -> None:
+        @ui.page(view.PATH)
+        def page(log: str = "") -> None:
+            pane = open_pane(live, view.PICTURES)
+            header(view.NAME)
+            view.build(pane, logs, known(log), chosen)
+
+    for view in views():
+        add(view)

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import registry
 from hil_server.console.arm import Arm
-from hil_server.console.wireframes import Unit, leg_joints, unit_of
 from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
+from rt_kernels.pictures import Picture as UnitPicture
+from rt_kernels.pictures import as_list, rotate
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS
 
@@ -25,19 +27,6 @@ FORCE_SEEN = 5.0  # N; below it a measured force has no direction worth drawing
 Values = Mapping[str, Any]
 AXES = ("x", "y", "z")
 ANGLES = ("yaw ψ", "pitch θ", "roll φ")
-
-
-def rotate(q: Any, v: Any) -> np.ndarray:
-    """v turned by the quaternion [x, y, z, w]."""
-    u, w = np.asarray(q[:3]), q[3]
-    t = 2.0 * np.cross(u, v)
-    return np.asarray(v + w * t + np.cross(u, t))
-
-
-def multiply(p: Any, q: Any) -> np.ndarray:
-    """Product of two quaternions [x, y, z, w]."""
-    u, v = np.asarray(p[:3]), np.asarray(q[:3])
-    return np.append(p[3] * v + q[3] * u + np.cross(u, v), p[3] * q[3] - u @ v)
 
 
 def angles_deg(q: Any) -> list[float]:
@@ -49,18 +38,13 @@ def angles_deg(q: Any) -> list[float]:
     return [math.degrees(a) for a in (yaw, pitch, roll)]
 
 
-def turned(axis: int, angle: float) -> np.ndarray:
-    q = np.zeros(4)
-    q[axis], q[3] = math.sin(angle / 2), math.cos(angle / 2)
-    return q
-
-
-def along(direction: Any) -> np.ndarray:
-    """The shortest turn that brings X into this direction."""
-    d = np.asarray(direction) / max(1e-12, float(np.linalg.norm(direction)))
-    q = np.array([0.0, -d[2], d[1], 1.0 + d[0]])
-    norm = float(np.linalg.norm(q))
-    return q / norm if norm > 1e-9 else np.array([0.0, 0.0, 1.0, 0.0])
+def picture_of(mechanism: Mapping[str, Any]) -> UnitPicture:
+    """The picture that the part of a configuration's table `mechanism` declares; two flanges where it declares none, or is not known."""
+    part = registry.part_of_table("mechanisms", mechanism)
+    if part is None:
+        return UnitPicture(mechanism)
+    made: UnitPicture = getattr(part, "PICTURE", UnitPicture)({p.key: p.default for p in part.PARAMETERS} | dict(mechanism))
+    return made
 
 
 class Picture:
@@ -73,10 +57,9 @@ class Picture:
             document = {}
         self.document = document
         self._table = document.get("mechanism", {})
-        self.unit: Unit = unit_of(self._table)
-        self._mechanism = _contact_kernel(document)
+        self.unit = picture_of(self._table)
+        self._mechanism = _contact_kernel(document) if self.unit.KERNEL else None
         self.arm = Arm.of(document)
-        self._legs = leg_joints(self._table) if self.unit.layout == "ring" and "base_joint_radius_m" in self._table else None
 
     @property
     def rehearsal(self) -> bool:
@@ -85,7 +68,7 @@ class Picture:
     def things(self) -> dict[str, Any]:
         """What does not change during a run."""
         return {
-            **self.unit.to_dict(),
+            **self.unit.looks.to_dict(),
             "cameras": self.document.get("cameras") or _shipped_cameras(),
             "arm": self.arm.things() if self.arm else None,
             "numbers": [{"title": title, "rows": rows} for title, rows in NUMBERS],
@@ -95,13 +78,14 @@ class Picture:
     def frame(self, values: Values) -> dict[str, Any]:
         """One instant."""
         X, V = _motion(values)
-        bodies, rollers = self._bodies(values, X)
+        moving, rollers = self.unit.bodies(values, X)
+        bodies: dict[str, Any] = {"T": [0, 0, 0, 0, 0, 0, 1], "A": X, **moving}
         frame: dict[str, Any] = {
             "bodies": {name: _short(pose) for name, pose in bodies.items()},
             "contacts": [_short(point) for point in self._contacts(values, X, bodies)],
-            "on": self._touching(values),
-            "legs": self._leg_lines(bodies),
-            "bars": [self._bar(values, bar) for bar in self.unit.bars],
+            "on": self.unit.touching(values),
+            "legs": [[_short(a), _short(b)] for a, b in self.unit.legs(bodies)],
+            "bars": [self._bar(values, bar) for bar in self.unit.looks.bars],
             "numbers": _numbers(values, X, V, bodies),
             "flags": _flags(values),
             "contact": int(values.get("contact", 0)),
@@ -125,59 +109,11 @@ class Picture:
         return frame
 
     # ------------------------------------------------------------------------------------------------------- what moves
-    def _bodies(self, values: Values, X: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Poses of the bodies, and of the rollers (which a picture of the axis leaves out)."""
-        p, q = np.array(X[:3]), X[3:]
-        bodies: dict[str, Any] = {"T": [0, 0, 0, 0, 0, 0, 1], "A": X}
-        if self.unit.layout == "ring":
-            if "ring_position" in values:
-                turn = multiply(q, values["ring_quaternion"])
-                bodies["ring"] = [*(p + rotate(q, np.array(values["ring_position"]))), *turn]
-            else:
-                bodies["ring"] = [*(p + rotate(q, np.array([self.unit.probe_m, 0.0, 0.0]))), *q]
-            return bodies, {}
-        rollers = {}
-        if "probe.head_x" in values:
-            head = [values[f"probe.head_{a}"] for a in AXES]
-            bodies["head"] = [*head, *along([values[f"probe.axis_{a}"] for a in AXES])]
-            swing = multiply(turned(1, values["probe.swing_y"]), turned(2, values["probe.swing_z"]))
-            bodies["swing"] = [*p, *multiply(q, swing)]
-            back = values.get("probe.movable_x", 0.0)
-            bodies["limiter"] = [*(p + rotate(bodies["swing"][3:], np.array([back, 0.0, 0.0]))), *bodies["swing"][3:]]
-            for i in range(1, 4):
-                place = [values.get(f"probe.roller{i}_{a}", 0.0) for a in AXES]
-                if any(place):
-                    rollers[f"roller{i}"] = [*place, 0, 0, 0, 1]
-        else:
-            turn = np.asarray(q)
-            if "hinge_angle" in values and self._table.get("part") == "berthing_head":
-                azimuth = math.radians(self._table.get("hinge_azimuth_deg", 0.0))
-                psi, theta = values["hinge_angle"]
-                for step in (turned(0, azimuth), turned(1, psi), turned(2, theta), turned(0, -azimuth)):
-                    turn = multiply(turn, step)
-            bodies["head"] = [*(p + rotate(q, np.array([self.unit.probe_m, 0.0, 0.0]))), *turn]
-            bodies["swing"] = bodies["limiter"] = X
-        return bodies, rollers
-
-    def _leg_lines(self, bodies: Mapping[str, Any]) -> list[list[list[float]]]:
-        """The legs of a ring unit, from the base to the ring, in T."""
-        if self._legs is None:
-            return []
-        ends = [
-            [_short(np.asarray(bodies[name][:3]) + rotate(bodies[name][3:], np.array(joint))) for joint in joints]
-            for name, joints in zip(("A", "ring"), self._legs, strict=True)
-        ]
-        return [list(pair) for pair in zip(*ends, strict=True)]
-
     def _contacts(self, values: Values, X: list[float], bodies: Mapping[str, Any]) -> list[Any]:
         """Contact points in T: of the physics where they are recorded, of the same contact kernel at this pose where it can be asked, else
         where the measured force enters the head."""
-        found = []
-        if "probe.head_x" in values:
-            names = [f"probe.{n}{i}" for n, count in (("head_contact", 3), ("lining", 8), ("roller", 3)) for i in range(1, count + 1)]
-            for name in names:
-                if values.get(f"{name}_depth", 0.0) > 0.0:
-                    found.append([values[f"{name}_r_{a}"] for a in AXES])
+        found = self.unit.contacts(values)
+        if found is not None:
             return found
         if self._mechanism is not None:
             return [r for _, _, r, *_ in self._mechanism.contacts(np.array(X))]
@@ -197,28 +133,19 @@ class Picture:
         root = s * s - float(from_head @ from_head) + radius**2
         return None if root < 0.0 else np.array(bodies["head"][:3]) + from_head + (math.sqrt(root) - s) * direction
 
-    def _touching(self, values: Values) -> list[str]:
-        """Names of the parts that touch, and of the latches that have fired: drawn red."""
-        names = [f"{kind}{i}" for kind, count in (("lining", 8), ("roller", 3)) for i in range(1, count + 1)]
-        on = [name for name in names if values.get(f"probe.{name}_depth", 0.0) > 0.0]
-        on += [f"latch{i}" for i in range(1, 5) if values.get(f"probe.latch{i}_phase", 0.0) >= 2.0]
-        return on + [f"latch{i + 1}" for i, fired in enumerate(_list(values.get("latch_fired", []))) if fired]
-
     def _bar(self, values: Values, bar: Any) -> dict[str, Any] | None:
         if bar.channel not in values:
             return None
-        at = _list(values[bar.channel])
-        flags = [int(_list(values[flag])[bar.index]) for flag in bar.flags if flag in values]
+        at = as_list(values[bar.channel])
+        flags = [int(as_list(values[flag])[bar.index]) for flag in bar.flags if flag in values]
         return {"value": round(float(at[bar.index]), 6), "flags": flags}
 
 
 def _contact_kernel(document: Mapping[str, Any]) -> Any:
-    """The unit's own kernel where it answers for a pose alone, None where it does not or the configuration is not whole."""
+    """The unit's own kernel, None where the configuration is not whole."""
     from hil_server.config import test_from_toml, toml_text
     from hil_server.line import assembly
 
-    if document.get("mechanism", {}).get("part") not in ("berthing_head", "berthing_pins"):
-        return None
     with contextlib.suppress(HilError):
         config = test_from_toml(toml_text.dumps(dict(document)))
         return assembly.mechanism_of(config, {})
@@ -242,10 +169,6 @@ def _motion(values: Values) -> tuple[list[float], list[float]]:
 
 def _short(numbers: Any) -> list[float]:
     return [round(float(x), 5) for x in numbers]
-
-
-def _list(value: Any) -> list[float]:
-    return list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
 
 
 def _name(group: str, value: int) -> str:
@@ -283,7 +206,7 @@ def _numbers(values: Values, X: list[float], V: list[float], bodies: Mapping[str
         head,
         _craft(values),
         _short(values["F_T"]),
-        _short(_list(values.get("signal_analog", [0.0] * 3))[:3]),
+        _short(as_list(values.get("signal_analog", [0.0] * 3))[:3]),
     ]
 
 

@@ -33,15 +33,18 @@ def channels_of(log: Log) -> dict[str, np.ndarray]:
 
 def thinned(t: np.ndarray, values: np.ndarray, points: int = POINTS) -> list[list[float]]:
     """[t, value] pairs, at most about `points`, that keep the smallest and the largest value of every stretch."""
+    pairs: list[list[float]]
     if len(t) <= points:
-        return np.column_stack((t, values)).tolist()
+        pairs = np.column_stack((t, values)).tolist()
+        return pairs
     edges = np.linspace(0, len(t), points // 2 + 1).astype(int)
     chosen = set()
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         part = values[start:stop]
         chosen |= {start + int(part.argmin()), start + int(part.argmax())}
     at = sorted(chosen)
-    return np.column_stack((t[at], values[at])).tolist()
+    pairs = np.column_stack((t[at], values[at])).tolist()
+    return pairs
 
 
 def events_of(log: Log) -> list[tuple[float, str]]:

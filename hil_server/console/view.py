@@ -1,7 +1,10 @@
 """The drawn parts of a page: each is an element that `page/live.js` fills from the frames of the page's pane."""
 
+import importlib
 import json
+import pkgutil
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from nicegui import ui
@@ -42,12 +45,21 @@ def command_button(name: str) -> ui.button:
     return button
 
 
+def views() -> list[ModuleType]:
+    """Every module of `hil_server.console.views`, in the order of the links."""
+    from hil_server.console import views as package
+
+    found = [importlib.import_module(f"{package.__name__}.{module.name}") for module in pkgutil.iter_modules(package.__path__)]
+    return sorted(found, key=lambda module: (module.ORDER, module.__name__))
+
+
 def header(here: str) -> None:
     """Where else to go; run, age of data and pictures, answer to the last command, ABORT; below them the banner: the same on every page."""
     with ui.header(wrap=False).classes("hil-header"):
         with ui.element("div").classes("hil-bar"):
             ui.label("HIL server").classes("text-weight-bold")
-            for name, target in (("Engineer", "/"), ("Operator", "/operator"), ("Mimic", "/mimic"), ("Replay", "/replay")):
-                ui.link(name, target).classes("text-sky-300" if name == here else "text-white opacity-80").style("text-decoration: none")
+            for view in views():
+                link = ui.link(view.NAME, view.PATH).style("text-decoration: none")
+                link.classes("text-sky-300" if view.NAME == here else "text-white opacity-80")
             View("header").classes("hil-head")
         View("banner").classes("hil-banner")

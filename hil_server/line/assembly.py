@@ -57,7 +57,8 @@ class Assembly:
 
 
 def period_ns(config: TestConfig) -> int:
-    return round(1e9 / config.test["rate_hz"])
+    found: int = round(1e9 / config.test["rate_hz"])
+    return found
 
 
 def vehicle(table: Mapping[str, Any]) -> Vehicle:
@@ -155,6 +156,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "limits": limits(config.stand["limits"]),
         "vehicles": vehicles(config),
         "sensor_scale": None,
+        "part_of": _part_of,
         "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
     }
     context["mechanism"] = mechanism_of(config, context)
@@ -165,6 +167,14 @@ def base_context(config: TestConfig) -> dict[str, Any]:
     neutral = physics.pose(stand["neutral_position_m"], [stand.get(f"neutral_{angle}_deg", 0.0) for angle in ("yaw", "pitch", "roll")])
     refuse_overlap(context["mechanism"], context["mounting"], neutral, part_of(config, "guidance", context), config.paths)
     return context
+
+
+def _part_of(role: str, name: str) -> type:
+    """For parts that are made of others. Raises LookupError for an unknown one."""
+    try:
+        return registry.part(role, name)
+    except ConfigurationError as error:
+        raise LookupError(str(error)) from error
 
 
 def simulated_port(config: TestConfig, context: Mapping[str, Any]) -> Any:
@@ -179,9 +189,14 @@ def new_block(parts: list[Any], ticks: int) -> SharedBlock:
     return SharedBlock.create(ticks, sum(channel.count for part in parts for channel in part.AUX))
 
 
-def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], clock: str, **settings: Any) -> Assembly:
-    """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: its
-    name in the registry; settings: its further keys."""
+def simulation_clock(**keys: Any) -> Any:
+    """The clock of a simulation or a replay: period_ns, duration_ns, block."""
+    return registry.part("clocks", registry.own("clock of a simulation"))(**keys)
+
+
+def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], clock: Any = None) -> Assembly:
+    """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: makes
+    the clock of a live run out of period, duration and block; None: a simulation."""
     first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}
     entries = ledger(
         drive_model(config.stand), period_s=context["period_s"], filter_delay_s=first["wrench"].filter_delay_s,
@@ -189,11 +204,11 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     )  # fmt: skip
     context["delays"] = entries.sums()
     stages = {role: first[role] if role in first else part_of(config, role, context) for role in STAGE_ROLES}
-    deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock == "wall" else RING_TICKS
+    deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock is not None else RING_TICKS
     context["block"] = new_block([*devices, *stages.values()], deep)
     ports = [part_of(config, "commands", context), *devices]
     duration = round(config.test["duration_max_s"] * 1e9)
-    ticker = registry.part("clocks", clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"], **settings)
+    ticker = (clock or simulation_clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"])
     line = LoopLine(ticker, ports, stages, context["block"])
     return Assembly(config, line, context["block"], entries, period_ns(config), context, ports)
 
@@ -203,7 +218,7 @@ def simulation(config: TestConfig) -> Assembly:
     context = base_context(config)
     port = simulated_port(config, context)
     context["sensor_scale"] = port.sensor_scale
-    return finish(config, context, [port], "free_running")
+    return finish(config, context, [port])
 
 
 def _device_delays(devices: list[Any]) -> dict[str, Any]:
@@ -242,7 +257,8 @@ def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, prio
         scale = getattr(device, "sensor_scale", None)
         if scale is not None:
             context["sensor_scale"] = list(scale)
-    return finish(config, context, opened, "wall", priority=priority, cpu=cpu)
+    clock = partial(registry.part("clocks", registry.own("clock of a live run")), priority=priority, cpu=cpu)
+    return finish(config, context, opened, clock)
 
 
 def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, priority: int, loop_core: int) -> dict[str, Any]:

@@ -70,7 +70,8 @@ class Thinner:
         keep |= (reached[1:] > reached[:-1]).any(axis=1)
         keep[0] |= self._before is None
         self._peak, self._before, self._before_kept = reached[-1], records[-1:].copy(), bool(keep[-1])
-        return records[keep]
+        found: np.ndarray = records[keep]
+        return found
 
     def last(self) -> np.ndarray:
         """The run's last record, where it was not chosen; (0,) or (1,)."""

@@ -20,7 +20,8 @@ SEARCH_FROM_M, SEARCH_TO_M, SEARCH_STEPS = -3.0, 1.0, 800
 
 def relative_attitude(conditions: Mapping[str, Any]) -> np.ndarray:
     """q_VC for the active vehicle approaching (q_CV otherwise): Ry(yaw) Rz(pitch) Rx(roll), (4.2.2) transposed."""
-    return quat_from_yaw_pitch_roll(*np.radians([conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]]))
+    found: np.ndarray = quat_from_yaw_pitch_roll(*np.radians([conditions["yaw_deg"], conditions["pitch_deg"], conditions["roll_deg"]]))
+    return found
 
 
 def start(conditions: Mapping[str, Any], vehicles: Vehicles, max_penetration: Callable[[np.ndarray], float] | None) -> Start:

@@ -54,7 +54,8 @@ def park_pose(mounting: Mounting, X_WP: np.ndarray) -> np.ndarray:
     fixed, moving = np.asarray(mounting.X_WF), X_WM
     if (mounting.unit_on_load_cell == "target") != (mounting.load_cell_on == "floor"):
         fixed, moving = moving, fixed
-    return pose_multiply(pose_inverse(fixed), moving)
+    found: np.ndarray = pose_multiply(pose_inverse(fixed), moving)
+    return found
 
 
 def _poses(park: np.ndarray, guidance: Any) -> Iterator[tuple[str, np.ndarray]]:

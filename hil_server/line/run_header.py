@@ -10,7 +10,8 @@ from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import ConfigurationError
 from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
-from hil_server.telemetry.log_file import Log, LogHeader
+from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.log_header import LogHeader
 
 CONFIGURATION = "configuration.toml"
 

@@ -150,12 +150,13 @@ class Pilot:
 def pilot_for(config: Any, start: Start, habits: Habits | None = None) -> Pilot:
     """The pilot of a berthing test: its rates and axes are those of the guidance; start: of the assembly's context. Raises
     ConfigurationError for another guidance."""
+    from hil_server import registry
     from hil_server.config.parts import check_part
     from hil_server.errors import ConfigurationError
 
     name, keys = config.part("guidance")
-    if name != "berthing":
-        raise ConfigurationError(f"guidance.part: value {name!r}, limit 'berthing': nobody flies another run")
+    if not getattr(registry.part("guidance", name), "FLOWN", False):
+        raise ConfigurationError(f"guidance.part: value {name!r}, limit a guidance that operators fly")
     full = check_part("guidance", name, keys)
     kind = "coarse" if full["start_coarse"] else "vernier"
     rates = full[f"{kind}_m_s"], float(np.radians(full[f"{kind}_deg_s"]))

@@ -22,10 +22,10 @@ import numpy as np
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.telemetry.commands import CommandError, encode
+from rt_kernels.recorded_operator import ROW_DTYPE
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.parameters import Parameter, checked
-from rt_kernels.recorded_operator import ROW_DTYPE, Script
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations
 NAMES = {code: name for name, code in CODES["command"].items()}
@@ -149,22 +149,3 @@ def _arguments(name: str, values: np.ndarray) -> list[float]:
     from hil_server.telemetry.commands import ARGUMENTS
 
     return [float(value) for value in values[: len(ARGUMENTS[name])]]
-
-
-class ScriptPort(Script):
-    """The port of a recorded operator: role `commands`, part `script`."""
-
-    PARAMETERS = (
-        Parameter("file", "str", "-", "file of the recorded operator, beside the test file or among the shipped ones"),
-        *CommandLatch.PARAMETERS,
-    )
-    CONTEXT = ("block", "folders")
-
-    def __init__(self, *, block: Any, folders: Sequence[Path], **given: Any) -> None:
-        keys = checked(self.PARAMETERS, given)
-        file = keys["file"]
-        found = next((folder / file for folder in folders if (folder / file).is_file()), None)
-        if found is None:
-            below = f"a file below {folders[0]} or {folders[-1]}"
-            raise ConfigurationError(f"commands.file: no such file, value {file!r}, limit {below}, unit -")
-        super().__init__(rows_array(load(found)), block, **{p.key: keys[p.key] for p in CommandLatch.PARAMETERS})

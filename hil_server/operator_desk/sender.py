@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import zmq
 
@@ -18,7 +19,7 @@ class HandSender:
         address: str = HAND_ADDRESS,
         server_key: str | None = None,
         keys: tuple[str, str] | None = None,
-        context: zmq.Context | None = None,
+        context: zmq.Context[Any] | None = None,
     ) -> None:
         self.station = station
         self._sequence = 0

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from drivers.replayed.log_port import LogPort
-from hil_server import registry
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
@@ -109,7 +108,7 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
     inputs = aux[: len(aux) - len(own)]  # those of the ports
     window = window or (0, log.ticks)
     port = LogPort(log.records, inputs, *window)
-    clock = clock or registry.part("clocks", "free_running")(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
+    clock = clock or assembly.simulation_clock(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
     line = LoopLine(clock, [port], stages, block)
     line.sample = _initial_sample(log)
     port.watch(line.aux if len(line.aux) else np.zeros(1), len(line.aux))
@@ -231,14 +230,15 @@ def _bytes(records: np.ndarray) -> np.ndarray:
 def sample_at(log: Log, index: int, overrides: tuple[str, ...] = ()) -> np.ndarray:
     """Sample and auxiliary channels as computed at record `index`: one structured record."""
     period = log.header.period_ns
-    clock = registry.part("clocks", "free_running")(period_ns=period, duration_ns=(index + 1) * period)
+    clock = assembly.simulation_clock(period_ns=period, duration_ns=(index + 1) * period)
     line, _ = build(log, overrides, clock=clock)
     line.run()
     out = np.zeros(1, log.records.dtype)
     for name in SAMPLE_DTYPE.names or ():
         out[name] = line.sample[name]
     out["aux"] = line.aux
-    return out[0]
+    found: np.ndarray = out[0]
+    return found
 
 
 def _differing_channel(log: Log, record: np.ndarray, computed: np.ndarray) -> tuple[str, Any, Any]:

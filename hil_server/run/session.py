@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import registry
 from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError, HilError, InternalError, VerdictError
 from hil_server.line import assembly
@@ -92,7 +93,7 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
     options = options or Options()
     if config.telemetry["log_every"] != 1:
         raise ConfigurationError(f"telemetry.log_every: {config.telemetry['log_every']}, a live run logs every tick: limit 1")
-    in_air = config.part("guidance")[0] == "excitation"  # the loop is never closed
+    in_air = _in_air(config)
     foreseen = [] if in_air else allowed(config, options.prediction, "drives" in config.stand, options.confirmed)
     for note in foreseen:
         _say(options, note)
@@ -167,12 +168,17 @@ def _own_facts(test: Assembly) -> dict[str, Any]:
     return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_at_end": names}
 
 
+def _in_air(config: TestConfig) -> bool:
+    """Whether the loop is never closed in this run."""
+    return bool(getattr(registry.part("guidance", config.part("guidance")[0]), "IN_AIR", False))
+
+
 def _foreseen(config: TestConfig, test: Assembly) -> Any:
     """The prediction for the line of this run, which its log carries and its report shows beside what was measured; None for a run in
     air, whose loop is never closed."""
     from hil_server.analysis.predict import predict
 
-    return None if config.part("guidance")[0] == "excitation" else predict(config, test)
+    return None if _in_air(config) else predict(config, test)
 
 
 def _permitted(found: Any, options: Options) -> list[str]:

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from hil_server import registry
 from hil_server.config import TestConfig
 from hil_server.errors import DeviceError
 from hil_server.line import assembly
@@ -22,19 +23,20 @@ def stand_of(
     from drivers.simulated.stand_server_client import StandProcess
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
-    profile = beside.get("drives", {}).get("profile", "cia402")
+    profile = beside.get("drives", {}).get("profile", registry.own("virtual stand: drives"))
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
         stand = StandProcess(keys)
     except (ValueError, ConnectionError) as error:
         raise DeviceError(f"virtual stand: {error}") from error
+    sensor, signals = (registry.own(f"virtual stand: {device}") for device in ("wrench sensor", "signals"))
     with stand:
         yield {
             # a process on the same machine may be held up longer than a device would be
             "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
-            "wrench_sensor": {"part": "rdt", "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
-            "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
+            "wrench_sensor": {"part": sensor, "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
+            "mechanism_signals": {"part": signals, **stand.ports["mechanism_signals"]},
         }, stand.control
 
 

@@ -64,7 +64,7 @@ class Bus:
         s = self.settings
         self.context = zmq.Context()
         self.door = DoorKeeper(self.context, s.curve) if s.curve is not None else None
-        self.sockets: dict[str, zmq.Socket] = {}
+        self.sockets: dict[str, zmq.Socket[Any]] = {}
         kinds = {
             "telemetry_address": (zmq.PUB, PUBLISH_QUEUE),
             "plotjuggler_address": (zmq.PUB, PUBLISH_QUEUE),
@@ -87,7 +87,7 @@ class Bus:
         self.desk = self._command_desk(command) if command is not None else None
         self.hands = HandDesk(hand, self.block) if hand is not None else None
 
-    def _command_desk(self, socket: zmq.Socket) -> CommandDesk:
+    def _command_desk(self, socket: zmq.Socket[Any]) -> CommandDesk:
         s, injector = self.settings, None
         commands = None if s.commands is None else {name: Command(name, *takes) for name, takes in s.commands.items()}
         if s.stand_control is not None:

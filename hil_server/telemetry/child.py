@@ -90,7 +90,8 @@ class Child:
         except HilError:
             self.kill()
             raise
-        return answer["ready"]
+        found: dict[str, str] = answer["ready"]
+        return found
 
     def tell(self, message: dict[str, Any]) -> None:
         """Waits until the line is written: for the start and the end."""
@@ -185,7 +186,8 @@ class Control:
         if b"\n" not in self._rest:
             return None
         line, self._rest = self._rest.split(b"\n", 1)
-        return json.loads(line)
+        found: dict[str, Any] | None = json.loads(line)
+        return found
 
 
 class Task(NamedTuple):

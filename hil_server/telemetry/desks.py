@@ -62,7 +62,7 @@ class CommandDesk:
 
     def __init__(
         self,
-        socket: zmq.Socket,
+        socket: zmq.Socket[Any],
         block: Any,
         describe: Callable[[], dict[str, Any]],
         status: Callable[[], dict[str, Any]],
@@ -277,7 +277,7 @@ class HandDesk:
     that has the station. Everything else is counted in `rejected` by reason, and the next good record carries the bit `rejected`.
     """
 
-    def __init__(self, socket: zmq.Socket, block: Any, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, socket: zmq.Socket[Any], block: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self.socket, self._block, self._clock = socket, block, clock
         self._stations = [_Station() for _ in range(STATIONS)]
         self.accepted = 0

@@ -109,8 +109,8 @@ class Publisher:
     def __init__(
         self,
         header: LogHeader,
-        full: zmq.Socket | None,
-        plot: zmq.Socket | None,
+        full: zmq.Socket[Any] | None,
+        plot: zmq.Socket[Any] | None,
         batch_ticks: int,
         slow_ticks: int,
         dropped: Callable[[], int],
@@ -154,7 +154,7 @@ class Publisher:
         self._thinned[topic] += 1
         return False
 
-    def _send(self, topic: bytes, batch: np.ndarray, body: dict[str, Any], sockets: list[zmq.Socket | None]) -> None:
+    def _send(self, topic: bytes, batch: np.ndarray, body: dict[str, Any], sockets: list[zmq.Socket[Any] | None]) -> None:
         head = self._head(topic, int(batch["time_ns"][-1]), int(batch["tick"][-1]))
         data = pack({**head, "wall_of_tick": self._tick_time.wall(head["t"]), **body})
         for socket in sockets:
@@ -202,7 +202,7 @@ class Publisher:
         return found
 
 
-def _send_now(socket: zmq.Socket, topic: bytes, data: bytes) -> None:
+def _send_now(socket: zmq.Socket[Any], topic: bytes, data: bytes) -> None:
     try:
         socket.send_multipart([topic, data], zmq.NOBLOCK)
     except zmq.ZMQError:

@@ -42,7 +42,8 @@ class MalformedError(ValueError):
 
 
 def pack(message: Mapping[str, Any]) -> bytes:
-    return msgpack.packb(message, use_bin_type=True)
+    found: bytes = msgpack.packb(message, use_bin_type=True)
+    return found
 
 
 def unpack(data: bytes, small: bool = False) -> dict[str, Any]:
@@ -140,10 +141,10 @@ def check_address(key: str, address: str, curve: Curve | None) -> None:
         raise ConfigurationError(f"telemetry.{key}: other machines can reach {address}: set telemetry.curve (keys), or use 127.0.0.1")
 
 
-def bind(context: zmq.Context, kind: int, key: str, address: str, curve: Curve | None, queue: int) -> zmq.Socket:
+def bind(context: zmq.Context[Any], kind: int, key: str, address: str, curve: Curve | None, queue: int) -> zmq.Socket[Any]:
     """A bound socket with bounded queues that never waits. Raises ConfigurationError that names the key and the address."""
     check_address(key, address, curve)
-    socket = context.socket(kind)
+    socket: zmq.Socket[Any] = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, queue)
     socket.setsockopt(zmq.RCVHWM, queue)
@@ -166,7 +167,7 @@ def bind(context: zmq.Context, kind: int, key: str, address: str, curve: Curve |
 
 
 def connect(
-    context: zmq.Context, kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None
+    context: zmq.Context[Any], kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None
 ) -> Any:
     """A connected socket of a client. server_key: public key of the server; keys: the client's own (public, secret)."""
     socket = context.socket(kind)
@@ -186,7 +187,7 @@ def connect(
 class DoorKeeper:
     """Answers ZAP requests: lets in the CURVE keys on the list and nobody else. Create it before the sockets are bound."""
 
-    def __init__(self, context: zmq.Context, curve: Curve) -> None:
+    def __init__(self, context: zmq.Context[Any], curve: Curve) -> None:
         self.socket = context.socket(zmq.REP)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.bind(ZAP_ENDPOINT)

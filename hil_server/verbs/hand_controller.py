@@ -100,7 +100,8 @@ def _serve(station: Any, duration: float | None) -> float:
 
 
 def _conclude(desk_station: Any, station: int, seconds: float) -> dict[str, Any]:
-    summary = desk_station.summary() | {"exit_code": 0, "station": station, "seconds": seconds, "rate_hz": desk_station.sent / seconds}
+    summary: dict[str, Any] = desk_station.summary() | {"exit_code": 0, "station": station, "seconds": seconds}
+    summary["rate_hz"] = desk_station.sent / seconds
     print(f"station {station}: {summary['sent']} records in {seconds:.1f} s ({summary['rate_hz']:.0f} Hz), "
           f"{summary['unsent']} not sent, {summary['faults']} faults")  # fmt: skip
     return summary

@@ -7,15 +7,18 @@ quadratic form with the screw (n, p x n) of a contact at p along n). Set-up only
 the nominal first contact.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 
-def skew(v):
+def skew(v: Any) -> np.ndarray:
     """v~ with v~ x = v x x. v: (3,)."""
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
-def rotation(q):
+def rotation(q: Any) -> np.ndarray:
     """Rotation matrix of the quaternion [x, y, z, w]."""
     x, y, z, w = np.asarray(q, float) / np.linalg.norm(q)
     return np.array([
@@ -25,14 +28,14 @@ def rotation(q):
     ])  # fmt: skip
 
 
-def inverse_inertia(vehicle, R, c):
+def inverse_inertia(vehicle: Mapping[str, Any], R: np.ndarray, c: Any) -> np.ndarray:
     """Of one body: wrench at the origin to acceleration there. R: its axes to the origin's frame; c: its centre of mass from there."""
     I_inverse = R @ np.linalg.inv(np.asarray(vehicle.inertia_kg_m2, float)) @ R.T
     c = skew(c)
     return np.block([[np.eye(3) / vehicle.mass_kg - c @ I_inverse @ c, c @ I_inverse], [-I_inverse @ c, I_inverse]])
 
 
-def relative_inverse_inertia(vehicles, X_TA):
+def relative_inverse_inertia(vehicles: Mapping[str, Any], X_TA: Any) -> np.ndarray:
     """L^-1 (6, 6) of both vehicles (the assembly's context `vehicles`) at the relative pose X_TA (7,): 1/kg, 1/(kg m), 1/(kg m2)."""
     X_VT, X_CA = (np.asarray(getattr(vehicles, name).X_port, float) for name in ("target", "active"))
     R_TV = rotation(X_VT[3:]).T
@@ -43,7 +46,7 @@ def relative_inverse_inertia(vehicles, X_TA):
     return inverse_inertia(vehicles.target, R_TV, p_TV) + inverse_inertia(vehicles.active, R_TC, p_TC)
 
 
-def at_active_port(X_TA):
+def at_active_port(X_TA: Any) -> np.ndarray:
     """(6, 6): spatial velocity at the origin of T to (velocity of the origin of A, angular velocity), as in V_TA."""
     S = np.eye(6)
     S[:3, 3:] = -skew(np.asarray(X_TA, float)[:3])

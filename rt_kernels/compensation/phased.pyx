@@ -18,7 +18,6 @@ from rt_kernels.codes cimport COMMAND_SET_COMPENSATOR
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-import importlib
 
 from rt_kernels.parameters import Aux, Command, Parameter, checked
 
@@ -90,18 +89,6 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.loop_delay = b.loop_delay
 
 
-NAMES = {
-    "none": "rt_kernels.compensation.none:NoCompensator",
-    "phase_lead": "rt_kernels.compensation.phase_lead:PhaseLead",
-    "polynomial": "rt_kernels.compensation.polynomial:Polynomial",
-    "adaptive_time_series": "rt_kernels.compensation.adaptive_time_series:AdaptiveTimeSeries",
-    "pose_referenced_force": "rt_kernels.compensation.pose_referenced_force:PoseReferencedForce",
-    "smith": "rt_kernels.compensation.smith:SmithPredictor",
-    "energy_cap": "rt_kernels.compensation.energy_cap:EnergyCap",
-    "lead_and_pose_force": "rt_kernels.compensation.lead_and_pose_force:LeadAndPoseForce",
-}
-
-
 WHERE = {"free": "free motion", "contact": "contact"}
 
 
@@ -109,10 +96,12 @@ def build(role, table, context):
     """The part that `table` names, with the context it asks for. Raises ValueError with the key's path."""
     keys = dict(table)
     name = keys.pop("part", None)
-    if name not in NAMES:
-        raise ValueError(f"compensation.{role}.part: {name!r} is none of {', '.join(NAMES)}")
-    module, _, cls = NAMES[name].partition(":")
-    part = getattr(importlib.import_module(module), cls)
+    try:
+        part = context["part_of"]("compensators", name)
+    except LookupError as error:
+        raise ValueError(f"compensators.{role}.part: {error}") from None
+    if issubclass(part, Phased):
+        raise ValueError(f"compensation.{role}.part: {name!r} changes between two parts itself; limit a part that does not")
     keys = checked(part.PARAMETERS, keys, f"compensation.{role}")
     try:
         built = part(**keys, **{wanted: context[wanted] for wanted in part.CONTEXT})
@@ -146,7 +135,7 @@ cdef class Phased(StagePart):
         Parameter("hold_s", "float", "s", "the contact compensator stays this long after a contact", 0.05, low=0.0, high=10.0),
     )
     COMMANDS = (Command("set_compensator", numbers=(0, 1, 2)),)
-    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting")
+    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting", "part_of")
     cdef char *memory
     cdef StagePart first        # the two parts: what they know of their own blocks
     cdef StagePart second

@@ -404,6 +404,7 @@ cdef class TwoBodies(StagePart):
                   "symplectic", choices=tuple(LATE_TICKS)),
     )
     CONTEXT = ("period_s", "vehicles", "start")
+    FREE_VEHICLES = True
 
     def __init__(self, *, period_s, vehicles, start, **given):
         cdef int i

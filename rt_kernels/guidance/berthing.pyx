@@ -419,6 +419,7 @@ cdef class BerthingGuidance(StagePart):
     )
     COMMANDS = BERTHING_COMMANDS
     CONTEXT = ("period_s", "start")
+    FLOWN = True
     cdef Self c
 
     def __init__(self, *, period_s, start, **given):

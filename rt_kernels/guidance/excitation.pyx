@@ -188,6 +188,7 @@ cdef class Excitation(StagePart):
     )
     COMMANDS = (Command("abort"), Command("stop", ("approach",)), Command("park", ("approach",)))
     CONTEXT = ("period_s",)
+    IN_AIR = True
     cdef Self c
     cdef readonly dict schedule
     cdef readonly list lines

@@ -854,7 +854,7 @@ class Folders(Files):
 
     def run(self, given):
         from hil_server.campaign import execution
-        from hil_server.console.engineer import newest_programme
+        from hil_server.console.views.engineer import newest_programme
 
         which, data = given
         with refusing():

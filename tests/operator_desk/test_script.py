@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hil_server.errors import ConfigurationError
-from hil_server.operator_desk.script import Row, ScriptPort, load, parse, rows_array, save
+from hil_server.operator_desk.script import Row, load, parse, rows_array, save
+from hil_server.operator_desk.script_port import ScriptPort
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.recorded_operator import Script
 

@@ -29,14 +29,14 @@ from hil_server.console.alarm import in_words, safety
 from hil_server.console.arm import Arm
 from hil_server.console.feed import Feed, limits_of
 from hil_server.console.live import Pane
-from hil_server.console.picture import Picture, along, angles_deg, multiply, rotate
+from hil_server.console.picture import Picture, angles_deg, picture_of
 from hil_server.console.recording import Recording, thinned
-from hil_server.console.wireframes import unit_of
 from hil_server.line.run_header import CONFIGURATION
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import first_trip
 from hil_server.telemetry.settings import TelemetrySettings
+from rt_kernels.pictures import along, multiply, rotate
 from rt_kernels.layout import BITS, CODES, FAULTS
 from rt_kernels.ring import SharedBlock
 from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
@@ -188,7 +188,7 @@ def test_angles_and_turns_against_scipy():
 
 @pytest.mark.parametrize("file", sorted((SHIPPED / "mechanisms").glob("*.toml")), ids=lambda file: file.stem)
 def test_every_shipped_unit_is_drawn_in_sight(file):
-    unit = unit_of(tomllib.loads(file.read_text()))
+    unit = picture_of(tomllib.loads(file.read_text())).looks
     assert {shape.body for shape in unit.shapes} >= {"T", "A"} and unit.bars
     for shape in unit.shapes:
         points = np.array([p for line in shape.lines for p in line])

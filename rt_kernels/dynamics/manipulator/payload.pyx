@@ -333,6 +333,8 @@ cdef class ManipulatorPayload(StagePart):
     )
     AUX = AUX
     CONTEXT = ("period_s", "vehicles", "start")
+    MANIPULATOR = True
+    model_tables = staticmethod(model_tables)
     cdef Arm c
     cdef Tree tree
     cdef Tree general

@@ -37,6 +37,7 @@ from rt_kernels.mechanisms.berthing.head_record cimport HeadRecord
 from rt_kernels.mechanisms.berthing.shared cimport add_wrench, swing_step
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.mechanisms.berthing.head_picture import BerthingHeadPicture
 from rt_kernels.mechanisms.berthing.head_record import AUX
 from rt_kernels.parameters import Aux, Parameter, checked
 
@@ -558,6 +559,7 @@ cdef class BerthingHead(MechanismPart):
         _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=20.0),
         _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
     )
+    PICTURE = BerthingHeadPicture
     AUX = AUX
 
     cdef HeadSelf m

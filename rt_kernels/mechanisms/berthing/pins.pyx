@@ -27,6 +27,7 @@ from rt_kernels.mechanisms.berthing.pins_record cimport PinsRecord
 from rt_kernels.mechanisms.berthing.shared cimport add_wrench
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.mechanisms.berthing.pins_picture import BerthingPinsPicture
 from rt_kernels.mechanisms.berthing.pins_record import AUX
 from rt_kernels.parameters import Aux, Parameter, checked
 
@@ -362,6 +363,7 @@ cdef class BerthingPins(MechanismPart):
         _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=100.0),
         _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
     )
+    PICTURE = BerthingPinsPicture
     AUX = AUX
 
     cdef PinSelf m

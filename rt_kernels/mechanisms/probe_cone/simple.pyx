@@ -25,6 +25,7 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, 
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.mechanisms.probe_cone.simple_picture import ProbeConeSimplePicture
 from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef enum:
@@ -182,6 +183,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
 cdef class ProbeConeSimple(MechanismPart):
     """Sprung head, cone and latch. Analogue signals: 0 axial stroke (compression), 1 and 2 lateral deflections, m."""
 
+    PICTURE = ProbeConeSimplePicture
     PARAMETERS = (
         Parameter("head_radius_m", "float", "m", "radius of the probe's head", 0.04, low=1e-3, high=1.0),
         Parameter("head_mass_kg", "float", "kg", "mass of the head", 4.0, low=0.1, high=1e3),

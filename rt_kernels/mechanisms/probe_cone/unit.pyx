@@ -42,6 +42,7 @@ from rt_kernels.mechanisms.probe_cone.stroke cimport accept_stroke, axial_fricti
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.probe_cone.declaration import PARAMETERS
+from rt_kernels.mechanisms.probe_cone.picture import ProbeConePicture
 from rt_kernels.mechanisms.probe_cone.record import AUX
 from rt_kernels.parameters import checked
 
@@ -431,6 +432,7 @@ cdef class ProbeCone(MechanismPart):
     cdef Unit unit
 
     PARAMETERS = PARAMETERS
+    PICTURE = ProbeConePicture
     AUX = AUX
 
     def __init__(self, **given):

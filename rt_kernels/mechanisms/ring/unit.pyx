@@ -35,6 +35,7 @@ from rt_kernels.mechanisms.ring.record cimport RingRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
+from rt_kernels.mechanisms.ring.picture import RingPicture
 from rt_kernels.mechanisms.ring.record import AUX
 from rt_kernels.parameters import Parameter, checked
 
@@ -386,6 +387,7 @@ cdef class Ring(MechanismPart):
         Parameter("retract_speed_m_s", "float", "m/s", "speed of the neutral stroke while the drive runs", default=1e-3, low=0.0, high=0.1),
         Parameter("retract_stroke_m", "float", "m", "way of the neutral stroke", default=0.0, low=0.0, high=2.0),
     )
+    PICTURE = RingPicture
     AUX = AUX
 
     cdef RingSelf m

@@ -31,6 +31,7 @@ from rt_kernels.mechanisms.ring.unit cimport (
 )
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.mechanisms.ring.picture import ElasticRingPicture
 from rt_kernels.mechanisms.ring.elastic.record import AUX
 from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
@@ -263,6 +264,7 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
     )
+    PICTURE = ElasticRingPicture
     AUX = AUX
 
     cdef ElasticSelf m

@@ -17,6 +17,8 @@ from hil_server.console.view import command_button
 from hil_server.run.programme import PROGRESS, SUMMARY_HEADS
 from rt_kernels.codes import code_name
 
+ORDER, NAME, PATH, PICTURES = 10, "Engineer", "/", False
+
 PERIOD = 0.1  # s between looks at the feed
 CURVE_PERIOD = 0.25
 PROGRAMME_PERIOD = 1.0
@@ -241,3 +243,7 @@ def _energy(last: dict[str, Any]) -> dict[str, str]:
         "first contact": stamp(last["first_contact_time"]),
         "capture": stamp(last["capture_time"]),
     }
+
+
+def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    Engineer(pane, folder)

@@ -17,6 +17,8 @@ from hil_server.console.view import View
 from hil_server.errors import HilError
 from rt_kernels.codes import words
 
+ORDER, NAME, PATH, PICTURES = 40, "Replay", "/replay", True
+
 PERIOD = 0.1  # s
 CODED = ("phase", "motion", "end_cause", "safety_state")  # fields shown by their names
 PREDICT = """
@@ -119,7 +121,7 @@ class ReplayView:
         out = Path(tempfile.mkdtemp(prefix="prediction-")) / f"prediction of {recording.name}"
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", PREDICT, str(recording.log.path), str(out),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=Path(__file__).resolve().parents[2],
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=Path(__file__).resolve().parents[3],
         )  # fmt: skip
         _, errors = await process.communicate()
         if process.returncode:
@@ -196,3 +198,7 @@ def chart(title: str, series: list[dict[str, Any]]) -> dict[str, Any]:
         "yAxis": axis,
         "series": series,
     }
+
+
+def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    ReplayView(pane, folder, chosen)

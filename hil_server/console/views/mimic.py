@@ -2,7 +2,7 @@
 
 Three windows one above the other. Upper: wire-frames of the contact in fixed projections, with numbers beside them that change over at the
 capture. Middle: dampers. Lower: curves of the selected variables past the fixed line. What stands in upper and middle window follows the
-unit: probe and cone, ring, berthing; a run with a manipulator is a berthing whatever its unit.
+unit, whose picture declares it (`MIMIC`); a run with a manipulator has the arm's, whatever its unit.
 """
 
 from pathlib import Path
@@ -12,20 +12,20 @@ from nicegui import ui
 from hil_server.console.live import Pane
 from hil_server.console.source import SourceBar
 from hil_server.console.view import View
+from rt_kernels.pictures import ARM_AND_HEAD, Mimic
+
+ORDER, NAME, PATH, PICTURES = 30, "Mimic", "/mimic", True
 
 UPPER, MIDDLE, LOWER = 270, 150, 230  # px
-PROJECTIONS = {
-    "probe_cone": ("side", "top"),
-    "ring": ("side", "axial", "top"),
-    "berthing": ("axial", "side", "axonometric"),
-}
+UNBOXED = {"sticks"}  # has boxes of its own
 
 
 class MimicView:
     """Builds the page; builds it anew when the unit is another one."""
 
     def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
-        self._pane, self._layout = pane, ""
+        self._pane = pane
+        self._shown: Mimic | None = None
         self._windows = ui.column().classes("w-full gap-2")
         View("curves").classes("hil-box w-full").style(f"height: {LOWER}px")
         with ui.row().classes("w-full items-center"):
@@ -44,33 +44,28 @@ class MimicView:
             self._facts.text = f"run of {facts['created']}, T final {facts['to']:.3f} s  {facts['notes']}"
         else:
             self._facts.text = "live run"
-        layout = "berthing" if picture.arm else picture.unit.layout
-        if layout != self._layout:
-            self._layout = layout
+        mimic = ARM_AND_HEAD if picture.arm else picture.unit.MIMIC
+        if mimic != self._shown:
+            self._shown = mimic
             self._windows.clear()
             with self._windows:
-                self._build(layout)
+                self._build(mimic)
 
-    def _build(self, layout: str) -> None:
-        head = [] if layout == "ring" else [2]
+    def _build(self, mimic: Mimic) -> None:
         with ui.element("div").classes("hil-split"):
             View("numbers", before=[0], after=[3]).style("width: 190px")
-            for projection in PROJECTIONS[layout]:
+            for projection in mimic.projections:
                 View("wires", projection=projection).classes("live hil-box hil-pane").style(f"height: {UPPER}px")
-            View("numbers", before=[1, *head], after=[0]).style("width: 190px")
+            View("numbers", before=list(mimic.numbers), after=[0]).style("width: 190px")
         with ui.row().classes("w-full gap-4 items-center"):
             View("words").classes("grow")
         with ui.element("div").classes("hil-split"):
-            View("numbers", groups=[4, 5] if layout != "berthing" else [4]).style("width: 190px")
-            style = f"flex: 1 1 240px; height: {MIDDLE}px"
-            if layout == "ring":
-                View("bars", place="spring").classes("hil-box").style(style)
-            elif layout == "berthing":
-                View("arm").classes("hil-box").style(style)
-                View("sticks").style(style)
-                View("bars", place="axial").classes("hil-box").style(style)
-                View("bars", place="lateral").classes("hil-box").style(style)
-            else:
-                View("lateral").classes("hil-box").style(style)
-                View("bars", place="axial").classes("hil-box").style(style)
-                View("bars", place="lateral").classes("hil-box").style(style)
+            View("numbers", groups=list(mimic.below)).style("width: 190px")
+            for kind, options in mimic.panels:
+                panel = View(kind, **options).style(f"flex: 1 1 240px; height: {MIDDLE}px")
+                if kind not in UNBOXED:
+                    panel.classes("hil-box")
+
+
+def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    MimicView(pane, folder, log)

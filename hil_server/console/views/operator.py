@@ -9,6 +9,8 @@ from hil_server.console.live import Pane
 from hil_server.console.source import SourceBar
 from hil_server.console.view import View, command_button
 
+ORDER, NAME, PATH, PICTURES = 20, "Operator", "/operator", True
+
 COORDINATES = {0: "x", 1: "y", 2: "z", 3: "roll", 4: "yaw", 5: "pitch"}
 
 
@@ -66,3 +68,7 @@ class OperatorView:
 
 def _whole(value: float | None) -> int:
     return int(value or 0)
+
+
+def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    OperatorView(pane, folder, log)

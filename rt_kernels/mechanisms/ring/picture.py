@@ -1,0 +1,93 @@
+"""A docking ring on six legs in pictures, the plain one and the elastic one. Keys: those of the parts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rt_kernels.pictures import ACTIVE, PASSIVE, Bar, Line, Looks, Mimic, Picture, Poses, Shape, Values, circle, multiply, rotate
+
+RING = Mimic(("side", "axial", "top"), (1,), (4, 5), (("bars", {"place": "spring"}),))
+
+
+class RingPicture(Picture):
+    """Both rings with petals and latches, the legs, and what their springs do."""
+
+    MIMIC = RING
+
+    def build(self, m: dict[str, Any]) -> Looks:
+        inner, face = m["inner_radius_m"], m["face_radius_m"]
+        looks = Looks(extent=m["base_joint_radius_m"] * 1.35, probe_m=m["ready_distance_m"])
+        profile = [[0.0, inner], [0.0, face]]
+        looks.shapes += [
+            Shape("T", PASSIVE, [circle(0.0, inner), circle(0.0, face), *petals(m, -1.0, np.pi / 3)], "passive ring", profile),
+            Shape("ring", ACTIVE, [circle(0.0, inner), circle(0.0, face), *petals(m, 1.0, 0.0)], "ring", [[0.0, inner], [-0.02, face]]),
+            Shape("A", ACTIVE, [circle(0.0, m["base_joint_radius_m"]), circle(0.0, 0.2)], "base", [[-0.02, face + 0.1], [-0.02, inner]]),
+        ]
+        for i in range(6):
+            latch = m["latch_tip_radius_m"], 2.0 * np.pi * (i // 2) / 3 + (-1) ** i * np.radians(m["latch_azimuth_deg"])
+            r, angle = latch
+            tip = [m["latch_tip_x_m"], r * np.cos(angle), r * np.sin(angle)]
+            looks.shapes.append(Shape("ring", PASSIVE, [[tip, [tip[0] - m["latch_length_m"], tip[1], tip[2]]]], f"latch{i + 1}"))
+        looks.bars = self.springs(m)
+        return looks
+
+    def springs(self, m: dict[str, Any]) -> list[Bar]:
+        """A bar for every leg."""
+        return [Bar(f"PM{i + 1}", "stroke", i, "m", full_stroke(m), "spring") for i in range(6)]
+
+    def bodies(self, values: Values, X_TA: Sequence[float]) -> tuple[Poses, Poses]:
+        p, q = np.array(X_TA[:3]), X_TA[3:]
+        if "ring_position" not in values:
+            return {"ring": self.head(X_TA, np.asarray(q))}, {}
+        turn = multiply(q, values["ring_quaternion"])
+        return {"ring": [*(p + rotate(q, np.array(values["ring_position"]))), *turn]}, {}
+
+    def legs(self, bodies: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """From the base to the ring."""
+        ends = [
+            [np.asarray(bodies[name][:3]) + rotate(bodies[name][3:], np.array(joint)) for joint in joints]
+            for name, joints in zip(("A", "ring"), leg_joints(self.table), strict=True)
+        ]
+        return list(zip(*ends, strict=True))
+
+
+class ElasticRingPicture(RingPicture):
+    """The same with legs that are compressed and whose clutches block."""
+
+    def springs(self, m: dict[str, Any]) -> list[Bar]:
+        flags = ("clutch_blocked", "initial_position")
+        return [Bar(f"PM{i + 1}", "compression", i, "m", full_stroke(m), "spring", flags) for i in range(6)]
+
+
+def full_stroke(m: Mapping[str, Any]) -> float:
+    return float(m.get("stroke_m") or m["spring_forward_n"][-1][0])
+
+
+def petals(m: Mapping[str, Any], forward: float, turn: float) -> list[Line]:
+    """Three petals: trapezoids of the cylinder about X, from the ring plane towards `forward`."""
+    lines = []
+    base, tip = np.radians(m["petal_base_azimuth_deg"]), np.radians(m["petal_tip_azimuth_deg"])
+    inward = m["petal_height_m"] * np.tan(np.radians(90.0 - m["petal_half_angle_deg"])) * 0.25
+    for k in range(3):
+        middle = turn + 2.0 * np.pi * k / 3
+        corners = ((0.0, -base, 0.0), (1.0, -tip, inward), (1.0, tip, inward), (0.0, base, 0.0))
+        line = []
+        for height, angle, less in corners:
+            r = m["inner_radius_m"] - less
+            line.append([forward * height * m["petal_height_m"], r * np.cos(middle + angle), r * np.sin(middle + angle)])
+        lines.append(line)
+    return lines
+
+
+def leg_joints(m: Mapping[str, Any]) -> tuple[list[list[float]], list[list[float]]]:
+    """Joints of the six legs on the base (A axes) and on the ring (ring axes), in pairs."""
+
+    def joints(radius: float, azimuth_deg: float) -> list[list[float]]:
+        found = []
+        for i in range(6):
+            angle = 2.0 * np.pi * (i // 2) / 3 + (-1) ** i * np.radians(azimuth_deg)
+            found.append([0.0, float(radius * np.cos(angle)), float(radius * np.sin(angle))])
+        return found
+
+    return joints(m["base_joint_radius_m"], m["base_joint_azimuth_deg"]), joints(m["ring_joint_radius_m"], m["ring_joint_azimuth_deg"])
