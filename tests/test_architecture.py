@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hil_server.registry import PARTS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("hil_server", "rt_kernels", "drivers", "stand_configs")
 OURS = (*PACKAGES, "tests", "tools")
@@ -70,7 +71,7 @@ ROOMS = {
         "guidance": "below multibody dynamics",
         "stewart": "below guidance",
         "wrench": "below",
-        "compensators": "below stewart",
+        "compensation": "below stewart",
         "dynamics": "below multibody mechanisms guidance",
         "safety": "below stewart",
     },
@@ -178,7 +179,7 @@ ORDINARY = {
     "cia402": "the CANopen profile that the emulated drives speak",
     "cia408": "the CANopen profile that the emulated drives speak",
 }
-NAMED = {("rt_kernels/compensators/phased.pyx", "phase_lead"): "its default in free motion"}
+NAMED = {("rt_kernels/compensation/phased.pyx", "phase_lead"): "its default in free motion"}
 
 
 def mentions(text):
@@ -214,7 +215,7 @@ def test_nothing_else_names_a_part():
 @pytest.mark.parametrize(
     "line",
     ["if name == 'smith':", 'table["part"] = "none"', '{"part": "latch"}', 'config["part"] == "limits"', "unit in ('ring_x', 'bumper')",
-     "from rt_kernels.compensators.energy_cap import EnergyCap"],
+     "from rt_kernels.compensation.energy_cap import EnergyCap"],
 )  # fmt: skip
 def test_a_named_part_is_found(line):
     assert list(part_names_in("hil_server/analysis/predict.py", line + "\n"))

@@ -18,10 +18,10 @@ from hil_server import registry
 from hil_server.console.arm import Arm
 from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
-from rt_kernels.pictures import Picture as UnitPicture
-from rt_kernels.pictures import as_list, rotate
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS
+from rt_kernels.pictures import Picture as UnitPicture
+from rt_kernels.pictures import as_list, rotate
 
 FORCE_SEEN = 5.0  # N; below it a measured force has no direction worth drawing
 Values = Mapping[str, Any]

@@ -22,10 +22,8 @@ import numpy as np
 from hil_server.config import files
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.telemetry.commands import CommandError, encode
-from rt_kernels.recorded_operator import ROW_DTYPE
-from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import BITS, CODES
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.recorded_operator import ROW_DTYPE
 
 COMMAND = 2  # what of a row: 0 and 1 are the stations
 NAMES = {code: name for name, code in CODES["command"].items()}

@@ -97,9 +97,9 @@ def build(role, table, context):
     keys = dict(table)
     name = keys.pop("part", None)
     try:
-        part = context["part_of"]("compensators", name)
+        part = context["part_of"]("compensation", name)
     except LookupError as error:
-        raise ValueError(f"compensators.{role}.part: {error}") from None
+        raise ValueError(f"compensation.{role}.part: {error}") from None
     if issubclass(part, Phased):
         raise ValueError(f"compensation.{role}.part: {name!r} changes between two parts itself; limit a part that does not")
     keys = checked(part.PARAMETERS, keys, f"compensation.{role}")

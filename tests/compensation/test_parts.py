@@ -175,7 +175,7 @@ def test_phased_with_any_number_of_auxiliary_channels(count, context, monkeypatc
     from rt_kernels.compensation import phased
 
     monkeypatch.setattr(phased, "Many", of_many_channels(count), raising=False)
-    monkeypatch.setitem(registry.PARTS["compensators"], "many", "rt_kernels.compensation.phased:Many")
+    monkeypatch.setitem(registry.PARTS["compensation"], "many", "rt_kernels.compensation.phased:Many")
     for free, contact in (("many", "lead_and_pose_force"), ("lead_and_pose_force", "many")):
         keys = {role: {"part": name, **({"stiffness_n_per_m": k} if name != "many" or count else {})}
                 for role, name, k in (("free", free, 1e5), ("contact", contact, 2e5))}  # fmt: skip
@@ -211,7 +211,7 @@ def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch
             return assembly.build_part("dynamics", "tree_and_body", keys, ship)
 
     monkeypatch.setattr(phased, "Pointers", Pointers, raising=False)
-    monkeypatch.setitem(registry.PARTS["compensators"], "pointers", "rt_kernels.compensation.phased:Pointers")
+    monkeypatch.setitem(registry.PARTS["compensation"], "pointers", "rt_kernels.compensation.phased:Pointers")
     with pytest.raises(ValueError, match=r"compensation\.contact\.part: 'pointers' keeps pointers"):
         build("phased", context, contact={"part": "pointers"})
 

@@ -36,8 +36,8 @@ from hil_server.run.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import first_trip
 from hil_server.telemetry.settings import TelemetrySettings
-from rt_kernels.pictures import along, multiply, rotate
 from rt_kernels.layout import BITS, CODES, FAULTS
+from rt_kernels.pictures import along, multiply, rotate
 from rt_kernels.ring import SharedBlock
 from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
 from tests.telemetry.conftest import LoopStandIn
