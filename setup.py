@@ -1,11 +1,15 @@
 """Build of the compiled packages: every `.pyx` below `rt_kernels` and `drivers` is one extension module.
 
-House rules that the build itself holds (ARCHITECTURE, `real-time` chapter):
+House rules that the build itself holds (CONTRIBUTING, "Kernels"):
 
 * `-ffp-contract=off`, never `-ffast-math`, never `-march=native`: the same bits on every x86-64 machine.
 * A Cython performance hint is an error: such a line takes the interpreter lock inside the loop.
-* `HIL_DEBUG_KERNELS=1` turns bounds checks back on (the checked build that the tests run once).
+* `HIL_DEBUG_KERNELS=1` turns bounds checks back on (the checked build: `make checked`, in a copy of its own).
 * `HIL_SANITIZE=1` builds with the address and undefined-behaviour sanitizers (`tools/fuzz_sanitized.sh`).
+
+What keeps the build short: Cython's own code for memory views is one module (`rt_kernels.cython_shared`) and not a part of each; a file in
+which no step of a tick runs says so in its first line (`# distutils: extra_compile_args = -O1`); the largest files come first, so that no
+core waits at the end.
 """
 
 import os
@@ -15,13 +19,20 @@ from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
 CHECKED = os.environ.get("HIL_DEBUG_KERNELS") == "1"
-COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-std=gnu11", "-g0"]
+SHARED = "rt_kernels.cython_shared"
+# What of -O3 the kernels need: the vectorizer with its full cost model, inlining and peeling. The rest of -O3 only takes time to compile.
+OPTIMIZE = ["-O2", "-ftree-loop-vectorize", "-ftree-slp-vectorize", "-fvect-cost-model=dynamic", "-finline-functions", "-fipa-cp-clone"]
+OPTIMIZE += ["-fpeel-loops", "-fsplit-loops"]
+COMPILE_ARGS = [*OPTIMIZE, "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-std=gnu11", "-g0"]
+if CHECKED:
+    COMPILE_ARGS += ["-O1"]  # it is built to be tried, not to be fast
 if os.environ.get("HIL_SANITIZE") == "1":
-    COMPILE_ARGS = [a for a in COMPILE_ARGS if a not in ("-O3", "-g0")]
+    COMPILE_ARGS = [a for a in COMPILE_ARGS if a not in (*OPTIMIZE, "-g0")]
     COMPILE_ARGS += ["-O0", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
 DIRECTIVES = {
     "language_level": 3,
@@ -34,7 +45,11 @@ DIRECTIVES = {
 }
 
 
+Options.emit_code_comments = False  # half of the generated text otherwise; nobody reads it
+
+
 def extensions() -> list[Extension]:
+    """One extension for each `.pyx`, the largest first, and the module that holds what Cython's memory views share."""
     found = []
     for package in ("rt_kernels", "drivers"):
         for source in sorted(ROOT.joinpath(package).rglob("*.pyx")):
@@ -52,7 +67,9 @@ def extensions() -> list[Extension]:
                     libraries=["m"],
                 )
             )
-    return found
+    found.sort(key=lambda extension: -ROOT.joinpath(extension.sources[0]).stat().st_size)
+    shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=[*COMPILE_ARGS, "-O1"])
+    return [shared, *found]
 
 
 def cythonize_without_hints(modules: list[Extension]) -> list[Extension]:
@@ -62,7 +79,13 @@ def cythonize_without_hints(modules: list[Extension]) -> list[Extension]:
         saved = os.dup(2)
         os.dup2(captured.fileno(), 2)
         try:
-            built = cythonize(modules, nthreads=os.cpu_count() or 1, compiler_directives=DIRECTIVES, show_all_warnings=False)
+            built = cythonize(
+                modules,
+                nthreads=os.cpu_count() or 1,
+                compiler_directives=DIRECTIVES,
+                shared_utility_qualified_name=SHARED,
+                show_all_warnings=False,
+            )
         finally:
             sys.stderr.flush()
             os.dup2(saved, 2)

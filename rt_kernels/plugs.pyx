@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """Owners of the plugs: what every part has in common (snapshot, restore, single calls for tests and set-up)."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

@@ -211,8 +211,8 @@ wanted = set(sys.argv[1:])
 modules = [e for e in build["extensions"]() if e.name in wanted]
 assert len(modules) == len(wanted), wanted
 for e in modules:
-    e.extra_compile_args = ["-O1" if a == "-O3" else a for a in e.extra_compile_args]
-built = cythonize(modules, compiler_directives=build["DIRECTIVES"], force=True, quiet=True)
+    e.extra_compile_args.append("-O1")
+built = cythonize(modules, compiler_directives=build["DIRECTIVES"], shared_utility_qualified_name=build["SHARED"], force=True, quiet=True)
 setup(script_args=["--quiet", "build_ext", "--inplace"], ext_modules=built)
 """
 

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """The algebra headers on NumPy arrays, for tests and offline use: each function calls the very inline step that the kernels use.
 
 Shapes: vectors (3,), quaternions (4,) `[x, y, z, w]`, poses (7,), twists and wrenches (6,) linear or force first, rotation matrices (3, 3),

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """What a stage costs: its step called many times in a row from C, timed with the monotonic clock. For benchmarks only."""
 
 from libc.stdint cimport int64_t

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """`def` wrappers of the contact kernels: arrays in, arrays out, for tests, first-contact search and offline use.
 
 Equations, frames and sources are in `primitives.pxd`, `reaction.pxd` and `latches.pxd`; the wrappers call the same inline steps.

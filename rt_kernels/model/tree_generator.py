@@ -78,7 +78,7 @@ class Table:
         return f"{left} {operator} t{rest[0]}"
 
     @staticmethod
-    def _value(v: object) -> str:
+    def _value(v: "Term | float") -> str:
         return f"{'-' if v.sign < 0 else ''}t{v.row}" if isinstance(v, Term) else repr(float(v))
 
 

@@ -347,8 +347,8 @@ class CompiledModel:
         command = compiler or next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), None)
         if command is None or shutil.which(command) is None:
             raise RuntimeError(f"no C compiler found ({compiler or 'cc, gcc, clang'})")
-        self._kept = tempfile.TemporaryDirectory() if directory is None else None
-        place = Path(directory or self._kept.name)
+        self._kept = None if directory else tempfile.TemporaryDirectory()
+        place = Path(self._kept.name if self._kept else directory)
         place.mkdir(parents=True, exist_ok=True)
         mark = hashlib.sha256("\0".join([source, command, *FLAGS]).encode()).hexdigest()[:16]
         library = place / f"{name}_{mark}.so"

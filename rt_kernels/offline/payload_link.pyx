@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """Payload as a free body on the elastic end of a manipulator. Dissertation (8.2), corrected; frames N inertial, E end effector, G grapple
 fixture (on the payload, together with E when nothing is deflected), P payload's centre of mass, B base port.
 

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """Closed loops of a tree by separation of variables: each loop is cut at a joint, and the cut coordinates' consequences are eliminated.
 
 With the constraint of the cuts differentiated, C_u u' + C_p p' + c = 0 (u independent, p dependent velocity coordinates; dissertation on

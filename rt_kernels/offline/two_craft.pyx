@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 """Two free rigid craft that meet through a docking mechanism, without stand and line: parameter studies of a unit, as fast as they go.
 
 Dissertation (4.2.1), (4.5): frames C, V (centres of mass), A, T (ports), N inertial. Momenta are the state: linear p, angular L about each

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O1
 # cython: wraparound=True
 """Set-up and Python access to the hysteresis kernels of `hysteresis.pxd`: tables checked, single steps, stored energy."""
 

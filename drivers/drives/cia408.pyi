@@ -1,0 +1,46 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import PortPart
+
+ACTUAL_POSITION: int
+COMMON_PARAMETERS: tuple[Any, ...]
+CONTROL_MODE: int
+CONTROL_WORD: int
+
+class Cia408Port(PortPart):
+    def __init__(self, *, period_s: Any = 0.001, **parameters: Any) -> None: ...
+    def open(self) -> Any: ...
+    def begin(self) -> Any: ...
+    def close(self) -> Any: ...
+    def counters(self) -> Any: ...
+    def bus_loads(self) -> Any: ...
+    delays: Any
+    delay_origins: Any
+    close_problems: list[Any]
+    PARAMETERS: tuple[Any, ...]
+    CONTEXT: tuple[Any, ...]
+
+class Cia408Profile:
+    steps: tuple[Any, ...]
+    def __init__(self, rate_hz: Any, receive_timeout_periods: Any, heartbeat_ms: Any, control_mode: Any) -> None: ...
+    def prepare(self, node: Any) -> Any: ...
+    def clear_fault(self, node: Any) -> Any: ...
+    def step(self, node: Any, control_word: Any) -> Any: ...
+    def await_state(self, node: Any, name: Any, reached: Any) -> Any: ...
+    def hold_here(self, node: Any) -> Any: ...
+    def disable(self, node: Any) -> Any: ...
+
+DEVICE_MODE: int
+DISABLED: int
+HOLD: int
+HOLD_ACTUAL_POSITION: int
+HOLD_TARGET: int
+INIT: int
+POSITION_SET_POINT: int
+RESET: int
+SET_POINT_FROM_BUS: int
+STATUS_WORD: int
+TRAJECTORY_TYPE: int
+
+def status_bits(word: int) -> Any: ...

@@ -1,0 +1,26 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import PortPart
+
+class RdtPort(PortPart):
+    def __init__(self, **parameters: Any) -> None: ...
+    def measure(self, seconds: Any = 0.2) -> Any: ...
+    def open(self) -> Any: ...
+    def begin(self) -> Any: ...
+    def bias(self) -> Any: ...
+    def close(self) -> Any: ...
+    def counters(self) -> Any: ...
+    counts_per_newton: Any
+    counts_per_newton_metre: Any
+    sensor_scale: Any
+    delays: Any
+    delay_origins: Any
+    rate_hz: Any
+    force_unit: Any
+    torque_unit: Any
+    serial: Any
+    calibration: Any
+    scaling: Any
+    measured_rate_hz: Any
+    PARAMETERS: tuple[Any, ...]

@@ -1,0 +1,10 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import PortPart
+from rt_kernels.ring import SharedBlock
+
+class CommandLatch(PortPart):
+    def __init__(self, *, block: SharedBlock, stale_s: Any = 0.2, centred: Any = 0.02) -> None: ...
+    PARAMETERS: tuple[Any, ...]
+    CONTEXT: tuple[Any, ...]

@@ -1,0 +1,15 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import StagePart
+
+LEAD_PARAMETERS: tuple[Any, ...]
+
+class LeadAndPoseForce(StagePart):
+    def __init__(self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, **given: Any) -> None: ...
+    def fields(self) -> Any: ...
+    PARAMETERS: tuple[Any, ...]
+    AUX: tuple[Any, ...]
+    CONTEXT: tuple[Any, ...]
+
+POSE_FORCE_PARAMETERS: tuple[Any, ...]

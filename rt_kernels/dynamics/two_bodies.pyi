@@ -1,0 +1,13 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import StagePart
+
+LATE_TICKS: dict[Any, Any]
+
+class TwoBodies(StagePart):
+    def __init__(self, *, period_s: Any, vehicles: Any, start: Any, range_max_m: Any = 5.0, integrator: Any = "symplectic") -> None: ...
+    def fields(self) -> Any: ...
+    integrator_late_ticks: Any
+    PARAMETERS: tuple[Any, ...]
+    CONTEXT: tuple[Any, ...]

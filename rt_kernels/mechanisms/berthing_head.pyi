@@ -1,0 +1,13 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import MechanismPart
+
+class BerthingHead(MechanismPart):
+    def __init__(self, **parameters: Any) -> None: ...
+    def contacts(self, X_TA: Any) -> Any: ...
+    def max_penetration(self, X_TA: Any) -> Any: ...
+    PARAMETERS: tuple[Any, ...]
+    AUX: tuple[Any, ...]
+
+def hinge_step(h: Any, inertia: Any, stiffness: Any, damping: Any, free_angle: Any, moment: Any, rate: Any, angle: Any) -> Any: ...

@@ -1,0 +1,14 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import MechanismPart
+
+class ElasticAdaptive(MechanismPart):
+    def __init__(self, **parameters: Any) -> None: ...
+    def max_penetration(self, X_TA: Any) -> Any: ...
+    PARAMETERS: tuple[Any, ...]
+    AUX: tuple[Any, ...]
+
+PHASES: tuple[Any, ...]
+RING_AUX: tuple[Any, ...]
+RING_PARAMETERS: tuple[Any, ...]

@@ -1,0 +1,19 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import MechanismPart
+
+PARAMETERS: tuple[Any, ...]
+
+class ProbeCone(MechanismPart):
+    def __init__(self, **parameters: Any) -> None: ...
+    def max_penetration(self, X_TA: Any) -> Any: ...
+    def glide(self, X_TA: Any, V_TA: Any, dt: float, ticks: int, commands: int = 0, every: int = 1) -> Any: ...
+    def set_state(self, coordinates: Any = None, rates: Any = None) -> Any: ...
+    coordinates: Any
+    rates: Any
+    PARAMETERS: tuple[Any, ...]
+    AUX: tuple[Any, ...]
+
+def implicit_euler(h: float, m: float, k: float, c: float, net: float, v: float, x: float) -> Any: ...
+def multibody_step(part: ProbeCone, q: Any, v: Any, w0: Any, Q: Any, external: Any = ...) -> Any: ...

@@ -1,0 +1,19 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+class Motion:
+    def apply(self, tau: Any = None, f_ext: Any = None, known: Any = None, a: Any = None) -> Any: ...
+    def restart(self) -> Any: ...
+    def run(self, q: Any, v: Any, steps: int, t: float = 0.0, every: int = 0) -> Any: ...
+    nq: Any
+    nv: Any
+    tree: Any
+    tau: Any
+    f_ext: Any
+    known: Any
+    a_given: Any
+    error: Any
+
+def amplification(method: Any, w: float, zeta: float = 0.0, psi: float = 0.5, phi: float = 0.5) -> Any: ...
+def stability_limit(method: Any, zeta: float = 0.0, psi: float = 0.5, phi: float = 0.5) -> Any: ...
+def step_limit(tree: Any, method: Any, q: Any = None, locked: Any = ..., psi: float = 0.5, phi: float = 0.5) -> Any: ...
