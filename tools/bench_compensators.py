@@ -1,7 +1,11 @@
-"""What each compensator costs per tick: median of the added time over `none`, in contact. `python tools/bench_compensators.py`"""
+"""What each compensator costs per tick: median of the added time over `none`, in contact. `python tools/bench_compensators.py`
+
+Exit code 1 when the recommended one (`RECOMMENDED`) adds more than `MAX_S`.
+"""
 
 import argparse
 import statistics
+import sys
 
 import numpy as np
 
@@ -11,6 +15,8 @@ from hil_server.line import assembly
 from rt_kernels.compensation.timing import step_times
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
+RECOMMENDED = "lead_and_pose_force"
+MAX_S = 1e-6
 KEYS = {
     "pose_referenced_force": {"stiffness_n_per_m": 1e5},
     "lead_and_pose_force": {"stiffness_n_per_m": 1e5},
@@ -46,3 +52,4 @@ if __name__ == "__main__":
     for name, seconds in costs.items():
         print(f"{name:24s} {seconds * 1e9:8.1f} ns")
     print(f"{'median of all':24s} {statistics.median(costs.values()) * 1e9:8.1f} ns")
+    sys.exit(costs[RECOMMENDED] > MAX_S)

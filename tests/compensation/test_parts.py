@@ -237,14 +237,3 @@ def test_phased_follows_no_offset_out_of_a_file(context):
 def test_wrong_keys_are_named(name, keys, named, context):
     with pytest.raises(ValueError, match=named):
         build(name, context, **keys)
-
-
-def test_recommended_stack_costs_less_than_a_microsecond():
-    """Added to the tick, median over batches (tools/bench_compensators.py)."""
-    import importlib.util
-    from pathlib import Path
-
-    spec = importlib.util.spec_from_file_location("bench_compensators", Path(__file__).parents[2] / "tools" / "bench_compensators.py")
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
-    assert bench.added_cost()["lead_and_pose_force"] <= 1e-6
