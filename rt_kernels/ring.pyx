@@ -16,7 +16,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memset
 
 from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_lock_memory, host_map, host_now, host_unmap
-from rt_kernels.layout import LAYOUT_HASH, SAMPLE_DTYPE
+from rt_kernels.layout import LAYOUT_HASH
 
 cdef int64_t MAGIC = 0x4B434F4C424C4948   # "HILBLOCK"
 cdef int64_t VERSION = 1

@@ -7,7 +7,7 @@ velocity offset 0x60B1, interpolation period 0x60C2 = period of SYNC. States by 
 
 from libc.stdint cimport uint16_t, uint32_t
 
-from drivers.drives.cyclic_axes cimport Axes, AxesState, CyclicAxes, axes_read, axes_write
+from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
 from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED,
                                DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_WARNING)
 from rt_kernels.plugs cimport PortPart

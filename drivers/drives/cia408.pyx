@@ -10,7 +10,7 @@ FAULT INIT both read 0000. All four bits are tested: 0111 is not ACTIVE.
 
 from libc.stdint cimport uint16_t, uint32_t
 
-from drivers.drives.cyclic_axes cimport Axes, AxesState, CyclicAxes, axes_read, axes_write
+from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
 from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED,
                                DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED)
 from rt_kernels.plugs cimport PortPart

@@ -14,7 +14,7 @@ that a module of which most records are missing has no data, as a silent one.
 The link is the module's own: sharing a drive's bus would make two ports read one descriptor.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from drivers.raw_frames.frame_io cimport (

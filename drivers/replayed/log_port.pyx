@@ -7,7 +7,7 @@ Nothing has a tolerance. The first tick that differs is kept as it was computed,
 goes on and counts. `record_crc` is written by the telemetry process and is not compared.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np

@@ -14,7 +14,6 @@ from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput, Mechan
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
-import numpy as np
 
 from rt_kernels.parameters import Parameter, checked
 

@@ -14,7 +14,7 @@ The default drive, second order 13.25 Hz, zeta 0.784, has -2 dB and -70 degrees 
 (hybrid-stability notes 0.3). Noise is a sum of twelve uniform numbers of a xorshift generator: the same on every machine.
 """
 
-from libc.math cimport fabs, floor, sqrt
+from libc.math cimport fabs, floor
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -26,7 +26,7 @@ from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
-from rt_kernels.stewart.platform cimport (Platform, PlatformParams, forward, forward_chord, inverse_jacobian, leg_lengths)
+from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inverse_jacobian, leg_lengths)
 
 from rt_kernels.parameters import Parameter, checked
 

@@ -10,7 +10,7 @@ index i32 (-1 all), value f64, at f64 [s after the first SYNC, 0 now], reserved 
 known), 0.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from drivers.raw_frames.frame_io cimport (

@@ -6,7 +6,6 @@ old in the same way (`measured_leg_delay_ticks`). Faults are injected by configu
 (arguments: the fault, index, value).
 """
 
-from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 

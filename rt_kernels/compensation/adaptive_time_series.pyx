@@ -19,7 +19,7 @@ from libc.string cimport memset
 import math
 from dataclasses import replace
 
-from rt_kernels.algebra cimport pose, vec3
+from rt_kernels.algebra cimport vec3
 from rt_kernels.compensation.adaptive_time_series_record cimport AdaptiveRecord
 from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, MOTION_FOLLOW_PROFILE

@@ -4,7 +4,6 @@
 Equations, frames and sources are in `primitives.pxd`, `reaction.pxd` and `latches.pxd`; the wrappers call the same inline steps.
 """
 
-from libc.math cimport sqrt
 
 import numpy as np
 

@@ -15,7 +15,6 @@ When the guidance drives the platform along a profile the model only follows; at
 pose and twist; joined, both vehicles move as one body that carries their momentum.
 """
 
-from libc.math cimport sqrt
 from libc.string cimport memset
 
 import numpy as np

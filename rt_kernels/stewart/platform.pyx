@@ -37,7 +37,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
-from rt_kernels.parameters import REQUIRED, Parameter, checked
+from rt_kernels.parameters import Parameter, REQUIRED, checked
 
 
 # a pose counts as found when all lengths agree to this, m

@@ -13,7 +13,7 @@ Frames: S load cell, T target port. Source of the layout: dissertation 6.2 (six 
 Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
 """
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport fabs
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
