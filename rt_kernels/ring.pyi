@@ -1,10 +1,7 @@
 # Generated from the built module by tools/generate_stubs.py
 from typing import Any
 
-import numpy as np
-
 LAYOUT_HASH: str
-SAMPLE_DTYPE: np.dtype[Any]
 
 class SharedBlock:
     @staticmethod
