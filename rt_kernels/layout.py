@@ -17,6 +17,11 @@ STAGES = (
 )
 STAGE_ROLES = tuple(role for role, *_ in STAGES)
 
+# names of earlier versions -> ours, and the hashes of former tables that differ from ours in names only
+FORMER_ROLES = {"locators": "forward_kinematics", "event_detectors": "events", "compensators": "compensation", "placers": "setpoint_kinematics"}  # noqa: E501
+FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
+FORMER_LAYOUTS = ('2972a2d8a19473ca',)
+
 # name, type, shape, unit, frame, writer, role, bus, meaning: in the order of the table (the order of the tick)
 FIELDS = (
     ("tick", "i8", 1, "-", "", "clock", "input", 1, "number of the period on the absolute grid, from 0"),  # noqa: E501

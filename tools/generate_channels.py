@@ -32,8 +32,8 @@ KERNELS = Path(__file__).resolve().parent.parent / "rt_kernels"
 README = KERNELS.parent / "README.md"
 C_TYPES = {"f8": "double", "i8": "int64_t", "i4": "int32_t", "u4": "uint32_t"}
 TYPE_ORDER = ["f8", "i8", "i4", "u4"]  # falling alignment: the struct then is little-endian CDR as it stands
-COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "meaning", "limits", "code", "bits", "initial"}
-STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous"}
+COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "meaning", "limits", "code", "bits", "initial", "former"}
+STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous", "former"}
 FIELD_ROLES = ("input", "state", "output", "diagnostic")
 SEVERITIES = ("note", "hold", "stop")
 INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
@@ -50,6 +50,7 @@ def load() -> dict:
     writers = ["clock", "ports", *(stage["role"] for stage in table["stage"]), "telemetry"]
     for stage in table["stage"]:
         stage.setdefault("fails", "-")
+        stage.setdefault("former", "")
         stage.setdefault("reads_previous", [])
         here = writers.index(stage["role"])
         earlier, later = set(writers[:here]), set(writers[here:])
@@ -253,6 +254,11 @@ def layout_py(table: dict) -> str:
         *(row((s["role"], s["does"], tuple(s["reads"]), tuple(s["reads_previous"]))) for s in table["stage"]),
         ")",
         "STAGE_ROLES = tuple(role for role, *_ in STAGES)",
+        "",
+        "# names of earlier versions -> ours, and the hashes of former tables that differ from ours in names only",
+        f"FORMER_ROLES = {json.dumps({s['former']: s['role'] for s in table['stage'] if s['former']})}  # noqa: E501",
+        f"FORMER_FIELDS = {json.dumps({f['former']: f['name'] for f in table['field'] if 'former' in f})}  # noqa: E501",
+        f"FORMER_LAYOUTS = {tuple(table['table']['former_layouts'])!r}",
         "",
         "# name, type, shape, unit, frame, writer, role, bus, meaning: in the order of the table (the order of the tick)",
         "FIELDS = (",

@@ -12,6 +12,7 @@ from typing import Any
 
 from hil_server.config import former_names
 from rt_kernels import parameters as declarations
+from rt_kernels.layout import FORMER_ROLES
 from rt_kernels.parameters import Parameter, shown
 
 
@@ -58,8 +59,8 @@ def unknown_key(file: str, path: str, value: Any, key: str, known: Iterable[str]
 
 def unknown_table(file: str, path: str, name: str, value: Any, known: Iterable[str]) -> str:
     """A table, or a key of a file, that is none of those the file may have."""
-    if name in former_names.ROLES:
-        return f"{file}: {path}: was renamed {former_names.ROLES[name]}"
+    if name in FORMER_ROLES:
+        return f"{file}: {path}: was renamed {FORMER_ROLES[name]}"
     return unknown_key(file, path, value, name, known)
 
 

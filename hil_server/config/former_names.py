@@ -10,9 +10,7 @@ from typing import Any
 
 from hil_server import registry
 from hil_server.config.tables import DEVICES
-
-# Role, which is a table of a test file, or table of a stand file: former → present.
-ROLES: dict[str, str] = {}
+from rt_kernels.layout import FORMER_ROLES
 
 # (role of a part, or table of a file; former key) → present key.
 KEYS: dict[tuple[str, str], str] = {
@@ -51,8 +49,6 @@ KEYS: dict[tuple[str, str], str] = {
     ("manipulator", "approach_1_s"): "approach_per_s",
 }  # fmt: skip
 
-# Field of the sample, auxiliary channel or entry of a header: former → present.
-FIELDS: dict[str, str] = {}
 
 _PRESENT: dict[str, set[str]] = {}
 for (_, _former), _present in KEYS.items():
@@ -67,9 +63,9 @@ def present_key(key: str, declared: Collection[str]) -> str:
 def renamed(document: dict[str, Any]) -> dict[str, Any]:
     """The document of a test (the configuration in a log's header) with present names; what has none is left as it is. A key of a part from
     outside belongs to that part. `document` itself is not changed."""
-    document = {ROLES.get(name, name): table for name, table in copy.deepcopy(document).items()}
+    document = {FORMER_ROLES.get(name, name): table for name, table in copy.deepcopy(document).items()}
     if isinstance(stand := document.get("stand"), dict):
-        document["stand"] = {ROLES.get(name, name): table for name, table in stand.items()}
+        document["stand"] = {FORMER_ROLES.get(name, name): table for name, table in stand.items()}
     for role, table in _tables(document):
         if table.get("part", "") not in ("", *registry.PARTS.get(role, {})):
             continue

@@ -50,7 +50,7 @@ from hil_server.telemetry.record import (
     record_dtype,
     scalar_names,
 )
-from rt_kernels.layout import LAYOUT_HASH
+from rt_kernels.layout import FORMER_LAYOUTS, LAYOUT_HASH
 
 
 @dataclass
@@ -143,7 +143,7 @@ class _Reader:
         self._walk()
         if "layout_hash" not in self.run:
             raise LogError(f"{self.path}: no run is described in it (cut before its first tick, or not a log of this program)")
-        if self.run["layout_hash"] != LAYOUT_HASH:
+        if self.run["layout_hash"] not in (LAYOUT_HASH, *FORMER_LAYOUTS):
             raise LayoutMismatchError(f"log {self.path}", self.run["layout_hash"])
         header = LogHeader.read(Stored(self.path, self.run, self.files))
         records = self._records(record_dtype(header.aux_count))

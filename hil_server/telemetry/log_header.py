@@ -16,7 +16,7 @@ from typing import Any
 
 from hil_server.telemetry.log_format import MAX_AUX, LogError
 from hil_server.telemetry.record import AuxChannel, aux_channels
-from rt_kernels.layout import LAYOUT_HASH
+from rt_kernels.layout import FORMER_ROLES, LAYOUT_HASH
 
 TOML, JSON, BYTES = "application/toml", "application/json", "application/octet-stream"
 
@@ -203,7 +203,8 @@ class Blocks(Kind):
 
     def read(self, name: str, stored: Stored) -> dict[str, bytes]:
         front = f"{self.folder}/"
-        return {key.removeprefix(front): block for key, (block, _) in stored.files.items() if key.startswith(front)}
+        blocks = {key.removeprefix(front): block for key, (block, _) in stored.files.items() if key.startswith(front)}
+        return {FORMER_ROLES.get(key, key): block for key, block in blocks.items()}
 
     def plain(self, value: Mapping[str, bytes]) -> dict[str, str]:
         return {key: base64.b64encode(block).decode() for key, block in value.items()}

@@ -28,8 +28,6 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from rt_kernels.mechanisms.probe_cone.simple_picture import ProbeConeSimplePicture
 from rt_kernels.parameters import Aux, Parameter, checked
 
-cdef enum:
-
 cdef struct Params:
     Profile cavity
     double head_radius
