@@ -63,12 +63,12 @@ TARGETS: dict[str, Target] = {
     "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py", "tests/guidance/test_stand_phases.py"),
     "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance/test_stand_phases.py", "tests/guidance/test_docking.py",
                             modules=("rt_kernels.guidance.docking",)),
-    "events": _target("rt_kernels/events/docking.pyx", "tests/mechanisms/test_event_detection.py"),
-    "rdt": _target("drivers/wrench_sensors/rdt.pyx", "tests/drivers/test_rdt.py"),
-    "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
-    "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/test_can_axes.py"),
-    "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/test_can_axes.py"),
-    "cia401": _target("drivers/mechanism_signals/cia401.pyx", "tests/drivers/test_cia401.py"),
+    "events": _target("rt_kernels/events/docking.pyx", "tests/events/test_docking.py"),
+    "rdt": _target("drivers/wrench_sensors/rdt.pyx", "tests/drivers/wrench_sensors/test_rdt.py"),
+    "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/drives/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
+    "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/drives/test_can_axes.py"),
+    "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/drives/test_can_axes.py"),
+    "cia401": _target("drivers/mechanism_signals/cia401.pyx", "tests/drivers/mechanism_signals/test_cia401.py"),
     **{
         name: _target(f"rt_kernels/compensation/{name}.pyx", *COMPENSATORS)
         for name in ("phase_lead", "polynomial", "adaptive_time_series", "smith", "energy_cap", "pose_referenced_force",

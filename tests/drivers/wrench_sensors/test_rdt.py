@@ -100,7 +100,7 @@ def test_gap_duplicate_and_late_records(sensor, sample):
 
 def test_every_missing_record_counts_not_every_tick(sensor, sample):
     """1,000 records missing at once are 1,000, not one."""
-    port = sensor.port()
+    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
     sensor.send(1002, 1002)
     port.read(sample)
     assert status(sample, "lost") and sample["wrench_lost_total"][0] == 1000 - 63  # the newest ones may have been overtaken
@@ -111,7 +111,7 @@ def test_every_missing_record_counts_not_every_tick(sensor, sample):
 
 
 def test_a_gap_of_half_the_numbers_is_no_old_record(sensor, sample):
-    port = sensor.port()
+    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
     sensor.send(1 + 0x7FFFFFFF, 2)
     port.read(sample)
     port.read(sample)
@@ -124,7 +124,7 @@ def test_a_gap_of_half_the_numbers_is_no_old_record(sensor, sample):
 @pytest.mark.parametrize(("shuffled", "seed"), [(2, 1), (16, 2), (63, 3)])
 def test_reordering_loses_nothing(sensor, sample, shuffled, seed):
     """Blocks of records in random order, two ticks a block: overtaken ones come at most a tick late."""
-    port = sensor.port(first=0xFFFFFF00)
+    port = sensor.port(first=0xFFFFFF00, no_data_ms=10000.0, stale_ms=10000.0)
     source = random.Random(seed)
     for block in range(12):
         numbers = [0xFFFFFF01 + block * shuffled + k for k in range(shuffled)]
