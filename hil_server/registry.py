@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from hil_server.errors import ConfigurationError
-from rt_kernels.layout import STAGES
+from rt_kernels.layout import FIELDS, STAGES
 
 ENTRY_POINT_GROUP = "hil_server.parts"
 
@@ -29,6 +29,15 @@ ROLES: dict[str, str] = {
     "simulated": "port: a stand in software",
     **{role: f"stage: {does}" for role, does, *_ in STAGES},
     "mechanisms": "docking mechanism in software, carried by a virtual stand",
+}
+
+# Role of a port → how the names of the input fields begin that it writes; a stand in software writes those of all devices.
+PORT_FIELDS: dict[str, tuple[str, ...]] = {
+    "wrench_sensors": ("wrench_",),
+    "drives": ("drive_", "measured_leg"),
+    "mechanism_signals": ("signal_", "analogue_chain"),
+    "commands": ("command_", "hand_"),
+    "simulated": ("wrench_", "drive_", "measured_leg", "signal_", "analogue_chain"),
 }
 
 PARTS: dict[str, dict[str, str]] = {
@@ -144,6 +153,11 @@ def parts(role: str) -> Mapping[str, str]:
     if role not in ROLES:
         raise ConfigurationError(f"no role {role!r}{_did_you_mean(role, ROLES)}; roles: {', '.join(ROLES)}")
     return {**parts_from_outside().get(role, {}), **PARTS[role]}
+
+
+def port_fields(role: str) -> frozenset[str]:
+    """Fields of the sample that a port of this role may write."""
+    return frozenset(name for name, *rest in FIELDS if rest[4] == "ports" and name.startswith(PORT_FIELDS[role]))
 
 
 def part(role: str, name: str) -> type:

@@ -59,11 +59,18 @@ COMPENSATORS = (
 )  # fmt: skip
 TARGETS: dict[str, Target] = {
     "safety": _target("rt_kernels/safety/limits.pyx", *SAFETY),
+    "forward_kinematics": _target("rt_kernels/forward_kinematics/stewart.pyx", "tests/forward_kinematics"),
+    "setpoint_kinematics": _target("rt_kernels/setpoint_kinematics/stewart.pyx", "tests/setpoint_kinematics"),
     "wrench": _target("rt_kernels/wrench/six_axis.pyx", "tests/wrench"),
     "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py", "tests/guidance/test_stand_phases.py"),
     "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance/test_stand_phases.py", "tests/guidance/test_docking.py",
                             modules=("rt_kernels.guidance.docking",)),
     "events": _target("rt_kernels/events/docking.pyx", "tests/events/test_docking.py"),
+    "excitation": _target("rt_kernels/guidance/excitation.pyx", "tests/guidance/test_excitation.py"),
+    "recording": _target("rt_kernels/guidance/recording.pyx", "tests/guidance/test_recording.py"),
+    "log_port": _target("drivers/replayed/log_port.pyx", "tests/drivers/replayed"),
+    "ideal_stand": _target("drivers/simulated/ideal_stand.pyx", "tests/drivers/simulated/test_ideal_stand.py"),
+    "virtual_stand": _target("drivers/simulated/virtual_stand.pyx", "tests/drivers/simulated/test_virtual_stand.py"),
     "rdt": _target("drivers/wrench_sensors/rdt.pyx", "tests/drivers/wrench_sensors/test_rdt.py"),
     "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/drives/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
     "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/drives/test_can_axes.py"),

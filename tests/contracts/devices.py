@@ -1,0 +1,243 @@
+"""What stands behind a port in its contract: for every port of the registry a device that a test lets speak, tick by tick.
+
+A device has `keys` (of the port) and `context` (beside the assembly's); `opened()` once the port is open; `tick(k)` says everything that
+belongs to tick k, always the same bytes; `damage(k)` something that cannot be right; `heard()` counts what the port sent since the last
+call; `gone()` cuts the wire, `close()` gives everything back. QUICK: keys with which silence shows at once; `absent()`: lists of keys under
+which no device answers.
+"""
+
+import contextlib
+import socket
+import struct
+import threading
+
+import canopen
+
+from drivers.raw_frames.can_link import FRAME, FrameBus
+from rt_kernels.layout import CODES
+from rt_kernels.ring import SharedBlock
+from tests.drivers.library_drives import LibraryDrives, object_dictionary
+from tests.drivers.peers.rdt import RdtSensor, Record
+
+QUIET_PORT = 9  # of a loopback where nobody listens
+
+
+def deaf_ends():
+    """A socket pair on whose far end nobody listens, and the name of the link."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    return ends, f"fd:{ends[0].fileno()}"
+
+
+class Device:
+    QUICK: dict = {}
+
+    def __init__(self):
+        self.keys, self.context = {}, {}
+
+    def absent(self):
+        return []
+
+    def opened(self):
+        pass
+
+    def tick(self, k):
+        pass
+
+    def damage(self, k):
+        pass
+
+    def heard(self):
+        return 0
+
+    def gone(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class Sensor(Device):
+    """An RDT sensor; it answers requests in a thread until the port is open."""
+
+    QUICK = {"no_data_ms": 1.0}
+
+    def __init__(self):
+        super().__init__()
+        self.sensor = RdtSensor()
+        slow = dict.fromkeys(("no_data_ms", "stale_ms", "busy_hold_ms"), 10000.0)
+        self.keys = {"address": "127.0.0.1", "stream_port": self.sensor.port, "scaling": "given", **slow}
+        self.asked, self.ready = 0, threading.Event()
+        self.thread = threading.Thread(target=self.answer)
+        self.thread.start()
+
+    def absent(self):
+        nobody = {"address": "127.0.0.1", "timeout_s": 0.05, **dict.fromkeys(("stream_port", "http_port", "calibration_port"), QUIET_PORT)}
+        return [nobody | {"scaling": scaling} for scaling in ("given", "tcp", "http")]
+
+    def answer(self):
+        self.sensor.socket.settimeout(0.05)
+        while not self.ready.is_set():
+            with contextlib.suppress(TimeoutError):
+                request, self.client = self.sensor.socket.recvfrom(64)
+                self.asked += 1
+                if request[2:4] == b"\0\2":
+                    self.say(1)
+
+    def say(self, number, **values):
+        self.sensor.socket.sendto(Record(number, number, counts=tuple(1000 * number + n for n in range(6)), **values).packed(), self.client)
+
+    def opened(self):
+        self.ready.set()
+        self.thread.join()
+        self.sensor.socket.setblocking(False)
+
+    def tick(self, k):
+        self.say(k + 2)
+
+    def damage(self, k):
+        self.sensor.socket.sendto(b"not a record", self.client)
+
+    def heard(self):
+        self.opened()
+        asked, self.asked = self.asked, 0
+        return asked + received(self.sensor.socket)
+
+    def close(self):
+        self.opened()
+        self.sensor.close()
+
+
+class Drives(Device):
+    """Six CANopen drives on a socket pair: the `canopen` library's for the set-up, then frame by frame."""
+
+    QUICK = {"no_data_periods": 2}
+    KIND, GOOD = 402, 0x1237
+
+    def __init__(self):
+        super().__init__()
+        self.drives = LibraryDrives(self.KIND)
+        self.deaf, self.deaf_link = deaf_ends()
+        self.keys = {"links": self.drives.link, "zero_m": [1.0] * 6, "timeout_s": 2.0, "heartbeat_ms": 20, "heartbeat_timeout_ms": 60000}
+
+    def absent(self):
+        return [self.keys | {"links": link, "timeout_s": 0.05} for link in ("no_such_can", self.deaf_link)]
+
+    def opened(self):
+        self.drives.let_go()
+
+    def tick(self, k):
+        for n in range(1, 7):
+            self.drives.answer(n, self.GOOD, 10 * k + n)
+
+    def damage(self, k):
+        self.drives.send(0x181, b"123")
+
+    def heard(self):
+        self.drives.far.setblocking(False)
+        return len(self.drives.take())
+
+    def gone(self):
+        if self.drives.network.bus is not None:
+            self.drives.let_go()
+        self.drives.far.close()
+
+    def close(self):
+        self.drives.close()
+        for end in self.deaf:
+            end.close()
+
+
+class ValveDrives(Drives):
+    KIND, GOOD = 408, 0x000F
+
+
+class InputModule(Device):
+    """A CANopen input module on a socket pair."""
+
+    QUICK = {"no_data_periods": 2}
+    NODE = 10
+
+    def __init__(self):
+        super().__init__()
+        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.deaf, self.deaf_link = deaf_ends()
+        self.keys = {"link": f"fd:{self.near.fileno()}", "heartbeat_ms": 20, "heartbeat_timeout_ms": 60000, "timeout_s": 2.0, "command_output": 1}
+        self.network = canopen.Network(FrameBus(self.far, "far end"))
+        self.network.NOTIFIER_CYCLE = 0.02
+        self.network.connect()
+        self.node = canopen.LocalNode(self.NODE, object_dictionary(401))
+        self.network.add_node(self.node)
+        self.node.nmt.state = "PRE-OPERATIONAL"
+
+    def absent(self):
+        return [self.keys | {"link": link, "timeout_s": 0.05} for link in ("no_such_can", self.deaf_link)]
+
+    def send(self, identifier, data):
+        self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
+
+    def opened(self):
+        self.node.nmt.stop_heartbeat()
+        self.network.disconnect()
+        self.far.setblocking(False)
+
+    def tick(self, k):
+        self.send(0x180 + self.NODE, struct.pack("<I", 1 << 24 | k & 0xFF))
+        self.send(0x280 + self.NODE, struct.pack("<4h", *range(k, k + 4)))
+        self.send(0x380 + self.NODE, struct.pack("<4h", *range(-k, -k + 4)))
+
+    def damage(self, k):
+        self.send(0x180 + self.NODE, b"123")
+
+    def heard(self):
+        self.far.setblocking(False)
+        return received(self.far)
+
+    def gone(self):
+        if self.network.bus is not None:
+            self.opened()
+        self.far.close()
+
+    def close(self):
+        for end in (self.far, self.near, *self.deaf):
+            end.close()
+
+
+class Desk(Device):
+    """A shared block of its own into which an operator's commands and hand-controller records go."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = SharedBlock.create(16)
+        self.context = {"block": self.block}
+        self.keys = {"stale_s": 10.0}
+
+    def tick(self, k):
+        if k % 5 == 0:
+            self.block.push_command(CODES["command"]["hold"], (float(k),))
+        self.block.put_hand(k % 2, k + 1, 1000 + k, [0.0 if k < 4 else 0.01 * (k % 7)] * 6, 1)
+
+
+class ScriptFile(Device):
+    """A recorded operator in a file."""
+
+    def __init__(self, folder):
+        super().__init__()
+        rows = [f"{0.001 * k:.3f}, {k % 2}, {', '.join(['0' if k < 4 else f'0.{k % 9}'] * 6)}, 1" for k in range(60)]
+        (folder / "operator.csv").write_text("\n".join([*rows, "0.060, 0, silent"]) + "\n")
+        self.keys, self.context = {"file": "operator.csv"}, {"folders": [folder], "block": SharedBlock.create(16)}
+
+
+class StandInSoftware(Device):
+    """Nothing outside: a mechanism of its own, so that two ports do not share one."""
+
+    def __init__(self, mechanism):
+        super().__init__()
+        self.context = {"mechanism": mechanism}
+
+
+def received(link):
+    count = 0
+    with contextlib.suppress(BlockingIOError):
+        while link.recv(2048):
+            count += 1
+    return count
