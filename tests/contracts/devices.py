@@ -161,7 +161,8 @@ class InputModule(Device):
         super().__init__()
         self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.deaf, self.deaf_link = deaf_ends()
-        self.keys = {"link": f"fd:{self.near.fileno()}", "heartbeat_ms": 20, "heartbeat_timeout_ms": 60000, "timeout_s": 2.0, "command_output": 1}
+        self.keys = {"link": f"fd:{self.near.fileno()}", "heartbeat_ms": 20, "heartbeat_timeout_ms": 60000, "timeout_s": 2.0,
+                     "command_output": 1}  # fmt: skip
         self.network = canopen.Network(FrameBus(self.far, "far end"))
         self.network.NOTIFIER_CYCLE = 0.02
         self.network.connect()

@@ -150,6 +150,20 @@ def test_a_changed_source_is_blended(unit, cell):
         np.testing.assert_allclose(got, plain.moved(new, left), rtol=0, atol=1e-9)
 
 
+def test_both_quaternions_of_an_attitude_are_one():
+    """The new source may give the other of the two: the way that is taken back is the short one all the same."""
+    one, other = Run(np.eye(4)), Run(np.eye(4))
+    old = around(one.mounting)
+    new = plain.moved(old, STEP)
+    for run in (one, other):
+        run.tick(old)
+    for _ in range(100):
+        first = one.tick(new, motion=MOTION["close_loop"])
+        other.s["motion"], other.s["V_TA"], other.s["X_TA"] = MOTION["close_loop"], 0.0, plain.pose(new) * [1, 1, 1, -1, -1, -1, -1]
+        other.stage.step(other.s)
+        np.testing.assert_allclose(asked_for(other.s, other.mounting), first, rtol=0, atol=1e-12)
+
+
 def test_the_same_step_without_a_change_of_source_is_taken_at_once():
     run = Run(np.eye(4))
     old = around(run.mounting)
@@ -169,7 +183,8 @@ def test_rates_are_those_of_the_blended_legs():
         rates.append(run.s["leg_rate_demand"][0].copy())
     legs, rates = np.array(legs), np.array(rates)
     assert np.abs(rates).max() > 0.05
-    own_error = PERIOD**2 / 6.0 * 60.0 / BLEND**3 * np.abs(legs[-1] - legs[0]).max()  # of a central difference at the profile's greatest jerk
+    # of a central difference at the profile's greatest jerk
+    own_error = PERIOD**2 / 6.0 * 60.0 / BLEND**3 * np.abs(legs[-1] - legs[0]).max()
     np.testing.assert_allclose((legs[2:] - legs[:-2]) / (2.0 * PERIOD), rates[1:-1], rtol=0, atol=1.5 * own_error)
 
 

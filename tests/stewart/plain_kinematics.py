@@ -44,7 +44,9 @@ def pose(T):
 
 def moved(T, d):
     """T after the small motion d = (translation, rotation vector), both in the axes that T is given in."""
-    return np.block([[Rotation.from_rotvec(d[3:]).as_matrix() @ T[:3, :3], (T[:3, 3] + d[:3])[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = Rotation.from_rotvec(d[3:]).as_matrix() @ T[:3, :3], T[:3, 3] + d[:3]
+    return out
 
 
 def difference(T_from, T_to):

@@ -91,7 +91,9 @@ def test_a_link_that_is_not_there_leaves_nothing_open(name):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@pytest.mark.parametrize("name", ["udp:10.0.0.1:40001", "udp:127.0.0.1:0", "udp:127.0.0.1:99999", "fd:x", "tcp:host", "an_interface_name_too_long"])
+@pytest.mark.parametrize(
+    "name", ["udp:10.0.0.1:40001", "udp:127.0.0.1:0", "udp:127.0.0.1:99999", "fd:x", "tcp:host", "an_interface_name_too_long"]
+)
 def test_names_that_cannot_be(name):
     with pytest.raises(ValueError, match=name):
         link_names(f"can0 {name}")

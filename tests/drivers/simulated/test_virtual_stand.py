@@ -71,7 +71,8 @@ def test_rate_is_the_difference_of_the_measured_lengths(shipped):
     for periods in (1, 1, 3, 1):
         line.sample["periods"] = periods
         now = line.tick()
-        np.testing.assert_allclose(now["measured_leg_rate"], (now["measured_leg"] - before) / (1e-9 * PERIOD * periods), rtol=1e-12, atol=1e-12)
+        rate = (now["measured_leg"] - before) / (1e-9 * PERIOD * periods)
+        np.testing.assert_allclose(now["measured_leg_rate"], rate, rtol=1e-12, atol=1e-12)
         before = now["measured_leg"].copy()
 
 
@@ -100,9 +101,11 @@ def test_fault_of_a_drive_is_on_its_axis_and_goes_when_cleared(shipped, fault, a
     assert not line.tick()["drive_status"].any()
 
 
-@pytest.mark.parametrize(("fault", "bit", "held"), [("sensor_silent", "no_data", True), ("sensor_stale", "stale", True),
-                                                    ("sensor_busy", "busy", True), ("sensor_lost", "lost", False),
-                                                    ("sensor_corrupt", "corrupt", False), ("sensor_device_fault", "device_fault", False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fault", "bit", "held"),
+    [("sensor_silent", "no_data", True), ("sensor_stale", "stale", True), ("sensor_busy", "busy", True), ("sensor_lost", "lost", False),
+     ("sensor_corrupt", "corrupt", False), ("sensor_device_fault", "device_fault", False)],
+)  # fmt: skip
 def test_fault_of_the_sensor(shipped, fault, bit, held):
     """A sensor without new data holds its value and sequence and grows older; one that only complains goes on."""
     line = Ticks(shipped)
