@@ -108,6 +108,7 @@ def descriptors():
 
 
 def test_every_input_of_the_ports_belongs_to_one_role():
+    assert set(registry.PORT_FIELDS) == {role for role, does in registry.ROLES.items() if does.startswith("port:")}
     inputs = [field for field, *rest in FIELDS if rest[4] == "ports"]
     roles = [role for role in registry.PORT_FIELDS if role != "simulated"]
     assert all(sum(field in registry.port_fields(role) for role in roles) == 1 for field in inputs)
@@ -120,8 +121,10 @@ def test_parameters_have_unit_meaning_and_limits(role, name):
         assert p.unit and p.meaning, p.key
         if p.kind in ("float", "int", "floats"):
             assert p.low is not None or p.high is not None, p.key
-            assert p.default is REQUIRED or p.default is None or all(
-                (p.low is None or p.low <= x) and (p.high is None or x <= p.high) for x in np.ravel(p.default)
+            assert (
+                p.default is REQUIRED
+                or p.default is None
+                or all((p.low is None or p.low <= x) and (p.high is None or x <= p.high) for x in np.ravel(p.default))
             ), p.key
 
 

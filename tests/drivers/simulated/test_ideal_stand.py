@@ -21,8 +21,9 @@ def stand(unit="target", substeps=1, mass=MASS, cell="floor"):
                                              "gravity_m_s2": G}  # fmt: skip
     mechanism = registry.part("mechanisms", "bumper")(stiffness_n_m=STIFFNESS)
     vehicles = {"active": {"X_port": plain.pose(plain.matrix([1.0, 0.2, 0.0], [0.1, 0.2, 0.3]))}}
-    return IdealStandPort(period_s=PERIOD, platform=plain.platform(), mounting=mounting, mechanism=mechanism, vehicles=vehicles,
-                          substeps=substeps)
+    return IdealStandPort(
+        period_s=PERIOD, platform=plain.platform(), mounting=mounting, mechanism=mechanism, vehicles=vehicles, substeps=substeps
+    )
 
 
 def sample(X_TA, **fields):

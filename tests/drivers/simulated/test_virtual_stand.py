@@ -158,3 +158,14 @@ def test_a_row_that_cannot_be_is_refused(shipped, row):
 def test_step_of_the_plant_divides_the_period(shipped):
     with pytest.raises(ConfigurationError, match="does not divide"):
         Ticks(shipped, plant_step_s=3e-4)
+
+
+@pytest.mark.parametrize("index", [-1, 6, 1000])
+def test_fault_of_an_axis_that_is_not_there_does_nothing(shipped, index):
+    """A command may carry any number: it reaches no axis, and nothing beside them."""
+    lines = Ticks(shipped), Ticks(shipped)
+    for fault in ("drive_lost", "drive_silent", "bus_fault", "sensor_lost"):
+        lines[0].tick("inject_fault", IN_PROCESS[fault], index)
+        lines[1].tick()
+    runs = [b"".join(line.tick().tobytes() for _ in range(5)) for line in lines]
+    assert runs[0] == runs[1] and lines[0].port.snapshot() == lines[1].port.snapshot()
