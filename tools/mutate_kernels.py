@@ -68,6 +68,7 @@ TARGETS: dict[str, Target] = {
     "events": _target("rt_kernels/events/docking.pyx", "tests/events/test_docking.py"),
     "excitation": _target("rt_kernels/guidance/excitation.pyx", "tests/guidance/test_excitation.py"),
     "recording": _target("rt_kernels/guidance/recording.pyx", "tests/guidance/test_recording.py"),
+    "recorded_operator": _target("rt_kernels/recorded_operator.pyx", "tests/loop/test_recorded_operator.py"),
     "log_port": _target("drivers/replayed/log_port.pyx", "tests/drivers/replayed"),
     "ideal_stand": _target("drivers/simulated/ideal_stand.pyx", "tests/drivers/simulated/test_ideal_stand.py"),
     "virtual_stand": _target("drivers/simulated/virtual_stand.pyx", "tests/drivers/simulated/test_virtual_stand.py"),
