@@ -95,25 +95,10 @@ cdef inline void brake_accelerations(
     vec3.add_scaled(tip_acc, p.fraction, t, c_acc)
 
 
-cdef void add_brake_chain(const BrakeChain *p, const double *w0, Motion *k, ChainMotion *c) noexcept nogil:
-    """Crank angle and rod of the chain for the present swing; adds rotor and rod to mass matrix and bias."""
-    cdef double v[3]
-    cdef double v_rel[3]
+cdef inline void crank_arm(const BrakeChain *p, ChainMotion *c, double *arm) noexcept nogil:
+    """Angle of the crank: triangle of crank, rod and hinge-to-end distance in the plane normal to the hinge; arm: from hinge to tip."""
     cdef double u[3]
-    cdef double arm[3]
-    cdef double t[3]
-    cdef double tip_v[3]
-    cdef double d_acc[3]
-    cdef double c_acc[3]
-    cdef double tip_acc[3]
-    cdef double dp[2]
-    cdef double dtip[3]
-    cdef double dc[6]
-    cdef double dd[6]
-    cdef double h, F2, F, l23F2, cf1, sf1, cf2, sf2, dt_, p_acc
-    cdef int i, j
-    chain_end(k, p.b, c, v, v_rel)
-    # crank angle: triangle of crank, rod and hinge-to-end distance in the plane normal to the hinge
+    cdef double h, F2, F, l23F2, cf1, sf1, cf2, sf2
     vec3.sub(c.b, p.a, u)
     h = vec3.dot(p.n, u)
     vec3.add_scaled(u, -h, p.n, u)
@@ -134,11 +119,21 @@ cdef void add_brake_chain(const BrakeChain *p, const double *w0, Motion *k, Chai
     vec3.add_scaled(arm, p.arm * c.sine, p.ey, arm)
     vec3.add(p.a, arm, c.tip)
     vec3.cross(p.n, arm, c.t)
+
+
+cdef inline void close_brake_chain(const BrakeChain *p, const double *w0, const Motion *k, ChainMotion *c) noexcept nogil:
+    """Places, rates and the tip's acceleration without p'' for the present swing."""
+    cdef double v[3]
+    cdef double v_rel[3]
+    cdef double arm[3]
+    cdef double tip_v[3]
+    cdef double t[3]
+    chain_end(k, p.b, c, v, v_rel)
+    crank_arm(p, c, arm)
     # rod direction and rates
     vec3.sub(c.b, c.tip, c.e)
     vec3.scale(1.0 / p.rod, c.e, c.e)
-    dt_ = vec3.dot(c.e, c.t)
-    c.rate = vec3.dot(c.e, v_rel) / dt_
+    c.rate = vec3.dot(c.e, v_rel) / vec3.dot(c.e, c.t)
     vec3.scale(c.rate, c.t, tip_v)
     add_cross(w0, c.tip, tip_v)
     vec3.sub(v, tip_v, v)
@@ -148,9 +143,26 @@ cdef void add_brake_chain(const BrakeChain *p, const double *w0, Motion *k, Chai
     vec3.add_scaled(t, 2.0 * c.rate, c.t, t)
     vec3.cross(w0, t, c.base_acc)
     vec3.add_scaled(c.base_acc, -c.rate * c.rate, arm, c.base_acc)
+
+
+cdef void add_brake_chain(const BrakeChain *p, const double *w0, Motion *k, ChainMotion *c) noexcept nogil:
+    """Crank angle and rod of the chain for the present swing; adds rotor and rod to mass matrix and bias."""
+    cdef double d_acc[3]
+    cdef double c_acc[3]
+    cdef double tip_acc[3]
+    cdef double dp[2]
+    cdef double dtip[3]
+    cdef double dc[6]
+    cdef double dd[6]
+    cdef double along, p_acc
+    cdef int i, j
+    close_brake_chain(p, w0, k, c)
+    # bias: what rotor and rod need when q'' = 0
     brake_accelerations(p, c, c.b_bias, &p_acc, tip_acc, d_acc, c_acc)
+    # partial velocities of crank angle, rod centre and rod direction
+    along = vec3.dot(c.e, c.t)
     for i in range(2):
-        dp[i] = vec3.dot(c.e, c.db + 3 * i) / dt_
+        dp[i] = vec3.dot(c.e, c.db + 3 * i) / along
         vec3.scale(dp[i], c.t, dtip)
         vec3.sub(c.db + 3 * i, dtip, dd + 3 * i)
         vec3.add_scaled(dtip, p.fraction, dd + 3 * i, dc + 3 * i)
