@@ -26,7 +26,7 @@ class BerthingGuidance(StagePart):
         step_acceleration_deg_s2: Any = 0.02,
         step_tolerance_m: Any = 0.0005,
         step_tolerance_deg: Any = 0.02,
-        correction_gain_1_s: Any = 0.2,
+        correction_gain_per_s: Any = 0.2,
         correction_max_s: Any = 20.0,
         abort_force_n: Any = 1000.0,
         abort_moment_n_m: Any = 1000.0,

@@ -27,7 +27,7 @@ class DockingGuidance(StagePart):
         capture_limit_s: Any = 10.0,
         retreat_distance_m: Any = 0.25,
         retreat_range_m: Any = 0.1,
-        attitude_rate_gain_n_m_s: Any = 0.0,
+        attitude_rate_gain_n_m_s_per_rad: Any = 0.0,
         brakes_after_s: Any = 2.0,
         brakes_for_s: Any = 30.0,
         drive_after_s: Any = 35.0,

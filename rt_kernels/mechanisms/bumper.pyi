@@ -7,8 +7,8 @@ class Bumper(MechanismPart):
     def __init__(
         self,
         *,
-        stiffness_n_m: Any,
-        damping_n_s_m: Any = 0.0,
+        stiffness_n_per_m: Any,
+        damping_n_s_per_m: Any = 0.0,
         plane_point_m: Any = ...,
         normal: Any = ...,
         contact_point_m: Any = ...,

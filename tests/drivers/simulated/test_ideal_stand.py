@@ -19,7 +19,7 @@ X_S_PORT = plain.pose(plain.matrix([-0.2, 0.05, 0.03], [0.1, 0.4, -0.2]))
 def stand(unit="target", substeps=1, mass=MASS, cell="floor"):
     mounting = plain.mounting(unit, cell) | {"X_S": X_S, "X_S_port": X_S_PORT, "carried_mass_kg": mass, "carried_com_m": COM,
                                              "gravity_m_s2": G}  # fmt: skip
-    mechanism = registry.part("mechanisms", "bumper")(stiffness_n_m=STIFFNESS)
+    mechanism = registry.part("mechanisms", "bumper")(stiffness_n_per_m=STIFFNESS)
     vehicles = {"active": {"X_port": plain.pose(plain.matrix([1.0, 0.2, 0.0], [0.1, 0.2, 0.3]))}}
     return IdealStandPort(
         period_s=PERIOD, platform=plain.platform(), mounting=mounting, mechanism=mechanism, vehicles=vehicles, substeps=substeps
@@ -37,7 +37,7 @@ def sample(X_TA, **fields):
 
 def pressed():
     """A pose in which the bumper is in contact, and the mechanism's own wrenches there."""
-    mechanism = registry.part("mechanisms", "bumper")(stiffness_n_m=STIFFNESS)
+    mechanism = registry.part("mechanisms", "bumper")(stiffness_n_per_m=STIFFNESS)
     X = plain.pose(plain.matrix([-3.0, 0.01, -0.02], [0.01, 0.02, -0.01]))
     while mechanism.max_penetration(X) < 0.01:
         X[0] += 0.001
