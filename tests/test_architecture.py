@@ -40,14 +40,13 @@ ROOMS = {
         "__main__": "cli",
     },
     "drivers": {
-        "checked_parameters": "", "rt_kernels.layout"
         "raw_frames": "",
         "hand_controllers": "",
         "replayed": "",
-        "drives": "checked_parameters raw_frames",
-        "mechanism_signals": "checked_parameters raw_frames drives",
-        "wrench_sensors": "checked_parameters raw_frames",
-        "simulated": "checked_parameters raw_frames wrench_sensors",
+        "drives": "raw_frames",
+        "mechanism_signals": "raw_frames drives",
+        "wrench_sensors": "raw_frames",
+        "simulated": "raw_frames wrench_sensors",
     },
     "rt_kernels": {
         "algebra": "",

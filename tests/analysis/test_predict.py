@@ -119,7 +119,7 @@ def test_compliance_of_an_arm_is_in_series_with_the_contact():
         assert after.damping_ratio == pytest.approx(before.damping_ratio * softer**1.5, rel=1e-3)
     half = math.sqrt(0.5)
     X = np.array([0.3, 0.1, 0.0, 0.0, 0.0, half, half])  # A turned by 90 degrees about Z: Y_A is -X_T
-    found = series_compliance({"active": {"port_compliance": C}, "target": {"port_compliance": None}}, X)
+    found = series_compliance(Vehicles(active=Vehicle(1.0, np.eye(3), port_compliance=C), target=Vehicle(1.0, np.eye(3))), X)
     # a force along X of T through its origin is one along -Y of A, 0.1 m beside A's origin
     assert found[0, 0] == pytest.approx(C[1, 1] + 0.1**2 * C[5, 5], rel=1e-12)
     with pytest.raises(ConfigurationError, match="active_vehicle.port_compliance_rows.*no compliance of a structure"):

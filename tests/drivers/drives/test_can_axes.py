@@ -161,7 +161,7 @@ def test_absent_drives_and_links_are_named(drives):
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        (dict(), "links is missing"),
+        (dict(), "links: required key is missing"),
         (dict(links=""), "at least one CAN link"),
         (dict(links="udp:10.0.0.1:5000"), "loopback only"),
         (dict(links="udp:127.0.0.1:0"), "port must be"),

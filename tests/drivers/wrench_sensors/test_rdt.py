@@ -493,12 +493,12 @@ def test_absent_sensor_is_named():
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (dict(), "address is missing"),
+        (dict(), "address: required key is missing"),
         (dict(address="x", stream_port=0), "stream_port: must be a whole number within 1 ... 65535, got 0"),
         (dict(address="x", variant="kistler"), "variant"),
         (dict(address="x", stale_ms=float("nan")), "stale_ms"),
-        (dict(address="x", port=1), "port is no parameter"),
-        (dict(address=3), "address = 3"),
+        (dict(address="x", port=1), "port: unknown key"),
+        (dict(address=3), "address: must be text, got 3"),
     ],
 )
 def test_wrong_parameters_are_named(wrong, says):

@@ -23,11 +23,11 @@ def test_shipped_configurations_are_marked_synthetic_and_build():
 
 @pytest.mark.parametrize(("key", "value", "words"), [
     ("head_radius_m", 0.061, "socket radius"),
-    ("head_radius_m", -1.0, "between"),
+    ("head_radius_m", -1.0, "must be a number within"),
     ("head_radius_m", "thick", "head_radius_m"),
-    ("head_radiu_m", 0.05, "unknown parameter 'head_radiu_m'"),
+    ("head_radiu_m", 0.05, "head_radiu_m: unknown key"),
     ("substeps", 2.5, "whole number"),
-    ("spring_base_m", [[0.0, 0.0, 0.0]], "shape"),
+    ("spring_base_m", [[0.0, 0.0, 0.0]], "2 rows of 3 numbers"),
     ("axial_damper", "oil", "one of"),
     ("levers", 1, "true or false"),
     ("cone_profile_m", [[0.0, 0.4], [0.1, 0.3]], "cone_profile_m"),
@@ -36,7 +36,7 @@ def test_shipped_configurations_are_marked_synthetic_and_build():
     ("brake_axis", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "brake chain"),
     ("groove_ramp_m", [0.02, 0.01], "ramp"),
     ("probe_length_m", 0.9, "probe_length_range_m"),
-    ("head_stiffness_n_per_m", float("nan"), "between"),
+    ("head_stiffness_n_per_m", float("nan"), "must be a number within"),
 ])
 def test_wrong_parameters_are_named(key, value, words):
     with pytest.raises(ValueError, match=words):
