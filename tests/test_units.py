@@ -4,13 +4,12 @@ import re
 
 import pytest
 
-from hil_server import programme, registry
+from hil_server import registry
 from hil_server.campaign import plan
 from hil_server.config import tables
 from hil_server.operator_desk import calibration
-from rt_kernels.dynamics import manipulator_file
-from rt_kernels.dynamics.joint_drive import JointDrive
-from rt_kernels.multibody import craft, tree_model
+from hil_server.run import programme
+from rt_kernels.model import bodies, craft, joint_drive, manipulator_file
 from rt_kernels.parameters import Parameter
 from rt_kernels.stewart.platform import Platform
 from rt_kernels.units import NAMED, key_fault, suffix
@@ -33,8 +32,8 @@ def parameters(value):
 
 OF_PARTS = [(f"{role}.{name}", registry.part(role, name).PARAMETERS) for role, names in registry.PARTS.items() for name in names]
 OF_FILES = [(module.__name__, tuple(parameters(list(vars(module).values())))) for module in (
-    tables, plan, programme, calibration, manipulator_file, craft, tree_model)]  # fmt: skip
-ALL = [*OF_PARTS, *OF_FILES, ("platform", Platform.PARAMETERS), ("drive of a joint", JointDrive.PARAMETERS)]
+    tables, plan, programme, calibration, manipulator_file, craft, bodies, joint_drive)]  # fmt: skip
+ALL = [*OF_PARTS, *OF_FILES, ("platform", Platform.PARAMETERS)]
 
 
 @pytest.mark.parametrize(("where", "declared"), ALL, ids=[where for where, _ in ALL])

@@ -1,16 +1,215 @@
-"""Writes the JSON Schemas of all kinds of files into stand_configs/schemas, out of the declarations of files and parts.
+"""Writes a JSON Schema of every kind of file into stand_configs/schemas, out of the declarations that the loader checks it with.
+
+It is for editors (completion, hints, errors while one types). A file names its schema in its first line, `#:schema ../schemas/test.json`
+(Taplo, Even Better TOML).
 
     python tools/generate_schemas.py [--check]     --check: write nothing, exit 1 if a schema is not current
+
+A schema says which keys there are, of what kind and within which limits. What only figures together can tell (a platform that cannot stand,
+a mass without an inertia) the loader alone knows.
 """
 
+import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hil_server.config.schemas import schemas, text_of  # noqa: E402
+from hil_server import registry  # noqa: E402
+from hil_server.campaign.plan import BOX, CAMPAIGN  # noqa: E402
+from hil_server.config import modal_data, tables  # noqa: E402
+from hil_server.config.tables import DEVICES  # noqa: E402
+from hil_server.run.programme import PROGRAMME, VARIANT  # noqa: E402
+from rt_kernels.layout import STAGE_ROLES  # noqa: E402
+from rt_kernels.model import bodies as tree_model  # noqa: E402
+from rt_kernels.model import craft as craft_file  # noqa: E402
+from rt_kernels.model import manipulator_file  # noqa: E402
+from rt_kernels.parameters import Parameter  # noqa: E402
+from rt_kernels.stewart.platform import Platform  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "stand_configs" / "schemas"
+DIALECT = "http://json-schema.org/draft-07/schema#"
+Schema = dict[str, Any]
+
+
+def schemas() -> dict[str, Schema]:
+    """Kind of file → its schema."""
+    found = {
+        "test": test_file(), "programme": programme(), "campaign": campaign(), "stand": stand(), "vehicle": vehicle(),
+        "mechanism": mechanism(), "manipulator": manipulator(), "craft": craft(),
+    }  # fmt: skip
+    return {kind: {"$schema": DIALECT, "title": f"{kind} file of the HIL server", **schema} for kind, schema in found.items()}
+
+
+def kind_of(document: Mapping[str, Any]) -> str | None:
+    """The kind of a file by its tables; None for one that is only a part of others."""
+    marks = {"test": "test", "programme": "programme", "campaign": "campaign", "platform": "stand", "craft": "craft", "body": "manipulator",
+             "part": "mechanism", "mass_kg": "vehicle"}  # fmt: skip
+    return next((kind for mark, kind in marks.items() if mark in document), None)
+
+
+def text_of(schema: Schema) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------------------ kinds of files
+def test_file() -> Schema:
+    initial = table(tables.INITIAL_CONDITIONS)
+    initial["properties"]["limits"] = table(tables.CRITICALITY_LIMITS)
+    own = {
+        "test": table(tables.TEST),
+        "initial_conditions": initial,
+        **{role: part_table(role) for role in ("commands", *STAGE_ROLES)},
+        "telemetry": table(tables.TELEMETRY),
+        "cameras": tables_of({name: table(declared) for name, declared in tables.CAMERAS.items()}),
+    }
+    return tables_of(own, required=("test", "initial_conditions", *STAGE_ROLES))
+
+
+def programme() -> Schema:
+    variants = {"type": "array", "minItems": 1, "items": table(VARIANT.parameters.values())}
+    return tables_of({"programme": table(PROGRAMME.parameters.values()), "variant": variants}, required=("programme", "variant"))
+
+
+def campaign() -> Schema:
+    own = {"campaign": table(CAMPAIGN.parameters.values()), "box": table(BOX.parameters.values())}
+    return tables_of(own, required=own)
+
+
+def stand() -> Schema:
+    schema = table(tables.STAND)
+    inner = {"platform": Platform.PARAMETERS, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL}
+    schema["properties"] |= {name: table(declared) for name, declared in inner.items()}
+    schema["properties"] |= {name: part_table(role) for name, role in DEVICES.items()}
+    schema["required"] += ["platform", "mounting", "limits"]
+    return schema
+
+
+def vehicle() -> Schema:
+    schema = table(tables.VEHICLE)
+    schema["properties"]["modal"] |= {"properties": {key: {} for key in sorted(modal_data.KEYS)}, "additionalProperties": False}
+    return schema
+
+
+def mechanism() -> Schema:
+    return part_table("mechanisms", tables.MECHANISM)
+
+
+def manipulator() -> Schema:
+    arm = table(manipulator_file.PARAMETERS)
+    for p in manipulator_file.PARAMETERS:
+        if p.kind == "floats":  # one number holds for all joints
+            arm["properties"][p.key] = either(p, number(p), number_list(p) | {"minItems": 1})
+    drive = table(manipulator_file.DRIVE)
+    for p in manipulator_file.DRIVE:
+        drive["properties"][p.key] = either(p, value(p), {"type": "array", "items": value(p), "minItems": 1})
+    kinds = []
+    for kind, (_, declared) in manipulator_file.SEGMENTS.items():
+        segment = table(declared)
+        segment["properties"]["kind"] = {"const": kind}
+        segment["required"].append("kind")
+        kinds.append(segment)
+    segments = {"type": "array", "minItems": 1, "items": {"oneOf": kinds}}
+    arm["properties"] |= {"drive": drive, "segment": segments, "synthetic": {"type": ["boolean", "string"]}}
+    arm["required"] += ["drive", "segment"]
+    bodies = {"type": "array", "minItems": 1, "items": table(tree_model.BODY)}
+    text = {key: {"type": "string"} for key in ("name", "description", "source")}
+    return tables_of({**text, "body": bodies, "manipulator": arm}, required=("body",))
+
+
+def craft() -> Schema:
+    tables = {name: table(declared) for name, declared in craft_file.KEYS.items()}
+    body, rigid = tables["body"], tables["rigid"]
+    moments = next(p for p in craft_file.KEYS["rigid"] if p.key == "inertia_kg_m2")
+    rigid["properties"]["inertia_kg_m2"] = either(moments, value(moments), number_list(moments, 3))
+    rigid["properties"]["ports"] |= {"additionalProperties": tables["port"]}
+    for shape in craft_file.SHAPES:
+        body["properties"][shape] = tables[shape]
+    body["oneOf"] = [{"required": [shape]} for shape in craft_file.SHAPES]
+    return tables_of({"craft": tables["craft"], "body": {"type": "array", "minItems": 1, "items": body}}, required=("body",))
+
+
+# -------------------------------------------------------------------------------------------------------------------------- tables
+def table(declared: Iterable[Parameter]) -> Schema:
+    """A table with exactly the declared keys."""
+    declared = tuple(declared)
+    return {
+        "type": "object",
+        "properties": {p.key: described(p, value(p)) for p in declared},
+        "required": required(declared),
+        "additionalProperties": False,
+    }
+
+
+def part_table(role: str, shared: Iterable[Parameter] = ()) -> Schema:
+    """`part = "name"` and the keys that this part declares. shared: keys that the file has beside those of any part."""
+    names = sorted(registry.PARTS[role])
+    shared = tuple(shared)
+    choices = [
+        {
+            "if": {"properties": {"part": {"const": name}}},
+            "then": table((*shared, *registry.part(role, name).PARAMETERS)),  # type: ignore[attr-defined]
+        }
+        for name in names
+    ]
+    for choice in choices:
+        choice["then"]["properties"] = {"part": {}, **choice["then"]["properties"]}
+    return {
+        "type": "object",
+        "properties": {"part": {"enum": names, "description": registry.ROLES[role]}},
+        "required": ["part"],
+        "allOf": choices,
+    }
+
+
+def tables_of(inner: Mapping[str, Schema], required: Iterable[str] = ()) -> Schema:
+    """A table, or a file, of these tables."""
+    return {"type": "object", "properties": dict(inner), "required": list(required), "additionalProperties": False}
+
+
+def required(declared: Iterable[Parameter]) -> list[str]:
+    return [p.key for p in declared if p.required]
+
+
+# -------------------------------------------------------------------------------------------------------------------------- values
+def value(p: Parameter) -> Schema:
+    """What a key may be."""
+    if p.choices:
+        return {"enum": list(p.choices)}
+    if p.kind in ("float", "int"):
+        return number(p)
+    if p.kind in ("floats", "ints"):
+        return number_list(p, p.shape if isinstance(p.shape, int) else None)
+    if p.kind == "rows":
+        rows, columns = p.shape if isinstance(p.shape, tuple) else (None, None)
+        return sized({"type": "array", "items": number_list(p, columns)}, rows)
+    return {"type": {"bool": "boolean", "str": "string", "table": "object"}[p.kind]}
+
+
+def number(p: Parameter) -> Schema:
+    limits = {name: limit for name, limit in (("minimum", p.low), ("maximum", p.high)) if limit is not None}
+    return {"type": "integer" if p.kind in ("int", "ints") else "number", **limits}
+
+
+def number_list(p: Parameter, length: int | None = None) -> Schema:
+    return sized({"type": "array", "items": number(p)}, length)
+
+
+def sized(schema: Schema, length: int | None) -> Schema:
+    return schema if length is None else schema | {"minItems": length, "maxItems": length}
+
+
+def either(p: Parameter, *kinds: Schema) -> Schema:
+    return described(p, {"anyOf": list(kinds)})
+
+
+def described(p: Parameter, schema: Schema) -> Schema:
+    """With meaning, unit and default, which an editor shows."""
+    unit = "" if p.unit == "-" else f" [{p.unit}]"
+    default = {} if p.required or p.default is None else {"default": p.default}
+    return {**schema, "description": f"{p.meaning}{unit}", **default}
 
 
 def main(argv: list[str]) -> int:

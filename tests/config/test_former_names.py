@@ -7,7 +7,7 @@ import pytest
 from hil_server import registry
 from hil_server.config import SHIPPED, former_names, load_test, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
-from rt_kernels.dynamics import manipulator_file
+from rt_kernels.model import manipulator_file
 
 FORMER = {new: old for (_, old), new in former_names.KEYS.items()}
 
