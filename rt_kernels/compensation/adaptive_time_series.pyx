@@ -30,7 +30,7 @@ from rt_kernels.stewart.platform cimport Platform
 
 from rt_kernels.compensation.adaptive_time_series_record import AUX
 from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct Chain:

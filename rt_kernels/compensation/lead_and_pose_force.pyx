@@ -15,7 +15,7 @@ from rt_kernels.stewart.platform cimport Platform
 
 from rt_kernels.compensation.pose_force_record import AUX
 from rt_kernels.compensation.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia
-from rt_kernels.parameters import Aux, checked
+from rt_kernels.parameters import checked
 
 
 cdef struct State:

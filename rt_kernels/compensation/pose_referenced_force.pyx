@@ -13,7 +13,7 @@ from rt_kernels.sample cimport Sample
 
 from rt_kernels.compensation.pose_force_record import AUX
 from rt_kernels.compensation.declarations import POSE_FORCE_PARAMETERS
-from rt_kernels.parameters import Aux, checked
+from rt_kernels.parameters import checked
 
 
 cdef struct Self:

@@ -1,4 +1,7 @@
-"""Exact modal propagation of a flexible craft: the struct and the step for other kernels. Equations, frames and units: modal.pyx."""
+"""Exact modal propagation of a flexible craft: the struct and the step for other kernels. Equations, frames and units: modal.pyx.
+
+Inline: a call through a pointer, and the pose of a bent port, for both craft in every tick.
+"""
 
 from libc.stddef cimport size_t
 

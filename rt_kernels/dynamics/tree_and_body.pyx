@@ -52,7 +52,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.dynamics.tree_and_body_record import AUX
 from rt_kernels.model.bodies import Body, bodies_of, model_tables
 from rt_kernels.model.tree_generator import GenerationError
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     MAX_V = 38                  # coordinates: the root's six and the joints

@@ -1,4 +1,7 @@
-"""Two free rigid spacecraft: structs and the tick for parts that build on it. Equations and frames: two_bodies.pyx."""
+"""Two free rigid spacecraft: structs and the tick for parts that build on it. Equations and frames: two_bodies.pyx.
+
+Inline: copies and one sum of three numbers, made several times a step by every stage of two bodies.
+"""
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.plugs cimport StagePart

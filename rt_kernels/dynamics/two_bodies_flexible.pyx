@@ -28,7 +28,7 @@ from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_F
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.dynamics.two_bodies_flexible_record import AUX
-from rt_kernels.parameters import Aux, checked
+from rt_kernels.parameters import checked
 
 cdef enum:
     ACTIVE = 0

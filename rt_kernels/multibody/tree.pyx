@@ -130,12 +130,12 @@ cdef class Tree:
 
     @classmethod
     def from_urdf(cls, path, floating_base=False, gravity=(0.0, 0.0, -9.81)):
-        """Tree of a URDF file; see `tree_model.read_urdf` for what is read and in which order."""
+        """Tree of a URDF file; see `rt_kernels.model.bodies.read_urdf` for what is read and in which order."""
         return cls(read_urdf(path, bool(floating_base)), gravity)
 
     @classmethod
     def from_toml(cls, path, gravity=(0.0, 0.0, -9.81)):
-        """Tree of a TOML file of [[body]] tables; see `tree_model.read_toml`."""
+        """Tree of a TOML file of [[body]] tables; see `rt_kernels.model.bodies.read_toml`."""
         return cls(read_toml(path), gravity)
 
     def _expand(self):

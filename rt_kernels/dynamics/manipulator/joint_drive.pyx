@@ -206,7 +206,7 @@ cdef class JointDrive:
     PARAMETERS = JOINT_DRIVE
 
     def __init__(self, **given):
-        t = checked(JOINT_DRIVE.PARAMETERS, given)
+        t = checked(JOINT_DRIVE, given)
         memset(&self.s, 0, sizeof(DriveState))
         memset(&self.k, 0, sizeof(ControllerState))
         self.d.J_m = t["motor_inertia_kg_m2"]

@@ -9,18 +9,11 @@ from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState
 from rt_kernels.dynamics.manipulator.compliance cimport arm_place
 from rt_kernels.dynamics.manipulator.joint_drive cimport Drive
 from rt_kernels.dynamics.manipulator.record cimport ArmRecord
-from rt_kernels.codes cimport ARM_MODE_PATH
+from rt_kernels.codes cimport (
+    ARM_MODE_PATH, DYNAMICS_STATUS_DRIVE_SATURATED, DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_JOINT_NEAR_STOP, DYNAMICS_STATUS_NEAR_SINGULAR,
+    DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, DYNAMICS_STATUS_OVERLOAD, DYNAMICS_STATUS_PATH_DONE,
+)
 from rt_kernels.sample cimport Sample
-
-cdef enum:
-    STATUS_NOT_FINITE = 1
-    STATUS_RANGE = 2
-    STATUS_JOINED = 4
-    STATUS_SATURATED = 8
-    STATUS_STOP = 16
-    STATUS_SINGULAR = 32
-    STATUS_LOAD = 64
-    STATUS_PATH_DONE = 128
 
 
 cdef inline double gear_energy(const Drive *d, double delta) noexcept nogil:
@@ -123,22 +116,22 @@ cdef unsigned int verdict(Arm *self, const Sample *sample, const ArmRecord *reco
     cdef unsigned int status = 0
     cdef int i
     if not (record.energy <= 1e12):
-        status |= STATUS_NOT_FINITE
+        status |= DYNAMICS_STATUS_NOT_FINITE
     if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.pair.range_max * p.pair.range_max):
-        status |= STATUS_RANGE
+        status |= DYNAMICS_STATUS_OUT_OF_RANGE
     if s.joined:
-        status |= STATUS_JOINED
+        status |= DYNAMICS_STATUS_JOINED
     if s.limited:
-        status |= STATUS_SATURATED
+        status |= DYNAMICS_STATUS_DRIVE_SATURATED
     for i in range(p.n):
         if i != p.locked and (s.x[p.nq + i] < p.rates.low[i] + p.stop_margin or s.x[p.nq + i] > p.rates.high[i] - p.stop_margin):
-            status |= STATUS_STOP
+            status |= DYNAMICS_STATUS_JOINT_NEAR_STOP
     if s.rates.sigma < p.rates.sigma_0:
-        status |= STATUS_SINGULAR
+        status |= DYNAMICS_STATUS_NEAR_SINGULAR
     if not (vec3.dot(F, F) <= p.force_max * p.force_max and vec3.dot(F + 3, F + 3) <= p.moment_max * p.moment_max):
-        status |= STATUS_LOAD
+        status |= DYNAMICS_STATUS_OVERLOAD
     if s.mode == ARM_MODE_PATH and 0 <= s.target < PATHS and s.rates.waypoint >= p.n_path[s.target]:
-        status |= STATUS_PATH_DONE
+        status |= DYNAMICS_STATUS_PATH_DONE
     return status
 
 

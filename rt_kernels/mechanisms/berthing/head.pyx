@@ -39,7 +39,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.berthing.head_picture import BerthingHeadPicture
 from rt_kernels.mechanisms.berthing.head_record import AUX
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     GENERATORS = 257

@@ -29,7 +29,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.berthing.pins_picture import BerthingPinsPicture
 from rt_kernels.mechanisms.berthing.pins_record import AUX
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
     SPHERES = 257

@@ -35,8 +35,7 @@ from rt_kernels.mechanisms.ring.picture import ElasticRingPicture
 from rt_kernels.mechanisms.ring.elastic.record import AUX
 from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
-from rt_kernels.mechanisms.ring.unit import RING_AUX
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.parameters import Parameter, checked
 
 
 cdef struct ElasticState:
