@@ -81,7 +81,7 @@ ROOMS = {
                             "rt_kernels.sample", "rt_kernels.codes", "rt_kernels.parameters"),
     "rt_kernels/mechanisms/common": ("rt_kernels.mechanisms.common", "rt_kernels.algebra", "rt_kernels.contact"),
     "rt_kernels/mechanisms/berthing": ("rt_kernels.mechanisms.berthing", "rt_kernels.mechanisms.common", "rt_kernels.contact",
-                                       "rt_kernels.algebra", "rt_kernels.plugs", "rt_kernels.parameters"),
+                                       "rt_kernels.algebra", "rt_kernels.codes", "rt_kernels.plugs", "rt_kernels.parameters"),
 }
 BELOW = {"rt_kernels": "algebra faults host layout parameters pictures plugs sample"}
 # The joint rates of an arm (guidance/resolved_rate) belong to the dynamics of the arm; when they lie there, this is empty.
