@@ -29,7 +29,6 @@ cdef struct Link:                      # between end effector and payload, axes 
     double F_0[6]                      # K d
     double F[6]                        # with the damper
     double u[6]                        # of the payload at G without the damper, then less J v
-    double J[6][MAX_V]                 # of the end effector's body at G
 
 
 cdef struct Motors:                    # of one inner step, by joint
@@ -38,8 +37,8 @@ cdef struct Motors:                    # of one inner step, by joint
     double B[ARM_JOINTS]
 
 
-cdef inline void place_link(Arm *self, Link *link) noexcept nogil:
-    """1: end effector, deflection of the grapple fixture, elastic wrench, Jacobian at G."""
+cdef inline void place_link(Arm *self, Link *link, double J[6][MAX_V]) noexcept nogil:
+    """1: end effector, deflection of the grapple fixture, elastic wrench, Jacobian J of the end effector's body at G."""
     cdef const ArmParams *p = &self.flat.params
     cdef const ArmState *s = &self.flat.state
     cdef const two_bodies.Body *b = &s.pair.active
@@ -81,11 +80,11 @@ cdef inline void place_link(Arm *self, Link *link) noexcept nogil:
     self.model.operations.jacobian(self.model, self.rows, p.E.slot, r, J_O)
     for k in range(nv):
         for i in range(3):
-            link.J[i][k] = link.R_OE[i] * J_O[k] + link.R_OE[3 + i] * J_O[nv + k] + link.R_OE[6 + i] * J_O[2 * nv + k]
-            link.J[3 + i][k] = link.R_OE[i] * J_O[3 * nv + k] + link.R_OE[3 + i] * J_O[4 * nv + k] + link.R_OE[6 + i] * J_O[5 * nv + k]
+            J[i][k] = link.R_OE[i] * J_O[k] + link.R_OE[3 + i] * J_O[nv + k] + link.R_OE[6 + i] * J_O[2 * nv + k]
+            J[3 + i][k] = link.R_OE[i] * J_O[3 * nv + k] + link.R_OE[3 + i] * J_O[4 * nv + k] + link.R_OE[6 + i] * J_O[5 * nv + k]
 
 
-cdef inline void move_payload_freely(const Arm *self, Contact *contact, Link *link) noexcept nogil:
+cdef inline void move_payload_freely(const Arm *self, Contact *contact, Link *link, double J[6][MAX_V]) noexcept nogil:
     """2: the payload's twist at G after the step without the damper. Joined, it moves with the root: the link feels the joints alone."""
     cdef const two_bodies.Vehicle *payload = &self.flat.params.pair.active
     cdef const ArmState *s = &self.flat.state
@@ -116,7 +115,7 @@ cdef inline void move_payload_freely(const Arm *self, Contact *contact, Link *li
         for i in range(6):
             link.u[i] = 0.0
             for k in range(self.flat.params.nr):
-                link.J[i][k] = 0.0
+                J[i][k] = 0.0
 
 
 cdef inline void control_motors(Arm *self, int arm_mode, Motors *motors) noexcept nogil:
@@ -137,7 +136,7 @@ cdef inline void control_motors(Arm *self, int arm_mode, Motors *motors) noexcep
         drive_response(&p.drive[j], &s.drive[j], motors.V[j], p.h, &motors.A[j], &motors.B[j])
 
 
-cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, const Motors *motors, double *y) noexcept nogil:
+cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, double J[6][MAX_V], const Motors *motors, double *y) noexcept nogil:
     """4: H of the arm with damper and gears as further inertia, right side y: bias, link, contact on a free root, gear torques."""
     cdef const ArmParams *p = &self.flat.params
     cdef const ArmState *s = &self.flat.state
@@ -156,7 +155,7 @@ cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, const M
         add_vehicle_bias(s, self.bias)
     for i in range(6):
         for k in range(nv):
-            link.u[i] -= link.J[i][k] * s.v[k]
+            link.u[i] -= J[i][k] * s.v[k]
     for i in range(6):
         t = 0.0
         for j in range(6):
@@ -165,16 +164,16 @@ cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, const M
         for k in range(nv):
             t = 0.0
             for j in range(6):
-                t += s.D[6 * i + j] * link.J[j][k]
+                t += s.D[6 * i + j] * J[j][k]
             DJ[i][k] = h * t
     for k in range(nv):
         y[k] = -self.bias[k]
         for i in range(6):
-            y[k] += link.J[i][k] * link.F[i]
+            y[k] += J[i][k] * link.F[i]
         for j in range(k + 1):
             t = 0.0
             for i in range(6):
-                t += link.J[i][k] * DJ[i][j]
+                t += J[i][k] * DJ[i][j]
             H[nv * k + j] += t
     if p.free and not s.joined:
         # the contact acts on the root with the opposite sign
@@ -242,7 +241,7 @@ cdef inline void turn_joints(Arm *self, const Motors *motors, const double *y, d
             s.limited = 1
 
 
-cdef inline void move_payload(Arm *self, const Contact *contact, const Link *link, const double *a) noexcept nogil:
+cdef inline void move_payload(Arm *self, const Contact *contact, const Link *link, double J[6][MAX_V], const double *a) noexcept nogil:
     """7: the link's wrench at the end of the step; payload, joint angles and, where it is free, the root with it."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
@@ -261,7 +260,7 @@ cdef inline void move_payload(Arm *self, const Contact *contact, const Link *lin
         for j in range(6):
             rate = link.u[j]
             for k in range(nv):
-                rate -= h * link.J[j][k] * a[k]
+                rate -= h * J[j][k] * a[k]
             t += s.D[6 * i + j] * rate
         s.wrench[i] = link.F_0[i] + t
     for j in range(p.n):
@@ -296,13 +295,14 @@ cdef void inner_step(Arm *self, const Sample *sample, const double *f_contact, c
     cdef Contact contact
     cdef Link link
     cdef Motors motors
+    cdef double J[6][MAX_V]            # apart from the link, so that the compiler sees that nothing else writes it
     cdef double y[MAX_V]
     cdef double a[MAX_V]
     contact.f, contact.m, contact.p = f_contact, m_contact, p_contact
-    place_link(self, &link)
-    move_payload_freely(self, &contact, &link)
+    place_link(self, &link, J)
+    move_payload_freely(self, &contact, &link, J)
     control_motors(self, sample.arm_mode, &motors)
-    load_arm(self, &contact, &link, &motors, y)
+    load_arm(self, &contact, &link, J, &motors, y)
     eliminate(self.H, self.flat.params.nr + self.flat.params.n, y)
     turn_joints(self, &motors, y, a)
-    move_payload(self, &contact, &link, a)
+    move_payload(self, &contact, &link, J, a)
