@@ -5,6 +5,6 @@ from rt_kernels.plugs import PortPart
 from rt_kernels.ring import SharedBlock
 
 class CommandLatch(PortPart):
-    def __init__(self, *, block: SharedBlock, stale_s: Any = 0.2, centred: Any = 0.02) -> None: ...
+    def __init__(self, *, block: SharedBlock, **given: Any) -> None: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]

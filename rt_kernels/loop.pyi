@@ -6,7 +6,7 @@ import numpy as np
 from rt_kernels.plugs import ClockPart
 from rt_kernels.ring import SharedBlock
 
-CODES: dict[Any, Any]
+INITIAL: dict[Any, Any]
 
 class LoopLine:
     def __init__(self, clock: ClockPart, ports: list[Any], stages: dict[Any, Any], block: SharedBlock | None = None) -> None: ...

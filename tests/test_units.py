@@ -8,7 +8,6 @@ from hil_server import registry
 from hil_server.campaign import plan
 from hil_server.config import tables
 from hil_server.operator_desk import calibration
-from rt_kernels.dynamics.manipulator.joint_drive import JointDrive
 from hil_server.run import programme
 from rt_kernels.model import bodies, craft, joint_drive, manipulator_file
 from rt_kernels.parameters import Parameter

@@ -159,6 +159,8 @@ def class_stub(cls: type, source: str, known: dict[str, str]) -> list[str]:
             continue
         elif kind == "cython_function_or_method":
             lines += function(name, value.__doc__, known, "    ")
+        elif isinstance(value, staticmethod) and inspect.isfunction(value.__func__):
+            lines.append(f"    {name}: Any")  # a function of plain Python, typed where it is defined
         elif isinstance(value, (classmethod, staticmethod)):
             lines += function(name, value.__func__.__doc__, known, "    ", f"@{kind}")
         elif isinstance(value, property) or inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value):

@@ -31,7 +31,6 @@ class Cia402Profile:
     def hold_here(self, node: Any) -> Any: ...
     def disable(self, node: Any) -> Any: ...
 
-FAULT_RESET: int
 INTERPOLATION_PERIOD: int
 MODE: int
 MODE_DISPLAY: int

@@ -32,13 +32,9 @@ class Cia408Profile:
     def disable(self, node: Any) -> Any: ...
 
 DEVICE_MODE: int
-DISABLED: int
-HOLD: int
 HOLD_ACTUAL_POSITION: int
 HOLD_TARGET: int
-INIT: int
 POSITION_SET_POINT: int
-RESET: int
 SET_POINT_FROM_BUS: int
 STATUS_WORD: int
 TRAJECTORY_TYPE: int

@@ -3,7 +3,7 @@ from typing import Any
 
 from rt_kernels.plugs import PortPart
 
-CODES: dict[Any, Any]
+BITS: dict[Any, Any]
 
 class Cia401Port(PortPart):
     def __init__(self, **parameters: Any) -> None: ...

@@ -4,9 +4,7 @@ from typing import Any
 from rt_kernels.plugs import MechanismPart, PortPart
 
 class IdealStandPort(PortPart):
-    def __init__(
-        self, *, period_s: Any, platform: Any, mounting: Any, mechanism: MechanismPart, vehicles: Any, substeps: Any = 1
-    ) -> None: ...
+    def __init__(self, *, period_s: Any, platform: Any, mounting: Any, mechanism: MechanismPart, vehicles: Any, **given: Any) -> None: ...
     AUX: Any
     sensor_scale: Any
     delays: Any

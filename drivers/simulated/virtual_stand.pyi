@@ -4,22 +4,12 @@ from typing import Any
 from drivers.simulated.plant import PlantPart
 from rt_kernels.plugs import PortPart
 
+CLEAR: int
 DRIVE_PARAMETERS: tuple[Any, ...]
-FAULTS: dict[Any, Any]
+IN_PROCESS: dict[Any, Any]
 
 class VirtualStandPort(PortPart):
-    def __init__(
-        self,
-        *,
-        period_s: Any,
-        platform: Any,
-        mounting: Any,
-        mechanism: Any,
-        setpoint_delay_ticks: Any = 1,
-        measured_leg_delay_ticks: Any = 1,
-        faults: Any = ...,
-        **drives: Any,
-    ) -> None: ...
+    def __init__(self, *, period_s: Any, platform: Any, mounting: Any, mechanism: Any, **given: Any) -> None: ...
     sensor_scale: Any
     delays: Any
     plant: PlantPart

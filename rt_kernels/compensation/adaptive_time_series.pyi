@@ -3,6 +3,8 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+AUX: tuple[Any, ...]
+
 class AdaptiveTimeSeries(StagePart):
     def __init__(self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, mounting: Any, **given: Any) -> None: ...
     def fields(self) -> Any: ...

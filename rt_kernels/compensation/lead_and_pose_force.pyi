@@ -3,6 +3,7 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+AUX: tuple[Any, ...]
 LEAD_PARAMETERS: tuple[Any, ...]
 
 class LeadAndPoseForce(StagePart):

@@ -3,10 +3,8 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
-NAMES: dict[Any, Any]
-
 class Phased(StagePart):
-    def __init__(self, *, contact: Any, free: Any = None, blend_s: Any = 0.02, hold_s: Any = 0.05, **context: Any) -> None: ...
+    def __init__(self, **given: Any) -> None: ...
     def fields(self) -> Any: ...
     AUX: Any
     PARAMETERS: tuple[Any, ...]

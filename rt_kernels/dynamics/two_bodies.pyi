@@ -6,8 +6,9 @@ from rt_kernels.plugs import StagePart
 LATE_TICKS: dict[Any, Any]
 
 class TwoBodies(StagePart):
-    def __init__(self, *, period_s: Any, vehicles: Any, start: Any, range_max_m: Any = 5.0, integrator: Any = "symplectic") -> None: ...
+    def __init__(self, *, period_s: Any, vehicles: Any, start: Any, **given: Any) -> None: ...
     def fields(self) -> Any: ...
     integrator_late_ticks: Any
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+    FREE_VEHICLES: bool

@@ -4,23 +4,7 @@ from typing import Any
 PARAMETERS: tuple[Any, ...]
 
 class Platform:
-    def __init__(
-        self,
-        *,
-        base_joints_m: Any,
-        platform_joints_m: Any,
-        leg_length_min_m: Any,
-        leg_length_max_m: Any,
-        leg_rate_max_m_s: Any,
-        leg_acceleration_max_m_s2: Any,
-        leg_force_max_n: Any,
-        neutral_position_m: Any,
-        neutral_yaw_deg: Any = 0.0,
-        neutral_pitch_deg: Any = 0.0,
-        neutral_roll_deg: Any = 0.0,
-        condition_max: Any = 60.0,
-        name: Any = "platform",
-    ) -> None: ...
+    def __init__(self, *, name: Any = "platform", **given: Any) -> None: ...
     @classmethod
     def from_dict(cls, table: Any, name: Any = "platform") -> Any: ...
     def to_dict(self) -> Any: ...
@@ -57,6 +41,7 @@ class Platform:
 class PlatformStatusError(ValueError):
     def __init__(self, status: int, what: str) -> None: ...
 
+REQUIRED: Any
 STATUS_WORDS: dict[Any, Any]
 
 def chord_batch(platform: Platform, lengths: Any, inverse_jacobians: Any, seeds: Any) -> Any: ...

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from hil_server import assembly, registry
+from hil_server import registry
 from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import REQUIRED

@@ -6,8 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import ConfigurationError
-from hil_server.free_run import blocks
 from hil_server.line import assembly
+from hil_server.line.free_run import blocks
 from rt_kernels.layout import CODES
 from tests.docking_course import DT, PHASE, SEQUENCE, SIGNAL, course, first, signal, stops
 

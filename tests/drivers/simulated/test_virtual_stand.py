@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from drivers.simulated.injections import IN_PROCESS
-from hil_server import assembly
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.line import assembly
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 PERIOD = 1_000_000

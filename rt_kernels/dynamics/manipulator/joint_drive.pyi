@@ -1,8 +1,10 @@
 # Generated from the built module by tools/generate_stubs.py
 from typing import Any
 
+JOINT_DRIVE: tuple[Any, ...]
+
 class JointDrive:
-    def __init__(self, **parameters: Any) -> None: ...
+    def __init__(self, **given: Any) -> None: ...
     def set_state(
         self, w_m: Any = 0.0, T_m: Any = 0.0, w: Any = 0.0, phi: Any = 0.0, delta: Any = 0.0, T_g: Any = 0.0, braked: Any = False
     ) -> Any: ...
@@ -11,5 +13,3 @@ class JointDrive:
     def track(self, rate: Any, load: float, inertia: float, h: float) -> Any: ...
     state: Any
     PARAMETERS: tuple[Any, ...]
-
-def gains_for_payload(table: Any, mass_kg: Any) -> Any: ...

@@ -5,8 +5,8 @@ class Motion:
     def apply(self, tau: Any = None, f_ext: Any = None, known: Any = None, a: Any = None) -> Any: ...
     def restart(self) -> Any: ...
     def run(self, q: Any, v: Any, steps: int, t: float = 0.0, every: int = 0) -> Any: ...
-    nq: Any
-    nv: Any
+    nq: int
+    nv: int
     tree: Any
     tau: Any
     f_ext: Any

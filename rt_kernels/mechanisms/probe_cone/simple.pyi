@@ -3,12 +3,8 @@ from typing import Any
 
 from rt_kernels.plugs import MechanismPart
 
-class ElasticAdaptive(MechanismPart):
-    def __init__(self, **parameters: Any) -> None: ...
+class ProbeConeSimple(MechanismPart):
+    def __init__(self, **given: Any) -> None: ...
     def max_penetration(self, X_TA: Any) -> Any: ...
+    PICTURE: type[Any]
     PARAMETERS: tuple[Any, ...]
-    AUX: tuple[Any, ...]
-
-PHASES: tuple[Any, ...]
-RING_AUX: tuple[Any, ...]
-RING_PARAMETERS: tuple[Any, ...]

@@ -3,11 +3,12 @@ from typing import Any
 
 from rt_kernels.plugs import MechanismPart
 
-class BerthingHead(MechanismPart):
-    def __init__(self, **parameters: Any) -> None: ...
+AUX: tuple[Any, ...]
+
+class BerthingPins(MechanismPart):
+    def __init__(self, **given: Any) -> None: ...
     def contacts(self, X_TA: Any) -> Any: ...
     def max_penetration(self, X_TA: Any) -> Any: ...
     PARAMETERS: tuple[Any, ...]
+    PICTURE: type[Any]
     AUX: tuple[Any, ...]
-
-def hinge_step(h: Any, inertia: Any, stiffness: Any, damping: Any, free_angle: Any, moment: Any, rate: Any, angle: Any) -> Any: ...

@@ -3,8 +3,8 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
-class StewartPlacer(StagePart):
-    def __init__(self, *, period_s: Any, platform: Any, mounting: Any, blend_s: Any = 0.3) -> None: ...
+class StewartSetpoints(StagePart):
+    def __init__(self, *, period_s: Any, platform: Any, mounting: Any, **given: Any) -> None: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]

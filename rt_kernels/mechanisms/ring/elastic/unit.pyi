@@ -1,0 +1,16 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import MechanismPart
+
+AUX: tuple[Any, ...]
+
+class ElasticAdaptive(MechanismPart):
+    def __init__(self, **given: Any) -> None: ...
+    def max_penetration(self, X_TA: Any) -> Any: ...
+    PARAMETERS: tuple[Any, ...]
+    PICTURE: type[Any]
+    AUX: tuple[Any, ...]
+
+PHASES: tuple[Any, ...]
+RING_PARAMETERS: tuple[Any, ...]
