@@ -1,4 +1,4 @@
-"""The guides: every link leads somewhere, every verb and option that they show exists."""
+"""The guides: every link, picture and path leads somewhere, every verb that they show exists, every work that the tree cites is listed."""
 
 import re
 from pathlib import Path
@@ -9,11 +9,21 @@ from hil_server import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+BIBLIOGRAPHY = ROOT / "docs" / "bibliography.md"
+# Author and year; a requirement; a standard or manual; notes. Line ends count as blanks.
+NAME = r"[A-Z][a-z]+(?:-[A-Z][a-z]+)?"
+CITATION = re.compile(
+    rf"\b(?:{NAME} and {NAME}|{NAME} et al\.|{NAME}),? \(?(?:19|20)\d\d(?=[;,):.' ]|$)|R-St-\d\d|\bATI 9[\w/-]+(?: (?:FT|Axia))?"
+    r"|\b(?:CiA|ISO|IEC|RFC) [1-9][\d-]*\d|\bIDSS IDD\b|hybrid-stability notes"
+)
+NO_WORK = {"Version", "January", "March", "April", "June", "July", "September", "October", "November", "December"}
+PLACES = ("hil_server", "rt_kernels", "drivers", "stand_configs", "tests", "tools")
+CITING = {".py", ".pyx", ".pxd", ".pxi", ".inc", ".c", ".h", ".toml", ".csv", ".md", ".js"}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_links_lead_somewhere(document):
-    for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
         assert target.startswith("https://") or (document.parent / target).exists(), target
 
 
@@ -26,3 +36,27 @@ def test_verbs_exist(document):
 def test_the_guides_show_every_verb_that_is_offered():
     shown = " ".join(d.read_text() for d in DOCUMENTS)
     assert [v for v in cli.offered() if not re.search(rf"`(hil-server )?{v}\b", shown)] == []
+
+
+def citations(text):
+    """Keys as the bibliography has them: `Horiuchi and Konno 2001`, `CiA 402`."""
+    for found in CITATION.findall(re.sub(r"\s*\n[\s#*>]*", " ", text)):
+        key = re.sub(r",? \(?((?:19|20)\d\d)$", r" \1", found)
+        if key.split()[0] not in NO_WORK:
+            yield key
+
+
+def test_citations_are_found():
+    text = "(Tian et al.\n    2010, (5)); Merlet, 2006, see Kane (1981), CiA 402, R-St-20...25, ATI 9620-05-NET FT, Munthe-Kaas 1998: June 2022"
+    keys = ["Tian et al. 2010", "Merlet 2006", "Kane 1981", "CiA 402", "R-St-20", "ATI 9620-05-NET FT", "Munthe-Kaas 1998"]
+    assert list(citations(text)) == keys
+
+
+def test_every_work_that_is_cited_is_in_the_bibliography_and_every_entry_is_cited():
+    files = [f for place in PLACES for f in ROOT.joinpath(place).rglob("*") if f.suffix in CITING and "build" not in f.parts]
+    written = [f for f in files if f.suffix != ".c" or not f.with_suffix(".pyx").exists()]
+    files = [f for f in (*DOCUMENTS, *written) if f not in (BIBLIOGRAPHY, Path(__file__).resolve())]
+    entries = set(re.findall(r"\*\*([^*]+)\*\*", BIBLIOGRAPHY.read_text()))
+    cited = {key: file for file in files for key in citations(file.read_text())}
+    assert {key: str(file) for key, file in cited.items() if key not in entries} == {}
+    assert entries - set(cited) == {"R-St-25"}  # the end of a range
