@@ -2,7 +2,7 @@
 PYTHON = .venv/bin/python
 FOLDER ?= tests
 
-.PHONY: help build test fast lint types table bench checked mutants demo clean
+.PHONY: help build test fast lint types table docs bench checked mutants demo clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -24,6 +24,10 @@ types:           ## mypy
 
 table:           ## what is generated from rt_kernels/channels.toml
 	$(PYTHON) tools/generate_channels.py
+
+docs: build      ## API reference in build/docs, pictures of the guides
+	$(PYTHON) tools/draw_pictures.py
+	$(PYTHON) tools/make_reference.py
 
 bench: build     ## time of a tick, of the tree kernels and of a virtual docking
 	$(PYTHON) tools/bench_tick.py
