@@ -133,7 +133,7 @@ LIMITS = (
               shape=3, low=SMALL, high=1e7),
     Parameter("analogue_force_n", "floats", "N", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
     Parameter("analogue_moment_n_m", "floats", "N.m", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
-    Parameter("start_leg_m", "floats", "m", "leg lengths of the parked platform, from which a run starts; left away: those of the neutral "
+    Parameter("start_leg_m", "floats", "m", "leg lengths of the parked platform, from which a run starts; omitted: those of the neutral "
               "pose", default=None, shape=6, low=SMALL, high=100.0),
     Parameter("start_tolerance_m", "float", "m", "a leg further from there is not started from", default=0.02, low=1e-5, high=10.0),
 )
