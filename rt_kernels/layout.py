@@ -105,8 +105,8 @@ FIELDS = (
     ("A_TA", "f8", 6, "m/s2,rad/s2", "T", "dynamics", "state", 1, "time derivative of V_TA"),  # noqa: E501
     ("X_NC", "f8", 7, "m,-", "N", "dynamics", "state", 1, "pose of the active vehicle (centre of mass)"),  # noqa: E501
     ("V_NC", "f8", 6, "m/s,rad/s", "N", "dynamics", "state", 1, "velocity of the active vehicle's centre of mass, its angular velocity, in N axes"),  # noqa: E501
-    ("X_NV", "f8", 7, "m,-", "N", "dynamics", "state", 1, "pose of the visited vehicle (centre of mass)"),  # noqa: E501
-    ("V_NV", "f8", 6, "m/s,rad/s", "N", "dynamics", "state", 1, "velocity of the visited vehicle's centre of mass, its angular velocity, in N axes"),  # noqa: E501
+    ("X_NV", "f8", 7, "m,-", "N", "dynamics", "state", 1, "pose of the target vehicle (centre of mass)"),  # noqa: E501
+    ("V_NV", "f8", 6, "m/s,rad/s", "N", "dynamics", "state", 1, "velocity of the target vehicle's centre of mass, its angular velocity, in N axes"),  # noqa: E501
     ("momentum", "f8", 6, "kg.m/s,kg.m2/s", "N", "dynamics", "state", 1, "total linear momentum and angular momentum about the origin of N"),  # noqa: E501
     ("kinetic_energy", "f8", 1, "J", "", "dynamics", "state", 1, "kinetic energy of relative motion of the two vehicles"),  # noqa: E501
     ("dynamics_status", "u4", 1, "-", "", "dynamics", "state", 1, "state of the vehicles' model; of a manipulator also what its drives and path do"),  # noqa: E501

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-PASSIVE, ACTIVE, LEG = "#66bb6a", "#ffb74d", "#eceff1"
+TARGET, ACTIVE, LEG = "#66bb6a", "#ffb74d", "#eceff1"
 SECTORS = 32
 Line = list[list[float]]
 Values = Mapping[str, Any]
@@ -94,7 +94,7 @@ class Picture:
         axis = [[0.0, 0.0, 0.0], [0.3, 0.0, 0.0]]
         back = [[-0.3, 0.0, 0.0], [0.0, 0.0, 0.0]]
         shapes = [
-            Shape("T", PASSIVE, [circle(0.0, 0.4), circle(0.0, 0.2), axis], "target port", [[0.0, 0.4], [0.05, 0.4]]),
+            Shape("T", TARGET, [circle(0.0, 0.4), circle(0.0, 0.2), axis], "target port", [[0.0, 0.4], [0.05, 0.4]]),
             Shape("A", ACTIVE, [circle(0.0, 0.4), circle(0.0, 0.2), back], "active port", [[-0.05, 0.4], [0.0, 0.4]]),
         ]
         return Looks(0.6, shapes, analogue_bars())

@@ -79,34 +79,34 @@ cdef class StagePart:
     def restore(self, bytes snapshot):
         _copy_in(self.plug.state, self.plug.state_size, snapshot)
 
-    def whole(self):
+    def dump(self):
         """Constants and state as bytes; with them another machine computes the same bits."""
         if self.plug.self_size == 0:
             return self.snapshot()
         return _copy_out(self.plug.self, self.plug.self_size)
 
     def fields(self):
-        """What `whole` holds, by name: numbers, whole numbers, lists and tables of them (a C struct as Cython converts it). None: the part
+        """What `dump` holds, by name: numbers, whole numbers, lists and tables of them (a C struct as Cython converts it). None: the part
         does not say, and only the block that it builds itself can be put back."""
         return None
 
-    def put_whole(self, bytes block):
-        """Takes a block of `whole` as it is: only what this process made itself. Raises ValueError for one of another size."""
+    def load_unchecked(self, bytes block):
+        """Takes a block of `dump` as it is: only what this process made itself. Raises ValueError for one of another size."""
         if self.plug.self_size == 0:
             self.restore(block)
         else:
             _copy_in(self.plug.self, self.plug.self_size, block)
 
-    def restore_whole(self, bytes block):
+    def load(self, bytes block):
         """Constants and initial state as a log keeps them. A log is not trusted: whole numbers steer (counts, offsets, indices, modes) and
         must be those that this part has built itself; numbers may differ by what another machine's mathematics library rounds otherwise.
         Raises ValueError that names the first field that is otherwise; the part is then as it was."""
-        kept, built = self.whole(), self.fields()
-        self.put_whole(block)
+        kept, built = self.dump(), self.fields()
+        self.load_unchecked(block)
         found = self.fields()
         wrong = first_difference(kept if built is None else built, block if found is None else found)
         if wrong:
-            self.put_whole(kept)
+            self.load_unchecked(kept)
             raise ValueError(wrong)
 
 

@@ -35,8 +35,8 @@ cdef struct Sample:
     double A_TA[6]  # dynamics, state [m/s2,rad/s2]: time derivative of V_TA
     double X_NC[7]  # dynamics, state [m,-]: pose of the active vehicle (centre of mass)
     double V_NC[6]  # dynamics, state [m/s,rad/s]: velocity of the active vehicle's centre of mass, its angular velocity, in N axes
-    double X_NV[7]  # dynamics, state [m,-]: pose of the visited vehicle (centre of mass)
-    double V_NV[6]  # dynamics, state [m/s,rad/s]: velocity of the visited vehicle's centre of mass, its angular velocity, in N axes
+    double X_NV[7]  # dynamics, state [m,-]: pose of the target vehicle (centre of mass)
+    double V_NV[6]  # dynamics, state [m/s,rad/s]: velocity of the target vehicle's centre of mass, its angular velocity, in N axes
     double momentum[6]  # dynamics, state [kg.m/s,kg.m2/s]: total linear momentum and angular momentum about the origin of N
     double kinetic_energy  # dynamics, state [J]: kinetic energy of relative motion of the two vehicles
     double X_WP[7]  # setpoint_kinematics, output [m,-]: demanded pose of the platform, lead included

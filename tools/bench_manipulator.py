@@ -227,7 +227,7 @@ def soak(minutes: float) -> int:
         bits = f"{'the same bits' if same else 'OTHER BITS'} in other portions ({first['bits']})"
         print(f"{base} base: {first['steps']} steps, {bits}, largest energy {first['energy_j']:.3g} J, "
               f"joint angle {first['q_rad']:.3g} rad, quaternion's norm off by {first['norm']:.1e}, "
-              + (f"momentum off by {first['momentum']:.1e} N s, N m s, " if base == "free" else "")
+              + (f"momentum off by {first['momentum']:.1e} N.s, N.m.s, " if base == "free" else "")
               + f"stiffness followed {first['refreshed']:.0f} times, {first['slow']} single calls over {BUDGET_US:.0f} us"
               + (f"; BEYOND ITS LIMIT: {', '.join(bad)}" if bad else ""))  # fmt: skip
     return 1 if failed else 0

@@ -101,7 +101,7 @@ class Cia402Profile:
         node.write(0x1017, 0, 2, self._heartbeat_ms, "heartbeat time")
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 402:
-            raise DriveSetupError(f"{node} is no CiA 402 device: its type is {kind}")
+            raise DriveSetupError(f"{node} is not a CiA 402 device: its type is {kind}")
         node.write(0x1006, 0, 4, self._period_us, "communication cycle period", optional=True)
         n = node.id
         node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (TARGET_POSITION, 0, 32)), event_ms=self._timeout_ms))

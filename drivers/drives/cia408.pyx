@@ -89,7 +89,7 @@ class Cia408Profile:
         node.write(0x1017, 0, 2, self._heartbeat_ms, "heartbeat time")
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 408:
-            raise DriveSetupError(f"{node} is no CiA 408 device: its type is {kind}")
+            raise DriveSetupError(f"{node} is not a CiA 408 device: its type is {kind}")
         n = node.id
         node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (POSITION_SET_POINT, 1, 32)), event_ms=self._timeout_ms))
         node.disable_pdo(True, 2, 0x300 + n)

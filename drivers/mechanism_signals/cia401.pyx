@@ -338,7 +338,7 @@ cdef class Cia401Port(PortPart):
         node.write(0x1017, 0, 2, self._given["heartbeat_ms"], "heartbeat time")
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 401:
-            raise DriveSetupError(f"{node} is no CiA 401 module: its type is {kind}")
+            raise DriveSetupError(f"{node} is not a CiA 401 module: its type is {kind}")
         n = node.id
         node.set_pdo(Pdo(False, 1, 0x180 + n, tuple((0x6000, k, 8) for k in range(1, 5))))
         node.set_pdo(Pdo(False, 2, 0x280 + n, tuple((0x6401, k, 16) for k in range(1, 5))))

@@ -55,7 +55,7 @@ def events(tick, field, index, values):
 
     tick, values: arrays of shape (n,), or numbers. Raises ValueError for a field that is no input."""
     if field not in INPUTS:
-        raise ValueError(f"{field!r} is no input of the table")
+        raise ValueError(f"{field!r} is not an input of the table")
     kind, offset = SAMPLE_DTYPE.fields[field][:2]
     values = np.atleast_1d(np.asarray(values, kind.base))
     tick = np.broadcast_to(np.atleast_1d(tick), values.shape) if values.size > 1 else np.atleast_1d(tick)

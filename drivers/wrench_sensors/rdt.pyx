@@ -1,8 +1,8 @@
 """Force/torque sensor on ATI RDT over UDP: Net F/T, Ethernet Axia, OnRobot HEX / OptoForce.
 
 Wire (big-endian): request of 8 bytes `0x1234, command, count`; record of 36 bytes
-`rdt_sequence u32, ft_sequence u32, status u32, Fx Fy Fz Tx Ty Tz i32` (ATI *Net F/T Installation and Operation Manual* 9620-05-NET FT,
-ATI *Ethernet Axia Manual* 9610-05-Ethernet Axia). The stream is started once (command 2, count 0) and drained at every tick; the
+`rdt_sequence u32, ft_sequence u32, status u32, Fx Fy Fz Tx Ty Tz i32` (ATI 9620-05-NET FT,
+ATI 9610-05-Ethernet Axia). The stream is started once (command 2, count 0) and drained at every tick; the
 values of the newest record become `wrench_raw`, in counts.
 
 Status: the words of *all* records of a tick are judged, late and repeated ones too. `wrench_status` is their union, `wrench_device_status`

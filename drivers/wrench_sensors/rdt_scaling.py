@@ -1,6 +1,6 @@
 """Scaling and identity of an RDT sensor, read from the device before the run.
 
-Sources: ATI *Net F/T Installation and Operation Manual* 9620-05-NET FT (XML page, TCP interface), ATI *Ethernet Axia Manual*
+Sources: ATI 9620-05-NET FT (XML page, TCP interface), ATI
 9610-05-Ethernet Axia; OptoForce/OnRobot: the page `/netftcalapi.xml` as the published `etherdaq_ros` driver reads it.
 """
 

@@ -56,7 +56,7 @@ class Resampled:
 
 
 def read_csv(path: str | Path, name: str | None = None) -> Stream:
-    """A CSV file with one line of column names. Raises ConfigurationError with the line of a value that is no number."""
+    """A CSV file with one line of column names. Raises ConfigurationError with the line of a value that is not a number."""
     file = Path(path)
     try:
         rows = list(csv.reader(StringIO(files.read_text(file), newline="")))
@@ -75,7 +75,7 @@ def read_csv(path: str | Path, name: str | None = None) -> Stream:
                 if not np.isfinite(values[i, j]):
                     raise ValueError
             except ValueError:
-                raise ConfigurationError(f"{file}: line {i + 2}, column {names[j]}: {cell!r:.40} is no number") from None
+                raise ConfigurationError(f"{file}: line {i + 2}, column {names[j]}: {cell!r:.40} is not a number") from None
     # integer time stamps in us are beyond what a double keeps when they count from 1970: subtract first
     columns = {n: values[:, j] for j, n in enumerate(names)}
     clock = next((n for n in TIME_NAMES if n in columns), None)

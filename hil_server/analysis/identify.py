@@ -233,7 +233,7 @@ def identify_log(path: str | Path) -> Identification:
     config = configuration(log)
     name, keys = config.part("guidance")
     if not getattr(registry.part("guidance", name), "IN_AIR", False):
-        raise ConfigurationError(f"{path}: no identification run: its guidance is {name!r}, which closes the loop")
+        raise ConfigurationError(f"{path}: not an identification run: its guidance is {name!r}, which closes the loop")
     guidance = assembly.build_part("guidance", name, keys, {"period_s": log.header.period_ns * 1e-9})
     ledger, delays = log.header.delay_ledger, log.header.calibration["context"]["delays"]
     # the integrator's tick does not count: nothing is integrated here; an ideal drive's hold is a whole tick

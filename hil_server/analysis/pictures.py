@@ -33,7 +33,7 @@ def mark_events(log: Log, axes: Sequence[Axes]) -> None:
 def wrench(log: Log) -> Figure:
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["F_T"][:, :3], ("Fx", "Fy", "Fz"), "contact force at T, N")
-    lines(axes[1], log.time_s, log.records["F_T"][:, 3:], ("Mx", "My", "Mz"), "contact moment at T, N·m")
+    lines(axes[1], log.time_s, log.records["F_T"][:, 3:], ("Mx", "My", "Mz"), "contact moment at T, N.m")
     return finish(log, drawn, axes)
 
 
@@ -110,7 +110,7 @@ def around(log: Log, centre_s: float, before_s: float = 1.0, after_s: float = 0.
     r, t = log.records[chosen], log.time_s[chosen]
     drawn, axes = figure(4, 2.2)
     lines(axes[0], t, r["F_T"][:, :3], ("Fx", "Fy", "Fz"), "force, N")
-    lines(axes[1], t, r["F_T"][:, 3:], ("Mx", "My", "Mz"), "moment, N·m")
+    lines(axes[1], t, r["F_T"][:, 3:], ("Mx", "My", "Mz"), "moment, N.m")
     names = tuple(f"leg {i}" for i in range(1, 7))
     lines(axes[2], t, 1e3 * r["following_error"], names, "following error, mm")
     lines(axes[3], t, r["leg_rate_setpoint"], names, "leg rates sent, m/s")

@@ -47,7 +47,7 @@ def configured(log: Log) -> dict[str, Any]:
 
 
 def arm_limits(log: Log) -> tuple[float, float] | None:
-    """Allowed force (N) and moment (N·m) at the end effector, from the file of the arm that the run was made with; None without one."""
+    """Allowed force (N) and moment (N.m) at the end effector, from the file of the arm that the run was made with; None without one."""
     dynamics = configured(log).get("dynamics", {})
     part = registry.part_of_table("dynamics", dynamics)
     if not getattr(part, "MANIPULATOR", False):

@@ -26,9 +26,9 @@ ROWS = (
     ("lateral speed there, mm/s", "lateral_speed_m_s", 1e3),
     ("turning there, deg/s", "turn_rate_deg_s", 1.0),
     ("largest contact force, N", "peak_contact_force_n", 1.0),
-    ("largest contact moment, N·m", "peak_contact_moment_n_m", 1.0),
+    ("largest contact moment, N.m", "peak_contact_moment_n_m", 1.0),
     ("largest force on the arm, N", "peak_load_force_n", 1.0),
-    ("largest moment on the arm, N·m", "peak_load_moment_n_m", 1.0),
+    ("largest moment on the arm, N.m", "peak_load_moment_n_m", 1.0),
     ("the same, of the arm's limit", "peak_load_part", 1.0),
     ("translation stick, full deflection for s", "stick_translation_s", 1.0),
     ("rotation stick, full deflection for s", "stick_rotation_s", 1.0),
@@ -67,10 +67,10 @@ def flight(log: Log) -> Figure:
     figures.lines(axes[2], t, translation, ("HL x", "HL y", "HL z"), "left hand")
     figures.lines(axes[3], t, rotation, ("HR roll", "HR yaw", "HR pitch"), "right hand")
     contact = np.column_stack([np.linalg.norm(r["F_T"][:, :3], axis=1), np.linalg.norm(r["F_T"][:, 3:], axis=1)])
-    figures.lines(axes[4], t, contact, ("force, N", "moment, N·m"), "contact")
+    figures.lines(axes[4], t, contact, ("force, N", "moment, N.m"), "contact")
     if load is not None:
         size = np.column_stack([np.linalg.norm(load[flown, i : i + 3], axis=1) for i in (0, 3)])
-        figures.lines(axes[5], t, size, ("force, N", "moment, N·m"), "at the arm's end")
+        figures.lines(axes[5], t, size, ("force, N", "moment, N.m"), "at the arm's end")
         for value, colour in zip(limits or (), figures.COLOURS, strict=False):
             axes[5].axhline(value, color=colour, linestyle="--", linewidth=0.8)
     return pictures.finish(log, drawn, axes, (float(t[0]), float(t[-1])))

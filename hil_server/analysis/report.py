@@ -22,7 +22,7 @@ CONTACT_COLUMNS = {
     "axial_speed_before_m_s": "vx before, m/s",
     "axial_speed_after_m_s": "after",
     "peak_force_n": "peak, N",
-    "peak_moment_n_m": "peak, N·m",
+    "peak_moment_n_m": "peak, N.m",
     "energy_before_j": "energy before, J",
     "energy_after_j": "after",
     "energy_ratio": "ratio",
@@ -103,7 +103,7 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
         ("largest following error, m", s["following_error_max_m"]),
         *((f"ticks with clipped leg {what}", count) for what, count in s["clipped_ticks"].items()),
     ]
-    names = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N·m", "my_n_m": "My, N·m", "mz_n_m": "Mz, N·m"}
+    names = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
     return table_html((), rows) + table_html(("peak wrench at T", "value", "at s"), peaks)
 

@@ -73,9 +73,10 @@ def load_platform(stand: str | Path) -> Platform:
     if faults:
         raise ConfigurationError(faults)
     try:
-        return Platform.from_dict(document["platform"], file.stem)
+        platform: Platform = Platform.from_dict(document["platform"], file.stem)
     except ValueError as error:
         raise ConfigurationError(f"{file}: platform.{error}") from error
+    return platform
 
 
 def _stand_file(stand: str | Path) -> Path:

@@ -39,7 +39,7 @@ def prepare(plan: Plan, folder: Path) -> list[Chunk]:
     try:
         (folder / "parts").mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(f"--out {folder}: cannot be made: {error.strerror}") from None
+        raise ConfigurationError(f"--out {folder}: cannot be created: {error.strerror}") from None
     card = folder / "campaign.json"
     mine = {"name": plan.name, "identity": plan.identity, "cases": plan.cases, "seed": plan.seed, "sampling": plan.sampling}
     if card.exists():

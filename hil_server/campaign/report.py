@@ -15,7 +15,7 @@ from hil_server.campaign.statistics import column, magnitude, rank_correlation, 
 from hil_server.pages.figures import COLOURS, embedded
 from hil_server.pages.html import document, table_html, text
 
-LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N·m", "my_n_m": "My, N·m", "mz_n_m": "Mz, N·m"}
+LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
 QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
 # pairs of conditions that are looked at together; those that the box has
 PAIRS = (("lateral_y_m", "lateral_z_m"), ("yaw_deg", "pitch_deg"), ("velocity_x_m_s", "roll_deg"),
@@ -97,7 +97,7 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
         return "<p>None was run again.</p>"
     places = {number: i for i, number in enumerate(table["number"].to_pylist())}
     force, moment = magnitude(table, PEAKS[:3]), magnitude(table, PEAKS[3:])
-    head = ("case", "end", "captured", "faults", "force, N", "moment, N·m", *(named(k) for k in plan.keys))
+    head = ("case", "end", "captured", "faults", "force, N", "moment, N.m", *(named(k) for k in plan.keys))
     rows = []
     for one in worst:
         i = places[one["number"]]
@@ -145,7 +145,7 @@ def groups(table: Any) -> list[tuple[str, str, np.ndarray]]:
 
 def _loads(table: Any) -> Figure:
     drawn, axes = _grid(2, 2, 3.0)
-    for one, names, label in ((axes[0], PEAKS[:3], "peak force, N"), (axes[1], PEAKS[3:], "peak moment, N·m")):
+    for one, names, label in ((axes[0], PEAKS[:3], "peak force, N"), (axes[1], PEAKS[3:], "peak moment, N.m")):
         values = magnitude(table, names)
         kinds, colours, masks = zip(*groups(table), strict=True)
         one.hist([values[mask] for mask in masks], bins=50, stacked=True, color=colours, label=kinds)

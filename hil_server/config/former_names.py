@@ -34,6 +34,7 @@ KEYS: dict[tuple[str, str], str] = {
     ("mechanisms", "brake_stop_stiffness_nm_rad"): "brake_stop_stiffness_n_m_per_rad",
     ("mechanisms", "motor_back_emf_nms_rad"): "motor_back_emf_n_m_s_per_rad",
     ("mechanisms", "motor_stall_nm"): "motor_stall_n_m",
+    ("mechanisms", "satellites"): "planets",
     ("mechanisms", "motor_friction_nm"): "motor_friction_n_m",
     ("mechanisms", "brake1_moment"): "brake1_moment_n_m",
     ("mechanisms", "brake2_moment"): "brake2_moment_n_m",

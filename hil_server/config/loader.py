@@ -96,7 +96,7 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
     _apply(document, [s for s in settings if s[0][0] in REFERENCES])
     labels = {name: str(p) for name, p in paths.items()}
     for name in VEHICLES:
-        _take_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
+        _inline_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
     _take_model(document, file.parent, str(file), faults)
     try:
         return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
@@ -125,7 +125,7 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log")
     for name in VEHICLES:
         if any(path == (name, "modal", "file") for path, _ in settings):
             document[name]["modal"].pop("data", None)  # other modes were asked for
-            _take_modes(document, name, Path(), "--set", faults)
+            _inline_modes(document, name, Path(), "--set", faults)
     if any(path == ("dynamics", "model") for path, _ in settings):
         document["dynamics"].pop("model_data", None)
         _take_model(document, Path(), "--set", faults)
@@ -153,7 +153,7 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
         raise ConfigurationError(f"--set {item:.200}: the value is not TOML: {text!r:.80}: {error}") from None
 
 
-def _take_modes(document: dict[str, Any], name: str, folder: Path, label: str, faults: list[str]) -> None:
+def _inline_modes(document: dict[str, Any], name: str, folder: Path, label: str, faults: list[str]) -> None:
     """The modes of a vehicle out of their file into the document, so that it is whole wherever it goes: log, worker, other machine."""
     vehicle = document[name]
     if not isinstance(vehicle, dict) or not isinstance(vehicle.get("modal"), dict):
@@ -249,7 +249,7 @@ def _descend(table: Any, key: str, path: tuple[str, ...]) -> Any:
 
 def _index(items: list[Any], key: str, path: tuple[str, ...]) -> int:
     if not key.isdecimal() or int(key) >= len(items):
-        raise ConfigurationError(f"--set {'.'.join(path)}: {key!r} is no index of a list of {len(items)}")
+        raise ConfigurationError(f"--set {'.'.join(path)}: {key!r} is not an index of a list of {len(items)}")
     return int(key)
 
 

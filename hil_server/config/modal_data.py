@@ -149,7 +149,7 @@ def _is_number(word: str) -> bool:
 def _mode(path: Path | str, line: int, text: str) -> int:
     words = text.split()
     if not words or not _is_number(words[0]):
-        raise ModalDataError(f"{path}: line {line}: {text.strip()!r:.40} is no number of an eigenvector")
+        raise ModalDataError(f"{path}: line {line}: {text.strip()!r:.40} is not a number of an eigenvector")
     return int(words[0])
 
 
@@ -297,7 +297,7 @@ def check_whole(rigid_shapes: np.ndarray, rigid: np.ndarray, least_hz: float) ->
         )
     if np.abs(J - inertia).max() > WHOLE * np.abs(inertia).max():
         raise ModalDataError(
-            f"modal: the modes are those of a craft with the inertia {J.round(1).tolist()} kg m2 about its centre of mass (port axes), "
+            f"modal: the modes are those of a craft with the inertia {J.round(1).tolist()} kg.m2 about its centre of mass (port axes), "
             f"the vehicle has inertia_kg_m2 = {inertia.round(1).tolist()} there"
         )
 

@@ -65,7 +65,7 @@ def limits_faults(limits: Mapping[str, Any], file: str, path: str) -> list[str]:
 
 def criticality(initial_conditions: Mapping[str, Any]) -> tuple[float, float]:
     """R1 (root of the sum of squares) and R2 (sum of magnitudes) of a variant's deviations from the nominal approach, each as a part of
-    its largest value. Below 1: nominal approach. (Dissertation, 4.5; magnitudes in R2, because signed terms would cancel.)"""
+    its largest value. Below 1: nominal approach. (Yaskevich 2020, 4.5; magnitudes in R2, because signed terms would cancel.)"""
     limits = initial_conditions["limits"]
     parts = []
     for key in ELEVEN:
@@ -77,7 +77,7 @@ def criticality(initial_conditions: Mapping[str, Any]) -> tuple[float, float]:
 def pose(position_m: Sequence[float], angles_deg: Sequence[float]) -> np.ndarray:
     """X_AB, shape (7,), position and quaternion [x, y, z, w], from position and yaw (Y), pitch (Z), roll (X) of B in A.
 
-    R_AB = Ry(yaw) Rz(pitch) Rx(roll), the transpose of the direction cosine matrix of the dissertation, (4.2.2)."""
+    R_AB = Ry(yaw) Rz(pitch) Rx(roll), the transpose of the direction cosine matrix of Yaskevich 2020, (4.2.2)."""
     q = quat_from_yaw_pitch_roll(*np.radians(angles_deg))
     return np.concatenate([np.asarray(position_m, dtype=float), q if q[3] >= 0.0 else -q])
 

@@ -50,7 +50,7 @@ INITIAL_CONDITIONS = (
               default=1e-6, low=1e-9, high=1e-3),
 )  # fmt: skip
 
-# Largest deviations of the eleven parameters from the nominal approach, for the criticality of a variant (dissertation, 4.5).
+# Largest deviations of the eleven parameters from the nominal approach, for the criticality of a variant (Yaskevich 2020, 4.5).
 CRITICALITY_LIMITS = (
     Parameter("velocity_x_nominal_m_s", "float", "m/s", "nominal closing velocity", default=0.1, low=-0.5, high=0.5),
     Parameter("lateral_y_m", "float", "m", "largest deviation", default=0.1, low=SMALL),

@@ -186,7 +186,7 @@ NUMBERS: list[tuple[str, list[tuple[str, str, int]]]] = [
     ("Rates", [*((f"v{a}", "m/s", 4) for a in AXES), *((f"ω{a}", "°/s", 3) for a in AXES)]),
     ("Head in target port", [*((a, "m", 4) for a in AXES), *((f"v{a}", "m/s", 4) for a in AXES)]),
     ("Craft, relative", [*((a, "m", 3) for a in AXES), *((f"v{a}", "m/s", 4) for a in AXES), *((f"ω{a}", "°/s", 3) for a in AXES)]),
-    ("Contact wrench F_T", [*((f"F{a}", "N", 1) for a in AXES), *((f"M{a}", "N·m", 1) for a in AXES)]),
+    ("Contact wrench F_T", [*((f"F{a}", "N", 1) for a in AXES), *((f"M{a}", "N.m", 1) for a in AXES)]),
     ("Sensors", [("LPS", "", 4), ("BPR", "", 4), ("BPT", "", 4)]),
 ]
 
@@ -211,7 +211,7 @@ def _numbers(values: Values, X: list[float], V: list[float], bodies: Mapping[str
 
 
 def _craft(values: Values) -> list[float] | None:
-    """Centre of mass of the active craft in the visited one's axes: position, velocity as seen there, relative angular velocity, °/s."""
+    """Centre of mass of the active craft in the target's axes: position, velocity as seen there, relative angular velocity, °/s."""
     if "X_NC" not in values:
         return None
     C, V, vC, vV = (np.array(values[name]) for name in ("X_NC", "X_NV", "V_NC", "V_NV"))

@@ -186,7 +186,8 @@ def simulated_port(config: TestConfig, context: Mapping[str, Any]) -> Any:
 
 def new_block(parts: list[Any], ticks: int) -> SharedBlock:
     """The shared block for these parts' auxiliary channels, `ticks` deep."""
-    return SharedBlock.create(ticks, sum(channel.count for part in parts for channel in part.AUX))
+    block: SharedBlock = SharedBlock.create(ticks, sum(channel.count for part in parts for channel in part.AUX))
+    return block
 
 
 def simulation_clock(**keys: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The eleven parameters of a docking, the twelfth found by first contact (dissertation 4.5).
+"""The eleven parameters of a docking, the twelfth found by first contact (Yaskevich 2020, 4.5).
 
 The vehicle that does not approach stands at the origin of N with its axes along N; the other one has the attitude A(yaw, pitch, roll),
 the velocity of its centre of mass and its angular rate. The ports' lateral miss is given; the axial distance is where the first point of

@@ -39,7 +39,7 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foresee
         ],
         synthetic=synthetic,
         initial_record=test.line.sample.tobytes(),
-        states={role: part.whole() for role, part in test.line.stages.items()},
+        states={role: part.dump() for role, part in test.line.stages.items()},
     )
 
 

@@ -1,7 +1,7 @@
 """A made-up operator: flies a berthing by what the bus shows, and leaves the record of it as a script (`hil_server.operator_desk.script`).
 
 It looks 25 times a second, acts on what it saw a reaction time ago, moves the sticks no faster than a hand does, and works in the order of
-the handbook (dissertation 8.3): attitude, then lateral miss, then the approach with small corrections, pushing on until capture.
+the handbook (Yaskevich 2020, 8.3): attitude, then lateral miss, then the approach with small corrections, pushing on until capture.
 
 A heavy load on an elastic arm swings for minutes. An operator does not chase the swing but the place where it will come to rest. The pilot
 keeps that place as what it has asked for since the start, u, and a slow mean b of what is seen beside it:

@@ -128,7 +128,7 @@ def rows_of_log(log: Any) -> list[Row]:
     for tick in np.flatnonzero(r["command_code"]):
         code = int(r["command_code"][tick])
         if code not in NAMES:
-            raise UsageError(f"{log.path}: record {tick}: command_code is {code}, no command of the table")
+            raise UsageError(f"{log.path}: record {tick}: command_code is {code}, not a command of the table")
         name = NAMES[code]
         rows.append(Row(float(time_s[tick]), name, encode(name, _arguments(name, r["command_arg"][tick]))[1]))
     for station in range(2):

@@ -93,12 +93,12 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
           block: Any = None) -> tuple[LoopLine, LogPort]:  # fmt: skip
     """The line of the log: its stages with the logged constants, but for those that an override changes."""
     stages = _stages(log, ())
-    logged = {role: part.whole() for role, part in stages.items()}
+    logged = {role: part.dump() for role, part in stages.items()}
     if overrides:
         changed = _stages(log, overrides)
-        stages = {role: changed[role] if changed[role].whole() != logged[role] else stages[role] for role in STAGE_ROLES}
+        stages = {role: changed[role] if changed[role].dump() != logged[role] else stages[role] for role in STAGE_ROLES}
     for role, part in stages.items():
-        if part.whole() == logged[role] or not overrides:
+        if part.dump() == logged[role] or not overrides:
             _restore(log, role, part)
     aux = tuple(log.header.aux)
     own = [channel for part in stages.values() for channel in part.AUX]
@@ -125,7 +125,7 @@ def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
 def _restore(log: Log, role: str, part: Any) -> None:
     """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
     try:
-        part.restore_whole(log.header.states.get(role, b""))
+        part.load(log.header.states.get(role, b""))
     except ValueError as error:
         raise ConfigurationError(f"{log.path}: stage {role} cannot be put back: {error}") from error
 
@@ -145,7 +145,7 @@ SCALE_MAX = 1e12
 
 
 def _calibration(log: Log) -> dict[str, Any]:
-    """Delays and sensor scale of the run. Raises ConfigurationError that names what is no number within its limits."""
+    """Delays and sensor scale of the run. Raises ConfigurationError that names what is not a number within its limits."""
     where = f"{log.path}: calibration.json: context"
     context = log.header.calibration.get("context")
     if not isinstance(context, dict) or not isinstance(context.get("delays"), dict):

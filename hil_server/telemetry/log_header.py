@@ -101,7 +101,7 @@ class Number(Kind):
         try:
             value = self.kind(stored.run[name])
         except (KeyError, ValueError):
-            raise stored.fault(f"metadata run: {name} is missing or no number") from None
+            raise stored.fault(f"metadata run: {name} is missing or not a number") from None
         if not (math.isfinite(value) and self.low <= value <= self.high):
             raise stored.fault(f"metadata run: {name} is {value:g}, limit {self.low:g} ... {self.high:g}")
         return value

@@ -103,7 +103,7 @@ class LogWriter:
     def write(self, records: bytes | np.ndarray) -> np.ndarray:
         """Takes whole records, writes every full chunk, each record with its checksum. Returns them as they came, (n,) of `dtype`.
 
-        Raises ValueError when the bytes are no whole number of records of this run.
+        Raises ValueError when the bytes are not a whole number of records of this run.
         """
         array = self._as_records(records)
         self._take(array, sealed=False)
@@ -133,7 +133,7 @@ class LogWriter:
                 raise ValueError(f"log: records of {records.dtype.itemsize} bytes, this run has {self.dtype.itemsize}")
             return records
         if len(records) % self.dtype.itemsize:
-            raise ValueError(f"log: {len(records)} bytes are no whole number of records of {self.dtype.itemsize} bytes")
+            raise ValueError(f"log: {len(records)} bytes are not a whole number of records of {self.dtype.itemsize} bytes")
         return np.frombuffer(records, self.dtype)
 
     def _take(self, records: np.ndarray, sealed: bool) -> None:

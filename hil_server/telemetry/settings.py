@@ -43,7 +43,7 @@ class TelemetrySettings:
             missing = {"public_key", "secret_key", "allowed"} - set(self.curve)
             if unknown or missing:
                 got = ", ".join(self.curve) or "nothing"
-                raise ConfigurationError(f"telemetry.curve: wants public_key, secret_key and allowed, got {got}")
+                raise ConfigurationError(f"telemetry.curve: needs public_key, secret_key and allowed, got {got}")
             self.curve = Curve(self.curve["public_key"], self.curve["secret_key"], tuple(self.curve["allowed"]))
         for key in ADDRESSES:
             if getattr(self, key):

@@ -176,7 +176,7 @@ def connect(
     socket.setsockopt(zmq.RCVHWM, queue)
     if server_key is not None:
         if keys is None:
-            raise ValueError("a server with a key wants the client's own (public, secret) pair too")
+            raise ValueError("a server with a key needs the client's own (public, secret) pair too")
         socket.setsockopt(zmq.CURVE_SERVERKEY, server_key.encode())
         socket.setsockopt(zmq.CURVE_PUBLICKEY, keys[0].encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, keys[1].encode())

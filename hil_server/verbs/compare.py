@@ -11,7 +11,7 @@ SUMMARY = "two runs side by side"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="log of the run")
     parser.add_argument("other", metavar="OTHER", help="log of the prediction, or of another run")
-    parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="an auxiliary channel beside, as probe.stroke")
+    parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="an auxiliary channel too, as probe.stroke")
     parser.add_argument("--out", metavar="DIR", help="folder for the page with pictures (default: beside LOG)")
 
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--desk", default=COMMAND_ADDRESS, metavar="ADDRESS", help="with --source: where the run takes commands")
     parser.add_argument("--station", type=int, choices=(0, 1), help="overrides the file's station")
     parser.add_argument("--address", metavar="ADDRESS", help="overrides the file's address of the server")
-    parser.add_argument("--duration", type=float, metavar="S", help="ends after so many seconds (default: with Ctrl-C)")
+    parser.add_argument("--duration", type=float, metavar="S", help="ends after S seconds (default: with Ctrl-C)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.telemetry.wire import HAND_ADDRESS
 
     if sum(map(bool, (args.keyboard, args.calibration, args.source))) != 1:
-        raise UsageError("hand-controller wants a CALIBRATION file, --keyboard, or --source FILE")
+        raise UsageError("hand-controller needs a CALIBRATION file, --keyboard, or --source FILE")
     if args.source:
         return _play(args)
     desk = Desk(0, 100.0, HAND_ADDRESS, "", "", {"kind": "keyboard"}, KEYBOARD) if args.keyboard else load(args.calibration)

@@ -8,7 +8,7 @@ from typing import Any
 from hil_server.errors import ConfigurationError
 
 ORDER = 100
-SUMMARY = "delay and response of the drives out of a log"
+SUMMARY = "delay and response of the drives from a log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`hil-server import CSV|MCAP [CONFIG]`: a foreign recording of the wrench as a log that replays (`hil_server.analysis.foreign_logs`)."""
+"""`hil-server import CSV|MCAP [CONFIG]`: a wrench recorded elsewhere, as a log that replays (`hil_server.analysis.foreign_logs`)."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from hil_server.errors import ConfigurationError
 
 ORDER = 120
-SUMMARY = "a foreign recording of the wrench as a log that replays"
+SUMMARY = "a wrench recorded elsewhere, as a log that replays"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test whose line is to see it (default: the shipped docking)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the configuration")
     parser.add_argument("--topic", default="/wrench", help="topic of an MCAP file")
-    parser.add_argument("--gap-s", type=float, default=0.01, metavar="S", help="neighbours further apart than this are a gap")
+    parser.add_argument("--gap-s", type=float, default=0.01, metavar="S", help="a longer pause between two records is a gap")
     parser.add_argument("--rate-hz", type=float, metavar="HZ", help="records a second of a file without time stamps")
     parser.add_argument("--out", default="imported.mcap", metavar="FILE", help="the log that is written")
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     found = resample(stream, WRENCH, grid, args.gap_s)
     print("\n".join(report([found])))
     if Path(args.out).exists():
-        raise ConfigurationError(f"--out {args.out}: there is such a file already")
+        raise ConfigurationError(f"--out {args.out}: the file exists already")
     result = write_run(config, found, args.out)
     print("\n".join(result["notes"]))
     print(f"log       {result['log']}: {result['ticks']} ticks of {result['points']} points, {result['gap_points']} of them in gaps")

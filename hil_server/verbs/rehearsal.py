@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         log = open_log(file)
         if not rehearsal.is_rehearsal(log):
             part = rehearsal.configured(log).get("guidance", {}).get("part", "unknown")
-            raise UsageError(f"{file}: no berthing run: its guidance is {part}")
+            raise UsageError(f"{file}: not a berthing run: its guidance is {part}")
         sheets.append(rehearsal.score_sheet(log))
     for name, attempts in rehearsal.trend(sheets).items():
         print(f"operator {name or '(no name)'}: {sum(s['captured'] for s in attempts)} of {len(attempts)} captured")

@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verify", action="store_true", help="exit code 1 unless every tick is equal by bytes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="what-if: one key of the configuration changed")
     parser.add_argument("--from", dest="start", type=float, metavar="S", help="compare from this run time on")
-    parser.add_argument("--to", dest="stop", type=float, metavar="S", help="and up to this one")
+    parser.add_argument("--to", dest="stop", type=float, metavar="S", help="compare up to this run time")
     parser.add_argument("--rate", type=float, metavar="X", help="publish the run on the bus at X times its speed")
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 ORDER = 70
-SUMMARY = "plots and figures of a run"
+SUMMARY = "pictures and figures of a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

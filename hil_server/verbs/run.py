@@ -15,8 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prediction",
         metavar="LOG",
-        help="simulated run of the same variant, needed on hardware: its peak loads are "
-        "held against the limits (a programme: the folder of its simulation)",
+        help="simulated run of the same variant, required on hardware: its peak loads are "
+        "compared with the limits (a programme: the folder of its simulation)",
     )
     parser.add_argument("--confirm-loads", default="", metavar="REASON", help="arm without a prediction or against its loads; logged")
     parser.add_argument("--force", action="store_true", help="arm although the prediction says that the contact would not be as in orbit")

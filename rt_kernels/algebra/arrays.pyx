@@ -239,7 +239,7 @@ def motion_to_child(X_AB, V_A):
 
 
 def inertia_from_centre(double mass, c, J):
-    """Ten numbers from mass [kg], centre c (3,) [m], tensor about the centre J = xx, xy, xz, yy, yz, zz [kg m2]."""
+    """Ten numbers from mass [kg], centre c (3,) [m], tensor about the centre J = xx, xy, xz, yy, yz, zz [kg.m2]."""
     cdef double[::1] centre = given(c, 3), tensor = given(J, 6), out = np.empty(10)
     spatial.inertia_from_centre(mass, &centre[0], &tensor[0], &out[0])
     return np.asarray(out)

@@ -1,4 +1,4 @@
-"""Spatial vectors and inertias about the origin of a frame (Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 2).
+"""Spatial vectors and inertias about the origin of a frame (Featherstone 2008, ch. 2).
 
 All 6-vectors are linear first. Motion vector (twist) `V` = (v of the body point at the origin, w); force vector (wrench) `F` =
 (f, moment about the origin). Power is their plain dot product.
@@ -24,7 +24,7 @@ cdef inline double power(const double *V, const double *F) noexcept nogil:
 
 
 cdef inline void cross_motion(const double *V, const double *U, double *out) noexcept nogil:
-    """V x U for motions: (w x u + v x u_w, w x u_w), Featherstone (2.31)."""
+    """V x U for motions: (w x u + v x u_w, w x u_w), Featherstone 2008, (2.31)."""
     cdef double a[3]
     cdef double b[3]
     vec3.cross(V + 3, U, a)
@@ -34,7 +34,7 @@ cdef inline void cross_motion(const double *V, const double *U, double *out) noe
 
 
 cdef inline void cross_force(const double *V, const double *F, double *out) noexcept nogil:
-    """V x* F for forces: (w x f, w x m + v x f), Featherstone (2.32)."""
+    """V x* F for forces: (w x f, w x m + v x f), Featherstone 2008, (2.32)."""
     cdef double a[3]
     cdef double b[3]
     vec3.cross(V + 3, F + 3, a)
@@ -65,7 +65,7 @@ cdef inline void motion_to_child(const double *X_AB, const double *V_A, double *
 
 
 cdef inline void inertia_from_centre(double mass, const double *c, const double *J, double *I) noexcept nogil:
-    """From mass [kg], centre of mass c [m] and the tensor J about the centre (xx, xy, xz, yy, yz, zz) [kg m2] (parallel axes)."""
+    """From mass [kg], centre of mass c [m] and the tensor J about the centre (xx, xy, xz, yy, yz, zz) [kg.m2] (parallel axes)."""
     cdef double cc = vec3.dot(c, c)
     I[0] = mass
     vec3.scale(mass, c, I + 1)
@@ -133,7 +133,7 @@ cdef inline void rotate_symmetric(const double *R, const double *S, double *out)
 cdef inline void inertia_to_parent(const double *X_AB, const double *I_B, double *I_A) noexcept nogil:
     """The same body, given about and in B, taken about and in A. Output may be the input.
 
-    With h' = R h the tensor grows by -[h'][p] - [p][h'] - m [p][p], Featherstone (2.66).
+    With h' = R h the tensor grows by -[h'][p] - [p][h'] - m [p][p], Featherstone 2008, (2.66).
     """
     cdef double R[9]
     cdef double h[3]

@@ -1,4 +1,4 @@
-"""Adaptive time series compensation (Chae, Kazemibidokhti and Ricles, EESD 42:1697, 2013; hybrid-stability notes 5.4 (3)).
+"""Adaptive time series compensation (Chae et al. 2013; hybrid-stability notes 5.4 (3)).
 
     x_c = a0 x + a1 v + a2 a        a = (Y^T Y)^-1 Y^T u        Y = [y, y', y''], u = command, over the last second
 

@@ -7,10 +7,11 @@ quadratic form with the screw (n, p x n) of a contact at p along n). Set-up only
 the nominal first contact.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from rt_kernels.context import Vehicle, Vehicles
 
 
 def skew(v: Any) -> np.ndarray:
@@ -28,16 +29,16 @@ def rotation(q: Any) -> np.ndarray:
     ])  # fmt: skip
 
 
-def inverse_inertia(vehicle: Mapping[str, Any], R: np.ndarray, c: Any) -> np.ndarray:
+def inverse_inertia(vehicle: Vehicle, R: np.ndarray, c: Any) -> np.ndarray:
     """Of one body: wrench at the origin to acceleration there. R: its axes to the origin's frame; c: its centre of mass from there."""
     I_inverse = R @ np.linalg.inv(np.asarray(vehicle.inertia_kg_m2, float)) @ R.T
     c = skew(c)
     return np.block([[np.eye(3) / vehicle.mass_kg - c @ I_inverse @ c, c @ I_inverse], [-I_inverse @ c, I_inverse]])
 
 
-def relative_inverse_inertia(vehicles: Mapping[str, Any], X_TA: Any) -> np.ndarray:
-    """L^-1 (6, 6) of both vehicles (the assembly's context `vehicles`) at the relative pose X_TA (7,): 1/kg, 1/(kg m), 1/(kg m2)."""
-    X_VT, X_CA = (np.asarray(getattr(vehicles, name).X_port, float) for name in ("target", "active"))
+def relative_inverse_inertia(vehicles: Vehicles, X_TA: Any) -> np.ndarray:
+    """L^-1 (6, 6) of both vehicles (the assembly's context `vehicles`) at the relative pose X_TA (7,): 1/kg, 1/(kg.m), 1/(kg.m2)."""
+    X_VT, X_CA = (np.asarray(vehicle.X_port, float) for vehicle in (vehicles.target, vehicles.active))
     R_TV = rotation(X_VT[3:]).T
     R_TA = rotation(np.asarray(X_TA, float)[3:])
     R_TC = R_TA @ rotation(X_CA[3:]).T

@@ -120,7 +120,7 @@ def channels(role, part):
 cdef object described(StagePart part, const char *block):
     """Fields of a part as they stand in this part's block."""
     cdef bytes held = block[:part.plug.self_size]
-    part.put_whole(held)
+    part.load_unchecked(held)
     found = part.fields()
     return held if found is None else found
 

@@ -1,4 +1,4 @@
-"""Polynomial extrapolation of the setpoint (Horiuchi and Konno, Phil. Trans. A 359:1893, 2001; hybrid-stability notes 5.4 (2)).
+"""Polynomial extrapolation of the setpoint (Horiuchi and Konno 2001; hybrid-stability notes 5.4 (2)).
 
     x_c = sum_i c_i x(t - i h)        c_i = prod_{j != i} (r + j)/(j - i),   r = T/h
 

@@ -1,4 +1,4 @@
-"""Smith predictor on the force (Li et al., J. Aerosp. Eng. 2026, 10.1061/JAEEEZ.ASENG-6727; hybrid-stability notes 5.4 (6)).
+"""Smith predictor on the force (Li et al. 2026; hybrid-stability notes 5.4 (6)).
 
     F_lead  = (1 + T s) F_m
     F_smith = [1 + (1 - e^{-Ts}) (1 + T s)] F_m        1 - e^{-Ts} taken as T s / (1 + T s/2)

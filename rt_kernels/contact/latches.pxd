@@ -1,7 +1,7 @@
 """Massless spring-loaded latches and sensor levers of a probe head, and fired latches in the grooves of the socket.
 
-Dissertation (5.3) with two corrections: the angle of a pressed latch is the root of the penetration on [0, phi_max] (the printed search can only
-open the latch further; the sign of the penetration changes once), and the normals point into the passive body. A latch lies in a half-plane through the head axis X_H; in it a
+Yaskevich 2020 (5.3) with two corrections: the angle of a pressed latch is the root of the penetration on [0, phi_max] (the printed search can only
+open the latch further; the sign of the penetration changes once), and the normals point into the target body. A latch lies in a half-plane through the head axis X_H; in it a
 point has an axial coordinate x and a radial one rho, and a positive angle turns it towards the axis (retracts it into the head).
 """
 
@@ -26,8 +26,8 @@ cdef struct LatchGeometry:
     double tip_rho
     double radius            # of a lever's circle; 0 for a latch, whose primitive is the segment 1-2
     double angle_max         # rad
-    double torque_preload    # M(0), N m
-    double torque_rate       # dM/dphi, N m/rad
+    double torque_preload    # M(0), N.m
+    double torque_rate       # dM/dphi, N.m/rad
     double lock_x            # segment 3-4 in the head frame: at this x, from lock_rho_inner to lock_rho_outer, m
     double lock_rho_inner
     double lock_rho_outer

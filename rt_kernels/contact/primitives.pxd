@@ -1,8 +1,8 @@
 """Pairs of geometric primitives: penetration, normal and contact point in closed form.
 
-All vectors are in the axes of the target port T (the digest's passive unit frame): X points *into* the receptacle, the cone narrows
-with growing x. The normal `n` points from the active body into the passive one, `depth > 0` is penetration.
-Source: dissertation, ch. 5.1, 5.2, 5.4. The printed bounding boxes of the sphere pairs lose contacts near edges; the test by projection on
+All vectors are in the axes of the target port T: X points *into* the receptacle, the cone narrows
+with growing x. The normal `n` points from the active body into the target one, `depth > 0` is penetration.
+Source: Yaskevich 2020, 5.1, 5.2, 5.4. The printed bounding boxes of the sphere pairs lose contacts near edges; the test by projection on
 the meridian profile is used instead.
 """
 
@@ -22,7 +22,7 @@ cdef enum ContactKind:
 
 cdef struct Contact:
     double depth         # penetration along n, m
-    double n[3]          # unit normal from the active into the passive body
+    double n[3]          # unit normal from the active into the target body
     double r[3]          # contact point, m
     int kind             # ContactKind
     int index            # which face, vertex or primitive of the family
@@ -137,7 +137,7 @@ cdef inline bint segment_circle(
 ) noexcept nogil:
     """Segment P1 + t L, t in [0, 1], against a circle (centre, unit axis, radius R); True and `out` filled if the segment passes outside.
 
-    Dissertation (5.2), corrected: the radial direction is taken from the circle's own centre and the normal is oriented by the role of the
+    Yaskevich 2020 (5.2), corrected: the radial direction is taken at the circle's own centre and the normal is oriented by the role of the
     line (`n . n_C > 0` if the active body carries it). With `refinements = 0` the depth is the distance of the segment from the circle's tangent at the crossing
     point (the text's form, first order); each refinement moves the tangent to the point of the circle nearest to the line: two give the
     exact skew distance to 1e-9 m for depths below 1 % of R.
@@ -208,10 +208,10 @@ cdef inline bint segment_circle(
 cdef inline bint segment_segment(
     const double *OA, const double *LA, const double *OP, const double *LP, const double *reference, Contact *out
 ) noexcept nogil:
-    """Active segment OA + t LA against passive OP + s LP; True if both nearest points lie inside and the active one is beyond the passive.
+    """Active segment OA + t LA against target OP + s LP; True if both nearest points lie inside and the active one is beyond the target's.
 
-    The normal is the cross product of the segments, oriented by the pair's `reference` vector (into the passive body), so that touching
-    segments need no division by their distance (dissertation (5.2), the 1e-6 mm threshold is not needed).
+    The normal is the cross product of the segments, oriented by the pair's `reference` vector (into the target body), so that touching
+    segments need no division by their distance (Yaskevich 2020 (5.2), the 1e-6 mm threshold is not needed).
     `out.depth` is set (negative: gap) whenever the crossing is inside both segments.
     """
     cdef double w[3]
@@ -257,7 +257,7 @@ ctypedef double (*FamilyMeasure)(const void *family, int i) noexcept nogil
 cdef inline int deepest_of_family(
     FamilyMeasure measure, const void *family, int levels, bint climb, double *value, int *halvings
 ) noexcept nogil:
-    """Index in 0 .. 2^levels of the primitive with the greatest measure, by halving (dissertation (5.4)), then a climb to the neighbours.
+    """Index in 0 .. 2^levels of the primitive with the greatest measure, by halving (Yaskevich 2020 (5.4)), then a climb to the neighbours.
 
     The text's rule (keep the two largest of begin, middle, end) alone misses the best primitive in up to 0.3 % of poses; the climb repairs
     it. Equal values within 1e-12 relative mean coincident axes: the middle one. One new primitive is measured per halving.

@@ -88,7 +88,7 @@ cdef class Cavity:
 def segment_with_circle(P1, L, centre, axis, double radius, bint active_is_line=True, int refinements=0):
     """Segment P1 + t L [m] against a circle (centre [m], axis, radius [m]): dict(depth, n, r, kind, index) or None.
 
-    `refinements` 0 is the form of dissertation (5.2); 3 give the exact distance. The axis is normalised.
+    `refinements` 0 is the form of Yaskevich 2020 (5.2); 3 give the exact distance. The axis is normalised.
     """
     cdef double[::1] p = _vector(P1, "P1")
     cdef double[::1] l = _vector(L, "L")
@@ -105,7 +105,7 @@ def segment_with_circle(P1, L, centre, axis, double radius, bint active_is_line=
 
 
 def segment_with_segment(OA, LA, OP, LP, reference):
-    """Active OA + t LA against passive OP + s LP (m): (touching, dict). `depth` < 0 is the gap, -1 without a crossing inside both."""
+    """Active OA + t LA against target OP + s LP (m): (touching, dict). `depth` < 0 is the gap, -1 without a crossing inside both."""
     cdef double[::1] oa = _vector(OA, "OA")
     cdef double[::1] la = _vector(LA, "LA")
     cdef double[::1] op = _vector(OP, "OP")
@@ -147,7 +147,7 @@ def deepest_index(values, bint climb=True):
 
 
 cdef class Law:
-    """Contact law: stiffness [N/m], damping [N s/m], friction, slip_speed [m/s], ramp [m], viscous_limit [N s/m]. Raises ValueError on negative numbers."""
+    """Contact law: stiffness [N/m], damping [N.s/m], friction, slip_speed [m/s], ramp [m], viscous_limit [N.s/m]. Raises ValueError on negative numbers."""
 
     cdef ContactLaw law
 
@@ -159,7 +159,7 @@ cdef class Law:
         self.law = ContactLaw(stiffness=stiffness, damping=damping, ramp=ramp, friction=friction, slip_speed=slip_speed, viscous_limit=viscous_limit)
 
     def react(self, double depth, normal, v_active, v_passive):
-        """(force on the passive body [3] N, normal force N, damper loss W, friction loss W) for the velocities [m/s] of the contact point."""
+        """(force on the target body [3] N, normal force N, damper loss W, friction loss W) for the velocities [m/s] of the contact point."""
         cdef double[::1] n = _vector(normal, "normal")
         cdef double[::1] va = _vector(v_active, "v_active")
         cdef double[::1] vp = _vector(v_passive, "v_passive")
@@ -177,7 +177,7 @@ GROOVE_KEYS = ("stop_x", "plane", "narrow", "wide", "ramp_start", "ramp_end", "l
 
 
 cdef class LatchInSocket:
-    """One massless latch (or, with radius > 0, a sensor lever) against a cavity; keys of `geometry`: `LATCH_KEYS`, m, rad, N m."""
+    """One massless latch (or, with radius > 0, a sensor lever) against a cavity; keys of `geometry`: `LATCH_KEYS`, m, rad, N.m."""
 
     cdef Profile profile
     cdef LatchGeometry geometry

@@ -1,4 +1,4 @@
-"""Reaction at a contact point: spring-damper along the normal, Coulomb friction along the slip (dissertation (4.4))."""
+"""Reaction at a contact point: spring-damper along the normal, Coulomb friction along the slip (Yaskevich 2020 (4.4))."""
 
 from libc.math cimport sqrt
 from rt_kernels.algebra cimport vec3
@@ -7,25 +7,25 @@ from rt_kernels.contact.primitives cimport Contact
 
 cdef struct ContactLaw:
     double stiffness           # k_S, N/m
-    double damping             # c_D, N s/m
+    double damping             # c_D, N.s/m
     double ramp                # penetration over which the damper comes in, m (0: at once)
     double friction            # mu
     double slip_speed          # v_s of the regularised friction, m/s
-    double viscous_limit       # greatest friction force per slip speed, N s/m: m_eff/h, so that friction cannot reverse the slip in one step
+    double viscous_limit       # greatest friction force per slip speed, N.s/m: m_eff/h, so that friction cannot reverse the slip in one step
 
 
 cdef struct Reaction:
     double normal              # |f_R|, N
     double damped_power        # lost in the normal damper, W
     double friction_power      # lost in friction, W
-    double force[3]            # on the passive body, N
+    double force[3]            # on the target body, N
 
 
 cdef inline void react(const ContactLaw *law, const Contact *contact, const double *v_active, const double *v_passive, Reaction *out) noexcept nogil:
-    """Force on the passive body for the velocities of the *same* spatial point on the two bodies.
+    """Force on the target body for the velocities of the *same* spatial point on the two bodies.
 
     Normal: `max(0, k depth + c depth_rate)`: a contact never pulls. Friction: `mu |f_R| v_T / sqrt(|v_T|^2 + v_s^2)`, zero and smooth at zero slip
-    (the printed unit vector v_T/|v_T| is not defined there), acting on the passive body along the slip of the active one.
+    (the printed unit vector v_T/|v_T| is not defined there), acting on the target body along the slip of the active one.
     """
     cdef double slip[3]
     cdef double rate, spring, weight, per_speed

@@ -41,7 +41,7 @@ cdef inline void deformed_port(const double *X_CD0, const double *displacement6,
     """Pose of the deformed port D in the craft frame C, and its twist from the deformation in C axes (linear first).
 
     `X_CD0` is the pose of the undeformed port; displacement and rate are in port axes. q_CD = q_CD0 exp(theta): to first order the
-    dissertation's A_D = 1 - skew(theta) with theta = (x, y, z) as components of a vector, but a rotation at any size.
+    A_D of Yaskevich 2020 = 1 - skew(theta) with theta = (x, y, z) as components of a vector, but a rotation at any size.
     """
     cdef double q_bend[4]
     cdef double u_C[3]

@@ -1,6 +1,6 @@
 """Exact modal propagation of a flexible craft over a step, force held over the step.
 
-Source: dissertation on docking dynamics, ch. 4 (4.2.3)-(4.2.7) and (4.3.2)-(4.3.5), corrected. One equation per mode, unit modal mass:
+Source: Yaskevich 2020, ch. 4 (4.2.3)-(4.2.7) and (4.3.2)-(4.3.5), corrected. One equation per mode, unit modal mass:
 
     q'' + c q' + w^2 q = T_D^T f_D + R_D^T m_D + (further loads)        c = 2 w delta / sqrt(4 pi^2 + delta^2)
     alpha = -c/2 = -w delta/s,   beta = sqrt(w^2 - alpha^2) = 2 pi w/s,   s = sqrt(4 pi^2 + delta^2)
@@ -14,7 +14,7 @@ S = sin(beta dt), C = cos(beta dt):
 (the text prints c3 with 1/c for 1/w^2 and the "+1" inside the exponential, and another c6). There is no stability limit. Two coefficient
 sets are kept, for the two steps of the text (contact and free motion); the state is the same for both.
 
-Frames and units: shapes, loads and outputs in the axes of the port D (the set-up turns them there), at the port's node; load [N, N m],
+Frames and units: shapes, loads and outputs in the axes of the port D (the set-up turns them there), at the port's node; load [N, N.m],
 displacement [m, rad], rate [m/s, rad/s]; shapes mass-normalised [kg^-1/2, rad m^-1 kg^-1/2].
 Assumption of the text: the flexible motion does not act back on the rigid one.
 
@@ -145,7 +145,7 @@ cdef class ModalCraft:
         select_step(&self.modal, which)
 
     def propagate(self, load):
-        """One step with `load` (L,) [N, N m] held: (displacement (6,) [m, rad], rate (6,) [m/s, rad/s]) at its end, port axes."""
+        """One step with `load` (L,) [N, N.m] held: (displacement (6,) [m, rad], rate (6,) [m/s, rad/s]) at its end, port axes."""
         displacement, rate = self.run(np.reshape(load, (1, -1)))
         return displacement[0], rate[0]
 

@@ -1,4 +1,4 @@
-"""A free-flying tree of rigid bodies (a craft with an arm) and a rigid visited vehicle under the measured contact wrench.
+"""A free-flying tree of rigid bodies (a craft with an arm) and a rigid target vehicle under the measured contact wrench.
 
 The active vehicle is a tree with a free root; its docking port sits on a named body. Its joints are held by torques towards given angles,
 
@@ -13,10 +13,10 @@ beside the attitude of the root, the joint angles and their rates:
 Integrator: symplectic Euler in (P, L, joint rates), then (c, attitude, joint angles), the latter with the twist at half the step. The
 momentum that comes in goes out again to rounding, whatever the joints do.
 
-Frames: N inertial; C centre of mass of the tree with the axes of its root; V centre of mass of the visited vehicle; A and T their ports.
+Frames: N inertial; C centre of mass of the tree with the axes of its root; V centre of mass of the target vehicle; A and T their ports.
 The port's pose in the active vehicle's table holds for the given joint angles. The control wrench acts on the root body, at and in C.
 
-Joined: a second tree, in which the visited vehicle is one more body held to the body of the port. At latching c, P and L of the whole are
+Joined: a second tree, in which the target vehicle is one more body held to the body of the port. At latching c, P and L of the whole are
 the sums; the latch acts between these two bodies alone, so every joint keeps its generalised momentum (`lock` of the kernels: an impulse):
 
     H_uu v_u+ = H_uu v_u- + H_ul v_l-          u: root and joints, l: the six relative coordinates of the latch, v_l+ = 0
@@ -26,7 +26,7 @@ and the joints swing on under the whole mass. Released, both go on with the velo
 Assumptions: as `two_bodies`; following a profile and at the closing of the loop the joints are at their given angles, at rest; joined, no
 contact wrench acts (the loads are inside the latch).
 
-Source of the recursion: dissertation on spatial operator algebra, ch. 2, see `rt_kernels.multibody.tree`.
+Source of the recursion: Meng and Han 2007, sections 3-5, see `rt_kernels.multibody.tree`.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ cdef enum:
     MAX_JOINED = 44             # and six of the latch
 
 cdef struct TreeParams:
-    two_bodies.Params pair             # visited vehicle; of the active one only the port, on the body that carries it
+    two_bodies.Params pair             # target vehicle; of the active one only the port, on the body that carries it
     double period
     double mass                 # of the whole tree
     double angle[MAX_V]         # per joint: given angle, stiffness, damping
@@ -96,7 +96,7 @@ cdef struct Craft:
     double *f_ext
     double mass
     int slot                    # of the port's body
-    int guest                   # of the visited vehicle, -1: not in this tree
+    int guest                   # of the target vehicle, -1: not in this tree
 
 cdef struct Self:
     Flat flat
@@ -200,7 +200,7 @@ cdef void follow(const double *row, const double *R_align, two_bodies.Body *b) n
 
 
 cdef void see_bodies(Self *self, Craft *t) noexcept nogil:
-    """Motion of all bodies; of it that of the port's body, and joined that of the visited vehicle."""
+    """Motion of all bodies; of it that of the port's body, and joined that of the target vehicle."""
     cdef TreeParams *p = &self.flat.params
     cdef TreeState *s = &self.flat.state
     cdef double origin[3]
@@ -243,7 +243,7 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
 
 
 cdef void own_centre(Self *self, double *c, double *P) noexcept nogil:
-    """Centre of mass and momentum of the tree without the visited vehicle."""
+    """Centre of mass and momentum of the tree without the target vehicle."""
     cdef TreeParams *p = &self.flat.params
     cdef TreeState *s = &self.flat.state
     cdef double m = p.pair.target.mass if s.pair.joined else 0.0
@@ -357,7 +357,7 @@ cdef void join(Self *self) noexcept nogil:
     cdef double m = p.pair.target.mass, M = t.mass
     cdef int i
     relative_state(&p.pair, &s.pair, s.pair.join_X_TA, V)
-    # visited vehicle in the port's body: pose, and twist on its own axes
+    # target vehicle in the port's body: pose, and twist on its own axes
     body_pose(&s.pair.active, X_NB)
     vec3.copy(b.p, X)
     quat.copy(b.q, X + 3)
@@ -638,11 +638,11 @@ cdef class TreeAndBody(StagePart):
                              "(sum of their mass_kg): give both the same mass")
 
     def _join_to(self, carrier, inertia):
-        """The tree with the visited vehicle as one more body, held to the body of the port."""
-        bodies = [*self.general.bodies, Body("visited vehicle", carrier, "free", mass=self.c.flat.params.pair.target.mass, inertia=inertia)]
+        """The tree with the target vehicle as one more body, held to the body of the port."""
+        bodies = [*self.general.bodies, Body("target vehicle", carrier, "free", mass=self.c.flat.params.pair.target.mass, inertia=inertia)]
         self.whole_tree = Tree(bodies, gravity=(0.0, 0.0, 0.0))
         q = self.whole_tree.neutral()
-        self.whole_tree.lock(q, np.zeros(self.whole_tree.nv), "visited vehicle")
+        self.whole_tree.lock(q, np.zeros(self.whole_tree.nv), "target vehicle")
         self._fill(&self.c.joined, self.whole_tree, 1)
         self.c.joined.guest = self.whole_tree.slot_of(len(bodies) - 1)
         self.c.joined.mass = self.c.flat.params.mass + self.c.flat.params.pair.target.mass
@@ -671,18 +671,18 @@ cdef class TreeAndBody(StagePart):
         count = self.c.flat.params.joints
         return np.array([s.q[7 + j] for j in range(count)]), np.array([s.v[6 + j] for j in range(count)])
 
-    def whole(self):
+    def dump(self):
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat))
 
     def fields(self):
         return self.c.flat
 
-    def put_whole(self, bytes block):
+    def load_unchecked(self, bytes block):
         if len(block) != sizeof(Flat):
             raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
         memcpy(&self.c.flat, PyBytes_AS_STRING(block), sizeof(Flat))
 
-    def restore_whole(self, bytes block):
+    def load(self, bytes block):
         """Constants and initial state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has
         neither a compiler for generated ones nor kept ones, or prepares other constants of the tree."""
         cdef const Flat *flat = <const Flat *>PyBytes_AS_STRING(block)
@@ -696,7 +696,7 @@ cdef class TreeAndBody(StagePart):
             except GenerationError as error:
                 raise ValueError("the log was made with kernels generated for its tree, whose last digits differ from the general ones, and they "
                                  f"cannot be made here: {error}") from None
-        super().restore_whole(block)
+        super().load(block)
 
 
 cdef void start_at(Self *self, const double *X_TA, const double *V_TA) noexcept:

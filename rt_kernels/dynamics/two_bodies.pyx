@@ -1,4 +1,4 @@
-"""Two free spacecraft, both rigid, under the measured contact wrench and the control wrench (dissertation 4.2.1).
+"""Two free spacecraft, both rigid, under the measured contact wrench and the control wrench (Yaskevich 2020, 4.2.1).
 
     m v'  = f                      L' = r x f + m          (N axes; L about the body's own centre of mass)
     p'    = v                      q' = 1/2 w q,  w = R I^-1 R^T L
@@ -8,7 +8,7 @@ wrench acts on both bodies at the same point of space, equal and opposite, so li
 Two others are there for comparison, which move (p, q) with an older velocity, v - late h f/m: constant acceleration (late 1/2, what
 RK4 is with a held force) and explicit Euler (late 1). Each is a delay of `late` ticks in contact; the ledger counts it.
 
-Frames: N inertial, C and V centres of mass of the active and the visited vehicle (principal or not: the inertia is a full tensor),
+Frames: N inertial, C and V centres of mass of the active and the target vehicle (principal or not: the inertia is a full tensor),
 A and T their docking ports. Assumptions: rigid vehicles; gravity gradient and drag neglected after first contact.
 
 When the guidance drives the platform along a profile the model only follows; at the closing of the loop it starts from the achieved
@@ -113,8 +113,8 @@ cdef void relative_state(const Params *p, const State *s, double *X_TA, double *
 
 
 cdef void start_from_relative(const Params *p, State *s, const double *X_TA, const double *V_TA) noexcept nogil:
-    """Absolute states that have this relative pose and twist: the visited vehicle at the origin of N, at rest but for the orbital rate
-    (dissertation 4.5: the frame of the passive-motion craft)."""
+    """Absolute states that have this relative pose and twist: the target vehicle at the origin of N, at rest but for the orbital rate
+    (Yaskevich 2020, 4.5: the frame of the target craft)."""
     cdef double X_NT[7]
     cdef double X_NA[7]
     cdef double X_port_inverse[7]
@@ -167,7 +167,7 @@ cdef void integrate_free(const Params *p, State *s, const double *F_T, const dou
     vec3.sub(f_active, f, f_active)
     quat.rotate(s.active.q, control_C + 3, m_active)
     vec3.sub(m_active, t, m_active)
-    # visited vehicle: +f at the same point
+    # target vehicle: +f at the same point
     vec3.sub(X_NT, s.target.p, r)
     vec3.cross(r, f, t)
     vec3.add(t, m, t)
@@ -377,7 +377,7 @@ cdef void fill_vehicle(Vehicle *out, name, vehicle):
     inertia = np.asarray(vehicle.inertia_kg_m2, float)
     mass = float(vehicle.mass_kg)
     if inertia.shape != (3, 3) or not np.allclose(inertia, inertia.T, rtol=1e-9, atol=0.0) or not np.all(np.linalg.eigvalsh(inertia) > 0):
-        raise ValueError(f"{name}.inertia_kg_m2 must be a symmetric positive definite 3x3 matrix, kg m2")
+        raise ValueError(f"{name}.inertia_kg_m2 must be a symmetric positive definite 3x3 matrix, kg.m2")
     if not 0.0 < mass < 1e9:
         raise ValueError(f"{name}.mass_kg must be above 0 and below 1e9 kg, got {mass}")
     out.mass = mass

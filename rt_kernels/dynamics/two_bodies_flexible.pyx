@@ -1,10 +1,10 @@
-"""Two free spacecraft with flexible structure: the rigid motion of `two_bodies` and the modes of one or both craft (dissertation 4.2, 4.3).
+"""Two free spacecraft with flexible structure: rigid motion of `two_bodies`, modes of one or both craft (Yaskevich 2020, 4.2, 4.3).
 
 One way, as in the text: the contact wrench excites the modes of each craft at its port; the deformation of the port, its slope and their
 rates enter the relative kinematics (and so the contact velocities); the flexible motion does not act back on the rigid one.
 
     X_CA = deformed port (4.3.2)-(4.3.5), V_CA its twist relative to C, in C axes
-    v_A  = v_C + w_C x r_A + R_NC v_CA           w_A = w_C + R_NC w_CA                       (likewise T of the visited craft)
+    v_A  = v_C + w_C x r_A + R_NC v_CA           w_A = w_C + R_NC w_CA                       (likewise T of the target craft)
     d/dt p_TA = R_TN (v_A - v_T - w_T x r_TA)    w_TA = R_TN (w_A - w_T)
 
 The wrench acts on the rigid bodies at the deformed port T, equal and opposite at one point, so momentum is kept to rounding as without
@@ -237,7 +237,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
         self.plug.state_size = 8 * (size + modes)
         self.plug.step = step
 
-    def whole(self):
+    def dump(self):
         """Constants of the rigid bodies, the state, and the coefficients of the modes (both step sizes): exp and sin of another machine's
         mathematics library may make others of the same modal data."""
         cdef size_t address
@@ -259,7 +259,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
             modes.append(modal)
         return {"rigid": self.f.rigid[0], "state": self.f.state[0], "modes": modes}
 
-    def put_whole(self, bytes block):
+    def load_unchecked(self, bytes block):
         """Raises ValueError when the block is that of other modes."""
         cdef size_t address
         pieces = self._pieces()

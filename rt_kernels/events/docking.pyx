@@ -1,4 +1,4 @@
-"""Events of a docking from the mechanism's signals and the measured wrench (dissertation 6.1, figure 6.1.6; sensors DK1, DSG, DK2).
+"""Events of a docking from the mechanism's signals and the measured wrench (Yaskevich 2020, 6.1, figure 6.1.6; sensors DK1, DSG, DK2).
 
 Discrete signals are latched (a head may touch, lose contact and touch again; DK2 may chatter). The contact flag has hysteresis on the
 force: it opens at `contact_on_n`, closes below `contact_off_n`, and not before `contact_hold_s`, so that noise cannot make it chatter.

@@ -1,4 +1,4 @@
-"""Phases of a hybrid docking run (dissertation 6.2, 8.3; requirements R-St-20...25) and the docking sequence (figure 6.1.6).
+"""Phases of a hybrid docking run (Yaskevich 2020, 6.2, 8.3; requirements R-St-20...25) and the docking sequence (figure 6.1.6).
 
     idle -> position -> approach -> closing -> contact (-> latched) -> finish -> retreat -> park -> ended
     hold and fault from anywhere

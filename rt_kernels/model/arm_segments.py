@@ -18,27 +18,27 @@ def _positive(value, what, unit, optional=False):
 
 
 def beam(body, start, end, EI, GJ, EA=None):
-    """Uniform beam fixed to a body of the tree, from `start` to `end` [m, body frame]; EI, GJ [N m^2], EA [N] or None (rigid along x)."""
+    """Uniform beam fixed to a body of the tree, from `start` to `end` [m, body frame]; EI, GJ [N.m2], EA [N] or None (rigid along x)."""
     start, axis, length = _along(body, start, end)
-    EI, GJ, EA = _positive(EI, f"{body}: EI", "N m^2"), _positive(GJ, f"{body}: GJ", "N m^2"), _positive(EA, f"{body}: EA", "N", True)
+    EI, GJ, EA = _positive(EI, f"{body}: EI", "N.m2"), _positive(GJ, f"{body}: GJ", "N.m2"), _positive(EA, f"{body}: EA", "N", True)
     c = (length / EA if EA else 0.0, length**3 / (3 * EI), length**2 / (2 * EI), length / GJ, length / EI)
     return body, start + length * axis, axis, c
 
 
 def lumped(body, start, end, k_b, k_t, axis=None):
-    """Angular spring at `start` with a rigid length to `end` [m, body frame]; k_b about the two cross axes, k_t about x [N m/rad].
+    """Angular spring at `start` with a rigid length to `end` [m, body frame]; k_b about the two cross axes, k_t about x [N.m/rad].
 
     `axis`: direction of x in the body, needed when the length is zero.
     """
     start, along, length = _along(body, start, end, axis)
-    k_b, k_t = _positive(k_b, f"{body}: k_b", "N m/rad"), _positive(k_t, f"{body}: k_t", "N m/rad")
+    k_b, k_t = _positive(k_b, f"{body}: k_b", "N.m/rad"), _positive(k_t, f"{body}: k_t", "N.m/rad")
     return body, start + length * along, along, (0.0, length**2 / k_b, length / k_b, 1.0 / k_t, 1.0 / k_b)
 
 
 def hinge(body, point, axis, k):
-    """Locked joint of stiffness k [N m/rad] about `axis` through `point` [m, body frame]."""
+    """Locked joint of stiffness k [N.m/rad] about `axis` through `point` [m, body frame]."""
     point, axis, _ = _along(body, point, point, axis)
-    return body, point, axis, (0.0, 0.0, 0.0, 1.0 / _positive(k, f"{body}: k", "N m/rad"), 0.0)
+    return body, point, axis, (0.0, 0.0, 0.0, 1.0 / _positive(k, f"{body}: k", "N.m/rad"), 0.0)
 
 
 def _along(body, start, end, axis=None):

@@ -1,7 +1,7 @@
 """Space frames of beam elements: stiffness, mass points and interfaces, for modal data at set-up.
 
 Twelve-degree beam element between two nodes, six degrees each (displacement, rotation; structure axes): axial, torsion, and bending in both
-planes with shear (Timoshenko; Przemieniecki, Theory of Matrix Structural Analysis, ch. 5). Mass is a cloud of points whose displacement is
+planes with shear (Timoshenko; Przemieniecki 1968, ch. 5). Mass is a cloud of points whose displacement is
 linear in the nodal displacements, so the mass matrix and every modal integral of `ModalBody` come from the same numbers:
 
 * `mass="distributed"`: four Gauss points along each element with its own shape functions (exact for the consistent mass matrix), and at
@@ -339,7 +339,7 @@ def square_truss(bays: int, side: float, section: Section, longeron: int = 3, ba
 
     Numbers are elements per member; mass lumped at the nodes, joints rigid. Diagonals alternate from bay to bay and between adjacent
     faces. Returns (frame, corner nodes of the first end (4,), of the last end (4,)).
-    Source: reconstruction of the truss of the paper on the rigid-truss-rigid spacecraft, table 2 (1292 nodes, 1612 elements for 40 bays).
+    Source: reconstruction of the truss of Wang et al. 2020, table 2 (1292 nodes, 1612 elements for 40 bays).
     """
     h = side / 2.0
     corners = np.array([[-h, -h], [h, -h], [h, h], [-h, h]])

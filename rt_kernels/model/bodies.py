@@ -43,7 +43,7 @@ class Body:
 
     axis: direction of a revolute, continuous, prismatic or screw joint in J (any length but zero); for a universal joint the first axis,
     fixed in the parent, and `axis2` the second, fixed in the body.  pitch: advance of a screw [m/rad].
-    rotor_inertia [kg m^2] and gear_ratio of the drive add gear_ratio^2 rotor_inertia to the joint's own coordinate (for a prismatic
+    rotor_inertia [kg.m2] and gear_ratio of the drive add gear_ratio^2 rotor_inertia to the joint's own coordinate (for a prismatic
     joint the ratio is in rad/m).  parent None: the inertial frame.  mass 0: a massless body, which must carry something heavier.
     """
 
@@ -112,10 +112,10 @@ def check_inertia(name: str, mass: float, inertia: np.ndarray) -> None:
         raise ModelError(f"body '{name}': inertia tensor is not symmetric")
     low, middle, high = np.linalg.eigvalsh(inertia)
     if low < -1e-9 * scale:
-        raise ModelError(f"body '{name}': inertia has the negative principal moment {low:g} kg m^2")
+        raise ModelError(f"body '{name}': inertia has the negative principal moment {low:g} kg.m2")
     if high > (low + middle) * (1.0 + 1e-6) + 1e-9 * scale:
         raise ModelError(
-            f"body '{name}': inertia is not physical: principal moments {low:g}, {middle:g}, {high:g} kg m^2, "
+            f"body '{name}': inertia is not physical: principal moments {low:g}, {middle:g}, {high:g} kg.m2, "
             "the last exceeds the sum of the others"
         )
 
@@ -135,7 +135,7 @@ def _check_body(body: Body) -> None:
     if body.joint == "universal" and np.linalg.norm(np.cross(body.axis, body.axis2)) < 1e-9 * lengths:
         raise ModelError(f"joint '{body.joint_name}': axis and axis2 are parallel")
     if body.rotor_inertia < 0.0:
-        raise ModelError(f"joint '{body.joint_name}': rotor_inertia is {body.rotor_inertia:g} kg m^2, it cannot be negative")
+        raise ModelError(f"joint '{body.joint_name}': rotor_inertia is {body.rotor_inertia:g} kg.m2, it cannot be negative")
     if body.rotor_inertia > 0.0 and body.joint in ("free", "fixed"):
         raise ModelError(f"joint '{body.joint_name}': a {body.joint} joint has no drive, rotor_inertia must be 0")
     check_inertia(body.name, body.mass, body.inertia)

@@ -39,7 +39,7 @@ class Link:
     joint          fixed | revolute | prismatic | spherical | free
     axis           (3,) of a revolute or prismatic joint, body axes
     position, rotation  joint frame in the port frame at zero joint coordinate
-    armature       kg m^2 or kg, added to the joint's own inertia; stiffness N m/rad or N/m and damping N m s/rad or N s/m of a one-degree
+    armature       kg.m2 or kg, added to the joint's own inertia; stiffness N.m/rad or N/m and damping N.m.s/rad or N.s/m of a one-degree
                    joint (torque -k q - d v)
     """
 
@@ -272,7 +272,7 @@ def _flexible(kind: str, d: dict, loads: dict[str, ModalBody], where: str) -> Mo
 def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: int = 5, powers_y=(2, 3), powers_z=(2,)) -> ModalBody:
     """Beam clamped at its root with shapes xi^n (xi = x / L) and its mass at equidistant nodes (half at the ends); port tip.
 
-    Source of the form: paper on hybrid recursive dynamics of flexible chains, example of six links.
+    Source of the form: Tian et al. 2010, example of six links.
     """
     xi = np.linspace(0.0, 1.0, nodes)
     weights = np.ones(nodes)
@@ -293,7 +293,7 @@ def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: in
 
 
 def read_craft(path: str | Path) -> tuple[list[Link], np.ndarray, str]:
-    """What `FlexibleTree` takes of a craft file: links, gravity (3,) m/s^2, rates. ValueError with file, body, key, value and limit."""
+    """What `FlexibleTree` takes of a craft file: links, gravity (3,) m/s2, rates. ValueError with file, body, key, value and limit."""
     path = Path(path)
     with open(path, "rb") as file:
         try:

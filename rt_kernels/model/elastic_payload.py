@@ -1,4 +1,4 @@
-"""Payload on the elastic arm: mass matrix at the end effector, modes, damping from the log decrement. Dissertation (8.2), corrected."""
+"""Payload on the elastic arm: mass matrix at the end effector, modes, damping from the log decrement. Yaskevich 2020 (8.2), corrected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _cross(a: np.ndarray) -> np.ndarray:
 def payload_mass_matrix(mass_kg: float, inertia: np.ndarray, p_EP_E: np.ndarray, R_EP: np.ndarray) -> np.ndarray:
     """(6, 6) of a rigid payload for the twist [v; w] of the end effector at E, axes of E.
 
-    mass kg; inertia (3, 3) kg m^2 about the centre of mass P, payload axes; p_EP_E (3,) m from E to P in E; R_EP (3, 3) from P to E.
+    mass kg; inertia (3, 3) kg.m2 about the centre of mass P, payload axes; p_EP_E (3,) m from E to P in E; R_EP (3, 3) from P to E.
     The printed matrix lacks the mass in its off-diagonal blocks and the transfer of the inertia to E. ValueError for a mass not above 0 and
     an inertia that is not positive definite.
     """
@@ -21,7 +21,7 @@ def payload_mass_matrix(mass_kg: float, inertia: np.ndarray, p_EP_E: np.ndarray,
     if not (np.isfinite(mass_kg) and mass_kg > 0.0):
         raise ValueError(f"mass_kg: {mass_kg} kg is not a finite number > 0")
     if inertia.shape != (3, 3) or not np.allclose(inertia, inertia.T, rtol=1e-9) or not np.linalg.eigvalsh(inertia).min() > 0.0:
-        raise ValueError(f"inertia: {inertia.tolist()} kg m^2 is not a symmetric positive definite (3, 3) matrix")
+        raise ValueError(f"inertia: {inertia.tolist()} kg.m2 is not a symmetric positive definite (3, 3) matrix")
     arm = mass_kg * _cross(np.asarray(p_EP_E, dtype=float))
     return np.block([[mass_kg * np.eye(3), -arm], [arm, R @ inertia @ R.T - arm @ arm / mass_kg]])
 

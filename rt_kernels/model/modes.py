@@ -48,7 +48,7 @@ class ModalBody:
 
     mass            sum m                                   kg
     first_moment    (3,)           sum m rho0               kg m
-    second_moment   (3, 3)         sum m rho0 rho0^T        kg m^2 (Binet tensor; inertia = tr(E) 1 - E)
+    second_moment   (3, 3)         sum m rho0 rho0^T        kg.m2 (Binet tensor; inertia = tr(E) 1 - E)
     P               (s, 3)         sum m phi_a
     N               (s, 3, 3)      sum m rho0 phi_a^T
     Q               (s, s, 3, 3)   sum m phi_a phi_b^T
@@ -164,7 +164,7 @@ class ModalBody:
 
     @classmethod
     def rigid(cls, mass: float, centre=(0.0, 0.0, 0.0), inertia=None, ports: Mapping[str, tuple] | None = None) -> ModalBody:
-        """Rigid body: mass kg, centre (3,) m, inertia (3, 3) or three principal values kg m^2 about the centre.
+        """Rigid body: mass kg, centre (3,) m, inertia (3, 3) or three principal values kg.m2 about the centre.
 
         ports: name -> (position (3,), rotation (3, 3)).
         """
@@ -172,10 +172,10 @@ class ModalBody:
         J = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=float)
         J = np.diag(J) if J.shape == (3,) else J
         if J.shape != (3, 3) or np.abs(J - J.T).max() > 1e-9 * np.abs(J).max(initial=0.0):
-            raise ValueError(f"inertia: a symmetric (3, 3) matrix or three values in kg m^2 expected, got {inertia!r}")
+            raise ValueError(f"inertia: a symmetric (3, 3) matrix or three values in kg.m2 expected, got {inertia!r}")
         principal = np.linalg.eigvalsh(J)
         if principal[0] < 0.0 or principal[2] > (principal[0] + principal[1]) * (1.0 + 1e-9):
-            raise ValueError(f"inertia: principal moments {principal} kg m^2 break the triangle inequality")
+            raise ValueError(f"inertia: principal moments {principal} kg.m2 break the triangle inequality")
         E = 0.5 * np.trace(J) * np.eye(3) - J + mass * np.outer(c, c)
         none = np.zeros((3, 0))
         places = {k: Port(_vector(k, p), np.array(R, dtype=float), none, none) for k, (p, R) in (ports or {}).items()}
@@ -389,7 +389,7 @@ def craig_bampton_modes(structure, count: int, interfaces: Array, loads: Array |
 
     Constraint modes of all interface coordinates plus the lowest modes with the interfaces held, as many as make `count` elastic ones
     together; the reduced eigenproblem with the loads removes the six rigid-body modes.
-    Source: Craig and Bampton, Coupling of substructures for dynamic analyses, AIAA Journal 6 (1968).
+    Source: Craig and Bampton 1968.
     """
     from scipy.linalg import eigh
     from scipy.sparse.linalg import splu

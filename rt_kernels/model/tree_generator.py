@@ -3,7 +3,7 @@
 The recursions of `multibody/tree.pyx` are run once on symbols instead of numbers, on body axes: there every joint axis is a unit vector
 and every inertia a constant, so most products vanish.  Each scalar operation is a row `(operator, operand, operand)` and its place in the
 table is its name: an equal row is a repeated expression.  Zeros, units and constants are folded when a row is asked for, signs are
-carried beside the name, and rows that no output needs are dropped (rules of the dissertation's appendix on symbolic code generation;
+carried beside the name, and rows that no output needs are dropped (rules of the appendix of Yaskevich 2020 on symbolic code generation;
 rotations about an axis use its optimised congruence).  The same model gives the same text.
 
 Compiled once with the system's C compiler, kept under the hashes of text with flags and of the compiler, loaded with ctypes; the function
@@ -56,7 +56,7 @@ class Table:
         """An input: a piece of C."""
         return Term(self, self.row("given", text), 1)
 
-    def emit(self, outputs: list[tuple[str, object]]) -> list[str]:
+    def emit(self, outputs: "list[tuple[str, Term | float]]") -> list[str]:
         """C statements that compute the outputs, needed rows only, in the order in which they were made."""
         needed = set()
         stack = [v.row for _, v in outputs if isinstance(v, Term)]

@@ -17,7 +17,7 @@ cdef class FlexibleTree:
     """Dynamics of a tree of `rt_kernels.model.craft.Link` (rigid and modal bodies).
 
     links    sequence of Link, any order, parents named
-    gravity  (3,) m/s^2, inertial axes
+    gravity  (3,) m/s2, inertial axes
     rates    "exact" (port rate consistent with the exponential of the port rotation) or "first_order" (psi eta_dot)
 
     q is [joint coordinates | modal coordinates], v likewise, bodies in `names` order (parents first, otherwise as given).
@@ -37,7 +37,7 @@ cdef class FlexibleTree:
             raise ValueError(f"rates: {rates!r} is not one of 'exact', 'first_order'")
         g = np.asarray(gravity, dtype=float)
         if g.shape != (3,) or not np.all(np.isfinite(g)):
-            raise ValueError(f"gravity: three finite numbers in m/s^2 expected, got {gravity!r}")
+            raise ValueError(f"gravity: three finite numbers in m/s2 expected, got {gravity!r}")
         links = _parents_first(links)
         self.links = tuple(links)
         self.names = tuple(link.name for link in links)

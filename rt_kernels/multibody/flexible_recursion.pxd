@@ -64,7 +64,7 @@ cdef struct Body:
 cdef struct Model:
     int n                        # bodies
     int nq, nv, nj               # nj: velocity coordinates of joints; modal ones follow
-    int first_order              # 1: port rotation rate psi eta_dot without the exponential's Jacobian (dissertation form)
+    int first_order              # 1: port rotation rate psi eta_dot without the exponential's Jacobian (form of Tian et al. 2010)
     double gravity[3]
     Body *body
 

@@ -15,7 +15,7 @@ to G_a, costs nothing here and leaves the equations derivable from one kinetic e
 
 A child hangs on a port of its parent: position p + phi eta, orientation exp(S(psi eta)). The port turns at J_l(theta) psi eta_dot with
 J_l the left Jacobian of the exponential, so velocities are the derivatives of the positions and energy is conserved exactly. With
-`first_order` the rate is psi eta_dot, as in the dissertation on hybrid recursion of flexible chains and in the paper on the dumbbell
+`first_order` the rate is psi eta_dot, as in Tian et al. 2010 and in Wang et al. 2020
 spacecraft; energy is then kept to O(eta^2).
 
 Recursion (backward: modes out, joint out, to the parent; forward: accelerations), per body, P = [P_vw] and L L^T = M_ee:
@@ -31,7 +31,7 @@ D + h d + h^2 k, M_ee + h C + h^2 K, force -k (x + h v) - d v. The tree keeps O(
 
 Frames and units: body axes, SI. Six-vectors linear part first. q = [joint coordinates | modal], v = [joint velocities | modal rates];
 free joint q = [p, quaternion xyzw], v = [linear, angular] in body axes; spherical joint quaternion xyzw and body rates.
-Sources: paper on hybrid recursive dynamics of flexible chains, eqs. (5)-(7) corrected; paper on the rigid-truss-rigid spacecraft, eqs. (5)-(43).
+Sources: Tian et al. 2010, eqs. (5)-(7) corrected; Wang et al. 2020, eqs. (5)-(43).
 """
 
 from libc.math cimport sqrt

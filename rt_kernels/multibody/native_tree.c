@@ -1,8 +1,8 @@
 /* Kernels of trees of rigid bodies, see tree_kernel.h.  The algorithms stand in tree_algorithms.inc and are compiled once per
  * instruction set; here is what they share, and the choice of a set.
  *
- * Sources: articulated bodies with joints whose torque or acceleration is known, dissertation on spatial operator algebra, ch. 2
- * (with a_k in closed form and the P a term of the known-acceleration branch); dissertation on docking mechanisms, ch. 2 (2.1.1)-(2.1.8). */
+ * Sources: articulated bodies with joints whose torque or acceleration is known, Meng and Han 2007, sections 3-5
+ * (with a_k in closed form and the P a term of the known-acceleration branch); Yaskevich 2020, ch. 2 (2.1.1)-(2.1.8). */
 #include "tree_kernel.h"
 
 #pragma GCC diagnostic ignored "-Wpsabi"

@@ -4,8 +4,8 @@ Conventions, as Pinocchio's: q = [p, quaternion xyzw, joints] and v = [linear, a
 accelerations are the rates of v; wrenches are [force, moment]; `f_ext` is (bodies, 6), each row on the axes of the body's joint frame
 about that frame's origin.  Coordinates follow the order in which the bodies are declared.  SI units.
 
-Equations of body i with parent p, on inertial axes about its joint origin (dissertation on spatial operator algebra, ch. 2, with a_k in closed form;
-the same in body axes is dissertation on docking mechanisms, (2.1.1)-(2.1.8)):
+Equations of body i with parent p, on inertial axes about its joint origin (Meng and Han 2007, sections 3-5, with a_k in closed form;
+the same in body axes is Yaskevich 2020, (2.1.1)-(2.1.8)):
 
     w_i = w_p + w_rel                        e_i = e_p + w_p x w_rel + Z qdd           angular velocity, acceleration
     g_i = g_p + e_p x r + w_p x (w_p x r) + 2 w_p x v_rel + a_rel                      acceleration of the joint origin
@@ -13,7 +13,7 @@ the same in body axes is dissertation on docking mechanisms, (2.1.1)-(2.1.8)):
     torque known:        X_p += shift(X - U U^T / d),  qdd = (tau - z.bias - U.acc_p) / d
     acceleration known:  X_p += shift(X),              tau = z.bias + U.acc_p          (its share of the acceleration is in the bias)
 
-Gravity acts on every body as a uniform field, default (0, 0, -9.81) m/s^2 on the inertial axes, as in Pinocchio; a spacecraft sets zero.
+Gravity acts on every body as a uniform field, default (0, 0, -9.81) m/s2 on the inertial axes, as in Pinocchio; a spacecraft sets zero.
 Angles are good for |q| <= 1e5 rad.  Kernels: `native_tree.c`.
 """
 
@@ -70,7 +70,7 @@ cdef inline cnp.ndarray _new(cnp.npy_intp n):
     return <cnp.ndarray>cnp.PyArray_EMPTY(1, &n, cnp.NPY_DOUBLE, 0)
 
 
-cdef void _put(double *to, object values) except *:
+cdef void _copy(double *to, object values) except *:
     for k, value in enumerate(np.asarray(values, dtype=float).ravel()):
         to[k] = value
 
@@ -221,9 +221,9 @@ cdef class Tree:
             t = &self.c_model.declared[i]
             t.parent, t.kind, t.user_body, t.pitch = parent, _KIND[kind], user, b.pitch
             t.q_index, t.v_index, t.n_v = q_index, v_index, JOINT_KINDS[kind][1]
-            _put(t.R_place, R_place)
-            _put(t.p_place, p_place)
-            _put(t.R_align, align)
+            _copy(t.R_place, R_place)
+            _copy(t.p_place, p_place)
+            _copy(t.R_align, align)
             for k in range(t.n_v):
                 self.c_model.armature[v_index + k] = b.gear_ratio**2 * b.rotor_inertia
             q_index += JOINT_KINDS[kind][0]

@@ -42,8 +42,8 @@ typedef struct { double mass, h[3], tensor[6]; } TreeInertia; /* one body, as a 
 
 typedef struct { /* constants of eight bodies, a lane each */
     double mass[TREE_BLOCK];    /* [kg] */
-    double h[3][TREE_BLOCK];    /* mass times centre of mass, aligned frame [kg m] */
-    double tensor[6][TREE_BLOCK]; /* xx xy xz yy yz zz about the joint origin, aligned frame [kg m^2] */
+    double h[3][TREE_BLOCK];    /* mass times centre of mass, aligned frame [kg.m] */
+    double tensor[6][TREE_BLOCK]; /* xx xy xz yy yz zz about the joint origin, aligned frame [kg.m2] */
     double place[6][TREE_BLOCK];  /* first two columns of R_place, row by row */
 } TreeConstantsBlock;
 
@@ -116,7 +116,7 @@ struct TreeModel {
     int nq, nv;
     int n_user;         /* rows of f_ext */
     int n_known;        /* how many velocity coordinates are locked */
-    double gravity[3];  /* [m/s^2], inertial axes */
+    double gravity[3];  /* [m/s2], inertial axes */
     TreeBody *declared; /* as declared; slots follow */
     TreeInertia *mass;  /* as declared */
     int *slot;          /* declared number to slot */

@@ -4,14 +4,14 @@
     two_step           q' = q + v h + (1/2 + psi) a h^2 - psi a_prev h^2;                          order 2 for psi = phi = 1/2
                        v' = v + (1 + phi) a h - phi a_prev h                                       limit omega h = 2 without damping
                        first step psi = phi = 0. With psi = phi = 1/2 and forces of position alone it is Stoermer-Verlet
-                       (paper on hybrid recursive dynamics of flexible chains, eq. (9); Zhai 1996). One force per step.
+                       (Tian et al. 2010, eq. (9); Zhai 1996). One force per step.
     rk4                classical, order 4, limit omega h = 2 sqrt(2)
     implicit_euler     (M + h C + h^2 K) a = f(q, v) - C v - K (q + h v) by the system's own solver, v' = v + h a, q' = q + h v';
                        order 1, stable for any step as far as springs and dampers go
 
 A rotation is advanced by the exponential of a body-axis rotation vector, so the quaternion stays a unit one up to rounding, and the
 rounding is taken out by q <- q (3 - q.q) / 2. RK4 integrates the rotation vector of the step, u_dot = w + u x w / 2 + u x (u x w) / 12
-(Munthe-Kaas). The position of a free joint is turned with the rotation at the middle of the step (RK4: at its stages).
+(Munthe-Kaas 1998). The position of a free joint is turned with the rotation at the middle of the step (RK4: at its stages).
 
 Changing the step or the forces abruptly breaks the two-step formula: call `restart`. A switch inside a step costs order.
 """

@@ -1,6 +1,6 @@
 """Kane's equations of small symbolic models, and their C step functions.
 
-For bodies with angular velocity omega and velocity v* of the mass centre, and speeds u_r (paper on Kane dynamics, eqs. (1)-(8)):
+For bodies with angular velocity omega and velocity v* of the mass centre, and speeds u_r (Kane 1981, eqs. (1)-(8)):
 
     partial velocities            omega_r = d omega / d u_r,  v_r = d v* / d u_r
     generalised active forces     F_r  = sum omega_r . T + v_r . R

@@ -1,5 +1,5 @@
 # distutils: extra_compile_args = -O1
-"""Payload as a free body on the elastic end of a manipulator. Dissertation (8.2), corrected; frames N inertial, E end effector, G grapple
+"""Payload as a free body on the elastic end of a manipulator. Yaskevich 2020 (8.2), corrected; frames N inertial, E end effector, G grapple
 fixture (on the payload, together with E when nothing is deflected), P payload's centre of mass, B base port.
 
     r = R_NE^T (p_G - p_E),  phi = vee of the antisymmetric part of R_EG                      deflection, axes of E
@@ -120,7 +120,7 @@ cdef void payload_step(const PayloadLink *c, PayloadState *s, const double *F_P,
     quat.renormalize(s.X_NP + 3)
 
 
-cdef int _put(double *to, value, shape, what) except -1:
+cdef int _copy(double *to, value, shape, what) except -1:
     cdef int i
     numbers = np.asarray(value, dtype=float)
     if numbers.shape != shape or not np.all(np.isfinite(numbers)):
@@ -132,14 +132,14 @@ cdef int _put(double *to, value, shape, what) except -1:
 
 
 cdef int _put_pose(double *to, value, what) except -1:
-    _put(to, value, (7,), what)
+    _copy(to, value, (7,), what)
     if not abs(np.linalg.norm(np.asarray(value, dtype=float)[3:]) - 1.0) < 1e-9:
         raise ValueError(f"{what}: norm of the quaternion {np.linalg.norm(np.asarray(value, dtype=float)[3:])}, limit 1 +- 1e-9")
     return 0
 
 
 cdef class ElasticPayload:
-    """Payload on the arm's end. mass kg, inertia (3, 3) kg m^2 about P in P; X_PG (7,); K, D (6, 6) as from `ArmCompliance`, `damping_matrix`."""
+    """Payload on the arm's end. mass kg, inertia (3, 3) kg.m2 about P in P; X_PG (7,); K, D (6, 6) as from `ArmCompliance`, `damping_matrix`."""
 
     cdef PayloadLink c
     cdef PayloadState s
@@ -148,28 +148,28 @@ cdef class ElasticPayload:
         if not (np.isfinite(mass) and mass > 0.0):
             raise ValueError(f"mass: {mass} kg is not a finite number > 0")
         self.c.mass = mass
-        _put(self.c.inertia, inertia, (3, 3), "inertia")
+        _copy(self.c.inertia, inertia, (3, 3), "inertia")
         tensor = np.asarray(inertia, dtype=float)
         if not np.allclose(tensor, tensor.T, rtol=1e-9) or not np.linalg.eigvalsh(tensor).min() > 0.0:
-            raise ValueError(f"inertia: {tensor.tolist()} kg m^2 is not symmetric positive definite")
-        _put(self.c.inverse, np.linalg.inv(tensor), (3, 3), "inertia")
+            raise ValueError(f"inertia: {tensor.tolist()} kg.m2 is not symmetric positive definite")
+        _copy(self.c.inverse, np.linalg.inv(tensor), (3, 3), "inertia")
         _put_pose(self.c.X_PG, X_PG, "X_PG")
         self.set_link(K, D)
         pose.identity(self.s.X_NP)
 
     def set_link(self, K, D):
-        """New stiffness and damping (6, 6), axes of E: N/m, N/rad, N m/rad; times s."""
+        """New stiffness and damping (6, 6), axes of E: N/m, N/rad, N.m/rad; times s."""
         for what, value in (("K", K), ("D", D)):
             if not np.allclose(value, np.transpose(value), rtol=1e-9, atol=1e-9 * np.abs(value).max()):
                 raise ValueError(f"{what}: not symmetric to 1e-9")
-        _put(self.c.K, K, (6, 6), "K")
-        _put(self.c.D, D, (6, 6), "D")
+        _copy(self.c.K, K, (6, 6), "K")
+        _copy(self.c.D, D, (6, 6), "D")
 
     def set_state(self, X_NP, v=(0.0, 0.0, 0.0), w=(0.0, 0.0, 0.0)):
         """Pose (7,), velocity of P (3,) m/s in N, rates (3,) rad/s in P."""
         _put_pose(self.s.X_NP, X_NP, "X_NP")
-        _put(self.s.v, v, (3,), "v")
-        _put(self.s.w, w, (3,), "w")
+        _copy(self.s.v, v, (3,), "v")
+        _copy(self.s.w, w, (3,), "w")
 
     def place(self, X_NE):
         """At rest without deflection: G on E."""
@@ -194,7 +194,7 @@ cdef class ElasticPayload:
         cdef double[::1] F_E = np.empty(6)
         cdef double[::1] F_P = np.empty(6)
         _put_pose(X, X_NE, "X_NE")
-        _put(V, V_NE, (6,), "V_NE")
+        _copy(V, V_NE, (6,), "V_NE")
         link_wrench(&self.c, &self.s, X, V, &F_E[0], &F_P[0])
         return np.asarray(F_E), np.asarray(F_P)
 
@@ -215,10 +215,10 @@ cdef class ElasticPayload:
         if not (np.isfinite(h) and h > 0.0):
             raise ValueError(f"h: {h} s is not a finite number > 0")
         _put_pose(X, X_NE, "X_NE")
-        _put(V, np.zeros(6), (6,), "V_NE")
+        _copy(V, np.zeros(6), (6,), "V_NE")
         if contact:
             _put_pose(X_B, X_NB, "X_NB")
-            _put(F_measured, F_B, (6,), "F_B")
+            _copy(F_measured, F_B, (6,), "F_B")
         with nogil:
             for k in range(n):
                 link_wrench(&self.c, &self.s, X, V, F_E, F_P)

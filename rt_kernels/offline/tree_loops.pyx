@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -O1
 """Closed loops of a tree by separation of variables: each loop is cut at a joint, and the cut coordinates' consequences are eliminated.
 
-With the constraint of the cuts differentiated, C_u u' + C_p p' + c = 0 (u independent, p dependent velocity coordinates; dissertation on
+With the constraint of the cuts differentiated, C_u u' + C_p p' + c = 0 (u independent, p dependent velocity coordinates; Yaskevich 2020 on
 docking mechanisms, (1.3.4) with the signs restored):
 
     p = H u,   p' = H u' + h,   H = -C_p^-1 C_u,   h = -C_p^-1 c

@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -O1
 """Two free rigid craft that meet through a docking mechanism, without stand and line: parameter studies of a unit, as fast as they go.
 
-Dissertation (4.2.1), (4.5): frames C, V (centres of mass), A, T (ports), N inertial. Momenta are the state: linear p, angular L about each
+Yaskevich 2020 (4.2.1, 4.5): frames C, V (centres of mass), A, T (ports), N inertial. Momenta are the state: linear p, angular L about each
 centre of mass, N axes; symplectic Euler, attitudes by the exponential. The wrenches on both craft come from the mechanism (F_A, F_T).
 """
 
@@ -66,7 +66,7 @@ cdef void kick(Craft *c, const double *X_NP, const double *F_P, double h) noexce
 cdef class TwoCraft:
     """Two craft and a mechanism.
 
-    active, target: dicts of mass [kg], inertia (3, 3) about the centre [kg m^2], X_port (7,), X (7,), v (3,) [m/s, N], w (3,) [rad/s, body].
+    active, target: dicts of mass [kg], inertia (3, 3) about the centre [kg.m2], X_port (7,), X (7,), v (3,) [m/s, N], w (3,) [rad/s, body].
     """
 
     cdef Craft active
@@ -205,7 +205,7 @@ def aux_index(mechanism, name):
 
 def first_contact(mechanism, q_TA, dy, dz, penetration=1e-6, far=-3.0, near=0.5):
     """Pose X_TA (7,) of first contact along X with the given lateral offsets and attitude: bisection of the axial distance until the deepest
-    penetration lies in (0, penetration] (dissertation (4.5): "gradual iterative approach"). Raises ValueError if nothing touches."""
+    penetration lies in (0, penetration] (Yaskevich 2020 (4.5): "gradual iterative approach"). Raises ValueError if nothing touches."""
     def depth(x):
         return mechanism.max_penetration([x, dy, dz, *q_TA])
 

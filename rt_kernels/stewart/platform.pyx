@@ -6,7 +6,7 @@ Leg i runs from the base joint B_i (fixed in W) to the platform joint A_i (fixed
     dl_i/dt = u_i . v + (r_i x u_i) . w             row i of J = (u_i, r_i x u_i)                                (2)
     d2l_i/dt2 = J_i A + u_i . (w x (w x r_i)) + (|d(d_i)/dt|^2 - (dl_i/dt)^2) / l_i                              (3)
 
-(Merlet, Parallel Robots, 2006, sections 3.1 and 5.1-5.2; (3) is the time derivative of l dl/dt = d . dd/dt.)
+(Merlet 2006, sections 3.1 and 5.1-5.2; (3) is the time derivative of l dl/dt = d . dd/dt.)
 
 Forward kinematics: Newton's method on the pose, the rotation corrected on SO(3) by its exponential map: J x = l_measured - l(X),
 p <- p + x_v, q <- exp(x_w) q. The derivative of the residual at x = 0 is J itself, so convergence is quadratic; adding rotation vectors
@@ -675,7 +675,7 @@ cdef class Platform:
 
     @property
     def leg_acceleration_max(self):
-        """Greatest leg acceleration [m/s^2]."""
+        """Greatest leg acceleration [m/s2]."""
         return self.params.acceleration_max
 
     @property
@@ -708,7 +708,7 @@ cdef class Platform:
         return np.asarray(lengths), np.asarray(rates)
 
     def leg_accelerations(self, X_WP, V_WP, A_WP):
-        """Lengths (6,) [m], rates (6,) [m/s] and accelerations (6,) [m/s^2]; A_WP is the time derivative of V_WP."""
+        """Lengths (6,) [m], rates (6,) [m/s] and accelerations (6,) [m/s2]; A_WP is the time derivative of V_WP."""
         cdef double[::1] X = _given(X_WP, 7, "X_WP"), V = _given(V_WP, 6, "V_WP"), A = _given(A_WP, 6, "A_WP")
         cdef double[::1] lengths = np.empty(6), rates = np.empty(6), accelerations = np.empty(6)
         leg_accelerations(&self.params, &X[0], &V[0], &A[0], &lengths[0], &rates[0], &accelerations[0])

@@ -9,7 +9,7 @@
 The weight of the carried unit (mass m, centre of mass c in S axes), load cell at R_WS: f = m R_WS^T g, and m c x f. On a moving
 platform the load cell also feels the inertia of what it carries, -m a_c, taken from the measured platform motion.
 
-Frames: S load cell, T target port. Source of the layout: dissertation 6.2 (six strain-gauge cells, three forces and three moments).
+Frames: S load cell, T target port. Source of the layout: Yaskevich 2020, 6.2 (six strain-gauge cells, three forces and three moments).
 Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
 """
 

@@ -139,7 +139,7 @@ def test_wrench_shift_keeps_power(X_AB, F_B, V_B):
 
 
 def test_lever_arm_by_hand():
-    """1 N along z at (2, 0, 0) gives -2 N m about y at the origin."""
+    """1 N along z at (2, 0, 0) gives -2 N.m about y at the origin."""
     X = np.array([2.0, 0, 0, 0, 0, 0, 1])
     assert np.array_equal(arrays.wrench_to_parent(X, [0, 0, 1, 0, 0, 0]), [0, 0, 1, 0, -2, 0])
     # spin about z seen 2 m away: the body point at the origin moves along -y

@@ -86,5 +86,5 @@ def test_solve_refuses_an_indefinite_matrix():
 
 
 def test_inertia_by_hand():
-    """2 kg at (0, 0, 3) m: 18 kg m2 about x and y."""
+    """2 kg at (0, 0, 3) m: 18 kg.m2 about x and y."""
     assert np.array_equal(arrays.inertia_from_centre(2.0, [0, 0, 3], np.zeros(6)), [2, 0, 0, 6, 18, 0, 0, 18, 0, 0])

@@ -112,4 +112,4 @@ def test_verb_writes_table_and_page(logs, tmp_path, capsys, bounce):
     text = out.read_text()
     assert text.count("<img") == 2 and not re.search(r"https?://|<script", text)
     assert [s["run"] for s in json.loads((tmp_path / "r.json").read_text())["attempts"]] == ["second", "first", "other"]
-    assert main(["rehearsal", str(bounce)]) == 2 and "no berthing run" in capsys.readouterr().err
+    assert main(["rehearsal", str(bounce)]) == 2 and "not a berthing run" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_snapshot_gives_the_same_bits(name, context):
     # and in a part built anew, from constants and state as bytes
     other = build(name, context)
     part.restore(kept)
-    other.put_whole(part.whole())
+    other.load_unchecked(part.dump())
     assert first == [(other.step(s), s.tobytes())[1] for s in (r.copy() for r in run[120:])]
 
 
@@ -219,13 +219,13 @@ def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch
 def test_phased_follows_no_offset_out_of_a_file(context):
     """Whatever bytes a log has for the head of the block, the parts stay where they are, and the block is refused by name."""
     part = build("phased", context)
-    whole = part.whole()
+    whole = part.dump()
     for head in (b"\x7f" * 16, (1 << 40).to_bytes(8, "little") * 2):
-        part.put_whole(head + whole[16:])  # as the lowest level takes it: nothing of it is an offset
+        part.load_unchecked(head + whole[16:])  # as the lowest level takes it: nothing of it is an offset
         for s in samples(5):
             part.step(s)
         with pytest.raises(ValueError, match="this program builds"):
-            build("phased", context).restore_whole(head + whole[16:])
+            build("phased", context).load(head + whole[16:])
 
 
 @pytest.mark.parametrize(("name", "keys", "named"), [

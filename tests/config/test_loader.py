@@ -229,7 +229,7 @@ def test_toml_text_is_read_back_equal():
 def test_pose_follows_the_order_yaw_pitch_roll():
     psi, theta, phi = np.radians([10.0, -20.0, 30.0])
     c, s = np.cos, np.sin
-    # direction cosine matrix A(psi, theta, phi) of the dissertation, (4.2.2); R_AB is its transpose
+    # direction cosine matrix A(psi, theta, phi) of Yaskevich 2020, (4.2.2); R_AB is its transpose
     A = np.array(
         [
             [c(theta) * c(psi), s(theta), -c(theta) * s(psi)],

@@ -245,7 +245,7 @@ def test_segment_segment_against_coal():
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     t, s, gap = np.linalg.solve(np.stack([LA, -LP, normals], axis=2), (OP - OA)[..., None])[..., 0].T
     inside = (t >= 0) & (t <= 1) & (s >= 0) & (s <= 1)
-    # gap: from the active line to the passive one along `normals`; beyond it is penetration
+    # gap: from the active line to the target one along `normals`; beyond it is penetration
     depth = -gap * np.where(normals[:, 0] < 0, -1, 1)
     touching = 0
     for i in range(POSES):

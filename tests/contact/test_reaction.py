@@ -9,7 +9,7 @@ N = np.array([0.6, 0.0, 0.8])
 
 
 def test_golden_bounce_on_a_clamped_spring_damper():
-    """Closed form of the text's contact law: m = 100 kg, k = 1e6 N/m, c = 400 N s/m, v0 = 0.1 m/s."""
+    """Closed form of the text's contact law: m = 100 kg, k = 1e6 N/m, c = 400 N.s/m, v0 = 0.1 m/s."""
     m, k, c, v0 = 100.0, 1e6, 400.0, 0.1
     w, z = np.sqrt(k / m), c / (2 * np.sqrt(k * m))
     wd = w * np.sqrt(1 - z * z)
@@ -44,7 +44,7 @@ def test_friction_is_defined_and_zero_at_rest():
 
 
 def test_action_reaction_and_relative_power():
-    """The passive body gains, the active loses; the difference is exactly what damper, friction and spring take."""
+    """The target body gains, the active loses; the difference is exactly what damper, friction and spring take."""
     rng = np.random.default_rng(4)
     law = Law(3e5, 900.0, 0.15, ramp=2e-4)
     for _ in range(200):

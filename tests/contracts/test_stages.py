@@ -191,10 +191,10 @@ def whole_numbers(value, path=""):
 def test_a_log_brings_numbers_but_never_steers(build, role, name):
     """Words of the logged block are replaced: the part refuses, and is as it was, or every whole number in it is the one it had."""
     part = build(role, name)
-    block, built = part.whole(), whole_numbers(part.fields())
+    block, built = part.dump(), whole_numbers(part.fields())
     assert part.fields() is not None
-    part.restore_whole(block)
-    assert part.whole() == block
+    part.load(block)
+    assert part.dump() == block
     last = len(block) // 4
     places = {*np.random.default_rng(5).permutation(last)[:24], *range(min(last, 12)), *range(max(0, last - 12), last)}
     for place in sorted(places):
@@ -202,19 +202,19 @@ def test_a_log_brings_numbers_but_never_steers(build, role, name):
             altered = bytearray(block)
             altered[4 * place : 4 * place + 4] = word.to_bytes(4, "little")
             try:
-                part.restore_whole(bytes(altered))
+                part.load(bytes(altered))
             except ValueError:
-                assert part.whole() == block
+                assert part.dump() == block
                 continue
             assert whole_numbers(part.fields()) == built, f"{role}.{name}: word {place}"
-            part.restore_whole(block)
+            part.load(block)
     with pytest.raises(ValueError, match="bytes"):
-        part.restore_whole(block + bytes(8))
+        part.load(block + bytes(8))
 
 
 def test_a_part_that_does_not_say_what_its_block_holds_takes_only_its_own(build):
     from rt_kernels.block_check import first_difference
 
-    block = build("compensation", "none").whole()
+    block = build("compensation", "none").dump()
     assert first_difference(block, block) == ""
     assert "not the one" in first_difference(block, block[:-1] + b"\x01")

@@ -1,4 +1,4 @@
-"""A free-flying tree and a rigid visited vehicle: against two rigid bodies, momentum, energy, kinds of kernels, replay."""
+"""A free-flying tree and a rigid target vehicle: against two rigid bodies, momentum, energy, kinds of kernels, replay."""
 
 from dataclasses import replace
 
@@ -225,7 +225,7 @@ def test_the_latch_gives_the_joints_an_impulse(tmp_path):
     joints, rates = part.joints()
     twin = make(path, stiffness=[0.0], damping=[0.0])
     twin.restore(part.snapshot())
-    # whole system in minimal coordinates: tree and loose visited vehicle; the latch acts along the relative twist of the two bodies
+    # whole system in minimal coordinates: tree and loose target vehicle; the latch acts along the relative twist of the two bodies
     pose_root = np.concatenate([sample["X_NC"][0], []])
     q = np.concatenate([[0.0] * 3, pose_root[3:], joints])
     q[:3] = sample["X_NC"][0][:3] - (tree.centre_of_mass(q))
@@ -272,18 +272,18 @@ def test_kinds_of_kernels_agree_and_are_named(tmp_path):
     assert "general kernels" in general.notes[0]
     assert fastest.generated is not None
     assert "generated kernels" in fastest.notes[0]
-    logged = [part.whole() for part in (general, fastest)]
+    logged = [part.dump() for part in (general, fastest)]
     (a, aux_a), (b, aux_b) = run(general), run(fastest)
     assert (aux_a[0], aux_b[0]) == (0.0, 1.0)
     assert farthest(a, b) < 1e-11
     # a log's constants bring their kind of kernels along: the other part runs to the same bits
     for part, block, states in zip((general, fastest), logged, (a, b), strict=True):
         twin = make(path, kernels="fastest" if part is general else "general")
-        twin.restore_whole(block)
+        twin.load(block)
         assert twin.generated == part.generated
         assert run(twin)[0].tobytes() == states.tobytes()
     with pytest.raises(ValueError, match="other constants"):
-        make(write_model(tmp_path, ("prismatic", "revolute", "revolute"))).restore_whole(logged[0])
+        make(write_model(tmp_path, ("prismatic", "revolute", "revolute"))).load(logged[0])
 
 
 @pytest.mark.parametrize("kernels", ["general", "fastest"])

@@ -321,7 +321,7 @@ class States(Target):
                 if "kernels" in {p.key for p in registry.part(role, name).PARAMETERS}:
                     keys["kernels"] = "general"
                 self.parts[role, name] = assembly.build_part(role, name, keys, test.context)
-        self.blocks = {key: part.whole() for key, part in self.parts.items()}
+        self.blocks = {key: part.dump() for key, part in self.parts.items()}
         self.small = [key for key, block in self.blocks.items() if len(block) < 4000]
         self.doubles = [n for n in self.first.dtype.names if self.first.dtype[n].base.kind == "f"]
         self.wholes = [n for n in self.first.dtype.names if self.first.dtype[n].base.kind in "iu"]
@@ -344,9 +344,9 @@ class States(Target):
     def run(self, given):
         key, state, samples = given
         part = self.parts[key]
-        part.put_whole(self.blocks[key])
+        part.load_unchecked(self.blocks[key])
         try:
-            part.restore_whole(state)
+            part.load(state)
         except ValueError as error:
             raise RefusedError(str(error)) from None
         sample, aux = self.first.copy(), None

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from rt_kernels.context import Start
 from rt_kernels.guidance.recording import Recording
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 PERIOD = 1e-3
 PHASE, MOTION, COMMAND, END = CODES["phase"], CODES["motion"], CODES["command"], CODES["end_cause"]
-START = {"X_TA": np.array([-0.5, 0.01, 0.02, 0.0, 0.6, 0.0, 0.8]), "V_TA": np.array([0.1, 0.2, 0.3, 0.01, 0.02, 0.03])}
+START = Start(np.array([-0.5, 0.01, 0.02, 0.0, 0.6, 0.0, 0.8]), np.array([0.1, 0.2, 0.3, 0.01, 0.02, 0.03]))
 
 
 def begun(ticks=0):
@@ -24,8 +25,8 @@ def test_first_tick_places_the_model_and_the_second_lets_it_go():
     s["control_C"] = s["operator_rate"] = s["profile_A_TA"] = 7.0
     stage.step(s)
     assert (s["phase"][0], s["motion"][0], s["phase_time"][0]) == (PHASE["closing"], MOTION["follow_profile"], 0.0)
-    np.testing.assert_array_equal(s["profile_X_TA"][0], START["X_TA"])
-    np.testing.assert_array_equal(s["profile_V_TA"][0], START["V_TA"])
+    np.testing.assert_array_equal(s["profile_X_TA"][0], START.X_TA)
+    np.testing.assert_array_equal(s["profile_V_TA"][0], START.V_TA)
     assert not s["profile_A_TA"].any() and not s["control_C"].any() and not s["operator_rate"].any()
     stage.step(s)
     assert (s["phase"][0], s["motion"][0], s["phase_time"][0]) == (PHASE["contact"], MOTION["free"], 0.0)

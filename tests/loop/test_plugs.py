@@ -75,21 +75,21 @@ def test_auxiliary_channels_need_their_room():
 def test_snapshot_of_another_size_is_refused_and_changes_nothing():
     part = stage()
     part.through(samples(10))
-    snapshot, whole = part.snapshot(), part.whole()
+    snapshot, whole = part.snapshot(), part.dump()
     for block in (b"", snapshot[:-1], snapshot + b"\0"):
         with pytest.raises(ValueError, match="bytes"):
             part.restore(block)
     with pytest.raises(ValueError, match="bytes"):
-        part.put_whole(whole[:-8])
-    assert part.snapshot() == snapshot and part.whole() == whole
+        part.load_unchecked(whole[:-8])
+    assert part.snapshot() == snapshot and part.dump() == whole
 
 
 def test_whole_block_brings_constants_a_snapshot_only_state():
     slow, fast = stage(blend_s=1.0), stage(blend_s=0.1)
     fast.restore(slow.snapshot())
-    assert fast.whole() != slow.whole()
-    fast.put_whole(slow.whole())
-    assert fast.whole() == slow.whole()
+    assert fast.dump() != slow.dump()
+    fast.load_unchecked(slow.dump())
+    assert fast.dump() == slow.dump()
 
 
 def test_part_without_state_has_nothing_to_snapshot():

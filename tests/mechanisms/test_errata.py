@@ -111,7 +111,7 @@ def test_E29_circle_off_the_axis_and_active_circle():
     assert (ours["depth"], *ours["n"]) == pytest.approx((depth, *n), abs=1e-15)
     active_circle = segment_with_circle(P1, L, centre, X, 0.2, active_is_line=False)
     assert active_circle["depth"] > 0 and active_circle["n"] == pytest.approx(-ours["n"], abs=1e-15)
-    # the printed orientation leaves n_x > 0: the normal of the passive circle, and the force on the wrong body
+    # the printed orientation leaves n_x > 0: the normal of the target circle, and the force on the wrong body
     assert printed_line_circle(P1, L, centre, 0.2)[1] @ active_circle["n"] < 0
 
 
@@ -309,7 +309,7 @@ def test_E42_ring_with_very_stiff_stops(pytestconfig):
 
 
 def test_E44_locking_face_holds_tension(pytestconfig):
-    """Captured and drawn back: the passive ring is pulled along -X. With the printed face (n_x > 0) it would be pushed away."""
+    """Captured and drawn back: the target ring is pulled along -X. With the printed face (n_x > 0) it would be pushed away."""
     unit = Ring(**shipped(pytestconfig, "ring"))
     rows, *_ = drag(unit, [-0.42, 0, 0, 0, 0, 0, 1], [([0.05, 0, 0], 1.6), ([-0.02, 0, 0], 3.0)], 5e-4)
     captured = aux_index(unit, "capture_time")

@@ -1,7 +1,7 @@
 """Flexible craft in motion: published and re-created cases, closed forms, invariants, and the errata of the sources.
 
-Cases: six-link flexible chain (paper on hybrid recursive dynamics of flexible chains), dumbbell rigid - truss - rigid (paper on that
-spacecraft), spinning beam. Each erratum test compares the corrected form with an independent computation and shows that the printed
+Cases: six-link flexible chain (Tian et al. 2010), dumbbell rigid - truss - rigid (Wang et al.
+2020), spinning beam. Each erratum test compares the corrected form with an independent computation and shows that the printed
 form fails.
 """
 
@@ -281,7 +281,7 @@ def _tip_flexibility(tree):
 
 
 def respond(tree, reverse, step=0.05):
-    """100 s from rest under 50, 600, 600 N m on the main body (its axes), `reverse` at 50 s; deflections, attitude, energy, work."""
+    """100 s from rest under 50, 600, 600 N.m on the main body (its axes), `reverse` at 50 s; deflections, attitude, energy, work."""
     main, reactor = tree.index("main_body"), tree.index("reactor")
     f = np.zeros((len(tree.names), 6))
     f[main, 3:] = 50.0, 600.0, 600.0

@@ -9,6 +9,7 @@ from importlib import resources
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from rt_kernels.context import Mounting
 from rt_kernels.stewart.platform import Platform
 
 MOUNTINGS = [(unit, cell) for unit in ("target", "active") for cell in ("floor", "platform")]
@@ -22,8 +23,7 @@ def platform(**changes):
 
 def mounting(unit="target", cell="floor"):
     """Ports that stand askew to the platform: no angle or offset is zero, so that none can be left out or be taken twice."""
-    return {"unit_on_load_cell": unit, "load_cell_on": cell, "X_WF": pose(matrix([4.3, 0.05, -0.04], [0.02, 0.3, -0.2])),
-            "X_PM": pose(matrix([0.31, -0.06, 0.03], [-0.1, 0.2, 0.15]))}  # fmt: skip
+    return Mounting(unit, cell, pose(matrix([4.3, 0.05, -0.04], [0.02, 0.3, -0.2])), pose(matrix([0.31, -0.06, 0.03], [-0.1, 0.2, 0.15])))
 
 
 def matrix(p, rotation_vector):
@@ -56,19 +56,19 @@ def difference(T_from, T_to):
 
 def target_stands(m):
     """Whether the target unit is the one that is fixed to the stand."""
-    return (m["unit_on_load_cell"] == "target") == (m["load_cell_on"] == "floor")
+    return (m.unit_on_load_cell == "target") == (m.load_cell_on == "floor")
 
 
 def relative(m, T_WP):
     """T_TA of the platform's pose."""
-    T_FM = np.linalg.inv(matrix_of(m["X_WF"])) @ T_WP @ matrix_of(m["X_PM"])
+    T_FM = np.linalg.inv(matrix_of(m.X_WF)) @ T_WP @ matrix_of(m.X_PM)
     return T_FM if target_stands(m) else np.linalg.inv(T_FM)
 
 
 def platform_of(m, T_TA):
     """The platform's pose of T_TA."""
     T_FM = T_TA if target_stands(m) else np.linalg.inv(T_TA)
-    return matrix_of(m["X_WF"]) @ T_FM @ np.linalg.inv(matrix_of(m["X_PM"]))
+    return matrix_of(m.X_WF) @ T_FM @ np.linalg.inv(matrix_of(m.X_PM))
 
 
 def twist_through(relation, T, V, h=1e-5):

@@ -143,7 +143,7 @@ def test_existing_log_is_never_overwritten(tmp_path, header):
 
 def test_wrong_record_size(tmp_path, header, make_records):
     writer = LogWriter(tmp_path / "run.mcap", header)
-    with pytest.raises(ValueError, match="no whole number of records"):
+    with pytest.raises(ValueError, match="not a whole number of records"):
         writer.write(bytes(17))
     with pytest.raises(ValueError, match="this run has"):
         writer.write(make_records(3, aux=2))
@@ -480,7 +480,7 @@ def test_missing_ticks_are_named(tmp_path, header, make_records):
         ("notes", "{}", "must be a list"),
         ("configuration", "[1]", "list of names"),
         ("period_ns", "0", "limit 1"),
-        ("period_ns", "1" * 5000, "no number"),
+        ("period_ns", "1" * 5000, "not a number"),
         ("created", "nan", "limit 0"),
     ],
 )

@@ -259,7 +259,7 @@ function arm(element) {
       context.fillStyle = WHITE;
       const tip = frame.arm.tip, load = frame.arm.wrench;
       if (tip.length >= 3) context.fillText(`tip ${tip.slice(0, 3).map((x) => x.toFixed(3)).join("  ")} m`, 2 * half + 20, y + 14);
-      if (load.length >= 6) context.fillText(`load ${Math.hypot(...load.slice(0, 3)).toFixed(0)} N  ${Math.hypot(...load.slice(3)).toFixed(0)} N·m`, 2 * half + 20, y + 28);
+      if (load.length >= 6) context.fillText(`load ${Math.hypot(...load.slice(0, 3)).toFixed(0)} N  ${Math.hypot(...load.slice(3)).toFixed(0)} N.m`, 2 * half + 20, y + 28);
     },
   };
 }

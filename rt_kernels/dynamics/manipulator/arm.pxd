@@ -27,7 +27,7 @@ cdef struct ArmParams:
     Drive drive[ARM_JOINTS]
     Controller controller[ARM_JOINTS]
     ArmSegments segments
-    int free                           # 1: the visited vehicle moves
+    int free                           # 1: the target vehicle moves
     int nr                             # velocity coordinates of the root, 0 or 6
     int nq                             # its position coordinates, 0 or 7
     double q0[ARM_JOINTS]
@@ -63,7 +63,7 @@ cdef struct ArmState:
     double R_NO[9]
     double x[7 + ARM_JOINTS]           # coordinates and velocities of the tree: root if there is one, joints
     double v[6 + ARM_JOINTS]
-    double S[36]                       # inertia of the visited vehicle, with the payload once joined: root's origin and axes
+    double S[36]                       # inertia of the target vehicle, with the payload once joined: root's origin and axes
     double P[3]                        # momentum of the same and the arm, L about the origin of N
     double L[3]
     double P_rest[3]                   # what the sums have lost to rounding

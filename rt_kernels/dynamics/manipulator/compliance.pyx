@@ -1,4 +1,4 @@
-"""Static compliance of a manipulator at its end effector: virtual work over flexible segments. Dissertation (8.2), corrected.
+"""Static compliance of a manipulator at its end effector: virtual work over flexible segments. Yaskevich 2020 (8.2), corrected.
 
 A segment lies along x of its own axes s; its compliance c_s = [P1 P2; P2^T P4] maps the wrench [f; m] at its tip to the displacement
 [dl; dphi] there:  P1 = diag(c0, c1, c1),  P2 = [0 0 0; 0 0 c2; 0 -c2 0],  P4 = diag(c3, c4, c4).
@@ -157,7 +157,7 @@ cdef class ArmCompliance:
         return 0
 
     def compliance(self, q):
-        """C (6, 6) at joint coordinates q: m/N, 1/N, rad/(N m); axes and origin of the frame."""
+        """C (6, 6) at joint coordinates q: m/N, 1/N, rad/(N.m); axes and origin of the frame."""
         cdef double[:, ::1] rows = self.tree._motion(q, None)
         cdef double[:, ::1] C = np.empty((6, 6))
         arm_compliance(&self.arm, &rows[0, 0], &C[0, 0])

@@ -1,4 +1,4 @@
-"""The visited vehicle as the root of the arm's tree: its inertia, its twist from the momentum, its motion, a payload that joins it.
+"""The target vehicle as the root of the arm's tree: its inertia, its twist from the momentum, its motion, a payload that joins it.
 
 P and L are the momentum and the angular momentum of vehicle and arm about the origin of N; with H of tree and vehicle and the joint rates v_j
 
@@ -60,7 +60,7 @@ cdef void add_vehicle_bias(const ArmState *s, double *bias) noexcept nogil:
 
 
 cdef void inertia_with_vehicle(Arm *self) noexcept nogil:
-    """H at the present coordinates, with the visited vehicle on the root."""
+    """H at the present coordinates, with the target vehicle on the root."""
     cdef ArmState *s = &self.flat.state
     cdef int nv = self.model.nv
     cdef int i, j
@@ -101,7 +101,7 @@ cdef void move_root(const double *V, double h, const double *X, double *out) noe
 
 
 cdef void see_vehicles(Arm *self) noexcept nogil:
-    """The visited vehicle, and a joined payload, where the root carries them."""
+    """The target vehicle, and a joined payload, where the root carries them."""
     cdef ArmState *s = &self.flat.state
     cdef two_bodies.Body *b
     cdef const two_bodies.Vehicle *vehicle
@@ -142,7 +142,7 @@ cdef void integrate_root(Arm *self) noexcept nogil:
 
 
 cdef void join(Arm *self, bint joined) noexcept nogil:
-    """The payload becomes part of the visited vehicle, or is let go: momentum and inertia go over. A fixed vehicle takes all momentum."""
+    """The payload becomes part of the target vehicle, or is let go: momentum and inertia go over. A fixed vehicle takes all momentum."""
     cdef const ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef two_bodies.Body *b = &s.pair.active

@@ -1,22 +1,22 @@
 """Structs and functions of `joint_drive.pyx`."""
 
 cdef struct Drive:
-    double J_m            # motor inertia, kg m^2
+    double J_m            # motor inertia, kg.m2
     double tau            # electrical time constant, s
-    double K_T            # N m/A
-    double K_B            # V s/rad
+    double K_T            # N.m/A
+    double K_B            # V.s/rad
     double R              # winding, ohm
     double V_max          # V
-    double T_max          # N m, K_T I_max
-    double friction       # Coulomb friction of the motor, N m
-    double viscous        # N m s/rad
-    double brake          # further friction while the brake is on, N m
+    double T_max          # N.m, K_T I_max
+    double friction       # Coulomb friction of the motor, N.m
+    double viscous        # N.m.s/rad
+    double brake          # further friction while the brake is on, N.m
     double i_R            # motor angle per joint angle
-    double J_g            # gear inertia on the motor side, kg m^2
-    double k_g            # N m/rad beyond the backlash
-    double T_D            # N m at the end of the backlash
+    double J_g            # gear inertia on the motor side, kg.m2
+    double k_g            # N.m/rad beyond the backlash
+    double T_D            # N.m at the end of the backlash
     double B_L            # rad, half width of the backlash
-    double c_g            # N m s/rad
+    double c_g            # N.m.s/rad
     double eta            # efficiency
     double P_blend        # W, the efficiency changes side within this power
 
@@ -28,7 +28,7 @@ cdef struct DriveState:
 
 
 cdef struct Controller:
-    double K_v            # V s/rad, inner loop
+    double K_v            # V.s/rad, inner loop
     double K_p            # outer loop
     double K_i            # 1/s
     int ratio             # inner steps per outer step

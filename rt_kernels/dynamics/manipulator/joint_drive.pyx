@@ -1,6 +1,6 @@
 """Joint drive of a manipulator: DC motor, gear with backlash, digital rate controller. All on the motor side of the gear ratio.
 
-Source: dissertation (8.2.1), (8.2.3)-(8.2.5) with its corrections:
+Source: Yaskevich 2020 (8.2.1), (8.2.3)-(8.2.5) with its corrections:
 
     w_m' = (T_m - T_f - T_g*)/J_m,  T_m' = (-T_m + (K_T/R_L)(V - K_B w_m))/tau            motor
     J* w' = b* + T_g,  J* = J_g + I*/i_R^2,  b* = m_IA/i_R,  phi' = w                     gear input shaft, q = phi/i_R
@@ -24,7 +24,7 @@ from rt_kernels.parameters import checked
 
 
 cdef inline double gear_torque(const Drive *d, double delta) noexcept nogil:
-    """T(delta), N m: quadratic inside the backlash, linear beyond."""
+    """T(delta), N.m: quadratic inside the backlash, linear beyond."""
     cdef double size = fabs(delta)
     cdef double torque
     if size < d.B_L:
@@ -34,7 +34,7 @@ cdef inline double gear_torque(const Drive *d, double delta) noexcept nogil:
 
 
 cdef inline double gear_stiffness(const Drive *d, double delta) noexcept nogil:
-    """dT/d delta, N m/rad."""
+    """dT/d delta, N.m/rad."""
     cdef double size = fabs(delta)
     return 2.0 * d.T_D * size / (d.B_L * d.B_L) if size < d.B_L else d.k_g
 
@@ -93,7 +93,7 @@ cdef inline Terms terms_of(const Drive *d, const DriveState *s, double h) noexce
 
 
 cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double inertia, double h) noexcept nogil:
-    """One step of h [s]: motor voltage V [V], b = m_IA/i_R [N m] inertial load, inertia = J* [kg m^2]; both on the motor side.
+    """One step of h [s]: motor voltage V [V], b = m_IA/i_R [N.m] inertial load, inertia = J* [kg.m2]; both on the motor side.
 
     Backward Euler with angles and motor torque eliminated:
         [J_m/h + c_v + g + f kap    -f kap   ] [w_m+]   [J_m w_m/h + That - T_f - f T(delta)]
@@ -200,7 +200,7 @@ cdef double control_step(const Drive *d, const Controller *c, ControllerState *k
 cdef class JointDrive:
     """One joint drive for set-up, tests and parameter studies. Parameters: `JointDrive.PARAMETERS`, as keyword arguments; ValueError for limits.
 
-    Everything is on the motor side: rates [rad/s], torques [N m]; `inertia` arguments are I*/i_R^2 [kg m^2] without J_g.
+    Everything is on the motor side: rates [rad/s], torques [N.m]; `inertia` arguments are I*/i_R^2 [kg.m2] without J_g.
     """
 
     PARAMETERS = JOINT_DRIVE
@@ -235,7 +235,7 @@ cdef class JointDrive:
 
     @property
     def state(self):
-        """dict: w_m, w [rad/s]; T_m, T_g [N m]; phi_m, phi, delta [rad]; braked."""
+        """dict: w_m, w [rad/s]; T_m, T_g [N.m]; phi_m, phi, delta [rad]; braked."""
         s = self.s
         return {"w_m": s.w_m, "phi_m": s.phi + s.delta, "T_m": s.T_m, "w": s.w, "phi": s.phi, "delta": s.delta, "T_g": s.T_g,
                 "braked": bool(s.braked)}
@@ -250,11 +250,11 @@ cdef class JointDrive:
         memset(&self.k, 0, sizeof(ControllerState))
 
     def torque(self, double delta):
-        """(T, dT/d delta) of the gear at delta [rad]: N m, N m/rad."""
+        """(T, dT/d delta) of the gear at delta [rad]: N.m, N.m/rad."""
         return gear_torque(&self.d, delta), gear_stiffness(&self.d, delta)
 
     def run(self, voltage, double load, double inertia, double h, bint staggered=False):
-        """Steps of h [s] with the voltages (n,) [V], inertial load b* [N m] and I*/i_R^2 [kg m^2]. Returns (n, 5): w_m, phi_m, T_m, w, phi."""
+        """Steps of h [s] with the voltages (n,) [V], inertial load b* [N.m] and I*/i_R^2 [kg.m2]. Returns (n, 5): w_m, phi_m, T_m, w, phi."""
         cdef double[::1] V = np.array(voltage, dtype=float).reshape(-1)
         cdef double[:, ::1] out = np.empty((V.shape[0], 5))
         cdef double J = self.checked_inertia(inertia, h)
@@ -290,7 +290,7 @@ cdef class JointDrive:
 
     cdef double checked_inertia(self, double inertia, double h) except? -1.0:
         if not (inertia >= 0.0 and np.isfinite(inertia) and inertia + self.d.J_g > 0.0):
-            raise ValueError(f"inertia: {inertia} kg m^2, needed: finite, >= 0, with the gear's inertia > 0")
+            raise ValueError(f"inertia: {inertia} kg.m2, needed: finite, >= 0, with the gear's inertia > 0")
         if not (h > 0.0 and np.isfinite(h)):
             raise ValueError(f"h: {h} s is not a finite number > 0")
         return inertia + self.d.J_g

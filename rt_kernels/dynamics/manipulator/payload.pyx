@@ -1,4 +1,4 @@
-"""A manipulator on the visited vehicle carries the active vehicle (the payload) to the port. Dissertation (8.2), corrected.
+"""A manipulator on the target vehicle carries the active vehicle (the payload) to the port. Yaskevich 2020 (8.2), corrected.
 
     arm        rigid tree with reflected gear inertia, H a + c = tau + J^T F
     joints     motor and gear of `joint_drive`, digital controllers (inner loop every step, outer loop every 8 ms)
@@ -23,13 +23,13 @@ limits gear damping to the inertia of the lightest link. Elastic forces are expl
 K holds near one configuration: when a joint has moved on by a set angle, a new K and D are made over the next dozen inner steps, and
 blended in. D = c M # K with c = 2 delta/sqrt(4 pi^2 + delta^2) (# geometric mean): every mode of the payload has log decrement delta.
 
-Frames: N inertial, origin at the centre of mass of the visited vehicle V at the start; C of the payload (P of the source); A, T ports;
+Frames: N inertial, origin at the centre of mass of the target vehicle V at the start; C of the payload (P of the source); A, T ports;
 O tree of the arm (its base); E end effector; G grapple fixture. Without deflection G lies on E.
 
 The base of the arm is placed so that at the given joint angles the payload's port is at the start pose. The loop is closed without
 deflection, the arm moving along with the payload as far as its free joints can. Following a profile and frozen, the arm stands still.
 
-Base: fixed (the visited vehicle does not move), or free: the visited vehicle is the root of the arm's tree, with six more coordinates in
+Base: fixed (the target vehicle does not move), or free: the target vehicle is the root of the arm's tree, with six more coordinates in
 steps 4 to 6. States are then the momentum P and the angular momentum L of vehicle and arm about the origin of N; the root's twist follows
 from them at the new joint angles and rates, so the momentum that the link and the contact exchange is kept to rounding:
 
@@ -115,12 +115,12 @@ cdef void watch_singularity(Arm *self) noexcept nogil:
 # ------------------------------------------------------------------------------------------------------------------------- start
 
 cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noexcept nogil:
-    """Joint rates with which G, at X_NG on the payload, moves with the payload, seen from the visited vehicle; angles as given."""
+    """Joint rates with which G, at X_NG on the payload, moves with the payload, seen from the target vehicle; angles as given."""
     cdef double u[6]
     cdef double r[3]
     cdef double t
     cdef int i, j
-    # twist of G on its axes, seen from the visited vehicle (which has its centre of mass at rest)
+    # twist of G on its axes, seen from the target vehicle (which has its centre of mass at rest)
     vec3.sub(X_NG, s.pair.active.p, r)
     vec3.cross(s.pair.active.w, r, u)
     vec3.add(u, s.pair.active.v, u)
@@ -140,7 +140,7 @@ cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noex
 
 
 cdef void start_root(Arm *self, const double *X_NO, const double *X_NV) noexcept nogil:
-    """A free root at X_NO that moves with the visited vehicle at X_NV; inertia of the vehicle in it, momentum of both about the origin of N."""
+    """A free root at X_NO that moves with the target vehicle at X_NV; inertia of the vehicle in it, momentum of both about the origin of N."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef double u[6]
@@ -282,7 +282,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------------------------ set-up
 
-cdef void _put(double *to, values) except *:
+cdef void _copy(double *to, values) except *:
     cdef int i
     numbers = np.asarray(values, dtype=float).ravel()
     for i in range(numbers.size):
@@ -300,7 +300,7 @@ def _frame(position, angles_deg):
 
 
 cdef class ManipulatorPayload(StagePart):
-    """Dynamics of an arm on the visited vehicle with the active vehicle as payload. Raises ValueError for a model that is no chain of
+    """Dynamics of an arm on the target vehicle with the active vehicle as payload. Raises ValueError for a model that is no chain of
     revolute joints, joints beyond their stops, a singular start, no stiffness, and springs too stiff for the inner step.
 
     .generated: path of the kernels generated for the arm, or None; .notes: the same in words, for the log."""
@@ -308,7 +308,7 @@ cdef class ManipulatorPayload(StagePart):
     PARAMETERS = (
         Parameter("model", "str", "-", "arm: file of [[body]] tables and a table [manipulator]"),
         Parameter("model_data", "table", "-", "tables of that file; the configuration takes them in when it is read", {}),
-        Parameter("base", "str", "-", "fixed: the visited vehicle does not move; free: it does", "fixed", choices=("fixed", "free")),
+        Parameter("base", "str", "-", "fixed: the target vehicle does not move; free: it does", "fixed", choices=("fixed", "free")),
         Parameter("joint_angles_deg", "floats", "deg", "joints at the start, one each", low=-720.0, high=720.0),
         Parameter("grapple_position_m", "floats", "m", "grapple fixture G in the payload's centre-of-mass frame", [0.0, 0.0, 0.0], -100.0,
                   100.0, 3),
@@ -405,8 +405,8 @@ cdef class ManipulatorPayload(StagePart):
         p_CA = np.array([p.pair.active.X_port[i] for i in range(3)])
         quat.to_matrix(p.pair.active.X_port + 3, R)
         R_CA = np.array([R[i] for i in range(9)]).reshape(3, 3)
-        _put(p.X_CG, p_CG)
-        _put(p.R_CG, R_CG)
+        _copy(p.X_CG, p_CG)
+        _copy(p.R_CG, R_CG)
         quat.from_matrix(p.R_CG, p.X_CG + 3)
         extra = []
         for name, (R_CF, p_CF) in (("payload camera", _frame(*camera)), ("payload interface", (R_CA, p_CA))):
@@ -417,7 +417,7 @@ cdef class ManipulatorPayload(StagePart):
                 raise ValueError(f"model: joint {b.joint_name!r} is not behind the one before it: limit one chain, in its order")
         self.general = self.kinematics
         if p.free:
-            root = Body("visited vehicle", None, "free")
+            root = Body("target vehicle", None, "free")
             self.general = Tree([root, *(replace(b, parent=b.parent or root.name) for b in bodies)], gravity=(0.0, 0.0, 0.0))
         self.c.kinematics = self.kinematics.model
 
@@ -501,20 +501,20 @@ cdef class ManipulatorPayload(StagePart):
         if not sigma > 1e-3:
             raise ValueError(f"joint_angles_deg: smallest singular value {sigma:.2g} at the start, limit 0.001: choose angles away from a "
                              "singularity")
-        _put(p.rates_of_twist, np.linalg.pinv(scale[:, None] * J) * scale)
+        _copy(p.rates_of_twist, np.linalg.pinv(scale[:, None] * J) * scale)
         # payload at E
         R_CG = np.array([p.R_CG[i] for i in range(9)]).reshape(3, 3)
         p_CG = np.array([p.X_CG[i] for i in range(3)])
         inertia = np.array([p.pair.active.inertia[i] for i in range(9)]).reshape(3, 3)
         M = payload_mass_matrix(p.pair.active.mass, inertia, -R_CG.T @ p_CG, R_CG.T)
         L = np.linalg.cholesky(M)
-        _put(p.L, L)
-        _put(p.L_inverse, np.linalg.inv(L))
+        _copy(p.L, L)
+        _copy(p.L_inverse, np.linalg.inv(L))
         p.decrement = 2.0 * log_decrement / np.sqrt(4.0 * np.pi**2 + log_decrement**2)
         K = compliance.stiffness(whole)
         D = damping_matrix(K, M, log_decrement)
-        _put(p.K0, K)
-        _put(p.D0, D @ np.linalg.inv(np.eye(6) + p.h * np.linalg.solve(M, D)))
+        _copy(p.K0, K)
+        _copy(p.D0, D @ np.linalg.inv(np.eye(6) + p.h * np.linalg.solve(M, D)))
         # velocity-first steps: h^2 w^2 < 4, a quarter of it is allowed
         H = self.kinematics.mass_matrix(q)
         if p.locked >= 0:
@@ -538,18 +538,18 @@ cdef class ManipulatorPayload(StagePart):
     def generated(self):
         return self.tree.generated
 
-    def whole(self):
+    def dump(self):
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat))
 
     def fields(self):
         return self.c.flat
 
-    def put_whole(self, bytes block):
+    def load_unchecked(self, bytes block):
         if len(block) != sizeof(Flat):
             raise ValueError(f"block has {len(block)} bytes, this part has {sizeof(Flat)}")
         memcpy(&self.c.flat, PyBytes_AS_STRING(block), sizeof(Flat))
 
-    def restore_whole(self, bytes block):
+    def load(self, bytes block):
         """Constants and initial state of a log, and the kind of kernels that it was made with. Raises ValueError when this machine has no
         compiler for generated ones, or prepares other constants of the arm."""
         cdef const Flat *flat = <const Flat *>PyBytes_AS_STRING(block)
@@ -559,7 +559,7 @@ cdef class ManipulatorPayload(StagePart):
             raise ValueError("the arm of the log has other constants than the one of its file on this machine")
         if flat.params.generated != self.c.flat.params.generated:
             self._use(self.general.generate() if flat.params.generated else self.general)
-        super().restore_whole(block)
+        super().load(block)
 
 
 cdef void start_at(Arm *self, const double *X_TA, const double *V_TA) noexcept:

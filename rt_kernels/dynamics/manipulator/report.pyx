@@ -45,7 +45,7 @@ cdef void show_deflection(const ArmParams *p, ArmState *s, const double *X_NE) n
 
 
 cdef void show_momentum(const ArmParams *p, const ArmState *s, const double *arm, double *momentum) noexcept nogil:
-    """About the origin of N: payload (not once joined), arm, and the visited vehicle when it moves. arm: [p; l] about the tree's origin."""
+    """About the origin of N: payload (not once joined), arm, and the target vehicle when it moves. arm: [p; l] about the tree's origin."""
     cdef const two_bodies.Body *b = &s.pair.active
     cdef double r[3]
     cdef double t[3]

@@ -1,6 +1,6 @@
 """Rates of a manipulator's joints from hand-controller rates, one joint, or a stored path; run every outer period (8 ms).
 
-Dissertation (8.2) names the inverse problem of rates, slow-down zones and the avoidance of singularities; in formulas:
+Yaskevich 2020 (8.2) names the inverse problem of rates, slow-down zones and the avoidance of singularities; in formulas:
 
     w_E = R_NC w,   v_E = R_NC v + w_E x (p_E - p_P)            C axes of the command, P the point whose velocity is commanded
     qd  = J^T (J J^T + lambda^2 S)^-1 [v_E; w_E],  S = diag(L^2, L^2, L^2, 1, 1, 1)

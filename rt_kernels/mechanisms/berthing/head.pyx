@@ -1,6 +1,6 @@
 """Small probe-type berthing unit: a head with four latches on a hinge with stiff stops, a small receiving cone with a socket.
 
-Source: dissertation (5.5), (8.4), corrected: one-sided stop of the hinge, |psi| > psi_0 only (the text applies the spring inside the free angle).
+Source: Yaskevich 2020 (5.5), (8.4), corrected: one-sided stop of the hinge, |psi| > psi_0 only (the text applies the spring inside the free angle).
 
 Frames: T target port, X into the receptacle, cone and socket coaxial with X; A base of the active unit; H head, origin at the hinge, X along the
 probe. Hinge axes are turned by `hinge_azimuth_deg` about X of A: R_AH = Rx(azimuth) Ry(psi) Rz(theta) Rx(-azimuth), angles within about
@@ -523,7 +523,7 @@ def _f(key, unit, meaning, low=0.0, high=1e9, **more):
 
 
 cdef class BerthingHead(MechanismPart):
-    """Small probe-type berthing unit (dissertation 5.5, 8.4)."""
+    """Small probe-type berthing unit (Yaskevich 2020, 5.5, 8.4)."""
 
     PARAMETERS = (
         _f("plane_x_m", "m", "rim plane of the cone in the target port", -1.0, 1.0),

@@ -9,7 +9,7 @@ import numpy as np
 from rt_kernels.pictures import (
     ACTIVE,
     ARM_AND_HEAD,
-    PASSIVE,
+    TARGET,
     Bar,
     Looks,
     Picture,
@@ -43,7 +43,7 @@ class BerthingHeadPicture(Picture):
             [[x + p[0], p[1], p[2]] for p in line] for x, r in zip(m["sphere_x_m"], m["sphere_radius_m"], strict=True) for line in sphere(r)
         ]
         looks.shapes += [
-            Shape("T", PASSIVE, revolved(cavity), "cone", cavity),
+            Shape("T", TARGET, revolved(cavity), "cone", cavity),
             Shape("head", ACTIVE, [*revolved(outline), *spheres, [[0.0, 0.0, 0.0], [outline[0][0], 0.0, 0.0]]], "head", outline),
             Shape("A", ACTIVE, [circle(0.0, m["plane_radius_m"]), [[0.0, 0.0, 0.0], [m["hinge_x_m"], 0.0, 0.0]]], "base",
                   [[-0.02, m["plane_radius_m"]], [0.0, m["plane_radius_m"]], [0.0, 0.02], [m["hinge_x_m"], 0.02]]),
@@ -51,7 +51,7 @@ class BerthingHeadPicture(Picture):
         for i in range(4):
             angle = np.pi / 2 * i
             looks.shapes.append(
-                Shape("head", PASSIVE, [[[x, r * np.cos(angle), r * np.sin(angle)] for x, r in m["latch_points_m"]]], f"latch{i + 1}")
+                Shape("head", TARGET, [[[x, r * np.cos(angle), r * np.sin(angle)] for x, r in m["latch_points_m"]]], f"latch{i + 1}")
             )
         free = np.radians(m["hinge_free_angle_deg"]) * 2.0
         looks.bars = [

@@ -1,6 +1,6 @@
-"""Manual-type berthing unit with two guide pins and a lock (USA, active; USP, passive).
+"""Manual-type berthing unit with two guide pins and a lock (USA, active; USP, target).
 
-Source: dissertation (5.5), (8.4), corrected: velocities of pins and lock contain w x l (not printed for the pins).
+Source: Yaskevich 2020 (5.5), (8.4), corrected: velocities of pins and lock contain w x l (not printed for the pins).
 
 Frames: T target port, X into the sockets, docking plane x = 0; A active base with the same axes when mated, its plane at x = 0 of A. Sockets of
 the pins at (0, -pin_offset, 0) and (0, +pin_offset, 0), the lock's socket on X. Pin ends: spheres against cone, edge, cylinder (one profile each).
@@ -330,7 +330,7 @@ cdef void fill_socket(Profile *profile, double mouth, double entry, double cone,
 
 
 cdef class BerthingPins(MechanismPart):
-    """Berthing unit of two guide pins and a lock (dissertation 5.5: USA/USP)."""
+    """Berthing unit of two guide pins and a lock (Yaskevich 2020, 5.5: USA/USP)."""
 
     PARAMETERS = (
         _f("pin_offset_m", "m", "pins from the lock along Y", 1e-3, 2.0, default=0.260),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rt_kernels.pictures import ACTIVE, ARM_AND_HEAD, PASSIVE, Bar, Looks, Picture, Shape, revolved
+from rt_kernels.pictures import ACTIVE, ARM_AND_HEAD, TARGET, Bar, Looks, Picture, Shape, revolved
 
 
 class BerthingPinsPicture(Picture):
@@ -26,14 +26,14 @@ class BerthingPinsPicture(Picture):
         ]
         corners = [[0.0, y, z] for y, z in m["plane_points_m"]]
         plane = [[corners[i] for i in (0, 1, 3, 2, 0)]]
-        looks.shapes.append(Shape("T", PASSIVE, [*revolved(lock), *plane], "lock socket", lock))
+        looks.shapes.append(Shape("T", TARGET, [*revolved(lock), *plane], "lock socket", lock))
         looks.shapes.append(Shape("A", ACTIVE, plane, "plane"))
         ring = m["torus_radius_m"] + m["tube_radius_m"]
         x = m["lock_centre_x_m"]
         tube = [[0.0, ring], [x, ring], [x + m["tube_radius_m"], m["torus_radius_m"]]]
         looks.shapes.append(Shape("A", ACTIVE, revolved(tube), "lock", tube))
         for i, y in enumerate((-offset, offset)):
-            looks.shapes.append(Shape("T", PASSIVE, revolved(pin, centre=(y, 0.0)), f"cone{i + 1}"))
+            looks.shapes.append(Shape("T", TARGET, revolved(pin, centre=(y, 0.0)), f"cone{i + 1}"))
             rod = [[0.0, m["pin_radius_m"]], [m["pin_centre_x_m"], m["pin_radius_m"]], [m["pin_centre_x_m"] + m["pin_radius_m"], 0.0]]
             looks.shapes.append(Shape("A", ACTIVE, revolved(rod, centre=(y, 0.0)), f"pin{i + 1}"))
         looks.bars = [

@@ -2,7 +2,7 @@
 
 
 cdef struct PinsRecord:
-    double lock_depth  # [m] torus centre behind the passive plane
+    double lock_depth  # [m] torus centre behind the target plane
     double lock_force  # [N] of ball and lock along X, on the target
     double contacts  # [1] number of contacts
     double depth_peak  # [m] greatest penetration so far

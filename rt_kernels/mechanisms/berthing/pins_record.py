@@ -3,7 +3,7 @@
 from rt_kernels.parameters import Aux
 
 AUX = (
-    Aux("lock_depth", "m", "torus centre behind the passive plane"),
+    Aux("lock_depth", "m", "torus centre behind the target plane"),
     Aux("lock_force", "N", "of ball and lock along X, on the target"),
     Aux("contacts", "1", "number of contacts"),
     Aux("depth_peak", "m", "greatest penetration so far"),

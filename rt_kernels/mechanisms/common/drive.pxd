@@ -4,9 +4,9 @@ cdef struct Drive:
     double inverse[4]         # of the constant 2x2 inertia matrix of the differential
     double carrier_share[2]   # R_a/(2 R_H), R_b/(2 R_H)
     double motor_ratio[2]     # motor speed per wheel speed
-    double stall              # k_u u, motor torque at rest, N m
-    double back_emf           # k_w + c_d, N m s/rad
-    double friction           # N m at the motor
+    double stall              # k_u u, motor torque at rest, N.m
+    double back_emf           # k_w + c_d, N.m.s/rad
+    double friction           # N.m at the motor
     double i_PG               # output shaft per carrier
     double efficiency
 

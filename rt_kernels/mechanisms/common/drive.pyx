@@ -1,6 +1,6 @@
 """Drive of a probe or of cables: two motors on a differential, then two planetary stages with one output shaft.
 
-Dissertation (6.1.2)-(6.1.4) with the corrected signs (errata E48-E50): the load of the clutch on the output shaft is +m_FR/(eta i), reflected to
+Yaskevich 2020 (6.1.2)-(6.1.4) with the corrected signs (errata E48-E50): the load of the clutch on the output shaft is +m_FR/(eta i), reflected to
 the carrier by *multiplication* with i_PG < 1. Without voltage the stopping clutches hold both wheels; with it they pass motion from motor to
 shaft only.
 """
@@ -57,7 +57,7 @@ cdef int fill_drive(object v, Drive *d) except -1:
     Ia, Ib, IH, Ig = v["wheel_inertia_kg_m2"]
     Ga, Gb, GH, Gg = v["reducer_radii_m"]
     JGa, JGH, JGg = v["reducer_inertia_kg_m2"]
-    n = v["satellites"]
+    n = v["planets"]
     i_PG = (Ga / (2.0 * GH)) ** 2
     if not i_PG < 1.0:
         raise ValueError(f"reducer_radii_m: the output shaft must turn slower than the carrier, got the ratio {i_PG}")

@@ -1,6 +1,6 @@
 """Piecewise-linear hysteresis of deformable elements, with constant parameters or behind friction clutches.
 
-Dissertation, ch. 3. The branch table of the text (states 0, 1, 2, 3, 10) is, because the transition slope is not less than any other, a
+Yaskevich 2020, ch. 3. The branch table of the text (states 0, 1, 2, 3, 10) is, because the transition slope is not less than any other, a
 play operator between two curves:
 
     Q_new = min(up(x), max(lo(x), Q_old + k_max (x - x_old)))

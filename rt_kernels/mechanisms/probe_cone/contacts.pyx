@@ -1,4 +1,4 @@
-"""Contacts of the central unit: head, limiter and rollers in the receptacle, pushers and docking planes (dissertation ch. 5.1, 5.2, 6.1.1).
+"""Contacts of the central unit: head, limiter and rollers in the receptacle, pushers and docking planes (Yaskevich 2020, 5.1, 5.2, 6.1.1).
 
 Each function finds the contacts of one body with the target, whose motion in T it is given, adds the reactions to the body's and the
 target's sums, sets the sensors' bits and notes depths and forces in the record.

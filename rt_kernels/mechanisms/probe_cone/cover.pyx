@@ -1,4 +1,4 @@
-"""Hatch cover: the compliance under the mechanism in stand tests (dissertation 6.1.6), for the correlation with them only.
+"""Hatch cover: the compliance under the mechanism in stand tests (Yaskevich 2020, 6.1.6), for the correlation with them only.
 
     m v' = f - c v - Q(x)      by implicit Euler with the linear segment of the hysteresis curve frozen over the step
 """

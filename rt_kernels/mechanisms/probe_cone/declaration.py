@@ -17,7 +17,7 @@ def _law(part, stiffness, damping, friction):
 
 
 PARAMETERS = (
-    # passive unit
+    # target unit
     _p("cone_profile_m", "rows", "m", "meridian (x, rho) from the outer rim to the middle of the bottom; the second vertex is the mouth, "
        "the last four are socket entry, socket bottom edge, bottom; X into the receptacle from the docking plane",
        [[0.0, 0.45], [0.0, 0.40], [0.30, 0.16], [0.42, 0.060], [0.50, 0.060], [0.50, 0.0]], -5.0, 5.0),
@@ -139,13 +139,13 @@ PARAMETERS = (
     _p("travel_stop_damping_n_s_per_m", "float", "N.s/m", "end stops of the stroke", 2000.0, 0.0, 1e6),
     # drive
     _p("drive_ratio", "float", "-", "drive output shaft per nut", 0.5, 1e-3, 1e3),
-    _p("wheel_radii_m", "floats", "m", "differential: wheels a and b, carrier, satellite", [0.02, 0.02, 0.02, 0.01], 1e-4, 10.0, 4),
-    _p("wheel_inertia_kg_m2", "floats", "kg.m2", "a, b, carrier with the satellites' mass, one satellite; rotors and gears reduced",
+    _p("wheel_radii_m", "floats", "m", "differential: wheels a and b, carrier, planet", [0.02, 0.02, 0.02, 0.01], 1e-4, 10.0, 4),
+    _p("wheel_inertia_kg_m2", "floats", "kg.m2", "a, b, carrier with the planets' mass, one planet; rotors and gears reduced",
        [0.012, 0.012, 1e-4, 1e-6], 0.0, 1e3, 4),
-    _p("satellites", "int", "-", "number of satellites", 3, 1, 12),
-    _p("reducer_radii_m", "floats", "m", "planetary reducer: main wheel, fixed wheel, carrier, satellite", [0.010, 0.040, 0.025, 0.015],
+    _p("planets", "int", "-", "number of planets", 3, 1, 12),
+    _p("reducer_radii_m", "floats", "m", "planetary reducer: sun gear, ring gear, carrier, planet", [0.010, 0.040, 0.025, 0.015],
        1e-4, 10.0, 4),
-    _p("reducer_inertia_kg_m2", "floats", "kg.m2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0, 1e3, 3),
+    _p("reducer_inertia_kg_m2", "floats", "kg.m2", "sun gear, carrier, one planet", [1e-5, 1e-5, 1e-7], 0.0, 1e3, 3),
     _p("motor_ratio", "floats", "-", "motor per wheel speed, a and b", [100.0, 100.0], 1e-3, 1e5, 2),
     _p("motor_stall_n_m", "float", "N.m", "motor torque at rest and nominal voltage", 0.05, 0.0, 1e4),
     _p("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad",

@@ -7,7 +7,7 @@ Everything is in axes of the base frame A (origin: hinge of the swinging body, X
 
 Equations of motion by partial velocities (Kane): M q'' = Q - bias. Unlike the text, the translation of the probe is part of the tree, so
 that nothing of its inertia is dropped; only the rotary inertia of nut, gears and brakes enters as `axial_inertia` = I i^2 on coordinate 5.
-The base may turn at a constant absolute rate w_0; the acceleration of its origin is left out (dissertation (4.4), transport terms).
+The base may turn at a constant absolute rate w_0; the acceleration of its origin is left out (Yaskevich 2020 (4.4), transport terms).
 
 Wrench on the base = external wrench - rate of momentum of all bodies (M6, M7 with the reactions of the cut joints included).
 """

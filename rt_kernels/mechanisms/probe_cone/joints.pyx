@@ -1,4 +1,4 @@
-"""Elastic probe and lateral damper: moments of bending and torsion, springs and magnetic brakes of the four chains (dissertation 6.1.1, 6.4).
+"""Elastic probe and lateral damper: moments of bending and torsion, springs and magnetic brakes of the four chains (Yaskevich 2020, 6.1.1, 6.4).
 
 Bending has k ~ 1/L: the moment of the table holds for the free length L_0, and a stiffening beam pushes the probe out with the work of the
 changing length on its stored energy, L_0/L^2 V. Torsion acts from the crosspiece to the head and is not scaled. Each spring chain pulls along

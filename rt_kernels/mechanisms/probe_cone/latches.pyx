@@ -1,4 +1,4 @@
-"""Latches and capture sensor levers of the head (dissertation 5.3, 6.1.1): pressed into the head by the socket, fired into its grooves.
+"""Latches and capture sensor levers of the head (Yaskevich 2020, 5.3, 6.1.1): pressed into the head by the socket, fired into its grooves.
 
 The laws of one latch stand in rt_kernels.contact.latches; here they act on head and target, and the ledger takes what a released spring loses.
 """

@@ -1,4 +1,4 @@
-"""Torque of a magnetic brake over its speed (dissertation 6.1.5).
+"""Torque of a magnetic brake over its speed (Yaskevich 2020, 6.1.5).
 
 A header: `table_torque` is inlined in the forces of joints and stroke, twice in every sub-step.
 """

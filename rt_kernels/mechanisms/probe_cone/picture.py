@@ -7,7 +7,7 @@ import numpy as np
 
 from rt_kernels.pictures import (
     ACTIVE,
-    PASSIVE,
+    TARGET,
     Bar,
     Looks,
     Picture,
@@ -42,7 +42,7 @@ class ProbeConePicture(Picture):
             centre = np.array([m["groove_stop_x_m"], m["groove_plane_m"] * y, m["groove_plane_m"] * z])
             end = centre + [m["groove_length_m"], 0.0, 0.0]
             grooves.append([p.tolist() for p in (centre - side, centre + side, end + side, end - side, centre - side)])
-        looks.shapes += [Shape("T", PASSIVE, revolved(cone), "cone", cone), Shape("T", PASSIVE, grooves, "grooves")]
+        looks.shapes += [Shape("T", TARGET, revolved(cone), "cone", cone), Shape("T", TARGET, grooves, "grooves")]
         radius = m["head_radius_m"]
         rod = min(0.3 * radius, 0.02)
         looks.shapes += [
@@ -64,9 +64,9 @@ class ProbeConePicture(Picture):
         for i in range(LININGS):
             angle = np.pi / 4 * i
             line = [[x, r * np.cos(angle), r * np.sin(angle)] for x, r in (front, rear)]
-            looks.shapes.append(Shape(limiter, PASSIVE, [line], f"lining{i + 1}"))
+            looks.shapes.append(Shape(limiter, TARGET, [line], f"lining{i + 1}"))
         for i in range(ROLLERS):
-            looks.shapes.append(Shape(f"roller{i + 1}", PASSIVE, sphere(m["roller_radius_m"]), f"roller{i + 1}"))
+            looks.shapes.append(Shape(f"roller{i + 1}", TARGET, sphere(m["roller_radius_m"]), f"roller{i + 1}"))
         low, high = m["probe_length_range_m"]
         slip = max(abs(row[0]) for row in m["axial_forward"])
         nut = max(row[0] for row in m["axial_brake_table"]) * m["screw_lead_m"] / (2.0 * np.pi)

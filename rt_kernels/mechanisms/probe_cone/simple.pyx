@@ -6,7 +6,7 @@ The head is a sphere of mass m_h, held to the active unit by an axial and a late
     f_A = -(k_x d_x + c_x d_x', k_y d_y + c_y d_y', k_y d_z + c_y d_z')       on the head
     m_h p_TH'' = R_TA f_A - f_contact - f_latch
 
-Contact with the cavity (cone, socket cylinder, bottom) by penalty, friction regularised at small sliding speed (dissertation 4.4).
+Contact with the cavity (cone, socket cylinder, bottom) by penalty, friction regularised at small sliding speed (Yaskevich 2020, 4.4).
 The latch closes behind a head that is deep enough in the socket: from then on a one-sided spring-damper keeps it from leaving, until the
 release command. It closes without a force and never pushes, so it adds no energy. The axial spring is preloaded by nothing: this is a
 synthetic unit, not a model of a flight one (see probe_cone).

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_kernels.pictures import ACTIVE, PASSIVE, Looks, Picture, Shape, analogue_bars, ball_profile, circle, revolved, sphere
+from rt_kernels.pictures import ACTIVE, TARGET, Looks, Picture, Shape, analogue_bars, ball_profile, circle, revolved, sphere
 
 
 class ProbeConeSimplePicture(Picture):
@@ -14,7 +14,7 @@ class ProbeConeSimplePicture(Picture):
         cone, radius, probe = m["cavity_m"], m["head_radius_m"], m["probe_m"]
         length = float(np.linalg.norm(probe))
         shapes = [
-            Shape("T", PASSIVE, revolved(cone), "cone", cone),
+            Shape("T", TARGET, revolved(cone), "cone", cone),
             Shape("head", ACTIVE, sphere(radius), "head", ball_profile(radius)),
             Shape("head", ACTIVE, [[[-length, 0.0, 0.0], [-radius, 0.0, 0.0]]], "probe", [[-length, 0.02], [-radius, 0.02]]),
             Shape("A", ACTIVE, [circle(0.0, 0.4), circle(0.0, 0.12)], "base"),

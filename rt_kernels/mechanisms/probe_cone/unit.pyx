@@ -1,6 +1,6 @@
 """Central (probe-cone) docking unit: contact, swinging body, elastic probe, dampers, drive, latches, sensors.
 
-What it computes (dissertation ch. 5.3, 6; errata of the printed formulas applied): from the pose and twist of the active unit's base A in the target
+What it computes (Yaskevich 2020, 5.3, 6; errata of the printed formulas applied): from the pose and twist of the active unit's base A in the target
 port T it finds all contacts, advances the mechanism's own coordinates by sub-steps and returns the wrench on the target (at and in T), the
 wrench on the active vehicle (at and in A), the sensors and some 300 auxiliary channels (record.toml).
 

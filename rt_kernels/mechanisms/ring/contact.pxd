@@ -59,7 +59,7 @@ cdef struct RingSensors:
     double switch_compression
 
 
-# Pose and motion of the active ring N in the target port T (the passive ring), T axes.
+# Pose and motion of the active ring N in the target port T (the target ring), T axes.
 cdef struct RingPose:
     double p[3]
     double R[9]
@@ -68,7 +68,7 @@ cdef struct RingPose:
 
 
 cdef struct RingLoads:
-    double F_T[6]                    # on the passive ring, at T, T axes
+    double F_T[6]                    # on the target ring, at T, T axes
     double F_N[6]                    # on the active ring, about its centre, T axes
     double D_N[6]                    # part of F_N from friction and contact damping
     double lost_power                # friction and contact damping at the rates of the start of the step, W

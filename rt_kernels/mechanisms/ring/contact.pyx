@@ -1,13 +1,13 @@
 """Contact of two androgynous docking rings with guide petals, plungers of the alignment sensors, and ring latches.
 
-Source: dissertation (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for the
+Source: Yaskevich 2020 (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for the
 deepest generator is followed by a climb to its neighbours; flanks are oriented by a stored reference; the latch has an end stop and its
 contact spring is inside the implicit step (printed: "as large as one likes", in truth h^2 k/m < 4); the locking face opens away from the active
 ring, r = x - x_v with the normal [-1, ...] (printed: the guiding face's own equation, which cannot hold tension). The reaction on a latch that
 rides on its stop acts along the normal of the guiding face (printed: along the latch only, which loses the part that the latch guide carries).
 
-Frames: active ring N at its centre, passive ring at the target port T; X of both along the docking axis, into the target. The active
-ring's plane is x = 0 of N, its petals point to +X; the passive ring is the same ring turned by 180 deg about Z of T. All m, N, rad.
+Frames: active ring N at its centre, target ring at the target port T; X of both along the docking axis, into the target. The active
+ring's plane is x = 0 of N, its petals point to +X; the target ring is the same ring turned by 180 deg about Z of T. All m, N, rad.
 
 Petal: outer face a cone of half-angle a about X that starts at the ring's inner circle less a clearance; it is bounded by two plane flanks,
 each through B (ring plane, outer), A (tip), E (ring plane, inner). 2^N + 1 generators approximate the cone; they start on the circle R_R,max below the
@@ -104,7 +104,7 @@ cdef inline bint petal_circle(const Family *f, bint active_is_line, Contact *out
 
 cdef inline bint flank_pair(const RingGeometry *g, const double *p_A, const double *R_A, int a, const double *p_P, const double *R_P, int b,
                             Contact *out) noexcept nogil:
-    """Flank a of an active petal against flank b of a passive one: the deepest of the four pairs of edges (one region, one point)."""
+    """Flank a of an active petal against flank b of a target one: the deepest of the four pairs of edges (one region, one point)."""
     cdef double OA[3]
     cdef double LA[3]
     cdef double OP[3]
@@ -115,7 +115,7 @@ cdef inline bint flank_pair(const RingGeometry *g, const double *p_A, const doub
     cdef Contact found
     cdef double best = 0.0
     cdef int i, j
-    # into the passive body: out of the active face, against the passive one
+    # into the target body: out of the active face, against the target one
     rot3.apply(R_A, g.outward[a], reference)
     rot3.apply(R_P, g.outward[b], t)
     vec3.sub(reference, t, reference)
@@ -136,7 +136,7 @@ cdef inline bint flank_pair(const RingGeometry *g, const double *p_A, const doub
 
 
 cdef int ring_contacts(const RingGeometry *g, const double *p_TN, const double *R_TN, Contact *out) noexcept nogil:
-    """All contacts of ring on ring, at most RING_CONTACTS - 6. The passive ring is the same ring, turned by 180 deg about Z of T."""
+    """All contacts of ring on ring, at most RING_CONTACTS - 6. The target ring is the same ring, turned by 180 deg about Z of T."""
     cdef double R_A[PETALS][9]
     cdef double R_P[PETALS][9]
     cdef double R_TP[9]
@@ -175,7 +175,7 @@ cdef int ring_contacts(const RingGeometry *g, const double *p_TN, const double *
         family.axis = axis_N
         if petal_circle(&family, False, &out[found]):
             found += 1
-    # flanks: active plus flank k faces passive plus flank (1 - k), active minus flank faces passive minus flank (2 - k), modulo 3
+    # flanks: active plus flank k faces target plus flank (1 - k), active minus flank faces target minus flank (2 - k), modulo 3
     for k in range(PETALS):
         if flank_pair(g, p_TN, R_A[k], 1, origin, R_P[(4 - k) % 3], 1, &out[found]):
             found += 1
@@ -198,7 +198,7 @@ cdef int ring_contacts(const RingGeometry *g, const double *p_TN, const double *
 
 
 cdef inline void push(const double *f, const double *r, const RingPose *N, RingLoads *out) noexcept nogil:
-    # force f on the passive ring at the point r (T), and its reaction on the active ring
+    # force f on the target ring at the point r (T), and its reaction on the active ring
     cdef double t[3]
     vec3.add(out.F_T, f, out.F_T)
     vec3.cross(r, f, t)
@@ -241,7 +241,7 @@ cdef void contact_loads(const ContactLaw *law, const Contact *contacts, int coun
 
 
 cdef void sensor_loads(const RingSensors *s, const RingGeometry *g, const RingPose *N, RingLoads *out) noexcept nogil:
-    """Three plungers against the passive plane x = 0: spring force along X, switch at a set compression."""
+    """Three plungers against the target plane x = 0: spring force along X, switch at a set compression."""
     cdef double P[3]
     cdef double f[3]
     cdef double rho2, x
@@ -264,7 +264,7 @@ cdef void sensor_loads(const RingSensors *s, const RingGeometry *g, const RingPo
 
 
 cdef inline void latch_step(double h, double m, double k, double f0, double f, double *v, double *x) noexcept nogil:
-    """Implicit Euler of m v' = -k x - f0 + f, x' = v, then x >= 0 (dissertation (5.4), end stop added)."""
+    """Implicit Euler of m v' = -k x - f0 + f, x' = v, then x >= 0 (Yaskevich 2020 (5.4), end stop added)."""
     cdef double D0 = 1.0 + h * h * k / m
     cdef double D1 = v[0] + (h / m) * (f - f0 - k * x[0])
     cdef double D2 = x[0] + h * (v[0] + (f - f0) * h / m)
@@ -573,7 +573,7 @@ cdef class RingContact:
                  found[i].kind, found[i].index) for i in range(n)]
 
     def petal(self, k, R_TN=None, p_TN=None):
-        """Generators of petal k in T: (starts, vectors), (2^N + 1, 3) each; passive ring if no pose is given."""
+        """Generators of petal k in T: (starts, vectors), (2^N + 1, 3) each; target ring if no pose is given."""
         R = np.diag([-1.0, -1.0, 1.0]) if R_TN is None else np.asarray(R_TN)
         p = np.zeros(3) if p_TN is None else np.asarray(p_TN)
         count = (1 << self.geometry.levels) + 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rt_kernels.pictures import ACTIVE, PASSIVE, Bar, Line, Looks, Mimic, Picture, Poses, Shape, Values, circle, multiply, rotate
+from rt_kernels.pictures import ACTIVE, TARGET, Bar, Line, Looks, Mimic, Picture, Poses, Shape, Values, circle, multiply, rotate
 
 RING = Mimic(("side", "axial", "top"), (1,), (4, 5), (("bars", {"place": "spring"}),))
 
@@ -20,7 +20,7 @@ class RingPicture(Picture):
         looks = Looks(extent=m["base_joint_radius_m"] * 1.35, probe_m=m["ready_distance_m"])
         profile = [[0.0, inner], [0.0, face]]
         looks.shapes += [
-            Shape("T", PASSIVE, [circle(0.0, inner), circle(0.0, face), *petals(m, -1.0, np.pi / 3)], "passive ring", profile),
+            Shape("T", TARGET, [circle(0.0, inner), circle(0.0, face), *petals(m, -1.0, np.pi / 3)], "target ring", profile),
             Shape("ring", ACTIVE, [circle(0.0, inner), circle(0.0, face), *petals(m, 1.0, 0.0)], "ring", [[0.0, inner], [-0.02, face]]),
             Shape("A", ACTIVE, [circle(0.0, m["base_joint_radius_m"]), circle(0.0, 0.2)], "base", [[-0.02, face + 0.1], [-0.02, inner]]),
         ]
@@ -28,7 +28,7 @@ class RingPicture(Picture):
             latch = m["latch_tip_radius_m"], 2.0 * np.pi * (i // 2) / 3 + (-1) ** i * np.radians(m["latch_azimuth_deg"])
             r, angle = latch
             tip = [m["latch_tip_x_m"], r * np.cos(angle), r * np.sin(angle)]
-            looks.shapes.append(Shape("ring", PASSIVE, [[tip, [tip[0] - m["latch_length_m"], tip[1], tip[2]]]], f"latch{i + 1}"))
+            looks.shapes.append(Shape("ring", TARGET, [[tip, [tip[0] - m["latch_length_m"], tip[1], tip[2]]]], f"latch{i + 1}"))
         looks.bars = self.springs(m)
         return looks
 

@@ -1,6 +1,6 @@
 """Dynamics of a docking ring on up to six legs (Gough-Stewart, Hunt), reduced to the six degrees of freedom of the ring.
 
-Source: dissertation on docking dynamics, ch. 1 (1.3.4), (1.4) and ch. 2 (2.3.4), (2.4), corrected:
+Source: Yaskevich 2020, ch. 1 (1.3.4), (1.4) and ch. 2 (2.3.4), (2.4), corrected:
 
 * the ring-side point has its own centripetal acceleration: p'' = C_d^-1 (C_i u' + c), c = w_N x (w_N x l) - w_n (printed c = w_n, sign +);
 * the chain's acceleration contains eps x r, and moments of prismatic joints use the whole vector between joints;
@@ -623,7 +623,7 @@ cdef void build_leg(object table, Leg *leg) except *:
 cdef class RingPlatform:
     """A ring on legs, for tests and offline use; every call runs the kernels of the header.
 
-    legs: tables, see `build_leg`. ring_mass [kg], ring_inertia (3, 3) about the centre, ring axes [kg m^2].
+    legs: tables, see `build_leg`. ring_mass [kg], ring_inertia (3, 3) about the centre, ring axes [kg.m2].
     """
 
     cdef Leg leg[MAX_LEGS]

@@ -1,6 +1,6 @@
 """Peripheral docking unit with a ring on six spring-loaded legs (APAS/IDSS type), and what all ring units share.
 
-Sources: dissertation, ch. 1-2 (platform, see `platform`), ch. 3 (hysteresis), ch. 5 (5.4) (contact of rings, see `contact`).
+Sources: Yaskevich 2020, ch. 1-2 (platform, see `platform`), ch. 3 (hysteresis), ch. 5 (5.4) (contact of rings, see `contact`).
 
 One tick is `substeps` internal steps of h. In each: pose and relative motion of the ring in T -> contacts, plungers, latches -> joint forces ->
 accelerations of the ring from the reduced equations, wrench on the base from the legs' reactions -> symplectic Euler. Between ticks the

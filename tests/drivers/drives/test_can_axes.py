@@ -140,7 +140,7 @@ def test_local_control_is_refused(drives, kind, status):
 
 def test_wrong_device_and_state_not_reached_are_named(drives):
     peer = drives(408)
-    with pytest.raises(DriveSetupError, match="node 1 .* is no CiA 402 device: its type is 408"):
+    with pytest.raises(DriveSetupError, match="node 1 .* is not a CiA 402 device: its type is 408"):
         cia402.Cia402Port(links=peer.link, timeout_s=2.0).open()
     peer = drives(402)
     peer.refuse = {3: (0x0F,)}

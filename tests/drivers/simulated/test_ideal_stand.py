@@ -1,11 +1,14 @@
 """The stand without drives: legs at their setpoints, the mechanism's wrench on the load cell in the same tick, the carried weight."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from drivers.simulated.ideal_stand import IdealStandPort
 from hil_server import registry
+from rt_kernels.context import Vehicle, Vehicles
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from tests.stewart import plain_kinematics as plain
 
@@ -17,10 +20,10 @@ X_S_PORT = plain.pose(plain.matrix([-0.2, 0.05, 0.03], [0.1, 0.4, -0.2]))
 
 
 def stand(unit="target", substeps=1, mass=MASS, cell="floor"):
-    mounting = plain.mounting(unit, cell) | {"X_S": X_S, "X_S_port": X_S_PORT, "carried_mass_kg": mass, "carried_com_m": COM,
-                                             "gravity_m_s2": G}  # fmt: skip
+    carried = {"carried_mass_kg": mass, "carried_com_m": COM, "gravity_m_s2": G}
+    mounting = replace(plain.mounting(unit, cell), X_S=X_S, X_S_port=X_S_PORT, **carried)
     mechanism = registry.part("mechanisms", "bumper")(stiffness_n_per_m=STIFFNESS)
-    vehicles = {"active": {"X_port": plain.pose(plain.matrix([1.0, 0.2, 0.0], [0.1, 0.2, 0.3]))}}
+    vehicles = Vehicles(Vehicle(1.0, np.eye(3), plain.pose(plain.matrix([1.0, 0.2, 0.0], [0.1, 0.2, 0.3]))), Vehicle(1.0, np.eye(3)))
     return IdealStandPort(
         period_s=PERIOD, platform=plain.platform(), mounting=mounting, mechanism=mechanism, vehicles=vehicles, substeps=substeps
     )
@@ -99,9 +102,11 @@ def test_sequence_counts_ticks():
 def test_mechanism_is_advanced_by_the_true_time(substeps, periods):
     """The probe's own clock, after ten ticks: ten times the periods, whatever the substeps; the first tick only measures."""
     mechanism = registry.part("mechanisms", "probe_cone")()
-    port = IdealStandPort(period_s=PERIOD, platform=plain.platform(), vehicles={"active": {"X_port": [0.0] * 6 + [1.0]}}, substeps=substeps,
-                          mounting=plain.mounting() | {"X_S": X_S, "X_S_port": X_S_PORT, "carried_mass_kg": 0.0, "carried_com_m": COM,
-                                                       "gravity_m_s2": G}, mechanism=mechanism)  # fmt: skip
+    mounting = replace(plain.mounting(), X_S=X_S, X_S_port=X_S_PORT, carried_com_m=COM, gravity_m_s2=G)
+    vehicles = Vehicles(Vehicle(1.0, np.eye(3)), Vehicle(1.0, np.eye(3)))
+    port = IdealStandPort(
+        period_s=PERIOD, platform=plain.platform(), vehicles=vehicles, substeps=substeps, mounting=mounting, mechanism=mechanism
+    )
     names = [f"{a.name}" for a in port.AUX for _ in range(a.count)]
     s, aux = sample([-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], periods=periods), np.zeros(len(names))
     for _ in range(11):

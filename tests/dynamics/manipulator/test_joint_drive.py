@@ -180,7 +180,7 @@ def test_saturation_keeps_driving():
 
 def test_friction_holds_without_chatter_and_brakes():
     drive = JointDrive(**dict(DRIVE, friction_n_m=0.03, brake_n_m=1.0, gear_damping_n_m_s_per_rad=0.2))
-    # 0.02 N m of motor torque stays below the friction
+    # 0.02 N.m of motor torque stays below the friction
     path = drive.run(np.full(2000, 0.02 * 8.0), 0.0, INERTIA, H)
     assert np.all(path[:, 0] == 0.0)
     # turning, then the brake: rest, exactly, and held against a load
@@ -276,5 +276,5 @@ def test_errors_name_key_value_limit_unit():
         JointDrive(gear_ratio=1.0)
     with pytest.raises(ValueError, match="h: 0.0 s"):
         JointDrive(**DRIVE).run([0.0], 0.0, INERTIA, 0.0)
-    with pytest.raises(ValueError, match="inertia: -1.0 kg m"):
+    with pytest.raises(ValueError, match="inertia: -1.0 kg.m2"):
         JointDrive(**DRIVE).run([0.0], 0.0, -1.0, H)

@@ -785,9 +785,9 @@ def test_a_log_carries_the_arm(tmp_path):
     for file in tmp_path.iterdir():
         file.unlink()
     second = assembly.simulation(test_from_toml(config.as_toml())).line.stages["dynamics"]
-    second.restore_whole(first.whole())
-    assert second.whole() == first.whole()
+    second.load(first.dump())
+    assert second.dump() == first.dump()
     # another arm by --set is another arm
     other = assembly.simulation(test_from_toml(config.as_toml(), ["dynamics.model=canadarm2.toml"])).line.stages["dynamics"]
     with pytest.raises(ValueError, match="other constants"):
-        other.restore_whole(first.whole())
+        other.load(first.dump())

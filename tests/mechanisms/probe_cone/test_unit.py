@@ -191,14 +191,14 @@ def test_E50_E51_differential_inertia_from_the_kinetic_energy():
     Ia, Ib, IH, Ig = v["wheel_inertia_kg_m2"]
     Ga, Gb, GH, Gg = v["reducer_radii_m"]
     JGa, JGH, JGg = v["reducer_inertia_kg_m2"]
-    n = v["satellites"]
+    n = v["planets"]
 
     def energy(a, b):
         H, g = (Ra * a + Rb * b) / (2 * RH), (Rb * b - Ra * a) / (2 * Rg)
         stage, total = H, 0.0
-        for _ in range(2):                                     # two planetary stages, the fixed wheel at rest
-            carrier, satellite = stage * Ga / (2 * GH), stage * Ga / (2 * Gg)
-            total += JGa * stage**2 + JGH * (stage * Ga / (Ga + Gb)) ** 2 + n * JGg * satellite**2
+        for _ in range(2):                                     # two planetary stages, the ring gear at rest
+            carrier, planet = stage * Ga / (2 * GH), stage * Ga / (2 * Gg)
+            total += JGa * stage**2 + JGH * (stage * Ga / (Ga + Gb)) ** 2 + n * JGg * planet**2
             stage = carrier
         return 0.5 * (Ia * a**2 + Ib * b**2 + IH * H**2 + n * Ig * g**2 + total)
 

@@ -22,7 +22,7 @@ def rings():
 
 
 POSES = 10_000
-FLIP = np.diag([-1.0, -1.0, 1.0])      # axes of the passive ring in T
+FLIP = np.diag([-1.0, -1.0, 1.0])      # axes of the target ring in T
 
 
 def random_poses(seed, gap, side, roll):
@@ -50,7 +50,7 @@ def test_no_petal_contact_is_missed(rings):
     p, R = random_poses(0, 0.2, 0.06, 4)
     wanted, R_R, limit = [], 0.6, TABLE["depth_limit_m"]
     for k in range(3):
-        # active petal on the passive circle in T; passive petal on the active circle, in the axes of the active ring
+        # active petal on the target circle in T; target petal on the active circle, in the axes of the active ring
         of_active, of_passive = rings.petal(k, np.eye(3), np.zeros(3)), rings.petal(k)
         back = np.swapaxes(R, 1, 2)
         for active, (start, along), (q, Q) in ((True, of_active, (p, R)), (False, of_passive, (-np.einsum("nij,nj->ni", back, p), back))):
@@ -119,7 +119,7 @@ def test_no_flank_contact_is_missed_against_coal(rings):
 
 
 def test_no_ring_plane_contact_is_missed(rings):
-    """10^4 poses: a point beside a petal touches where it lies behind the passive plane and between the circles."""
+    """10^4 poses: a point beside a petal touches where it lies behind the target plane and between the circles."""
     p, R = random_poses(2, 0.01, 0.01, 4)
     p[:, 0] += 0.005
     points = np.array([rotation_x(2 * np.pi * k / 3 + s * np.radians(29)) @ [0, 0.63, 0] for k in range(3) for s in (-1, 1)])
@@ -154,7 +154,7 @@ def test_lateral_offset_closed_form(rings):
     """Petal at azimuth 0 shifted by dy along Y at a gap: crossing radius base - gap tan a + dy; depth is its excess times cos a."""
     gap, a = 0.08, np.radians(42.5)
     clearance = 1e-3 + gap * np.tan(a)
-    # petals point outwards at azimuths 0, 120, 240 (active) and 180, 60, -60 (passive, which meet the active circle from the other side)
+    # petals point outwards at azimuths 0, 120, 240 (active) and 180, 60, -60 (target, which meet the active circle from the other side)
     for extra in (2e-3, 6e-3):
         found = rings.contacts([-gap, clearance + extra, 0.0], np.eye(3))
         depth, n, r, _, index = max((c for c in found if c[3] == 2), key=lambda c: c[0])
@@ -169,7 +169,7 @@ def test_roles_can_be_swapped(rings):
     checked = 0
     for p, R in poses(120, 4):
         ours = rings.contacts(p, R)
-        # active ring in the passive ring's own frame, roles exchanged: the passive ring sits at -R^T p turned, both frames flipped
+        # active ring in the target ring's own frame, roles exchanged: the target ring sits at -R^T p turned, both frames flipped
         other = rings.contacts(flip @ (-R.T @ p), flip @ R.T @ flip)
         mine = sorted(c[0] for c in ours if c[3] in (2, 3))
         theirs = sorted(c[0] for c in other if c[3] in (2, 3))

@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -O1
 """Energy accumulator of a strut of the elastic-adaptive mechanism.
 
-Source: dissertation (7.4), tables 7.4.1 and 7.4.2 completed (rows for states 4, 5, 11 and entry data of state 2 are not printed).
+Source: Yaskevich 2020 (7.4), tables 7.4.1 and 7.4.2 completed (rows for states 4, 5, 11 and entry data of state 2 are not printed).
 
 d: compression of the strut from the forward position PP [m], f: force on the rod, positive outwards [N]. With the clutch open (L = 0) the
 force lies between the recoil branch 2 and the loading branch 1; with it blocked (L = 1) only the loading branch bounds it: on return the force falls on a
@@ -151,7 +151,7 @@ cdef class EnergyAccumulator:
 
     @property
     def branch(self):
-        """Number of the dissertation's state: 0, 1, 2, 3, 4, 5, 11, 12."""
+        """Number of the state in Yaskevich 2020: 0, 1, 2, 3, 4, 5, 11, 12."""
         return int(self.state.branch)
 
     @property

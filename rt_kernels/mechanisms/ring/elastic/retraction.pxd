@@ -40,7 +40,7 @@ cdef struct Retraction:
     double stiffness              # cable and flexible shaft in series
     double shaft_share            # of the tension to the gear cam angle: R_Roll / (i_G^2 k_FS)
     double damping
-    double drive_gain             # N m s/rad
+    double drive_gain             # N.m.s/rad
     double drive_inertia
     double efficiency
 
@@ -58,7 +58,7 @@ cdef struct RetractionState:
     Cable cable[CABLES]
     double phi                    # drive angle, positive pays out
     double omega
-    double load                   # on the drive, N m
+    double load                   # on the drive, N.m
 
 
 cdef void sequence(const Sequencer *q, SequencerState *s, const double *stroke, const bint *aligned, bint extend, double gear_cam,

@@ -1,7 +1,7 @@
 # distutils: extra_compile_args = -O1
 """Sequence of operation (7.2), (7.6) and cable retraction (7.5) of the elastic-adaptive mechanism.
 
-Source: dissertation, ch. 7, corrected: the gear cam leads by the twist of its flexible shaft, phi_CamG = (phi_D + dphi_FS)/i_G with
+Source: Yaskevich 2020, ch. 7, corrected: the gear cam leads by the twist of its flexible shaft, phi_CamG = (phi_D + dphi_FS)/i_G with
 dphi_FS = f R_Roll/(i_G k_FS) (printed minus: tension would wind in more cable); the load on the drive has the gear's efficiency.
 
 Signs: phi_D > 0 pays cable out. Drum angle phi_CamR = (d_RR - L_RP)/R_Roll, zero with the planes mated. A cable takes part while

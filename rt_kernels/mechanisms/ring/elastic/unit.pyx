@@ -1,6 +1,6 @@
 """Elastic-adaptive peripheral docking unit: a ring thrown forward by springs, differential ball screws, cables that draw it in.
 
-Source: dissertation, ch. 7, corrected; parts: ring.platform (U-C-U legs with screws of both hands), accumulator (spring and clutch of each
+Source: Yaskevich 2020, ch. 7, corrected; parts: ring.platform (U-C-U legs, screws of both hands), accumulator (spring and clutch of each
 strut), retraction (sequence of operation, cables), ring.contact. Shared steps, frames and the order of a tick: ring.unit.
 
 Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on the
@@ -219,7 +219,7 @@ def _motors(key, unit, meaning, default, low):
 
 
 cdef class ElasticAdaptive(MechanismPart):
-    """Elastic-adaptive peripheral docking unit (dissertation, ch. 7)."""
+    """Elastic-adaptive peripheral docking unit (Yaskevich 2020, ch. 7)."""
 
     PARAMETERS = RING_PARAMETERS + (
         Parameter("screw_lead_m", "float", "m", "lead of the differential ball screws, t", low=1e-3, high=1.0),
@@ -250,12 +250,12 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("drive_inertia_kg_m2", "float", "kg.m2", "of the drive", low=1e-9, high=1e3),
         Parameter("drive", "str", "-", "of the cables: one motor with speed control, or two motors on a differential (6.1), whose speed follows the load",
                   default="speed", choices=("speed", "two_motors")),
-        _motors("wheel_radii_m", "m", "two motors: wheels a and b, carrier, satellite", [0.02, 0.02, 0.02, 0.01], 1e-4),
-        _motors("wheel_inertia_kg_m2", "kg.m2", "a, b, carrier with the satellites' mass, one satellite; rotors and gears reduced",
+        _motors("wheel_radii_m", "m", "two motors: wheels a and b, carrier, planet", [0.02, 0.02, 0.02, 0.01], 1e-4),
+        _motors("wheel_inertia_kg_m2", "kg.m2", "a, b, carrier with the planets' mass, one planet; rotors and gears reduced",
                 [2e-4, 2e-4, 1e-4, 1e-6], 0.0),
-        Parameter("satellites", "int", "-", "two motors: number of satellites", default=3, low=1, high=12),
-        _motors("reducer_radii_m", "m", "two motors: main wheel, fixed wheel, carrier, satellite of a planetary stage", [0.010, 0.040, 0.025, 0.015], 1e-4),
-        _motors("reducer_inertia_kg_m2", "kg.m2", "main wheel, carrier, one satellite", [1e-5, 1e-5, 1e-7], 0.0),
+        Parameter("planets", "int", "-", "two motors: number of planets", default=3, low=1, high=12),
+        _motors("reducer_radii_m", "m", "two motors: sun gear, ring gear, carrier, planet of a planetary stage", [0.010, 0.040, 0.025, 0.015], 1e-4),
+        _motors("reducer_inertia_kg_m2", "kg.m2", "sun gear, carrier, one planet", [1e-5, 1e-5, 1e-7], 0.0),
         _motors("motor_ratio", "-", "motor per wheel speed, a and b", [1.0, 1.0], 1e-3),
         Parameter("motor_stall_n_m", "float", "N.m", "motor torque at rest and nominal voltage", default=0.30, low=0.0, high=1e4),
         Parameter("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9, high=1e3),
