@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from hil_server.errors import ConfigurationError
-from rt_kernels.layout import FIELDS, STAGES
+from rt_kernels.stages import STAGES
 
 ENTRY_POINT_GROUP = "hil_server.parts"
 
@@ -157,6 +157,8 @@ def parts(role: str) -> Mapping[str, str]:
 
 def port_fields(role: str) -> frozenset[str]:
     """Fields of the sample that a port of this role may write."""
+    from rt_kernels.layout import FIELDS  # NumPy: not before it is wanted
+
     return frozenset(name for name, *rest in FIELDS if rest[4] == "ports" and name.startswith(PORT_FIELDS[role]))
 
 

@@ -61,7 +61,7 @@ cdef class FreeRunningClock(ClockPart):
     cdef SharedBlock block
 
     def __init__(self, *, SharedBlock block=None, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(FreeRunningClock.PARAMETERS, given)
         cdef int64_t period_ns = keys["period_ns"], duration_ns = keys["duration_ns"]
         self.block = block
         self.c.block = block.block if block is not None else NULL
@@ -213,7 +213,7 @@ cdef class WallClockPart(ClockPart):
     cdef SharedBlock block
 
     def __init__(self, *, SharedBlock block=None, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(WallClockPart.PARAMETERS, given)
         cdef int64_t period_ns = keys["period_ns"], duration_ns = keys["duration_ns"]
         memset(&self.c, 0, sizeof(WallClock))
         self.c.period_ns = period_ns

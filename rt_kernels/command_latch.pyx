@@ -60,7 +60,7 @@ cdef class CommandLatch(PortPart):
     cdef SharedBlock block
 
     def __init__(self, *, SharedBlock block, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(CommandLatch.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.block = block
         self.c.block = block.block

@@ -4,21 +4,7 @@ import numpy as np
 
 LAYOUT_HASH = "547d223b3c5722f7"
 
-# role, what it does, writers whose fields of this tick it reads, and of the tick before: in the order of the tick
-STAGES = (
-    ("forward_kinematics", "measured legs to the achieved relative pose", ('ports',), ()),  # noqa: E501
-    ("wrench", "raw record of the force sensor to the wrench at the docking port", ('ports', 'forward_kinematics'), ()),  # noqa: E501
-    ("events", "contacts and mechanism signals to events", ('clock', 'ports', 'wrench'), ('guidance',)),  # noqa: E501
-    ("guidance", "phase of the run, programmed motion, control forces, commands to the mechanism", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events'), ('dynamics', 'safety')),  # noqa: E501
-    ("compensation", "takes the delay of the loop out of wrench and setpoints", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance'), ('dynamics', 'setpoint_kinematics')),  # noqa: E501
-    ("dynamics", "how the vehicles move under the wrench", ('clock', 'forward_kinematics', 'guidance', 'compensation'), ()),  # noqa: E501
-    ("setpoint_kinematics", "relative pose to platform pose and legs", ('clock', 'guidance', 'compensation', 'dynamics'), ()),  # noqa: E501
-    ("safety", "limits setpoints, trips", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance', 'compensation', 'dynamics', 'setpoint_kinematics'), ()),  # noqa: E501
-)
-STAGE_ROLES = tuple(role for role, *_ in STAGES)
-
 # names of earlier versions -> ours, and the hashes of former tables that differ from ours in names only
-FORMER_ROLES = {"locators": "forward_kinematics", "event_detectors": "events", "compensators": "compensation", "placers": "setpoint_kinematics"}  # noqa: E501
 FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
 FORMER_LAYOUTS = ('2972a2d8a19473ca',)
 

@@ -15,7 +15,8 @@ from rt_kernels.ring cimport SharedBlock, publish
 from rt_kernels.sample cimport Sample
 from rt_kernels.tick cimport PORTS_MAX, Line, tick
 
-from rt_kernels.layout import INITIAL, SAMPLE_DTYPE, STAGE_ROLES
+from rt_kernels.layout import INITIAL, SAMPLE_DTYPE
+from rt_kernels.stages import STAGE_ROLES
 
 
 cdef void run_line(Line *line) noexcept nogil:

@@ -99,12 +99,13 @@ cdef class Script(PortPart):
     """Hand-controller records and commands by run time. rows: array of ROW_DTYPE in order of time (what: station 0 or 1, or 2 for a
     command); a station repeats its last row 50 times a second until the next; further keys as those of the command latch. Raises ValueError for rows out of order."""
 
+    PARAMETERS = CommandLatch.PARAMETERS
     cdef Self c
     cdef SharedBlock block
     cdef object rows
 
     def __init__(self, rows, SharedBlock block=None, **given):
-        keys = checked(CommandLatch.PARAMETERS, given)
+        keys = checked(Script.PARAMETERS, given)
         if len(rows) and (np.any(np.diff(rows["time_ns"]) < 0) or np.any((rows["what"] < 0) | (rows["what"] > COMMAND))):
             raise ValueError("script: rows must be in order of time and be of station 0, station 1 or a command")
         memset(&self.c, 0, sizeof(Self))

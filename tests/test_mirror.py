@@ -14,12 +14,19 @@ PACKAGES = {"rt_kernels": TESTS, "hil_server": TESTS, "drivers": TESTS / "driver
 TOP = {"rt_kernels": "loop", "hil_server": "system", "drivers": "drivers"}
 ELSEWHERE = {
     "hil_server/console": ("telemetry", "the page and its server, with the bus that feeds them"),
+    "hil_server/console/views": ("telemetry", "as the console"),
+    "hil_server/pages": ("analysis", "the pages that are made with it"),
+    "hil_server/run": ("system", "a run is tested whole"),
+    "hil_server/terminal": ("system", "as the verbs"),
+    "rt_kernels/mechanisms/linear": ("hybrid", "a spring and a damper: their contact is judged in the loop; their contract in tests/contracts"),
     "hil_server/verbs": ("system", "a verb is run from the command line, whole"),
 }
 # folders of tests that are about more than one folder of code
 ACROSS = {
     "contracts": "what every part of a role promises",
     "data": "measurements that tests read",
+    "drivers": "a device that misbehaves, whatever its wire",
+    "mechanisms": "errata, energy and oracles of all units",
     "drivers/peers": "devices in software that drivers are tested against",
     "fuzz": "every parser and port with random bytes",
     "hybrid": "stand, model and mechanism as one loop",

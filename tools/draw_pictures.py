@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rt_kernels.layout import STAGES
+from rt_kernels.stages import STAGES
 from rt_kernels.stewart.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -2,8 +2,8 @@
 committed files are current.
 
 Products: `sample.pxd` (C struct), `codes.pxd` (masks of faults and bits, enums of codes), `injections.pxd` of the stands in software,
-`tick.pxd` and `tick.pyx` (the line and the way of a sample through its stages), `layout.py` (NumPy dtype, stages, fields, codes, bits,
-hash), `CHANNELS.md` (the same for people), and the table of the tick in the README, between its two marks.
+`tick.pxd` and `tick.pyx` (the line and the way of a sample through its stages), `stages.py`, `layout.py` (NumPy dtype, fields, codes,
+bits, hash), `CHANNELS.md` (the same for people), and the table of the tick in the README, between its two marks.
 
 Beside each `record.toml` (the auxiliary channels of one part; `*record.toml` where a folder has several): `record.pxd`, the C struct that
 the kernel writes through `<NameRecord *>aux`, and `record.py`, the declaration `AUX` of the same channels in the same order. A record has
@@ -240,6 +240,24 @@ def tick_pyx(table: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def stages_py(table: dict) -> str:
+    """By itself, because the list of roles is wanted where NumPy is not."""
+    lines = [
+        f'"""The stages of a tick. {HEAD}"""',
+        "",
+        "# role, what it does, writers whose fields of this tick it reads, and of the tick before: in the order of the tick",
+        "STAGES = (",
+        *(row((s["role"], s["does"], tuple(s["reads"]), tuple(s["reads_previous"]))) for s in table["stage"]),
+        ")",
+        "STAGE_ROLES = tuple(role for role, *_ in STAGES)",
+        "",
+        "# what a stage was called in logs and files of earlier versions -> its role",
+        f"FORMER_ROLES = {json.dumps({s['former']: s['role'] for s in table['stage'] if s['former']})}  # noqa: E501",
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def layout_py(table: dict) -> str:
     fields = struct_order(table)
     lines = [
@@ -249,14 +267,7 @@ def layout_py(table: dict) -> str:
         "",
         f'LAYOUT_HASH = "{layout_hash(fields)}"',
         "",
-        "# role, what it does, writers whose fields of this tick it reads, and of the tick before: in the order of the tick",
-        "STAGES = (",
-        *(row((s["role"], s["does"], tuple(s["reads"]), tuple(s["reads_previous"]))) for s in table["stage"]),
-        ")",
-        "STAGE_ROLES = tuple(role for role, *_ in STAGES)",
-        "",
         "# names of earlier versions -> ours, and the hashes of former tables that differ from ours in names only",
-        f"FORMER_ROLES = {json.dumps({s['former']: s['role'] for s in table['stage'] if s['former']})}  # noqa: E501",
         f"FORMER_FIELDS = {json.dumps({f['former']: f['name'] for f in table['field'] if 'former' in f})}  # noqa: E501",
         f"FORMER_LAYOUTS = {tuple(table['table']['former_layouts'])!r}",
         "",
@@ -476,6 +487,7 @@ PRODUCTS = {
     KERNELS.parent / "drivers" / "simulated" / "injections.pxd": injections_pxd,
     KERNELS / "tick.pxd": tick_pxd,
     KERNELS / "tick.pyx": tick_pyx,
+    KERNELS / "stages.py": stages_py,
     KERNELS / "layout.py": layout_py,
     KERNELS / "CHANNELS.md": channels_md,
     README: readme,

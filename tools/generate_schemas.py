@@ -22,11 +22,11 @@ from hil_server.campaign.plan import BOX, CAMPAIGN  # noqa: E402
 from hil_server.config import modal_data, tables  # noqa: E402
 from hil_server.config.tables import DEVICES  # noqa: E402
 from hil_server.run.programme import PROGRAMME, VARIANT  # noqa: E402
-from rt_kernels.layout import STAGE_ROLES  # noqa: E402
 from rt_kernels.model import bodies as tree_model  # noqa: E402
 from rt_kernels.model import craft as craft_file  # noqa: E402
 from rt_kernels.model import manipulator_file  # noqa: E402
 from rt_kernels.parameters import Parameter  # noqa: E402
+from rt_kernels.stages import STAGE_ROLES  # noqa: E402
 from rt_kernels.stewart.platform import Platform  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "stand_configs" / "schemas"

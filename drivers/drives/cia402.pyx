@@ -182,7 +182,7 @@ cdef class Cia402Port(PortPart):
     cdef readonly list close_problems
 
     def __init__(self, *, period_s=0.001, **parameters):
-        given = self._given = checked(self.PARAMETERS, parameters)
+        given = self._given = checked(Cia402Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
         self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])

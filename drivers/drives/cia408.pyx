@@ -157,7 +157,7 @@ cdef class Cia408Port(PortPart):
     cdef readonly list close_problems
 
     def __init__(self, *, period_s=0.001, **parameters):
-        given = self._given = checked(self.PARAMETERS, parameters)
+        given = self._given = checked(Cia408Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia408Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
         self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])

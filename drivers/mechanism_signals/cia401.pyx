@@ -290,7 +290,7 @@ cdef class Cia401Port(PortPart):
         self.module.p.fd = -1
 
     def __init__(self, **parameters):
-        given = self._given = checked(self.PARAMETERS, parameters)
+        given = self._given = checked(Cia401Port.PARAMETERS, parameters)
         if len(link_names(given["link"])) != 1:
             raise ValueError(f"link = {given['link']!r}: the module is on exactly one link")
         if len(given["signal_bits"]) > INPUTS:

@@ -103,7 +103,7 @@ cdef class IdealStandPort(PortPart):
     def __init__(self, *, period_s, platform, mounting, MechanismPart mechanism, vehicles, **given):
         cdef int i
         cdef Params *p = &self.c.params
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(IdealStandPort.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.mechanism = mechanism
         p.mechanism = mechanism.plug

@@ -366,7 +366,7 @@ cdef class PlantPart:
         cdef int i
         cdef MechanismOutput nothing
         cdef double inf = float("inf")
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(PlantPart.PARAMETERS, given)
         memset(&self.plant, 0, sizeof(Plant))
         self.mechanism = mechanism
         p.mechanism = mechanism.plug

@@ -224,7 +224,7 @@ cdef class VirtualStandPort(PortPart):
 
     def __init__(self, *, period_s, platform, mounting, mechanism, **given):
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(VirtualStandPort.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         of_plant = {p.key: keys[p.key] for p in PlantPart.PARAMETERS}
         self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, **of_plant)

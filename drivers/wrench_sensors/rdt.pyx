@@ -313,7 +313,7 @@ cdef class RdtPort(PortPart):
         self.rdt.p.fd = -1
 
     def __init__(self, **parameters):
-        given = checked(self.PARAMETERS, parameters)
+        given = checked(RdtPort.PARAMETERS, parameters)
         self._given = given
         self.rdt.p.no_data_ns = <int64_t>(given["no_data_ms"] * 1e6)
         self.rdt.p.stale_ns = <int64_t>(given["stale_ms"] * 1e6)

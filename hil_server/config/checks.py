@@ -12,8 +12,8 @@ from typing import Any
 
 from hil_server.config import former_names
 from rt_kernels import parameters as declarations
-from rt_kernels.layout import FORMER_ROLES
 from rt_kernels.parameters import Parameter, shown
+from rt_kernels.stages import FORMER_ROLES
 
 
 class Table:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hil_server import registry
 from hil_server.config.tables import DEVICES
-from rt_kernels.layout import FORMER_ROLES
+from rt_kernels.stages import FORMER_ROLES
 
 # (role of a part, or table of a file; former key) → present key.
 KEYS: dict[tuple[str, str], str] = {

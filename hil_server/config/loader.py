@@ -20,7 +20,7 @@ from hil_server.config.checks import Table, join, line, missing, must_be, unknow
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
-from rt_kernels.layout import STAGE_ROLES
+from rt_kernels.stages import STAGE_ROLES
 
 SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"

@@ -23,9 +23,10 @@ from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
 from hil_server.telemetry.commands import taken_by
 from rt_kernels.context import Limits, Mounting, Vehicle, Vehicles
-from rt_kernels.loop import STAGE_ROLES, LoopLine
+from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
+from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.stewart.platform import Platform
 
 RING_SECONDS = 8.0  # a live run's reader may be held up this long

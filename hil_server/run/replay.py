@@ -25,7 +25,8 @@ from hil_server.line.run_header import configuration
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
-from rt_kernels.loop import STAGE_ROLES, LoopLine
+from rt_kernels.loop import LoopLine
+from rt_kernels.stages import STAGE_ROLES
 
 WHAT_IF = "the measured force belongs to the original motion: this is the answer of the changed parts to the recorded inputs"
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from hil_server.telemetry.log_format import MAX_AUX, LogError
 from hil_server.telemetry.record import AuxChannel, aux_channels
-from rt_kernels.layout import FORMER_ROLES, LAYOUT_HASH
+from rt_kernels.layout import LAYOUT_HASH
+from rt_kernels.stages import FORMER_ROLES
 
 TOML, JSON, BYTES = "application/toml", "application/json", "application/octet-stream"
 

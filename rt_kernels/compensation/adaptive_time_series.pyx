@@ -194,7 +194,7 @@ cdef class AdaptiveTimeSeries(StagePart):
     def __init__(self, *, period_s, delays, vehicles, start, platform, mounting, **given):
         cdef Platform legs = platform
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(AdaptiveTimeSeries.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         # the fit sees the loop from the command to the measured pose; the force delay stands outside of it
         outside = delays.sensor_delay_s - delays.measured_leg_delay_s

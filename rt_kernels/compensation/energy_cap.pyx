@@ -108,7 +108,7 @@ cdef class EnergyCap(StagePart):
 
     def __init__(self, *, period_s, delays, vehicles, start, **given):
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(EnergyCap.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         inverse = relative_inverse_inertia(vehicles, start.X_TA)
         for i in range(36):

@@ -48,7 +48,7 @@ cdef class LeadAndPoseForce(StagePart):
 
     def __init__(self, *, period_s, delays, vehicles, start, platform, **given):
         cdef Platform legs = platform
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(LeadAndPoseForce.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))

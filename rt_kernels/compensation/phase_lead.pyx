@@ -42,7 +42,7 @@ cdef class PhaseLead(StagePart):
 
     def __init__(self, *, period_s, delays, vehicles, start, platform, **given):
         cdef Platform legs = platform
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(PhaseLead.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         fill_lead(&self.c.lead, &self.c.state, keys, period_s, delays, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))

@@ -153,7 +153,7 @@ cdef class Phased(StagePart):
 
     def __init__(self, **given):
         context = {wanted: given.pop(wanted) for wanted in self.CONTEXT}
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(Phased.PARAMETERS, given)
         cdef StagePart first = build("free", keys["free"], context)
         cdef StagePart second = build("contact", keys["contact"], context)
         # constants and state of both, on multiples of 16 bytes

@@ -105,7 +105,7 @@ cdef class Polynomial(StagePart):
     cdef Self c
 
     def __init__(self, *, period_s, delays, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(Polynomial.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         horizon = delays.total_s * keys["lead_factor"]
         order = self.c.order = keys["order"]

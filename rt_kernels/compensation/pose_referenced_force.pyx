@@ -45,7 +45,7 @@ cdef class PoseReferencedForce(StagePart):
 
     def __init__(self, *, period_s, delays, **given):
         memset(&self.c, 0, sizeof(Self))
-        fill_pose_force(&self.c.force, &self.c.state, checked(self.PARAMETERS, given), period_s, delays)
+        fill_pose_force(&self.c.force, &self.c.state, checked(PoseReferencedForce.PARAMETERS, given), period_s, delays)
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

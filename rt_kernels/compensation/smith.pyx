@@ -71,7 +71,7 @@ cdef class SmithPredictor(StagePart):
     cdef Self c
 
     def __init__(self, *, period_s, delays, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(SmithPredictor.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         T = max(delays.total_s * keys["lead_factor"], 1e-9)
         self.c.delay, self.c.period, self.c.loop_delay = T, period_s, delays.total_s

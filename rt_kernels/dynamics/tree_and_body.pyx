@@ -543,7 +543,7 @@ cdef class TreeAndBody(StagePart):
     def __init__(self, *, period_s, vehicles, start, **given):
         cdef TreeParams *p = &self.c.flat.params
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(TreeAndBody.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.general = Tree(bodies_of(model_tables(keys["model"], keys["model_data"]), keys["model"]), gravity=(0.0, 0.0, 0.0))
         self._check_tree(keys["model"])

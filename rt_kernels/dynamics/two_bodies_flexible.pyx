@@ -202,7 +202,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
     cdef object _keep
 
     def __init__(self, *, period_s, vehicles, start, **given):
-        super().__init__(period_s=period_s, vehicles=vehicles, start=start, **checked(self.PARAMETERS, given))
+        super().__init__(period_s=period_s, vehicles=vehicles, start=start, **checked(TwoBodiesFlexible.PARAMETERS, given))
         cdef ModalCraft craft
         cdef int k
         crafts = []

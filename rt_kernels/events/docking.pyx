@@ -106,7 +106,7 @@ cdef class DockingEvents(StagePart):
     cdef Self c
 
     def __init__(self, *, period_s, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(DockingEvents.PARAMETERS, given)
         if keys["contact_off_n"] > keys["contact_on_n"]:
             raise ValueError(f"events.contact_off_n: {keys['contact_off_n']} N must not be above contact_on_n, "
                              f"{keys['contact_on_n']} N")

@@ -68,7 +68,7 @@ cdef class StewartForward(StagePart):
     cdef Self c
 
     def __init__(self, *, period_s, platform, mounting, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(StewartForward.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.c.platform = (<Platform?>platform).params
         fill_mounting(&self.c.mounting, mounting)

@@ -426,7 +426,7 @@ cdef class BerthingGuidance(StagePart):
         cdef Params *p = &self.c.params
         cdef int i
         cdef double degree = 0.017453292519943295
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(BerthingGuidance.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):

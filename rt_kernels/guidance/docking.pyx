@@ -283,7 +283,7 @@ cdef class DockingGuidance(StagePart):
     def __init__(self, *, period_s, start, vehicles, **given):
         cdef Params *p = &self.c.params
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(DockingGuidance.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         for i in range(7):

@@ -197,7 +197,7 @@ cdef class Excitation(StagePart):
 
     def __init__(self, *, period_s, **given):
         cdef Params *p = &self.c.params
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(Excitation.PARAMETERS, given)
         cdef int k, n = len(keys["lines_hz"])
         memset(&self.c, 0, sizeof(Self))
         raise_for(keys["lines_hz"], keys["multisine_s"])

@@ -613,7 +613,7 @@ cdef class SafetyLimits(StagePart):
     def __init__(self, *, period_s, platform, delays, limits, **given):
         cdef Params *p = &self.c.params
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(SafetyLimits.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         p.period = period_s
         cdef Platform legs = platform

@@ -119,7 +119,7 @@ cdef class StewartSetpoints(StagePart):
     cdef Self c
 
     def __init__(self, *, period_s, platform, mounting, **given):
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(StewartSetpoints.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         self.c.params.platform = (<Platform?>platform).params
         fill_mounting(&self.c.params.mounting, mounting)

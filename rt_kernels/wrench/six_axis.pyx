@@ -223,7 +223,7 @@ cdef class SixAxis(StagePart):
 
     def __init__(self, *, period_s, mounting, sensor_scale, **given):
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(SixAxis.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         calibration = keys["calibration"]
         if calibration is None:

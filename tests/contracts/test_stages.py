@@ -10,7 +10,7 @@ from hil_server.config import check_part
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
-from rt_kernels.loop import STAGE_ROLES
+from rt_kernels.stages import STAGE_ROLES
 
 STAGES = [(role, name) for role in STAGE_ROLES for name in registry.PARTS[role]]
 ALL_PARTS = [(role, name) for role, names in registry.PARTS.items() for name in names]

@@ -309,7 +309,7 @@ class States(Target):
         from hil_server import registry
         from hil_server.config import load_test
         from hil_server.line import assembly
-        from rt_kernels.loop import STAGE_ROLES
+        from rt_kernels.stages import STAGE_ROLES
         from tests.contracts.conftest import valid_keys
 
         test = assembly.simulation(load_test())

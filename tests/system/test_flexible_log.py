@@ -4,7 +4,6 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.dynamics.test_modal_data import f06_text
 
 from hil_server.campaign.case import run_case
 from hil_server.config import SHIPPED, load_test, test_from_toml
@@ -16,6 +15,7 @@ from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.record import scalar_names
 from rt_kernels.dynamics import modal
 from rt_kernels.layout import CODES, FIELDS
+from tests.config.test_modal_data import f06_text
 
 SHORT = ("guidance.contact_max_s=0.8", "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "telemetry.log_every=1")
 VEHICLES = SHIPPED / "vehicles"

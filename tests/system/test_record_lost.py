@@ -169,6 +169,6 @@ def test_run_whose_disk_is_full_trips_if_told_to(live):
 def test_configuration_names_the_choices():
     from hil_server.errors import ConfigurationError
 
-    with pytest.raises(ConfigurationError, match="telemetry.on_record_lost.*ignore.*park, trip"):
+    with pytest.raises(ConfigurationError, match="telemetry.on_record_lost: must be one of park, trip, got 'ignore'"):
         load_test(None, ["telemetry.on_record_lost=ignore"])
     assert load_test(None, []).telemetry["on_record_lost"] == "park"

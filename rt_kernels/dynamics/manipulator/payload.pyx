@@ -347,7 +347,7 @@ cdef class ManipulatorPayload(StagePart):
         cdef double X[7]
         cdef double V[6]
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(ManipulatorPayload.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Arm))
         if keys["base"] == "fixed" and np.any(start.orbital_rate_rad_s):
             raise ValueError(f"orbital_rate_rad_s: {list(start.orbital_rate_rad_s)} rad/s, limit 0 with base = 'fixed'")

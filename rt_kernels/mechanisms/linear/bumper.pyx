@@ -90,7 +90,7 @@ cdef class Bumper(MechanismPart):
 
     def __init__(self, **given):
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(Bumper.PARAMETERS, given)
         n = np.asarray(keys["normal"], float)
         if not np.linalg.norm(n) > 1e-9:
             raise ValueError(f"mechanism.normal must not be zero, got {keys['normal']}")

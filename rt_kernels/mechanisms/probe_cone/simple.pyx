@@ -206,7 +206,7 @@ cdef class ProbeConeSimple(MechanismPart):
     def __init__(self, **given):
         cdef Params *p = &self.c.params
         cdef int i
-        keys = checked(self.PARAMETERS, given)
+        keys = checked(ProbeConeSimple.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         rows = keys["cavity_m"]
         if not 2 <= len(rows) <= 16:

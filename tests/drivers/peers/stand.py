@@ -136,7 +136,7 @@ class LockstepStand:
                 for port in self.ports:
                     port.open()
                     context["sensor_scale"] = list(getattr(port, "sensor_scale", context["sensor_scale"] or ())) or None
-                self.test = assembly.finish(self.config, context, self.ports, "free_running")
+                self.test = assembly.finish(self.config, context, self.ports)
                 for port in self.ports:
                     if hasattr(port, "begin"):
                         port.begin()

@@ -8,14 +8,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT, PHASE, run
 
 CONFIGS = Path(__file__).parents[3] / "stand_configs" / "mechanisms"
 DECLARED = {p.key: p for p in ProbeCone.PARAMETERS}
 NAMES = [a.name.removeprefix("probe.") for a in ProbeCone.AUX]
-BITS = CODES["mechanism_signal"]
+SIGNAL = BITS["mechanism_signal"]
 SLIP_TRAVEL = 0.02 / (0.25 * 2 * np.pi)  # stroke per angle of the clutch, m/rad
 # of the shipped craft: 20 t ship, axes and nose
 SHIP_INERTIA, SHIP_NOSE = np.array([4e4, 1.2e5, 1.2e5]), np.array([4.0, 0.0, 0.0])

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from rt_kernels.mechanisms.probe_cone.cover import implicit_euler
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT
-from tests.mechanisms.probe_cone.shipped import BITS, DECLARED, NAMES, captured, column, configuration, pose
+from tests.mechanisms.probe_cone.shipped import DECLARED, NAMES, SIGNAL, captured, column, configuration, pose
 
 # ------------------------------------------------------------------------------------------------------------- configuration
 
@@ -300,7 +300,7 @@ def test_planes_are_together_only_when_all_four_gaps_are_closed(axis, tilt):
         four = np.array([aux[NAMES.index(f"pusher{i}_gap")] for i in range(1, 5)])
         assert four.max() - four.min() == pytest.approx(1.2 * np.sin(tilt), rel=1e-9, abs=1e-12) and four.mean() == pytest.approx(gap)
         assert aux[NAMES.index("plane_gap")] == out["analog"][3] == four.max()
-        gaps[gap] = (bool(out["signals"] >> BITS["planes_together"] & 1), bool(out["signals"] >> BITS["pushers"] & 1))
+        gaps[gap] = (bool(out["signals"] & SIGNAL["planes_together"]), bool(out["signals"] & SIGNAL["pushers"]))
         assert gaps[gap][0] == (four.max() <= 0.010) and gaps[gap][1] == (four.min() < 0.020)
     assert gaps[0.0049][0] == (tilt < 0.0085) and not gaps[0.0151][0]
 
