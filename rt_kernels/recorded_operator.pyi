@@ -10,3 +10,4 @@ ROW_DTYPE: np.dtype[Any]
 
 class Script(PortPart):
     def __init__(self, rows: Any, block: SharedBlock | None = None, **given: Any) -> None: ...
+    PARAMETERS: tuple[Any, ...]

@@ -18,7 +18,7 @@ ELSEWHERE = {
     "hil_server/pages": ("analysis", "the pages that are made with it"),
     "hil_server/run": ("system", "a run is tested whole"),
     "hil_server/terminal": ("system", "as the verbs"),
-    "rt_kernels/mechanisms/linear": ("hybrid", "a spring and a damper: their contact is judged in the loop; their contract in tests/contracts"),
+    "rt_kernels/mechanisms/linear": ("hybrid", "a spring and a damper: their contact is judged in the loop"),
     "hil_server/verbs": ("system", "a verb is run from the command line, whole"),
 }
 # folders of tests that are about more than one folder of code
