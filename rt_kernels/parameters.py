@@ -35,7 +35,7 @@ class Parameter:
     """One key of a part's table.
 
     kind: "float", "int", "bool", "str", "floats" (list of numbers), "ints", "rows" (list of lists of numbers), "table" (keys that nobody
-    declares).
+    declares), "tables" (list of such tables).
     low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of rows. choices: allowed
     strings. default: the value of a key that is not given, None: the part does without.
     """
@@ -126,7 +126,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-_KINDS = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "text", "table": "a table"}
+_KINDS = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "text", "table": "a table",
+          "tables": "a list of tables"}  # fmt: skip
 _LARGEST = sys.float_info.max
 
 
@@ -168,11 +169,13 @@ def _value(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
         return _rows(p, value, path, found)
     if p.choices is not None:
         right = isinstance(value, str) and value in p.choices
+    elif p.kind == "tables":
+        right = _is_list(value) and all(isinstance(item, Mapping) for item in value)
     else:
         right = isinstance(value, {"bool": bool, "str": str, "table": Mapping}[p.kind])
     if not right:
         found.append(f"{path}: must be {must_be(p)}, got {shown(value)}")
-    elif p.kind == "table":
+    elif p.kind in ("table", "tables"):
         _free(value, path, found)
     return value
 

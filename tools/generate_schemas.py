@@ -185,6 +185,8 @@ def value(p: Parameter) -> Schema:
     if p.kind == "rows":
         rows, columns = p.shape if isinstance(p.shape, tuple) else (None, None)
         return sized({"type": "array", "items": number_list(p, columns)}, rows)
+    if p.kind == "tables":
+        return {"type": "array", "items": {"type": "object"}}
     return {"type": {"bool": "boolean", "str": "string", "table": "object"}[p.kind]}
 
 

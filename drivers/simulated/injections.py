@@ -5,9 +5,12 @@ An injection lasts until it is cleared. `index` is the leg, gauge or component o
 serves the wires (drivers.simulated.stand_server), where a class of the force sensor's status word becomes the word of its product family.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rt_kernels.layout import INJECTIONS
+from rt_kernels.parameters import Parameter, checked
 
 CLEAR = 0  # the number that makes everything whole again
 
@@ -33,6 +36,14 @@ ALL: tuple[Injection, ...] = tuple(Injection(*row) for row in INJECTIONS)
 BY_NAME = {injection.name: injection for injection in ALL}
 IN_PROCESS = {injection.name: injection.number for injection in ALL if "in_process" in injection.stands}
 SERVED = tuple(injection for injection in ALL if "served" in injection.stands)
+
+# a fault of the stand in process that comes by itself (`virtual.faults` of a stand file)
+SCHEDULED = (
+    Parameter("fault", "str", "-", "name of an injected fault, or clear: everything whole again", choices=("clear", *IN_PROCESS)),
+    Parameter("at_s", "float", "s", "when it comes, after the start of the run", low=0.0, high=1e6),
+    Parameter("index", "int", "-", "leg, gauge, component or drive", 0, low=0, high=5),
+    Parameter("value", "float", "of the fault", "how much; the default shows the fault", None, low=-1e12, high=1e12),
+)
 
 _STATUS_WORDS = {
     "net_ft": {
@@ -61,12 +72,15 @@ _STATUS_WORDS = {
 }
 
 
-def number_of(fault: str | float) -> int:
-    """Number of an injection of the stand in process, by its name or the number itself. Raises ValueError for an unknown one."""
-    number = IN_PROCESS.get(fault, -1) if isinstance(fault, str) else int(fault)
-    if number not in IN_PROCESS.values():
-        raise ValueError(f"fault {fault!r} is unknown; there are: {', '.join(IN_PROCESS)}")
-    return number
+def scheduled(faults: Sequence[Mapping[str, Any]]) -> list[tuple[float, int, int, float]]:
+    """(at_s, number, index, value) of each table of `faults`. Raises ValueError that names the table, key, value and limit."""
+    found = []
+    for i, table in enumerate(faults):
+        keys = checked(SCHEDULED, table, f"virtual.faults[{i}]")
+        injection = BY_NAME.get(keys["fault"])
+        value = keys["value"] if keys["value"] is not None else injection.value if injection else 0.0
+        found.append((keys["at_s"], injection.number if injection else CLEAR, keys["index"], value))
+    return found
 
 
 def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float]:

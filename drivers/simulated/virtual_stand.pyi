@@ -4,7 +4,6 @@ from typing import Any
 from drivers.simulated.plant import PlantPart
 from rt_kernels.plugs import PortPart
 
-CLEAR: int
 DRIVE_PARAMETERS: tuple[Any, ...]
 IN_PROCESS: dict[Any, Any]
 

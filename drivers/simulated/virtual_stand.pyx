@@ -2,7 +2,7 @@
 
 `read` advances the plant to the time of the tick and measures it; `write` hands it the setpoints, which the drives see after their
 transport delay (`setpoint_delay_ticks` mirrors a bus on which setpoints act at the next synchronisation). Measured legs may be one tick
-old in the same way (`measured_leg_delay_ticks`). Faults are injected by configuration (a list with times) or by the command `inject_fault`
+old in the same way (`measured_leg_delay_ticks`). Faults are injected by configuration (`faults`, with times) or by the command `inject_fault`
 (arguments: the fault, index, value).
 """
 
@@ -16,7 +16,7 @@ from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
-from drivers.simulated.injections import CLEAR, IN_PROCESS
+from drivers.simulated.injections import IN_PROCESS, scheduled
 from drivers.simulated.plant import DRIVE_PARAMETERS
 from rt_kernels.parameters import Command, Parameter, checked
 
@@ -215,7 +215,8 @@ cdef class VirtualStandPort(PortPart):
     PARAMETERS = DRIVE_PARAMETERS + (
         Parameter("setpoint_delay_ticks", "int", "-", "setpoints act this many ticks after they were computed", 1, low=0, high=1),
         Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
-        Parameter("faults", "rows", "-", "faults to inject: rows (time_s, fault, index, value)", ()),
+        Parameter("faults", "tables", "-", "faults to inject: tables with fault (a name of the table of injected faults, or clear), at_s, index, value",
+                  ()),
     )
     COMMANDS = (Command("inject_fault", numbers=tuple(IN_PROCESS.values())), Command("clear_injection"))
     CONTEXT = ("period_s", "platform", "mounting", "mechanism")
@@ -239,15 +240,13 @@ cdef class VirtualStandPort(PortPart):
         self.c.params.setpoint_delay = keys["setpoint_delay_ticks"]
         faults = keys["faults"]
         if len(faults) > MAX_SCHEDULED:
-            raise ValueError(f"virtual.faults: at most {MAX_SCHEDULED} rows, got {len(faults)}")
+            raise ValueError(f"virtual.faults: must be at most {MAX_SCHEDULED} tables, got {len(faults)}")
         self.c.params.scheduled_count = len(faults)
-        for i, row in enumerate(sorted(faults)):
-            if len(row) != 4 or int(row[1]) not in (CLEAR, *IN_PROCESS.values()) or not 0 <= row[2] <= 5:
-                raise ValueError(f"virtual.faults[{i}]: needs (time_s, number of a fault, index 0...5, value), got {row}")
-            self.c.params.scheduled[i].time_ns = round(row[0] * 1e9)
-            self.c.params.scheduled[i].code = int(row[1])
-            self.c.params.scheduled[i].index = int(row[2])
-            self.c.params.scheduled[i].value = row[3]
+        for i, (at_s, number, index, value) in enumerate(sorted(scheduled(faults))):
+            self.c.params.scheduled[i].time_ns = round(at_s * 1e9)
+            self.c.params.scheduled[i].code = number
+            self.c.params.scheduled[i].index = index
+            self.c.params.scheduled[i].value = value
         self.plug.self = &self.c
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)

@@ -51,6 +51,16 @@ KEYS: dict[tuple[str, str], str] = {
 }  # fmt: skip
 
 
+# Numbers by which the injected faults of a virtual stand went (rows time_s, number, index, value) → their names.
+FAULTS: dict[int, str] = {
+    0: "clear", 1: "leg_stuck", 2: "leg_slow", 3: "transducer_offset", 4: "gauge_broken", 5: "gauge_saturated", 6: "sensor_bias",
+    7: "external_force", 8: "chain_tripped", 9: "chain_unhealthy", 100: "sensor_silent", 101: "sensor_stale", 102: "sensor_lost",
+    103: "sensor_corrupt", 104: "sensor_device_fault", 105: "sensor_busy", 110: "drive_silent", 111: "drive_fault", 112: "drive_disabled",
+    113: "drive_following_error", 114: "drive_limit_touched", 115: "drive_local", 116: "drive_emergency", 117: "bus_fault",
+    118: "drive_lost", 119: "drive_corrupt", 120: "signals_silent", 121: "analogue_chain_unread", 130: "drive_not_following",
+    131: "drive_heartbeat_lost",
+}  # fmt: skip
+
 _PRESENT: dict[str, set[str]] = {}
 for (_, _former), _present in KEYS.items():
     _PRESENT.setdefault(_former, set()).add(_present)
@@ -73,7 +83,16 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
         given = dict(table)
         table.clear()
         table.update({KEYS.get((role, key), key): value for key, value in given.items()})
+        if role == "simulated" and isinstance(table.get("faults"), list):
+            table["faults"] = [_fault(entry) for entry in table["faults"]]
     return document
+
+
+def _fault(entry: Any) -> Any:
+    """A row of numbers as the table that it is now; anything else as it is."""
+    if isinstance(entry, list) and len(entry) == 4 and entry[1] in FAULTS:
+        return {"fault": FAULTS[entry[1]], "at_s": entry[0], "index": int(entry[2]), "value": entry[3]}
+    return entry
 
 
 def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -86,3 +86,15 @@ def test_a_part_from_outside_keeps_its_keys():
 def test_whatever_a_log_says_its_tables_are_left_to_the_checks():
     for document in ({"mechanism": 3, "stand": [1], "compensation": "x", "dynamics": {"model_data": 5}}, {}):
         assert former_names.renamed(document) == document
+
+
+def test_rows_of_injected_faults_become_tables():
+    stand = {"virtual": {"part": "virtual_stand", "faults": [[0.3, 110.0, 3.0, 0.0], {"fault": "clear", "at_s": 1.0}]}}
+    found = former_names.renamed({"stand": stand})["stand"]["virtual"]["faults"]
+    assert found == [{"fault": "drive_silent", "at_s": 0.3, "index": 3, "value": 0.0}, {"fault": "clear", "at_s": 1.0}]
+
+
+def test_every_former_number_of_a_fault_has_its_name():
+    from drivers.simulated.injections import IN_PROCESS
+
+    assert set(former_names.FAULTS.values()) == {"clear", *IN_PROCESS}

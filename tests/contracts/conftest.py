@@ -69,7 +69,7 @@ def valid_value(p):
         rows, columns = p.shape or (1, 1)
         rows = rows or 2
         return [[number] * columns for _ in range(rows)]
-    return {"float": number, "int": round(number), "bool": True, "str": "text", "table": {}}[p.kind]
+    return {"float": number, "int": round(number), "bool": True, "str": "text", "table": {}, "tables": []}[p.kind]
 
 
 def samples(first, count, seed=1):

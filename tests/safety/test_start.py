@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from drivers.drives import cia402, cia408
-from drivers.simulated.injections import CLEAR, IN_PROCESS
 from hil_server.config import load_test
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
@@ -143,7 +142,7 @@ def test_the_msfc_stand_starts_too():
 
 @pytest.mark.parametrize(("offset", "fault"), [(-6.0, "start_legs_unknown"), (1.5, "start_legs_unknown"), (-0.05, "start_pose_disagrees")])
 def test_a_wrong_zero_of_a_leg_ends_with_exit_3_and_no_leg_has_moved(tmp_path, offset, fault):
-    faults = f"stand.virtual.faults=[[0.0, {float(IN_PROCESS['transducer_offset'])}, 1.0, {offset}]]"
+    faults = f"stand.virtual.faults=[{{fault='transducer_offset', at_s=0.0, index=1, value={offset}}}]"
     summary = simulate(load_test(None, [*QUICK, faults, "guidance.fault_s=0.1", "stand.virtual.leg_noise_m=0.0"]),
                        Options(out=str(tmp_path), quiet=True, report=False))  # fmt: skip
     assert summary["exit_code"] == 3 and summary["end"] == "tripped" and fault in summary["faults"]
@@ -154,9 +153,8 @@ def test_a_wrong_zero_of_a_leg_ends_with_exit_3_and_no_leg_has_moved(tmp_path, o
 
 def test_legs_that_come_late_start_the_run_and_nothing_jumps():
     """A drive answers from 0.3 s on: the programme waits, and the first setpoint is where the leg is."""
-    silent, clear = float(IN_PROCESS["drive_silent"]), float(CLEAR)
-    records = run_line((*QUICK, f"stand.virtual.faults=[[0.0, {silent}, 3.0, 0.0], [0.3, {clear}, 0.0, 0.0]]", "test.duration_max_s=0.5",
-                        "safety.drive_missing_periods=1000"))  # fmt: skip
+    faults = "stand.virtual.faults=[{fault='drive_silent', at_s=0.0, index=3}, {fault='clear', at_s=0.3}]"
+    records = run_line((*QUICK, faults, "test.duration_max_s=0.5", "safety.drive_missing_periods=1000"))
     k = int(np.argmax(records["safety_state"] == STATE["following"]))
     assert 300 <= k <= 302 and set(records["phase"][: k + 1]) == {CODES["phase"]["idle"]} and records["phase"][-1] != CODES["phase"]["idle"]
     assert np.array_equal(records["leg_setpoint"][k], records["measured_leg"][k])

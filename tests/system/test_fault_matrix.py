@@ -53,7 +53,7 @@ def test_the_matrix_names_every_injectable_fault():
 
 @pytest.mark.parametrize("name, index, value, bit", MATRIX, ids=[f"{r[0]}-{r[3]}" for r in MATRIX])
 def test_fault_sets_its_bit_and_the_legs_decelerate_inside_limits(name, index, value, bit):
-    records = run_line((*QUICK, *STRICT, f"stand.virtual.faults=[[{AT}, {float(IN_PROCESS[name])}, {float(index)}, {value}]]",
+    records = run_line((*QUICK, *STRICT, f"stand.virtual.faults=[{{fault='{name}', at_s={AT}, index={index}, value={value}}}]",
                         "guidance.fault_s=0.3", "test.duration_max_s=8.0"))  # fmt: skip
     assert bit in fault_names(records[-1]["faults"])
     first = int(np.flatnonzero(records["faults"] & FAULT_MASKS[bit])[0])
