@@ -13,8 +13,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
     parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")
-    parser.add_argument("arguments", nargs="*", type=float, metavar="NUMBER", help="its arguments in this order")
+    parser.add_argument("arguments", nargs="*", type=_argument, metavar="VALUE", help="its arguments in this order: numbers, or a name where the command has names")
     parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="where the run takes commands")
+
+
+def _argument(text: str) -> float | str:
+    """A number, or the name as it stands."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
