@@ -173,8 +173,9 @@ def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list
     dynamics = document.get("dynamics")
     if not isinstance(dynamics, dict) or not isinstance(dynamics.get("model"), str) or "model_data" in dynamics:
         return
-    if dynamics.get("part") not in registry.PARTS["dynamics"]:
-        return
+    part = registry.part_of_table("dynamics", dynamics)
+    if part is None or all(p.key != "model_data" for p in part.PARAMETERS):
+        return  # its `model` is something of its own
     for place in (folder, Path(), SHIPPED / "manipulators"):
         if place.joinpath(dynamics["model"]).is_file():
             try:

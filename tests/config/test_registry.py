@@ -1,10 +1,12 @@
 """The registry: every line resolves, and each kind of failure has a message of its own."""
 
 import sys
+import tomllib
 
 import pytest
 
 from hil_server import registry
+from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import Parameter
 
@@ -79,3 +81,21 @@ def test_part_from_outside_with_unknown_role(outside):
     outside("valves.my_valve = rt_kernels.parameters:Parameter")
     with pytest.raises(ConfigurationError, match="ROLE.NAME"):
         registry.parts("drives")
+
+
+ARM = """
+from rt_kernels.parameters import Parameter
+
+
+class Arm:
+    PARAMETERS = (Parameter("model", "str", "-", "file of the arm"), Parameter("model_data", "table", "-", "tables of that file", {}))
+"""
+
+
+def test_model_file_of_a_part_from_outside_is_taken_into_the_configuration(outside, tmp_path, monkeypatch):
+    tmp_path.joinpath("arm_from_outside.py").write_text(ARM)
+    monkeypatch.syspath_prepend(tmp_path)
+    outside("dynamics.arm_from_outside = arm_from_outside:Arm")
+    config = load_test(None, ["dynamics.part=arm_from_outside", "dynamics.model=era.toml"])
+    sys.modules.pop("arm_from_outside", None)
+    assert config.dynamics["model_data"] == tomllib.loads((SHIPPED / "manipulators" / "era.toml").read_text())

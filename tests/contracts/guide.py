@@ -1,4 +1,4 @@
-"""The files that docs/new-part.md shows, as a package outside of the tree: written, built with the project's flags, known by entry points."""
+"""The files that docs/new-part.md shows as a package outside of the tree: built with the project's flags, known by their entry points."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "new-part.md"
 PACKAGE = "my_parts"
-# `setup.py` of the tree as a module: its flags, its directives, its refusal of performance hints
+# `setup.py` of the tree as a module: its flags, its directives; it refuses performance hints
 BUILD = """
 import sys
 from pathlib import Path
@@ -19,7 +19,8 @@ import setup as tree
 from setuptools import Extension
 
 files = sorted(Path({package!r}).glob("*.pyx"))
-modules = [Extension(f"{name}.{{f.stem}}", [str(f)], include_dirs=[numpy.get_include(), {root!r}], extra_compile_args=tree.COMPILE_ARGS) for f in files]
+options = dict(include_dirs=[numpy.get_include(), {root!r}], extra_compile_args=tree.COMPILE_ARGS)
+modules = [Extension(f"{name}.{{f.stem}}", [str(f)], **options) for f in files]
 tree.setup(
     name={name!r}, packages=[], py_modules=[], ext_modules=tree.cythonize_without_hints(modules),
     script_args=["--quiet", "build_ext", "-j2", "--build-lib", str(Path({package!r}).parent), "--build-temp", {package!r} + "/build"],

@@ -1,5 +1,5 @@
-"""Adding a part is one file and one line: the files of docs/new-part.md, as a package outside of the tree, are built, counted, run, and held
-to what every part promises. Nothing of the tree knows them."""
+"""Adding a part is one file and one line: the files of docs/new-part.md, as a package outside of the tree, are built, counted, run, and
+held to what every part promises. Nothing of the tree knows them."""
 
 import importlib
 import json
@@ -34,7 +34,7 @@ KINDS = {
     "drive": (("drives", "valve_box"), "valve_box.pyx"),
     "mechanism": (("mechanisms", "pad"), "pad.pyx"),
     "dynamics": (("dynamics", "eddy_brake"), "eddy_brake.pyx"),
-    "compensator": (("compensation", "scaled"), "scaled.pyx"),
+    "compensator": (("compensation", "my_scaled"), "scaled.pyx"),
     "view": (None, "lateness.py"),
     "verb": (None, "duration.py"),
 }
@@ -172,7 +172,6 @@ def test_one_file_and_one_line(package, kind):
     assert [str(f) for f in tree if f.suffix in (".py", ".pyx", ".pxd", ".toml") and guide.PACKAGE in f.read_text()] == []
 
 
-
 def test_the_guide_shows_these_and_no_others():
     assert sorted(guide.blocks()) == sorted(file for _, file in KINDS.values())
     assert sorted(guide.lines()) == sorted(PARTS)
@@ -204,7 +203,7 @@ PROMISES = {f"{name} {test}": ((role, name), promise) for role, name in PARTS fo
 
 def test_the_contracts_are_found():
     assert {role: sum(1 for _ in contracts(role)) >= 4 for role, _ in PARTS} == {role: True for role, _ in PARTS}
-    assert "scaled test_stages.test_a_log_brings_numbers_but_never_steers" in PROMISES
+    assert "my_scaled test_stages.test_a_log_brings_numbers_but_never_steers" in PROMISES
     assert "wrist test_ports.test_silence_is_said_and_leaves_the_last_values" in PROMISES
     assert "pad test_mechanisms.test_deterministic" in PROMISES
 
@@ -367,7 +366,7 @@ def test_prediction_knows_the_compensator_by_its_line(package, tmp_path):
         said = json.loads((tmp_path / "said.json").read_text())
         return [mode["restitution"] for mode in said["modes"] if mode["judged"]]
 
-    bare, same, less = predicted("part=none"), predicted("part=scaled"), predicted("part=scaled", "scale=0.5")
+    bare, same, less = predicted("part=none"), predicted("part=my_scaled"), predicted("part=my_scaled", "scale=0.5")
     assert bare and same == bare
     assert all(abs(a - b) > 1e-3 for a, b in zip(less, bare, strict=True))
 
@@ -378,7 +377,7 @@ def test_the_picture_of_predictions_shows_it_beside_the_others(package):
     config = load_test(CONTACT)
     test = assembled(config)
     found = curves(test, predict(config, test), frequencies=(3.0,))
-    assert {"scaled", "none"} <= set(found) and found["scaled"] == pytest.approx(found["none"])
+    assert {"my_scaled", "none"} <= set(found) and found["my_scaled"] == pytest.approx(found["none"])
 
 
 # ------------------------------------------------------------------------------------------------------------------ view and verb
