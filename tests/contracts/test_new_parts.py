@@ -242,9 +242,12 @@ def stand_run(package, tmp_path_factory):
         with opened_in_order(ports):
             for _, box in boxes.values():
                 box.opened()
+            boxes["wrench_sensor"][1].say(50, *[9] * 6)  # comes before the loop begins: nobody is to see it, nor miss those before it
             context["sensor_scale"] = next(port.sensor_scale for port in ports if hasattr(port, "sensor_scale"))
             test = assembly.finish(config, context, ports)
             writer = LogWriter(folder / "run.mcap", header(test, "stand", "live", {}))
+            for port in ports:
+                port.begin()
             for k in range(1200):
                 for _, box in boxes.values():
                     box.tick(k)
