@@ -234,7 +234,8 @@ cdef extern from *:
     const int64_t FAULT_COMPENSATOR_CLIPPED  # note: a compensator's correction was clipped
     const int64_t FAULT_ARM_OVERLOAD  # note: the load at the manipulator's end is beyond the arm's limit
     const int64_t FAULT_START_LEGS_UNKNOWN  # stop: before the first setpoint: a measured leg is not finite, not fresh or outside its stroke
-    const int64_t FAULT_START_POSE_DISAGREES  # stop: before the first setpoint: the measured legs do not fit together, or not to the configured start
+    # stop: before the first setpoint: the measured legs do not fit together, or not to the configured start
+    const int64_t FAULT_START_POSE_DISAGREES
     const int64_t FAULT_DRIVE_LOST  # stop: too many answers of a drive missing in a second
     const int64_t FAULT_DRIVE_NOT_FOLLOWING  # stop: an enabled drive says that it does not follow its setpoints
     const int64_t FAULT_DRIVE_HEARTBEAT_LOST  # stop: a drive's heartbeat has stopped

@@ -1,4 +1,5 @@
-"""The port that brings commands and hand controllers from the shared block into the sample: one command a tick, newest record of each stick.
+"""The port that brings commands and hand controllers from the shared block into the sample: one command a tick,
+newest record of each stick.
 
 A command is acknowledged by its sequence number in the sample of the tick that took it.
 

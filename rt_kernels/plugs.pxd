@@ -1,8 +1,9 @@
 """The three plugs of the line, and the mechanism that a stand or a simulation carries.
 
 A plug is a plain C struct of function pointers, all `noexcept nogil`, with a pointer to the part's own struct (`self`: constants and
-state; constants were made with the mathematics library of the machine that ran, so the log keeps them too) and to the part of it that changes (`state`, `state_size`: one flat block without pointers, so that a snapshot is one copy and
-two runs of the same inputs give the same bytes). An extension class owns the memory and fills the plug in its constructor.
+state; constants were made with the mathematics library of the machine that ran, so the log keeps them too) and to the part of it that
+changes (`state`, `state_size`: one flat block without pointers, so that a snapshot is one copy and two runs of the same inputs give the
+same bytes). An extension class owns the memory and fills the plug in its constructor.
 """
 
 from libc.stddef cimport size_t

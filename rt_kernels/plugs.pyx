@@ -67,9 +67,8 @@ cdef class StagePart:
         sample, aux = _arrays(sample, aux, self.AUX)
         cdef unsigned char[::1] s = sample.view(np.uint8)
         cdef double[::1] a = aux
-        cdef long i
         with nogil:
-            for i in range(count):
+            for _ in range(count):
                 self.plug.step(self.plug.self, <Sample *>&s[0], &a[0])
         return aux
 
@@ -188,8 +187,8 @@ cdef class MechanismPart:
         }
 
     def glide(self, X_TA, V_TA, double dt, int ticks, unsigned int commands=0, int every=1):
-        """`ticks` steps with the base on the constant twist V_TA from the pose X_TA, without the interpreter in between. Returns (pose after it,
-        samples): every `every`-th tick a row of F_T 6, F_A 6, signals, then the auxiliary channels."""
+        """`ticks` steps with the base on the constant twist V_TA from the pose X_TA, without the interpreter in between. Returns (pose
+        after it, samples): every `every`-th tick a row of F_T 6, F_A 6, signals, then the auxiliary channels."""
         if ticks < 0 or every < 1 or not dt > 0.0:
             raise ValueError(f"glide needs ticks >= 0, every >= 1 and dt > 0 s, got {ticks}, {every}, {dt}")
         cdef MechanismInput inp

@@ -97,7 +97,8 @@ ROW_DTYPE = np.dtype([("time_ns", "<i8"), ("value", "<f8", (8,)), ("what", "<i4"
 
 cdef class Script(PortPart):
     """Hand-controller records and commands by run time. rows: array of ROW_DTYPE in order of time (what: station 0 or 1, or 2 for a
-    command); a station repeats its last row 50 times a second until the next; further keys as those of the command latch. Raises ValueError for rows out of order."""
+    command); a station repeats its last row 50 times a second until the next; further keys as those of the command latch.
+    Raises ValueError for rows out of order."""
 
     PARAMETERS = CommandLatch.PARAMETERS
     cdef Self c

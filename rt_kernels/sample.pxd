@@ -24,14 +24,17 @@ cdef struct Sample:
     double profile_V_TA[6]  # guidance, state [m/s,rad/s]: programmed relative twist
     double profile_A_TA[6]  # guidance, state [m/s2,rad/s2]: programmed relative acceleration
     double control_C[6]  # guidance, state [N,N.m]: control wrench on the active vehicle at its centre of mass
-    double operator_rate[6]  # guidance, state [m/s,rad/s]: rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that rate_frame names
+    # guidance, state [m/s,rad/s]: rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that
+    # rate_frame names
+    double operator_rate[6]
     double supervisory_left  # guidance, state [m,rad]: travel that the running Step or Insert has left, 0 without one
     double F_T_corrected[6]  # compensation, state [N,N.m]: contact wrench as it would be without the delay of the loop
     double lead[3]  # compensation, state [-,s,s2]: setpoint lead: pose gain, velocity lead l1, acceleration lead l2
     double lead_offset[6]  # compensation, state [m,rad]: further setpoint correction as a small motion (extrapolating compensators)
     double loop_delay  # compensation, state [s]: sum of the delay ledger that the compensator uses
     double X_TA[7]  # dynamics, state [m,-]: pose of the active port in the target port, as in orbit
-    double V_TA[6]  # dynamics, state [m/s,rad/s]: twist of the active port relative to the target port (d/dt of the position, relative angular velocity)
+    # dynamics, state [m/s,rad/s]: twist of the active port relative to the target port (d/dt of the position, relative angular velocity)
+    double V_TA[6]
     double A_TA[6]  # dynamics, state [m/s2,rad/s2]: time derivative of V_TA
     double X_NC[7]  # dynamics, state [m,-]: pose of the active vehicle (centre of mass)
     double V_NC[6]  # dynamics, state [m/s,rad/s]: velocity of the active vehicle's centre of mass, its angular velocity, in N axes
@@ -48,8 +51,11 @@ cdef struct Sample:
     double leg_setpoint[6]  # safety, output [m]: leg lengths sent to the drives
     double leg_rate_setpoint[6]  # safety, output [m/s]: leg rates sent to the drives
     double following_error[6]  # safety, state [m]: expected minus measured leg length, the expected delay of the drive taken off
-    double contact_work  # safety, state [J]: energy monitor: work that the corrected wrench has done on the vehicles' model since the contact began; positive: the model has gained energy, which a passive contact cannot give
-    double contact_energy_ratio  # safety, state: energy monitor: energy of relative motion at the start of this contact plus the work since, against itself
+    # safety, state [J]: energy monitor: work that the corrected wrench has done on the vehicles' model since the contact began; positive:
+    # the model has gained energy, which a passive contact cannot give
+    double contact_work
+    # safety, state: energy monitor: energy of relative motion at the start of this contact plus the work since, against itself
+    double contact_energy_ratio
     int64_t tick  # clock, input: number of the period on the absolute grid, from 0
     int64_t time_ns  # clock, input [ns]: time of the tick on the grid since the start of the run
     int64_t lateness_ns  # clock, input [ns]: wake-up after the grid time
@@ -85,7 +91,9 @@ cdef struct Sample:
     int32_t speed_mode  # guidance, state: scale of the hand controllers
     int32_t supervisory  # guidance, state: state of the supervisory commands Step and Insert
     int32_t supervisory_queue  # guidance, state: supervisory commands that wait
-    int32_t safety_state  # safety, state: what the setpoints do: follow the demand, decelerate to rest, stand there, or not sent yet because the legs are not known
+    # safety, state: what the setpoints do: follow the demand, decelerate to rest, stand there, or not sent yet because the legs are not
+    # known
+    int32_t safety_state
     uint32_t wrench_status  # ports, input: status bits of the force sensor, one word for all devices
     uint32_t wrench_device_status  # ports, input: the device's own status word
     uint32_t drive_status[6]  # ports, input: status bits of each drive, one word for all devices
@@ -101,7 +109,8 @@ cdef struct Sample:
     uint32_t events  # events, state: events of this tick
     uint32_t mechanism_state  # events, state: latched mechanism states
     uint32_t mechanism_command  # guidance, state: commands to the docking mechanism
-    uint32_t guidance_fault  # guidance, state: what the guidance saw that ends or holds the run, or asks for attention: safety makes faults of it
+    # guidance, state: what the guidance saw that ends or holds the run, or asks for attention: safety makes faults of it
+    uint32_t guidance_fault
     uint32_t compensation_status  # compensation, state: what limits the compensator's correction, and what in it acts
     uint32_t dynamics_status  # dynamics, state: state of the vehicles' model; of a manipulator also what its drives and path do
     uint32_t setpoint_kinematics_status  # setpoint_kinematics, output: why the demanded pose has no legs

@@ -21,7 +21,7 @@ cdef enum:
 
 cdef struct PlacedStage:
     Stage stage
-    double *aux         # this part's own auxiliary channels
+    double *aux  # this part's own auxiliary channels
 
 cdef struct PlacedPort:
     Port port
@@ -32,8 +32,8 @@ cdef struct Line:
     PlacedPort port[PORTS_MAX]
     int port_count
     PlacedStage stage[STAGE_COUNT]
-    Sample sample       # the working sample: fields keep their last value until their writer is called
-    double *aux         # all auxiliary channels
-    ControlBlock *block # where samples go; NULL: nowhere
+    Sample sample  # the working sample: fields keep their last value until their writer is called
+    double *aux  # all auxiliary channels
+    ControlBlock *block  # where samples go; NULL: nowhere
 
 cdef void tick(Line *line) noexcept nogil

@@ -25,6 +25,7 @@ the kernel writes through `<NameRecord *>aux`, and `record.py`, the declaration 
 import hashlib
 import json
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -38,6 +39,7 @@ FIELD_ROLES = ("input", "state", "output", "diagnostic")
 SEVERITIES = ("note", "hold", "stop")
 INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
              "stands": [], "at_start": False, "profile": ""}  # fmt: skip
+LINE = 140
 HEAD = "Generated from channels.toml by tools/generate_channels.py: do not edit."
 MARKS = ("<!-- the tick: generated from channels.toml -->", "<!-- the tick: end -->")
 
@@ -125,6 +127,15 @@ def row(values: tuple) -> str:
     return "    (" + ", ".join(repr(v) if isinstance(v, tuple | bool) else json.dumps(v) for v in values) + "),  # noqa: E501"
 
 
+def commented(code: str, comment: str) -> list[str]:
+    """A line of Cython with its comment behind it, or, where that is too long, above it."""
+    line = f"{code}  # {comment}"
+    if len(line) <= LINE:
+        return [line]
+    margin = code[: len(code) - len(code.lstrip())] + "# "
+    return [*textwrap.wrap(comment, LINE, initial_indent=margin, subsequent_indent=margin), code]
+
+
 def sample_pxd(table: dict) -> str:
     fields = struct_order(table)
     lines = [
@@ -138,7 +149,7 @@ def sample_pxd(table: dict) -> str:
     for f in fields:
         shape = f"[{f['shape']}]" if f["shape"] > 1 else ""
         unit = "" if f["unit"] == "-" else f" [{f['unit']}]"
-        lines.append(f"    {C_TYPES[f['type']]} {f['name']}{shape}  # {f['writer']}, {f['role']}{unit}: {f['meaning']}")
+        lines += commented(f"    {C_TYPES[f['type']]} {f['name']}{shape}", f"{f['writer']}, {f['role']}{unit}: {f['meaning']}")
     if pad_words(fields):
         lines.append("    uint32_t pad  # keeps the size a multiple of eight")
     return "\n".join(lines) + "\n"
@@ -162,7 +173,8 @@ def codes_pxd(table: dict) -> str:
         lines += [f"    #define {group.upper()}_{name.upper()} ((uint32_t)1 << {bit})" for name, bit in members.items()]
         lines += [f"    #define {group.upper()}_{name.upper()} ((uint32_t){mask:#x})" for name, mask in table["runs"][group].items()]
     lines += ['    """']
-    lines += [f"    const int64_t FAULT_{f['name'].upper()}  # {f['severity']}: {f['meaning']}" for f in table["fault"]]
+    for f in table["fault"]:
+        lines += commented(f"    const int64_t FAULT_{f['name'].upper()}", f"{f['severity']}: {f['meaning']}")
     lines.append("    const int64_t FAULTS_STOP  # all whose severity is stop")
     for group, members in table["bits"].items():
         lines += [f"    const uint32_t {group.upper()}_{name.upper()}" for name in members]
@@ -174,9 +186,11 @@ def codes_pxd(table: dict) -> str:
 
 
 def injections_pxd(table: dict) -> str:
-    lines = [f'"""Numbers of the faults that a stand in software can show; those of one place are a block. {HEAD}"""', "", "cdef enum:"]
+    lines = ['"""Numbers of the faults that a stand in software can show; those of one place are a block.', "", HEAD, '"""']
+    lines += ["", "cdef enum:"]
     lines += ["    INJECTION_CLEAR = 0  # everything whole again"]
-    lines += [f"    INJECTION_{entry['name'].upper()} = {entry['number']}  # {entry['meaning']}" for entry in table["injection"]]
+    for entry in table["injection"]:
+        lines += commented(f"    INJECTION_{entry['name'].upper()} = {entry['number']}", entry["meaning"])
     for place in dict.fromkeys(entry["at"] for entry in table["injection"]):
         block = [entry["number"] for entry in table["injection"] if entry["at"] == place]
         lines += [f"    INJECTIONS_{place.upper()}_FIRST = {block[0]}", f"    INJECTIONS_{place.upper()}_LAST = {block[-1]}"]
@@ -201,7 +215,7 @@ def tick_pxd(table: dict) -> str:
         "",
         "cdef struct PlacedStage:",
         "    Stage stage",
-        "    double *aux         # this part's own auxiliary channels",
+        "    double *aux  # this part's own auxiliary channels",
         "",
         "cdef struct PlacedPort:",
         "    Port port",
@@ -212,9 +226,9 @@ def tick_pxd(table: dict) -> str:
         "    PlacedPort port[PORTS_MAX]",
         "    int port_count",
         "    PlacedStage stage[STAGE_COUNT]",
-        "    Sample sample       # the working sample: fields keep their last value until their writer is called",
-        "    double *aux         # all auxiliary channels",
-        "    ControlBlock *block # where samples go; NULL: nowhere",
+        "    Sample sample  # the working sample: fields keep their last value until their writer is called",
+        "    double *aux  # all auxiliary channels",
+        "    ControlBlock *block  # where samples go; NULL: nowhere",
         "",
         "cdef void tick(Line *line) noexcept nogil",
     ]
@@ -427,7 +441,7 @@ def aux_channels(record: dict, path: Path) -> list[tuple[str, str, str, int]]:
     return found
 
 
-def member_line(channel: dict) -> str:
+def member_lines(channel: dict) -> list[str]:
     """The member of the C struct that holds a channel."""
     rows = scalars(channel)
     size = rows[0][3] if len(rows) == 1 else len(rows)
@@ -435,13 +449,17 @@ def member_line(channel: dict) -> str:
     meaning = channel["meaning"] if isinstance(channel["meaning"], str) else "; ".join(channel["meaning"])
     if "each" in channel and isinstance(channel["meaning"], str):
         meaning = ", ".join(channel["each"]) + ": " + meaning
-    return f"    double {channel['name']}{f'[{size}]' if size > 1 else ''}  # {f'[{units}] ' if units else ''}{meaning}"
+    code = f"    double {channel['name']}{f'[{size}]' if size > 1 else ''}"
+    return commented(code, f"{f'[{units}] ' if units else ''}{meaning}")
 
 
 def record_pxd(path: Path) -> str:
     record = load_record(path)
     lines = [
-        f'"""Auxiliary channels as the kernel writes them. Generated from {path.name} by tools/generate_channels.py: do not edit."""',
+        '"""Auxiliary channels as the kernel writes them.',
+        "",
+        f"Generated from {path.name} by tools/generate_channels.py: do not edit.",
+        '"""',
         "",
     ]
     others = {}
@@ -453,7 +471,7 @@ def record_pxd(path: Path) -> str:
             lines += [f"from {module} cimport {others[channel['record']]}", ""]
     stem = record["struct"].removesuffix("Record")
     for name, members in record["group"].items():
-        lines += ["", f"cdef struct {stem}{name}:", *(member_line(m) for m in members), ""]
+        lines += ["", f"cdef struct {stem}{name}:", *(line for m in members for line in member_lines(m)), ""]
     lines += ["", f"cdef struct {record['struct']}:"]
     for channel in record["channel"]:
         times = f"[{channel['times']}]" if "times" in channel else ""
@@ -462,7 +480,7 @@ def record_pxd(path: Path) -> str:
         elif "group" in channel:
             lines.append(f"    {stem}{channel['group']} {channel['name']}{times}")
         else:
-            lines.append(member_line(channel))
+            lines += member_lines(channel)
     return "\n".join(lines) + "\n"
 
 
@@ -477,7 +495,7 @@ def record_py(path: Path) -> str:
     for name, unit, meaning, count in aux_channels(load_record(path), path):
         words = [json.dumps(v, ensure_ascii=False) for v in (name, unit, meaning)] + [str(count)] * (count > 1)
         line = f"    Aux({', '.join(words)}),"
-        lines.append(line if len(line) <= 140 else line + "  # noqa: E501")
+        lines.append(line if len(line) <= LINE else line + "  # noqa: E501")
     return "\n".join([*lines, ")", ""])
 
 

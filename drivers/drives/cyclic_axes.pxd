@@ -42,7 +42,7 @@ cdef struct AxisState:
     uint16_t status_word    # newest
     uint16_t worst_word     # status word of this tick
     uint16_t emergency      # error code that stands, 0 when all errors were taken back
-    uint16_t emergency_seen # newest error code of this tick, taken back or not
+    uint16_t emergency_seen  # newest error code of this tick, taken back or not
     uint32_t status         # bits of drive_status in the newest status word
     uint32_t seen           # bits of drive_status found while receiving in this tick
     int32_t worst_rank

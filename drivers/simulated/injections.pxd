@@ -1,4 +1,7 @@
-"""Numbers of the faults that a stand in software can show; those of one place are a block. Generated from channels.toml by tools/generate_channels.py: do not edit."""
+"""Numbers of the faults that a stand in software can show; those of one place are a block.
+
+Generated from channels.toml by tools/generate_channels.py: do not edit.
+"""
 
 cdef enum:
     INJECTION_CLEAR = 0  # everything whole again

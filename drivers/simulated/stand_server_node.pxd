@@ -1,14 +1,16 @@
-"""A CANopen node in software (inline, header only): object dictionary, expedited SDO server, NMT, PDOs, heartbeat, emergency messages, and the
-state machines of a CiA 402 and a CiA 408 axis. One struct per node, no allocation; frames to send go to an outbox.
+"""A CANopen node in software (inline, header only): object dictionary, expedited SDO server, NMT, PDOs, heartbeat, emergency messages, and
+the state machines of a CiA 402 and a CiA 408 axis. One struct per node, no allocation; frames to send go to an outbox.
 
-It is the other end of `drivers.drives` and `drivers.mechanism_signals` and knows nothing of them: it follows CiA 301, CiA 402 and CiA 408 as
-a device would, and refuses (SDO abort) what a device would refuse.
+It is the other end of `drivers.drives` and `drivers.mechanism_signals` and knows nothing of them: it follows CiA 301, CiA 402 and CiA 408
+as a device would, and refuses (SDO abort) what a device would refuse.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from drivers.raw_frames.frame_io cimport CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, can_frame, io_load_le16, io_load_le32, io_store_le16, io_store_le32
+from drivers.raw_frames.frame_io cimport (
+    CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, can_frame, io_load_le16, io_load_le32, io_store_le16, io_store_le32,
+)
 
 
 cdef enum:

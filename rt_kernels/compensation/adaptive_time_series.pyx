@@ -183,7 +183,8 @@ cdef class AdaptiveTimeSeries(StagePart):
         Parameter("corner_hz", "float", "Hz", "low-pass of command and measured pose before the fit", 20.0, low=0.5, high=200.0),
         Parameter("gate_m_s", "float", "m/s", "no adaptation below this measured rate", 0.002, low=0.0, high=1.0),
         Parameter("gain_bounds", "floats", "-", "bounds of the pose gain a0", (0.7, 1.3), shape=2, low=0.0, high=10.0),
-        Parameter("lead_bounds", "floats", "-", "bounds of a1 and a2 against what the ledger says", (0.5, 2.0), shape=2, low=0.0, high=10.0),
+        Parameter("lead_bounds", "floats", "-", "bounds of a1 and a2 against what the ledger says", (0.5, 2.0), shape=2, low=0.0,
+                  high=10.0),
         Parameter("rates", "floats", "1/s, -, s", "largest change a second of a0, a1, a2", (2.0, 0.05, 0.001), shape=3, low=0.0),
         Parameter("adapt_in_contact", "bool", "-", "goes on adapting while the loop is closed", False),
     )

@@ -3,8 +3,8 @@
     d = l1 V_TA + l2 A_TA                       what the setpoint kinematics add to the simulated pose (T axes)
 
 The lead runs before the dynamics: what V and A will be at the end of this tick is foreseen from the change of the contact wrench and the
-inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, the setpoint kinematics get
-the difference between the limited and the foreseen lead as its offset. Unlimited, the offset is exactly zero.
+inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, the setpoint
+kinematics get the difference between the limited and the foreseen lead as its offset. Unlimited, the offset is exactly zero.
 """
 
 from libc.math cimport sqrt

@@ -6,7 +6,8 @@ and for `hold_s` after it. The command `set_compensator` overrides this: argumen
 
 The parts keep their constants and state inside this part's block, so that a snapshot is still one copy; a part whose block is not flat
 (self_size 0: it has pointers) cannot be kept so and is refused. Their functions and where the second one lies stand in front of the block:
-a function's address means nothing to another process, and an offset out of a file would be followed anywhere. Auxiliary channels: those of the part in free motion, then those of the one in contact.
+a function's address means nothing to another process, and an offset out of a file would be followed anywhere. Auxiliary channels:
+those of the part in free motion, then those of the one in contact.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc

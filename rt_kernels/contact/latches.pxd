@@ -1,8 +1,9 @@
 """Massless spring-loaded latches and sensor levers of a probe head, and fired latches in the grooves of the socket.
 
-Yaskevich 2020 (5.3) with two corrections: the angle of a pressed latch is the root of the penetration on [0, phi_max] (the printed search can only
-open the latch further; the sign of the penetration changes once), and the normals point into the target body. A latch lies in a half-plane through the head axis X_H; in it a
-point has an axial coordinate x and a radial one rho, and a positive angle turns it towards the axis (retracts it into the head).
+Yaskevich 2020 (5.3) with two corrections: the angle of a pressed latch is the root of the penetration on [0, phi_max] (the printed search
+can only open the latch further; the sign of the penetration changes once), and the normals point into the target body. A latch lies in a
+half-plane through the head axis X_H; in it a point has an axial coordinate x and a radial one rho,
+and a positive angle turns it towards the axis (retracts it into the head).
 """
 
 from libc.math cimport sqrt, fabs
@@ -44,7 +45,8 @@ cdef struct Groove:
 
 
 cdef inline void latch_point(
-    const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g, double s, double c, double x, double rho, double *out
+    const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g, double s, double c, double x, double rho,
+    double *out
 ) noexcept nogil:
     """Point (x, rho) of the latch body, turned by phi (s, c), in T. (uy, uz): direction of the latch's half-plane in the head."""
     cdef double h[3]
@@ -55,7 +57,8 @@ cdef inline void latch_point(
 
 
 cdef inline double latch_penetration(
-    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g,
+    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz,
+    const LatchGeometry *g,
     double phi, Contact *deepest
 ) noexcept nogil:
     """Greatest penetration of a latch or lever at angle phi; negative (clearance unknown) without contact."""
@@ -94,16 +97,17 @@ cdef inline bint entry_slope(const double *P1, const double *L, const double *ce
 
 
 cdef inline double pressed_angle(
-    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz, const LatchGeometry *g,
+    const Profile *socket, double entry_x, double entry_R, const double *p_TH, const double *R_TH, double uy, double uz,
+    const LatchGeometry *g,
     double previous, Contact *contact, bint *bottomed
 ) noexcept nogil:
     """Angle at which the latch just touches: root of the penetration g(phi) on [0, phi_max], to 1e-9 rad or 40 steps; 0 if free.
 
-    `contact` is the touching point (of the last angle with penetration); `bottomed` if even phi_max penetrates (then the penalty law takes over).
+    `contact` is the touching point (of the last angle with penetration); `bottomed` if even phi_max penetrates
+    (then the penalty law takes over).
     """
     cdef double low = 0.0, high = g.angle_max, mid, g_low, g_mid
     cdef Contact other
-    cdef int i
     bottomed[0] = False
     g_low = latch_penetration(socket, entry_x, entry_R, p_TH, R_TH, uy, uz, g, 0.0, contact)
     if g_low <= 0.0:
@@ -121,7 +125,7 @@ cdef inline double pressed_angle(
         contact[0] = other
         bottomed[0] = True
         return g.angle_max
-    for i in range(40):
+    for _ in range(40):
         if high - low < 1e-9:
             break
         mid = 0.5 * (low + high)
@@ -177,8 +181,8 @@ cdef inline int latch_in_groove(
 ) noexcept nogil:
     """Contacts (at most two) of the locking segment inner-outer (T axes) of fired latch k = 0..3 with groove k.
 
-    Groove k lies in the plane at distance `plane` from the X axis in the direction +Y, +Z, -Y, -Z. Stop: depth -d1; narrow wall: |d2| - narrow; inclined
-    wall: (|d2| - narrow - (d1 - ramp_start) tan b) cos b. The wide part is never reached.
+    Groove k lies in the plane at distance `plane` from the X axis in the direction +Y, +Z, -Y, -Z. Stop: depth -d1; narrow wall: |d2| -
+    narrow; inclined wall: (|d2| - narrow - (d1 - ramp_start) tan b) cos b. The wide part is never reached.
     """
     cdef int axis_normal = 1 + (k & 1)
     cdef int axis_side = 2 - (k & 1)

@@ -67,7 +67,8 @@ cdef inline int sphere_in_cavity(const Profile *p, const double *c, double R, Co
     In the half-plane through c and the axis every straight piece whose foot of the perpendicular lies inside it is a face contact,
     and every convex vertex whose two neighbours' feet both lie beyond it is an edge contact: cone, edge circle, cylinder and plane in one.
     A concave corner gives two contacts. A centre inside the solid (a point always is) has one contact per edge and corner too: behind both
-    faces of a convex edge the nearer face counts, behind a concave corner its vertex. Range: less than R plus the face length behind a face.
+    faces of a convex edge the nearer face counts, behind a concave corner its vertex. Range:
+    less than R plus the face length behind a face.
     """
     cdef int i, found = 0, behind = -2
     cdef double rho = sqrt(c[1] * c[1] + c[2] * c[2])
@@ -138,9 +139,9 @@ cdef inline bint segment_circle(
     """Segment P1 + t L, t in [0, 1], against a circle (centre, unit axis, radius R); True and `out` filled if the segment passes outside.
 
     Yaskevich 2020 (5.2), corrected: the radial direction is taken at the circle's own centre and the normal is oriented by the role of the
-    line (`n . n_C > 0` if the active body carries it). With `refinements = 0` the depth is the distance of the segment from the circle's tangent at the crossing
-    point (the text's form, first order); each refinement moves the tangent to the point of the circle nearest to the line: two give the
-    exact skew distance to 1e-9 m for depths below 1 % of R.
+    line (`n . n_C > 0` if the active body carries it). With `refinements = 0` the depth is the distance of the segment from the circle's
+    tangent at the crossing point (the text's form, first order); each refinement moves the tangent to the point of the circle nearest to
+    the line: two give the exact skew distance to 1e-9 m for depths below 1 % of R.
     """
     cdef double along = vec3.dot(axis, L)
     cdef double to_plane[3]
@@ -151,7 +152,6 @@ cdef inline bint segment_circle(
     cdef double n[3]
     cdef double offset[3]
     cdef double a, b
-    cdef int i
     # crossing point of the segment with the plane of the circle; nearly parallel: no contact
     a = vec3.dot(L, L)
     if along * along < 1e-24 * a:
@@ -168,7 +168,7 @@ cdef inline bint segment_circle(
         return False
     vec3.scale(1.0 / norm, radial, radial)
     vec3.cross(axis, radial, tangent)
-    for i in range(refinements):
+    for _ in range(refinements):
         # Newton step of the azimuth: the distance of circle point and line, w, is least where w . tangent = 0
         vec3.add_scaled(centre, R, radial, offset)
         vec3.sub(offset, P1, offset)

@@ -38,7 +38,8 @@ cdef int _fill_profile(vertices, Profile *p) except -1:
 
 
 cdef _record(const Contact *c):
-    return {"depth": c.depth, "n": np.array([c.n[0], c.n[1], c.n[2]]), "r": np.array([c.r[0], c.r[1], c.r[2]]), "kind": c.kind, "index": c.index}
+    return {"depth": c.depth, "n": np.array([c.n[0], c.n[1], c.n[2]]), "r": np.array([c.r[0], c.r[1], c.r[2]]), "kind": c.kind,
+            "index": c.index}
 
 
 cdef class Cavity:
@@ -147,19 +148,24 @@ def deepest_index(values, bint climb=True):
 
 
 cdef class Law:
-    """Contact law: stiffness [N/m], damping [N.s/m], friction, slip_speed [m/s], ramp [m], viscous_limit [N.s/m]. Raises ValueError on negative numbers."""
+    """Contact law: stiffness [N/m], damping [N.s/m], friction, slip_speed [m/s], ramp [m], viscous_limit [N.s/m].
+    Raises ValueError on negative numbers."""
 
     cdef ContactLaw law
 
-    def __cinit__(self, double stiffness, double damping=0.0, double friction=0.0, double slip_speed=1e-3, double ramp=0.0, double viscous_limit=1e300):
-        for name, value, low in (("stiffness", stiffness, True), ("damping", damping, False), ("friction", friction, False), ("slip_speed", slip_speed, True),
+    def __cinit__(self, double stiffness, double damping=0.0, double friction=0.0, double slip_speed=1e-3, double ramp=0.0,
+                  double viscous_limit=1e300):
+        for name, value, low in (("stiffness", stiffness, True), ("damping", damping, False), ("friction", friction, False),
+                                 ("slip_speed", slip_speed, True),
                                  ("ramp", ramp, False), ("viscous_limit", viscous_limit, False)):
             if not (value > 0.0 if low else value >= 0.0):
                 raise ValueError(f"{name} must be {'above' if low else 'at least'} 0, got {value}")
-        self.law = ContactLaw(stiffness=stiffness, damping=damping, ramp=ramp, friction=friction, slip_speed=slip_speed, viscous_limit=viscous_limit)
+        self.law = ContactLaw(stiffness=stiffness, damping=damping, ramp=ramp, friction=friction, slip_speed=slip_speed,
+                              viscous_limit=viscous_limit)
 
     def react(self, double depth, normal, v_active, v_passive):
-        """(force on the target body [3] N, normal force N, damper loss W, friction loss W) for the velocities [m/s] of the contact point."""
+        """(force on the target body [3] N, normal force N, damper loss W, friction loss W) for the velocities [m/s] of the contact
+        point."""
         cdef double[::1] n = _vector(normal, "normal")
         cdef double[::1] va = _vector(v_active, "v_active")
         cdef double[::1] vp = _vector(v_passive, "v_passive")
@@ -195,7 +201,8 @@ cdef class LatchInSocket:
         cdef double[::1] p = _vector(p_TH, "p_TH")
         cdef double[::1] R = np.ascontiguousarray(R_TH, dtype=float).reshape(9)
         cdef Contact deepest
-        return latch_penetration(&self.profile, self.entry_x, self.entry_R, &p[0], &R[0], direction[0], direction[1], &self.geometry, phi, &deepest)
+        return latch_penetration(&self.profile, self.entry_x, self.entry_R, &p[0], &R[0], direction[0], direction[1], &self.geometry, phi,
+                                 &deepest)
 
     def press(self, p_TH, R_TH, direction, double previous=0.0):
         """(phi [rad], force along the contact normal [N], contact dict or None, bottomed) for a head pose."""
@@ -230,23 +237,23 @@ def in_groove(groove, double along, double lateral):
 
 
 def bounce(double mass, double speed, Law law, double dt, int most=10000000):
-    """A free mass [kg] meets a wall at `speed` [m/s] under the contact law: (restitution, separation time s, peak force N, greatest depth m, loss J).
+    """A free mass [kg] meets a wall at `speed` [m/s] under the contact law: (restitution, separation time s, peak force N,
+    greatest depth m, loss J).
 
     Velocity Verlet with step dt, for comparison with the closed form of the clamped spring-damper.
     """
-    cdef double x = 0.0, v = speed, t = 0.0, peak = 0.0, deepest = 0.0, loss = 0.0, v_half, f, fraction
+    cdef double x = 0.0, v = speed, t = 0.0, peak = 0.0, deepest = 0.0, loss = 0.0, v_half
     cdef double va[3]
     cdef double vp[3]
     cdef Contact c
     cdef Reaction out
-    cdef int i
     vp[0] = 0.0; vp[1] = 0.0; vp[2] = 0.0
     va[0] = v; va[1] = 0.0; va[2] = 0.0
     c.n[0] = 1.0; c.n[1] = 0.0; c.n[2] = 0.0
     c.depth = 0.0
     react(&law.law, &c, va, vp, &out)
     peak = out.normal
-    for i in range(most):
+    for _ in range(most):
         v_half = v - 0.5 * dt * out.normal / mass
         x += dt * v_half
         # the velocity-dependent part is iterated once at the end of the step

@@ -11,7 +11,8 @@ cdef struct ContactLaw:
     double ramp                # penetration over which the damper comes in, m (0: at once)
     double friction            # mu
     double slip_speed          # v_s of the regularised friction, m/s
-    double viscous_limit       # greatest friction force per slip speed, N.s/m: m_eff/h, so that friction cannot reverse the slip in one step
+    double viscous_limit       # greatest friction force per slip speed, N.s/m: m_eff/h, so that friction cannot reverse the slip
+    #                            in one step
 
 
 cdef struct Reaction:
@@ -21,11 +22,12 @@ cdef struct Reaction:
     double force[3]            # on the target body, N
 
 
-cdef inline void react(const ContactLaw *law, const Contact *contact, const double *v_active, const double *v_passive, Reaction *out) noexcept nogil:
+cdef inline void react(const ContactLaw *law, const Contact *contact, const double *v_active, const double *v_passive,
+                       Reaction *out) noexcept nogil:
     """Force on the target body for the velocities of the *same* spatial point on the two bodies.
 
-    Normal: `max(0, k depth + c depth_rate)`: a contact never pulls. Friction: `mu |f_R| v_T / sqrt(|v_T|^2 + v_s^2)`, zero and smooth at zero slip
-    (the printed unit vector v_T/|v_T| is not defined there), acting on the target body along the slip of the active one.
+    Normal: `max(0, k depth + c depth_rate)`: a contact never pulls. Friction: `mu |f_R| v_T / sqrt(|v_T|^2 + v_s^2)`, zero and smooth at
+    zero slip (the printed unit vector v_T/|v_T| is not defined there), acting on the target body along the slip of the active one.
     """
     cdef double slip[3]
     cdef double rate, spring, weight, per_speed

@@ -37,7 +37,8 @@ cdef inline void propagate(Modal *modal, const double *load, double *port_displa
     modal.run(modal.coefficients[modal.active], modal.state, modal.n_blocks, modal.n_loads, load, port_displacement6, port_rate6)
 
 
-cdef inline void deformed_port(const double *X_CD0, const double *displacement6, const double *rate6, double *X_CD, double *V_CD) noexcept nogil:
+cdef inline void deformed_port(const double *X_CD0, const double *displacement6, const double *rate6, double *X_CD,
+                               double *V_CD) noexcept nogil:
     """Pose of the deformed port D in the craft frame C, and its twist from the deformation in C axes (linear first).
 
     `X_CD0` is the pose of the undeformed port; displacement and rate are in port axes. q_CD = q_CD0 exp(theta): to first order the

@@ -5,8 +5,8 @@ Source: Yaskevich 2020, ch. 4 (4.2.3)-(4.2.7) and (4.3.2)-(4.3.5), corrected. On
     q'' + c q' + w^2 q = T_D^T f_D + R_D^T m_D + (further loads)        c = 2 w delta / sqrt(4 pi^2 + delta^2)
     alpha = -c/2 = -w delta/s,   beta = sqrt(w^2 - alpha^2) = 2 pi w/s,   s = sqrt(4 pi^2 + delta^2)
 
-(the text prints sqrt(4 pi^2 + 1): a damping ratio above one, so no oscillation, from delta = 6.36 on). Over a step dt, with e = exp(alpha dt),
-S = sin(beta dt), C = cos(beta dt):
+(the text prints sqrt(4 pi^2 + 1): a damping ratio above one, so no oscillation, from delta = 6.36 on). Over a step dt, with e = exp(alpha
+dt), S = sin(beta dt), C = cos(beta dt):
 
     q+  = c1 q + c2 q' + c3 f        c1 = e (C - alpha/beta S)     c2 = e S/beta      c3 = (1 - c1)/w^2
     q'+ = c4 q + c5 q' + c2 f        c4 = -w^2 c2                  c5 = e (C + alpha/beta S)
@@ -20,8 +20,8 @@ Assumption of the text: the flexible motion does not act back on the rigid one.
 
 Memory: blocks of four modes, each c1..c5 and then one line per load column; with six loads 352 bytes, read once, front to back. The pass is
 limited by the bytes it reads (11 doubles and the state, per mode), so projection, update and output are one pass (modal_pass.inc).
-Trap: the force is taken at the start of the step. A contact spring k acting through a shape value T adds energy at the rate k T^2 dt/4; contact
-damping of k dt/2 takes it away.
+Trap: the force is taken at the start of the step. A contact spring k acting through a shape value T adds energy at the rate k T^2 dt/4;
+contact damping of k dt/2 takes it away.
 """
 
 import numpy as np

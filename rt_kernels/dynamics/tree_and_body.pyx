@@ -253,7 +253,8 @@ cdef void own_centre(Self *self, double *c, double *P) noexcept nogil:
         P[i] = s.P[i] - m * s.pair.target.v[i] if s.pair.joined else s.P[i]
 
 
-cdef void integrate_tree(Self *self, Craft *craft, const double *f, const double *m, const double *p_NT, const double *control_C) noexcept nogil:
+cdef void integrate_tree(Self *self, Craft *craft, const double *f, const double *m, const double *p_NT,
+                         const double *control_C) noexcept nogil:
     """One step of the tree, alone or joined: -f, -m at the origin of T (N axes), and the control wrench at and in C on the root body."""
     cdef TreeParams *p = &self.flat.params
     cdef TreeState *s = &self.flat.state
@@ -453,7 +454,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
         # what the measured wrench does to the bodies, over the true elapsed time
         if s.pair.joined:
             release(self)
-        for i in range(n):
+        for _ in range(n):
             integrate_free(self, sample.F_T_corrected, sample.control_C)
         relative_state(&p.pair, &s.pair, sample.X_TA, sample.V_TA)
         for i in range(6):
@@ -461,7 +462,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     elif sample.motion == MOTION_JOINED:
         if not s.pair.joined:
             join(self)
-        for i in range(n):
+        for _ in range(n):
             integrate_tree(self, &self.joined, NO_FORCE, NO_FORCE, s.pair.active.p, sample.control_C)
         pose.copy(s.pair.join_X_TA, sample.X_TA)
         for i in range(6):
@@ -528,7 +529,8 @@ cdef class TreeAndBody(StagePart):
         Parameter("joint_angles", "floats", "rad or m", "given joint coordinates, one for all or one each", [0.0], low=-1e3, high=1e3),
         Parameter("stiffness", "floats", "N.m/rad or N/m", "of the held joints, one for all or one each", [1e4], low=0.0, high=1e12),
         Parameter("damping", "floats", "N.m.s/rad or N.s/m", "of the held joints, one for all or one each", [1e3], low=0.0, high=1e12),
-        Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest", choices=("fastest", "general")),
+        Parameter("kernels", "str", "-", "generated where they pay and a compiler is there, or general", "fastest",
+                  choices=("fastest", "general")),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
     )
     AUX = AUX
@@ -581,7 +583,8 @@ cdef class TreeAndBody(StagePart):
     def _check_tree(self, model):
         bodies = self.general.bodies
         roots = [b for b in bodies if b.parent is None]
-        if len(roots) != 1 or roots[0] is not bodies[0] or roots[0].joint != "free" or np.any(roots[0].p_PJ_P) or np.any(roots[0].R_PJ != np.eye(3)):
+        root = roots[0] if len(roots) == 1 else None
+        if root is None or root is not bodies[0] or root.joint != "free" or np.any(root.p_PJ_P) or np.any(root.R_PJ != np.eye(3)):
             raise ValueError(f"model {model}: the first body must be the only root, with a free joint at zero position and angles")
         for b in bodies[1:]:
             if b.joint not in ("revolute", "prismatic"):
@@ -590,8 +593,8 @@ cdef class TreeAndBody(StagePart):
             raise ValueError(f"model {model}: {self.general.nv - 6} joints, limit {MAX_V - 6}")
 
     def _check_step(self, period, angles, k, d):
-        """x+ = 2 x - x- under stiffness and damping is stable while h^2 k + 2 h d < 4 I in every direction; a quarter of it is allowed, since
-        the inertia changes with the pose."""
+        """x+ = 2 x - x- under stiffness and damping is stable while h^2 k + 2 h d < 4 I in every direction; a quarter of it is allowed,
+        since the inertia changes with the pose."""
         H = self.general.mass_matrix(np.concatenate([[0, 0, 0, 0, 0, 0, 1.0], angles]))
         if not len(angles):
             return
@@ -634,8 +637,8 @@ cdef class TreeAndBody(StagePart):
         """The table of the active vehicle and the bodies of the model must speak of one craft."""
         cdef TreeParams *p = &self.c.flat.params
         if not abs(p.pair.active.mass - p.mass) <= 1e-9 * p.mass:
-            raise ValueError(f"mass_kg of the active vehicle is {p.pair.active.mass:.12g} kg, the bodies of the model {model} have {p.mass:.12g} kg "
-                             "(sum of their mass_kg): give both the same mass")
+            raise ValueError(f"mass_kg of the active vehicle is {p.pair.active.mass:.12g} kg, the bodies of the model {model} have "
+                             f"{p.mass:.12g} kg (sum of their mass_kg): give both the same mass")
 
     def _join_to(self, carrier, inertia):
         """The tree with the target vehicle as one more body, held to the body of the port."""
@@ -694,8 +697,8 @@ cdef class TreeAndBody(StagePart):
             try:
                 self._use(self.general.generate() if flat.params.generated else self.general)
             except GenerationError as error:
-                raise ValueError("the log was made with kernels generated for its tree, whose last digits differ from the general ones, and they "
-                                 f"cannot be made here: {error}") from None
+                raise ValueError("the log was made with kernels generated for its tree, whose last digits differ from the general ones, "
+                                 f"and they cannot be made here: {error}") from None
         super().load(block)
 
 

@@ -323,13 +323,13 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
     if sample.motion == MOTION_FREE:
         # what the measured wrench does to the two vehicles, over the true elapsed time
         s.joined = 0
-        for i in range(n):
+        for _ in range(n):
             integrate_free(p, s, F_T, sample.control_C, p.period)
         relative_state(p, s, sample.X_TA, sample.V_TA)
     elif sample.motion == MOTION_JOINED:
         if not s.joined:
             join(p, s)
-        for i in range(n):
+        for _ in range(n):
             integrate_joined(p, s, sample.control_C, p.period)
         pose.copy(s.join_X_TA, sample.X_TA)
         for i in range(6):

@@ -89,7 +89,7 @@ cdef inline void bend(FlexSelf *f, const double *F_T, int steps) noexcept nogil:
             pose.wrench_to_child(s.X_TA, F_T, load)
             for i in range(6):
                 load[i] = -load[i]
-        for i in range(steps):
+        for _ in range(steps):
             propagate(&f.modal[k], load, s.port[k].displacement, s.port[k].rate)
     place_ports(f)
 
@@ -103,7 +103,8 @@ cdef inline void wrench_at_undeformed(const FlexSelf *f, const double *F_T, doub
     pose.wrench_to_parent(X_T0T, F_T, F_T0)
 
 
-cdef inline void port_motion(const Port *port, const double *X_NC, const double *v, const double *w, double *X_NA, double *V_NA) noexcept nogil:
+cdef inline void port_motion(const Port *port, const double *X_NC, const double *v, const double *w, double *X_NA,
+                             double *V_NA) noexcept nogil:
     """Pose and velocity of a deformed port in N, from those of its craft."""
     cdef double r[3]
     cdef double t[3]
@@ -226,7 +227,8 @@ cdef class TwoBodiesFlexible(TwoBodies):
                 continue
             craft = crafts[k]
             if craft.n_loads > LOADS_MAX:
-                raise ValueError(f"{('active', 'target')[k]} vehicle: modal.further_loads: {craft.n_loads} load components, at most {LOADS_MAX}")
+                raise ValueError(f"{('active', 'target')[k]} vehicle: modal.further_loads: {craft.n_loads} load components, "
+                                 f"at most {LOADS_MAX}")
             self.f.modal[k] = craft.modal
             self.f.modal[k].state = &memory[at]
             at += craft.modal.state_size // 8

@@ -1,4 +1,5 @@
-"""Phases of a berthing run: the stand goes to the start pose, closes the loop, and an operator flies the manipulator (Yaskevich 2020, 8.3, 8.4).
+"""Phases of a berthing run: the stand goes to the start pose, closes the loop, and an operator flies the manipulator (Yaskevich 2020, 8.3,
+8.4).
 
     idle -> position -> closing -> contact -> finish -> retreat -> park -> ended
     hold and fault from anywhere

@@ -115,7 +115,8 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
     cdef bint touched = (o.mechanism_state & MECHANISM_SIGNAL_DK1) != 0
     cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     # the head on the bottom of the cone, or the rings in full contact
-    cdef bint bottom = (o.mechanism_state & MECHANISM_SIGNAL_DK2) != 0 or o.mechanism_state & MECHANISM_SIGNAL_RING_ALIGNED == MECHANISM_SIGNAL_RING_ALIGNED
+    cdef bint bottom = ((o.mechanism_state & MECHANISM_SIGNAL_DK2) != 0
+                        or o.mechanism_state & MECHANISM_SIGNAL_RING_ALIGNED == MECHANISM_SIGNAL_RING_ALIGNED)
     cdef double w[3]
     if s.sequence == SEQUENCE_APPROACH and touched:
         s.sequence = SEQUENCE_PRESS
@@ -261,7 +262,8 @@ cdef class DockingGuidance(StagePart):
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
         Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
-        Parameter("attitude_rate_gain_n_m_s_per_rad", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0, low=0.0),
+        Parameter("attitude_rate_gain_n_m_s_per_rad", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0,
+                  low=0.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
         Parameter("drive_after_s", "float", "s", "drive on after the start of docking", 35.0, low=0.0),

@@ -172,11 +172,13 @@ cdef class Excitation(StagePart):
     """Identification run. `schedule`: name -> (begin, length) in s of the phase `approach`; `lines`: (frequency Hz, amplitude m)."""
 
     PARAMETERS = (
-        Parameter("direction", "floats", "m, rad", "motion of the moving port for s = 1 m, T axes", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0), shape=6),
+        Parameter("direction", "floats", "m, rad", "motion of the moving port for s = 1 m, T axes", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+                  shape=6),
         Parameter("slow_amplitude_m", "float", "m", "amplitude of the slow sine", 0.004, low=1e-5, high=0.5),
         Parameter("slow_hz", "float", "Hz", "its frequency", 0.25, low=0.01, high=2.0),
         Parameter("slow_periods", "int", "-", "its periods that count; one more to settle", 2, low=1, high=100),
-        Parameter("lines_hz", "floats", "Hz", "lines of the multisine", (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0,
+        Parameter("lines_hz", "floats", "Hz", "lines of the multisine",
+                  (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0,
                                                                        16.0, 18.0, 20.0), low=0.05, high=200.0),
         Parameter("rate_rms_m_s", "float", "m/s", "rate of the multisine, rms", 0.03, low=1e-4, high=1.0),
         Parameter("multisine_s", "float", "s", "period of the multisine; every line is a multiple of 1/period", 4.0, low=0.1, high=600.0),

@@ -1,8 +1,8 @@
 """Closed loop from the first tick to the last: guidance of a recording that comes from elsewhere (`hil-server import`).
 
 The first tick (phase closing) puts the model at the nominal first contact with the relative twist of the initial conditions; from the
-second on (phase contact) it moves freely under the recorded wrench. Nothing ends it but the end of the recording, or a stop: no stand moves, so
-a fault is recorded and shown, and the model goes on. Not for a run that moves a stand (`LIVE`).
+second on (phase contact) it moves freely under the recorded wrench. Nothing ends it but the end of the recording, or a stop: no stand
+moves, so a fault is recorded and shown, and the model goes on. Not for a run that moves a stand (`LIVE`).
 """
 
 from libc.stdint cimport int32_t

@@ -49,7 +49,7 @@ cdef class FlexibleTree:
             self.model.gravity[i] = g[i]
         self.model.body = <Body *>calloc(len(links), sizeof(Body))
         # sizes
-        for i, link in enumerate(links):
+        for link in links:
             s = link.body.n_modes
             sp = links[self._index[link.parent]].body.n_modes if link.parent is not None else 0
             total += s * 9 + s * s * 9 + s * 3 + s * s * 3 + 3 * s * s + s * 6 + s * s + 2 * s + s * 9 + 12 * sp

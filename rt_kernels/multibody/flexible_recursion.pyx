@@ -34,13 +34,12 @@ free joint q = [p, quaternion xyzw], v = [linear, angular] in body axes; spheric
 Sources: Tian et al. 2010, eqs. (5)-(7) corrected; Wang et al. 2020, eqs. (5)-(43).
 """
 
-from libc.math cimport sqrt
 from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.multibody.flexible_algebra cimport (
-    backward_solve, cholesky, exponential_terms, forward_solve, jacobian_rate, multiply_6, rotate_block, skew_polynomial,
+    backward_solve, cholesky, exponential_terms, jacobian_rate, multiply_6, rotate_block, skew_polynomial,
 )
 
 
@@ -49,7 +48,6 @@ from rt_kernels.multibody.flexible_algebra cimport (
 
 cdef inline void joint_motion(const Body *b, const double *q, const double *v, double *R_J, double *p, double *rel) noexcept nogil:
     """Rotation and displacement of the joint (joint frame) and relative twist (body axes)."""
-    cdef double t[3]
     cdef double s, c
     cdef int i
     rot3.identity(R_J)

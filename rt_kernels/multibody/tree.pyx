@@ -22,12 +22,12 @@ import math
 
 import numpy as np
 
-from rt_kernels.model.bodies import JOINT_KINDS, ModelError, join_masses, read_toml, read_urdf, resolve, check_inertia
+from rt_kernels.model.bodies import JOINT_KINDS, ModelError, read_toml, read_urdf, resolve, check_inertia
 
 cimport numpy as cnp
 from libc.stdint cimport uint8_t, uintptr_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 from posix.stdlib cimport posix_memalign
 
 cnp.import_array()
@@ -140,7 +140,7 @@ cdef class Tree:
 
     def _expand(self):
         """One row per computed body: (Body, kind, parent row, align, R_place, p_place, first v within the joint, user body or -1)."""
-        rows, last_row = [], {}
+        rows = []
         self._number = []
         ordered = {b.name: i for i, b in enumerate(self.bodies)}
         final = {}
@@ -176,8 +176,10 @@ cdef class Tree:
         cdef size_t offsets[22]
         cdef size_t total = 0
         sizes[:] = [n * sizeof(TreeBody), n * sizeof(TreeInertia), n * sizeof(int), (2 * n + 2) * sizeof(int), n * sizeof(TreeBody),
-                    blocks * sizeof(TreeConstantsBlock), nv * sizeof(double), nv, TREE_BLOCK * blocks * sizeof(int), nv * sizeof(int), nv * sizeof(int),
-                    TREE_BLOCK * blocks * sizeof(TreeFrame), blocks * sizeof(TreeBlock), nv * sizeof(TreeColumn), n * sizeof(TreeArticulated),
+                    blocks * sizeof(TreeConstantsBlock), nv * sizeof(double), nv, TREE_BLOCK * blocks * sizeof(int), nv * sizeof(int),
+                    nv * sizeof(int),
+                    TREE_BLOCK * blocks * sizeof(TreeFrame), blocks * sizeof(TreeBlock), nv * sizeof(TreeColumn),
+                    n * sizeof(TreeArticulated),
                     n * sizeof(TreeMotion), 2 * nv * sizeof(double), 18 * n * sizeof(double),
                     6 * n * sizeof(double), nv, 6 * stride * sizeof(double), nv * stride * sizeof(double)]
         for k in range(22):
@@ -256,7 +258,8 @@ cdef class Tree:
             composite = np.diag(H).copy()
             for k in range(self.nv):
                 if not H[k, k] > 1e-13 * composite[k]:
-                    raise ModelError(f"joint '{owner[order[k]]}' moves no inertia: the body behind it has no mass or turns about its own line")
+                    raise ModelError(f"joint '{owner[order[k]]}' moves no inertia: "
+                                     "the body behind it has no mass or turns about its own line")
                 column = H[k + 1:, k] / H[k, k]
                 H[k + 1:, k + 1:] -= np.outer(column, H[k, k + 1:])
 
@@ -323,9 +326,11 @@ cdef class Tree:
             kind = kinds[b.kind]
             turns = kind in ("revolute", "screw")
             out.append({
-                "kind": kind, "parent": b.parent, "q": b.q_index, "n_q": JOINT_KINDS[kind][0], "v": b.v_index, "n_v": b.n_v, "sine": angles if turns else -1,
+                "kind": kind, "parent": b.parent, "q": b.q_index, "n_q": JOINT_KINDS[kind][0], "v": b.v_index, "n_v": b.n_v,
+                "sine": angles if turns else -1,
                 "user": b.user_body, "pitch": b.pitch, "R_place": _rows(b.R_place), "p_place": [b.p_place[k] for k in range(3)],
-                "R_align": _rows(b.R_align), "mass": mass.mass, "h": [mass.h[k] for k in range(3)], "inertia": [mass.tensor[k] for k in range(6)],
+                "R_align": _rows(b.R_align), "mass": mass.mass, "h": [mass.h[k] for k in range(3)],
+                "inertia": [mass.tensor[k] for k in range(6)],
                 "armature": [self.c_model.armature[b.v_index + k] for k in range(b.n_v)],
             })  # fmt: skip
             angles += turns
@@ -398,7 +403,8 @@ cdef class Tree:
 
     def forward_dynamics(self, q, v, tau, f_ext=None):
         """Accelerations (nv,) from torques: articulated-body algorithm.  Locked coordinates stay at zero."""
-        cdef cnp.ndarray q_ = _vector(q, "q", self.c_model.nq), v_ = _vector(v, "v", self.c_model.nv), t_ = _vector(tau, "tau", self.c_model.nv)
+        cdef cnp.ndarray q_ = _vector(q, "q", self.c_model.nq), v_ = _vector(v, "v", self.c_model.nv)
+        cdef cnp.ndarray t_ = _vector(tau, "tau", self.c_model.nv)
         cdef cnp.ndarray a = _new(self.c_model.nv)
         cdef list keep = []
         cdef double *wrenches = NULL if f_ext is None else self._wrenches(f_ext, keep)
@@ -537,7 +543,7 @@ cdef class Tree:
 
     def potential_energy(self, q):
         """[J] in the uniform gravity field, zero at the origin of the inertial frame."""
-        _, mass, first, _ = self._totals(q, None, None)
+        _, _, first, _ = self._totals(q, None, None)
         return -float(self.gravity @ first)
 
     def integrate(self, q, v, dt):
@@ -588,9 +594,11 @@ cdef class Tree:
         cdef cnp.ndarray m_ = np.ascontiguousarray(mask)
         number = self._number[names.index(body)]
         up = -1 if parent is None else self._number[names.index(parent)]
-        done = self.c_model.operations.attach(self.model, self.work, _data(q_), _data(v_), number, up, <const uint8_t *>cnp.PyArray_DATA(m_))
+        done = self.c_model.operations.attach(self.model, self.work, _data(q_), _data(v_), number, up,
+                                              <const uint8_t *>cnp.PyArray_DATA(m_))
         if done == TREE_NOT_FREE_JOINT:
-            raise ValueError(f"body '{body}' has a {self.bodies[names.index(body)].joint} joint; only a free joint can be attached and detached")
+            raise ValueError(f"body '{body}' has a {self.bodies[names.index(body)].joint} joint; "
+                             "only a free joint can be attached and detached")
         if done == TREE_WOULD_LOOP:
             raise ValueError(f"body '{parent}' hangs on '{body}': attaching would close a loop")
         return q_, v_

@@ -19,7 +19,6 @@ Changing the step or the forces abruptly breaks the two-step formula: call `rest
 import numpy as np
 
 from cpython.ref cimport PyObject
-from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
 
 from rt_kernels.algebra cimport quat, vec3
@@ -194,7 +193,7 @@ cdef void advance(Stepper *s, double t, double *q, double *v) noexcept nogil:
         q[i] = moved[i]
 
 
-# --- what is moved ---------------------------------------------------------------------------------------------------------------------------
+# --- what is moved ------------------------------------------------------------------------------------------------------------------------
 
 
 cdef void tree_accelerate(void *state, double t, double h, const double *q, const double *v, double *a) noexcept nogil:
@@ -320,7 +319,8 @@ cdef class Motion:
             turning_q.update(range(iq, iq + (7 if free_joint else 4)))
             turning_v.update(range(iv, iv + (6 if free_joint else 3)))
         s.n_rotations = len(quaternions)
-        straight = list(zip([k for k in range(self.nq) if k not in turning_q], [k for k in range(self.nv) if k not in turning_v], strict=True))
+        straight = list(zip([k for k in range(self.nq) if k not in turning_q], [k for k in range(self.nv) if k not in turning_v],
+                            strict=True))
         s.n_straight = len(straight)
         for i, (k_q, k_v) in enumerate(straight):
             s.straight_q[i] = k_q
@@ -392,7 +392,7 @@ cdef class Motion:
         return t + steps * self.stepper.h, q_, v_
 
 
-# --- stability ---------------------------------------------------------------------------------------------------------------------------------
+# --- stability ----------------------------------------------------------------------------------------------------------------------------
 
 
 def amplification(method, double w, double zeta=0.0, double psi=0.5, double phi=0.5):

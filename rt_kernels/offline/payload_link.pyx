@@ -139,7 +139,8 @@ cdef int _put_pose(double *to, value, what) except -1:
 
 
 cdef class ElasticPayload:
-    """Payload on the arm's end. mass kg, inertia (3, 3) kg.m2 about P in P; X_PG (7,); K, D (6, 6) as from `ArmCompliance`, `damping_matrix`."""
+    """Payload on the arm's end. mass kg, inertia (3, 3) kg.m2 about P in P; X_PG (7,); K, D (6, 6) as from `ArmCompliance`,
+    `damping_matrix`."""
 
     cdef PayloadLink c
     cdef PayloadState s

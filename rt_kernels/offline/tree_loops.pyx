@@ -267,7 +267,8 @@ cdef double loops_newton(Loops *L, double *q) noexcept nogil:
     return gap
 
 
-cdef int loops_dynamics(Loops *L, const double *q, const double *v, const double *tau, const double *f_ext, double *a, double *reaction) noexcept nogil:
+cdef int loops_dynamics(Loops *L, const double *q, const double *v, const double *tau, const double *f_ext, double *a,
+                        double *reaction) noexcept nogil:
     """Accelerations of all coordinates and the reactions at the cuts; 0 when the mechanism is singular."""
     cdef int i, j, k, nv = L.model.nv, nu = L.n_u, width = L.n_u + 1
     cdef double t
@@ -425,7 +426,8 @@ cdef class ClosedTree:
         return out
 
     def forward_dynamics(self, q, v, tau, f_ext=None):
-        """(a, reactions): accelerations (nv,) and per cut row the reaction on its second body, inertial axes (4th row: moment about e_a x e_b).
+        """(a, reactions): accelerations (nv,) and per cut row the reaction on its second body, inertial axes (4th row:
+        moment about e_a x e_b).
 
         q must be closed and v projected.
         """
@@ -441,7 +443,8 @@ cdef class ClosedTree:
             if (<object>w_).shape != (self.tree.n_bodies, 6):
                 raise ValueError(f"f_ext: shape {(<object>w_).shape}, {(self.tree.n_bodies, 6)} is needed")
             wrenches = <double *>cnp.PyArray_DATA(w_)
-        if not loops_dynamics(&self.loops, <double *>cnp.PyArray_DATA(q_), <double *>cnp.PyArray_DATA(v_), <double *>cnp.PyArray_DATA(t_), wrenches,
+        if not loops_dynamics(&self.loops, <double *>cnp.PyArray_DATA(q_), <double *>cnp.PyArray_DATA(v_), <double *>cnp.PyArray_DATA(t_),
+                              wrenches,
                               <double *>cnp.PyArray_DATA(a), <double *>cnp.PyArray_DATA(reaction)):
             raise ModelError("the mechanism is singular here")
         return a, reaction

@@ -204,8 +204,9 @@ def aux_index(mechanism, name):
 
 
 def first_contact(mechanism, q_TA, dy, dz, penetration=1e-6, far=-3.0, near=0.5):
-    """Pose X_TA (7,) of first contact along X with the given lateral offsets and attitude: bisection of the axial distance until the deepest
-    penetration lies in (0, penetration] (Yaskevich 2020 (4.5): "gradual iterative approach"). Raises ValueError if nothing touches."""
+    """Pose X_TA (7,) of first contact along X with the given lateral offsets and attitude: bisection of the axial distance until the
+    deepest penetration lies in (0, penetration] (Yaskevich 2020 (4.5): "gradual iterative approach").
+    Raises ValueError if nothing touches."""
     def depth(x):
         return mechanism.max_penetration([x, dy, dz, *q_TA])
 

@@ -56,7 +56,8 @@ cdef inline void relative_twist(const Mounting *m, const double *X_WP, const dou
         quat.rotate_back(X_WM + 3, v, V_TA + 3)
 
 
-cdef inline void platform_twist_of(const Mounting *m, const double *X_WP, const double *X_TA, const double *V_TA, double *V_WP) noexcept nogil:
+cdef inline void platform_twist_of(const Mounting *m, const double *X_WP, const double *X_TA, const double *V_TA,
+                                   double *V_WP) noexcept nogil:
     """Inverse of `relative_twist`."""
     cdef double X_WM[7]
     cdef double r[3]

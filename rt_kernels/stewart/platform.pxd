@@ -1,11 +1,13 @@
 """Kinematics of a six-legged (Gough-Stewart) platform: interface. Formulas and sources in `platform.pyx`.
 
-`X_WP` pose of the platform in the stand floor frame, `double[7]`; `V_WP` its twist, `double[6]` linear first, velocity of P's origin, W axes.
+`X_WP` pose of the platform in the stand floor frame, `double[7]`; `V_WP` its twist, `double[6]` linear first, velocity of P's origin,
+W axes.
 Lengths, rates, accelerations: `double[6]`, joint to joint. J is `double[36]` by rows: leg rates = J V_WP. No output may be an input.
 """
 
 
-# Bits of every status; 0 is good. Bits 0-2 have the places of `forward_kinematics_status` and `setpoint_kinematics_status` in the table of channels.
+# Bits of every status; 0 is good. Bits 0-2 have the places of `forward_kinematics_status` and `setpoint_kinematics_status` in the table of
+# channels.
 cdef enum:
     PLATFORM_NOT_CONVERGED = 1      # forward kinematics: no pose found in the given number of steps
     PLATFORM_OUT_OF_REACH = 1       # inverse kinematics: a leg beyond its stroke

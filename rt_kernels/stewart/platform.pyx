@@ -37,7 +37,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
-from rt_kernels.parameters import Parameter, REQUIRED, checked
+from rt_kernels.parameters import Parameter, checked
 
 
 # a pose counts as found when all lengths agree to this, m
@@ -341,11 +341,11 @@ cdef int forward(const PlatformParams *params, const double *lengths, double *X_
     cdef double e[6]
     cdef double x[6]
     cdef double worst = 0.0
-    cdef int step, i
+    cdef int i
     pose.copy(X_WP, X)
     N.condition2 = 1.0
     # Newton steps, always the same number
-    for step in range(steps):
+    for _ in range(steps):
         all_legs(params, X, &legs)
         for i in range(6):
             e[i] = lengths[i] - legs.length[i]

@@ -213,7 +213,8 @@ cdef class SixAxis(StagePart):
         Parameter("range_force_n", "floats", "N", "range of the force channels", (5000.0,) * 3, low=0.0, shape=3),
         Parameter("range_moment_n_m", "floats", "N.m", "range of the moment channels", (3000.0,) * 3, low=0.0, shape=3),
         Parameter("saturation_counts", "float", "counts", "a channel at or beyond it is saturated", 2147480000.0, low=1.0),
-        Parameter("broken_wire_counts", "floats", "counts", "a channel between these two is a broken wire; none: no such check", None, shape=2),
+        Parameter("broken_wire_counts", "floats", "counts", "a channel between these two is a broken wire; none: no such check", None,
+                  shape=2),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
         Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
     )

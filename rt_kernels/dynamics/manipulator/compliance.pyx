@@ -168,5 +168,6 @@ cdef class ArmCompliance:
         cdef double[:, ::1] C = self.compliance(q)
         cdef double[:, ::1] K = np.empty((6, 6))
         if not arm_stiffness(&C[0, 0], &K[0, 0]):
-            raise ValueError(f"compliance: condition number {np.linalg.cond(C):.1e}, limit 1e12: a direction is rigid, give a beam its EA [N]")
+            raise ValueError(f"compliance: condition number {np.linalg.cond(C):.1e}, limit 1e12: a direction is rigid, "
+                             "give a beam its EA [N]")
         return np.asarray(K)

@@ -1,6 +1,7 @@
 """The target vehicle as the root of the arm's tree: its inertia, its twist from the momentum, its motion, a payload that joins it.
 
-P and L are the momentum and the angular momentum of vehicle and arm about the origin of N; with H of tree and vehicle and the joint rates v_j
+P and L are the momentum and the angular momentum of vehicle and arm about the origin of N;
+with H of tree and vehicle and the joint rates v_j
 
     V_0 = H_00^-1 (h_0 - H_0j v_j),  h_0 = [R^T P; R^T (L - p x P)]                       twist of the root, its axes
 

@@ -1,7 +1,7 @@
 """One inner step of payload, joints and arm: numbers 1 to 7 of `payload.pyx`, where equations, frames and sources stand."""
 
 from libc.math cimport fabs
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
@@ -136,7 +136,8 @@ cdef inline void control_motors(Arm *self, int arm_mode, Motors *motors) noexcep
         drive_response(&p.drive[j], &s.drive[j], motors.V[j], p.h, &motors.A[j], &motors.B[j])
 
 
-cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, double J[6][MAX_V], const Motors *motors, double *y) noexcept nogil:
+cdef inline void load_arm(Arm *self, const Contact *contact, Link *link, double J[6][MAX_V], const Motors *motors,
+                          double *y) noexcept nogil:
     """4: H of the arm with damper and gears as further inertia, right side y: bias, link, contact on a free root, gear torques."""
     cdef const ArmParams *p = &self.flat.params
     cdef const ArmState *s = &self.flat.state

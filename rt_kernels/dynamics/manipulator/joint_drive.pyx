@@ -49,7 +49,8 @@ cdef inline double load_factor(const Drive *d, double power) noexcept nogil:
     return d.eta + share * (1.0 / d.eta - d.eta)
 
 
-cdef inline double motor_rate(double load, double friction, double damped, double That, double g, double T_max, double *torque) noexcept nogil:
+cdef inline double motor_rate(double load, double friction, double damped, double That, double g, double T_max,
+                              double *torque) noexcept nogil:
     """w_m of  damped w_m = T_m - friction + load,  T_m = That - g w_m held within +-T_max. T_m falls with w_m, so there is one solution."""
     cdef double w_m = (load - friction + That) / (damped + g)
     torque[0] = That - g * w_m
@@ -98,7 +99,8 @@ cdef void drive_step(const Drive *d, DriveState *s, double V, double b, double i
     Backward Euler with angles and motor torque eliminated:
         [J_m/h + c_v + g + f kap    -f kap   ] [w_m+]   [J_m w_m/h + That - T_f - f T(delta)]
         [     -kap               J*/h + kap  ] [ w+ ] = [J* w/h + b* + T(delta)             ]
-    kap = h k + c_g, e = 1 + h/tau, g = (h/tau) K_T K_B/(R e), That = (T_m + (h/tau)(K_T/R) V)/e, f = load factor. Its determinant is positive.
+    kap = h k + c_g, e = 1 + h/tau, g = (h/tau) K_T K_B/(R e), That = (T_m + (h/tau)(K_T/R) V)/e, f = load factor.
+    Its determinant is positive.
     The second row is eliminated, which leaves a scalar equation for saturation and friction.
     """
     cdef Terms t = terms_of(d, s, h)
@@ -198,7 +200,8 @@ cdef double control_step(const Drive *d, const Controller *c, ControllerState *k
 
 
 cdef class JointDrive:
-    """One joint drive for set-up, tests and parameter studies. Parameters: `JointDrive.PARAMETERS`, as keyword arguments; ValueError for limits.
+    """One joint drive for set-up, tests and parameter studies. Parameters: `JointDrive.PARAMETERS`, as keyword arguments;
+    ValueError for limits.
 
     Everything is on the motor side: rates [rad/s], torques [N.m]; `inertia` arguments are I*/i_R^2 [kg.m2] without J_g.
     """
@@ -254,7 +257,8 @@ cdef class JointDrive:
         return gear_torque(&self.d, delta), gear_stiffness(&self.d, delta)
 
     def run(self, voltage, double load, double inertia, double h, bint staggered=False):
-        """Steps of h [s] with the voltages (n,) [V], inertial load b* [N.m] and I*/i_R^2 [kg.m2]. Returns (n, 5): w_m, phi_m, T_m, w, phi."""
+        """Steps of h [s] with the voltages (n,) [V], inertial load b* [N.m] and I*/i_R^2 [kg.m2]. Returns (n, 5): w_m, phi_m, T_m, w,
+        phi."""
         cdef double[::1] V = np.array(voltage, dtype=float).reshape(-1)
         cdef double[:, ::1] out = np.empty((V.shape[0], 5))
         cdef double J = self.checked_inertia(inertia, h)

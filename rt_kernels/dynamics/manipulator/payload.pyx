@@ -46,7 +46,6 @@ import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport PATHS, Arm, ArmParams, ArmState, Flat
 from rt_kernels.dynamics.manipulator.compliance cimport ArmCompliance
 from rt_kernels.dynamics.manipulator.following_stiffness cimport follow_configuration
@@ -140,7 +139,8 @@ cdef void start_joints(const ArmParams *p, ArmState *s, const double *X_NG) noex
 
 
 cdef void start_root(Arm *self, const double *X_NO, const double *X_NV) noexcept nogil:
-    """A free root at X_NO that moves with the target vehicle at X_NV; inertia of the vehicle in it, momentum of both about the origin of N."""
+    """A free root at X_NO that moves with the target vehicle at X_NV; inertia of the vehicle in it,
+    momentum of both about the origin of N."""
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef double u[6]
@@ -215,8 +215,7 @@ cdef void run_period(Arm *self, const Sample *sample) noexcept nogil:
     cdef double X[7]
     cdef double f[3]
     cdef double m[3]
-    cdef int i
-    for i in range(p.inner):
+    for _ in range(p.inner):
         # the reaction acts on the payload at the origin of T
         vec3.copy(s.pair.target.p, X)
         quat.copy(s.pair.target.q, X + 3)
@@ -252,7 +251,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     if sample.motion == MOTION_FREE or sample.motion == MOTION_JOINED:
         if s.joined != (sample.motion == MOTION_JOINED):
             join(self, sample.motion == MOTION_JOINED)
-        for i in range(n):
+        for _ in range(n):
             run_period(self, sample)
         relative_state(&p.pair, &s.pair, sample.X_TA, sample.V_TA)
         if sample.motion == MOTION_FREE:
@@ -472,7 +471,8 @@ cdef class ManipulatorPayload(StagePart):
         for k, frame in enumerate((arm.end_effector, "payload camera", "payload interface", "payload interface")):
             rates = ResolvedRate(self.kinematics, arm.end_effector, frame, frame, rate_max=share * arm.rate_max, low=arm.low,
                                  high=arm.high, braking=share * arm.braking, arrived_rad=arrived, approach_per_s=arm.approach,
-                                 period_s=p.outer * p.h, linear_max=arm.linear_rate_max, angular_max=arm.angular_rate_max, length_m=arm.length, sigma_0=sigma_0, lambda_0=lambda_0)
+                                 period_s=p.outer * p.h, linear_max=arm.linear_rate_max, angular_max=arm.angular_rate_max,
+                                 length_m=arm.length, sigma_0=sigma_0, lambda_0=lambda_0)
             p.rates, p.axes[k], p.point[k] = rates.c, rates.c.axes, rates.c.point
         p.axes[RATE_FRAME_TARGET].slot = -1
 

@@ -1,4 +1,7 @@
-"""Auxiliary channels as the kernel writes them. Generated from record.toml by tools/generate_channels.py: do not edit."""
+"""Auxiliary channels as the kernel writes them.
+
+Generated from record.toml by tools/generate_channels.py: do not edit.
+"""
 
 
 cdef struct ArmRecord:

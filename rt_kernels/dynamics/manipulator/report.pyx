@@ -66,7 +66,8 @@ cdef void show_momentum(const ArmParams *p, const ArmState *s, const double *arm
 
 
 cdef double show_energy(const ArmParams *p, const ArmState *s, double energy, double *relative) noexcept nogil:
-    """Of everything, with rotors, gears and link, J; `energy`: kinetic, of the tree. `relative`: kinetic, of the vehicles' relative motion."""
+    """Of everything, with rotors, gears and link, J; `energy`: kinetic, of the tree. `relative`: kinetic,
+    of the vehicles' relative motion."""
     cdef const two_bodies.Body *b = &s.pair.active
     cdef const two_bodies.Body *v = &s.pair.target
     cdef double mass = p.pair.active.mass

@@ -67,7 +67,7 @@ cdef void damped_rates(const RateControl *c, RateState *s, double J[6][ARM_JOINT
             for k in range(c.n):
                 A[i][j] += J[i][k] * J[j][k]
             V[i][j] = 1.0 if i == j else 0.0
-    for k in range(SWEEPS):
+    for _ in range(SWEEPS):
         for i in range(5):
             for j in range(i + 1, 6):
                 rotate_pair(A, V, i, j)
@@ -186,7 +186,8 @@ cdef void limit_rates(const RateControl *c, RateState *s, const double *q, doubl
 
 cdef void rate_step(const TreeModel *model, const RateControl *c, RateState *s, int mode, const double *command, int joint,
                     const double *q, double *rates) noexcept nogil:
-    """Joint rates [rad/s] at q. Hand: command[6] = [v m/s; w rad/s]. Single: command[0] rad/s for `joint`. Otherwise the command is not read."""
+    """Joint rates [rad/s] at q. Hand: command[6] = [v m/s; w rad/s]. Single: command[0] rad/s for `joint`.
+    Otherwise the command is not read."""
     cdef int k
     for k in range(c.n):
         rates[k] = 0.0
@@ -220,13 +221,16 @@ cdef class ResolvedRate:
                  double arrived_rad=1e-4, approach_per_s=None):
         cdef int k
         if not 0 < tree.nv <= ARM_JOINTS or tree.n > ARM_SLOTS or tree.nq != tree.nv:
-            raise ValueError(f"tree: {tree.nv} degrees of freedom, {tree.n} bodies; limits 1...{ARM_JOINTS} single joints, {ARM_SLOTS} bodies")
+            raise ValueError(f"tree: {tree.nv} degrees of freedom, {tree.n} bodies; "
+                             f"limits 1...{ARM_JOINTS} single joints, {ARM_SLOTS} bodies")
         for k in range(tree.n):
             if tree.model.body[k].kind != TREE_REVOLUTE:
                 raise ValueError(f"tree: joint {k} is not revolute")
         approach = 1.0 / period_s if approach_per_s is None else approach_per_s
-        for name, value, unit in (("approach_per_s", approach, "1/s"), ("period_s", period_s, "s"), ("linear_max", linear_max, "m/s"), ("angular_max", angular_max, "rad/s"),
-                                  ("length_m", length_m, "m"), ("lambda_0", lambda_0, ""), ("sigma_0", sigma_0, ""), ("arrived_rad", arrived_rad, "rad")):
+        for name, value, unit in (("approach_per_s", approach, "1/s"), ("period_s", period_s, "s"), ("linear_max", linear_max, "m/s"),
+                                  ("angular_max", angular_max, "rad/s"),
+                                  ("length_m", length_m, "m"), ("lambda_0", lambda_0, ""), ("sigma_0", sigma_0, ""),
+                                  ("arrived_rad", arrived_rad, "rad")):
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: {value} {unit} is not a finite number > 0")
         self.tree = tree
@@ -287,7 +291,8 @@ cdef class ResolvedRate:
         for i in range(path.shape[0]):
             for k in range(self.c.n):
                 if not self.c.low[k] <= path[i, k] <= self.c.high[k]:
-                    raise ValueError(f"path: waypoint {i}, joint {k}: {path[i, k]:g} rad, limits {self.c.low[k]:g}...{self.c.high[k]:g} rad")
+                    raise ValueError(f"path: waypoint {i}, joint {k}: {path[i, k]:g} rad, "
+                                     f"limits {self.c.low[k]:g}...{self.c.high[k]:g} rad")
                 self.c.path[i][k] = path[i, k]
         self.c.n_path = path.shape[0]
         self.s.waypoint = 0

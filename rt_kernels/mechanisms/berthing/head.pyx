@@ -1,22 +1,25 @@
 """Small probe-type berthing unit: a head with four latches on a hinge with stiff stops, a small receiving cone with a socket.
 
-Source: Yaskevich 2020 (5.5), (8.4), corrected: one-sided stop of the hinge, |psi| > psi_0 only (the text applies the spring inside the free angle).
+Source: Yaskevich 2020 (5.5), (8.4), corrected: one-sided stop of the hinge, |psi| > psi_0 only
+(the text applies the spring inside the free angle).
 
-Frames: T target port, X into the receptacle, cone and socket coaxial with X; A base of the active unit; H head, origin at the hinge, X along the
-probe. Hinge axes are turned by `hinge_azimuth_deg` about X of A: R_AH = Rx(azimuth) Ry(psi) Rz(theta) Rx(-azimuth), angles within about
-1 deg: sines by our own sincos. The hinge has no damping inside the free angle.
+Frames: T target port, X into the receptacle, cone and socket coaxial with X; A base of the active unit; H head, origin at the hinge, X
+along the probe. Hinge axes are turned by `hinge_azimuth_deg` about X of A: R_AH = Rx(azimuth) Ry(psi) Rz(theta) Rx(-azimuth), angles within
+about 1 deg: sines by our own sincos. The hinge has no damping inside the free angle.
 
-Head: two spheres and two truncated cones, each cone a family of 2^N + 1 generators in two sectors with common ends (convex: halving finds the deepest
-one). Pairs: spheres - cavity (rim plane, cone, edge, cylinder, bottom); generators - mouth circle and stop circle; latches - stop circle.
-Latch before firing: massless; its position is the first of a table of 2^N + 1 positions that frees segments L0L1, L1L2 from the stop circle, found by
-halving; force = spring moment / arm along the normal. After firing (L2 behind the stop) points L2, L3 act on the stop's reverse cone, each by itself:
-the latch goes out as far as the cone lets it and never back in (at once it would penetrate the cone, and that would give energy). Capture: all
-four fired. Command bit 2 holds the latches in. On one side of one edge only the deepest contact of head and cavity counts.
+Head: two spheres and two truncated cones, each cone a family of 2^N + 1 generators in two sectors with common ends (convex: halving finds
+the deepest one). Pairs: spheres - cavity (rim plane, cone, edge, cylinder, bottom); generators - mouth circle and stop circle;
+latches - stop circle.
+Latch before firing: massless; its position is the first of a table of 2^N + 1 positions that frees segments L0L1, L1L2 from the stop
+circle, found by halving; force = spring moment / arm along the normal. After firing (L2 behind the stop) points L2,
+L3 act on the stop's reverse cone, each by itself:
+the latch goes out as far as the cone lets it and never back in (at once it would penetrate the cone, and that would give energy). Capture:
+all four fired. Command bit 2 holds the latches in. On one side of one edge only the deepest contact of head and cavity counts.
 
 Loads: contact force at its point on T; on A the same force at the hinge and the same moment less what turns the head about its two axes.
 
-Energy ledger (relative to the base): supplied = kinetic + stored (contacts, latches, stops of the hinge) + lost (contact damping, friction, hinge
-stops, latches at firing or release).
+Energy ledger (relative to the base): supplied = kinetic + stored (contacts, latches, stops of the hinge) + lost (contact damping, friction,
+hinge stops, latches at firing or release).
 """
 
 import numpy as np
@@ -24,7 +27,6 @@ import numpy as np
 from libc.math cimport fabs, sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport pose
 from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
@@ -120,7 +122,8 @@ cdef double head_radius(const void *family, int i) noexcept nogil:
     return sqrt(P[1] * P[1] + P[2] * P[2])
 
 
-cdef inline void latch_to_T(const HeadParams *p, const HeadPose *H, int k, double axial, double radial, bint is_vector, double *out) noexcept nogil:
+cdef inline void latch_to_T(const HeadParams *p, const HeadPose *H, int k, double axial, double radial, bint is_vector,
+                            double *out) noexcept nogil:
     cdef double h[3]
     vec3.fill(axial, radial * p.latch_axis[k][0], radial * p.latch_axis[k][1], h)
     rot3.apply(H.R, h, out)
@@ -150,7 +153,8 @@ cdef inline bint latch_touches(const HeadParams *p, const HeadPose *H, int k, in
 
 
 cdef inline double reverse_depth(const HeadParams *p, const HeadPose *H, int k, int j, double turn, double *P) noexcept nogil:
-    # how deep point L_j of latch k, turned by `turn` (in T in P), lies in the reverse cone of the stop: radius stop_radius + (x - stop_x) tan
+    # how deep point L_j of latch k, turned by `turn` (in T in P), lies in the reverse cone of the stop: radius stop_radius +
+    # (x - stop_x) tan
     cdef double axial = p.point[j][0] - p.pivot[0], radial = p.point[j][1] - p.pivot[1], s, c
     sincos(p.latch_side * turn, &s, &c)
     latch_to_T(p, H, k, p.pivot[0] + c * axial - s * radial, p.pivot[1] + s * axial + c * radial, False, P)
@@ -243,7 +247,8 @@ cdef inline void head_pose(const HeadParams *p, const HeadState *s, const double
 
 
 cdef inline void push_contact(
-    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *D_H, double *stored
+    const ContactLaw *law, const Contact *c, const HeadPose *H, HeadState *s, double h, double *F_T, double *F_H, double *D_H,
+    double *stored
 ) noexcept nogil:
     cdef Reaction reaction
     cdef double v[3]
@@ -307,8 +312,8 @@ cdef inline int head_contacts(const HeadParams *p, const HeadPose *H, Contact *o
 
 
 cdef inline int one_per_region(Contact *out, int count) noexcept nogil:
-    """Spheres and cones of the head are parts of one surface: on the same side of the same edge (mouth; stop with its cylinder) only the deepest
-    counts. A segment that leaves the circle with its end so hands over to the sphere there, without a jump of the force."""
+    """Spheres and cones of the head are parts of one surface: on the same side of the same edge (mouth; stop with its cylinder) only the
+    deepest counts. A segment that leaves the circle with its end so hands over to the sphere there, without a jump of the force."""
     cdef int i, j, found = 0
     cdef bint covered
     for i in range(count):
@@ -404,7 +409,8 @@ cdef inline int press_latch(const HeadParams *p, HeadState *s, const HeadPose *H
 
 
 cdef inline void swing_head(const HeadParams *p, HeadState *s, const MechanismInput *inp, HeadLoads *loads, double *F_A) noexcept nogil:
-    """Both axes of the hinge, the second turned by the first angle; F_A (6) at and in A: what accelerates the head does not reach the base."""
+    """Both axes of the hinge, the second turned by the first angle; F_A (6) at and in A:
+    what accelerates the head does not reach the base."""
     cdef double h = inp.dt
     cdef double D[3]
     cdef double M[3]
@@ -537,7 +543,8 @@ cdef class BerthingHead(MechanismPart):
         _f("reverse_angle_deg", "deg", "reverse cone of the stop, from the axis' normal plane", 0.0, 80.0),
         Parameter("sphere_x_m", "floats", "m", "centres of the two head spheres from the hinge", low=0.0, high=2.0, shape=2),
         Parameter("sphere_radius_m", "floats", "m", "radii of the two head spheres", low=1e-3, high=1.0, shape=2),
-        Parameter("cone_x_m", "rows", "m", "the two head cones: rows [front x, front radius, rear x, rear radius] from the hinge", low=0.0, high=2.0),
+        Parameter("cone_x_m", "rows", "m", "the two head cones: rows [front x, front radius, rear x, rear radius] from the hinge", low=0.0,
+                  high=2.0),
         Parameter("levels", "int", "-", "N: 2^N + 1 generators per cone", default=8, low=2, high=8),
         Parameter("latch_points_m", "rows", "m", "L0..L3 of a latch that is out: rows [axial, radial] from the hinge", low=-1.0, high=2.0),
         Parameter("latch_pivot_m", "floats", "m", "pivot of a latch [axial, radial]", low=-1.0, high=2.0, shape=2),
@@ -648,7 +655,8 @@ cdef class BerthingHead(MechanismPart):
             V[i] = 0.0
         head_pose(&self.m.p, &self.m.s, X, V, &H)
         n = head_contacts(&self.m.p, &H, found)
-        return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]), np.array([found[i].r[k] for k in range(3)])) for i in range(n)]
+        return [(found[i].depth, np.array([found[i].n[k] for k in range(3)]),
+                 np.array([found[i].r[k] for k in range(3)])) for i in range(n)]
 
     def max_penetration(self, X_TA):
         """Deepest penetration of the head [m] with the base at X_TA (7,); -1 without contact."""

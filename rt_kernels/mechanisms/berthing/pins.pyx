@@ -2,18 +2,21 @@
 
 Source: Yaskevich 2020 (5.5), (8.4), corrected: velocities of pins and lock contain w x l (not printed for the pins).
 
-Frames: T target port, X into the sockets, docking plane x = 0; A active base with the same axes when mated, its plane at x = 0 of A. Sockets of
-the pins at (0, -pin_offset, 0) and (0, +pin_offset, 0), the lock's socket on X. Pin ends: spheres against cone, edge, cylinder (one profile each).
-Lock face: a torus about X of A, a family of 2^N + 1 spheres in four or eight sectors with common ends; the deepest by halving against every face and edge of the
-profile of the lock's socket. One velocity for the whole torus (arm of a few millimetres). Pin cylinders in the socket cylinders are not modelled.
-Spring-ball lock: resists insertion between two depths of the torus; capture when the lock is deeper than the roller exit; after it only a one-sided force
-along X pulls back (the lock can move along the cylinder only). Planes: four points of the active plane against x = 0. Command bit 2 releases the lock.
+Frames: T target port, X into the sockets, docking plane x = 0; A active base with the same axes when mated, its plane at x = 0 of A.
+Sockets of the pins at (0, -pin_offset, 0) and (0, +pin_offset, 0), the lock's socket on X. Pin ends: spheres against cone, edge, cylinder
+(one profile each).
+Lock face: a torus about X of A, a family of 2^N + 1 spheres in four or eight sectors with common ends; the deepest by halving against every
+face and edge of the profile of the lock's socket. One velocity for the whole torus (arm of a few millimetres).
+Pin cylinders in the socket cylinders are not modelled.
+Spring-ball lock: resists insertion between two depths of the torus; capture when the lock is deeper than the roller exit; after it only a
+one-sided force along X pulls back (the lock can move along the cylinder only). Planes: four points of the active plane against x = 0.
+Command bit 2 releases the lock.
 Energy ledger: supplied = stored (contacts, lock) + lost (contact damping, friction, spring ball, lock when released); nothing else moves.
 """
 
 import numpy as np
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport sqrt
 from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat
@@ -381,7 +384,8 @@ cdef class BerthingPins(MechanismPart):
                 raise ValueError(f"{name}_cone_depth_m: {cone} m, must be < {name}_socket_depth_m ({depth} m)")
             fill_socket(&p.pin_socket if name == "pin" else &p.lock_socket, mouth, entry, cone, depth, t["plane_radius_m"])
         if not t["tube_radius_m"] + t["torus_radius_m"] < t["lock_socket_radius_m"]:
-            raise ValueError(f"tube_radius_m: {t['tube_radius_m']} m, the torus does not fit lock_socket_radius_m ({t['lock_socket_radius_m']} m)")
+            raise ValueError(f"tube_radius_m: {t['tube_radius_m']} m, "
+                             f"the torus does not fit lock_socket_radius_m ({t['lock_socket_radius_m']} m)")
         p.pin_offset, p.pin_x, p.pin_radius = t["pin_offset_m"], t["pin_centre_x_m"], t["pin_radius_m"]
         p.lock_x, p.torus_radius, p.tube_radius = t["lock_centre_x_m"], t["torus_radius_m"], t["tube_radius_m"]
         p.levels = t["levels"]

@@ -8,7 +8,8 @@ from rt_kernels.algebra cimport vec3
 
 cdef inline void swing_step(double h, double inertia, double stiffness, double damping, double free_angle, double moment, double *w,
                             double *angle) noexcept nogil:
-    """One implicit Euler step of a hinge axis: free within `free_angle`, one-sided spring and damper beyond (Yaskevich 2020 (8.4), corrected)."""
+    """One implicit Euler step of a hinge axis: free within `free_angle`, one-sided spring and damper beyond (Yaskevich 2020 (8.4),
+    corrected)."""
     cdef double side = 1.0 if angle[0] >= 0.0 else -1.0
     cdef double D0, w_next
     if fabs(angle[0]) <= free_angle:

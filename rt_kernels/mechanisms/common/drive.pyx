@@ -1,8 +1,8 @@
 """Drive of a probe or of cables: two motors on a differential, then two planetary stages with one output shaft.
 
-Yaskevich 2020 (6.1.2)-(6.1.4) with the corrected signs (errata E48-E50): the load of the clutch on the output shaft is +m_FR/(eta i), reflected to
-the carrier by *multiplication* with i_PG < 1. Without voltage the stopping clutches hold both wheels; with it they pass motion from motor to
-shaft only.
+Yaskevich 2020 (6.1.2)-(6.1.4) with the corrected signs (errata E48-E50): the load of the clutch on the output shaft is +m_FR/(eta i),
+reflected to the carrier by *multiplication* with i_PG < 1. Without voltage the stopping clutches hold both wheels; with it they pass motion
+from motor to shaft only.
 """
 
 import numpy as np

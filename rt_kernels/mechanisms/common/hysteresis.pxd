@@ -5,8 +5,8 @@ play operator between two curves:
 
     Q_new = min(up(x), max(lo(x), Q_old + k_max (x - x_old)))
 
-It needs no branch logic, no velocity and no stop condition, and is exact for any step inside a monotonic move. A friction clutch in series shifts the
-tables by its slip D: x = q - D.
+It needs no branch logic, no velocity and no stop condition, and is exact for any step inside a monotonic move. A friction clutch in series
+shifts the tables by its slip D: x = q - D.
 
 Inline, and so in the `.pxd`: a few operations each, called for every rod, rail and brake in the innermost loops of the units. Tables are
 checked and filled in `hysteresis.pyx`.

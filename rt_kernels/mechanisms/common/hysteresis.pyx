@@ -7,8 +7,10 @@ import numpy as np
 
 def _branch(name, rows):
     points = np.asarray(rows, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2 or points.shape[0] < 2 or 2 * points.shape[0] > CURVE_POINTS or not np.all(np.isfinite(points)):
-        raise ValueError(f"{name}: a branch is 2 to {CURVE_POINTS // 2} rows (deformation, reaction) of finite numbers, got shape {points.shape}")
+    rows_of_two = points.ndim == 2 and points.shape[1] == 2
+    if not rows_of_two or points.shape[0] < 2 or 2 * points.shape[0] > CURVE_POINTS or not np.all(np.isfinite(points)):
+        raise ValueError(f"{name}: a branch is 2 to {CURVE_POINTS // 2} rows (deformation, reaction) of finite numbers, "
+                         f"got shape {points.shape}")
     if points[0, 0] < 0 or points[0, 1] != 0 or np.any(np.diff(points[:, 0]) <= 0) or np.any(np.diff(points[:, 1]) < 0):
         raise ValueError(f"{name}: a branch starts at (q >= 0, 0) and rises with the deformation, got {points.tolist()}")
     return points
@@ -17,14 +19,16 @@ def _branch(name, rows):
 def _check_pair(name, forward, backward):
     """F >= B >= 0, common first segment and end: otherwise the element would generate energy."""
     if not np.array_equal(forward[:2], backward[:2]):
-        raise ValueError(f"{name}: the first two points of the two branches must be the same, got {forward[:2].tolist()} and {backward[:2].tolist()}")
+        raise ValueError(f"{name}: the first two points of the two branches must be the same, "
+                         f"got {forward[:2].tolist()} and {backward[:2].tolist()}")
     if not np.array_equal(forward[-1], backward[-1]):
         raise ValueError(f"{name}: the branches must end in the same point, got {forward[-1].tolist()} and {backward[-1].tolist()}")
     q = np.union1d(forward[:, 0], backward[:, 0])
     excess = np.interp(q, backward[:, 0], backward[:, 1]) - np.interp(q, forward[:, 0], forward[:, 1])
     worst = int(np.argmax(excess))
     if excess[worst] > 1e-12 * max(1.0, forward[-1, 1]):
-        raise ValueError(f"{name}: the return branch is above the forward branch by {excess[worst]:g} at {q[worst]:g}: the element would generate energy")
+        raise ValueError(f"{name}: the return branch is above the forward branch by {excess[worst]:g} at {q[worst]:g}: "
+                         "the element would generate energy")
 
 
 def _slope_max(*branches):
@@ -73,7 +77,8 @@ cdef int fill_series_clutch(SeriesClutch *c, str name, forward, backward, double
         if not value > 0.0:
             raise ValueError(f"{name}: {key} must be above 0, got {value}")
     if not (moment2_in > moment1_in and moment2_out > moment1_out):
-        raise ValueError(f"{name}: brake 2 ({moment2_in} in, {moment2_out} out) must be stronger than brake 1 ({moment1_in} in, {moment1_out} out)")
+        raise ValueError(f"{name}: brake 2 ({moment2_in} in, {moment2_out} out) must be stronger than brake 1 "
+                         f"({moment1_in} in, {moment1_out} out)")
     c.moment1_in = moment1_in
     c.moment1_out = moment1_out
     c.stroke1 = stroke1

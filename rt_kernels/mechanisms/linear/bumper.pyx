@@ -12,7 +12,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra cimport pose, vec3
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 

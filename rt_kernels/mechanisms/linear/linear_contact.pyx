@@ -88,8 +88,8 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
 
 
 cdef class LinearContact(MechanismPart):
-    """stiffness (N/m), damping (N.s/m) along `screw` (6,) from the pose `X_TA` (7,) on, approached from `X_wait` (7,). Raises ValueError for
-    a stiffness that is not above zero or a screw that is not finite."""
+    """stiffness (N/m), damping (N.s/m) along `screw` (6,) from the pose `X_TA` (7,) on, approached from `X_wait` (7,). Raises ValueError
+    for a stiffness that is not above zero or a screw that is not finite."""
 
     cdef Self c
 

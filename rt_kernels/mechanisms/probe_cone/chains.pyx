@@ -1,10 +1,13 @@
-"""Dependent chains of the lateral damper, closed analytically (Yaskevich 2020, 1.4, 2.5), with slender links (no inertia about their own axes).
+"""Dependent chains of the lateral damper, closed analytically (Yaskevich 2020, 1.4, 2.5), with slender links
+(no inertia about their own axes).
 
-    spring chain U-P-S: cylinder and rod along e = (b - a)/L     L'' = e.(b'' - a'') + L |e'|^2     e'' from b'' - a'' = L'' e + 2 L' e' + L e''
-    brake chain  R-U-S: crank of angle p about a fixed axis, rod of fixed length:  d.(b' - t p') = 0,  d.(b'' - tip'') + |b' - tip'|^2 / l = 0
+    spring chain U-P-S: cylinder and rod along e = (b - a)/L:
+                        L'' = e.(b'' - a'') + L |e'|^2,  e'' from b'' - a'' = L'' e + 2 L' e' + L e''
+    brake chain  R-U-S: crank of angle p about a fixed axis, rod of fixed length:
+                        d.(b' - t p') = 0,  d.(b'' - tip'') + |b' - tip'|^2 / l = 0
 
-a lies on the base, b on the swinging body; everything is in axes of the base A. The chains follow the two coordinates of the swing and add to
-their rows of M and bias what their links weigh (Kane, as dynamics.pyx).
+a lies on the base, b on the swinging body; everything is in axes of the base A. The chains follow the two coordinates of the swing and add
+to their rows of M and bias what their links weigh (Kane, as dynamics.pyx).
 """
 
 from libc.math cimport sqrt

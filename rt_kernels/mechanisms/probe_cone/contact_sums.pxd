@@ -41,7 +41,8 @@ cdef inline void apply_force(Body *body, const double *r, const double *force_on
 
 
 cdef inline double contact_reaction(Unit *u, const ContactLaw *law, const Contact *c, Body *body, Sums *sums) noexcept nogil:
-    """Reaction at one contact between a body and the target (at rest in T), its sums and its share of the ledger. Returns the normal force."""
+    """Reaction at one contact between a body and the target (at rest in T), its sums and its share of the ledger.
+    Returns the normal force."""
     cdef double v[3]
     cdef double zero[3]
     cdef double arm[3]

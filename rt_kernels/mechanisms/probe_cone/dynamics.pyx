@@ -1,4 +1,5 @@
-"""Multibody dynamics of the central (probe-cone) mechanism: swinging body, elastic probe, movable limiter, four dependent chains (chains.pyx).
+"""Multibody dynamics of the central (probe-cone) mechanism: swinging body, elastic probe, movable limiter, four dependent chains
+(chains.pyx).
 
 Everything is in axes of the base frame A (origin: hinge of the swinging body, X along the mechanism). Seven coordinates:
 
@@ -71,7 +72,8 @@ cdef void kinematics(const Inertias *p, const double *q, const double *v, const 
 
 
 cdef inline void add_body(
-    double m, double Jx, double Jt, const double *x, const double *jv, int nv, const double *axes, int nw, const double *a, const double *alpha,
+    double m, double Jx, double Jt, const double *x, const double *jv, int nv, const double *axes, int nw, const double *a,
+    const double *alpha,
     const double *w, double *M, double *bias
 ) noexcept nogil:
     """Add one axisymmetric body: jv[nv] partial velocities of its centre (coordinates 0..nv-1), axes[nw] partial angular velocities."""

@@ -1,8 +1,9 @@
-"""Elastic probe and lateral damper: moments of bending and torsion, springs and magnetic brakes of the four chains (Yaskevich 2020, 6.1.1, 6.4).
+"""Elastic probe and lateral damper: moments of bending and torsion, springs and magnetic brakes of the four chains (Yaskevich 2020, 6.1.1,
+6.4).
 
 Bending has k ~ 1/L: the moment of the table holds for the free length L_0, and a stiffening beam pushes the probe out with the work of the
-changing length on its stored energy, L_0/L^2 V. Torsion acts from the crosspiece to the head and is not scaled. Each spring chain pulls along
-its leg, each brake chain with the torque of its magnetic brake against the crank's rate; stops limit the crank.
+changing length on its stored energy, L_0/L^2 V. Torsion acts from the crosspiece to the head and is not scaled. Each spring chain pulls
+along its leg, each brake chain with the torque of its magnetic brake against the crank's rate; stops limit the crank.
 """
 
 from libc.math cimport fabs
@@ -81,7 +82,8 @@ cdef void joint_forces(Unit *u, double *Q) noexcept nogil:
         lateral_brake(u, i, Q)
 
 
-cdef inline double accept(const HysteresisTable *t, HysteresisState *s, double q, double scale, double *stored, double *lost) noexcept nogil:
+cdef inline double accept(const HysteresisTable *t, HysteresisState *s, double q, double scale, double *stored,
+                          double *lost) noexcept nogil:
     """Accept q; the work put in less the rise of the stored energy is lost. Returns the stored energy, both times `scale`."""
     cdef double before = s.Q, last = stored[0], dq = q - s.q
     hysteresis_step(t, s, q)

@@ -1,6 +1,7 @@
 """Latches and capture sensor levers of the head (Yaskevich 2020, 5.3, 6.1.1): pressed into the head by the socket, fired into its grooves.
 
-The laws of one latch stand in rt_kernels.contact.latches; here they act on head and target, and the ledger takes what a released spring loses.
+The laws of one latch stand in rt_kernels.contact.latches; here they act on head and target,
+and the ledger takes what a released spring loses.
 """
 
 from libc.math cimport sqrt
@@ -24,7 +25,8 @@ cdef inline void head_point(const Body *head, const double *R_TH, double x, doub
 
 
 cdef void pressed_latch(Unit *u, int k, Body *head, const double *R_TH, const double *tip, bint clear, Sums *sums) noexcept nogil:
-    """Latch k that has not fired: pressed by the socket (massless, spring), or sprung out behind its stop, if its locking face is `clear`."""
+    """Latch k that has not fired: pressed by the socket (massless, spring), or sprung out behind its stop,
+    if its locking face is `clear`."""
     cdef State *s = &u.state
     cdef const LatchGeometry *g = &u.latch
     cdef double uy = u.latch_dir[2 * k], uz = u.latch_dir[2 * k + 1]

@@ -1,4 +1,7 @@
-"""Auxiliary channels as the kernel writes them. Generated from record.toml by tools/generate_channels.py: do not edit."""
+"""Auxiliary channels as the kernel writes them.
+
+Generated from record.toml by tools/generate_channels.py: do not edit.
+"""
 
 
 cdef struct ProbeConeTouch:
@@ -109,8 +112,11 @@ cdef struct ProbeConeLost:
 
 cdef struct ProbeConeRecord:
     double q[7]  # [rad, m] swing_y; swing_z; bend_y; bend_z; twist; length; limiter
-    double v[7]  # [rad/s, m/s] rate of swing_y; rate of swing_z; rate of bend_y; rate of bend_z; rate of twist; rate of length; rate of limiter
-    double acceleration[7]  # [rad/s2, m/s2] acceleration of swing_y; acceleration of swing_z; acceleration of bend_y; acceleration of bend_z; acceleration of twist; acceleration of length; acceleration of limiter
+    # [rad/s, m/s] rate of swing_y; rate of swing_z; rate of bend_y; rate of bend_z; rate of twist; rate of length; rate of limiter
+    double v[7]
+    # [rad/s2, m/s2] acceleration of swing_y; acceleration of swing_z; acceleration of bend_y; acceleration of bend_z; acceleration of
+    # twist; acceleration of length; acceleration of limiter
+    double acceleration[7]
     double head[3]  # [m] head centre in T
     double head_v[3]  # [m/s] velocity of the head centre in T
     double axis[3]  # probe axis in T
@@ -156,6 +162,10 @@ cdef struct ProbeConeRecord:
     double over_limit  # ticks in which a law was used beyond its valid range
     double commands  # command bits
     double time  # [s] time of the unit
-    double mass[7]  # [SI] mass_swing_y, mass_swing_z, mass_bend_y, mass_bend_z, mass_twist, mass_length, mass_limiter: diagonal of the mass matrix
-    double bias[7]  # [SI] bias_swing_y, bias_swing_z, bias_bend_y, bias_bend_z, bias_twist, bias_length, bias_limiter: inertia force without accelerations
-    double generalised[7]  # [SI] generalised_swing_y, generalised_swing_z, generalised_bend_y, generalised_bend_z, generalised_twist, generalised_length, generalised_limiter: generalised force
+    # [SI] mass_swing_y, mass_swing_z, mass_bend_y, mass_bend_z, mass_twist, mass_length, mass_limiter: diagonal of the mass matrix
+    double mass[7]
+    # [SI] bias_swing_y, bias_swing_z, bias_bend_y, bias_bend_z, bias_twist, bias_length, bias_limiter: inertia force without accelerations
+    double bias[7]
+    # [SI] generalised_swing_y, generalised_swing_z, generalised_bend_y, generalised_bend_z, generalised_twist, generalised_length,
+    # generalised_limiter: generalised force
+    double generalised[7]

@@ -21,7 +21,8 @@ cdef int fill_receptacle(Unit *u, v) except -1:
     cdef int i
     rows = v["cone_profile_m"]
     if rows.shape[1] != 2 or not 6 <= rows.shape[0] <= MAX_VERTICES:
-        raise ValueError(f"cone_profile_m must be 6 to {MAX_VERTICES} rows (x, rho) of rim, mouth, cones, entry, bottom edge, bottom, got {rows.tolist()}")
+        raise ValueError(f"cone_profile_m must be 6 to {MAX_VERTICES} rows (x, rho) of rim, mouth, cones, entry, bottom edge, bottom, "
+                         f"got {rows.tolist()}")
     if np.any(np.hypot(*np.diff(rows, axis=0).T) < 1e-6) or np.any(rows[:, 1] < 0) or np.any(np.diff(rows[:, 0]) < 0):
         raise ValueError(f"cone_profile_m: vertices must be apart, x must not fall and radii not be negative, got {rows.tolist()}")
     u.cone.count = rows.shape[0]
@@ -35,10 +36,12 @@ cdef int fill_receptacle(Unit *u, v) except -1:
     u.entry_x, u.entry_radius = rows[-3, 0], rows[-3, 1]
     u.last_cone_x = rows[-4, 0]
     start, end = v["groove_ramp_m"]
-    u.groove = Groove(stop_x=v["groove_stop_x_m"], plane=v["groove_plane_m"], narrow=v["groove_narrow_m"], wide=v["groove_wide_m"], ramp_start=start,
+    u.groove = Groove(stop_x=v["groove_stop_x_m"], plane=v["groove_plane_m"], narrow=v["groove_narrow_m"], wide=v["groove_wide_m"],
+                      ramp_start=start,
                       ramp_end=end, length=v["groove_length_m"])
     if not 0.0 <= start < end <= u.groove.length or u.groove.narrow > u.groove.wide:
-        raise ValueError(f"groove: needs ramp start < end <= length and narrow <= wide, got ramp {start}, {end}, widths {u.groove.narrow}, {u.groove.wide}")
+        raise ValueError(f"groove: needs ramp start < end <= length and narrow <= wide, "
+                         f"got ramp {start}, {end}, widths {u.groove.narrow}, {u.groove.wide}")
     return 0
 
 
@@ -53,7 +56,8 @@ cdef int fill_body(Unit *u, v) except -1:
     for i in range(LININGS):
         c, s = math.cos(2 * math.pi * i / LININGS), math.sin(2 * math.pi * i / LININGS)
         u.lining[3 * i], u.lining[3 * i + 1], u.lining[3 * i + 2] = front[0], front[1] * c, front[1] * s
-        u.lining_run[3 * i], u.lining_run[3 * i + 1], u.lining_run[3 * i + 2] = rear[0] - front[0], (rear[1] - front[1]) * c, (rear[1] - front[1]) * s
+        u.lining_run[3 * i] = rear[0] - front[0]
+        u.lining_run[3 * i + 1], u.lining_run[3 * i + 2] = (rear[1] - front[1]) * c, (rear[1] - front[1]) * s
     u.lining_front = max(front[0], rear[0])
     u.lining_reach = max(front[1], rear[1])
     cam = v["lever_cam"]
@@ -121,7 +125,9 @@ cdef int fill_chains(Unit *u, v) except -1:
         for j in range(3):
             u.inertias.spring[i].a[j] = a[j]
             u.inertias.spring[i].b[j] = b[j]
-        u.inertias.spring[i].m1, u.inertias.spring[i].s1, u.inertias.spring[i].m2, u.inertias.spring[i].d2, u.inertias.spring[i].J = v["spring_link"]
+        m1, s1, m2, d2, J = v["spring_link"]
+        u.inertias.spring[i].m1, u.inertias.spring[i].s1 = m1, s1
+        u.inertias.spring[i].m2, u.inertias.spring[i].d2, u.inertias.spring[i].J = m2, d2, J
         u.inertias.spring[i].length0 = np.linalg.norm(b - a)
         if u.inertias.spring[i].length0 < 0.01:
             raise ValueError(f"spring chain {i + 1}: base and body joint are closer than 0.01 m")
@@ -200,7 +206,8 @@ cdef int fill_elastic(Unit *u, v) except -1:
     fill_table(&u.axial, "axial", v["axial_forward"], v["axial_return"], v["axial_pull_forward"], v["axial_pull_return"], True)
     u.two_brakes = v["axial_damper"] == "two_brakes"
     if u.two_brakes:
-        fill_series_clutch(&u.brakes, "axial", v["axial_pull_forward"], v["axial_pull_return"], v["brake1_moment_n_m"][0], v["brake1_moment_n_m"][1],
+        fill_series_clutch(&u.brakes, "axial", v["axial_pull_forward"], v["axial_pull_return"], v["brake1_moment_n_m"][0],
+                           v["brake1_moment_n_m"][1],
                            v["brake1_stroke_rad"], v["brake2_moment_n_m"][0], v["brake2_moment_n_m"][1])
     u.bend_damping = v["bend_damping_n_m_s_per_rad"]
     u.twist_damping = v["twist_damping_n_m_s_per_rad"]

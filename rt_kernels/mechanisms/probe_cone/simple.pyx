@@ -26,7 +26,7 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, 
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.probe_cone.simple_picture import ProbeConeSimplePicture
-from rt_kernels.parameters import Aux, Parameter, checked
+from rt_kernels.parameters import Parameter, checked
 
 cdef struct Params:
     Profile cavity
@@ -53,7 +53,8 @@ cdef struct Self:
     State state
 
 
-cdef double contact_force(const Params *p, const double *centre, const double *v, double *f, double *moment, double *deepest) noexcept nogil:
+cdef double contact_force(const Params *p, const double *centre, const double *v, double *f, double *moment,
+                          double *deepest) noexcept nogil:
     """Sum of the contact forces of the head on the target and their moment about T; returns how deep the bottom contact is."""
     cdef Contact contacts[8]
     cdef double v_t[3]
@@ -120,7 +121,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef double r[3]
     cdef double deepest = 0.0, bottom = 0.0, worst = 0.0
     cdef double h, pull
-    cdef int n = 1, k
+    cdef int n = 1
     memset(out, 0, sizeof(MechanismOutput))
     if not s.started:
         # the head starts at its nominal place, moving with the active unit
@@ -132,7 +133,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     if inp.dt > 1e-4:
         n = <int>(inp.dt / 1e-4 + 0.999999)
     h = inp.dt / n
-    for k in range(n):
+    for _ in range(n):
         spring_force(p, inp, s, d, f_spring)
         memset(f_target, 0, sizeof(f_target))
         memset(m_target, 0, sizeof(m_target))
@@ -192,7 +193,8 @@ cdef class ProbeConeSimple(MechanismPart):
         Parameter("lateral_damping_n_s_per_m", "float", "N.s/m", "lateral damper", 1.5e3, low=0.0, high=1e7),
         Parameter("contact_stiffness_n_per_m", "float", "N/m", "head on cavity", 1e6, low=1e3, high=1e9),
         Parameter("contact_damping_n_s_per_m", "float", "N.s/m", "head on cavity", 500.0, low=0.0, high=1e6),
-        Parameter("penetration_max_m", "float", "m", "valid penetration: beyond it the model is out of its range", 0.01, low=1e-6, high=1.0),
+        Parameter("penetration_max_m", "float", "m", "valid penetration: beyond it the model is out of its range", 0.01, low=1e-6,
+                  high=1.0),
         Parameter("friction", "float", "-", "friction coefficient", 0.1, low=0.0, high=1.0),
         Parameter("slip_speed_m_s", "float", "m/s", "friction is smooth below this sliding speed", 1e-3, low=1e-6, high=0.1),
         Parameter("cavity_m", "rows", "m", "profile of the cavity: rows (x, radius) from the mouth to the bottom, X into the cone",

@@ -1,4 +1,5 @@
-"""Stroke of the probe and what acts on it: ball screw, axial damper, end stops, drive; and the movable limiter (Yaskevich 2020, 6.1.1, 6.4, 6.5).
+"""Stroke of the probe and what acts on it: ball screw, axial damper, end stops, drive; and the movable limiter (Yaskevich 2020, 6.1.1, 6.4,
+6.5).
 
     (m + I i^2) s'' = f_H + i m_FR - sign(s') (k |f_H| + i m_MB(i |s'|))
 

@@ -1,16 +1,18 @@
 """Central (probe-cone) docking unit: contact, swinging body, elastic probe, dampers, drive, latches, sensors.
 
-What it computes (Yaskevich 2020, 5.3, 6; errata of the printed formulas applied): from the pose and twist of the active unit's base A in the target
-port T it finds all contacts, advances the mechanism's own coordinates by sub-steps and returns the wrench on the target (at and in T), the
-wrench on the active vehicle (at and in A), the sensors and some 300 auxiliary channels (record.toml).
+What it computes (Yaskevich 2020, 5.3, 6; errata of the printed formulas applied): from the pose and twist of the active unit's base A in
+the target port T it finds all contacts, advances the mechanism's own coordinates by sub-steps and returns the wrench on the target (at and
+in T), the wrench on the active vehicle (at and in A), the sensors and some 300 auxiliary channels (record.toml).
 
-Frames: X_T points into the receptacle, X_A along the mechanism; at zero swing the two agree. Free length L of the probe: exit bearing to head centre;
+Frames: X_T points into the receptacle, X_A along the mechanism; at zero swing the two agree. Free length L of the probe:
+exit bearing to head centre;
 `stroke` s = L - L_0 is negative in compression and the nut turns by phi = -i s, i = 2 pi/lead.
 
-A sub-step of length h: bodies placed in T, contacts, generalised forces Q, M q'' = Q - bias, semi-implicit Euler (v += h q'', q += h v), and the
-hysteresis elements accept the new coordinates. The wrenches of a tick are the means over its sub-steps: its impulse is exact.
+A sub-step of length h: bodies placed in T, contacts, generalised forces Q, M q'' = Q - bias, semi-implicit Euler (v += h q'', q += h v),
+and the hysteresis elements accept the new coordinates. The wrenches of a tick are the means over its sub-steps: its impulse is exact.
 
-Variants: `axial_damper = "spring"` (spring mechanism + friction clutch + magnetic brakes) or "two_brakes" (modified, 6.4); `limiter = "fixed"` or
+Variants: `axial_damper = "spring"` (spring mechanism + friction clutch + magnetic brakes) or "two_brakes" (modified, 6.4);
+`limiter = "fixed"` or
 "movable" (6.5); `levers`; compliance of the hatch cover (6.1.6) for the correlation with stand tests only.
 Assumptions: craft accelerations are left out of the transport terms; lever and latch inertia is neglected.
 """
@@ -64,7 +66,8 @@ cdef struct Wrenches:
     double base[6]
 
 
-cdef inline void body_in_T(const double *p_TA, const double *R_TA, const double *V, const double *local, const double *v_local, const double *w_local,
+cdef inline void body_in_T(const double *p_TA, const double *R_TA, const double *V, const double *local, const double *v_local,
+                           const double *w_local,
                            Body *b) noexcept nogil:
     """Reference point `local` (A axes, moving at v_local relative to A, body turning at w_local): place and twist in T."""
     cdef double r[3]
@@ -192,7 +195,8 @@ cdef inline void accelerations(Unit *u, const Wrenches *W, const double *w0, dou
 
 
 cdef inline void sum_wrenches(Unit *u, const Wrenches *W, const Sums *sums, const double *w0, const double *acc) noexcept nogil:
-    """Wrench on the base: external less rate of momentum, and what acts on the base itself; adds it and the target's to those of the tick."""
+    """Wrench on the base: external less rate of momentum, and what acts on the base itself;
+    adds it and the target's to those of the tick."""
     cdef double t[3]
     cdef double *base = u.record.base
     cdef int i
@@ -236,7 +240,8 @@ cdef inline void note_motion(Unit *u, const Body *head, const Wrenches *W, const
 
 # ---------------------------------------------------------------------------------------------------------------------- sub-step
 
-cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double *V, const double *w0, double h, uint32_t commands) noexcept nogil:
+cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double *V, const double *w0, double h,
+                  uint32_t commands) noexcept nogil:
     """One sub-step with the base at the pose p_TA, q_TA, twist V (T axes) and absolute rate w0 (A axes)."""
     cdef State *s = &u.state
     cdef double R_TA[9]
@@ -392,7 +397,6 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     cdef double V[6]
     cdef double turn[4]
     cdef double step[3]
-    cdef int i
     u.record = <ProbeConeRecord *>aux
     vec3.copy(inp.X_TA, p)
     quat.copy(inp.X_TA + 3, q)
@@ -409,7 +413,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     # rotation of one sub-step, in T axes
     vec3.scale(h, V + 3, step)
     quat.exponential(step, turn)
-    for i in range(u.substeps):
+    for _ in range(u.substeps):
         substep(u, p, q, V, inp.w_A, h, inp.commands)
         if u.cover_on:
             cover_step(u, u.record.base[0], h)
@@ -424,8 +428,9 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
 cdef class ProbeCone(MechanismPart):
     """Central docking unit. Keyword arguments: `PARAMETERS`; `AUX` names the auxiliary channels. Raises ValueError for a wrong parameter.
 
-    Signals: bits of `mechanism_signal` in the channel table. Analogue signals: LPS (compression of the probe, m), BPR and BPT (strokes of the two lateral
-    rods, m), widest gap of the docking planes (m), clutch slip (rad), deepest penetration (m), position of the movable limiter (m), drive rate (rad/s).
+    Signals: bits of `mechanism_signal` in the channel table. Analogue signals: LPS (compression of the probe, m), BPR and BPT (strokes of
+    the two lateral rods, m), widest gap of the docking planes (m), clutch slip (rad), deepest penetration (m),
+    position of the movable limiter (m), drive rate (rad/s).
     Commands: bit 0 drive on, bit 1 extra lateral brakes, bit 2 release the latches, bit 3 drive extends instead of retracting.
     """
 
@@ -448,7 +453,8 @@ cdef class ProbeCone(MechanismPart):
         self.plug.advance = advance
 
     def max_penetration(self, X_TA):
-        """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state; 0 without contact."""
+        """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state;
+        0 without contact."""
         cdef Unit *u = &self.unit
         cdef Unit copy
         cdef ProbeConeRecord record
@@ -471,7 +477,8 @@ cdef class ProbeCone(MechanismPart):
         return copy.deepest
 
     def set_state(self, coordinates=None, rates=None):
-        """Set the seven coordinates (swing y, z, bend y, z, twist [rad], free length, limiter position [m]) and rates; hysteresis is left as it is."""
+        """Set the seven coordinates (swing y, z, bend y, z, twist [rad], free length, limiter position [m]) and rates;
+        hysteresis is left as it is."""
         cdef int i
         for i in range(DOF):
             if coordinates is not None:
@@ -491,7 +498,8 @@ cdef class ProbeCone(MechanismPart):
 def multibody_step(ProbeCone part, q, v, w0, Q, external=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)):
     """Dynamics alone, for tests: accelerations for coordinates q, rates v, base rate w0 (rad/s, A axes) and generalised forces Q.
 
-    `external` is the wrench (about A, A axes) that belongs to Q. Returns (accelerations, wrench on the base, mass matrix, bias, chain values and rates).
+    `external` is the wrench (about A, A axes) that belongs to Q. Returns (accelerations, wrench on the base, mass matrix, bias,
+    chain values and rates).
     """
     cdef Unit *u = &part.unit
     cdef Motion k
@@ -510,5 +518,6 @@ def multibody_step(ProbeCone part, q, v, w0, Q, external=(0.0, 0.0, 0.0, 0.0, 0.
     factor(n, k.M)
     solve(n, k.M, &acc[0])
     base_wrench(&u.inertias, &q_[0], &k, &acc[0], &w_[0], &W[0])
-    chains = [(k.spring[i].value, k.spring[i].rate) for i in range(2)] + [(atan2(k.brake[i].sine, k.brake[i].cosine), k.brake[i].rate) for i in range(2)]
+    chains = [(k.spring[i].value, k.spring[i].rate) for i in range(2)]
+    chains += [(atan2(k.brake[i].sine, k.brake[i].cosine), k.brake[i].rate) for i in range(2)]
     return np.asarray(acc)[:n].copy(), np.asarray(W).copy(), M, bias, chains

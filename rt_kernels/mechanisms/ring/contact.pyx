@@ -2,17 +2,19 @@
 
 Source: Yaskevich 2020 (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for the
 deepest generator is followed by a climb to its neighbours; flanks are oriented by a stored reference; the latch has an end stop and its
-contact spring is inside the implicit step (printed: "as large as one likes", in truth h^2 k/m < 4); the locking face opens away from the active
-ring, r = x - x_v with the normal [-1, ...] (printed: the guiding face's own equation, which cannot hold tension). The reaction on a latch that
-rides on its stop acts along the normal of the guiding face (printed: along the latch only, which loses the part that the latch guide carries).
+contact spring is inside the implicit step (printed: "as large as one likes", in truth h^2 k/m < 4); the locking face opens away from the
+active ring, r = x - x_v with the normal [-1, ...] (printed: the guiding face's own equation, which cannot hold tension). The reaction on a
+latch that rides on its stop acts along the normal of the guiding face (printed: along the latch only,
+which loses the part that the latch guide carries).
 
 Frames: active ring N at its centre, target ring at the target port T; X of both along the docking axis, into the target. The active
 ring's plane is x = 0 of N, its petals point to +X; the target ring is the same ring turned by 180 deg about Z of T. All m, N, rad.
 
 Petal: outer face a cone of half-angle a about X that starts at the ring's inner circle less a clearance; it is bounded by two plane flanks,
-each through B (ring plane, outer), A (tip), E (ring plane, inner). 2^N + 1 generators approximate the cone; they start on the circle R_R,max below the
-plane, so that a start cannot pass inside the opposite circle. Upper flank edges are prolonged to the same circle. Excluded as redundant: of the four edge pairs
-of two flanks, and of a petal's generators against a circle, only the deepest counts: one region, one point.
+each through B (ring plane, outer), A (tip), E (ring plane, inner). 2^N + 1 generators approximate the cone; they start on the circle
+R_R,max below the plane, so that a start cannot pass inside the opposite circle. Upper flank edges are prolonged to the same circle.
+Excluded as redundant: of the four edge pairs of two flanks, and of a petal's generators against a circle, only the deepest counts:
+one region, one point.
 """
 
 import numpy as np
@@ -78,7 +80,8 @@ cdef inline bint petal_circle(const Family *f, bint active_is_line, Contact *out
         return False
     t = generator_end(f, i)
     if t < 0.0 or t > 1.0:
-        # too short, over a flank: the radius falls away on both sides, so the first generator within reach on either side is the best of its side
+        # too short, over a flank: the radius falls away on both sides, so the first generator within reach on either side is the best of
+        # its side
         value = f.g.inner_radius
         deepest = i
         i = -1

@@ -90,7 +90,8 @@ cdef inline double effective_stroke(const Leg *leg, const double *p) noexcept no
 
 cdef bint close_legs(const Leg *legs, const double *X_0N, const double *R_0N, const double *v_N, const double *w_N,
                      LegMotion *motion) noexcept nogil
-cdef void reduce_to_ring(const Leg *legs, const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N, const double *v_N,
+cdef void reduce_to_ring(const Leg *legs, const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N,
+                         const double *v_N,
                          const double *w_N, const double *F_ring, LegMotion *motion, double *A, double *b) noexcept nogil
 cdef bint solve_ring(const double *A, const double *b, double *x) noexcept nogil
 cdef void react_all_on_base(const Leg *legs, const double *accel, LegMotion *motion, double *W) noexcept nogil

@@ -23,10 +23,9 @@ The axial part of the joint effort contains the nut's inertia torque: it comes o
 
 import numpy as np
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport sqrt
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
 from rt_kernels.algebra.sincos cimport atan2
@@ -38,7 +37,6 @@ cdef inline bint place_leg(const Leg *leg, const double *p_0N, const double *R_0
     cdef double r[3]
     cdef double e[3]
     cdef double L, rho, planar, c1, s1, c2, s2, l12, l23, l23F2, h
-    cdef int a = 0
     rot3.apply(R_0N, leg.p_NQ, d)
     vec3.add(p_0N, d, d)
     vec3.sub(d, leg.p_0J, d)
@@ -163,7 +161,6 @@ cdef inline void close_leg(const Leg *leg, const double *R_0N, const double *v_N
     cdef double l[3]
     cdef double column[3][3]
     cdef double row[3][3]
-    cdef double vQ[3]
     cdef double arm[3]
     cdef double c[3]
     cdef double e1[3]
@@ -385,7 +382,8 @@ cdef inline void reduce_leg(const Leg *leg, const LegMotion *m, double *A, doubl
 
 cdef inline void ring_terms(const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N, const double *v_N,
                             const double *w_N, const double *F_ring, double *A, double *b) noexcept nogil:
-    """M_R and s_R: the ring's own inertia, and the wrench `F_ring` on it (force and moment about its centre, base axes), moving base included."""
+    """M_R and s_R: the ring's own inertia, and the wrench `F_ring` on it (force and moment about its centre, base axes),
+    moving base included."""
     cdef double a[3]
     cdef double t[3]
     cdef double w[3]
@@ -511,7 +509,8 @@ cdef inline void react_on_base(const Leg *leg, const double *accel, LegMotion *m
 
 cdef bint close_legs(const Leg *legs, const double *X_0N, const double *R_0N, const double *v_N, const double *w_N,
                      LegMotion *motion) noexcept nogil:
-    """Joint coordinates and rates of all legs for the ring's pose and velocities; their forces start at zero. False outside the workspace."""
+    """Joint coordinates and rates of all legs for the ring's pose and velocities; their forces start at zero.
+    False outside the workspace."""
     cdef int j, k
     for k in range(MAX_LEGS):
         if not place_leg(&legs[k], X_0N, R_0N, &motion[k]):
@@ -523,7 +522,8 @@ cdef bint close_legs(const Leg *legs, const double *X_0N, const double *R_0N, co
     return True
 
 
-cdef void reduce_to_ring(const Leg *legs, const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N, const double *v_N,
+cdef void reduce_to_ring(const Leg *legs, const RingBody *ring, const BaseMotion *base, const double *p_0N, const double *R_0N,
+                         const double *v_N,
                          const double *w_N, const double *F_ring, LegMotion *motion, double *A, double *b) noexcept nogil:
     """A* (36) and b* (6) of the ring with all legs, under the wrench F_ring about its centre (base axes) and the legs' joint forces."""
     cdef int k
@@ -572,7 +572,8 @@ def leg_axes(p_base, p_ring, hint=(0.0, 0.3, 1.0)):
 
 cdef void build_leg(object table, Leg *leg) except *:
     """Fill `leg` from a table: kind, p_0J (3,), R_0J (3, 3), links (list of offsets along x, or vectors), bodies (list of None or
-    (mass kg, centre (3,), inertia about the centre (3, 3))), p_NQ (3,), e_N (3,) for UCU, SPU, RSU, lead, hand, nut_inertia, elbow, R_LU."""
+    (mass kg, centre (3,), inertia about the centre (3, 3))), p_NQ (3,), e_N (3,) for UCU, SPU, RSU, lead, hand, nut_inertia, elbow,
+    R_LU."""
     cdef int j
     memset(leg, 0, sizeof(Leg))
     kind = table["kind"]

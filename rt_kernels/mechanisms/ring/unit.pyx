@@ -2,12 +2,13 @@
 
 Sources: Yaskevich 2020, ch. 1-2 (platform, see `platform`), ch. 3 (hysteresis), ch. 5 (5.4) (contact of rings, see `contact`).
 
-One tick is `substeps` internal steps of h. In each: pose and relative motion of the ring in T -> contacts, plungers, latches -> joint forces ->
-accelerations of the ring from the reduced equations, wrench on the base from the legs' reactions -> symplectic Euler. Between ticks the
-base moves at constant twist. F_T and F_A are means over the substeps, so impulses are right at any number of substeps.
+One tick is `substeps` internal steps of h. In each: pose and relative motion of the ring in T -> contacts, plungers, latches -> joint
+forces -> accelerations of the ring from the reduced equations, wrench on the base from the legs' reactions -> symplectic Euler. Between
+ticks the base moves at constant twist. F_T and F_A are means over the substeps, so impulses are right at any number of substeps.
 
 Frames: A base of the mechanism (plane of the lower leg joints, X towards the target), N ring centre, T target port (plane of the passive
-ring). The base's linear acceleration and the derivative of its angular velocity are neglected, as in the text: "small compared with those of the links".
+ring). The base's linear acceleration and the derivative of its angular velocity are neglected, as in the text:
+"small compared with those of the links".
 
 Leg of this unit: U-P-S with a hysteresis table (deformation = stroke less the neutral stroke) and a damper. Command bit 0 moves the neutral
 stroke in at `retract_speed_m_s` (the drive), bit 2 releases the latches. The neutral stroke stays between 0 and -`retract_stroke_m`.
@@ -27,7 +28,8 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEAS
                                MECHANISM_SIGNAL_RING_ALIGNED1, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, beyond_table, fill_table, hysteresis_step
 from rt_kernels.mechanisms.ring.contact cimport (
-    RING_CONTACTS, contact_loads, fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors, latch_loads, ring_captured, ring_contacts,
+    RING_CONTACTS, contact_loads, fill_contact_law, fill_latches, fill_ring_geometry, fill_sensors, latch_loads, ring_captured,
+    ring_contacts,
     sensor_loads,
 )
 from rt_kernels.mechanisms.ring.platform cimport build_leg, close_legs, react_all_on_base, reduce_to_ring, solve_ring
@@ -118,7 +120,8 @@ cdef bint ring_close(const RingUnit *u, const RingState *s, LegMotion *motion, d
 
 cdef bint ring_move(const RingUnit *u, RingState *s, LegMotion *motion, const double *R_AN, const BaseMotion *base, const double *F_ring,
                            double h, double *W) noexcept nogil:
-    """One substep: accelerations under the wrench on the ring (about its centre, base axes) and the joint forces; wrench on the base added to W.
+    """One substep: accelerations under the wrench on the ring (about its centre, base axes) and the joint forces;
+    wrench on the base added to W.
 
     Symplectic Euler: velocities first, then the pose with the new velocities (attitude by the exponential).
     """
@@ -245,9 +248,9 @@ cdef void ring_report(const RingUnit *u, const RingState *s, const LegMotion *mo
 # ------------------------------------------------------------------------------- set-up
 
 
-
 def drawn_in(t):
-    """Ring plane before the base plane [m] when the legs of the plain ring unit are shorter by the way of the drive. ValueError: too far."""
+    """Ring plane before the base plane [m] when the legs of the plain ring unit are shorter by the way of the drive. ValueError:
+    too far."""
     base, ring = joint_circles(t)
     across = float(np.linalg.norm(ring[0] - base[0]))
     length = float(np.hypot(t["ready_distance_m"], across)) - t["retract_stroke_m"]
@@ -287,7 +290,7 @@ cdef object ring_depth(RingUnit *u, RingState *s, object X_TA):
     cdef double V[6]
     cdef RingPose N
     cdef Contact found[RING_CONTACTS]
-    cdef double deepest = -1.0, tip
+    cdef double deepest = -1.0
     cdef int i, n
     for i in range(7):
         X[i] = X_TA[i]
@@ -349,11 +352,11 @@ cdef void ring_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     cdef double F_ring[6]
     cdef double W[6]
     cdef double h = inp.dt / m.unit.substeps
-    cdef int i, k, n
+    cdef int i, k
     ring_begin(inp, &base, X_TA, &loads, out)
     if inp.commands & MECHANISM_COMMAND_DRIVE:
         draw_in(m, inp.dt)
-    for n in range(m.unit.substeps):
+    for _ in range(m.unit.substeps):
         ring_in_target(X_TA, inp.V_TA, s, &N)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
         ring_wrench(X_TA, &loads, F_ring)
@@ -381,7 +384,8 @@ cdef class Ring(MechanismPart):
     """Peripheral docking unit: ring with guide petals and latches on six U-P-S legs with springs and dampers."""
 
     PARAMETERS = RING_PARAMETERS + (
-        Parameter("spring_forward_n", "rows", "m, N", "loading branch of a leg: rows [deformation, force], odd symmetric", low=0.0, high=1e9),
+        Parameter("spring_forward_n", "rows", "m, N", "loading branch of a leg: rows [deformation, force], odd symmetric", low=0.0,
+                  high=1e9),
         Parameter("spring_backward_n", "rows", "m, N", "return branch of a leg", low=0.0, high=1e9),
         Parameter("leg_damping_n_s_per_m", "float", "N.s/m", "damper of a leg", low=0.0, high=1e7),
         Parameter("retract_speed_m_s", "float", "m/s", "speed of the neutral stroke while the drive runs", default=1e-3, low=0.0, high=0.1),

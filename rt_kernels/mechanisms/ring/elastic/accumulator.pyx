@@ -4,13 +4,14 @@
 Source: Yaskevich 2020 (7.4), tables 7.4.1 and 7.4.2 completed (rows for states 4, 5, 11 and entry data of state 2 are not printed).
 
 d: compression of the strut from the forward position PP [m], f: force on the rod, positive outwards [N]. With the clutch open (L = 0) the
-force lies between the recoil branch 2 and the loading branch 1; with it blocked (L = 1) only the loading branch bounds it: on return the force falls on a
-stiff line to zero, then comes backlash, tension, and at -f_FR_max the clutch slips. All transitions have the slope k_Stop, which is no
-less than any slope of the branches, so the state machine is a play operator between limits,
+force lies between the recoil branch 2 and the loading branch 1; with it blocked (L = 1) only the loading branch bounds it: on return the
+force falls on a stiff line to zero, then comes backlash, tension, and at -f_FR_max the clutch slips. All transitions have the slope k_Stop,
+which is no less than any slope of the branches, so the state machine is a play operator between limits,
 
     f = min(load(d - D), max(low, k_Stop (d - d4B))),   low = recoil(d - D) for L = 0, else backlash and tension line, >= -f_FR_max
 
-with two states: d4B (zero of the stiff line) and D (shift of the branches by slip). It has no chatter at d' = 0, no event order and any step size.
+with two states: d4B (zero of the stiff line) and D (shift of the branches by slip). It has no chatter at d' = 0,
+no event order and any step size.
 The stops (rod fully in, rod fully out) are fixed and act in parallel; the text shifts them with the branch nodes.
 A clutch that opens under a strut whose force is below branch 2 (a case without a row in the tables) reaches it over a ramp of release_time.
 """

@@ -5,11 +5,12 @@ Source: Yaskevich 2020, ch. 7, corrected: the gear cam leads by the twist of its
 dphi_FS = f R_Roll/(i_G k_FS) (printed minus: tension would wind in more cable); the load on the drive has the gear's efficiency.
 
 Signs: phi_D > 0 pays cable out. Drum angle phi_CamR = (d_RR - L_RP)/R_Roll, zero with the planes mated. A cable takes part while
-phi_CamG < phi_CamR + 2 dphi_Cam (three cams in a row). At joining d_join, phi_join are stored; stretch s = (d_RR - d_join) - R_Roll (phi_CamG - phi_join);
+phi_CamG < phi_CamR + 2 dphi_Cam (three cams in a row). At joining d_join, phi_join are stored; stretch s = (d_RR - d_join) - R_Roll
+(phi_CamG - phi_join);
 tension f = max(0, k s + c v). The flexible shaft is a spring in series, 1/k_eff = 1/k + R_Roll^2/(i_G^2 k_FS), so phi_CamG may be taken as
 phi_D/i_G. Force on the ring -f n along the cable (n from drum to ring), the opposite on the base at the drum.
-The longest cable joins first and so aligns the ring. The limit of the gear cam is configuration: the printed 2 pi - 4 dphi_Cam does not fit two pairs of
-cams (relative travel 2 dphi ... 4 pi - 2 dphi).
+The longest cable joins first and so aligns the ring. The limit of the gear cam is configuration: the printed 2 pi - 4 dphi_Cam does not fit
+two pairs of cams (relative travel 2 dphi ... 4 pi - 2 dphi).
 
 Phases: RETRACTED -> EXTENDING (command) -> READY (all six clutches blocked at the initial position) -> THROWN (a strut loses the initial
 position: all clutches open) -> CAPTURED (three alignment sensors: all blocked) -> RETRACTING (after a delay) -> DONE (planes mated).
@@ -18,7 +19,6 @@ A hard central impact goes from READY to CAPTURED.
 
 import numpy as np
 
-from libc.math cimport sqrt
 
 from rt_kernels.algebra cimport rot3
 from rt_kernels.algebra cimport vec3
@@ -186,7 +186,8 @@ cdef class CableRetraction:
         self.state.phi = phi
 
     def step(self, p_0N, R_0N, v_N, w_N, double command, double dt=5e-4):
-        """Drive step, then tensions: dict of tension (3,), joined (3,), cam (3,), gear, gear_twisted (3,), omega, load, F_ring, base_wrench."""
+        """Drive step, then tensions: dict of tension (3,), joined (3,), cam (3,), gear, gear_twisted (3,), omega, load, F_ring,
+        base_wrench."""
         cdef double p[3]
         cdef double R[9]
         cdef double v[3]

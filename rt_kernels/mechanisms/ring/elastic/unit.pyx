@@ -3,10 +3,10 @@
 Source: Yaskevich 2020, ch. 7, corrected; parts: ring.platform (U-C-U legs, screws of both hands), accumulator (spring and clutch of each
 strut), retraction (sequence of operation, cables), ring.contact. Shared steps, frames and the order of a tick: ring.unit.
 
-Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on the
-stroke f_S and on the spin s f_S/i_N. Start: phase "ready" (ring in the initial position, springs wound and blocked). Command bit 0 starts the
-extension from "retracted"; bit 2 holds the latches in. Drive of the cables: one motor with speed control, or the two-motor drive with differential of
-6.1 (common.drive), held by its stopping clutches without voltage.
+Compression of strut k from the forward position: d = d_IP - (p3 + s p4/i_N); force on the screw f_S(d, clutch) - c_G (p3 + s p4/i_N)', on
+the stroke f_S and on the spin s f_S/i_N. Start: phase "ready" (ring in the initial position, springs wound and blocked). Command bit 0
+starts the extension from "retracted"; bit 2 holds the latches in. Drive of the cables: one motor with speed control, or the two-motor drive
+with differential of 6.1 (common.drive), held by its stopping clutches without voltage.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEAS
 from rt_kernels.mechanisms.ring.elastic.accumulator cimport Accumulator, AccumulatorState, accumulator_step, fill_accumulator
 from rt_kernels.mechanisms.ring.elastic.record cimport ElasticRecord
 from rt_kernels.mechanisms.ring.elastic.retraction cimport (
-    CAPTURED, CABLES, DONE, READY, RETRACTING, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
+    CAPTURED, CABLES, DONE, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
 )
 from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
@@ -149,9 +149,9 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
     cdef double v[6]
     cdef double stroke[MAX_LEGS]
     cdef double h = inp.dt / m.unit.substeps
-    cdef int i, n
+    cdef int i
     ring_begin(inp, &base, X_TA, &loads, out)
-    for n in range(m.unit.substeps):
+    for _ in range(m.unit.substeps):
         ring_in_target(X_TA, inp.V_TA, s, &N)
         ring_touch(&m.unit, s, &N, h, &loads, not (inp.commands & MECHANISM_COMMAND_RELEASE))
         ring_wrench(X_TA, &loads, F_ring)
@@ -178,7 +178,8 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
 
 
 cdef inline void motors_turn(ElasticSelf *m, double h) noexcept nogil:
-    """One step of the two-motor drive: +1 of its sign draws the cables in (phi falls); the self-locking gears let tension load it, never help it."""
+    """One step of the two-motor drive: +1 of its sign draws the cables in (phi falls); the self-locking gears let tension load it,
+    never help it."""
     cdef ElasticState *e = &m.state
     cdef double sign = 0.0, load = 0.0
     if e.sequence.drive_command < 0.0:
@@ -225,7 +226,8 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("screw_lead_m", "float", "m", "lead of the differential ball screws, t", low=1e-3, high=1.0),
         Parameter("nut_inertia_kg_m2", "float", "kg.m2", "nut and all that is geared to it, at the nut", low=0.0, high=1.0),
         Parameter("screw_damping_n_s_per_m", "float", "N.s/m", "losses of the screw, c_G", low=0.0, high=1e6),
-        Parameter("spring_load_n", "rows", "m, N", "loading branch: rows [compression from the forward position, force]", low=0.0, high=1e9),
+        Parameter("spring_load_n", "rows", "m, N", "loading branch: rows [compression from the forward position, force]", low=0.0,
+                  high=1e9),
         Parameter("spring_recoil_n", "rows", "m, N", "recoil branch", low=0.0, high=1e9),
         Parameter("stop_stiffness_n_per_m", "float", "N/m", "k_Stop of all transitions and stops", low=1e3, high=1e9),
         Parameter("backlash_m", "float", "m", "of clutch and gears, at the rod", low=0.0, high=0.01),
@@ -248,17 +250,20 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("drive_rate_rad_s", "float", "rad/s", "commanded speed of the drive", low=1e-3, high=1e4),
         Parameter("drive_gain_n_m_s_per_rad", "float", "N.m.s/rad", "torque per speed error", low=1e-6, high=1e6),
         Parameter("drive_inertia_kg_m2", "float", "kg.m2", "of the drive", low=1e-9, high=1e3),
-        Parameter("drive", "str", "-", "of the cables: one motor with speed control, or two motors on a differential (6.1), whose speed follows the load",
+        Parameter("drive", "str", "-", "of the cables: one motor with speed control, "
+                  "or two motors on a differential (6.1), whose speed follows the load",
                   default="speed", choices=("speed", "two_motors")),
         _motors("wheel_radii_m", "m", "two motors: wheels a and b, carrier, planet", [0.02, 0.02, 0.02, 0.01], 1e-4),
         _motors("wheel_inertia_kg_m2", "kg.m2", "a, b, carrier with the planets' mass, one planet; rotors and gears reduced",
                 [2e-4, 2e-4, 1e-4, 1e-6], 0.0),
         Parameter("planets", "int", "-", "two motors: number of planets", default=3, low=1, high=12),
-        _motors("reducer_radii_m", "m", "two motors: sun gear, ring gear, carrier, planet of a planetary stage", [0.010, 0.040, 0.025, 0.015], 1e-4),
+        _motors("reducer_radii_m", "m", "two motors: sun gear, ring gear, carrier, planet of a planetary stage",
+                [0.010, 0.040, 0.025, 0.015], 1e-4),
         _motors("reducer_inertia_kg_m2", "kg.m2", "sun gear, carrier, one planet", [1e-5, 1e-5, 1e-7], 0.0),
         _motors("motor_ratio", "-", "motor per wheel speed, a and b", [1.0, 1.0], 1e-3),
         Parameter("motor_stall_n_m", "float", "N.m", "motor torque at rest and nominal voltage", default=0.30, low=0.0, high=1e4),
-        Parameter("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9, high=1e3),
+        Parameter("motor_back_emf_n_m_s_per_rad", "float", "N.m.s/rad", "fall of motor torque with speed", default=5.8e-4, low=1e-9,
+                  high=1e3),
         Parameter("motor_friction_n_m", "float", "N.m", "friction at the motor", default=0.01, low=0.0, high=1e3),
         Parameter("drive_efficiency", "float", "-", "two motors: efficiency of the reducer", default=0.8, low=0.01, high=1.0),
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
@@ -298,13 +303,15 @@ cdef class ElasticAdaptive(MechanismPart):
         for k in range(MAX_LEGS):
             compression = t["ready_compression_m"] - effective_stroke(&self.m.unit.leg[k], self.m.motion[k].p)
             if compression > t["stroke_m"]:
-                raise ValueError(f"mated_distance_m: strut {k} would be compressed by {compression:.4f} m, more than stroke_m ({t['stroke_m']} m)")
+                raise ValueError(f"mated_distance_m: strut {k} would be compressed by {compression:.4f} m, "
+                                 f"more than stroke_m ({t['stroke_m']} m)")
             self.m.state.spring[k].d = compression
             self.m.state.spring[k].zero = compression
             self.m.state.spring[k].blocked = 1
         block_all(&self.m.state.sequence, 1)
         self.m.state.sequence.phase = PHASES.index(t["start_phase"])
-        self.m.state.cables.phi = self.m.retraction.gear_ratio * (t["gear_cam_max_rad"] if t["start_phase"] == "ready" else 1.9 * t["cam_gap_rad"])
+        self.m.state.cables.phi = self.m.retraction.gear_ratio * (t["gear_cam_max_rad"] if t["start_phase"] == "ready"
+                                                                  else 1.9 * t["cam_gap_rad"])
         self.plug.self = &self.m
         self.plug.state = &self.m.state
         self.plug.state_size = sizeof(ElasticState)
