@@ -1,0 +1,1 @@
+"""Everything around the loop: configuration, runs, telemetry, analysis, console, command line."""

@@ -229,6 +229,7 @@ class Client(_Addresses):
         self.close()
 
     def close(self) -> None:
+        """Closes the connection to the run; a later request opens it anew."""
         self._new_desk()
 
     def subscribe(self, channels: Iterable[str] | None = None, topic: str = "full", timeout_s: float | None = None) -> Iterator[Batch]:
@@ -266,6 +267,7 @@ class Client(_Addresses):
         self._ask(DESK, {"take": True})
 
     def leave_desk(self) -> None:
+        """Gives the desk back. Raises RefusedError, NoAnswerError."""
         self._ask(DESK, {"leave": True})
 
     def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:
@@ -293,6 +295,7 @@ class AsyncClient(_Addresses):
         self.close()
 
     def close(self) -> None:
+        """Closes the connection to the run; a later request opens it anew."""
         self._new_desk()
 
     async def subscribe(
@@ -314,15 +317,19 @@ class AsyncClient(_Addresses):
         return _acknowledgement(await self._ask(COMMAND, _command(name, arguments)))
 
     async def status(self) -> dict[str, Any]:
+        """State of log, ring and desk now, as `Client.status`."""
         return await self._ask(STATUS, {})
 
     async def describe(self) -> dict[str, Any]:
+        """Fields, channels, configuration and delay ledger of the run, as `Client.describe`."""
         return await self._ask(DESCRIBE, {})
 
     async def take_desk(self) -> None:
+        """Takes the desk, as `Client.take_desk`."""
         await self._ask(DESK, {"take": True})
 
     async def leave_desk(self) -> None:
+        """Gives the desk back, as `Client.leave_desk`."""
         await self._ask(DESK, {"leave": True})
 
     async def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:

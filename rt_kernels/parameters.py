@@ -52,6 +52,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
+        """Whether the key must be given."""
         return self.default is REQUIRED
 
 

@@ -74,6 +74,7 @@ class Looks:
     probe_m: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
+        """All of it as plain tables and lists, for JSON."""
         return asdict(self)
 
 
@@ -145,6 +146,7 @@ def sphere(radius: float) -> list[Line]:
 
 
 def ball_profile(radius: float) -> list[list[float]]:
+    """Profile (x, rho) of a ball about the origin, m."""
     angle = np.linspace(0.0, np.pi, 7)
     return np.column_stack((-radius * np.cos(angle), radius * np.sin(angle))).tolist()
 
@@ -162,6 +164,7 @@ def analogue_bars() -> list[Bar]:
 
 
 def as_list(value: Any) -> list[float]:
+    """The value as a list; a single number becomes a list of one."""
     return list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
 
 

@@ -69,6 +69,7 @@ class AxesSession:
 
     @property
     def descriptors(self) -> list[int]:
+        """File descriptors of the buses' sockets, in the order of the links."""
         return [s.fileno() for s in self._sockets]
 
     def open(self) -> tuple[list[int], list[int]]:

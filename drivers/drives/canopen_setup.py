@@ -53,9 +53,11 @@ class Link:
         self.network.connect()
 
     def node(self, node_id: int) -> "Node":
+        """The node with that number (1...127) on this bus."""
         return Node(self, node_id)
 
     def disconnect(self) -> None:
+        """Ends the set-up; the socket stays open."""
         self.network.disconnect()
 
 

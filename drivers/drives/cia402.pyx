@@ -78,7 +78,8 @@ def interpolation_period(double rate_hz):
         value = round(period / 10.0 ** exponent)
         if 1 <= value <= 255 and abs(value * 10.0 ** exponent - period) <= 1e-3 * period:
             return value, exponent
-    raise ValueError(f"rate_hz = {rate_hz}: its period is not value * 10^exponent s with value 1...255, which drives need for interpolation")
+    raise ValueError(f"rate_hz = {rate_hz}: its period is not value * 10^exponent s with value 1...255, "
+                     "which drives need for interpolation")
 
 
 class Cia402Profile:
@@ -169,7 +170,8 @@ cdef class Cia402Port(PortPart):
         *COMMON_PARAMETERS,
         Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
         Parameter("following_bit", "bool", "-",
-                  "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; off only where the drive's manual has no such bit",
+                  "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; "
+                  "off only where the drive's manual has no such bit",
                   True),
     )
 

@@ -125,7 +125,8 @@ class Cia408Profile:
 
     def disable(self, node):
         # An axis in a fault state does not listen to these; the others go down one state at a time.
-        for control_word, state, name in ((CONTROL_HOLD, HOLD, "HOLD"), (CONTROL_DISABLED, DISABLED, "DISABLED"), (CONTROL_INIT, INIT, "INIT")):
+        for control_word, state, name in ((CONTROL_HOLD, HOLD, "HOLD"), (CONTROL_DISABLED, DISABLED, "DISABLED"),
+                                          (CONTROL_INIT, INIT, "INIT")):
             word = node.read(STATUS_WORD, 0, 2, "status word")
             if not word & READY_BIT or word & STATE_MASK == INIT:
                 return

@@ -2,29 +2,30 @@
 
 One tick k:
 
-    read    take what waits: actual values (status word u16, position i32) that the axes sampled at SYNC k-1, emergency messages, heartbeats,
-            error frames; then SYNC k on every bus: all axes latch the setpoints of tick k-1 and sample their position at one instant
+    read    take what waits: actual values (status word u16, position i32) that the axes sampled at SYNC k-1, emergency messages,
+            heartbeats, error frames; then SYNC k on every bus: all axes latch the setpoints of tick k-1 and sample their position at one
+            instant
     write   setpoints (control word u16, position i32, optionally velocity i32 in a second frame) of tick k, which act at SYNC k+1
 
-So the dead time is one period, constant, whatever the order of the frames on the bus (transmission type 1 both ways). The waiting frames are
-taken before SYNC leaves so that the answer to SYNC k can never be mistaken for one to SYNC k-1, however fast the axes are.
+So the dead time is one period, constant, whatever the order of the frames on the bus (transmission type 1 both ways). The waiting frames
+are taken before SYNC leaves so that the answer to SYNC k can never be mistaken for one to SYNC k-1, however fast the axes are.
 
-Nothing that comes between two ticks is lost. All status words of a tick are judged: `drive_status` is their union, `drive_device_status` the
-worst of them (the newest of equally bad ones) beside the newest error code of the tick; a tick without an actual value keeps the newest
+Nothing that comes between two ticks is lost. All status words of a tick are judged: `drive_status` is their union, `drive_device_status`
+the worst of them (the newest of equally bad ones) beside the newest error code of the tick; a tick without an actual value keeps the newest
 word. An emergency message shows in its tick also when it was taken back in the same one, and after it until its error register is empty
-(CiA 301: code 0 with a register that is not empty says that one error went and others stand). A heartbeat that is not `operational` shows in
-its tick, and until the next one that is.
+(CiA 301: code 0 with a register that is not empty says that one error went and others stand). A heartbeat that is not `operational` shows
+in its tick, and until the next one that is.
 
 In the first tick no SYNC has been answered: the positions are the set-up's, which may be old, and `stale`.
 
-Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; one that comes later is used, but was late). TPDO1 is the only
-actual value that the set-up switches on. Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that are no
-frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for nobody, extended and remote frames are ignored and
-counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; while frames are left waiting the link is `stale`, after
+Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; one that comes later is used, but was late). TPDO1 is the
+only actual value that the set-up switches on. Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that
+are no frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for nobody, extended and remote frames are ignored
+and counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; while frames are left waiting the link is `stale`, after
 `no_data_periods` such ticks in a row it has no data.
 
-Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time of
-the run, so that a loop that stood still hears first and judges then. From the second answer after the first setpoints on a drive must
+Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time
+of the run, so that a loop that stood still hears first and judges then. From the second answer after the first setpoints on a drive must
 follow (`not_following`, CiA 402 status bit 12).
 
 `measured_leg_rate` is a difference quotient over the last `rate_window` samples and the true time between their SYNCs; its delay is half
@@ -220,9 +221,9 @@ cdef void take_frame(Axes *axes, int link, const can_frame *f) noexcept nogil:
 # Everything that waits on one link, but not more than MOST_ROUNDS batches. Returns whether others may wait.
 cdef bint drain(Axes *axes, int link) noexcept nogil:
     cdef can_frame frames[IO_BATCH]
-    cdef int i, got, turn, more = 0, error = 0
+    cdef int i, got, more = 0, error = 0
     cdef int64_t bad = 0
-    for turn in range(MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         got = io_receive_frames(axes.p.fd[link], frames, &bad, NULL, &more, &error)
         for i in range(got):
             take_frame(axes, link, &frames[i])
@@ -397,7 +398,8 @@ cdef class CyclicAxes:
 
     def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, bint feed_forward, int rate_window, int no_data_periods,
                   int64_t heartbeat_timeout_ns):
-        """links, nodes, counts_per_metre, zero_m: six each. Raises ValueError when two axes share a link and a node, or nobody uses a link."""
+        """links, nodes, counts_per_metre, zero_m: six each. Raises ValueError when two axes share a link and a node,
+        or nobody uses a link."""
         if len(set(zip(links, nodes, strict=True))) != AXES:
             raise ValueError(f"axis_link = {list(links)}, axis_node = {list(nodes)}: two axes share a node on one link")
         memset(self.axes.p.receiver, 0, sizeof(self.axes.p.receiver))
@@ -428,8 +430,8 @@ cdef class CyclicAxes:
             self.axes.p.fd[link] = descriptors[link]
 
     def begin(self):
-        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives said is
-        judged in the first tick."""
+        """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives said
+        is judged in the first tick."""
         s = &self.axes.s
         for link in range(self.axes.p.links):
             for _ in range(BACKLOG_TURNS):
@@ -447,8 +449,8 @@ cdef class CyclicAxes:
             self.axes.p.fd[link] = -1
 
     def counters(self):
-        """Sums since the loop began: per axis lost and damaged actual values; per link records that are no frame, bus errors, ignored and not
-        sent frames; cycles."""
+        """Sums since the loop began: per axis lost and damaged actual values; per link records that are no frame, bus errors, ignored and
+        not sent frames; cycles."""
         s = &self.axes.s
         n = self.axes.p.links
         return {

@@ -56,14 +56,17 @@ class EvdevSource:
         self._ask_state()
 
     def fileno(self) -> int:
+        """Descriptor to wait on until there is something to read."""
         return self._fd
 
     def close(self) -> None:
+        """Closes the device; a second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def read(self) -> list[Reading]:
+        """The readings that wait, in order; raises OSError when the device is gone."""
         try:
             data = os.read(self._fd, 64 * EVENT.size)
         except BlockingIOError:

@@ -37,12 +37,15 @@ class KeyboardSource:
         self._last_key = clock()
 
     def fileno(self) -> int:
+        """Descriptor to wait on until there is something to read."""
         return self._fd
 
     def close(self) -> None:
+        """Puts the terminal back into the mode in which it was found."""
         termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def read(self) -> list[Reading]:
+        """The readings of the keys pressed since the last call; raises OSError when the terminal is gone."""
         data = os.read(self._fd, 256)
         if not data:
             raise OSError(errno.ENODEV, "the terminal is gone")

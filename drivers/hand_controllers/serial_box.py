@@ -32,6 +32,7 @@ def encode(sequence: int, channels: tuple[int, ...], buttons: int) -> bytes:
 
 
 def checksum(body: bytes) -> int:
+    """CRC-16/CCITT (polynomial 0x1021, start 0xFFFF) of a record without its own checksum."""
     return binascii.crc_hqx(body, 0xFFFF)
 
 
@@ -50,12 +51,15 @@ class SerialBoxSource:
         self.corrupt = 0
 
     def fileno(self) -> int:
+        """Descriptor to wait on until there is something to read."""
         return self._port.fileno()
 
     def close(self) -> None:
+        """Closes the serial port."""
         self._port.close()
 
     def read(self) -> list[Reading]:
+        """The readings of the whole records that have come; raises OSError when the device is gone."""
         try:
             data = self._port.read(4096)
         except serial.SerialException as error:

@@ -1,0 +1,1 @@
+"""Signals of a real docking mechanism: a CANopen module of CiA 401."""

@@ -7,9 +7,9 @@ what came on the last one: one period of dead time, constant. `value = offset + 
 
 Nothing that comes between two ticks is lost. Signals and values are the newest ones; of the emergency chain the worst of the tick counts
 (healthy only when every record says so, tripped and blocked when one does). An emergency message shows in its tick also when it was taken
-back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat that stops is a fault
-of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with each tick with one, so
-that a module of which most records are missing has no data, as a silent one.
+back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat that stops is a
+fault of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with each tick with
+one, so that a module of which most records are missing has no data, as a silent one.
 
 The link is the module's own: sharing a drive's bus would make two ports read one descriptor.
 """
@@ -113,7 +113,9 @@ cdef inline void take_inputs(Module *m, const can_frame *f) noexcept nogil:
     cdef uint32_t chain
     m.s.inputs = io_load_le32(f.data)
     chain = chain_of(m)
-    m.s.chain = chain if not m.s.fresh & INPUTS_CAME else (m.s.chain | chain) & ~ANALOGUE_CHAIN_HEALTHY | m.s.chain & chain & ANALOGUE_CHAIN_HEALTHY
+    m.s.chain = chain if not m.s.fresh & INPUTS_CAME else (
+        (m.s.chain | chain) & ~ANALOGUE_CHAIN_HEALTHY | m.s.chain & chain & ANALOGUE_CHAIN_HEALTHY
+    )
     m.s.fresh |= INPUTS_CAME
 
 
@@ -160,9 +162,9 @@ cdef void take_frame(Module *m, const can_frame *f) noexcept nogil:
 # Everything that waits, but not more than MOST_ROUNDS batches. Returns whether others may wait.
 cdef bint drain(Module *m) noexcept nogil:
     cdef can_frame frames[IO_BATCH]
-    cdef int i, got, turn, more = 0, error = 0
+    cdef int i, got, more = 0, error = 0
     cdef int64_t bad = 0
-    for turn in range(MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         got = io_receive_frames(m.p.fd, frames, &bad, NULL, &more, &error)
         for i in range(got):
             take_frame(m, &frames[i])
@@ -266,14 +268,17 @@ cdef class Cia401Port(PortPart):
         Parameter("signal_bits", "floats", "-", "mechanism_signal bit of each digital input from input 0 on, -1 not used",
                   tuple(range(19)), -1, 31),
         Parameter("active_low_inputs", "floats", "-", "digital inputs that read 0 when the signal is there", (), 0, 31),
-        Parameter("chain_inputs", "floats", "-", "digital inputs of the emergency chain: healthy, tripped, hydraulics blocked; -1 not wired",
+        Parameter("chain_inputs", "floats", "-",
+                  "digital inputs of the emergency chain: healthy, tripped, hydraulics blocked; -1 not wired",
                   (24, 25, 26), -1, 31, shape=3),
-        Parameter("range_input", "int", "-", "digital input that says that the docking unit (or its model) has left its valid range; -1 not wired",
+        Parameter("range_input", "int", "-",
+                  "digital input that says that the docking unit (or its model) has left its valid range; -1 not wired",
                   -1, -1, 31),
         Parameter("command_output", "int", "-", "digital output group (0x6200:n, 8 bits) that carries mechanism_command, 0: none", 0, 0, 4),
         Parameter("analog_scale", "floats", "unit/count", "analogue value per count", (1.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("analog_offset", "floats", "unit", "analogue value at 0 counts", (0.0,) * 8, -1e9, 1e9, shape=8),
-        Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data (those with one taken off)", 3, 1,
+        Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data (those with one taken off)",
+                  3, 1,
                   1000),
         Parameter("heartbeat_ms", "int", "ms", "heartbeat of the module", 100, 10, 10000),
         Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is a fault of the module; 0: three heartbeats", 0, 0,
@@ -355,8 +360,8 @@ cdef class Cia401Port(PortPart):
         self.module.s.nmt_state = NMT_OPERATIONAL
 
     def begin(self):
-        """What piled up since `open` is taken, so that it does not stand before the first answers; damage is forgotten, what the module said
-        is judged in the first tick."""
+        """What piled up since `open` is taken, so that it does not stand before the first answers; damage is forgotten, what the module
+        said is judged in the first tick."""
         for _ in range(BACKLOG_TURNS):
             if self.module.p.fd < 0 or not drain(&self.module):
                 break

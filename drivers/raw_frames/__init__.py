@@ -1,0 +1,1 @@
+"""CAN frames as they are on the wire, without a library in between."""

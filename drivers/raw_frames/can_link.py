@@ -108,6 +108,7 @@ class FrameBus(can.BusABC):
         super().__init__(channel=name)
 
     def fileno(self) -> int:
+        """Descriptor to wait on until a frame has come."""
         return self._link.fileno()
 
     def _recv_internal(self, timeout: float | None):
@@ -139,6 +140,7 @@ class FrameBus(can.BusABC):
         return message, False
 
     def send(self, msg: can.Message, timeout: float | None = None) -> None:
+        """Sends one frame now (`timeout` is not used); raises can.CanOperationError when the link does not take it."""
         identifier = msg.arbitration_id | (_EXTENDED if msg.is_extended_id else 0) | (_REMOTE if msg.is_remote_frame else 0)
         try:
             self._link.send(FRAME.pack(identifier, msg.dlc, bytes(msg.data)))
@@ -146,4 +148,5 @@ class FrameBus(can.BusABC):
             raise can.CanOperationError(f"{self.channel_info}: {error}") from error
 
     def shutdown(self) -> None:
+        """Ends the bus; its socket stays open."""
         super().shutdown()

@@ -1,0 +1,1 @@
+"""A port that plays the inputs of a log."""

@@ -1,0 +1,1 @@
+"""Stands in software: in process, or served over the wire."""

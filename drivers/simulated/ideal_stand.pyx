@@ -55,7 +55,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef MechanismOutput out
     cdef double q_NA[4]
     cdef uint32_t status = 0
-    cdef int i, k
+    cdef int i
     # legs are where they were told to be, in the neutral pose before anybody told them
     for i in range(6):
         sample.measured_leg[i] = sample.leg_setpoint[i] if s.started and sample.safety_state != SAFETY_STATE_NOT_ARMED else p.neutral_leg[i]
@@ -71,7 +71,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     inp.dt = p.dt / p.substeps
     memset(&out, 0, sizeof(out))
     if s.started:
-        for k in range(p.substeps * sample.periods):
+        for _ in range(p.substeps * sample.periods):
             p.mechanism.advance(p.mechanism.self, &inp, &out, aux)
             status |= out.status
     wrench_on_cell(p, &out, sample.wrench_raw)

@@ -50,8 +50,7 @@ cdef inline double normal_noise(uint64_t *state) noexcept nogil:
     """Mean 0, variance 1: twelve uniform numbers of 16 bits, less 6."""
     cdef uint64_t r
     cdef double sum = 0.0
-    cdef int i
-    for i in range(3):
+    for _ in range(3):
         r = next_random(state)
         sum += <double>(r & 0xFFFF) + <double>((r >> 16) & 0xFFFF) + <double>((r >> 32) & 0xFFFF) + <double>(r >> 48)
     return sum / 65536.0 - 6.0 + 6.0 / 65536.0
@@ -179,11 +178,10 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
     cdef MechanismInput inp
     cdef MechanismOutput out
     cdef double *F_S
-    cdef int64_t k
     memset(inp.w_A, 0, sizeof(inp.w_A))
     inp.dt = p.dt
     inp.commands = s.commands
-    for k in range(steps):
+    for _ in range(steps):
         s.step += 1
         advance_drives(p, s)
         advance_platform(p, s)
@@ -320,7 +318,8 @@ DRIVE_PARAMETERS = (
     Parameter("drive_rate_max_m_s", "float", "m/s", "rate limit of a drive, none: unlimited", None, low=1e-3, high=10.0),
     Parameter("drive_acceleration_max_m_s2", "float", "m/s2", "acceleration limit of a drive, none: unlimited", None, low=1e-2, high=1e3),
     Parameter("drive_dead_band_m", "float", "m", "dead band of a drive", 0.0, low=0.0, high=0.01),
-    Parameter("drive_spread", "floats", "-", "natural frequency of each drive against drive_frequency_hz", (1.0,) * 6, low=0.5, high=2.0, shape=6),
+    Parameter("drive_spread", "floats", "-", "natural frequency of each drive against drive_frequency_hz", (1.0,) * 6, low=0.5, high=2.0,
+              shape=6),
     Parameter("leg_noise_m", "float", "m", "noise on the measured length, rms", 0.0, low=0.0, high=0.01),
     Parameter("leg_resolution_m", "float", "m", "resolution of the measured length, 0: none", 1e-6, low=0.0, high=0.001),
     Parameter("force_noise_n", "float", "N", "noise of each force channel, rms", 0.0, low=0.0, high=1e3),
@@ -332,7 +331,8 @@ DRIVE_PARAMETERS = (
               low=0.0, high=1e4),
     Parameter("counts_per_newton", "float", "1/N", "scale of the force channels", 1e5, low=1.0, high=1e9),
     Parameter("counts_per_newton_metre", "float", "1/(N.m)", "scale of the moment channels", 1e5, low=1.0, high=1e9),
-    Parameter("gauge_matrix", "rows", "N/count, N.m/count", "counts of six gauges to wrench; none: a ready six-axis record", None, shape=(6, 6)),
+    Parameter("gauge_matrix", "rows", "N/count, N.m/count", "counts of six gauges to wrench; none: a ready six-axis record", None,
+              shape=(6, 6)),
     Parameter("chain_force_n", "float", "N", "threshold of the analogue chain", 6000.0, low=0.0, high=1e7),
     Parameter("chain_moment_n_m", "float", "N.m", "threshold of the analogue chain", 4000.0, low=0.0, high=1e7),
     Parameter("plant_step_s", "float", "s", "step of the plant", 5e-5, low=1e-6, high=1e-3),

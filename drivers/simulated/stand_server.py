@@ -217,6 +217,7 @@ class SetUpServers:
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def close(self) -> None:
+        """Stops the servers of the set-up requests and closes their ports."""
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -315,12 +316,15 @@ class Stand:
             }
 
     def run(self) -> tuple[int, int]:
+        """Runs the stand until `stop` or the end of the run; returns what the loop returns."""
         return self.loop.run(self.config["priority"], self.config["core"])
 
     def stop(self) -> None:
+        """Ends `run` after the present cycle; may be called by another thread or a signal handler."""
         self.loop.stop()
 
     def close(self) -> None:
+        """Closes the set-up servers and all sockets."""
         self._set_up.close()
         for s in self._sockets:
             s.close()
@@ -334,6 +338,7 @@ def _read(source: str) -> Mapping[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
+    """Serves the stand of one configuration file (- is standard input) until it is told to end; returns the exit code."""
     if len(arguments) != 1:
         print("usage: python -m drivers.simulated.stand_server CONFIG.toml|CONFIG.json|-", file=sys.stderr)
         return 2

@@ -70,6 +70,7 @@ class StandControl:
         self._ask(_STOP, 0, -1, 0.0, 0.0, "")
 
     def close(self) -> None:
+        """Closes the socket; the stand goes on."""
         self._socket.close()
 
     def _ask(self, command: int, number: int, index: int, value: float, at_s: float, name: str) -> None:
@@ -112,6 +113,7 @@ class StandProcess:
 
     @property
     def pid(self) -> int:
+        """Number of the stand's process."""
         return self._process.pid
 
     def _line(self, timeout_s: float) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, RDT
 requests, control datagrams); send the RDT records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
-faults whose time has come. After a stall of the machine the records that a sensor would have sent meanwhile are sent in a burst, and receive
-time-outs are looked at only after the waiting setpoints were taken.
+faults whose time has come. After a stall of the machine the records that a sensor would have sent meanwhile are sent in a burst, and
+receive time-outs are looked at only after the waiting setpoints were taken.
 
 Control datagram, 40 bytes little-endian: magic u32, command u32 (1 inject, 2 clear, 3 clear all, 4 stop, 5 are you there), number i32,
-index i32 (-1 all), value f64, at f64 [s after the first SYNC, 0 now], reserved u64. Answer, 16 bytes: magic, command, result i32 (0 done, 1 not
-known), 0.
+index i32 (-1 all), value f64, at f64 [s after the first SYNC, 0 now], reserved u64. Answer, 16 bytes: magic, command, result i32 (0 done, 1
+not known), 0.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -646,7 +646,8 @@ cdef class StandLoop:
     """The stand's loop on sockets that Python has bound. `run()` blocks without the interpreter until `stop()` or the stop command.
 
     plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one).
-    drives, sensor, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s, duration_s).
+    drives, sensor, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s,
+    duration_s).
     """
 
     cdef Stand stand

@@ -1,0 +1,1 @@
+"""Force-torque sensors."""

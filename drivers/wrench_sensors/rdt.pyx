@@ -11,12 +11,14 @@ others, for they are what the sensor said and the log must show them; its status
 sensor's values (they may jump, and busy is no fault) do not become `wrench_raw`: the last ones are held, if there are any.
 
 Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2^31 - 1 leaves `step - 1` records missing. A missing one may
-only have been overtaken: it is lost when it has not come by the end of the next tick, or when the numbering is `WINDOW` records ahead of it;
+only have been overtaken: it is lost when it has not come by the end of the next tick,
+or when the numbering is `WINDOW` records ahead of it;
 each is counted in `wrench_lost_total`. Step 0 or 2^31 ... is an old record: it fills its gap (late), or says nothing new (repeated); both
 are harmless. `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
 
 A numbering that begins again, or stands still, has only old records: nothing is believed any more, and `stale` follows. A datagram that is
-no multiple of a record is damaged (`wrench_corrupt_total`). Foreign senders are not heard: the socket is connected, the kernel discards them.
+no multiple of a record is damaged (`wrench_corrupt_total`). Foreign senders are not heard: the socket is connected,
+the kernel discards them.
 
 Ages: kernel receive stamps tell how long a record had waited when it was drained; from there on CLOCK_MONOTONIC counts. Silence of the wire
 is `no_data`. Records that come while `ft_sequence` (the sensor's own sample counter) of the newest one has not moved for `stale_ms` are
@@ -205,8 +207,8 @@ cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
     cdef int length[IO_BATCH]
     cdef int64_t age[IO_BATCH]
     cdef int64_t arrived
-    cdef int turn, i, k, got, error
-    for turn in range(MOST_ROUNDS):
+    cdef int i, k, got, error
+    for _ in range(MOST_ROUNDS):
         got = io_receive_datagrams(rdt.p.fd, rdt.buffer, DATAGRAM, IO_BATCH, length, age, &error)
         for i in range(got):
             # A record, or several back to back; anything else is damaged.

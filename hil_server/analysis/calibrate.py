@@ -40,6 +40,7 @@ class Calibration:
 
     @property
     def well_posed(self) -> bool:
+        """Whether the poses determine mass and centre of mass: both condition numbers are below `WELL_POSED`."""
         return max(self.condition_mass, self.condition_com) < WELL_POSED
 
     def load(self, gravity: np.ndarray) -> np.ndarray:
@@ -146,6 +147,7 @@ class Accelerometer:
     residual: float
 
     def felt(self, reading: np.ndarray) -> np.ndarray:
+        """g - a [m/s2] in the sensor frame, of a raw reading (3,) or of several (n, 3)."""
         found: np.ndarray = (reading - self.bias) @ np.linalg.inv(self.matrix)
         return found
 

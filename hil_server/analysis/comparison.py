@@ -66,6 +66,7 @@ class Comparison:
     variant: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """All of it as plain tables and lists, for JSON."""
         return asdict(self)
 
 

@@ -61,6 +61,7 @@ class Response:
 
     @property
     def dead_band_found(self) -> bool:
+        """Whether the dead band is more than noise: above five standard errors and 3 um."""
         return self.dead_band_m > max(5.0 * self.dead_band_sigma, 3e-6)
 
 
@@ -74,6 +75,7 @@ class Identification:
 
     @property
     def model(self) -> dict[str, Any]:
+        """The table `[drive_model]` of a stand file: means over the legs, with the spread of what differs between them."""
         def mean(name: str) -> float:
             return float(np.mean([getattr(leg, name) for leg in self.legs]))
 
@@ -89,6 +91,7 @@ class Identification:
 
     @property
     def within_spec(self) -> bool:
+        """Whether every leg meets the demanded amplitude and phase, with the measurement's own uncertainty."""
         return all(abs(db) <= SPEC_DB + 0.05 and abs(deg) <= SPEC_DEG + 0.5 for db, deg in (leg.at_spec() for leg in self.without_delay))
 
     @property
@@ -103,6 +106,7 @@ class Identification:
 
 
 def second_order(f: np.ndarray, gain: float, frequency: float, damping: float, delay: float) -> np.ndarray:
+    """Complex response at the frequencies f [Hz] of a second-order drive: frequency [Hz], damping [-], delay [s]."""
     s = 2j * np.pi * f
     w = 2 * np.pi * frequency
     return gain * w * w / (s * s + 2 * damping * w * s + w * w) * np.exp(-s * delay)

@@ -44,6 +44,7 @@ class Load:
 
     @property
     def share(self) -> float:
+        """The peak in parts of its limit."""
         return self.peak / self.limit
 
 

@@ -31,6 +31,7 @@ def mark_events(log: Log, axes: Sequence[Axes]) -> None:
 
 
 def wrench(log: Log) -> Figure:
+    """Contact force [N] and moment [N.m] on the target port, T axes."""
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["F_T"][:, :3], ("Fx", "Fy", "Fz"), "contact force at T, N")
     lines(axes[1], log.time_s, log.records["F_T"][:, 3:], ("Mx", "My", "Mz"), "contact moment at T, N.m")
@@ -38,6 +39,7 @@ def wrench(log: Log) -> Figure:
 
 
 def relative_pose(log: Log) -> Figure:
+    """Position [m] and attitude [deg] of the active port A in the target port T."""
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["X_TA"][:, :3], ("x", "y", "z"), "position of A in T, m")
     angles = np.degrees(yaw_pitch_roll(log.records["X_TA"]))
@@ -46,6 +48,7 @@ def relative_pose(log: Log) -> Figure:
 
 
 def relative_twist(log: Log) -> Figure:
+    """Velocity [m/s] and angular velocity [deg/s] of A relative to T."""
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["V_TA"][:, :3], ("vx", "vy", "vz"), "velocity of A in T, m/s")
     lines(axes[1], log.time_s, np.degrees(log.records["V_TA"][:, 3:]), ("ωx", "ωy", "ωz"), "angular velocity, deg/s")
@@ -53,6 +56,7 @@ def relative_twist(log: Log) -> Figure:
 
 
 def legs(log: Log) -> Figure:
+    """Leg lengths sent and measured [m], and what is between them."""
     drawn, axes = figure(3)
     names = tuple(f"leg {i}" for i in range(1, 7))
     lines(axes[0], log.time_s, log.records["leg_setpoint"], names, "sent (line) and measured (faint), m")
@@ -63,6 +67,7 @@ def legs(log: Log) -> Figure:
 
 
 def phases(log: Log) -> Figure:
+    """Phases of the run over time."""
     drawn, axes = figure(1, 2.4)
     names = {code: name for name, code in CODES["phase"].items()}
     present = sorted({int(code) for code in np.unique(log.records["phase"])})
@@ -78,6 +83,7 @@ def phases(log: Log) -> Figure:
 
 
 def energy(log: Log) -> Figure:
+    """Energy of relative motion, and work of the contact wrench since the contact began [J]."""
     drawn, axes = figure(2)
     lines(axes[0], log.time_s, log.records["kinetic_energy"][:, None], ("",), "energy of relative motion, J")
     lines(axes[1], log.time_s, log.records["contact_work"][:, None], ("",), "work in this contact, J")
@@ -118,6 +124,7 @@ def around(log: Log, centre_s: float, before_s: float = 1.0, after_s: float = 0.
 
 
 def finish(log: Log, drawn: Figure, axes: Sequence[Axes], span: tuple[float, float] | None = None) -> Figure:
+    """Grid, common time axis (`span` [s], default the whole run) and label; returns the figure."""
     if span is not None:
         axes[0].set_xlim(*span)
     elif log.ticks > 1:

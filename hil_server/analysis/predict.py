@@ -67,6 +67,7 @@ class ModePrediction:
 
     @property
     def ratio(self) -> float:
+        """Restitution in the stand against that of the contact itself."""
         return self.restitution / self.ideal
 
     @property
@@ -88,6 +89,7 @@ class Prediction:
 
     @property
     def within(self) -> bool:
+        """Whether all modes are inside the band."""
         return all(mode.within for mode in self.modes)
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,6 +102,7 @@ class Prediction:
         return {"modes": modes, **own, "within": self.within, "verdict": self.verdict()}
 
     def verdict(self) -> str:
+        """One line: inside the band, or which mode is not and why."""
         bad = [m for m in self.modes if not m.within]
         if not bad:
             return "inside the band"

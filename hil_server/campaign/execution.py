@@ -26,10 +26,12 @@ Chunk = tuple[int, int]  # first case, one behind the last
 
 
 def chunks(plan: Plan) -> list[Chunk]:
+    """The cases of a plan in pieces (first, one after the last), each the work of one call."""
     return [(first, min(first + plan.chunk, plan.cases)) for first in range(0, plan.cases, plan.chunk)]
 
 
 def part_file(folder: Path, chunk: Chunk) -> Path:
+    """File of the results of one piece."""
     return folder / "parts" / f"cases-{chunk[0]:07d}-{chunk[1] - 1:07d}.parquet"
 
 
@@ -153,6 +155,7 @@ def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
 
 
 def write_part(file: Path, rows: list[dict[str, Any]]) -> None:
+    """Writes the rows of one piece as Parquet; the file has its name only when it is whole."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

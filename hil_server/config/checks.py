@@ -54,6 +54,7 @@ def line(file: str, path: str, what: str, value: Any, limit: str, unit: str) -> 
 
 
 def unknown_key(file: str, path: str, value: Any, key: str, known: Iterable[str]) -> str:
+    """The message for a key that does not exist, with the nearest known one."""
     return f"{file}: {path}: {declarations.unknown_key(key, value, known)}"
 
 
@@ -70,4 +71,5 @@ def limit_of(p: Parameter) -> str:
 
 
 def join(path: str, key: str) -> str:
+    """Path of a key below the table at `path` ("" is the top)."""
     return f"{path}.{key}" if path else key

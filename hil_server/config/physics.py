@@ -26,6 +26,7 @@ def inertia_faults(rows: Any, file: str, path: str) -> list[str]:
 
 
 def vehicle_faults(vehicle: Mapping[str, Any], file: str, path: str) -> list[str]:
+    """What is wrong with a vehicle's inertia and port compliance, one line each."""
     return [
         *inertia_faults(vehicle["inertia_kg_m2"], file, join(path, "inertia_kg_m2")),
         *compliance_faults(vehicle.get("port_compliance_rows"), file, join(path, "port_compliance_rows")),

@@ -8,6 +8,7 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dumps(document: dict[str, Any]) -> str:
+    """The document as TOML text. Raises TypeError for a value that TOML cannot hold."""
     return "\n".join(_table(document, ())).strip() + "\n"
 
 

@@ -18,6 +18,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def is_loopback(host: str) -> bool:
+    """Whether the host name or address is this machine itself."""
     if host == "localhost":
         return True
     try:
@@ -33,6 +34,7 @@ class Access:
         self._app, self._token, self._names = app, token, frozenset(names)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """One request of the ASGI server: refused without the token and from a foreign page, else handed on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -59,6 +61,7 @@ class Access:
         return origin is None or origin in (f"http://{host}", f"https://{host}")
 
     def knows(self, headers: dict[str, str], given: str) -> bool:
+        """Whether the token is in the cookie or is the one `given` in the address; always, where none is asked for."""
         if not self._token:
             return True
         try:

@@ -70,6 +70,7 @@ class Arm:
         return found
 
     def things(self) -> dict[str, Any]:
+        """What the browser draws the arm from: names and limits of the joints [rad], and its reach [m]."""
         reach = sum(float(np.linalg.norm(body.p_PJ_P)) for body in self.bodies)
         names = [(body.joint_name or body.name).replace("_", " ") for body in self.joints]
         return {"joints": names, "low": self.low, "high": self.high, "reach": reach}

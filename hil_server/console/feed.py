@@ -60,6 +60,7 @@ class Feed:
         self._levels: set[str] = set()
 
     def client(self, name: str = "console") -> AsyncClient:
+        """A client of its own for a page's commands; the caller closes it."""
         return AsyncClient(*self.addresses, name=name)
 
     def age(self, topic: str = "slow") -> float:
@@ -122,6 +123,7 @@ class Feed:
                 for i in range(len(value) if isinstance(value, list) else 1)]  # fmt: skip
 
     def take_status(self, batch: Batch) -> None:
+        """Takes a status message: it becomes `status`, and the trip is the first that this run told of."""
         self.status, self._status_of = batch.head, batch.run
         self._arrived["status"] = time.monotonic()
         if self.newest is not None and batch.run == self.newest.run:

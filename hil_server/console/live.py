@@ -63,6 +63,7 @@ class Commander:
         self._holds = False
 
     def close(self) -> None:
+        """Closes both clients."""
         self._ordinary.close()
         self._urgent.close()
 
@@ -90,6 +91,7 @@ class Pane:
         feed.listeners.add(self._wake.set)
 
     def close(self) -> None:
+        """Ends the pane: it hears of no sample any more, its clients and its hand controller are closed."""
         self.feed.listeners.discard(self._wake.set)
         self.commander.close()
         if self._hand is not None:
@@ -102,11 +104,13 @@ class Pane:
         self._wake.set()
 
     def select(self, names: list[str]) -> None:
+        """Chooses the channels of the chart, at most `MOST_SELECTED`."""
         self.selected = names[:MOST_SELECTED]
         if self.recording is not None:
             self._send_instant()
 
     def say(self, answer: dict[str, Any]) -> None:
+        """Sends an answer to the page at the next opportunity."""
         self._answers.append(answer)
         self._wake.set()
 
@@ -251,15 +255,18 @@ class Live:
         self.panes: dict[str, Pane] = {}
 
     def open(self, pictures: bool = True) -> Pane:
+        """A new pane for a page; with `pictures` it also gets what the mechanism and the arm are drawn from."""
         pane = Pane(self.feed, pictures)
         self.panes[pane.number] = pane
         return pane
 
     def close(self, pane: Pane) -> None:
+        """Forgets the pane and closes it."""
         self.panes.pop(pane.number, None)
         pane.close()
 
     def add_to(self, web: FastAPI, page_folder: Any) -> None:
+        """Adds the console's own files, the panes' sockets and the button to abort to the web server."""
         web.mount("/hil", StaticFiles(directory=page_folder))
 
         @web.websocket("/live/{number}")

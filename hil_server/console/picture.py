@@ -63,6 +63,7 @@ class Picture:
 
     @property
     def rehearsal(self) -> bool:
+        """Whether the test is a rehearsal: no stand moves."""
         return bool(self.document.get("test", {}).get("rehearsal"))
 
     def things(self) -> dict[str, Any]:

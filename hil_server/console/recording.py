@@ -76,6 +76,7 @@ class Recording:
 
     @property
     def what(self) -> str:
+        """One line: run, mode, length, and whether the log is whole."""
         log = self.log
         whole = "whole" if log.complete else f"incomplete: {'; '.join(log.incomplete)}"
         return f"{log.header.run_id}, {log.header.mode}, {log.ticks} ticks, {whole}"
@@ -114,6 +115,7 @@ class Recording:
         return {"t": float(self.log.time_s[i]), "tick": values["tick"], **self.picture.frame(values)}, values
 
     def frame(self, t: float) -> dict[str, Any]:
+        """The frame of the last tick that is not after t [s]."""
         return self.instant(t)[0]
 
     def curves(self, names: list[str], start: float, stop: float) -> dict[str, Any]:

@@ -193,6 +193,7 @@ def fifo_refusal(priority: int = LOOP_PRIORITY) -> str:
 
 
 def has_capability(number: int) -> bool:
+    """Whether the process has the Linux capability of that number in effect."""
     words = [line.split()[1] for line in _read("/proc/self/status").splitlines() if line.startswith("CapEff")]
     return bool(words) and bool(int(words[0], 16) >> number & 1)
 

@@ -58,6 +58,7 @@ class Assembly:
 
 
 def period_ns(config: TestConfig) -> int:
+    """Period of the loop, ns."""
     found: int = round(1e9 / config.test["rate_hz"])
     return found
 
@@ -75,10 +76,12 @@ def vehicle(table: Mapping[str, Any]) -> Vehicle:
 
 
 def vehicles(config: TestConfig) -> Vehicles:
+    """The two vehicles of the test."""
     return Vehicles(active=vehicle(config.active_vehicle), target=vehicle(config.target_vehicle))
 
 
 def mounting(table: Mapping[str, Any]) -> Mounting:
+    """Where the ports sit on platform and load cell, of the stand's table."""
     return Mounting(
         **physics.mounting_poses(table),
         X_S_port=physics.pose(table["measured_port_position_m"], table["measured_port_angles_deg"]),
@@ -91,6 +94,7 @@ def mounting(table: Mapping[str, Any]) -> Mounting:
 
 
 def limits(table: Mapping[str, Any]) -> Limits:
+    """What the run may not exceed, of the test's table of limits."""
     return Limits(
         force_limit_n=table["force_limit_n"],
         moment_limit_n_m=table["moment_limit_n_m"],
@@ -134,11 +138,13 @@ def build_part(role: str, name: str, keys: Mapping[str, Any], context: Mapping[s
 
 
 def part_of(config: TestConfig, role: str, context: Mapping[str, Any]) -> Any:
+    """The part that the test names for the role. Raises ConfigurationError for a key or value that it does not take."""
     name, keys = config.part(role)
     return build_part(role, name, keys, context)
 
 
 def mechanism_of(config: TestConfig, context: Mapping[str, Any]) -> Any:
+    """The test's docking mechanism. Raises ConfigurationError for a key or value that it does not take."""
     table = {k: v for k, v in config.mechanism.items() if k not in MECHANISM_KEYS}
     return build_part("mechanisms", table.pop("part"), table, context)
 
@@ -179,6 +185,7 @@ def _part_of(role: str, name: str) -> type:
 
 
 def simulated_port(config: TestConfig, context: Mapping[str, Any]) -> Any:
+    """The stand in software. Raises ConfigurationError if the stand file has none."""
     virtual = config.stand.get("virtual")
     if virtual is None:
         raise ConfigurationError(f"stand {config.stand['name']!r} has no table [virtual]: it cannot be simulated")

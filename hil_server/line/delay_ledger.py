@@ -44,10 +44,12 @@ class DelayLedger:
 
     @property
     def drive_lag_s(self) -> float:
+        """Lag of a second-order drive at low frequency, s."""
         return drive_lag(self.drive_frequency_hz, self.drive_damping)
 
     @property
     def total_s(self) -> float:
+        """Delay of the whole loop, s."""
         return math.fsum(term.seconds for term in self.terms)
 
     @property
@@ -73,6 +75,7 @@ class DelayLedger:
         )
 
     def as_dict(self) -> dict[str, float]:
+        """Terms by name and their `total`, s."""
         return {term.name: term.seconds for term in self.terms} | {"total": self.total_s}
 
     def origins(self) -> dict[str, str]:

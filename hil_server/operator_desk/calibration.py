@@ -110,6 +110,7 @@ class Calibration:
 
     @property
     def channels(self) -> tuple[int, ...]:
+        """Channels of the device that the calibration uses, in the order of the axes."""
         return tuple(axis.channel for axis in self.axes if axis is not None)
 
 

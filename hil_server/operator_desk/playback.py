@@ -29,10 +29,12 @@ class RunTime:
         self._offset: float | None = None
 
     def told(self, run_time_s: float) -> None:
+        """Takes what the server says about run time; the smallest difference to our clock is the truest."""
         offset = self._clock() - run_time_s
         self._offset = offset if self._offset is None else min(offset, self._offset)
 
     def seconds(self) -> float | None:
+        """Run time now, s; None until the server has told one."""
         return None if self._offset is None else self._clock() - self._offset
 
 
@@ -53,9 +55,11 @@ class Playback:
         self._pipe = os.pipe()
 
     def fileno(self) -> int:
+        """A descriptor on which nothing ever comes: time alone moves the script."""
         return self._pipe[0]
 
     def read(self) -> list[Reading]:
+        """No readings: the rows are sent as they stand."""
         return []
 
     def now(self) -> Reading | None:
@@ -72,9 +76,11 @@ class Playback:
 
     @property
     def done(self) -> bool:
+        """Whether all rows were sent."""
         return self._next == len(self._rows)
 
     def close(self) -> None:
+        """Closes the descriptor."""
         for end in self._pipe:
             os.close(end)
 

@@ -40,6 +40,7 @@ class Row:
     silent: bool = False
 
     def text(self) -> str:
+        """The row as a line of a script."""
         if self.silent:
             return f"{self.time_s:.3f}, {self.what}, silent"
         numbers = [f"{value:.6g}" for value in self.values]
@@ -76,6 +77,7 @@ def parse(text: str, label: str = "script") -> list[Row]:
 
 
 def save(path: str | os.PathLike[str], rows: Iterable[Row], comment: str = "") -> None:
+    """Writes a script: the comment's lines with # before them, then a line for each row."""
     head = "".join(f"# {line}\n" for line in comment.splitlines())
     Path(path).write_text(head + "".join(row.text() + "\n" for row in rows), encoding="utf-8")
 

@@ -47,6 +47,7 @@ class HandSender:
         return True
 
     def close(self) -> None:
+        """Closes the socket."""
         self._socket.close()
 
     def __enter__(self) -> "HandSender":

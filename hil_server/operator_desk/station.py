@@ -19,11 +19,18 @@ ZEROS = [0.0] * 6
 
 
 class Source(Protocol):
+    """A hand controller as a station reads it. framed: its readings are whole records."""
+
     framed: bool
 
-    def fileno(self) -> int: ...
-    def read(self) -> list[Reading]: ...
-    def close(self) -> None: ...
+    def fileno(self) -> int:
+        """Descriptor to wait on until there is something to read."""
+
+    def read(self) -> list[Reading]:
+        """The readings that wait, in order; raises OSError when the device is gone."""
+
+    def close(self) -> None:
+        """Closes the device."""
 
 
 class Station:
@@ -55,6 +62,7 @@ class Station:
         self._newest = getattr(self._source, "now", lambda: None)()
 
     def close(self) -> None:
+        """Closes the device, if it is open."""
         if self._source is not None:
             self._source.close()
             self._source = None
@@ -134,4 +142,5 @@ class Station:
         self._say("the hand controller is back; it moves nothing until it is centred")
 
     def summary(self) -> dict[str, Any]:
+        """Records sent and not sent, faults of the device."""
         return {"sent": self.sent, "unsent": self.unsent, "faults": self.faults}

@@ -24,10 +24,12 @@ def document(title: str, body: Iterable[str]) -> str:
 
 
 def text(value: Any) -> str:
+    """The value as text of a page: what HTML would read as markup is escaped."""
     return html.escape(str(value))
 
 
 def section(title: str, body: str) -> str:
+    """A section; `body` is HTML already, the title is not."""
     return f"<section><h2>{text(title)}</h2>{body}</section>"
 
 

@@ -25,6 +25,7 @@ class Progress:
         self._on = not quiet and sys.stderr.isatty()
 
     def update(self) -> None:
+        """Shows the line anew, at most every `PROGRESS_S` seconds."""
         now = time.monotonic()
         if not self._on or now < self._next:
             return
@@ -40,6 +41,7 @@ class Progress:
         self._shown = True
 
     def end(self) -> None:
+        """Ends the line, so that what follows begins on a new one."""
         if self._shown:
             print(file=sys.stderr)
 

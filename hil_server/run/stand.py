@@ -59,4 +59,5 @@ def opened_in_order(devices: list[Any]) -> Iterator[None]:
 
 
 def counters(devices: list[Any]) -> dict[str, Any]:
+    """What the devices have counted, by the name of their class."""
     return {type(device).__name__: device.counters() for device in devices if hasattr(device, "counters")}

@@ -97,6 +97,7 @@ class Bus:
         return CommandDesk(socket, self.block, self.describe, self.status, s.exclusive, commands=commands, injector=injector)
 
     def endpoints(self) -> dict[str, str]:
+        """Addresses at which the sockets really listen, by the name of their setting."""
         return {key: socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0") for key, socket in self.sockets.items()}
 
     # ---------------------------------------------------------------------------------------------------------- samples
@@ -134,6 +135,7 @@ class Bus:
             self.attempt(lambda: self.publisher.status(self.status()))
 
     def status(self) -> dict[str, Any]:
+        """What a status message says about tick, log, desk and hands."""
         log, desk, hands = self.log, self.desk, self.hands
         return {
             "tick": self._last_tick,
@@ -206,6 +208,7 @@ class DeskThread:
         self._thread.start()
 
     def acknowledge(self, records: np.ndarray) -> None:
+        """Hands the records, whose commands the loop has taken, to the thread of the desks, and wakes it."""
         self._taken.put(records)
         os.eventfd_write(self._bell, 1)
 
@@ -268,6 +271,7 @@ def run(bus: Bus, control: Control, lifeline: int) -> None:
 
 
 def work(task: Task, control: Control) -> dict[str, Any]:
+    """Serves the bus until the run ends; returns its summary."""
     block, settings, header, arguments = task
     _bound_resources()
     bus = Bus(block, settings, header)
@@ -287,6 +291,7 @@ def _bound_resources() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """The process of the bus; returns its exit code."""
     return serve("hil_server.telemetry.bus", "bus of a run; started by the telemetry process", argv, work)
 
 

@@ -54,10 +54,12 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """Number of the process."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     @property
@@ -123,6 +125,7 @@ class Child:
             self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
+        """Ends the process at once and waits until it is gone."""
         self._process.kill()
         self.end(10.0)
 
@@ -238,5 +241,6 @@ def settle(settings: TelemetrySettings) -> None:
 
 
 def say(message: dict[str, Any]) -> None:
+    """Writes a message for the parent as one line of JSON."""
     with contextlib.suppress(OSError):  # nobody listens any more; the log says so
         print(json.dumps(message), flush=True)

@@ -40,6 +40,7 @@ class Argument:
     names: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, command: str, value: Any) -> float:
+        """The value as the number that is sent. Raises CommandError when it is no number, out of range, or no known name."""
         place = f"command {command}: {self.name}"
         if isinstance(value, str) and self.names:
             if value not in self.names:

@@ -284,6 +284,7 @@ class HandDesk:
         self.rejected: dict[str, int] = {}
 
     def serve(self) -> int:
+        """Answers what waits, at most `BUDGET` requests; returns how many it were."""
         for count in range(BUDGET):
             try:
                 frames = self.socket.recv_multipart(zmq.NOBLOCK)

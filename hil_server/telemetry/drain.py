@@ -130,6 +130,7 @@ def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[di
 
 
 def work(task: Task, control: Control) -> dict[str, Any]:
+    """Empties the ring into the log and onto the bus until the run ends; returns the summary."""
     block, settings, header, arguments = task
     terminated: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: terminated.append(number))
@@ -150,6 +151,7 @@ def work(task: Task, control: Control) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """The telemetry process; returns its exit code."""
     return serve("hil_server.telemetry.drain", "telemetry process of a run; started by the server", argv, work)
 
 

@@ -69,10 +69,12 @@ class Log:
 
     @property
     def ticks(self) -> int:
+        """Number of ticks in the log."""
         return len(self.records)
 
     @property
     def complete(self) -> bool:
+        """Whether nothing is missing."""
         return not self.incomplete
 
     @cached_property

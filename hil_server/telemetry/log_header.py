@@ -31,9 +31,11 @@ class Stored:
     files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
 
     def fault(self, what: str) -> LogError:
+        """The error to raise about this log."""
         return LogError(f"{self.path}: {what}")
 
     def content(self, name: str) -> bytes:
+        """The attachment's bytes; none, where there is no such attachment."""
         return self.files.get(name, (b"", ""))[0]
 
     def text(self, name: str) -> str:
@@ -58,16 +60,19 @@ class Kind(ABC):
     """How a field is kept. `read` raises LogError that names what is missing or wrong."""
 
     @abstractmethod
-    def write(self, name: str, value: Any, stored: Stored) -> None: ...
+    def write(self, name: str, value: Any, stored: Stored) -> None:
+        """Puts the field into `stored`."""
 
     @abstractmethod
-    def read(self, name: str, stored: Stored) -> Any: ...
+    def read(self, name: str, stored: Stored) -> Any:
+        """The field out of `stored`. Raises LogError."""
 
     def plain(self, value: Any) -> Any:
         """As a JSON value, for another process."""
         return value
 
     def restored(self, plain: Any) -> Any:
+        """The entry's value from the one in JSON."""
         return plain
 
 
@@ -78,9 +83,11 @@ class Text(Kind):
     default: str | None = ""
 
     def write(self, name: str, value: str, stored: Stored) -> None:
+        """Puts the text into the log's metadata."""
         stored.run[name] = value
 
     def read(self, name: str, stored: Stored) -> str:
+        """The text out of the log's metadata. Raises LogError if it is missing and has no default."""
         value = stored.run.get(name, self.default)
         if value is None:
             raise stored.fault(f"metadata run: {name} is missing")
@@ -96,9 +103,11 @@ class Number(Kind):
     high: float
 
     def write(self, name: str, value: float, stored: Stored) -> None:
+        """Puts the number into the log's metadata."""
         stored.run[name] = str(value)
 
     def read(self, name: str, stored: Stored) -> float:
+        """The number out of the log's metadata. Raises LogError if it is missing or no number."""
         try:
             value = self.kind(stored.run[name])
         except (KeyError, ValueError):
@@ -116,9 +125,11 @@ class Json(Kind):
     later: bool = False
 
     def write(self, name: str, value: Any, stored: Stored) -> None:
+        """Puts the value as JSON into the log's metadata."""
         stored.run[name] = json.dumps(value, default=str)
 
     def read(self, name: str, stored: Stored) -> Any:
+        """The value out of the log's metadata. Raises LogError if it is missing or of another kind."""
         text = stored.run.get(name, json.dumps(self.kind()) if self.later else None)
         if text is None:
             raise stored.fault(f"metadata run: {name} is missing")
@@ -129,6 +140,7 @@ class Lines(Json):
     """A list of lines for people."""
 
     def read(self, name: str, stored: Stored) -> list[str]:
+        """The list, each member as text. Raises LogError as a table does."""
         return [str(line) for line in super().read(name, stored)]
 
 
@@ -136,9 +148,11 @@ class AuxChannels(Json):
     """Declared auxiliary channels, each [name, unit, meaning, count]."""
 
     def write(self, name: str, value: tuple[AuxChannel, ...], stored: Stored) -> None:
+        """Puts the channels' declarations into the log's metadata."""
         super().write(name, self.plain(value), stored)
 
     def read(self, name: str, stored: Stored) -> tuple[AuxChannel, ...]:
+        """The channels as they were declared. Raises LogError for a declaration that is none."""
         declared = super().read(name, stored)
         for entry in declared:
             whole = isinstance(entry, list) and len(entry) == 4 and all(isinstance(word, str) for word in entry[:3])
@@ -149,6 +163,7 @@ class AuxChannels(Json):
         return aux_channels(declared)
 
     def plain(self, value: tuple[AuxChannel, ...]) -> list[list[Any]]:
+        """The channels as lists for JSON."""
         return [channel.declaration() for channel in value]
 
 
@@ -156,10 +171,12 @@ class Texts(Json):
     """Files, name → text: their names in the metadata, in order, each an attachment FIELD/NAME."""
 
     def write(self, name: str, value: Mapping[str, str], stored: Stored) -> None:
+        """Puts the files' names into the metadata and each file into an attachment."""
         super().write(name, list(value), stored)
         stored.files |= {f"{name}/{file}": (text.encode(), TOML) for file, text in value.items()}
 
     def read(self, name: str, stored: Stored) -> dict[str, str]:
+        """The files by name. Raises LogError if the names are no list of names, or a file is missing."""
         names = super().read(name, stored)
         if not all(isinstance(file, str) for file in names):
             raise stored.fault(f"metadata run: {name}: must be a list of names")
@@ -170,9 +187,11 @@ class JsonFile(Kind):
     """A table as an attachment FIELD.json."""
 
     def write(self, name: str, value: dict[str, Any], stored: Stored) -> None:
+        """Puts the table into an attachment."""
         stored.files[f"{name}.json"] = (json.dumps(value, default=str).encode(), JSON)
 
     def read(self, name: str, stored: Stored) -> Any:
+        """The table out of its attachment, empty where there is none. Raises LogError if it is no table."""
         file = f"{name}.json"
         return stored.parsed(file, stored.text(file) if file in stored.files else "{}", dict)
 
@@ -181,15 +200,19 @@ class Block(Kind):
     """Bytes as an attachment."""
 
     def write(self, name: str, value: bytes, stored: Stored) -> None:
+        """Puts the bytes into an attachment."""
         stored.files[name] = (value, BYTES)
 
     def read(self, name: str, stored: Stored) -> bytes:
+        """The attachment's bytes."""
         return stored.content(name)
 
     def plain(self, value: bytes) -> str:
+        """The bytes in base 64, for JSON."""
         return base64.b64encode(value).decode()
 
     def restored(self, plain: str) -> bytes:
+        """The bytes again."""
         return base64.b64decode(plain)
 
 
@@ -200,17 +223,21 @@ class Blocks(Kind):
     folder: str
 
     def write(self, name: str, value: Mapping[str, bytes], stored: Stored) -> None:
+        """Puts each block into an attachment of its own."""
         stored.files |= {f"{self.folder}/{key}": (block, BYTES) for key, block in value.items()}
 
     def read(self, name: str, stored: Stored) -> dict[str, bytes]:
+        """The blocks by role; roles of earlier versions have today's names."""
         front = f"{self.folder}/"
         blocks = {key.removeprefix(front): block for key, (block, _) in stored.files.items() if key.startswith(front)}
         return {FORMER_ROLES.get(key, key): block for key, block in blocks.items()}
 
     def plain(self, value: Mapping[str, bytes]) -> dict[str, str]:
+        """The blocks in base 64, for JSON."""
         return {key: base64.b64encode(block).decode() for key, block in value.items()}
 
     def restored(self, plain: Mapping[str, str]) -> dict[str, bytes]:
+        """The blocks again."""
         return {key: base64.b64decode(block) for key, block in plain.items()}
 
 
@@ -249,6 +276,7 @@ class LogHeader:
 
     @property
     def aux_count(self) -> int:
+        """Number of doubles of the auxiliary channels."""
         return sum(channel.count for channel in self.aux)
 
     def store(self) -> Stored:
@@ -269,6 +297,7 @@ class LogHeader:
 
     @classmethod
     def from_json(cls, text: str) -> "LogHeader":
+        """The header that `to_json` wrote."""
         return cls(**{name: KINDS[name].restored(value) for name, value in json.loads(text).items()})
 
 

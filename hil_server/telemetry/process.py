@@ -41,10 +41,12 @@ class TelemetryProcess:
 
     @property
     def pid(self) -> int:
+        """Number of the process."""
         return self._child.pid
 
     @property
     def alive(self) -> bool:
+        """Whether the process still runs."""
         return self._child.alive
 
     def trouble(self) -> str:
@@ -70,6 +72,7 @@ class TelemetryProcess:
         return self.closed
 
     def kill(self) -> None:
+        """Ends the process at once; what is in the ring stays there."""
         self._child.kill()
         self._cut_lifeline()
 

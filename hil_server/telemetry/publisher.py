@@ -34,6 +34,7 @@ class TokenBucket:
         self._level, self._last = burst, clock()
 
     def take(self) -> bool:
+        """Whether one more message may be sent now; takes it off the allowance if so."""
         now = self._clock()
         self._level = min(self._burst, self._level + self._rate * (now - self._last))
         self._last = now
@@ -57,10 +58,12 @@ class TickTime:
         self._offset, self._at = float("inf"), 0.0
 
     def see(self, t: float, wall: float) -> None:
+        """Takes a pair of run time t [s] and wall clock [s]; the smallest difference counts, with a slow drift."""
         self._offset = min(self._offset + self.DRIFT * (wall - self._at), wall - t)
         self._at = wall
 
     def wall(self, t: float) -> float:
+        """Wall clock [s] of the run time t [s]."""
         return t + self._offset
 
 
@@ -73,6 +76,7 @@ class Window:
         self._count = 0
 
     def cut(self, records: np.ndarray) -> list[np.ndarray]:
+        """Takes records, returns the arrays of `size` records that are full by now."""
         self._parts.append(records)
         self._count += len(records)
         if self._count < self.size:
@@ -144,6 +148,7 @@ class Publisher:
                 self._send(SLOW, batch, self._extremes(batch), [self._full, self._plot])
 
     def status(self, facts: dict[str, Any]) -> None:
+        """Publishes a status message with these facts on the full stream."""
         if self._full is not None:
             message = {**self._head(STATUS, *self._newest), **facts}
             _send_now(self._full, STATUS, pack(message))

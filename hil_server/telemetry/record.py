@@ -43,6 +43,7 @@ class AuxChannel:
     offset: int
 
     def declaration(self) -> list[Any]:
+        """Name, unit, meaning and count, as the log's header keeps them."""
         return [self.name, self.unit, self.meaning, self.count]
 
 
@@ -68,6 +69,7 @@ def record_dtype(aux_count: int) -> np.dtype:
 
 
 def scalar_names(name: str, count: int) -> list[str]:
+    """Names of the single numbers of a channel: its own, or with [0], [1] ... behind it."""
     return [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
 
 

@@ -56,10 +56,12 @@ class TelemetrySettings:
             raise ConfigurationError(f"telemetry.cores: {self.cores!r} are not numbers of cores")
 
     def to_dict(self) -> dict[str, Any]:
+        """The settings as a plain table, for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "TelemetrySettings":
+        """The settings of a plain table. Raises ConfigurationError for a key that does not exist."""
         unknown = set(plain) - {f.name for f in fields(cls)}
         if unknown:
             raise ConfigurationError(f"telemetry.{sorted(unknown)[0]}: unknown key")
@@ -86,4 +88,5 @@ class TelemetrySettings:
 
 
 def start_line(settings: TelemetrySettings, header_json: str) -> str:
+    """The line of JSON with which the telemetry process is started."""
     return json.dumps({"settings": settings.to_dict(), "header": json.loads(header_json)})

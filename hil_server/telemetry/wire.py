@@ -42,6 +42,7 @@ class MalformedError(ValueError):
 
 
 def pack(message: Mapping[str, Any]) -> bytes:
+    """The message as MessagePack."""
     found: bytes = msgpack.packb(message, use_bin_type=True)
     return found
 
@@ -195,6 +196,7 @@ class DoorKeeper:
         self.refused = 0
 
     def serve(self) -> None:
+        """Answers all requests that wait."""
         while self.socket.poll(0):
             frames = self.socket.recv_multipart(zmq.NOBLOCK)
             request_id = frames[1] if len(frames) > 1 else b""

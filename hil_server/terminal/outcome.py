@@ -16,6 +16,7 @@ def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that `run` and `simulate` share."""
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.add_argument("--no-report", action="store_true", help="no report, only the log")
     parser.add_argument("--operator", metavar="NAME", help="who flies, for the rehearsal record (the same as --set test.operator=NAME)")

@@ -15,6 +15,7 @@ SUMMARY = "force sensor: bias, payload, matrix"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server calibrate`."""
     parser.add_argument("source", metavar="CSV|LOG", help="still poses as CSV, or the log of a run (.mcap)")
     parser.add_argument("--motion", metavar="CSV", help="wrench of a run without contact: checks the compensation in motion")
     parser.add_argument("--orientation", metavar="CSV", help="its orientation, r11...r33")
@@ -22,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Calibrates from the poses or the log; returns mass, centre of mass and bias."""
     import numpy as np
 
     from hil_server.analysis.calibrate import calibrate, calibrate_accelerometer, compensate_motion, gravity_of, still_poses_of_log

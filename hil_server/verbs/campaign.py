@@ -12,6 +12,7 @@ SUMMARY = "many simulated runs: sampling, execution, statistics"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server campaign`."""
     parser.add_argument("programme", metavar="PROGRAMME", help="campaign file (stand_configs/programmes/*_campaign.toml)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the test")
     parser.add_argument("--out", metavar="DIR", help="folder of the results; an unfinished campaign goes on (default: runs/ and its name)")
@@ -22,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Runs or resumes the campaign; returns its statistics."""
     from hil_server.campaign import execution, report, statistics
     from hil_server.campaign.cores import idle_and_all_time, share_used
     from hil_server.campaign.plan import load_plan

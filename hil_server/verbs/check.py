@@ -18,6 +18,7 @@ SUMMARY = "configuration, installation, and what the host lacks for real time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server check`."""
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: the shipped docking)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key")
     parser.add_argument("--measure", action="store_true", help="measures the wake-ups of the loop's core; not beside a live run")
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Examines configuration, installation and host; returns the exit code."""
     from hil_server.host.preflight import examine
     from hil_server.terminal.tables import print_table
 

@@ -8,6 +8,7 @@ SUMMARY = "one command to a run, acknowledged by its loop"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server command`."""
     from hil_server.telemetry.commands import ARGUMENTS
     from hil_server.telemetry.wire import COMMAND_ADDRESS
 
@@ -26,6 +27,7 @@ def _argument(text: str) -> float | str:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Sends the command and waits for the loop; returns its acknowledgement."""
     from hil_server.client import Client
     from hil_server.telemetry.commands import ARGUMENTS, encode
 

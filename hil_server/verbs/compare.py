@@ -9,6 +9,7 @@ SUMMARY = "two runs side by side"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server compare`."""
     parser.add_argument("log", metavar="LOG", help="log of the run")
     parser.add_argument("other", metavar="OTHER", help="log of the prediction, or of another run")
     parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="an auxiliary channel too, as probe.stroke")
@@ -16,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Compares the two logs, forces first; returns the differences."""
     from hil_server.analysis.comparison import compare
 
     log, other = Path(args.log), Path(args.other)

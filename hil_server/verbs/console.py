@@ -11,6 +11,7 @@ SUMMARY = "the web console"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server console`."""
     from hil_server.telemetry.wire import COMMAND_ADDRESS, HAND_ADDRESS, TELEMETRY_ADDRESS
 
     parser.add_argument("log", nargs="?", metavar="LOG", help="log to begin with in the replay view")
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Serves the pages until Ctrl-C; returns the exit code."""
     from hil_server.console.access import is_loopback
 
     if args.log and not Path(args.log).is_file():

@@ -8,6 +8,7 @@ SUMMARY = "a log for other tools"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server export`."""
     from hil_server.analysis.export import SUFFIXES
 
     parser.add_argument("log", metavar="LOG", help="log of the run")
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Writes the log in the other format; returns where."""
     from hil_server.analysis.export import export
 
     channels = args.channels.split(",") if args.channels else None

@@ -13,6 +13,7 @@ SUMMARY = "sends a hand controller's motion to the server"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server hand-controller`."""
     from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
 
     parser.add_argument("calibration", nargs="?", metavar="CALIBRATION", help="TOML file: device, axes, buttons (see docs/operator.md)")
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Sends what the operator's device says until Ctrl-C; returns what was sent."""
     from drivers.hand_controllers.evdev import EvdevSource
     from drivers.hand_controllers.keyboard import KeyboardSource
     from drivers.hand_controllers.serial_box import SerialBoxSource

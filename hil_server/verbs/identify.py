@@ -12,6 +12,7 @@ SUMMARY = "delay and response of the drives from a log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server identify`."""
     parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or the log of an identification run")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the programme")
     parser.add_argument("--out", metavar="DIR", help="folder for log and picture")
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Identifies the drives from a run or its log; returns the responses."""
     from hil_server.analysis.identify import identify_log, picture, write_stand
     from hil_server.run.identification import run_on
 

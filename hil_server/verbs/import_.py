@@ -11,6 +11,7 @@ SUMMARY = "a wrench recorded elsewhere, as a log that replays"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server import`."""
     parser.add_argument("source", metavar="CSV|MCAP", help="recorded wrench with time stamps: fx fy fz tx ty tz")
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="test whose line is to see it (default: the shipped docking)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the configuration")
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Writes the recorded wrench as a log that replays; returns what was found in it."""
     from hil_server.analysis.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run
     from hil_server.config import load_test
     from hil_server.line import assembly

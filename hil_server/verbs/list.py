@@ -12,11 +12,13 @@ SUMMARY = "parts and their parameters"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server list`."""
     parser.add_argument("role", nargs="?", metavar="ROLE", help="what the part is for; none: all roles")
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of the part; none: all parts of the role")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Prints roles, parts of a role, or the declaration of a part."""
     if args.role is None:
         return _roles()
     if args.name is None:
@@ -79,10 +81,12 @@ def description(part: type) -> str:
 
 
 def first_sentence(part: type) -> str:
+    """First sentence of the part's docstring."""
     return description(part).split("\n\n")[0].replace("\n", " ").partition(". ")[0]
 
 
 def shown(value: Any) -> str:
+    """A default as the manual page shows it."""
     if isinstance(value, bool):
         return str(value).lower()
     return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -18,11 +18,13 @@ SUMMARY = "before the test: restitution, critical delay, phase budget"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server predict`."""
     add_configuration_arguments(parser)
     parser.add_argument("--picture", metavar="PNG", help="restitution over frequency for each compensator")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Predicts the contact in the stand; returns the verdict for each compensator."""
     from hil_server.analysis.predict import assembled, picture, predict
     from hil_server.config import load_test
 

@@ -11,11 +11,13 @@ SUMMARY = "score sheets of berthing attempts, and their trend"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server rehearsal`."""
     parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of berthing runs")
     parser.add_argument("--out", metavar="FILE", help="the page (default: rehearsal.html beside the last LOG)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Scores the berthing runs and writes the page; returns the scores."""
     from hil_server.analysis import rehearsal
     from hil_server.analysis.rehearsal_page import page
     from hil_server.telemetry.log_file import open_log

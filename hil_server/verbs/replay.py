@@ -8,6 +8,7 @@ SUMMARY = "a logged run again: bit-exact check, what-if, paced playback"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server replay`."""
     parser.add_argument("log", metavar="LOG", help="log of a run")
     parser.add_argument("--verify", action="store_true", help="exit code 1 unless every tick is equal by bytes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="what-if: one key of the configuration changed")
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Replays the log: compared with itself, with changed keys, or paced to the bus."""
     from hil_server.run import replay
 
     if args.rate is not None:

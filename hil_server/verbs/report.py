@@ -8,11 +8,13 @@ SUMMARY = "pictures and figures of a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server report`."""
     parser.add_argument("log", metavar="LOG", help="log of the run")
     parser.add_argument("--out", metavar="DIR", help="folder for the page (default: beside LOG)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Writes the page of the run; returns its summary."""
     from hil_server.analysis.report import make_report
     from hil_server.analysis.summary import summarise
     from hil_server.telemetry.log_file import open_log

@@ -10,6 +10,7 @@ SUMMARY = "live test, or a programme of tests, on the stand that CONFIG names"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server run`."""
     add_configuration_arguments(parser)
     add_run_arguments(parser)
     parser.add_argument(
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Runs the test live; returns its summary."""
     from hil_server.run.session import run_live
 
     return perform(args, run_live, live=True)

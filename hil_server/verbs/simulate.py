@@ -10,11 +10,13 @@ SUMMARY = "the same test with everything in process, as fast as it goes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server simulate`."""
     add_configuration_arguments(parser)
     add_run_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Simulates the test; returns its summary."""
     from hil_server.run.session import simulate
 
     return perform(args, simulate, live=False)

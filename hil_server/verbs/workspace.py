@@ -10,6 +10,7 @@ SUMMARY = "what the platform can reach"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server workspace`."""
     parser.add_argument("stand", nargs="?", default="docking_stand", metavar="STAND", help="stand file, or name of a shipped stand")
     parser.add_argument("--position", nargs=3, type=float, metavar=("X", "Y", "Z"), help="pose: position in W, m (default: neutral)")
     parser.add_argument("--angles", nargs=3, type=float, metavar=("YAW", "PITCH", "ROLL"), help="pose: angles, deg (default: neutral)")

@@ -1,0 +1,1 @@
+"""Finds events of a run: contact, capture, separation."""

@@ -1,0 +1,1 @@
+"""Pose of the platform from the measured legs."""

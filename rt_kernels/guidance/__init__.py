@@ -1,0 +1,1 @@
+"""Phases of a run and programmed motion."""

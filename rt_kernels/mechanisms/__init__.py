@@ -1,0 +1,1 @@
+"""Docking and berthing mechanisms, a folder for each unit."""

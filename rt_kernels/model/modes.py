@@ -109,6 +109,7 @@ class ModalBody:
 
     @property
     def n_modes(self) -> int:
+        """Number of modes."""
         return len(self.P)
 
     @property

@@ -47,6 +47,7 @@ class Table:
         self.place: dict[tuple, int] = {}
 
     def row(self, *key) -> int:
+        """Number of the table's row with this key; a new key gets a new row."""
         if key not in self.place:
             self.place[key] = len(self.rows)
             self.rows.append(key)
@@ -132,10 +133,12 @@ class Term:
     __rmul__ = __mul__
 
     def reciprocal(self):
+        """1/x, as a row of the same table."""
         return Term(self.table, self.table.row("reciprocal", self.row), self.sign)
 
 
 def reciprocal(x):
+    """1/x of a term or a number."""
     return x.reciprocal() if isinstance(x, Term) else 1.0 / x
 
 
@@ -143,42 +146,52 @@ def reciprocal(x):
 
 
 def add(a, b):
+    """a + b of two vectors."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def sub(a, b):
+    """a - b of two vectors."""
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def scale(s, a):
+    """s a of a vector."""
     return [s * x for x in a]
 
 
 def dot(a, b):
+    """a . b of two vectors of three."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a, b):
+    """a x b of two vectors of three."""
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
 def transpose(A):
+    """Transpose of a matrix."""
     return [list(column) for column in zip(*A, strict=True)]
 
 
 def mul(A, b):
+    """A b of a matrix and a vector."""
     return [dot(row, b) for row in A]
 
 
 def matmul(A, B):
+    """A B of two matrices."""
     return [[dot(row, column) for column in transpose(B)] for row in A]
 
 
 def madd(A, B):
+    """A + B of two matrices."""
     return [add(a, b) for a, b in zip(A, B, strict=True)]
 
 
 def symmetric(six):
+    """Symmetric matrix (3, 3) of its six numbers xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, yy, yz, zz = six
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 
@@ -224,6 +237,7 @@ class Turn:
         return [self.c * v[0] + self.s * v[1], self.c * v[1] - self.s * v[0], v[2]]
 
     def up_symmetric(self, A):
+        """R A R^T of a symmetric matrix (3, 3) in the joint's frame: its components in the parent's."""
         if self.inner is not None:
             return mirror(self._both(self.place, self._both(self.inner, A)))
         c, s, cc, cs, ss = self.c, self.s, self.cc, self.cs, self.ss
@@ -234,6 +248,7 @@ class Turn:
         return mirror(self._both(self.place, symmetric([A[1][1] + moved, xy, xz, A[0][0] - moved, yz, A[2][2]])))
 
     def up_matrix(self, B):
+        """R B R^T of any matrix (3, 3) in the joint's frame: its components in the parent's."""
         if self.inner is not None:
             return self._both(self.place, self._both(self.inner, B))
         c, s, cc, cs, ss = self.c, self.s, self.cc, self.cs, self.ss
@@ -253,6 +268,7 @@ class Turn:
 
 
 def quaternion_rotation(x, y, z, w):
+    """Rotation matrix (3, 3) of a quaternion [x, y, z, w] of any length."""
     s = 2.0 * reciprocal(x * x + y * y + z * z + w * w)
     a, b, c = s * x, s * y, s * z
     xx, xy, xz, yy, yz, zz, wx, wy, wz = a * x, a * y, a * z, b * y, b * z, c * z, a * w, b * w, c * w
@@ -338,6 +354,7 @@ def body_wrench(table, body, w, e, g, with_wrenches):
 
 
 def skew(h):
+    """Matrix (3, 3) of h x."""
     return [[0.0, -h[2], h[1]], [h[2], 0.0, -h[0]], [-h[1], h[0], 0.0]]
 
 
@@ -444,6 +461,7 @@ def reduced(gone, block, p, c, value):
 
 
 def inverse_dynamics(bodies, with_wrenches):
+    """C text of the inverse dynamics tau(q, v, a) of the bodies, with or without wrenches on them."""
     table = Table()
     moved = motion(table, bodies, True)
     through = [None] * len(bodies)
@@ -465,6 +483,7 @@ def inverse_dynamics(bodies, with_wrenches):
 
 
 def mass_matrix(bodies, nv):
+    """C text of the mass matrix H(q) (nv, nv) of the bodies."""
     table = Table()
     placed = [pose(table, body) for body in bodies]
     J, h, m = [symmetric(b["inertia"]) for b in bodies], [list(b["h"]) for b in bodies], [b["mass"] for b in bodies]
@@ -562,6 +581,7 @@ def source(bodies: list[dict], nv: int) -> str:
 
 
 def compiler() -> str:
+    """Path of a C compiler. Raises GenerationError if there is none."""
     for name in ("gcc", "cc", "clang"):
         path = shutil.which(name)
         if path:

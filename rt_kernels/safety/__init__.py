@@ -1,0 +1,1 @@
+"""Limits on setpoints, trips and holds."""

@@ -1,0 +1,1 @@
+"""Leg setpoints from the demanded pose."""

@@ -1,0 +1,1 @@
+"""Geometry and kinematics of the six-legged platform."""

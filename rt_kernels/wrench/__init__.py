@@ -1,0 +1,1 @@
+"""Contact wrench from the readings of the sensor."""

@@ -44,6 +44,7 @@ class Card:
         return ui.label("-").classes("font-mono text-caption")
 
     def show(self, values: dict[str, str]) -> None:
+        """Shows the values by name; names that have no field are passed over."""
         for name, text in values.items():
             if name in self._values:
                 self._values[name].text = text
@@ -131,6 +132,7 @@ class Engineer:
             self._table = ui.table(columns=columns, rows=[], row_key="key", pagination=8).classes("w-full").props("dense flat wrap-cells")
 
     def update(self) -> None:
+        """Brings the page up to the newest batch; called by a timer."""
         feed = self._feed
         if feed.newest is None:
             return
@@ -187,6 +189,7 @@ def newest_programme(folder: Path) -> dict[str, Any] | None:
 
 
 def force_chart() -> dict[str, Any]:
+    """Options of the chart of the contact wrench, still without points."""
     series = [
         {"name": name, "type": "line", "showSymbol": False, "animation": False, "data": [], "lineStyle": {"width": 1.5}, "color": colour}
         for name, colour in zip(WRENCH, COLOURS, strict=False)
@@ -246,4 +249,5 @@ def _energy(last: dict[str, Any]) -> dict[str, str]:
 
 
 def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    """Fills the page of the engineer."""
     Engineer(pane, folder)

@@ -68,4 +68,5 @@ class MimicView:
 
 
 def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    """Fills the page of the mimic display."""
     MimicView(pane, folder, log)

@@ -71,4 +71,5 @@ def _whole(value: float | None) -> int:
 
 
 def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    """Fills the page of the operator."""
     OperatorView(pane, folder, log)

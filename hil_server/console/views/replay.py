@@ -182,6 +182,7 @@ def _line(name: str, points: list[list[float]], kind: str, colour: str) -> dict[
 
 
 def chart(title: str, series: list[dict[str, Any]]) -> dict[str, Any]:
+    """Options of a chart with the given title and lines."""
     text = {"color": "#cfd8dc"}
     axis = {"type": "value", "scale": True, "axisLabel": text, "splitLine": {"lineStyle": {"color": "#37474f"}}}
     return {
@@ -201,4 +202,5 @@ def chart(title: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
+    """Fills the page of the replay."""
     ReplayView(pane, folder, chosen)

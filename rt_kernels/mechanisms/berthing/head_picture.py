@@ -31,6 +31,7 @@ class BerthingHeadPicture(Picture):
     KERNEL = True
 
     def build(self, m: dict[str, Any]) -> Looks:
+        """Shapes of receptacle, head and latches, of the mechanism's keys m."""
         front, entry = m["plane_x_m"], m["plane_x_m"] + m["cone_height_m"]
         behind, bottom = entry + m["stop_thickness_m"], entry + m["socket_depth_m"]
         cavity = [
@@ -64,6 +65,7 @@ class BerthingHeadPicture(Picture):
         return looks
 
     def bodies(self, values: Values, X_TA: Sequence[float]) -> tuple[Poses, Poses]:
+        """Poses of the head (and none of the target) from the hinge angles [rad] and the pose X_TA (7,)."""
         turn = np.asarray(X_TA[3:])
         if "hinge_angle" in values:
             azimuth = math.radians(self.table.get("hinge_azimuth_deg", 0.0))

@@ -12,6 +12,7 @@ class BerthingPinsPicture(Picture):
     KERNEL = True
 
     def build(self, m: dict[str, Any]) -> Looks:
+        """Shapes of pins, lock and sockets, of the mechanism's keys m."""
         offset = m["pin_offset_m"]
         looks = Looks(extent=offset * 1.5)
         pin = [

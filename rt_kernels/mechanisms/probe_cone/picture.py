@@ -33,6 +33,7 @@ class ProbeConePicture(Picture):
     """The unit with its inner state, where the values have it (channels `probe.*`)."""
 
     def build(self, m: dict[str, Any]) -> Looks:
+        """Shapes of receptacle, probe, head, limiter and rings, of the mechanism's keys m."""
         cone, length, exit_x = m["cone_profile_m"], m["probe_length_m"], m["exit_x_m"]
         looks = Looks(extent=max(1.5 * max(r for _, r in cone), 1.15 * m["pusher_radius_m"]), probe_m=length + exit_x)
         grooves = []
@@ -86,6 +87,7 @@ class ProbeConePicture(Picture):
         return looks
 
     def bodies(self, values: Values, X_TA: Sequence[float]) -> tuple[Poses, Poses]:
+        """Poses of the moving bodies in T from the auxiliary channels and the pose X_TA (7,)."""
         if "probe.head_x" not in values:
             return super().bodies(values, X_TA)
         p, q = np.array(X_TA[:3]), X_TA[3:]
@@ -104,12 +106,14 @@ class ProbeConePicture(Picture):
         return bodies, rollers
 
     def contacts(self, values: Values) -> list[list[float]] | None:
+        """Points of contact in T [m]; None without the auxiliary channels."""
         if "probe.head_x" not in values:
             return None
         names = [f"probe.{n}{i}" for n, count in (("head_contact", 3), *SURFACES) for i in range(1, count + 1)]
         return [[values[f"{name}_r_{a}"] for a in AXES] for name in names if values.get(f"{name}_depth", 0.0) > 0.0]
 
     def touching(self, values: Values) -> list[str]:
+        """Names of the surfaces and latches that touch."""
         names = [f"{kind}{i}" for kind, count in SURFACES for i in range(1, count + 1)]
         on = [name for name in names if values.get(f"probe.{name}_depth", 0.0) > 0.0]
         on += [f"latch{i}" for i in range(1, 5) if values.get(f"probe.latch{i}_phase", 0.0) >= 2.0]

@@ -11,6 +11,7 @@ class ProbeConeSimplePicture(Picture):
     """Head, rod and cavity; the unit's own analogue signals as dampers."""
 
     def build(self, m: dict[str, Any]) -> Looks:
+        """Shapes of cone, head and probe, of the mechanism's keys m."""
         cone, radius, probe = m["cavity_m"], m["head_radius_m"], m["probe_m"]
         length = float(np.linalg.norm(probe))
         shapes = [

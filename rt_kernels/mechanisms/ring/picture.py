@@ -16,6 +16,7 @@ class RingPicture(Picture):
     MIMIC = RING
 
     def build(self, m: dict[str, Any]) -> Looks:
+        """Shapes of the two rings with their petals, of the mechanism's keys m."""
         inner, face = m["inner_radius_m"], m["face_radius_m"]
         looks = Looks(extent=m["base_joint_radius_m"] * 1.35, probe_m=m["ready_distance_m"])
         profile = [[0.0, inner], [0.0, face]]
@@ -37,6 +38,7 @@ class RingPicture(Picture):
         return [Bar(f"PM{i + 1}", "stroke", i, "m", full_stroke(m), "spring") for i in range(6)]
 
     def bodies(self, values: Values, X_TA: Sequence[float]) -> tuple[Poses, Poses]:
+        """Poses of the ring and the legs in T from the auxiliary channels and the pose X_TA (7,)."""
         p, q = np.array(X_TA[:3]), X_TA[3:]
         if "ring_position" not in values:
             return {"ring": self.head(X_TA, np.asarray(q))}, {}
@@ -56,11 +58,13 @@ class ElasticRingPicture(RingPicture):
     """The same with legs that are compressed and whose clutches block."""
 
     def springs(self, m: dict[str, Any]) -> list[Bar]:
+        """Bars of the six spring mechanisms, m."""
         flags = ("clutch_blocked", "initial_position")
         return [Bar(f"PM{i + 1}", "compression", i, "m", full_stroke(m), "spring", flags) for i in range(6)]
 
 
 def full_stroke(m: Mapping[str, Any]) -> float:
+    """Compression of a leg at its stop, m."""
     return float(m.get("stroke_m") or m["spring_forward_n"][-1][0])
 
 
