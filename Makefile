@@ -16,8 +16,9 @@ test:            ## all tests, on all cores
 fast: build      ## the tests of one folder: make fast FOLDER=tests/safety
 	$(PYTHON) -m pytest -x $(FOLDER)
 
-lint:            ## ruff
+lint:            ## ruff, cython-lint
 	.venv/bin/ruff check .
+	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint rt_kernels drivers
 
 types:           ## mypy
 	.venv/bin/mypy
@@ -35,9 +36,7 @@ bench: build     ## time of a tick, of the tree kernels and of a virtual docking
 	$(PYTHON) tools/bench_virtual_docking.py
 
 checked:         ## kernels with bounds checks, in a copy of their own, and the tests of the kernels with them
-	rm -rf build/checked && git clone -q . build/checked
-	cd build/checked && HIL_DEBUG_KERNELS=1 ../../$(PYTHON) setup.py --quiet build_ext --inplace -j2
-	cd build/checked && ../../$(PYTHON) -m pytest tests/contracts tests/safety tests/wrench tests/compensation tests/guidance tests/mechanisms
+	sh tools/test_checked.sh
 
 mutants: build   ## do the tests bite? (long)
 	$(PYTHON) tools/mutate_kernels.py

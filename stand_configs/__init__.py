@@ -1,0 +1,1 @@
+"""The shipped configurations: stands, tests, programmes, vehicles, mechanisms, manipulators, models, schemas."""

@@ -1,4 +1,6 @@
-"""What each compensator costs per tick: median of the added time over `none`, in contact. `python tools/bench_compensators.py`
+"""What each compensator costs per tick: median of the added time over `none`, in contact.
+
+Use: `python tools/bench_compensators.py`.
 
 Exit code 1 when the recommended one (`RECOMMENDED`) adds more than `MAX_S`.
 """

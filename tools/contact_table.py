@@ -1,4 +1,6 @@
-"""Restitution through the whole line: the tables of docs/contact-stability.md. `python tools/contact_table.py [--only noisy]`
+"""Restitution through the whole line: the tables of docs/contact-stability.md.
+
+Use: `python tools/contact_table.py [--only noisy]`.
 
 Every number is one contact (or the mean of the seeds) of the programme elastic_contact through the line: without noise the contact that
 the prediction plays (`hil_server.analysis.contact_line`), with noise a run of the whole programme.

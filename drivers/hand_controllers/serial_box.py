@@ -1,4 +1,6 @@
-"""A hand-controller box on a serial line. The frame, 20 bytes, little-endian, at least 50 a second:
+"""A hand-controller box on a serial line.
+
+The frame, 20 bytes, little-endian, at least 50 a second:
 
 | bytes | what |
 |---|---|

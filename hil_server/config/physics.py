@@ -65,8 +65,10 @@ def limits_faults(limits: Mapping[str, Any], file: str, path: str) -> list[str]:
 
 
 def criticality(initial_conditions: Mapping[str, Any]) -> tuple[float, float]:
-    """R1 (root of the sum of squares) and R2 (sum of magnitudes) of a variant's deviations from the nominal approach, each as a part of
-    its largest value. Below 1: nominal approach. (Yaskevich 2020, 4.5; magnitudes in R2, because signed terms would cancel.)"""
+    """R1 (root of the sum of squares) and R2 (sum of magnitudes) of a variant's deviations from the nominal approach.
+
+    Each deviation counts as a part of its largest value. Below 1: nominal approach.
+    (Yaskevich 2020, 4.5; magnitudes in R2, because signed terms would cancel.)"""
     limits = initial_conditions["limits"]
     parts = []
     for key in ELEVEN:

@@ -1,4 +1,6 @@
-"""A recorded operator: what two hand controllers said and which commands were given, by run time. A text file, one row a line:
+"""A recorded operator: what two hand controllers said and which commands were given, by run time.
+
+A text file, one row a line:
 
     # seconds of run time, then
     12.500, 0, 0.4, 0, 0, 0, 0, 0, 1          station, six axes (-1...1 after calibration), buttons (1: the deadman is held)

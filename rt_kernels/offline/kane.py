@@ -43,8 +43,9 @@ class Rotor:
 
 @dataclass
 class KaneModel:
-    """frame: inertial frame; coordinates, speeds: dynamicsymbols; rates: {q_dot: expression in u};
+    """Equations of motion by Kane's method.
 
+    frame: inertial frame; coordinates, speeds: dynamicsymbols; rates: {q_dot: expression in u};
     bodies, particles: `RigidBody`, `Particle` with velocities set in terms of the speeds; forces [(point, vector)],
     torques [(frame, vector)]; parameters, inputs: symbols that the C function takes as arrays p and f; rotors: see `Rotor`.
     """
@@ -173,7 +174,7 @@ class KaneModel:
     # --- C
 
     def emit_c(self, name: str) -> str:
-        """C source with
+        """C source of two functions.
 
         void NAME_accelerate(double t, const double *q, const double *u, const double *p, const double *f, double *q_dot, double *u_dot)
         void NAME_step(double t, double h, double *q, double *u, const double *p, const double *f)     classical RK4, f held
