@@ -2,8 +2,8 @@
 
 `read` advances the plant to the time of the tick and measures it; `write` hands it the setpoints, which the drives see after their
 transport delay (`setpoint_delay_ticks` mirrors a bus on which setpoints act at the next synchronisation). Measured legs may be one tick
-old in the same way (`measured_leg_delay_ticks`). Faults are injected by configuration (`faults`, with times) or by the command `inject_fault`
-(arguments: the fault, index, value).
+old in the same way (`measured_leg_delay_ticks`). Faults are injected by configuration (`faults`, with times) or by the command
+`inject_fault` (arguments: the fault, index, value).
 """
 
 from libc.stdint cimport int64_t, uint32_t
@@ -215,7 +215,8 @@ cdef class VirtualStandPort(PortPart):
     PARAMETERS = DRIVE_PARAMETERS + (
         Parameter("setpoint_delay_ticks", "int", "-", "setpoints act this many ticks after they were computed", 1, low=0, high=1),
         Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
-        Parameter("faults", "tables", "-", "faults to inject: tables with fault (a name of the table of injected faults, or clear), at_s, index, value",
+        Parameter("faults", "tables", "-",
+                  "faults to inject: tables with fault (a name of the table of injected faults, or clear), at_s, index, value",
                   ()),
     )
     COMMANDS = (Command("inject_fault", numbers=tuple(IN_PROCESS.values())), Command("clear_injection"))
