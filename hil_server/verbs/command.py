@@ -14,7 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     shown = "; ".join(" ".join([name, *(a.name.upper() for a in arguments)]) for name, arguments in ARGUMENTS.items())
     parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")
-    parser.add_argument("arguments", nargs="*", type=_argument, metavar="VALUE", help="its arguments in this order: numbers, or a name where the command has names")
+    given = "its arguments in this order: numbers, or a name where the command has names"
+    parser.add_argument("arguments", nargs="*", type=_argument, metavar="VALUE", help=given)
     parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="where the run takes commands")
 
 
