@@ -41,7 +41,6 @@ class Platform:
 class PlatformStatusError(ValueError):
     def __init__(self, status: int, what: str) -> None: ...
 
-REQUIRED: Any
 STATUS_WORDS: dict[Any, Any]
 
 def chord_batch(platform: Platform, lengths: Any, inverse_jacobians: Any, seeds: Any) -> Any: ...
