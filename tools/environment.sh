@@ -50,7 +50,7 @@ prepare_environment() {
     wanted="$group $(cksum <pyproject.toml)"
     if ! grep -qsxF "$wanted" .venv/installed; then
         echo "Installing what the project needs into .venv ..."
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'cython>=3.1' 'numpy>=1.26'
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'cython>=3.2' 'numpy>=1.26'
         build_kernels
         HIL_KERNELS_IN_PLACE=1 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".${group:+[$group]}"
         echo "$wanted" >>.venv/installed
