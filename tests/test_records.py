@@ -22,6 +22,7 @@ def structs(text):
     """Number of doubles of each struct of a record.pxd; what it takes from another record must be given first."""
     sizes = {}
     for name, body in re.findall(r"^cdef struct (\w+):\n((?:    .*\n)+)", text, re.MULTILINE):
+        body = re.sub(r"^ +#.*\n", "", body, flags=re.MULTILINE)  # what was too long for the end of the line
         rows = re.findall(r"^    (\w+) \w+(?:\[(\d+)\])?(?:  #.*)?$", body, re.MULTILINE)
         assert len(rows) == body.count("\n"), body
         sizes[name] = sum((1 if kind == "double" else sizes[kind]) * int(times or 1) for kind, times in rows)

@@ -142,17 +142,25 @@ def test_silent_legs_and_signals_keep_their_last_value(shipped):
     assert list(moved) == [True, False, True, True, True, True]
 
 
-def test_scheduled_faults_come_at_their_time_in_any_order_of_rows(shipped):
-    rows = [[0.004, IN_PROCESS["sensor_lost"], 0, 0.0], [0.002, IN_PROCESS["drive_lost"], 3, 0.0]]
-    line = Ticks(shipped, faults=rows)
+def test_scheduled_faults_come_at_their_time_in_any_order(shipped):
+    line = Ticks(shipped, faults=[{"fault": "sensor_lost", "at_s": 0.004}, {"fault": "drive_lost", "at_s": 0.002, "index": 3}])
     lost = [(bool(s["drive_status"][3]), bool(s["wrench_status"])) for s in (line.tick().copy() for _ in range(6))]
     assert lost == [(k >= 2, k >= 4) for k in range(6)]
 
 
-@pytest.mark.parametrize("row", [[0.0, 999, 0, 0.0], [0.0, IN_PROCESS["drive_lost"], 6, 0.0], [0.0, IN_PROCESS["drive_lost"], 0]])
-def test_a_row_that_cannot_be_is_refused(shipped, row):
-    with pytest.raises(ConfigurationError, match="faults"):
-        Ticks(shipped, faults=[row])
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"fault": "drive_melts", "at_s": 0.0}, r"faults\[0\]\.fault: must be one of clear, leg_stuck"),
+        ({"fault": "drive_lost", "at_s": 0.0, "index": 6}, r"faults\[0\]\.index: must be a whole number within 0 ... 5, got 6"),
+        ({"fault": "drive_lost"}, r"faults\[0\]\.at_s: required key is missing"),
+        ({"fault": "drive_lost", "at_s": 0.0, "when": 1}, r"faults\[0\]\.when: unknown key"),
+        ([0.0, 110, 0, 0.0], "faults: must be a list of tables"),
+    ],
+)
+def test_a_fault_that_cannot_be_is_refused(shipped, fault, words):
+    with pytest.raises(ConfigurationError, match=words):
+        Ticks(shipped, faults=[fault])
 
 
 def test_step_of_the_plant_divides_the_period(shipped):
