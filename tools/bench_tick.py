@@ -1,4 +1,4 @@
-"""How long rows 2 to 9 of the way of one sample take, and how fast a simulation runs on one core. Prints method and machine.
+"""How long the stages of a tick take, and how fast a simulation runs on one core. Prints method and machine.
 
     python tools/bench_tick.py [--set KEY=VALUE ...]
 

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Exact modal propagation of a flexible craft over a step, force held over the step.
 
 Source: Yaskevich 2020, ch. 4 (4.2.3)-(4.2.7) and (4.3.2)-(4.3.5), corrected. One equation per mode, unit modal mass:

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Tree of rigid and flexible bodies: Python face of the recursion. Equations, frames, sources: flexible_recursion.pyx."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Dynamics of a tree of rigid and flexible bodies in O(N): articulated bodies with the elastic coordinates eliminated body by body.
 
 A flexible body moves as a floating frame plus modal deformation: the point at rho0 is at rho = rho0 + phi eta in body axes. With

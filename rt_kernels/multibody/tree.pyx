@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Dynamics of a tree of rigid bodies in O(N): forward, inverse, mixed; mass matrix, momentum, energy, Jacobians, reactions, events.
 
 Conventions, as Pinocchio's: q = [p, quaternion xyzw, joints] and v = [linear, angular (both on body axes), joints] for a floating base;

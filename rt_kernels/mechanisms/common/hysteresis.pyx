@@ -1,4 +1,4 @@
-# distutils: extra_compile_args = -O1
+# distutils: extra_compile_args = -O3
 # cython: wraparound=True
 """Set-up and Python access to the hysteresis kernels of `hysteresis.pxd`: tables checked, single steps, stored energy."""
 

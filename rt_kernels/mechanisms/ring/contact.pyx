@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Contact of two androgynous docking rings with guide petals, plungers of the alignment sensors, and ring latches.
 
 Source: Yaskevich 2020 (5.4), with the corrections: the normal of a line-circle pair is oriented by the role of the line; the search for the

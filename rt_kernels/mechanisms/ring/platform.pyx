@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Dynamics of a docking ring on up to six legs (Gough-Stewart, Hunt), reduced to the six degrees of freedom of the ring.
 
 Source: Yaskevich 2020, ch. 1 (1.3.4), (1.4) and ch. 2 (2.3.4), (2.4), corrected:

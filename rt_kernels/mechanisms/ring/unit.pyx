@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Peripheral docking unit with a ring on six spring-loaded legs (APAS/IDSS type), and what all ring units share.
 
 Sources: Yaskevich 2020, ch. 1-2 (platform, see `platform`), ch. 3 (hysteresis), ch. 5 (5.4) (contact of rings, see `contact`).

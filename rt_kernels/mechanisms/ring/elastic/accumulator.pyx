@@ -1,4 +1,4 @@
-# distutils: extra_compile_args = -O1
+# distutils: extra_compile_args = -O3
 """Energy accumulator of a strut of the elastic-adaptive mechanism.
 
 Source: Yaskevich 2020 (7.4), tables 7.4.1 and 7.4.2 completed (rows for states 4, 5, 11 and entry data of state 2 are not printed).

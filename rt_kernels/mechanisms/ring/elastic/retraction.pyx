@@ -1,4 +1,4 @@
-# distutils: extra_compile_args = -O1
+# distutils: extra_compile_args = -O3
 """Sequence of operation (7.2), (7.6) and cable retraction (7.5) of the elastic-adaptive mechanism.
 
 Source: Yaskevich 2020, ch. 7, corrected: the gear cam leads by the twist of its flexible shaft, phi_CamG = (phi_D + dphi_FS)/i_G with

@@ -1,3 +1,4 @@
+# distutils: extra_compile_args = -O3
 """Elastic-adaptive peripheral docking unit: a ring thrown forward by springs, differential ball screws, cables that draw it in.
 
 Source: Yaskevich 2020, ch. 7, corrected; parts: ring.platform (U-C-U legs, screws of both hands), accumulator (spring and clutch of each
