@@ -32,7 +32,7 @@ def drives():
 
 
 def opened(peer, **keys):
-    port = PORTS[peer.kind](links=peer.link, zero_m=[1.0] * 6, timeout_s=2.0, heartbeat_ms=20, **keys)
+    port = PORTS[peer.kind](links=peer.link, zero_m=[1.0] * 6, heartbeat_ms=20, **{"timeout_s": 8.0, **keys})
     peer.ports.append(port)
     port.open()
     return port
