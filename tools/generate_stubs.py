@@ -160,7 +160,10 @@ def class_stub(cls: type, source: str, known: dict[str, str]) -> list[str]:
         elif kind == "cython_function_or_method":
             lines += function(name, value.__doc__, known, "    ")
         elif isinstance(value, staticmethod) and inspect.isfunction(value.__func__):
-            lines.append(f"    {name}: Any")  # a function of plain Python, typed where it is defined
+            # a function of plain Python
+            given = inspect.signature(value.__func__).parameters.values()
+            words = [f"{p.name}: Any" + ("" if p.default is p.empty else " = ...") for p in given]
+            lines += ["    @staticmethod", f"    def {name}({', '.join(words)}) -> Any: ..."]
         elif isinstance(value, (classmethod, staticmethod)):
             lines += function(name, value.__func__.__doc__, known, "    ", f"@{kind}")
         elif isinstance(value, property) or inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value):

@@ -18,4 +18,5 @@ class ManipulatorPayload(StagePart):
     AUX: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
     MANIPULATOR: bool
-    model_tables: Any
+    @staticmethod
+    def model_tables(name: Any, data: Any = ...) -> Any: ...
