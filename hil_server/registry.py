@@ -78,6 +78,9 @@ PARTS: dict[str, dict[str, str]] = {
         "excitation": "rt_kernels.guidance.excitation:Excitation",
         "recording": "rt_kernels.guidance.recording:Recording",
     },
+    "control": {
+        "press_thrust": "rt_kernels.control.press_thrust:PressThrust",
+    },
     "compensation": {
         "none": "rt_kernels.compensation.none:NoCompensator",
         "phase_lead": "rt_kernels.compensation.phase_lead:PhaseLead",
@@ -118,6 +121,7 @@ OWN: dict[str, tuple[str, str]] = {
     "clock of a simulation": ("clocks", "free_running"),
     "commands": ("commands", "latch"),
     "linear stand": ("simulated", "virtual_stand"),
+    "control": ("control", "press_thrust"),
     "free bodies": ("dynamics", "two_bodies"),
     "approach and contact": ("guidance", "docking"),
     "recorded motion": ("guidance", "recording"),

@@ -51,7 +51,8 @@ cdef extern from *:
     #define FAULT_DRIVE_HEARTBEAT_LOST ((int64_t)1 << 43)
     #define FAULT_RECORD_LOST ((int64_t)1 << 44)
     #define FAULT_RECORD_REQUIRED ((int64_t)1 << 45)
-    #define FAULTS_STOP ((int64_t)52344644894463LL)
+    #define FAULT_CONTROL_FAILED ((int64_t)1 << 46)
+    #define FAULTS_STOP ((int64_t)122713389072127LL)
     #define EVENT_FIRST_CONTACT ((uint32_t)1 << 0)
     #define EVENT_CONTACT_BEGIN ((uint32_t)1 << 1)
     #define EVENT_CONTACT_END ((uint32_t)1 << 2)
@@ -149,12 +150,20 @@ cdef extern from *:
     #define MECHANISM_COMMAND_RELEASE ((uint32_t)1 << 2)
     #define MECHANISM_COMMAND_EXTEND ((uint32_t)1 << 3)
     #define MECHANISM_STATUS_OUT_OF_RANGE ((uint32_t)1 << 0)
+    #define CONTROL_REQUEST_PRESS ((uint32_t)1 << 0)
+    #define CONTROL_REQUEST_RETREAT ((uint32_t)1 << 1)
+    #define CONTROL_REQUEST_ATTITUDE ((uint32_t)1 << 2)
     #define GUIDANCE_FAULT_OPERATOR_STOP ((uint32_t)1 << 0)
     #define GUIDANCE_FAULT_HAND_CONTROLLER_STALE ((uint32_t)1 << 1)
     #define GUIDANCE_FAULT_REGION_ENDED ((uint32_t)1 << 2)
     #define GUIDANCE_FAULT_PROGRAMME_NOT_REACHED ((uint32_t)1 << 3)
     #define GUIDANCE_FAULT_RECORD_LOST ((uint32_t)1 << 4)
     #define GUIDANCE_FAULT_RECORD_REQUIRED ((uint32_t)1 << 5)
+    #define CONTROL_STATUS_ATTITUDE ((uint32_t)1 << 0)
+    #define CONTROL_STATUS_FIRING ((uint32_t)1 << 1)
+    #define CONTROL_STATUS_THRUST_LIMITED ((uint32_t)1 << 2)
+    #define CONTROL_STATUS_WHEEL_LIMITED ((uint32_t)1 << 3)
+    #define CONTROL_STATUS_FAILED ((uint32_t)1 << 4)
     #define COMPENSATION_STATUS_RATE_LIMITED ((uint32_t)1 << 0)
     #define COMPENSATION_STATUS_ACCELERATION_LIMITED ((uint32_t)1 << 1)
     #define COMPENSATION_STATUS_CLIPPED ((uint32_t)1 << 2)
@@ -241,6 +250,7 @@ cdef extern from *:
     const int64_t FAULT_DRIVE_HEARTBEAT_LOST  # stop: a drive's heartbeat has stopped
     const int64_t FAULT_RECORD_LOST  # hold: the run can no longer be recorded: it was ended by parking
     const int64_t FAULT_RECORD_REQUIRED  # stop: the run can no longer be recorded: it was ended by a trip, as configured
+    const int64_t FAULT_CONTROL_FAILED  # stop: the crafts' own control has failed or gives what is not a number
     const int64_t FAULTS_STOP  # all whose severity is stop
     const uint32_t EVENT_FIRST_CONTACT
     const uint32_t EVENT_CONTACT_BEGIN
@@ -339,12 +349,20 @@ cdef extern from *:
     const uint32_t MECHANISM_COMMAND_RELEASE
     const uint32_t MECHANISM_COMMAND_EXTEND
     const uint32_t MECHANISM_STATUS_OUT_OF_RANGE
+    const uint32_t CONTROL_REQUEST_PRESS
+    const uint32_t CONTROL_REQUEST_RETREAT
+    const uint32_t CONTROL_REQUEST_ATTITUDE
     const uint32_t GUIDANCE_FAULT_OPERATOR_STOP
     const uint32_t GUIDANCE_FAULT_HAND_CONTROLLER_STALE
     const uint32_t GUIDANCE_FAULT_REGION_ENDED
     const uint32_t GUIDANCE_FAULT_PROGRAMME_NOT_REACHED
     const uint32_t GUIDANCE_FAULT_RECORD_LOST
     const uint32_t GUIDANCE_FAULT_RECORD_REQUIRED
+    const uint32_t CONTROL_STATUS_ATTITUDE
+    const uint32_t CONTROL_STATUS_FIRING
+    const uint32_t CONTROL_STATUS_THRUST_LIMITED
+    const uint32_t CONTROL_STATUS_WHEEL_LIMITED
+    const uint32_t CONTROL_STATUS_FAILED
     const uint32_t COMPENSATION_STATUS_RATE_LIMITED
     const uint32_t COMPENSATION_STATUS_ACCELERATION_LIMITED
     const uint32_t COMPENSATION_STATUS_CLIPPED

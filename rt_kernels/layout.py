@@ -2,11 +2,10 @@
 
 import numpy as np
 
-LAYOUT_HASH = "547d223b3c5722f7"
+LAYOUT_HASH = "bc90d9cf03ecbc05"
 
-# names of earlier versions -> ours, and the hashes of former tables that differ from ours in names only
-FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
-FORMER_LAYOUTS = ('2972a2d8a19473ca',)
+# names of earlier versions -> ours
+FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "control_C": "control_A", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
 
 # name, type, shape, unit, frame, writer, role, bus, meaning: in the order of the table (the order of the tick)
 FIELDS = (
@@ -66,7 +65,6 @@ FIELDS = (
     ("profile_X_TA", "f8", 7, "m,-", "T", "guidance", "state", 1, "programmed relative pose"),  # noqa: E501
     ("profile_V_TA", "f8", 6, "m/s,rad/s", "T", "guidance", "state", 1, "programmed relative twist"),  # noqa: E501
     ("profile_A_TA", "f8", 6, "m/s2,rad/s2", "T", "guidance", "state", 1, "programmed relative acceleration"),  # noqa: E501
-    ("control_C", "f8", 6, "N,N.m", "C", "guidance", "state", 1, "control wrench on the active vehicle at its centre of mass"),  # noqa: E501
     ("operator_rate", "f8", 6, "m/s,rad/s", "rate_frame", "guidance", "state", 1, "rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that rate_frame names"),  # noqa: E501
     ("supervisory_left", "f8", 1, "m,rad", "", "guidance", "state", 1, "travel that the running Step or Insert has left, 0 without one"),  # noqa: E501
     ("phase", "i4", 1, "-", "", "guidance", "state", 1, "phase of the run"),  # noqa: E501
@@ -80,7 +78,15 @@ FIELDS = (
     ("supervisory", "i4", 1, "-", "", "guidance", "state", 1, "state of the supervisory commands Step and Insert"),  # noqa: E501
     ("supervisory_queue", "i4", 1, "-", "", "guidance", "state", 1, "supervisory commands that wait"),  # noqa: E501
     ("mechanism_command", "u4", 1, "-", "", "guidance", "state", 1, "commands to the docking mechanism"),  # noqa: E501
+    ("control_request", "u4", 1, "-", "", "guidance", "state", 1, "what the crafts' own control is to do"),  # noqa: E501
     ("guidance_fault", "u4", 1, "-", "", "guidance", "state", 1, "what the guidance saw that ends or holds the run, or asks for attention: safety makes faults of it"),  # noqa: E501
+    ("control_A", "f8", 6, "N,N.m", "C", "control", "state", 1, "wrench of its own actuators on the active craft, all together, at its centre of mass"),  # noqa: E501
+    ("control_T", "f8", 6, "N,N.m", "V", "control", "state", 1, "the same of the target craft"),  # noqa: E501
+    ("thruster_A", "f8", 16, "N", "", "control", "state", 1, "thrust of each thruster of the active craft, in the order of its file"),  # noqa: E501
+    ("thruster_T", "f8", 16, "N", "", "control", "state", 1, "the same of the target craft"),  # noqa: E501
+    ("wheel_torque_A", "f8", 4, "N.m", "", "control", "state", 1, "motor torque on each reaction wheel of the active craft, in the order of its file"),  # noqa: E501
+    ("wheel_torque_T", "f8", 4, "N.m", "", "control", "state", 1, "the same of the target craft"),  # noqa: E501
+    ("control_status", "u4", 1, "-", "", "control", "state", 1, "what the crafts' own control does and what limits it"),  # noqa: E501
     ("F_T_corrected", "f8", 6, "N,N.m", "T", "compensation", "state", 1, "contact wrench as it would be without the delay of the loop"),  # noqa: E501
     ("lead", "f8", 3, "-,s,s2", "", "compensation", "state", 1, "setpoint lead: pose gain, velocity lead l1, acceleration lead l2"),  # noqa: E501
     ("lead_offset", "f8", 6, "m,rad", "T", "compensation", "state", 1, "further setpoint correction as a small motion (extrapolating compensators)"),  # noqa: E501
@@ -95,6 +101,8 @@ FIELDS = (
     ("V_NV", "f8", 6, "m/s,rad/s", "N", "dynamics", "state", 1, "velocity of the target vehicle's centre of mass, its angular velocity, in N axes"),  # noqa: E501
     ("momentum", "f8", 6, "kg.m/s,kg.m2/s", "N", "dynamics", "state", 1, "total linear momentum and angular momentum about the origin of N"),  # noqa: E501
     ("kinetic_energy", "f8", 1, "J", "", "dynamics", "state", 1, "kinetic energy of relative motion of the two vehicles"),  # noqa: E501
+    ("wheel_rate_A", "f8", 4, "rad/s", "", "dynamics", "state", 1, "rate of each reaction wheel of the active craft about its axis, relative to its body"),  # noqa: E501
+    ("wheel_rate_T", "f8", 4, "rad/s", "", "dynamics", "state", 1, "the same of the target craft"),  # noqa: E501
     ("dynamics_status", "u4", 1, "-", "", "dynamics", "state", 1, "state of the vehicles' model; of a manipulator also what its drives and path do"),  # noqa: E501
     ("X_WP", "f8", 7, "m,-", "W", "setpoint_kinematics", "output", 1, "demanded pose of the platform, lead included"),  # noqa: E501
     ("V_WP", "f8", 6, "m/s,rad/s", "W", "setpoint_kinematics", "output", 1, "demanded twist of the platform"),  # noqa: E501
@@ -137,9 +145,14 @@ SAMPLE_DTYPE = np.dtype(
         ("profile_X_TA", "<f8", (7,)),
         ("profile_V_TA", "<f8", (6,)),
         ("profile_A_TA", "<f8", (6,)),
-        ("control_C", "<f8", (6,)),
         ("operator_rate", "<f8", (6,)),
         ("supervisory_left", "<f8"),
+        ("control_A", "<f8", (6,)),
+        ("control_T", "<f8", (6,)),
+        ("thruster_A", "<f8", (16,)),
+        ("thruster_T", "<f8", (16,)),
+        ("wheel_torque_A", "<f8", (4,)),
+        ("wheel_torque_T", "<f8", (4,)),
         ("F_T_corrected", "<f8", (6,)),
         ("lead", "<f8", (3,)),
         ("lead_offset", "<f8", (6,)),
@@ -153,6 +166,8 @@ SAMPLE_DTYPE = np.dtype(
         ("V_NV", "<f8", (6,)),
         ("momentum", "<f8", (6,)),
         ("kinetic_energy", "<f8"),
+        ("wheel_rate_A", "<f8", (4,)),
+        ("wheel_rate_T", "<f8", (4,)),
         ("X_WP", "<f8", (7,)),
         ("V_WP", "<f8", (6,)),
         ("leg_demand", "<f8", (6,)),
@@ -215,7 +230,9 @@ SAMPLE_DTYPE = np.dtype(
         ("events", "<u4"),
         ("mechanism_state", "<u4"),
         ("mechanism_command", "<u4"),
+        ("control_request", "<u4"),
         ("guidance_fault", "<u4"),
+        ("control_status", "<u4"),
         ("compensation_status", "<u4"),
         ("dynamics_status", "<u4"),
         ("setpoint_kinematics_status", "<u4"),
@@ -273,6 +290,7 @@ FAULTS = (
     ("drive_heartbeat_lost", 8796093022208, "stop", "a drive's heartbeat has stopped", "check the drive's supply and its bus; its firmware may have stopped while its outputs still hold"),  # noqa: E501
     ("record_lost", 17592186044416, "hold", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
     ("record_required", 35184372088832, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost"),  # noqa: E501
+    ("control_failed", 70368744177664, "stop", "the crafts' own control has failed or gives what is not a number", "look what the control part says at the start of the log; a controller from outside can be tried by itself in a simulation"),  # noqa: E501
 )
 
 # faults that a stand in software can show: name, number, at, meaning, value, value_meaning, shows, fault, stands, at_start, profile
@@ -353,7 +371,9 @@ BITS = {
     "wrench_channel_fault": {"out_of_range1": 1, "out_of_range2": 2, "out_of_range3": 4, "out_of_range4": 8, "out_of_range5": 16, "out_of_range6": 32, "saturated1": 256, "saturated2": 512, "saturated3": 1024, "saturated4": 2048, "saturated5": 4096, "saturated6": 8192, "broken_wire1": 65536, "broken_wire2": 131072, "broken_wire3": 262144, "broken_wire4": 524288, "broken_wire5": 1048576, "broken_wire6": 2097152},  # noqa: E501
     "mechanism_command": {"drive": 1, "extra_brakes": 2, "release": 4, "extend": 8},  # noqa: E501
     "mechanism_status": {"out_of_range": 1},  # noqa: E501
+    "control_request": {"press": 1, "retreat": 2, "attitude": 4},  # noqa: E501
     "guidance_fault": {"operator_stop": 1, "hand_controller_stale": 2, "region_ended": 4, "programme_not_reached": 8, "record_lost": 16, "record_required": 32},  # noqa: E501
+    "control_status": {"attitude": 1, "firing": 2, "thrust_limited": 4, "wheel_limited": 8, "failed": 16},  # noqa: E501
     "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32},  # noqa: E501
     "dynamics_status": {"not_finite": 1, "out_of_range": 2, "joined": 4, "drive_saturated": 8, "joint_near_stop": 16, "near_singular": 32, "overload": 64, "path_done": 128},  # noqa: E501
     "setpoint_kinematics_status": {"out_of_reach": 1, "near_singular": 2, "not_finite": 4},  # noqa: E501
@@ -393,7 +413,9 @@ WORDS = {
     "speed_mode": ("code", "speed_mode"),
     "supervisory": ("code", "supervisory"),
     "mechanism_command": ("bits", "mechanism_command"),
+    "control_request": ("bits", "control_request"),
     "guidance_fault": ("bits", "guidance_fault"),
+    "control_status": ("bits", "control_status"),
     "compensation_status": ("bits", "compensation_status"),
     "dynamics_status": ("bits", "dynamics_status"),
     "setpoint_kinematics_status": ("bits", "setpoint_kinematics_status"),

@@ -23,11 +23,16 @@ cdef struct Sample:
     double profile_X_TA[7]  # guidance, state [m,-]: programmed relative pose
     double profile_V_TA[6]  # guidance, state [m/s,rad/s]: programmed relative twist
     double profile_A_TA[6]  # guidance, state [m/s2,rad/s2]: programmed relative acceleration
-    double control_C[6]  # guidance, state [N,N.m]: control wrench on the active vehicle at its centre of mass
     # guidance, state [m/s,rad/s]: rates that the operator or a supervisory command asks for, after deadman and age checks, in the axes that
     # rate_frame names
     double operator_rate[6]
     double supervisory_left  # guidance, state [m,rad]: travel that the running Step or Insert has left, 0 without one
+    double control_A[6]  # control, state [N,N.m]: wrench of its own actuators on the active craft, all together, at its centre of mass
+    double control_T[6]  # control, state [N,N.m]: the same of the target craft
+    double thruster_A[16]  # control, state [N]: thrust of each thruster of the active craft, in the order of its file
+    double thruster_T[16]  # control, state [N]: the same of the target craft
+    double wheel_torque_A[4]  # control, state [N.m]: motor torque on each reaction wheel of the active craft, in the order of its file
+    double wheel_torque_T[4]  # control, state [N.m]: the same of the target craft
     double F_T_corrected[6]  # compensation, state [N,N.m]: contact wrench as it would be without the delay of the loop
     double lead[3]  # compensation, state [-,s,s2]: setpoint lead: pose gain, velocity lead l1, acceleration lead l2
     double lead_offset[6]  # compensation, state [m,rad]: further setpoint correction as a small motion (extrapolating compensators)
@@ -42,6 +47,8 @@ cdef struct Sample:
     double V_NV[6]  # dynamics, state [m/s,rad/s]: velocity of the target vehicle's centre of mass, its angular velocity, in N axes
     double momentum[6]  # dynamics, state [kg.m/s,kg.m2/s]: total linear momentum and angular momentum about the origin of N
     double kinetic_energy  # dynamics, state [J]: kinetic energy of relative motion of the two vehicles
+    double wheel_rate_A[4]  # dynamics, state [rad/s]: rate of each reaction wheel of the active craft about its axis, relative to its body
+    double wheel_rate_T[4]  # dynamics, state [rad/s]: the same of the target craft
     double X_WP[7]  # setpoint_kinematics, output [m,-]: demanded pose of the platform, lead included
     double V_WP[6]  # setpoint_kinematics, output [m/s,rad/s]: demanded twist of the platform
     double leg_demand[6]  # setpoint_kinematics, output [m]: leg lengths of the demanded pose
@@ -109,8 +116,10 @@ cdef struct Sample:
     uint32_t events  # events, state: events of this tick
     uint32_t mechanism_state  # events, state: latched mechanism states
     uint32_t mechanism_command  # guidance, state: commands to the docking mechanism
+    uint32_t control_request  # guidance, state: what the crafts' own control is to do
     # guidance, state: what the guidance saw that ends or holds the run, or asks for attention: safety makes faults of it
     uint32_t guidance_fault
+    uint32_t control_status  # control, state: what the crafts' own control does and what limits it
     uint32_t compensation_status  # compensation, state: what limits the compensator's correction, and what in it acts
     uint32_t dynamics_status  # dynamics, state: state of the vehicles' model; of a manipulator also what its drives and path do
     uint32_t setpoint_kinematics_status  # setpoint_kinematics, output: why the demanded pose has no legs

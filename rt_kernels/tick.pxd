@@ -6,7 +6,7 @@ from rt_kernels.sample cimport Sample
 
 cdef enum:
     PORTS_MAX = 16
-    STAGE_COUNT = 8
+    STAGE_COUNT = 9
 
 # places in Line.stage, in the order of the tick
 cdef enum:
@@ -14,10 +14,11 @@ cdef enum:
     STAGE_WRENCH = 1
     STAGE_EVENTS = 2
     STAGE_GUIDANCE = 3
-    STAGE_COMPENSATION = 4
-    STAGE_DYNAMICS = 5
-    STAGE_SETPOINT_KINEMATICS = 6
-    STAGE_SAFETY = 7
+    STAGE_CONTROL = 4
+    STAGE_COMPENSATION = 5
+    STAGE_DYNAMICS = 6
+    STAGE_SETPOINT_KINEMATICS = 7
+    STAGE_SAFETY = 8
 
 cdef struct PlacedStage:
     Stage stage

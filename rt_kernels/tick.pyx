@@ -25,8 +25,13 @@ cdef inline void events(Line *line) noexcept nogil:
 
 
 cdef inline void guidance(Line *line) noexcept nogil:
-    # phase of the run, programmed motion, control forces, commands to the mechanism
+    # phase of the run, programmed motion, what the control is to do, commands to the mechanism
     run(&line.stage[STAGE_GUIDANCE], &line.sample)
+
+
+cdef inline void control(Line *line) noexcept nogil:
+    # wrenches of both crafts' own actuators: press thrust, thrusters, wheels
+    run(&line.stage[STAGE_CONTROL], &line.sample)
 
 
 cdef inline void compensation(Line *line) noexcept nogil:
@@ -54,6 +59,7 @@ cdef void tick(Line *line) noexcept nogil:
     wrench(line)
     events(line)
     guidance(line)
+    control(line)
     compensation(line)
     dynamics(line)
     setpoint_kinematics(line)

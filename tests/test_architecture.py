@@ -80,6 +80,7 @@ ROOMS = {
         "wrench": "below",
         "events": "below",
         "guidance": "below",
+        "control": "below",
         "compensation": "below stewart",
         "dynamics": "below model multibody",
         "setpoint_kinematics": "below stewart guidance",

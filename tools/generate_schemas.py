@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from hil_server import registry  # noqa: E402
 from hil_server.campaign.plan import BOX, CAMPAIGN  # noqa: E402
 from hil_server.config import modal_data, tables  # noqa: E402
+from hil_server.config.loader import FILLED  # noqa: E402
 from hil_server.config.tables import DEVICES  # noqa: E402
 from hil_server.run.programme import PROGRAMME, VARIANT  # noqa: E402
 from rt_kernels.model import bodies as tree_model  # noqa: E402
@@ -65,7 +66,7 @@ def test_file() -> Schema:
         "telemetry": table(tables.TELEMETRY),
         "cameras": tables_of({name: table(declared) for name, declared in tables.CAMERAS.items()}),
     }
-    return tables_of(own, required=("test", "initial_conditions", *STAGE_ROLES))
+    return tables_of(own, required=("test", "initial_conditions", *(role for role in STAGE_ROLES if role not in FILLED)))
 
 
 def programme() -> Schema:

@@ -34,6 +34,8 @@ cdef struct Self:
     double *line_aux            # auxiliary channels of this line, those of the ports first
     Run run[64]
     int run_count
+    Run absent[64]              # fields that the log does not have: not compared
+    int absent_count
     int64_t next                # record to be read
     int64_t differing
     int64_t first               # record that differs first, -1: none
@@ -75,11 +77,14 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
     cdef const unsigned char *record
     cdef Sample computed
     cdef bint same
+    cdef int i
     if p.next >= p.count:
         return
     record = p.records + p.next * p.record_size
     computed = sample[0]
     computed.record_crc = (<const Sample *>record).record_crc
+    for i in range(p.absent_count):
+        memcpy(<unsigned char *>&computed + p.absent[i].offset, record + p.absent[i].offset, p.absent[i].size)
     same = memcmp(&computed, record, sizeof(Sample)) == 0
     if same and p.line_aux != NULL and p.all_aux:
         same = memcmp(p.line_aux, record + sizeof(Sample), p.all_aux * sizeof(double)) == 0
@@ -90,13 +95,12 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
     p.next += 1
 
 
-def input_runs():
-    """(offset, size) of neighbouring input fields of the sample."""
-    inputs = {f[0] for f in FIELDS if f[6] == "input"}
+def runs_of(wanted):
+    """(offset, size) of neighbouring fields of the sample out of a set of names."""
     runs = {}
     start, end = None, None
     for name in SAMPLE_DTYPE.names:
-        if name not in inputs:
+        if name not in wanted:
             continue
         dtype, offset = SAMPLE_DTYPE.fields[name][:2]
         if offset != end:
@@ -109,14 +113,15 @@ def input_runs():
 cdef class LogPort(PortPart):
     """records: contiguous structured array of the log; input_aux: declared auxiliary channels of the ports that were logged.
     from_record, to_record: only these are compared. ideal_stand: period in s at which the legs are where the line wants them, from the
-    second record on, 0: they are as recorded."""
+    second record on, 0: they are as recorded. absent: names of fields that the log does not have, not compared."""
 
     cdef Self c
     cdef object _records
     cdef object _keep
     cdef readonly tuple channels
 
-    def __init__(self, records, input_aux=(), int64_t from_record=0, to_record=None, double ideal_stand=0.0):
+    def __init__(self, records, input_aux=(), int64_t from_record=0, to_record=None, double ideal_stand=0.0,
+                 absent=()):
         cdef int i
         memset(&self.c, 0, sizeof(Self))
         self._records = np.ascontiguousarray(records)
@@ -130,12 +135,15 @@ cdef class LogPort(PortPart):
         self.c.period_s = ideal_stand
         self.c.from_record = from_record
         self.c.to_record = len(self._records) if to_record is None else to_record
-        runs = input_runs()
-        if len(runs) > MAX_RUNS:
-            raise ValueError(f"{len(runs)} runs of input fields, room for {MAX_RUNS}")
-        self.c.run_count = len(runs)
+        runs = runs_of({f[0] for f in FIELDS if f[6] == "input"} - set(absent))
+        unknown = runs_of(set(absent))
+        if max(len(runs), len(unknown)) > MAX_RUNS:
+            raise ValueError(f"{len(runs)} runs of input fields and {len(unknown)} of absent ones, room for {MAX_RUNS} each")
+        self.c.run_count, self.c.absent_count = len(runs), len(unknown)
         for i in range(len(runs)):
             self.c.run[i].offset, self.c.run[i].size = runs[i]
+        for i in range(len(unknown)):
+            self.c.absent[i].offset, self.c.absent[i].size = unknown[i]
         self.plug.self = &self.c
         self.plug.read = read
         self.plug.write = write

@@ -144,7 +144,7 @@ def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, active
     """What the control wrench on the active vehicle adds to the speed along the screw over these rows, m/s; None where it cannot be told.
 
     The wrench at C, moved to the origin of T, times the vehicle's inverse inertia there (rt_kernels.compensation.effective_mass)."""
-    W_C = records["control_C"]
+    W_C = records["control_A"]
     if not W_C.any():
         return 0.0
     if active is None:

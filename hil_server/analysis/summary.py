@@ -80,7 +80,7 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
     """
     r, time_s = log.records, log.time_s
     touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
-    active = _active_vehicle(log) if len(touching) and r["control_C"].any() else None
+    active = _active_vehicle(log) if len(touching) and r["control_A"].any() else None
     contacts = []
     for start, stop in touching.reshape(-1, 2):
         ended = bool(stop < log.ticks)

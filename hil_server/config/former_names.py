@@ -43,13 +43,18 @@ KEYS: dict[tuple[str, str], str] = {
     ("mechanisms", "drive_rate_rad_per_s"): "drive_rate_rad_s",
     ("compensation", "stiffness_n_m"): "stiffness_n_per_m",
     ("compensation", "damping_n_s_m"): "damping_n_s_per_m",
-    ("guidance", "attitude_rate_gain_n_m_s"): "attitude_rate_gain_n_m_s_per_rad",
     ("guidance", "correction_gain_1_s"): "correction_gain_per_s",
     ("safety", "damaged_per_s_max"): "damaged_max_per_s",
     ("safety", "drive_lost_per_s_max"): "drive_lost_max_per_s",
     ("manipulator", "approach_1_s"): "approach_per_s",
 }  # fmt: skip
 
+
+# (table, key) → where the key stands now: a table that the server fills by itself where a file has none.
+MOVED: dict[tuple[str, str], tuple[str, str]] = {
+    ("guidance", "attitude_rate_gain_n_m_s"): ("control", "attitude_rate_gain_n_m_s_per_rad"),
+    ("guidance", "attitude_rate_gain_n_m_s_per_rad"): ("control", "attitude_rate_gain_n_m_s_per_rad"),
+}
 
 # Numbers by which the injected faults of a virtual stand went (rows time_s, number, index, value) → their names.
 FAULTS: dict[int, str] = {
@@ -77,6 +82,9 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
     document = {FORMER_ROLES.get(name, name): table for name, table in copy.deepcopy(document).items()}
     if isinstance(stand := document.get("stand"), dict):
         document["stand"] = {FORMER_ROLES.get(name, name): table for name, table in stand.items()}
+    for (place, key), (now, name) in MOVED.items():
+        if isinstance(document.get(place), dict) and key in document[place]:
+            document.setdefault(now, {"part": registry.own(now)})[name] = document[place].pop(key)
     for role, table in _tables(document):
         if table.get("part", "") not in ("", *registry.PARTS.get(role, {})):
             continue

@@ -27,6 +27,7 @@ DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
 TEST_FILE = ("test", "initial_conditions", "commands", *STAGE_ROLES, "telemetry", "cameras")
+FILLED = ("commands", "control")  # tables of parts that the server fills where a test file has none
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 
 
@@ -312,7 +313,8 @@ class _Check:
         known = (*TEST_FILE, *REFERENCES)
         self.faults += [unknown_table(self.labels["test"], k, k, v, known) for k, v in self.document.items() if k not in known]
         self.document.setdefault("telemetry", {})
-        self.document.setdefault("commands", {"part": registry.own("commands")})
+        for name in FILLED:
+            self.document.setdefault(name, {"part": registry.own(name)})
         self.fixed("test", "TEST")
         self.fixed("initial_conditions", "INITIAL_CONDITIONS")
         if isinstance(self.document.get("initial_conditions"), dict):

@@ -6,6 +6,8 @@
   logged ticks. So is a simulation's log from which ticks are missing.
 * where ticks are missing from the log of a live run, their inputs are gone: the ticks before are compared as ever; those behind are run
   with what there is and counted by themselves, since the stages come out of the gap with other states.
+* a log of an earlier table of channels is compared in the fields that it has; a stage whose constants and state have another form by now
+  is built anew from the configuration, and named.
 * what-if (`--set`): stages whose configuration changed are built anew; the differences are reported. The measured force belongs to the
   original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
 * playback (`--rate`): the run goes out on the bus at X times its own speed.
@@ -68,6 +70,8 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
         "missing_ticks": sum(b - a + 1 for a, b in missing),
         "behind_gap": behind,
         "incomplete": list(log.incomplete),
+        "built_anew": [role for role, part in _stages(log, ()).items() if built_anew(log, role, part)] if log.absent is not None else [],
+        "absent": sorted(log.absent or ()),
         "seconds": seconds,
         "realtime_factor": float(log.time_s[-1] - log.time_s[0]) / max(seconds, 1e-9),
     }
@@ -108,7 +112,7 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
         raise ConfigurationError(f"{log.path}: auxiliary channels are not those of the stages of its configuration")
     inputs = aux[: len(aux) - len(own)]  # those of the ports
     window = window or (0, log.ticks)
-    port = LogPort(log.records, inputs, *window)
+    port = LogPort(log.records, inputs, *window, absent=log.absent or ())
     clock = clock or assembly.simulation_clock(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
     line = LoopLine(clock, [port], stages, block)
     line.sample = _initial_sample(log)
@@ -123,8 +127,15 @@ def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
     return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
 
 
+def built_anew(log: Log, role: str, part: Any) -> bool:
+    """Whether the log is of an earlier table and the stage's block has another form than the part has now."""
+    return log.absent is not None and len(log.header.states.get(role, b"")) != len(part.dump())
+
+
 def _restore(log: Log, role: str, part: Any) -> None:
     """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
+    if built_anew(log, role, part):
+        return
     try:
         part.load(log.header.states.get(role, b""))
     except ValueError as error:
@@ -210,7 +221,8 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
         if upto > at:
             logged = log.records[at:upto]
             computed = records[logged["tick"] - records["tick"][0]]
-            computed["record_crc"] = logged["record_crc"]
+            for name in ("record_crc", *(log.absent or ())):
+                computed[name] = logged[name]
             unequal = np.flatnonzero((_bytes(computed) != _bytes(logged)).any(axis=1))
             if first is None and len(unequal):
                 first = (at + int(unequal[0]), computed[unequal[0]])
@@ -245,7 +257,7 @@ def sample_at(log: Log, index: int, overrides: tuple[str, ...] = ()) -> np.ndarr
 def _differing_channel(log: Log, record: np.ndarray, computed: np.ndarray) -> tuple[str, Any, Any]:
     """First channel in the order of the tick whose bytes differ, with both values."""
     for name, _, shape, *_ in FIELDS:
-        if name != "record_crc" and record[name].tobytes() != computed[name].tobytes():
+        if name not in ("record_crc", *(log.absent or ())) and record[name].tobytes() != computed[name].tobytes():
             if shape == 1:
                 return name, record[name].item(), computed[name].item()
             i = next(i for i in range(shape) if record[name][i].tobytes() != computed[name][i].tobytes())

@@ -11,6 +11,7 @@ is left out and named; one whose contents were altered is kept, and `Log.damaged
 Reading trusts no figure of the file. A chunk is decompressed only to what it says, what its zstd frame says, and what MAX_EXPANSION and
 MAX_CHUNK allow; the writer leaves a chunk that shrinks by more than that uncompressed. So the memory of reading is bounded by the size of
 the file. Records come in ascending ticks: what stands out of order is left out and named. `Log.missing()` says which ticks are not there.
+A log of an earlier table of channels is read by the names in its schema (`former_layout`).
 """
 
 import json
@@ -35,11 +36,13 @@ from mcap.records import (
     Chunk,
     Message,
     Metadata,
+    Schema,
 )
 from mcap.stream_reader import breakup_chunk
 from mcap.writer import MCAP0_MAGIC
 
-from hil_server.telemetry.log_format import MAX_CHUNK, MAX_EXPANSION, TOPIC, LogError, message_dtype
+from hil_server.telemetry import former_layout
+from hil_server.telemetry.log_format import MAX_CHUNK, MAX_EXPANSION, SCHEMA_NAME, TOPIC, LogError, message_dtype
 from hil_server.telemetry.log_header import LogHeader, Stored
 from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import (
@@ -50,7 +53,7 @@ from hil_server.telemetry.record import (
     record_dtype,
     scalar_names,
 )
-from rt_kernels.layout import FORMER_LAYOUTS, LAYOUT_HASH
+from rt_kernels.layout import LAYOUT_HASH
 
 
 @dataclass
@@ -58,7 +61,8 @@ class Log:
     """A log that was read.
 
     records: (n,) structured, the fields of the table and `aux` (aux_count,). incomplete: why the run is not whole, empty when it is.
-    end: facts the run left at its end ({} when it was cut).
+    end: facts the run left at its end ({} when it was cut). absent: fields that an earlier table of channels did not have, None for a log
+    of this one; damage: records of such a log whose checksum was wrong.
     """
 
     path: Path
@@ -66,6 +70,8 @@ class Log:
     records: np.ndarray
     end: dict[str, Any]
     incomplete: list[str]
+    absent: frozenset[str] | None = None
+    damage: tuple[tuple[int, str], ...] = ()
 
     @property
     def ticks(self) -> int:
@@ -97,7 +103,7 @@ class Log:
 
     def damaged(self) -> list[tuple[int, str]]:
         """(tick, channel) of every record whose own checksum is wrong; channel "" when more than one bit changed."""
-        return damaged_records(self.records, self.aux_names)
+        return list(self.damage) if self.absent is not None else damaged_records(self.records, self.aux_names)
 
     def missing(self) -> list[tuple[int, int]]:
         """First and last of every row of ticks that is not in the log of a run that logs every tick, between its first and its last."""
@@ -112,7 +118,7 @@ class Log:
 def open_log(path: str | os.PathLike[str]) -> Log:
     """Reads a log. A file without its end (killed writer, torn tail) is read up to the last whole chunk.
 
-    Raises LogError when it is not one of our logs, LayoutMismatchError when its table of channels is another one.
+    Raises LogError when it is not one of our logs, LayoutMismatchError when its table of channels is another one and it does not say which.
     """
     path = Path(path)
     try:
@@ -134,6 +140,7 @@ class _Reader:
         self.incomplete: list[str] = []
         self.run: dict[str, str] = {}
         self.end: dict[str, str] | None = None
+        self.schema: str | None = None
         self.files: dict[str, tuple[bytes, str]] = {}
         self.channel_id: int | None = None
         self.chunks: list[Chunk] = []
@@ -145,12 +152,31 @@ class _Reader:
         self._walk()
         if "layout_hash" not in self.run:
             raise LogError(f"{self.path}: no run is described in it (cut before its first tick, or not a log of this program)")
-        if self.run["layout_hash"] not in (LAYOUT_HASH, *FORMER_LAYOUTS):
+        former = self.run["layout_hash"] != LAYOUT_HASH
+        if former and self.schema is None:
             raise LayoutMismatchError(f"log {self.path}", self.run["layout_hash"])
         header = LogHeader.read(Stored(self.path, self.run, self.files))
+        if former:
+            return self._former(header)
         records = self._records(record_dtype(header.aux_count))
         end = self._end(len(records))
         return Log(self.path, header, records, end, self.incomplete)
+
+    def _former(self, header: LogHeader) -> Log:
+        """A log of an earlier table, as one of today's."""
+        try:
+            dtype = former_layout.dtype_of(self.schema or "", header.aux_count)
+        except LogError as error:
+            raise LogError(f"{self.path}: {error}") from None
+        theirs = self._records(dtype)
+        damage = tuple(former_layout.damaged(theirs))
+        records, absent = former_layout.converted(theirs)
+        before = header.initial_record
+        if len(before) >= dtype.itemsize - dtype["aux"].itemsize:  # with or without auxiliary channels
+            whole = before.ljust(dtype.itemsize, b"\0")[: dtype.itemsize]
+            header.initial_record = former_layout.converted(np.frombuffer(whole, dtype))[0].tobytes()
+        header.layout_hash = LAYOUT_HASH
+        return Log(self.path, header, records, self._end(len(records)), self.incomplete, absent, damage)
 
     def _walk(self) -> None:
         data, size, at = self.data, len(self.data), len(MCAP0_MAGIC)
@@ -170,7 +196,7 @@ class _Reader:
         self.incomplete.append(f"the file is cut: its last {size - at} bytes are no whole record" if at < size else "the file is cut")
 
     def _take(self, opcode: int, data: Any, start: int, length: int) -> None:
-        if opcode not in (Opcode.CHUNK, Opcode.METADATA, Opcode.ATTACHMENT, Opcode.CHANNEL):
+        if opcode not in (Opcode.CHUNK, Opcode.METADATA, Opcode.ATTACHMENT, Opcode.CHANNEL, Opcode.SCHEMA):
             return
         stream = ReadDataStream(BytesIO(data[start : start + length]))
         if opcode == Opcode.CHUNK:
@@ -184,6 +210,10 @@ class _Reader:
         elif opcode == Opcode.ATTACHMENT:
             attachment = Attachment.read(stream)
             self.files[attachment.name] = (attachment.data, attachment.media_type)
+        elif opcode == Opcode.SCHEMA:
+            schema = Schema.read(stream)
+            if schema.name == SCHEMA_NAME:
+                self.schema = schema.data.decode("utf-8", "replace")
         else:
             channel = Channel.read(stream)
             if channel.topic == TOPIC:

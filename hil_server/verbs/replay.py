@@ -28,6 +28,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     result = replay.replay(args.log, verify=args.verify, overrides=tuple(args.set), start_s=args.start, stop_s=args.stop)
     for reason in result["incomplete"]:
         print(f"incomplete: {reason}")
+    if result["absent"]:
+        print(f"log of an earlier table of channels: not compared: {', '.join(result['absent'])}")
+    if result["built_anew"]:
+        print(f"built anew from the configuration, their blocks in the log have an earlier form: {', '.join(result['built_anew'])}")
     if result["equal"]:
         print(f"equal: {result['ticks']} ticks, every field, {result['realtime_factor']:.0f} times real time")
         return result

@@ -41,8 +41,8 @@ cdef double control_power(const Sample *o, double share) noexcept nogil:
     cdef double f[3]
     cdef double m[3]
     cdef double v[3]
-    quat.rotate(o.X_NC + 3, o.control_C, f)
-    quat.rotate(o.X_NC + 3, o.control_C + 3, m)
+    quat.rotate(o.X_NC + 3, o.control_A, f)
+    quat.rotate(o.X_NC + 3, o.control_A + 3, m)
     vec3.sub(o.V_NC, o.V_NV, v)
     return share * vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
 

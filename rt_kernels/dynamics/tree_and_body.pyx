@@ -455,7 +455,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
         if s.pair.joined:
             release(self)
         for _ in range(n):
-            integrate_free(self, sample.F_T_corrected, sample.control_C)
+            integrate_free(self, sample.F_T_corrected, sample.control_A)
         relative_state(&p.pair, &s.pair, sample.X_TA, sample.V_TA)
         for i in range(6):
             sample.A_TA[i] = (sample.V_TA[i] - V_before[i]) / elapsed
@@ -463,7 +463,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
         if not s.pair.joined:
             join(self)
         for _ in range(n):
-            integrate_tree(self, &self.joined, NO_FORCE, NO_FORCE, s.pair.active.p, sample.control_C)
+            integrate_tree(self, &self.joined, NO_FORCE, NO_FORCE, s.pair.active.p, sample.control_A)
         pose.copy(s.pair.join_X_TA, sample.X_TA)
         for i in range(6):
             sample.V_TA[i] = 0.0

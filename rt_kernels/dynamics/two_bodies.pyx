@@ -145,8 +145,15 @@ cdef void start_from_relative(const Params *p, State *s, const double *X_TA, con
     vec3.sub(s.active.v, u, s.active.v)
 
 
-cdef void integrate_free(const Params *p, State *s, const double *F_T, const double *control_C, double h) noexcept nogil:
-    """One step of both bodies. F_T: wrench on the target unit at and in T; the active unit bears the opposite at the same point."""
+cdef inline bint acts(const double *F) noexcept nogil:
+    """Does a control wrench act at all? Most of the time none does on the target craft."""
+    return F[0] != 0.0 or F[1] != 0.0 or F[2] != 0.0 or F[3] != 0.0 or F[4] != 0.0 or F[5] != 0.0
+
+
+cdef void integrate_free(const Params *p, State *s, const double *F_T, const double *control_A, const double *control_T,
+                         double h) noexcept nogil:
+    """One step of both bodies. F_T: wrench on the target unit at and in T; the active unit bears the opposite at the same point.
+    control_A, control_T: wrenches of their own actuators on the craft, at and in C and V."""
     cdef double X_NV[7]
     cdef double X_NT[7]
     cdef double f[3]
@@ -163,14 +170,19 @@ cdef void integrate_free(const Params *p, State *s, const double *F_T, const dou
     vec3.sub(X_NT, s.active.p, r)
     vec3.cross(r, f, t)
     vec3.add(t, m, t)
-    quat.rotate(s.active.q, control_C, f_active)
+    quat.rotate(s.active.q, control_A, f_active)
     vec3.sub(f_active, f, f_active)
-    quat.rotate(s.active.q, control_C + 3, m_active)
+    quat.rotate(s.active.q, control_A + 3, m_active)
     vec3.sub(m_active, t, m_active)
     # target vehicle: +f at the same point
     vec3.sub(X_NT, s.target.p, r)
     vec3.cross(r, f, t)
     vec3.add(t, m, t)
+    if acts(control_T):
+        quat.rotate(s.target.q, control_T, r)
+        vec3.add(f, r, f)
+        quat.rotate(s.target.q, control_T + 3, r)
+        vec3.add(t, r, t)
     integrate_body(&p.active, &s.active, f_active, m_active, h, p.late)
     integrate_body(&p.target, &s.target, f, t, h, p.late)
 
@@ -236,8 +248,8 @@ cdef void join(const Params *p, State *s) noexcept nogil:
     s.joined = 1
 
 
-cdef void integrate_joined(const Params *p, State *s, const double *control_C, double h) noexcept nogil:
-    """One step of the joined body under the control wrench; the vehicles keep their relative pose."""
+cdef void integrate_joined(const Params *p, State *s, const double *control_A, const double *control_T, double h) noexcept nogil:
+    """One step of the joined body under both control wrenches; the vehicles keep their relative pose."""
     cdef double M = p.active.mass + p.target.mass
     cdef double I_N[9]
     cdef double f[3]
@@ -249,11 +261,19 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_C, d
     cdef double phi[3]
     cdef Body *b
     cdef int k
-    quat.rotate(s.active.q, control_C, f)
-    quat.rotate(s.active.q, control_C + 3, m)
+    quat.rotate(s.active.q, control_A, f)
+    quat.rotate(s.active.q, control_A + 3, m)
     vec3.sub(s.active.p, s.join_p, r)
     vec3.cross(r, f, t)
     vec3.add(m, t, m)
+    if acts(control_T):
+        quat.rotate(s.target.q, control_T, w)
+        vec3.add(f, w, f)
+        vec3.sub(s.target.p, s.join_p, r)
+        vec3.cross(r, w, t)
+        vec3.add(m, t, m)
+        quat.rotate(s.target.q, control_T + 3, t)
+        vec3.add(m, t, m)
     vec3.add_scaled(s.join_v, h / M, f, s.join_v)
     vec3.add_scaled(s.join_L, h, m, s.join_L)
     joined_inertia(p, s, I_N)
@@ -324,13 +344,13 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
         # what the measured wrench does to the two vehicles, over the true elapsed time
         s.joined = 0
         for _ in range(n):
-            integrate_free(p, s, F_T, sample.control_C, p.period)
+            integrate_free(p, s, F_T, sample.control_A, sample.control_T, p.period)
         relative_state(p, s, sample.X_TA, sample.V_TA)
     elif sample.motion == MOTION_JOINED:
         if not s.joined:
             join(p, s)
         for _ in range(n):
-            integrate_joined(p, s, sample.control_C, p.period)
+            integrate_joined(p, s, sample.control_A, sample.control_T, p.period)
         pose.copy(s.join_X_TA, sample.X_TA)
         for i in range(6):
             sample.V_TA[i] = 0.0

@@ -338,7 +338,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double dt = p.period * sample.periods
     sample.guidance_fault = 0
     memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
-    memset(sample.control_C, 0, sizeof(sample.control_C))
+    sample.control_request = 0
     sample.supervisory_left = 0.0
     sample.rate_frame = p.frame
     sample.phase_time += dt

@@ -20,8 +20,8 @@ import math
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport quat, vec3
-from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE, END_CAUSE_CAPTURED,
+from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE,
+                               CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, END_CAUSE_CAPTURED,
                                END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED, END_CAUSE_TIME,
                                GUIDANCE_FAULT_REGION_ENDED, MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_EXTRA_BRAKES,
                                MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
@@ -52,9 +52,6 @@ cdef struct Params:
     double after_capture
     double capture_limit
     double retreat_range        # in closed-loop retreat the run ends when the ports are this far apart
-    double press_thrust
-    double retreat_thrust
-    double attitude_rate_gain   # N.m.s/rad, attitude control of the active vehicle until capture
     double brakes_after
     double brakes_for
     double drive_after
@@ -111,13 +108,12 @@ cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
 
 
 cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
-    """Thrust, attitude control and mechanism commands from the (real or modelled) sensors; timers run from the first DK1."""
+    """What the control is to do and the commands to the mechanism, from the (real or modelled) sensors; timers run from the first DK1."""
     cdef bint touched = (o.mechanism_state & MECHANISM_SIGNAL_DK1) != 0
     cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     # the head on the bottom of the cone, or the rings in full contact
     cdef bint bottom = ((o.mechanism_state & MECHANISM_SIGNAL_DK2) != 0
                         or o.mechanism_state & MECHANISM_SIGNAL_RING_ALIGNED == MECHANISM_SIGNAL_RING_ALIGNED)
-    cdef double w[3]
     if s.sequence == SEQUENCE_APPROACH and touched:
         s.sequence = SEQUENCE_PRESS
         s.sequence_time = 0.0
@@ -137,13 +133,12 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
             s.sequence = SEQUENCE_COMPLETE
     # thrust along the docking axis of the active vehicle, until the head has been on the bottom
     if (s.sequence == SEQUENCE_PRESS or s.sequence == SEQUENCE_CAPTURED) and not bottom:
-        o.control_C[0] = p.press_thrust
+        o.control_request |= CONTROL_REQUEST_PRESS
     elif s.sequence == SEQUENCE_RETREAT:
-        o.control_C[0] = -p.retreat_thrust
-    # attitude control damps the active vehicle's own rate until capture
-    if s.sequence <= SEQUENCE_PRESS and p.attitude_rate_gain > 0.0:
-        quat.rotate_back(o.X_NC + 3, o.V_NC + 3, w)
-        vec3.scale(-p.attitude_rate_gain, w, o.control_C + 3)
+        o.control_request |= CONTROL_REQUEST_RETREAT
+    # attitude control until capture
+    if s.sequence <= SEQUENCE_PRESS:
+        o.control_request |= CONTROL_REQUEST_ATTITUDE
     # mechanism commands
     o.mechanism_command = 0
     if s.sequence == SEQUENCE_RETRACT or s.manual_drive:
@@ -232,7 +227,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef double dt = p.period * sample.periods
     sample.guidance_fault = 0
     memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
-    memset(sample.control_C, 0, sizeof(sample.control_C))
+    sample.control_request = 0
     sample.phase_time += dt
     trip(&s.stand, sample)
     if sample.command_code != 0 and s.stand.phase != PHASE_FAULT:
@@ -262,8 +257,6 @@ cdef class DockingGuidance(StagePart):
         Parameter("capture_limit_s", "float", "s", "no capture this long after first contact: thrust reversed", 10.0, low=0.1, high=3600.0),
         Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
         Parameter("retreat_range_m", "float", "m", "closed-loop retreat ends this far from first contact", 0.1, low=0.0, high=5.0),
-        Parameter("attitude_rate_gain_n_m_s_per_rad", "float", "N.m.s/rad", "attitude control of the active vehicle until capture", 0.0,
-                  low=0.0),
         Parameter("brakes_after_s", "float", "s", "extra lateral brakes after the start of docking", 2.0, low=0.0),
         Parameter("brakes_for_s", "float", "s", "and for how long", 30.0, low=0.0),
         Parameter("drive_after_s", "float", "s", "drive on after the start of docking", 35.0, low=0.0),
@@ -279,10 +272,10 @@ cdef class DockingGuidance(StagePart):
         Parameter("latch_after_s", "float", "s", "latched this long after capture", 0.5, low=0.0, high=3600.0),
     )
     COMMANDS = STAND_COMMANDS + (Command("manual_mode", ALIVE), Command("mechanism_drive", ALIVE), Command("release", ALIVE))
-    CONTEXT = ("period_s", "start", "vehicles")
+    CONTEXT = ("period_s", "start")
     cdef Self c
 
-    def __init__(self, *, period_s, start, vehicles, **given):
+    def __init__(self, *, period_s, start, **given):
         cdef Params *p = &self.c.params
         cdef int i
         keys = checked(DockingGuidance.PARAMETERS, given)
@@ -299,8 +292,6 @@ cdef class DockingGuidance(StagePart):
         pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), p.stand.X_start)
         p.contact_time_max, p.after_capture, p.capture_limit = keys["contact_max_s"], keys["after_capture_s"], keys["capture_limit_s"]
         p.retreat_range = keys["retreat_range_m"]
-        p.press_thrust = p.retreat_thrust = vehicles.active.thrust_n
-        p.attitude_rate_gain = keys["attitude_rate_gain_n_m_s_per_rad"]
         p.brakes_after, p.brakes_for, p.drive_after = keys["brakes_after_s"], keys["brakes_for_s"], keys["drive_after_s"]
         p.complete_cosine = math.cos(math.radians(keys["complete_tilt_deg"]))
         p.complete_offset, p.complete_hold = keys["complete_offset_m"], keys["complete_hold_s"]

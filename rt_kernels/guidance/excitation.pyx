@@ -118,7 +118,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.guidance_fault = 0
     sample.mechanism_command = 0
     memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
-    memset(sample.control_C, 0, sizeof(sample.control_C))
+    sample.control_request = 0
     sample.phase_time += p.period * sample.periods
     if sample.faults & FAULTS_STOP and s.phase != PHASE_FAULT and s.phase != PHASE_ENDED:
         s.phase = PHASE_FAULT

@@ -37,7 +37,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.guidance_fault = 0
     sample.mechanism_command = 0
     memset(sample.operator_rate, 0, sizeof(sample.operator_rate))
-    memset(sample.control_C, 0, sizeof(sample.control_C))
+    sample.control_request = 0
     sample.phase_time += p.period * sample.periods
     sample.end_cause = END_CAUSE_NONE
     if sample.command_code == COMMAND_ABORT:

@@ -390,6 +390,8 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         f |= FAULT_DIVERGENCE
     if o.dynamics_status & DYNAMICS_STATUS_OVERLOAD:
         f |= FAULT_ARM_OVERLOAD
+    if o.control_status & CONTROL_STATUS_FAILED:
+        f |= FAULT_CONTROL_FAILED
     if o.compensation_status & COMPENSATION_STATUS_CLIPPED:
         f |= FAULT_COMPENSATOR_CLIPPED
     if o.periods > p.periods_max:

@@ -366,7 +366,7 @@ def test_energy_cap_allows_what_the_thrust_puts_in(context):
     part = build("energy_cap", own)
     F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
     fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
-    part.step(sample(**fields, control_C=[400.0], V_NC=[0.03], V_NV=[0.01]))
+    part.step(sample(**fields, control_A=[400.0], V_NC=[0.03], V_NV=[0.01]))
     s = sample(**fields)
     part.step(s)
     k = s["F_T_corrected"][0, 0] / F[0]
@@ -383,7 +383,7 @@ def test_energy_cap_allows_what_the_control_moment_puts_in(context):
     f, m, v, w = np.array([200.0, -90.0, 40.0]), np.array([30.0, 50.0, -20.0]), np.array([0.03, 0.01, 0.02]), np.array([0.02, 0.03, -0.01])
     F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
     fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
-    part.step(sample(**fields, control_C=[*f, *m], V_NC=[*v, *w], X_NC=[0.5, 0.6, 0.7, *turned.as_quat()]))
+    part.step(sample(**fields, control_A=[*f, *m], V_NC=[*v, *w], X_NC=[0.5, 0.6, 0.7, *turned.as_quat()]))
     s = sample(**fields)
     part.step(s)
     k = s["F_T_corrected"][0, 0] / F[0]

@@ -85,7 +85,7 @@ def run(part, ticks=400, contact=1.0, thrust=0.0):
     for k in range(ticks):
         pulse = contact * max(0.0, np.sin(2 * np.pi * k / 200))
         sample["F_T_corrected"] = pulse * np.array([80.0, -20.0, 15.0, 5.0, 8.0, -6.0])
-        sample["control_C"] = thrust * np.array([3.0, -2.0, 1.0, 4.0, -1.0, 2.0]) * (100 <= k < 200)
+        sample["control_A"] = thrust * np.array([3.0, -2.0, 1.0, 4.0, -1.0, 2.0]) * (100 <= k < 200)
         aux = part.step(sample, aux)
         out.append(sample.copy())
     return np.concatenate(out), aux
@@ -178,7 +178,7 @@ def latched(part, ticks=300, released=0, thrust=1.0):
     sample["F_T_corrected"] = 0.0
     for k in range(ticks + released):
         sample["motion"] = MOTION["joined" if k < ticks else "free"]
-        sample["control_C"] = thrust * np.array([3.0, -2.0, 1.0, 4.0, -1.0, 2.0]) * (k < 100)
+        sample["control_A"] = thrust * np.array([3.0, -2.0, 1.0, 4.0, -1.0, 2.0]) * (k < 100)
         part.step(sample, aux)
         out.append(sample.copy())
     return np.concatenate(out), aux
@@ -249,7 +249,7 @@ def test_the_latch_gives_the_joints_an_impulse(tmp_path):
     v = np.concatenate([root, rates, sample["V_NV"][0]])
     inverse = np.linalg.inv(H)
     after = v - inverse @ C.T @ np.linalg.solve(C @ inverse @ C.T, C @ v)
-    sample["motion"], sample["F_T_corrected"], sample["control_C"] = MOTION["joined"], 0.0, 0.0
+    sample["motion"], sample["F_T_corrected"], sample["control_A"] = MOTION["joined"], 0.0, 0.0
     twin.step(sample, aux)
     found = twin.joints()[1]
     assert np.abs(after[6:9] - rates).max() > 1e-2

@@ -5,13 +5,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
-from rt_kernels.context import Start, Vehicle, Vehicles
+from rt_kernels.context import Start
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 PHASE, SEQUENCE, END, SIGNAL = CODES["phase"], CODES["sequence"], CODES["end_cause"], BITS["mechanism_signal"]
+REQUEST = BITS["control_request"]
 DT, THRUST = 0.01, 250.0
 START = Start(np.array([-0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
-VEHICLES = Vehicles(Vehicle(1.0, np.eye(3), thrust_n=THRUST), Vehicle(1.0, np.eye(3)))
 RINGS = ("ring_aligned1", "ring_aligned2", "ring_aligned3")
 
 
@@ -21,7 +21,7 @@ class Run:
 
     def __init__(self, **keys):
         keys = dict(finish_on_capture=False, finish_at_region_end=False, settle_s=0.0, ramp_s=0.05, constant_s=0.0) | keys
-        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=VEHICLES, **keys)
+        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, **keys)
         self.sample = np.zeros(1, SAMPLE_DTYPE)
         self.seen, ticks = 0, 0
         self.place(START.X_TA)
@@ -53,7 +53,9 @@ class Run:
 
     @property
     def thrust(self):
-        return float(self.sample["control_C"][0, 0])
+        """What is asked of the control: +THRUST, -THRUST or 0."""
+        asked = int(self.sample["control_request"][0])
+        return THRUST * (bool(asked & REQUEST["press"]) - bool(asked & REQUEST["retreat"]))
 
     @property
     def sequence(self):
@@ -167,7 +169,7 @@ def test_a_run_without_retraction_ends_by_time_as_before():
 
 def before_the_test(**keys):
     """A guidance with its sample, on a stand that does what it is told, at the start pose."""
-    part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=VEHICLES, settle_s=0.0, **keys)
+    part = registry.part("guidance", "docking")(period_s=DT, start=START, settle_s=0.0, **keys)
     sample = np.zeros(1, SAMPLE_DTYPE)
     sample["periods"] = 1
     for name in ("X_TA_measured", "X_TA", "profile_X_TA"):
@@ -278,12 +280,8 @@ def test_N8_delays_after_start_of_docking():
     assert drive[0] == pytest.approx(35.0, abs=1.01 * DT) and drive[-1] == pytest.approx(40.0) and run.sequence == "retract"
 
 
-def test_attitude_control_damps_the_own_rate_until_the_capture():
-    run, w = Run(attitude_rate_gain_n_m_s_per_rad=50.0), np.array([0.01, -0.02, 0.03])
-    R = Rotation.from_euler("xyz", [0.3, -0.4, 1.1])
-    run.sample["X_NC"][0, 3:], run.sample["V_NC"][0, 3:] = R.as_quat(), R.apply(w)
+def test_attitude_control_is_asked_for_until_the_capture():
+    run = Run()
     for signals in ((), ("DK1",)):
-        run.tick(*signals)
-        assert run.sample["control_C"][0, 3:] == pytest.approx(-50.0 * w, rel=1e-12)
-    run.tick("DSG")
-    assert run.sequence == "captured" and not run.sample["control_C"][0, 3:].any()
+        assert run.tick(*signals)["control_request"] & REQUEST["attitude"]
+    assert not run.tick("DSG")["control_request"] & REQUEST["attitude"] and run.sequence == "captured"

@@ -22,12 +22,12 @@ def begun(ticks=0):
 
 def test_first_tick_places_the_model_and_the_second_lets_it_go():
     stage, s = begun()
-    s["control_C"] = s["operator_rate"] = s["profile_A_TA"] = 7.0
+    s["control_request"] = s["operator_rate"] = s["profile_A_TA"] = 7.0
     stage.step(s)
     assert (s["phase"][0], s["motion"][0], s["phase_time"][0]) == (PHASE["closing"], MOTION["follow_profile"], 0.0)
     np.testing.assert_array_equal(s["profile_X_TA"][0], START.X_TA)
     np.testing.assert_array_equal(s["profile_V_TA"][0], START.V_TA)
-    assert not s["profile_A_TA"].any() and not s["control_C"].any() and not s["operator_rate"].any()
+    assert not s["profile_A_TA"].any() and not s["control_request"].any() and not s["operator_rate"].any()
     stage.step(s)
     assert (s["phase"][0], s["motion"][0], s["phase_time"][0]) == (PHASE["contact"], MOTION["free"], 0.0)
 

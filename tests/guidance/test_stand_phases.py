@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
-from rt_kernels.context import Start, Vehicle, Vehicles
+from rt_kernels.context import Start
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 PHASE, MOTION, END, COMMAND, SAFETY = (CODES[name] for name in ("phase", "motion", "end_cause", "command", "safety_state"))
@@ -16,7 +16,6 @@ DT = 0.01
 SPEED = 0.1  # m/s, relative motion at first contact
 START = Start(np.array([-0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.array([SPEED, 0.0, 0.0, 0.0, 0.0, 0.0]))
 X_START = -0.9 - SPEED * (0.5 + 0.5 * 1.0)  # close_before_s = 0.5, no constant part, ramp_s = 1
-VEHICLES = Vehicles(Vehicle(1.0, np.eye(3)), Vehicle(1.0, np.eye(3)))
 RELEASE = 4
 PEAK_RATE, PEAK_ACCELERATION = 1.875, 10.0 / math.sqrt(3.0)  # of the minimum-jerk step over unit time
 
@@ -31,7 +30,7 @@ class Stand:
     def __init__(self, home, **keys):
         keys = dict(speed_max_m_s=0.2, turn_max_deg_s=50.0, acceleration_max_m_s2=10.0, turn_acceleration_max_deg_s2=1000.0, settle_s=0.1,
                     ramp_s=1.0, constant_s=0.0, close_before_s=0.5, contact_max_s=1.0, finish_at_region_end=False) | keys  # fmt: skip
-        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, vehicles=VEHICLES, **keys)
+        self.part = registry.part("guidance", "docking")(period_s=DT, start=START, **keys)
         self.sample = np.zeros(1, SAMPLE_DTYPE)
         self.now = self.sample[0]
         self.now["periods"] = 1

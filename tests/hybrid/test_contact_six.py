@@ -41,7 +41,7 @@ def control_work(c, mass, other):
     """Work of the thrust into the energy of relative motion, J, (n,): its share other/(mass + other) of f . (v_C - v_V)."""
     from scipy.spatial.transform import Rotation
 
-    f = Rotation.from_quat(c["X_NC"][:, 3:]).apply(c["control_C"][:, :3])
+    f = Rotation.from_quat(c["X_NC"][:, 3:]).apply(c["control_A"][:, :3])
     power = np.sum(f * (c["V_NC"][:, :3] - c["V_NV"][:, :3]), axis=1) * other / (mass + other)
     return np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]))]) * 1e-3
 
@@ -174,7 +174,7 @@ def test_latched_phase_joins_the_model_without_a_step():
     free = records[records["motion"] == CODES["motion"]["free"]]
     assert len(joined) > 500 and np.all(joined["dynamics_status"] & 4)
     scale = np.abs(free["momentum"]).max()
-    thrust = np.abs(joined["control_C"]).max()
+    thrust = np.abs(joined["control_A"]).max()
     if thrust == 0.0:
         np.testing.assert_allclose(joined["momentum"], np.broadcast_to(free["momentum"][-1], joined["momentum"].shape), atol=1e-9 * scale)
     assert np.ptp(joined["X_TA"], axis=0).max() < 1e-12 and not joined["V_TA"].any()

@@ -84,10 +84,10 @@ def test_no_capture_in_ten_seconds_reverses_the_thrust():
     # pressed until the head has been on the bottom, captured or not
     before = pressing["mechanism_state"] & BITS["mechanism_signal"]["DK2"] == 0
     assert before.any() and not before.all()
-    assert (pressing["control_C"][before, 0] == 300.0).all() and (pressing["control_C"][~before, 0] == 0.0).all()
+    assert (pressing["control_A"][before, 0] == 300.0).all() and (pressing["control_A"][~before, 0] == 0.0).all()
     assert abs(retreat["time_ns"][0] * 1e-9 - first - 10.0) < 0.01
     held = retreat[retreat["phase"] == PHASE["contact"]]
-    assert (held["control_C"][:, 0] == -300.0).all()
+    assert (held["control_A"][:, 0] == -300.0).all()
 
 
 def test_elastic_contact_without_delay_returns_the_energy():

@@ -78,7 +78,7 @@ def test_names_of_more_than_150_craft_and_300_mechanism_channels(tmp_path):
     craft |= {name for name in log.aux_names if "_port_" in name}
     mechanism = [name for name in log.aux_names if name.startswith("probe.")]
     assert len(craft) > 150 and len(mechanism) > 300 and len(set(mechanism)) == len(mechanism)
-    assert {"X_TA[6]", "V_NC[0]", "momentum[5]", "control_C[0]", "F_T[2]", "target_port_rate[5]"} <= craft
+    assert {"X_TA[6]", "V_NC[0]", "momentum[5]", "control_A[0]", "F_T[2]", "target_port_rate[5]"} <= craft
     assert {"probe.stroke", "probe.latch4_groove_force", "probe.brake2_torque", "probe.energy_lost"} <= set(mechanism)
     units = {channel.name: channel.unit for channel in log.header.aux}
     assert units["probe.stroke"] == "m" and units["probe.latch1_force"] == "N" and all(units[name] for name in mechanism)

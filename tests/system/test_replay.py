@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+from mcap.reader import make_reader
+from mcap.writer import Writer
 
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.run import replay
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_format import SCHEMA_NAME
 from hil_server.telemetry.log_writer import LogWriter
-from hil_server.telemetry.record import record_dtype
+from hil_server.telemetry.record import CRC_FIELD, checksums, record_dtype, ros2_schema
+from rt_kernels.layout import SAMPLE_DTYPE
 from tests.system.line_runs import QUICK
 
 
@@ -182,3 +186,52 @@ def test_a_log_that_cannot_be_built_again_is_refused_in_words(logged, tmp_path, 
     writer.close({})
     with pytest.raises(ConfigurationError, match=words):
         replay.replay(tmp_path / "other.mcap", verify=True)
+
+
+def as_of_an_earlier_table(source, target, change=lambda records: None):
+    """The log as a program would have written it whose table had no thrusters, and `control_A` under its former name; by the library of
+    MCAP alone. The block of the control stage has the form of another program."""
+    without = {"thruster_A", "thruster_T"}
+    log = open_log(source)
+    names = [name for name in SAMPLE_DTYPE.names if name not in without]
+    dtype = np.dtype([*(("control_C" if n == "control_A" else n, SAMPLE_DTYPE[n]) for n in names), ("aux", "<f8", (log.header.aux_count,))])
+
+    def former(records):
+        out = np.zeros(len(records), dtype)
+        for name in (*names, "aux"):
+            out["control_C" if name == "control_A" else name] = records[name]
+        change(out)
+        out[CRC_FIELD] = 0
+        out[CRC_FIELD] = checksums(out)
+        return out
+
+    lines = [line for line in ros2_schema(log.header.aux_count).splitlines() if not any(f"# {name} " in line for name in without)]
+    schema = "\n".join(lines).replace("# control_A ", "# control_C ")
+    before = former(np.frombuffer(log.header.initial_record, record_dtype(log.header.aux_count)))
+    with open(source, "rb") as stream, open(target, "wb") as out:
+        reader, writer = make_reader(stream), Writer(out)
+        writer.start()
+        for metadata in reader.iter_metadata():
+            facts = metadata.metadata | ({"layout_hash": "0123456789abcdef"} if metadata.name == "run" else {})
+            writer.add_metadata(metadata.name, facts)
+        for a in reader.iter_attachments():
+            changed = {"initial_record": before.tobytes(), "state/control": b"another form"}.get(a.name, a.data)
+            writer.add_attachment(a.create_time, a.log_time, a.name, a.media_type, changed)
+        channel = writer.register_channel("sample", "cdr", writer.register_schema(SCHEMA_NAME, "ros2msg", schema.encode()))
+        for record in former(log.records):
+            writer.add_message(channel, int(record["time_ns"]), b"\0\1\0\0" + record.tobytes(), int(record["time_ns"]))
+        writer.finish()
+    return target
+
+
+def test_a_log_of_an_earlier_table_of_channels(logged, tmp_path):
+    """Fields that came later are not compared, a stage whose block has another form is built anew; what differs is still found."""
+    result = replay.replay(as_of_an_earlier_table(logged, tmp_path / "former.mcap"), verify=True)
+    assert result["equal"] and result["damaged"] == [] and result["incomplete"] == []
+    assert result["absent"] == ["thruster_A", "thruster_T"] and result["built_anew"] == ["control"]
+
+    def otherwise(records):
+        records["control_C"][records["tick"] == 2000, 0] += 1.0
+
+    result = replay.replay(as_of_an_earlier_table(logged, tmp_path / "otherwise.mcap", otherwise), verify=True)
+    assert not result["equal"] and result["differing"] == 1 and result["first_difference"]["channel"] == "control_A[0]"

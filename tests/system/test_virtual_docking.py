@@ -78,7 +78,7 @@ def test_press_thrust_ends_at_the_bottom_signal_through_the_line():
     """Capture comes 1.2 s after the head has been on the bottom: the ship is not pressed on meanwhile."""
     out = course(CONFIG, (), ("guidance.contact_max_s=4.0",))
     loop = out["phase"] == PHASE["contact"]
-    thrust, bottom = out["control_C"][:, 0], first(out, signal(out, "DK2") & loop)
+    thrust, bottom = out["control_A"][:, 0], first(out, signal(out, "DK2") & loop)
     pressing = loop & (out["time"] >= out["first_contact_time"][-1]) & (out["time"] < bottom)
     assert pressing.any() and (thrust[pressing] > 0.0).all() and (thrust[out["time"] >= bottom] == 0.0).all()
     assert first(out, signal(out, "DSG")) > bottom + 0.5

@@ -119,6 +119,8 @@ def test_mixed_chunks_of_other_tools_are_read(tmp_path, header, make_records):
 def test_layout_mismatch_shows_both(tmp_path, header, make_records):
     header.layout_hash = "0123456789abcdef"
     path = write_log(tmp_path / "run.mcap", header, make_records(5))
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b"hil_server/msg/Sample", b"hil_server/msg/Simple"))  # no schema by which it could be read
     with pytest.raises(LayoutMismatchError, match=f"0123456789abcdef.*{LAYOUT_HASH}"):
         open_log(path)
 

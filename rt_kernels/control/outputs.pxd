@@ -1,0 +1,16 @@
+"""What every control part begins with; inlined."""
+
+from libc.string cimport memset
+
+from rt_kernels.sample cimport Sample
+
+
+cdef inline void no_control(Sample *o) noexcept nogil:
+    """All actuators of both crafts at rest."""
+    memset(o.control_A, 0, sizeof(o.control_A))
+    memset(o.control_T, 0, sizeof(o.control_T))
+    memset(o.thruster_A, 0, sizeof(o.thruster_A))
+    memset(o.thruster_T, 0, sizeof(o.thruster_T))
+    memset(o.wheel_torque_A, 0, sizeof(o.wheel_torque_A))
+    memset(o.wheel_torque_T, 0, sizeof(o.wheel_torque_T))
+    o.control_status = 0

@@ -1,0 +1,10 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import StagePart
+
+class PressThrust(StagePart):
+    def __init__(self, *, vehicles: Any, **given: Any) -> None: ...
+    def fields(self) -> Any: ...
+    PARAMETERS: tuple[Any, ...]
+    CONTEXT: tuple[Any, ...]

@@ -1,0 +1,61 @@
+# distutils: extra_compile_args = -O1
+"""Press thrust of the docking sequence and damping of the active craft's rates: ideal actuators, the target craft drifts.
+
+    press      +thrust_n along X of the active craft, from the first contact until the guidance sees the probe at the bottom (Yaskevich
+               2020, 6.2) or gives up
+    retreat    -thrust_n
+    attitude   moment -k w, w: angular velocity of the active craft in N on its own axes
+
+The wrench acts at the centre of mass C on the axes of the craft.
+"""
+
+from libc.string cimport memset
+
+from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.codes cimport CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, CONTROL_STATUS_ATTITUDE
+from rt_kernels.control.outputs cimport no_control
+from rt_kernels.plugs cimport StagePart
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter, checked
+
+cdef struct Self:
+    double thrust               # N
+    double rate_gain            # N.m.s/rad
+
+
+cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
+    cdef const Self *p = <const Self *>self
+    cdef double w[3]
+    no_control(o)
+    if o.control_request & CONTROL_REQUEST_PRESS:
+        o.control_A[0] = p.thrust
+    elif o.control_request & CONTROL_REQUEST_RETREAT:
+        o.control_A[0] = -p.thrust
+    if o.control_request & CONTROL_REQUEST_ATTITUDE and p.rate_gain > 0.0:
+        quat.rotate_back(o.X_NC + 3, o.V_NC + 3, w)
+        vec3.scale(-p.rate_gain, w, o.control_A + 3)
+        o.control_status |= CONTROL_STATUS_ATTITUDE
+
+
+cdef class PressThrust(StagePart):
+    """Thrust along the docking axis as the sequence asks for it, rates damped until capture."""
+
+    PARAMETERS = (
+        Parameter("attitude_rate_gain_n_m_s_per_rad", "float", "N.m.s/rad", "damping of the active craft's rates until capture", 0.0,
+                  low=0.0),
+    )
+    CONTEXT = ("vehicles",)
+    cdef Self c
+
+    def __init__(self, *, vehicles, **given):
+        keys = checked(PressThrust.PARAMETERS, given)
+        memset(&self.c, 0, sizeof(Self))
+        self.c.thrust = vehicles.active.thrust_n
+        self.c.rate_gain = keys["attitude_rate_gain_n_m_s_per_rad"]
+        self.plug.self = &self.c
+        self.plug.self_size = sizeof(Self)
+        self.plug.step = step
+
+    def fields(self):
+        return self.c

@@ -1,0 +1,41 @@
+"""Press thrust and rate damping: what is asked for is what acts, nothing else does."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from hil_server import registry
+from rt_kernels.context import Vehicle, Vehicles
+from rt_kernels.layout import BITS, SAMPLE_DTYPE
+
+REQUEST, STATUS = BITS["control_request"], BITS["control_status"]
+THRUST, GAIN = 250.0, 50.0
+VEHICLES = Vehicles(Vehicle(1.0, np.eye(3), thrust_n=THRUST), Vehicle(1.0, np.eye(3), thrust_n=77.0))
+OUTPUTS = ("control_A", "control_T", "thruster_A", "thruster_T", "wheel_torque_A", "wheel_torque_T")
+
+
+def controlled(*asked, w=(0.0, 0.0, 0.0), R=None, **keys):
+    """The sample after one step; w: rate of the active craft on its own axes."""
+    R = Rotation.identity() if R is None else R
+    sample = np.zeros(1, SAMPLE_DTYPE)
+    sample["control_request"] = sum(REQUEST[name] for name in asked)
+    sample["X_NC"][0, 3:], sample["V_NC"][0, 3:] = R.as_quat(), R.apply(w)
+    for name in OUTPUTS:
+        sample[name] = 9.0  # of the tick before
+    registry.part("control", "press_thrust")(vehicles=VEHICLES, **keys).step(sample)
+    return sample[0]
+
+
+@pytest.mark.parametrize(("asked", "thrust"), [((), 0.0), (("press",), THRUST), (("retreat",), -THRUST), (("press", "attitude"), THRUST)])
+def test_thrust_is_what_the_guidance_asks_for(asked, thrust):
+    sample = controlled(*asked)
+    assert sample["control_A"].tolist() == [thrust, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert not any(sample[name].any() for name in OUTPUTS[1:]) and sample["control_status"] == 0
+
+
+def test_attitude_damps_the_own_rate_on_the_axes_of_the_craft():
+    w, R = np.array([0.01, -0.02, 0.03]), Rotation.from_euler("xyz", [0.3, -0.4, 1.1])
+    sample = controlled("attitude", w=w, R=R, attitude_rate_gain_n_m_s_per_rad=GAIN)
+    assert sample["control_A"][3:] == pytest.approx(-GAIN * w, rel=1e-12) and not sample["control_A"][:3].any()
+    assert sample["control_status"] == STATUS["attitude"]
+    assert not controlled("press", w=w, R=R, attitude_rate_gain_n_m_s_per_rad=GAIN)["control_A"][3:].any()
