@@ -37,8 +37,6 @@ from drivers.drives.axes_session import heartbeat_timeout_ns
 from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
 from drivers.raw_frames.can_link import link_names, open_link
 from rt_kernels.parameters import Parameter, checked
-from rt_kernels.codes import bit_number
-from rt_kernels.layout import BITS
 
 cdef enum:
     INPUTS = 32
@@ -391,11 +389,6 @@ cdef class Cia401Port(PortPart):
     def counters(self):
         """Ticks without a whole record, and damaged frames, since open."""
         return {"lost": self.module.s.lost_total, "corrupt": self.module.s.corrupt_total}
-
-
-def signal_names():
-    """Bit -> name of the discrete mechanism signals."""
-    return {bit_number("mechanism_signal", name): name for name in BITS["mechanism_signal"]}
 
 
 def _whole(key, value):

@@ -432,14 +432,6 @@ cdef class PlantPart:
         with nogil:
             plant_advance(&self.plant, steps)
 
-    def set_target(self, leg, leg_rate=(0.0,) * 6):
-        cdef double[6] l
-        cdef double[6] r
-        cdef int i
-        for i in range(6):
-            l[i], r[i] = leg[i], leg_rate[i]
-        plant_set_target(&self.plant, l, r)
-
     def inject(self, int code, int index=0, double value=0.0):
         plant_inject(&self.plant, code, index, value)
 

@@ -1,6 +1,5 @@
 """What the telemetry process is told: where to log, where to listen, where to run."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -85,8 +84,3 @@ class TelemetrySettings:
     def offline(cls, log_path: str) -> "TelemetrySettings":
         """Only a log, no sockets: simulations and replays."""
         return cls(log_path=log_path, telemetry_address="", command_address="", hand_address="")
-
-
-def start_line(settings: TelemetrySettings, header_json: str) -> str:
-    """The line of JSON with which the telemetry process is started."""
-    return json.dumps({"settings": settings.to_dict(), "header": json.loads(header_json)})

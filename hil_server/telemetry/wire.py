@@ -24,7 +24,6 @@ from hil_server.errors import ConfigurationError
 TELEMETRY_ADDRESS = "tcp://127.0.0.1:9770"
 COMMAND_ADDRESS = "tcp://127.0.0.1:9771"
 HAND_ADDRESS = "tcp://127.0.0.1:9772"
-PLOTJUGGLER_ADDRESS = "tcp://127.0.0.1:9872"  # where PlotJuggler connects to of itself
 
 FULL, SLOW, STATUS = b"full", b"slow", b"status"
 COMMAND, DESCRIBE, DESK, REPLY, HAND = b"command", b"describe", b"desk", b"reply", b"hand"

@@ -9,7 +9,7 @@ import pytest
 from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
-from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, FIELDS, SAMPLE_DTYPE
 
 # Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
@@ -96,6 +96,7 @@ def samples(first, count, seed=1):
                 s[name][0] += rng.normal(0.0, 1e-4, shape)
         s["signal_discrete"] = 3 if k > count // 2 else 0
         s["contact"] = int(k > count // 4)
+        s["control_request"] = (BITS["control_request"]["press"] if k > count // 4 else 0) | BITS["control_request"]["attitude"]
         s["wrench_sequence"] = k + 1
         s["analogue_chain"] = 1
         out.append(s)

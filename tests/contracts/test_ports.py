@@ -1,7 +1,6 @@
 """What every port and clock in the registry promises. A new line in the registry is tested the moment it is there; a port that talks to
 hardware needs a device here that answers it (tests/contracts/devices.py)."""
 
-import ctypes
 import os
 import time
 
@@ -16,7 +15,7 @@ from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import REQUIRED
 from rt_kernels.ring import SharedBlock
 from tests.contracts import devices
-from tests.contracts.test_stages import in_use
+from tests.contracts.allocator import in_use, needs_mallinfo2
 
 PORTS = [(role, name) for role in registry.PORT_FIELDS for name in registry.PARTS[role]]
 CLOCKS = list(registry.PARTS["clocks"])
@@ -272,7 +271,7 @@ def test_snapshot_and_restore_give_the_same_bytes(opened, stream, role, name):
     assert port.snapshot() == snapshot
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="the C library has no mallinfo2")
+@needs_mallinfo2
 @all_ports
 def test_keeps_no_memory(opened, stream, role, name):
     """Two thousand ticks, one in ten with something new; the smallest block that malloc gives is 32 bytes, so one in ten would show."""

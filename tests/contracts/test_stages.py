@@ -11,6 +11,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.stages import STAGE_ROLES
+from tests.contracts.allocator import in_use, needs_mallinfo2
 
 STAGES = [(role, name) for role in STAGE_ROLES for name in registry.PARTS[role]]
 ALL_PARTS = [(role, name) for role, names in registry.PARTS.items() for name in names]
@@ -80,18 +81,7 @@ def test_zero_input_gives_finite_output(build, simulated, role, name):
             assert np.isfinite(sample[field]).all(), field
 
 
-class Mallinfo2(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
-
-
-def in_use():
-    """Bytes handed out by the C library's allocator."""
-    mallinfo2 = ctypes.CDLL(None).mallinfo2
-    mallinfo2.restype = Mallinfo2
-    info = mallinfo2()
-    return info.uordblks + info.hblkhd
-
-
+@needs_mallinfo2
 def test_in_use_sees_an_allocation():
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
@@ -103,7 +93,7 @@ def test_in_use_sees_an_allocation():
         libc.free(block)
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="the C library has no mallinfo2")
+@needs_mallinfo2
 @all_stages
 def test_keeps_no_memory(build, stream, role, name):
     """Ten thousand steps; the smallest block that malloc gives is 32 bytes, so one in ten steps would show."""

@@ -8,7 +8,7 @@ import pytest
 
 import rt_kernels.multibody
 from rt_kernels.multibody import Body, ModelError, Tree
-from tests.contracts.test_stages import in_use
+from tests.contracts.allocator import in_use
 from tests.multibody.tree_cases import random_body, relative
 
 EVENTS = 10_000

@@ -41,6 +41,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.berthing.head_picture import BerthingHeadPicture
 from rt_kernels.mechanisms.berthing.head_record import AUX
+from rt_kernels.mechanisms.berthing.parameters import contact_parameters, number
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -524,23 +525,19 @@ cdef void head_advance(void *self, const MechanismInput *inp, MechanismOutput *o
     head_report(s, n, &loads, <HeadRecord *> aux)
 
 
-def _f(key, unit, meaning, low=0.0, high=1e9, **more):
-    return Parameter(key, "float", unit, meaning, low=low, high=high, **more)
-
-
 cdef class BerthingHead(MechanismPart):
     """Small probe-type berthing unit (Yaskevich 2020, 5.5, 8.4)."""
 
     PARAMETERS = (
-        _f("plane_x_m", "m", "rim plane of the cone in the target port", -1.0, 1.0),
-        _f("plane_radius_m", "m", "outer radius of the rim plane", 0.0, 2.0),
-        _f("mouth_radius_m", "m", "mouth of the cone, R_CONE", 1e-3, 2.0),
-        _f("cone_height_m", "m", "mouth to socket entry, H_CONE", 1e-3, 2.0),
-        _f("stop_radius_m", "m", "socket entry and edge of the stop, R_STOP", 1e-3, 1.0),
-        _f("socket_depth_m", "m", "socket entry to bottom", 1e-3, 1.0),
-        _f("socket_radius_m", "m", "socket behind the stop", 1e-3, 1.0),
-        _f("stop_thickness_m", "m", "length of the stop's edge cylinder", 0.0, 0.1),
-        _f("reverse_angle_deg", "deg", "reverse cone of the stop, from the axis' normal plane", 0.0, 80.0),
+        number("plane_x_m", "m", "rim plane of the cone in the target port", -1.0, 1.0),
+        number("plane_radius_m", "m", "outer radius of the rim plane", 0.0, 2.0),
+        number("mouth_radius_m", "m", "mouth of the cone, R_CONE", 1e-3, 2.0),
+        number("cone_height_m", "m", "mouth to socket entry, H_CONE", 1e-3, 2.0),
+        number("stop_radius_m", "m", "socket entry and edge of the stop, R_STOP", 1e-3, 1.0),
+        number("socket_depth_m", "m", "socket entry to bottom", 1e-3, 1.0),
+        number("socket_radius_m", "m", "socket behind the stop", 1e-3, 1.0),
+        number("stop_thickness_m", "m", "length of the stop's edge cylinder", 0.0, 0.1),
+        number("reverse_angle_deg", "deg", "reverse cone of the stop, from the axis' normal plane", 0.0, 80.0),
         Parameter("sphere_x_m", "floats", "m", "centres of the two head spheres from the hinge", low=0.0, high=2.0, shape=2),
         Parameter("sphere_radius_m", "floats", "m", "radii of the two head spheres", low=1e-3, high=1.0, shape=2),
         Parameter("cone_x_m", "rows", "m", "the two head cones: rows [front x, front radius, rear x, rear radius] from the hinge", low=0.0,
@@ -548,23 +545,17 @@ cdef class BerthingHead(MechanismPart):
         Parameter("levels", "int", "-", "N: 2^N + 1 generators per cone", default=8, low=2, high=8),
         Parameter("latch_points_m", "rows", "m", "L0..L3 of a latch that is out: rows [axial, radial] from the hinge", low=-1.0, high=2.0),
         Parameter("latch_pivot_m", "floats", "m", "pivot of a latch [axial, radial]", low=-1.0, high=2.0, shape=2),
-        _f("latch_angle_max_deg", "deg", "greatest retraction of a latch", 1.0, 90.0),
-        _f("latch_moment_n_m", "N.m", "latch spring when out", 0.0, 1e3),
-        _f("latch_rate_n_m_per_rad", "N.m/rad", "latch spring rate", 0.0, 1e4),
+        number("latch_angle_max_deg", "deg", "greatest retraction of a latch", 1.0, 90.0),
+        number("latch_moment_n_m", "N.m", "latch spring when out", 0.0, 1e3),
+        number("latch_rate_n_m_per_rad", "N.m/rad", "latch spring rate", 0.0, 1e4),
         Parameter("latch_levels", "int", "-", "N: 2^N + 1 latch positions in the table", default=8, low=2, high=8),
-        _f("hinge_x_m", "m", "hinge in front of the base", -1.0, 2.0),
-        _f("hinge_azimuth_deg", "deg", "hinge axes about X", -180.0, 180.0, default=22.5),
-        _f("hinge_free_angle_deg", "deg", "free angle psi_0", 0.0, 30.0),
-        _f("hinge_stiffness_n_m_per_rad", "N.m/rad", "stops of the hinge", 0.0, 1e7),
-        _f("hinge_damping_n_m_s_per_rad", "N.m.s/rad", "damping of the stops", 0.0, 1e5),
-        _f("head_inertia_kg_m2", "kg.m2", "probe and head about the hinge", 1e-6, 1e3),
-        _f("contact_stiffness_n_per_m", "N/m", "k_S", 1e3, 1e9),
-        _f("contact_damping_n_s_per_m", "N.s/m", "c_D", 0.0, 1e6),
-        _f("contact_ramp_m", "m", "penetration over which the damper comes in", 0.0, 0.01, default=1e-4),
-        _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
-        _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
-        _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=20.0),
-        _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
+        number("hinge_x_m", "m", "hinge in front of the base", -1.0, 2.0),
+        number("hinge_azimuth_deg", "deg", "hinge axes about X", -180.0, 180.0, default=22.5),
+        number("hinge_free_angle_deg", "deg", "free angle psi_0", 0.0, 30.0),
+        number("hinge_stiffness_n_m_per_rad", "N.m/rad", "stops of the hinge", 0.0, 1e7),
+        number("hinge_damping_n_m_s_per_rad", "N.m.s/rad", "damping of the stops", 0.0, 1e5),
+        number("head_inertia_kg_m2", "kg.m2", "probe and head about the hinge", 1e-6, 1e3),
+        *contact_parameters(effective_mass_kg=20.0),
     )
     PICTURE = BerthingHeadPicture
     AUX = AUX

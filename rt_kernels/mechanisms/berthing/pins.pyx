@@ -32,6 +32,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.mechanisms.berthing.pins_picture import BerthingPinsPicture
 from rt_kernels.mechanisms.berthing.pins_record import AUX
+from rt_kernels.mechanisms.berthing.parameters import contact_parameters, number
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -317,10 +318,6 @@ cdef void pin_advance(void *self, const MechanismInput *inp, MechanismOutput *ou
     record.energy_lost_lock = s.lost[2]
 
 
-def _f(key, unit, meaning, low=0.0, high=1e9, **more):
-    return Parameter(key, "float", unit, meaning, low=low, high=high, **more)
-
-
 cdef void fill_socket(Profile *profile, double mouth, double entry, double cone, double depth, double rim) noexcept:
     # rim plane x = 0, cone from the mouth to the cylinder, bottom
     profile.count = 5
@@ -336,35 +333,29 @@ cdef class BerthingPins(MechanismPart):
     """Berthing unit of two guide pins and a lock (Yaskevich 2020, 5.5: USA/USP)."""
 
     PARAMETERS = (
-        _f("pin_offset_m", "m", "pins from the lock along Y", 1e-3, 2.0, default=0.260),
-        _f("pin_centre_x_m", "m", "centre of a pin's spherical end before the active plane", 0.0, 1.0),
-        _f("pin_radius_m", "m", "of the spherical end", 1e-3, 0.2),
-        _f("pin_mouth_radius_m", "m", "mouth of a pin's cone", 1e-3, 0.5),
-        _f("pin_socket_radius_m", "m", "cylinder of a pin's socket", 1e-3, 0.5),
-        _f("pin_cone_depth_m", "m", "mouth to cylinder", 1e-3, 0.5),
-        _f("pin_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
-        _f("lock_centre_x_m", "m", "torus centre before the active plane", 0.0, 1.0),
-        _f("torus_radius_m", "m", "centre line of the torus", 1e-4, 0.1, default=0.005),
-        _f("tube_radius_m", "m", "spheres of the torus", 1e-4, 0.1),
-        _f("lock_mouth_radius_m", "m", "mouth of the lock's entry cone", 1e-3, 0.5),
-        _f("lock_socket_radius_m", "m", "cylinder of the lock's socket", 1e-3, 0.5),
-        _f("lock_cone_depth_m", "m", "mouth to cylinder", 1e-3, 0.5),
-        _f("lock_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
-        _f("plane_radius_m", "m", "rim plane around each mouth", 1e-3, 1.0),
+        number("pin_offset_m", "m", "pins from the lock along Y", 1e-3, 2.0, default=0.260),
+        number("pin_centre_x_m", "m", "centre of a pin's spherical end before the active plane", 0.0, 1.0),
+        number("pin_radius_m", "m", "of the spherical end", 1e-3, 0.2),
+        number("pin_mouth_radius_m", "m", "mouth of a pin's cone", 1e-3, 0.5),
+        number("pin_socket_radius_m", "m", "cylinder of a pin's socket", 1e-3, 0.5),
+        number("pin_cone_depth_m", "m", "mouth to cylinder", 1e-3, 0.5),
+        number("pin_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
+        number("lock_centre_x_m", "m", "torus centre before the active plane", 0.0, 1.0),
+        number("torus_radius_m", "m", "centre line of the torus", 1e-4, 0.1, default=0.005),
+        number("tube_radius_m", "m", "spheres of the torus", 1e-4, 0.1),
+        number("lock_mouth_radius_m", "m", "mouth of the lock's entry cone", 1e-3, 0.5),
+        number("lock_socket_radius_m", "m", "cylinder of the lock's socket", 1e-3, 0.5),
+        number("lock_cone_depth_m", "m", "mouth to cylinder", 1e-3, 0.5),
+        number("lock_socket_depth_m", "m", "mouth to bottom", 1e-3, 1.0),
+        number("plane_radius_m", "m", "rim plane around each mouth", 1e-3, 1.0),
         Parameter("plane_points_m", "rows", "m", "four points of the active plane: rows [y, z]", low=-2.0, high=2.0),
         Parameter("levels", "int", "-", "N: 2^N + 1 spheres of the torus", default=8, low=4, high=8),
-        _f("ball_begin_m", "m", "depth of the torus centre at which the spring ball begins to resist", 0.0, 1.0),
-        _f("ball_end_m", "m", "depth at which it ends", 0.0, 1.0),
-        _f("ball_force_n", "N", "its resistance", 0.0, 1e5),
-        _f("roller_exit_m", "m", "depth of capture", 0.0, 1.0),
-        _f("lock_stiffness_n_per_m", "N/m", "one-sided lock along X", 1.0, 1e9),
-        _f("contact_stiffness_n_per_m", "N/m", "k_S", 1e3, 1e9),
-        _f("contact_damping_n_s_per_m", "N.s/m", "c_D", 0.0, 1e6),
-        _f("contact_ramp_m", "m", "penetration over which the damper comes in", 0.0, 0.01, default=1e-4),
-        _f("friction", "-", "friction coefficient", 0.0, 1.5, default=0.1),
-        _f("slip_speed_m_s", "m/s", "regularisation of friction", 1e-6, 0.1, default=5e-4),
-        _f("effective_mass_kg", "kg", "mass at a contact for the bound on friction per slip speed", 1e-2, 1e6, default=100.0),
-        _f("depth_limit_m", "m", "greatest penetration", 1e-4, 0.1, default=0.01),
+        number("ball_begin_m", "m", "depth of the torus centre at which the spring ball begins to resist", 0.0, 1.0),
+        number("ball_end_m", "m", "depth at which it ends", 0.0, 1.0),
+        number("ball_force_n", "N", "its resistance", 0.0, 1e5),
+        number("roller_exit_m", "m", "depth of capture", 0.0, 1.0),
+        number("lock_stiffness_n_per_m", "N/m", "one-sided lock along X", 1.0, 1e9),
+        *contact_parameters(effective_mass_kg=100.0),
     )
     PICTURE = BerthingPinsPicture
     AUX = AUX
