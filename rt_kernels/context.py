@@ -5,6 +5,7 @@
     platform        rt_kernels.stewart.platform.Platform
     mounting        Mounting
     start           Start
+    orbit           Orbit, or None: no gravity
     limits          Limits
     delays          Delays
     mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
@@ -76,6 +77,18 @@ class Start:
     X_TA: Any
     V_TA: Any
     orbital_rate_rad_s: Any = ZERO3
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """Reference orbit of the origin of N at the closing of the loop, when N has the axes of the target vehicle.
+
+    position_m (3,), velocity_m_s (3,): from the planet's centre, N axes.
+    """
+
+    position_m: Any
+    velocity_m_s: Any
+    gravitational_parameter_m3_s2: float
 
 
 @dataclass(frozen=True)
