@@ -72,7 +72,7 @@ class Mounting:
 
 @dataclass(frozen=True)
 class Start:
-    """Relative pose and twist of the ports at the nominal first contact, and the orbital rate (3,) in N."""
+    """Relative pose and twist of the ports at the nominal first contact, and the target's orbital rate (3,) in N."""
 
     X_TA: Any
     V_TA: Any
@@ -88,7 +88,7 @@ class Orbit:
 
     position_m: Any
     velocity_m_s: Any
-    gravitational_parameter_m3_s2: float
+    gravitational_parameter_m3_per_s2: float
 
 
 @dataclass(frozen=True)

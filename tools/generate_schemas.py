@@ -62,6 +62,7 @@ def test_file() -> Schema:
     own = {
         "test": table(tables.TEST),
         "initial_conditions": initial,
+        "orbit": table(tables.ORBIT),
         **{role: part_table(role) for role in ("commands", *STAGE_ROLES)},
         "telemetry": table(tables.TELEMETRY),
         "cameras": tables_of({name: table(declared) for name, declared in tables.CAMERAS.items()}),

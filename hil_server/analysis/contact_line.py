@@ -102,7 +102,7 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
     vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=None) for v in (own["vehicles"].active, own["vehicles"].target)))
     start = Start(X_TA, V_TA)
-    return own | {"vehicles": vehicles, "mechanism": contact, "start": start, "limits": STAND_LIMITS, "sensor_scale": None}
+    return own | {"vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None}
 
 
 def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None) -> TestConfig:

@@ -1,8 +1,9 @@
 """Reads a test: its file, the stand, the two vehicles and the mechanism it names, and the overrides of the command line.
 
-All of it becomes one document with the top-level tables `test`, `initial_conditions`, `commands`, one per stage role, `telemetry`,
-`cameras`, `stand`, `active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set` addresses, what the log keeps, and what
-`test_from_toml` reads back. Nothing is merged silently: a key comes from exactly one file, or from `--set`.
+All of it becomes one document with the top-level tables `test`, `initial_conditions`, `orbit` (if there is one), `commands`, one per stage
+role, `telemetry`, `cameras`, `stand`, `active_vehicle`, `target_vehicle`, `mechanism`. The document is what `--set`
+addresses, what the log keeps, and what `test_from_toml` reads back. Nothing is merged silently: a key comes from exactly one file, or from
+`--set`.
 """
 
 import copy
@@ -26,7 +27,7 @@ SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
-TEST_FILE = ("test", "initial_conditions", "commands", *STAGE_ROLES, "telemetry", "cameras")
+TEST_FILE = ("test", "initial_conditions", "orbit", "commands", *STAGE_ROLES, "telemetry", "cameras")
 FILLED = ("commands", "control")  # tables of parts that the server fills where a test file has none
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 
@@ -291,6 +292,7 @@ def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str]
     check.mechanism()
     check.stand()
     check.closing()
+    check.orbit()
     if check.faults:
         raise ConfigurationError(dict.fromkeys(check.faults))
     return TestConfig(check.result, **origin)
@@ -322,6 +324,8 @@ class _Check:
             self.fixed("initial_conditions.limits", "CRITICALITY_LIMITS")
         for role in ("commands", *STAGE_ROLES):
             self.part(role, role)
+        if "orbit" in self.document:
+            self.fixed("orbit", "ORBIT", physics.orbit_faults)
         self.fixed("telemetry", "TELEMETRY")
         self.cameras()
 
@@ -397,6 +401,18 @@ class _Check:
             file, path = self.where("guidance.close_before_s")
             limit = f"at least setpoint_kinematics.blend_s = {blend:g}"
             self.faults.append(line(file, path, "the loop closes too late to blend over before the contact", close, limit=limit, unit="s"))
+
+    def orbit(self) -> None:
+        """Who flies in an orbit must know gravity, and the orbital rate is that of the orbit."""
+        if self.faults or "orbit" not in self.result:
+            return
+        name = self.document["dynamics"]["part"]
+        if "orbit" not in getattr(registry.part("dynamics", name), "CONTEXT", ()):
+            known = [n for n in registry.parts("dynamics") if "orbit" in getattr(registry.part("dynamics", n), "CONTEXT", ())]
+            limit = "no table [orbit], or one of " + ", ".join(known)
+            self.faults.append(line(*self.where("dynamics.part"), "a part without gravity", name, limit=limit, unit="-"))
+        given = self.result["initial_conditions"]["orbital_rate_rad_s"]
+        self.faults += physics.orbital_rate_faults(self.result["orbit"], given, *self.where("initial_conditions.orbital_rate_rad_s"))
 
     # kinds of tables --------------------------------------------------------------------------------------------------------
     def fixed(self, path: str, declaration: str, physical: Callable[[dict[str, Any], str, str], list[str]] | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config.checks import join, line
-from hil_server.config.tables import ELEVEN
+from hil_server.config.tables import EARTH_M3_S2, EARTH_RADIUS_KM, ELEVEN
 from rt_kernels.algebra.arrays import pose_multiply, quat_from_yaw_pitch_roll
 
 
@@ -62,6 +62,59 @@ def limits_faults(limits: Mapping[str, Any], file: str, path: str) -> list[str]:
                 where = join(path, f"{soft}[{i}]")
                 found.append(line(file, where, "not below the analogue threshold", limit, limit=f"below {threshold:g}", unit=unit))
     return found
+
+
+ORBITAL_RATE_MAX_RAD_S = 0.01  # of initial_conditions.orbital_rate_rad_s
+ORBITAL_RATE_AGREES = 0.01  # share by which a given orbital rate may differ from that of the orbit
+
+
+def orbit_faults(orbit: Mapping[str, Any], file: str, path: str) -> list[str]:
+    """Two directions that span a plane, and a place outside of the planet."""
+    R, F = (np.asarray(orbit[f"{name}_direction"], float) for name in ("radius", "flight"))
+    if not np.linalg.norm(R) > 0.0:
+        return [line(file, join(path, "radius_direction"), "no direction", R.tolist(), limit="a vector that is not zero", unit="-")]
+    if not np.linalg.norm(np.cross(R, F)) > 0.01 * np.linalg.norm(R) * np.linalg.norm(F):
+        limit = "0.6 deg and more from the radius"
+        return [line(file, join(path, "flight_direction"), "no direction across the radius", F.tolist(), limit=limit, unit="-")]
+    if orbit["gravitational_parameter_m3_per_s2"] == EARTH_M3_S2 and orbit["radius_km"] < EARTH_RADIUS_KM:
+        limit = f"at least {EARTH_RADIUS_KM:g}, from the centre and not from the ground"
+        return [line(file, join(path, "radius_km"), "inside of the Earth", orbit["radius_km"], limit=limit, unit="km")]
+    rate = float(np.linalg.norm(orbital_rate(orbit)))
+    if rate > ORBITAL_RATE_MAX_RAD_S:
+        return [line(file, join(path, "radius_km"), f"orbital rate {rate:.3g} rad/s", orbit["radius_km"],
+                     limit=f"where it is at most {ORBITAL_RATE_MAX_RAD_S:g} rad/s", unit="km")]  # fmt: skip
+    return []
+
+
+def orbital_state(orbit: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Position (3,) [m] and velocity (3,) [m/s] of the target from the planet's centre when the loop closes, in its axes (those of N).
+
+    V_r = mu/h e sin(anomaly), V_t = h/r with h = sqrt(mu r (1 + e cos(anomaly))) (Battin 1999)."""
+    r, e = 1e3 * orbit["radius_km"], orbit["eccentricity"]
+    mu, anomaly = orbit["gravitational_parameter_m3_per_s2"], math.radians(orbit["true_anomaly_deg"])
+    radial = np.asarray(orbit["radius_direction"], float)
+    radial = radial / np.linalg.norm(radial)
+    across = np.asarray(orbit["flight_direction"], float)
+    across = across - (across @ radial) * radial
+    across = across / np.linalg.norm(across)
+    h = math.sqrt(mu * r * (1.0 + e * math.cos(anomaly)))
+    return r * radial, mu / h * e * math.sin(anomaly) * radial + h / r * across
+
+
+def orbital_rate(orbit: Mapping[str, Any]) -> np.ndarray:
+    """(3,) [rad/s], R x V / |R|^2: at which the radius turns when the loop closes, in the target's axes."""
+    R, V = orbital_state(orbit)
+    found: np.ndarray = np.cross(R, V) / (R @ R)
+    return found
+
+
+def orbital_rate_faults(orbit: Mapping[str, Any], given: Sequence[float], file: str, path: str) -> list[str]:
+    """A rate that is given beside the orbit must be that of the orbit."""
+    own = np.zeros(3) if orbit["target_attitude"] == "inertial" else orbital_rate(orbit)
+    if not np.any(given) or np.linalg.norm(own - given) <= ORBITAL_RATE_AGREES * np.linalg.norm(own):
+        return []
+    limit = f"zero, or {[float(f'{x:.6g}') for x in own]} of [orbit] within {100 * ORBITAL_RATE_AGREES:g} %"
+    return [line(file, path, "not that of the orbit", list(given), limit=limit, unit="rad/s")]
 
 
 def criticality(initial_conditions: Mapping[str, Any]) -> tuple[float, float]:

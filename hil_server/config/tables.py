@@ -43,11 +43,31 @@ INITIAL_CONDITIONS = (
     Parameter("rate_y_deg_s", "float", "deg/s", "relative angular rate", default=0.0, low=-10.0, high=10.0),
     Parameter("rate_z_deg_s", "float", "deg/s", "relative angular rate", default=0.0, low=-10.0, high=10.0),
     Parameter(
-        "orbital_rate_rad_s", "floats", "rad/s", "orbital rate in the axes of the vehicle that does not approach (about 1.1e-3 at 400 km)",
+        "orbital_rate_rad_s", "floats", "rad/s", "orbital rate in the axes of the vehicle that does not approach (about 1.1e-3 at 400 km); "
+        "with a table [orbit] it follows from the orbit and may be left out",
         default=ZERO3, shape=3, low=-0.01, high=0.01,
     ),
     Parameter("first_contact_penetration_m", "float", "m", "largest penetration accepted as first contact",
               default=1e-6, low=1e-9, high=1e-3),
+)  # fmt: skip
+
+EARTH_M3_S2 = 3.986004418e14
+EARTH_RADIUS_KM = 6378.137
+
+ORBIT = (
+    Parameter("radius_km", "float", "km", "distance of the target's centre of mass from the planet's centre when the loop closes",
+              low=1.0, high=1e9),
+    Parameter("radius_direction", "floats", "-", "from the planet's centre to the target, in the target's axes when the loop closes; of "
+              "any length", shape=3, low=-1e6, high=1e6),
+    Parameter("flight_direction", "floats", "-", "way of flight in the same axes, of any length; what of it lies across the radius counts",
+              shape=3, low=-1e6, high=1e6),
+    Parameter("eccentricity", "float", "-", "of the orbit", default=0.0, low=0.0, high=0.99),
+    Parameter("true_anomaly_deg", "float", "deg", "where on an eccentric orbit: angle from the pericentre", default=0.0,
+              low=-360.0, high=360.0),
+    Parameter("target_attitude", "str", "-", "how the target is held before the loop closes: it turns with the orbit, or not at all",
+              default="orbital", choices=("orbital", "inertial")),
+    Parameter("gravitational_parameter_m3_per_s2", "float", "m3/s2", "of the planet; the Earth's if not given", default=EARTH_M3_S2,
+              low=1.0, high=1e21),
 )  # fmt: skip
 
 # Largest deviations of the eleven parameters from the nominal approach, for the criticality of a variant (Yaskevich 2020, 4.5).

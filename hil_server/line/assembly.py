@@ -5,7 +5,7 @@ from here (see `rt_kernels.parameters`).
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
 from hil_server.telemetry.commands import taken_by
-from rt_kernels.context import Limits, Mounting, Vehicle, Vehicles
+from rt_kernels.context import ZERO3, Limits, Mounting, Orbit, Vehicle, Vehicles
 from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
@@ -78,6 +78,14 @@ def vehicle(table: Mapping[str, Any]) -> Vehicle:
 def vehicles(config: TestConfig) -> Vehicles:
     """The two vehicles of the test."""
     return Vehicles(active=vehicle(config.active_vehicle), target=vehicle(config.target_vehicle))
+
+
+def orbit(config: TestConfig) -> Orbit | None:
+    """The reference orbit of the test; None without one."""
+    table = config.document.get("orbit")
+    if table is None:
+        return None
+    return Orbit(*physics.orbital_state(table), table["gravitational_parameter_m3_per_s2"])
 
 
 def mounting(table: Mapping[str, Any]) -> Mounting:
@@ -170,6 +178,10 @@ def base_context(config: TestConfig) -> dict[str, Any]:
     context["start"] = initial_conditions.start(
         config.initial_conditions, context["vehicles"], getattr(context["mechanism"], "max_penetration", None)
     )
+    context["orbit"] = orbit(config)
+    if context["orbit"] is not None:
+        turns = config.orbit["target_attitude"] == "orbital"
+        context["start"] = replace(context["start"], orbital_rate_rad_s=physics.orbital_rate(config.orbit) if turns else ZERO3)
     stand = config.stand["platform"]
     neutral = physics.pose(stand["neutral_position_m"], [stand.get(f"neutral_{angle}_deg", 0.0) for angle in ("yaw", "pitch", "roll")])
     refuse_overlap(context["mechanism"], context["mounting"], neutral, part_of(config, "guidance", context), config.paths)

@@ -39,9 +39,9 @@ cdef void fill_orbit(Orbit *out, orbit):
     if R.shape != (3,) or V.shape != (3,) or not np.all(np.isfinite(V)) or not np.linalg.norm(R) >= LEAST_RADIUS_M:
         raise ValueError(f"orbit: position_m {R.tolist()}, velocity_m_s {V.tolist()}: three numbers each, limit |position_m| at least "
                          f"{LEAST_RADIUS_M:g} m")
-    if not 0.0 < orbit.gravitational_parameter_m3_s2 < float("inf"):
-        raise ValueError(f"orbit: gravitational_parameter_m3_s2 {orbit.gravitational_parameter_m3_s2}, limit above 0")
-    out.parameter = orbit.gravitational_parameter_m3_s2
+    if not 0.0 < orbit.gravitational_parameter_m3_per_s2 < float("inf"):
+        raise ValueError(f"orbit: gravitational_parameter_m3_per_s2 {orbit.gravitational_parameter_m3_per_s2}, limit above 0")
+    out.parameter = orbit.gravitational_parameter_m3_per_s2
     for i in range(3):
         out.R[i] = R[i]
         out.V[i] = V[i]

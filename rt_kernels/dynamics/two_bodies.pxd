@@ -4,6 +4,7 @@ Inline: copies and one sum of three numbers, made several times a step by every 
 """
 
 from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.dynamics.orbit cimport Orbit, Reference
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -22,6 +23,7 @@ cdef struct Params:
     double orbital_rate[3]      # N axes
     double range_max            # further apart than this the model is out of its range
     double late                 # share of a tick by which the positions' velocity is older than the new one
+    Orbit orbit
 
 cdef struct Body:
     double p[3]                 # centre of mass in N
@@ -41,6 +43,7 @@ cdef struct State:
     double join_p[3]            # joined body: centre of mass, its velocity, angular momentum about it
     double join_v[3]
     double join_L[3]
+    Reference reference         # where the origin of N is on its orbit
     int joined
     int unused
 

@@ -8,8 +8,12 @@ wrench acts on both bodies at the same point of space, equal and opposite, so li
 Two others are there for comparison, which move (p, q) with an older velocity, v - late h f/m: constant acceleration (late 1/2, what
 RK4 is with a held force) and explicit Euler (late 1). Each is a delay of `late` ticks in contact; the ledger counts it.
 
-Frames: N inertial, C and V centres of mass of the active and the target vehicle (principal or not: the inertia is a full tensor),
-A and T their docking ports. Assumptions: rigid vehicles; gravity gradient and drag neglected after first contact.
+With an orbit (rt_kernels/dynamics/orbit.pyx) the origin of N falls round a planet, from where the target's centre of mass is when the loop
+closes; each body, joined or not, feels the difference of gravity to that origin and its gravity-gradient moment: half a kick before and half
+after the step above. Momentum is then no more kept, as it should be: the planet's field pulls at the whole.
+
+Frames: N keeps its directions (without an orbit: inertial), C and V centres of mass of the active and the target vehicle (principal or not:
+the inertia is a full tensor), A and T their docking ports. Assumptions: rigid vehicles; no drag; without an orbit no gravity.
 
 When the guidance drives the platform along a profile the model only follows; at the closing of the loop it starts from the achieved
 pose and twist; joined, both vehicles move as one body that carries their momentum.
@@ -22,6 +26,7 @@ import numpy as np
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.codes cimport (DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, MOTION_CLOSE_LOOP,
                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
+from rt_kernels.dynamics.orbit cimport drift_reference, fill_orbit, kick_reference, rigid_moment, start_reference, tide
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -123,6 +128,7 @@ cdef void start_from_relative(const Params *p, State *s, const double *X_TA, con
     cdef double u[3]
     cdef double w[3]
     memset(s, 0, sizeof(State))
+    start_reference(&p.orbit, &s.reference)
     quat.identity(s.target.q)
     set_rate(&p.target, &s.target, p.orbital_rate)
     body_pose(&s.target, X)
@@ -150,6 +156,24 @@ cdef inline bint acts(const double *F) noexcept nogil:
     return F[0] != 0.0 or F[1] != 0.0 or F[2] != 0.0 or F[3] != 0.0 or F[4] != 0.0 or F[5] != 0.0
 
 
+cdef void fall(const Params *p, const Vehicle *vehicle, const Reference *at, Body *b, double h) noexcept nogil:
+    """What the planet adds to velocity and angular momentum of a free body in the time h; places stay."""
+    cdef double a[3]
+    cdef double u[3]
+    cdef double m[3]
+    cdef double rate2 = tide(&p.orbit, at, b.p, a, u)
+    rigid_moment(rate2, u, b.q, vehicle.inertia, m)
+    accumulate(h, a, b.v, b.v_rest)
+    accumulate(h, m, b.L, b.L_rest)
+    angular_rate(vehicle, b.q, b.L, b.w)
+
+
+cdef inline void fall_free(const Params *p, State *s, double h) noexcept nogil:
+    fall(p, &p.active, &s.reference, &s.active, h)
+    fall(p, &p.target, &s.reference, &s.target, h)
+    kick_reference(&p.orbit, h, &s.reference)
+
+
 cdef void integrate_free(const Params *p, State *s, const double *F_T, const double *control_A, const double *control_T,
                          double h) noexcept nogil:
     """One step of both bodies. F_T: wrench on the target unit at and in T; the active unit bears the opposite at the same point.
@@ -162,6 +186,9 @@ cdef void integrate_free(const Params *p, State *s, const double *F_T, const dou
     cdef double t[3]
     cdef double f_active[3]
     cdef double m_active[3]
+    cdef bint orbiting = p.orbit.parameter > 0.0
+    if orbiting:
+        fall_free(p, s, 0.5 * h)
     body_pose(&s.target, X_NV)
     pose.multiply(X_NV, p.target.X_port, X_NT)
     quat.rotate(X_NT + 3, F_T, f)
@@ -185,6 +212,9 @@ cdef void integrate_free(const Params *p, State *s, const double *F_T, const dou
         vec3.add(t, r, t)
     integrate_body(&p.active, &s.active, f_active, m_active, h, p.late)
     integrate_body(&p.target, &s.target, f, t, h, p.late)
+    if orbiting:
+        drift_reference(h, &s.reference)
+        fall_free(p, s, 0.5 * h)
 
 
 # ---------------------------------------------------------------------------------------------------------- joined body
@@ -248,6 +278,32 @@ cdef void join(const Params *p, State *s) noexcept nogil:
     s.joined = 1
 
 
+cdef void fall_joined(const Params *p, State *s, double h) noexcept nogil:
+    """What the planet adds to velocity and angular momentum of the joined body in the time h."""
+    cdef double M = p.active.mass + p.target.mass
+    cdef double a[3]
+    cdef double u[3]
+    cdef double m[3]
+    cdef double r[3]
+    cdef double t[3]
+    cdef double rate2
+    cdef int k
+    cdef const Vehicle *vehicle
+    cdef const Body *b
+    for k in range(2):
+        vehicle = &p.active if k == 0 else &p.target
+        b = &s.active if k == 0 else &s.target
+        rate2 = tide(&p.orbit, &s.reference, b.p, a, u)
+        rigid_moment(rate2, u, b.q, vehicle.inertia, m)
+        # force m_k a at the place of this vehicle, about the common centre of mass
+        vec3.sub(b.p, s.join_p, r)
+        vec3.cross(r, a, t)
+        vec3.add_scaled(m, vehicle.mass, t, m)
+        vec3.add_scaled(s.join_v, h * vehicle.mass / M, a, s.join_v)
+        vec3.add_scaled(s.join_L, h, m, s.join_L)
+    kick_reference(&p.orbit, h, &s.reference)
+
+
 cdef void integrate_joined(const Params *p, State *s, const double *control_A, const double *control_T, double h) noexcept nogil:
     """One step of the joined body under both control wrenches; the vehicles keep their relative pose."""
     cdef double M = p.active.mass + p.target.mass
@@ -261,6 +317,9 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_A, c
     cdef double phi[3]
     cdef Body *b
     cdef int k
+    cdef bint orbiting = p.orbit.parameter > 0.0
+    if orbiting:
+        fall_joined(p, s, 0.5 * h)
     quat.rotate(s.active.q, control_A, f)
     quat.rotate(s.active.q, control_A + 3, m)
     vec3.sub(s.active.p, s.join_p, r)
@@ -290,6 +349,9 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_A, c
         quat.multiply(dq, b.q, b.q)
         quat.normalize(b.q)
     vec3.add_scaled(s.join_p, h, s.join_v, s.join_p)
+    if orbiting:
+        drift_reference(h, &s.reference)
+        fall_joined(p, s, 0.5 * h)
     # rates of the new attitude: the angular momentum is the state, so it is kept whatever the step
     joined_inertia(p, s, I_N)
     solve3(I_N, s.join_L, w)
@@ -415,17 +477,17 @@ LATE_TICKS = {"symplectic": 0.0, "constant_acceleration": 0.5, "explicit": 1.0}
 
 
 cdef class TwoBodies(StagePart):
-    """Dynamics of two free rigid spacecraft. Raises ValueError for an impossible mass or inertia."""
+    """Dynamics of two free rigid spacecraft. Raises ValueError for an impossible mass, inertia or orbit."""
 
     PARAMETERS = (
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
         Parameter("integrator", "str", "-", "how positions follow velocities; all but symplectic are late in contact, for comparison",
                   "symplectic", choices=tuple(LATE_TICKS)),
     )
-    CONTEXT = ("period_s", "vehicles", "start")
+    CONTEXT = ("period_s", "vehicles", "start", "orbit")
     FREE_VEHICLES = True
 
-    def __init__(self, *, period_s, vehicles, start, **given):
+    def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
         cdef int i
         keys = checked(TwoBodies.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
@@ -436,6 +498,7 @@ cdef class TwoBodies(StagePart):
         self.c.params.late = LATE_TICKS[keys["integrator"]]
         for i in range(3):
             self.c.params.orbital_rate[i] = start.orbital_rate_rad_s[i]
+        fill_orbit(&self.c.params.orbit, orbit)
         cdef double X[7]
         cdef double V[6]
         pose.identity(X)

@@ -202,8 +202,9 @@ cdef class TwoBodiesFlexible(TwoBodies):
     cdef FlexSelf f
     cdef object _keep
 
-    def __init__(self, *, period_s, vehicles, start, **given):
-        super().__init__(period_s=period_s, vehicles=vehicles, start=start, **checked(TwoBodiesFlexible.PARAMETERS, given))
+    def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
+        super().__init__(period_s=period_s, vehicles=vehicles, start=start, orbit=orbit,
+                         **checked(TwoBodiesFlexible.PARAMETERS, given))
         cdef ModalCraft craft
         cdef int k
         crafts = []
