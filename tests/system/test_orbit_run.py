@@ -62,7 +62,7 @@ def test_the_momentum_changes_by_what_the_planet_and_the_engines_did(runs, name)
         for m, X in zip(masses, ("X_NC", "X_NV"), strict=True):
             r = flight[X][:, :3]
             pull += -m * RATE**2 * (r - 3.0 * np.sum(u * r, axis=1)[:, None] * u)
-    engines = Rotation.from_quat(flight["X_NC"][:-1, 3:]).apply(flight["control_C"][1:, :3])
+    engines = Rotation.from_quat(flight["X_NC"][:-1, 3:]).apply(flight["control_A"][1:, :3])
     tide = 0.5 * period * (pull[1:] + pull[:-1])
     change = momentum[-1] - momentum[0]
     expected = np.sum(tide + period * engines, axis=0)
