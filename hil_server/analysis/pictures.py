@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hil_server.analysis.crafts import names_in, series
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.pages.figures import COLOURS, figure, lines
 from hil_server.telemetry.log_file import Log
@@ -63,6 +64,36 @@ def legs(log: Log) -> Figure:
     lines(axes[0], log.time_s, log.records["measured_leg"], ("",) * 6, "sent (line) and measured (faint), m", "--", faint=True)
     lines(axes[1], log.time_s, 1e3 * log.records["following_error"], names, "following error, mm")
     lines(axes[2], log.time_s, 1e3 * log.records["stroke_margin"][:, None], ("margin",), "nearest stroke end, mm")
+    return finish(log, drawn, axes)
+
+
+def joints(log: Log) -> Figure | None:
+    """Position, rate and torque of the crafts' joints; None for crafts without joints."""
+    names = names_in(log.header.notes).get("joints", ())
+    labels = {"joint_position": "joint, rad or m", "joint_rate": "rate, rad/s or m/s", "joint_torque": "torque, N.m or N"}
+    return _of_crafts(log, [(series(log, channel, len(names)), names, label) for channel, label in labels.items()])
+
+
+def structure(log: Log) -> Figure | None:
+    """Length of the acceleration [m/s²] of each measured point, of force [N] and moment [N.m] at each interface; None without any."""
+    names = names_in(log.header.notes)
+    points, places = names.get("sensors", ()), names.get("interfaces", ())
+    wrench = series(log, "interface_wrench", len(places))
+    return _of_crafts(log, [
+        (series(log, "sensor_acceleration", len(points)), points, "acceleration, m/s²"),
+        (None if wrench is None else wrench[:, :, :3], places, "force, N"),
+        (None if wrench is None else wrench[:, :, 3:], places, "moment, N.m"),
+    ])  # fmt: skip
+
+
+def _of_crafts(log: Log, rows: Sequence[tuple[np.ndarray | None, Sequence[str], str]]) -> Figure | None:
+    """One diagram for each of the series (n, names, width) that is there: a number as it is, of a vector its length."""
+    there = [(values, names, label) for values, names, label in rows if values is not None]
+    if not there:
+        return None
+    drawn, axes = figure(len(there), 2.2)
+    for one, (values, names, label) in zip(axes, there, strict=True):
+        lines(one, log.time_s, values[:, :, 0] if values.shape[2] == 1 else np.linalg.norm(values, axis=2), names, label)
     return finish(log, drawn, axes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.analysis.crafts import is_names
 from hil_server.analysis.summary import summarise
 from hil_server.errors import UsageError
 from hil_server.pages.figures import embedded
@@ -39,6 +40,25 @@ REBOUND_COLUMNS = {
     "mode_frequency_hz": "mode, Hz",
 }
 
+# kind of a part of a craft → its columns, and where each number's time stands
+CRAFT_COLUMNS = {
+    "joints": {
+        "position_min": "smallest, rad or m",
+        "position_max": "largest",
+        "rate_peak": "rate, per s",
+        "rate_time_s": "at s",
+        "torque_peak": "torque, N.m or N",
+        "torque_time_s": "at s",
+    },
+    "sensors": {"acceleration_peak_m_s2": "acceleration, m/s²", "acceleration_time_s": "at s"},
+    "interfaces": {
+        "force_peak_n": "force, N",
+        "force_time_s": "at s",
+        "moment_peak_n_m": "moment, N.m",
+        "moment_time_s": "at s",
+    },
+}
+
 
 def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None) -> Path:
     """Writes `<log>.html` into out_dir (default: beside the log). Returns its path. Raises LogError, UsageError."""
@@ -65,6 +85,7 @@ def page(log: Log) -> str:
         *_before_trip(log, s),
         *_rehearsal(log),
         section("Contacts", _contacts(s)),
+        *_crafts(log, s),
         *_pictures(log),
         section("Time", _time(log, s)),
         section("Configuration", _configuration(log)),
@@ -84,7 +105,7 @@ def _banners(log: Log, s: dict[str, Any]) -> list[str]:
         found.append(f'<p class="banner bad">This run is incomplete: {text(reasons)}.</p>')
     if s["realtime_mode"] == 1:
         found.append('<p class="banner">Ran without real-time privileges (soft mode): times are those of a busy desk computer.</p>')
-    found += [f'<p class="banner">{text(note)}</p>' for note in log.header.notes]
+    found += [f'<p class="banner">{text(note)}</p>' for note in log.header.notes if not is_names(note)]
     return found
 
 
@@ -199,6 +220,21 @@ def _rebounds(s: dict[str, Any]) -> str:
         return f'<p class="note">{text(said)} No contact rebounded.</p>'
     about = "e: speed along the contact in free motion, after over before."
     return f'<p class="note">{text(said)} {about}</p>' + _columns(REBOUND_COLUMNS, rows)
+
+
+def _crafts(log: Log, s: dict[str, Any]) -> list[str]:
+    """Peaks of joints, measured points and interfaces of the crafts by name, and their course."""
+    if s["crafts"] is None:
+        return []
+    from hil_server.analysis import pictures
+
+    body = ""
+    for kind, columns in CRAFT_COLUMNS.items():
+        rows = [[row["name"], *(row.get(key) for key in columns)] for row in s["crafts"][kind]]
+        if rows:
+            body += table_html((kind, *columns.values()), rows)
+    drawn = (pictures.joints(log), pictures.structure(log))
+    return [section("Loads and motion within the crafts", body + "".join(embedded(one) for one in drawn if one is not None))]
 
 
 def _pictures(log: Log) -> list[str]:

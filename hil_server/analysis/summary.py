@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
+from hil_server.analysis.crafts import crafts_of
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
@@ -182,8 +183,8 @@ def summarise(log: Log) -> dict[str, Any]:
     ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes,
     realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate,
     acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is no fault),
-    cause (text, tick, time_s; None without a fault), trip_tick, contacts, loop_delay_s, delay_ledger, delay_origins, delay_in_run (term →
-    mean of the run, s), prediction, synthetic.
+    cause (text, tick, time_s; None without a fault), trip_tick, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
+    the dynamics part has none), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s), prediction, synthetic.
     """
     r = log.records
     raised = faults_of(log)
@@ -217,6 +218,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "cause": cause_of(log, faults),
         "trip_tick": int(r["trip_tick"][-1]) if log.ticks else -1,
         "contacts": contacts_of(log),
+        "crafts": crafts_of(log),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
         "delay_ledger": log.header.delay_ledger,
         "delay_origins": log.header.delay_origins,
