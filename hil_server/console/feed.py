@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hil_server.analysis.crafts import names_in
 from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
 from hil_server.console.picture import Picture
@@ -35,8 +36,9 @@ class Line:
 class Feed:
     """newest: last `slow` message, None before the first. status: last answer about log, ring and desk. about: what `describe` said.
 
-    curve: (t, force maxima) for the plot; lines: events and faults, newest first; lost: messages that did not reach us; trouble: why
-    nothing comes, in words; picture: how to draw the run; listeners: called at every `slow` message.
+    curve: (t, force maxima) for the plot; joints: names of the crafts' joints, joint_curve: (t, their positions); lines: events and faults,
+    newest first; lost: messages that did not reach us; trouble: why nothing comes, in words; picture: how to draw the run; listeners:
+    called at every `slow` message.
     """
 
     def __init__(self, telemetry: str, command: str, hand: str = HAND_ADDRESS) -> None:
@@ -47,6 +49,8 @@ class Feed:
         self.about: dict[str, Any] = {}
         self.limits: dict[str, float] = {}
         self.curve: deque[list[float]] = deque(maxlen=HISTORY)
+        self.joints: tuple[str, ...] = ()
+        self.joint_curve: deque[list[float]] = deque(maxlen=HISTORY)
         self.lines: deque[Line] = deque(maxlen=LINES)
         self.lost = 0
         self._trip: Any = None
@@ -85,11 +89,14 @@ class Feed:
 
     async def _new_run(self, run: str) -> None:
         self.curve.clear()
+        self.joint_curve.clear()
+        self.joints = ()
         self.lines.clear()
         self.lost, self._faults, self._levels, self._trip = 0, 0, set(), None
         client = self.client()
         try:
             self.about = await client.describe()
+            self.joints = names_in(self.about.get("notes", [])).get("joints", ())
             self.limits = limits_of(self.about.get("configuration", {}))
             self.picture = Picture(self.about.get("configuration", {}))
         except HilError as error:
@@ -106,6 +113,8 @@ class Feed:
         self._trip = self._trip or batch.head.get("trip")
         force = [low if abs(low) > abs(high) else high for low, high in zip(batch.minimum["F_T"], batch.maximum["F_T"], strict=True)]
         self.curve.append([round(batch.t, 4), *(round(f, 2) for f in force)])
+        if self.joints and "joint_position" in batch.last:
+            self.joint_curve.append([round(batch.t, 4), *batch.last["joint_position"][: len(self.joints)]])
         self._note(batch)
         for listener in self.listeners:
             listener()

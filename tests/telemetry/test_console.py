@@ -35,6 +35,7 @@ from hil_server.line.run_header import CONFIGURATION
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.publisher import first_trip
+from hil_server.telemetry.record import aux_channels, record_dtype
 from hil_server.telemetry.settings import TelemetrySettings
 from rt_kernels.layout import BITS, CODES, FAULTS
 from rt_kernels.pictures import along, multiply, rotate
@@ -109,6 +110,18 @@ def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
     assert [(line.t, line.name) for line in feed.lines] == [(0.2, name), (0.08, "first_contact"), (0.08, name)]
     assert feed.lines[0].severity == severity and meaning in feed.lines[0].action and action in feed.lines[0].action
     assert feed.lost == 5 and feed.curve[-1] == [0.2, -7.5, 0, 0, 0, 0, 0]
+
+
+def test_feed_keeps_the_course_of_the_joints_that_the_run_names():
+    feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
+    moving = batch(0.1)
+    moving.last["joint_position"] = [0.5, -0.25, 7.0]
+    feed.take(moving)
+    assert not feed.joint_curve, "a run that names no joint has none"
+    feed.joints = ("active shoulder", "target wing")
+    feed.take(moving)
+    feed.take(batch(0.2))
+    assert list(feed.joint_curve) == [[0.1, 0.5, -0.25]]
 
 
 def test_first_trip_names_the_faults_of_its_own_tick(make_records):
@@ -496,6 +509,23 @@ def test_abort_of_another_site_is_refused_and_closed_pages_leave_no_trace(start_
     assert process.errors.read() == ""
 
 
+JOINTS = ("active shoulder", "target wing")
+
+
+def with_joints(ticks, header):
+    """The ticks with channels of two joints, as a part of jointed crafts logs them: more room than names."""
+    first = header.aux_count
+    header.aux = aux_channels([*header.aux, *((f"joint_{what}", "-", "-", 3) for what in ("position", "rate", "torque"))])
+    header.notes = [*header.notes, f"dynamics: joints {', '.join(JOINTS)}"]
+    found = np.zeros(len(ticks), record_dtype(header.aux_count))
+    for name in ticks.dtype.names:
+        if name != "aux":
+            found[name] = ticks[name]
+    found["aux"][:, :first] = ticks["aux"]
+    found["aux"][:, first:] = [0.5, -0.25, 9e9, 1.5, -2.5, 9e9, 30.0, -40.0, 9e9]
+    return found
+
+
 class Stage:
     """A run that goes on with the log's own ticks round its contact, its telemetry process, and the console that looks at it."""
 
@@ -505,6 +535,7 @@ class Stage:
         ticks = recording.log.records[contact - 300 : contact + 700]
         header = recording.log.header
         header.run_id = "RT-07"
+        ticks = with_joints(ticks, header)
         text = header.configuration[CONFIGURATION]
         assert "rehearsal = false" in text
         header.configuration[CONFIGURATION] = text.replace("rehearsal = false", "rehearsal = true")
@@ -582,6 +613,9 @@ def test_engineer_live_and_abort(stage, browser, pictures):
     wait_for(lambda: "phase\ncontact\nin this phase" in browser.text, 30)
     assert browser.value("document.querySelectorAll('.live').length") >= 7
     assert "Programme two dockings: RT-2 is running, 1 of 2 done, 1 passed" in browser.text
+    wait_for(lambda: re.search(r"target wing\s+-0.2500\s+-2.5000\s+-40.00", browser.text), 30)
+    wait_for(lambda: ink(browser, ".joints canvas") and min(ink(browser, ".joints canvas")) > 1000, 30)
+    assert "9e9" not in browser.text and "9000000000" not in browser.text
     browser.click("#hold")
     wait_for(lambda: "hold: taken by the loop at tick" in browser.text, 30)
     browser.click("#abort")

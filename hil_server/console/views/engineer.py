@@ -1,10 +1,12 @@
-"""The engineer's view of a run: state, health of the loop, delays, wrench, legs, energy, faults with what to do, commands.
+"""The engineer's view of a run: state, health of the loop, delays, wrench, legs, energy, joints, faults with what to do, commands.
 
 Every card that shows a live value (class `live`) turns grey when no data have come for half a second: the page itself sees to that, so it
 does so too when the console has died.
 """
 
 import json
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ PROGRAMME_PERIOD = 1.0
 MODES = {0: "free-running", 1: "soft: no real-time privilege", 2: "real time"}
 WRENCH = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 UNITS = ("N", "N", "N", "N.m", "N.m", "N.m")
-COLOURS = ("#4fc3f7", "#ffb74d", "#aed581")
+COLOURS = ("#4fc3f7", "#ffb74d", "#aed581", "#f06292", "#ba68c8", "#fff176")
 COMMANDS = ("start", "hold", "resume", "park", "stop")
 
 
@@ -68,6 +70,9 @@ class Engineer:
         with ui.element("div").classes("hil-split"):
             self._build_wrench()
             self._build_legs()
+        self._joints_shown: tuple[str, ...] = ()
+        self._joint_row = ui.element("div").classes("hil-split")
+        self._joint_row.visible = False
         self._build_programme(folder)
         self._build_faults()
         ui.timer(PERIOD, self.update)
@@ -82,7 +87,7 @@ class Engineer:
     def _build_wrench(self) -> None:
         self._wrench = Card("Wrench F_T: now, smallest, largest", WRENCH)
         with ui.card().classes("live q-pa-sm").style("flex: 1 1 330px"):
-            self._chart = ui.echart(force_chart()).classes("w-full").style("height: 240px")
+            self._chart = ui.echart(line_chart(WRENCH[:3], "N")).classes("w-full").style("height: 240px")
 
     def _build_legs(self) -> None:
         with ui.card().classes("live q-pa-sm gap-1"):
@@ -94,6 +99,24 @@ class Engineer:
                     bar = ui.linear_progress(0.0, show_value=False, size="14px").props("instant-feedback")
                     bar.style("flex: 0 1 8rem; width: 8rem")
                     self._legs.append((bar, ui.label("-").classes("font-mono text-caption").style("min-width: 21em")))
+
+    def _show_joints(self, last: dict[str, Any]) -> None:
+        """The joints of the crafts, for a dynamics part that has them: a line of figures each, and their course."""
+        names = self._feed.joints
+        if names != self._joints_shown:
+            self._joints_shown = names
+            self._joint_row.clear()
+            self._joint_row.visible = bool(names)
+            if names:
+                with self._joint_row:
+                    self._joints = Card("Joints: rad or m, per s, N.m or N", names)
+                    with ui.card().classes("live q-pa-sm").style("flex: 1 1 330px"):
+                        self._joint_chart = ui.echart(line_chart(names, "rad, m")).classes("w-full joints").style("height: 240px")
+        if names and "joint_position" in last:
+            columns = [last[f"joint_{what}"] if f"joint_{what}" in last else [0.0] * len(names) for what in ("position", "rate", "torque")]
+            self._joints.show({
+                name: f"{position:9.4f} {rate:9.4f} {torque:9.2f}" for name, position, rate, torque in zip(names, *columns, strict=False)
+            })  # fmt: skip
 
     def _build_programme(self, folder: Path) -> None:
         """The newest programme below the folder of the logs: its variants, which one runs, results."""
@@ -145,6 +168,7 @@ class Engineer:
         numbers = zip(WRENCH, UNITS, last["F_T"], low["F_T"], high["F_T"], strict=True)
         self._wrench.show({name: f"{now:9.1f} {small:9.1f} {large:9.1f} {unit}" for name, unit, now, small, large in numbers})
         self._show_legs(last)
+        self._show_joints(last)
         self._show_lines()
 
     def _show_legs(self, last: dict[str, Any]) -> None:
@@ -172,10 +196,14 @@ class Engineer:
         ]
 
     def _draw(self) -> None:
-        points = list(self._feed.curve)
-        for n, series in enumerate(self._chart.options["series"]):
-            series["data"] = [[p[0], p[n + 1]] for p in points[-600:]]
-        self._chart.update()
+        charts = [(self._chart, self._feed.curve)]
+        if self._joints_shown:
+            charts.append((self._joint_chart, self._feed.joint_curve))
+        for chart, curve in charts:
+            points = list(curve)
+            for n, series in enumerate(chart.options["series"]):
+                series["data"] = [[p[0], p[n + 1]] for p in points[-600:] if len(p) > n + 1]
+            chart.update()
 
 
 def newest_programme(folder: Path) -> dict[str, Any] | None:
@@ -188,20 +216,20 @@ def newest_programme(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def force_chart() -> dict[str, Any]:
-    """Options of the chart of the contact wrench, still without points."""
+def line_chart(names: Sequence[str], unit: str) -> dict[str, Any]:
+    """Options of a chart of these lines over the run time, still without points."""
     series = [
         {"name": name, "type": "line", "showSymbol": False, "animation": False, "data": [], "lineStyle": {"width": 1.5}, "color": colour}
-        for name, colour in zip(WRENCH, COLOURS, strict=False)
+        for name, colour in zip(names, cycle(COLOURS), strict=False)
     ]
     text = {"color": "#cfd8dc"}
     axis = {"type": "value", "scale": True, "axisLabel": text, "splitLine": {"lineStyle": {"color": "#37474f"}}, "nameTextStyle": text}
     return {
         "animation": False,
         "grid": {"left": 60, "right": 20, "top": 30, "bottom": 30},
-        "legend": {"textStyle": text, "data": list(WRENCH[:3]), "top": 0},
+        "legend": {"textStyle": text, "data": list(names), "top": 0, "type": "scroll"},
         "xAxis": {**axis, "name": "s"},
-        "yAxis": {**axis, "name": "N"},
+        "yAxis": {**axis, "name": unit},
         "series": series,
     }
 
