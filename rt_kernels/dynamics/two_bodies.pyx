@@ -8,9 +8,9 @@ wrench acts on both bodies at the same point of space, equal and opposite, so li
 Two others are there for comparison, which move (p, q) with an older velocity, v - late h f/m: constant acceleration (late 1/2, what
 RK4 is with a held force) and explicit Euler (late 1). Each is a delay of `late` ticks in contact; the ledger counts it.
 
-With an orbit (rt_kernels/dynamics/orbit.pyx) the origin of N falls round a planet, from where the target's centre of mass is when the loop
-closes; each body, joined or not, feels the difference of gravity to that origin and its gravity-gradient moment: half a kick before and half
-after the step above. Momentum is then no more kept, as it should be: the planet's field pulls at the whole.
+With an orbit (rt_kernels/dynamics/orbit.pyx) the origin of N falls round a planet, from where the target's centre of mass is when the
+loop closes. Each body, joined or not, feels the difference of gravity to that origin and its gravity-gradient moment: half a kick before
+and half after the step above. Momentum is then not kept: the planet pulls at the whole.
 
 Frames: N keeps its directions (without an orbit: inertial), C and V centres of mass of the active and the target vehicle (principal or not:
 the inertia is a full tensor), A and T their docking ports. Assumptions: rigid vehicles; no drag; without an orbit no gravity.

@@ -109,9 +109,9 @@ class Engineer:
             self._joint_row.visible = bool(names)
             if names:
                 with self._joint_row:
-                    self._joints = Card("Joints: rad or m, per s, N.m or N", names)
+                    self._joints = Card("Joints: position, rate, torque", names)
                     with ui.card().classes("live q-pa-sm").style("flex: 1 1 330px"):
-                        self._joint_chart = ui.echart(line_chart(names, "rad, m")).classes("w-full joints").style("height: 240px")
+                        self._joint_chart = ui.echart(line_chart(names, "rad or m")).classes("w-full joints").style("height: 240px")
         if names and "joint_position" in last:
             columns = [last[f"joint_{what}"] if f"joint_{what}" in last else [0.0] * len(names) for what in ("position", "rate", "torque")]
             self._joints.show({
