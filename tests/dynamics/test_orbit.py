@@ -9,16 +9,18 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
+from hil_server import registry
 from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.context import IDENTITY, Orbit, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.orbit import field, moment
 from rt_kernels.dynamics.two_bodies import TwoBodies
-from rt_kernels.dynamics.two_bodies_flexible import TwoBodiesFlexible
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 MOTION = CODES["motion"]
 MU = 3.986004418e14
 EYE = np.eye(3)
+# every dynamics part that knows gravity flies the same orbit
+PARTS = [part for part in (registry.part("dynamics", name) for name in registry.PARTS["dynamics"]) if "orbit" in part.CONTEXT]
 RNG = np.random.default_rng(8)
 
 
@@ -120,7 +122,15 @@ def inertial(given, offset, velocity, seconds):
     return y[2] - y[0], y[3] - y[1]
 
 
-@pytest.mark.parametrize("part", [TwoBodies, TwoBodiesFlexible])
+@pytest.fixture(params=PARTS, ids=lambda part: part.__name__)
+def part(request):
+    return request.param
+
+
+def test_the_parts_are_found():
+    assert {"TwoBodies", "TwoBodiesFlexible"} <= {found.__name__ for found in PARTS}
+
+
 def test_free_drift_30_m_above_is_that_of_two_inertial_orbits(part):
     """Both turn with the orbit: after 100 s the upper one has left by 0.57 m at 11 mm/s along the radius (3 n^2 x)."""
     given, offset = orbit(), np.array([30.0, 0.0, 0.0])
@@ -141,11 +151,11 @@ def test_free_drift_30_m_above_is_that_of_two_inertial_orbits(part):
     assert np.linalg.norm(sample["X_NV"][0][:3]) == 0.0
 
 
-def test_free_drift_on_an_eccentric_orbit_any_way():
+def test_free_drift_on_an_eccentric_orbit_any_way(part):
     axes = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     circular, offset = orbit(axes), np.array([12.0, -20.0, 9.0])
     given = Orbit(circular.position_m, 1.2 * circular.velocity_m_s + 900.0 * axes[:, 0], MU)
-    built, sample = fly(given, Vehicles(ball(), ball()), offset, rate=np.zeros(3), V_TA=(0.01, -0.02, 0.005, 0.0, 0.0, 0.0))
+    built, sample = fly(given, Vehicles(ball(), ball()), offset, rate=np.zeros(3), part=part, V_TA=(0.01, -0.02, 0.005, 0.0, 0.0, 0.0))
     built.repeat(sample, 100_000)
     p, v = inertial(given, offset, [0.01, -0.02, 0.005], 100.0)
     straight = offset + 100.0 * np.array([0.01, -0.02, 0.005])
@@ -178,19 +188,19 @@ def librations(built, sample, given, seconds, period_s, axis_of):
     return CubicSpline(times, angles).roots(extrapolate=False)
 
 
-def test_a_dumbbell_librates_with_the_period_of_the_closed_form():
+def test_a_dumbbell_librates_with_the_period_of_the_closed_form(part):
     """Small pitch about the radius in a circular orbit: w^2 = 3 n^2 (I_along - I_axis)/I_normal."""
     given, moments, period_s = orbit(), np.array([1e3, 2.5e5, 2.5e5 + 1e3]), 1e-2
     n = np.sqrt(MU / np.linalg.norm(given.position_m) ** 3)
     swing = n * np.sqrt(3.0 * (moments[1] - moments[0]) / moments[2])
     # at the radius, at a rate for an amplitude of 1e-3 rad
     target = Vehicle(20000.0, np.diag(moments))
-    built, sample = fly(given, Vehicles(ball(), target), [30.0, 0, 0], rate=[0.0, 0.0, n + 1e-3 * swing], period_s=period_s)
+    built, sample = fly(given, Vehicles(ball(), target), [30.0, 0, 0], rate=[0.0, 0.0, n + 1e-3 * swing], period_s=period_s, part=part)
     crossings = librations(built, sample, given, 2900, period_s, lambda s: quat_to_matrix(s["X_NV"][0][3:])[:, 0])
     assert abs(crossings[0] - np.pi / swing) <= 1e-4 * np.pi / swing, (crossings, np.pi / swing)
 
 
-def test_two_joined_craft_librate_as_one_dumbbell():
+def test_two_joined_craft_librate_as_one_dumbbell(part):
     """Two balls 30 m apart, joined at their ports: the arm is what the field turns. Their common centre is on a circular orbit."""
     centre, period_s, half = orbit(), 1e-2, 15.0
     n = np.sqrt(MU / np.linalg.norm(centre.position_m) ** 3)
@@ -201,19 +211,19 @@ def test_two_joined_craft_librate_as_one_dumbbell():
     below = centre.position_m - np.array([half, 0.0, 0.0])
     turn = np.array([0.0, 0.0, n + 1e-3 * swing])
     given = Orbit(below, centre.velocity_m_s - np.cross(turn, [half, 0.0, 0.0]), MU)
-    built, sample = fly(given, Vehicles(*ported), [0.0, 0, 0], rate=turn, period_s=period_s)
+    built, sample = fly(given, Vehicles(*ported), [0.0, 0, 0], rate=turn, period_s=period_s, part=part)
     sample["motion"] = MOTION["joined"]
     crossings = librations(built, sample, centre, 2900, period_s, lambda s: s["X_NC"][0][:3] - s["X_NV"][0][:3])
     assert abs(crossings[0] - np.pi / swing) <= 1e-4 * np.pi / swing, (crossings, np.pi / swing)
 
 
-def test_the_state_of_the_orbit_is_in_the_snapshot():
+def test_the_state_of_the_orbit_is_in_the_snapshot(part):
     vehicles = Vehicles(ball(), Vehicle(20000.0, np.diag([1e4, 2e5, 2.1e5])))
-    built, sample = fly(orbit(), vehicles, [30.0, 5.0, 0])
+    built, sample = fly(orbit(), vehicles, [30.0, 5.0, 0], part=part)
     built.repeat(sample, 500)
     snapshot, before = built.snapshot(), sample.copy()
     built.repeat(sample, 500)
-    other, again = fly(orbit(), vehicles, [30.0, 5.0, 0])
+    other, again = fly(orbit(), vehicles, [30.0, 5.0, 0], part=part)
     other.restore(snapshot)
     again[:] = before
     other.repeat(again, 500)
