@@ -7,6 +7,10 @@ For bodies with angular velocity omega and velocity v* of the mass centre, and s
     generalised inertia forces    F_r* = sum omega_r . T* + v_r . R*,  R* = -m a*,  T* = -alpha . I - omega x I . omega
     equations                     F_r + F_r* = 0, that is X u_dot = Y
 
+A system that rolls or has an edge obeys motion constraints: some speeds are given by the others, u_s = sum A_sr u_r + B_s. With these put
+into the velocities, the partial velocities are those of the independent speeds alone, v_r + sum v_s A_sr, and the same equations hold:
+no multiplier appears.
+
 A rotor of polar moment J that spins at Omega about an axis c of its carrier (carrier and frozen rotor counted as one body) adds
 -d/dt (J Omega c) = J [Omega (c x omega) - Omega_dot c] to T* of the carrier; a rotor whose spin is itself a speed u_n adds
 F_n* = -J (omega . c + Omega)_dot.
@@ -47,7 +51,8 @@ class KaneModel:
 
     frame: inertial frame; coordinates, speeds: dynamicsymbols; rates: {q_dot: expression in u};
     bodies, particles: `RigidBody`, `Particle` with velocities set in terms of the speeds; forces [(point, vector)],
-    torques [(frame, vector)]; parameters, inputs: symbols that the C function takes as arrays p and f; rotors: see `Rotor`.
+    torques [(frame, vector)]; parameters, inputs: symbols that the C function takes as arrays p and f; rotors: see `Rotor`;
+    dependent: motion constraints {speed that is not in `speeds`: expression in those that are}.
     """
 
     frame: Any
@@ -61,6 +66,7 @@ class KaneModel:
     rotors: Sequence[Rotor] = ()
     parameters: Sequence[Any] = ()
     inputs: Sequence[Any] = ()
+    dependent: dict[Any, Any] = field(default_factory=dict)
     _cache: dict = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +78,10 @@ class KaneModel:
         for q in self.coordinates:
             if q.diff(t) not in self.rates:
                 raise ValueError(f"rates: {q.diff(t)} is missing")
+        for speed, value in self.dependent.items():
+            if speed in self.speeds or sympy.sympify(value).has(*self.dependent):
+                raise ValueError(f"dependent: {speed} must be given by the independent speeds alone")
+        self.rates = {q_dot: sympy.sympify(value).subs(self.dependent) for q_dot, value in self.rates.items()}
         known = {*self.coordinates, *self.speeds, *self.parameters, *self.inputs}
         for name, items in (("parameters", self.parameters), ("inputs", self.inputs)):
             if len(set(items)) != len(items):
@@ -82,14 +92,24 @@ class KaneModel:
     # --- kinematics
 
     def _derivative(self, vector):
-        """Time derivative in the inertial frame with q_dot replaced; u_dot stays."""
+        """Time derivative in the inertial frame with q_dot replaced; u_dot of the independent speeds stays."""
         return vector.dt(self.frame).subs(self.rates)
 
     def _velocity(self, point):
-        return point.vel(self.frame).subs(self.rates)
+        return point.vel(self.frame).subs(self.dependent).subs(self.rates)
 
     def _turning(self, frame):
-        return frame.ang_vel_in(self.frame).subs(self.rates)
+        return frame.ang_vel_in(self.frame).subs(self.dependent).subs(self.rates)
+
+    def velocity_rows(self, point, directions) -> Any:
+        """(k, n) sympy matrix G: the components of the point's velocity along k vectors are G u (plus what moves by itself).
+
+        `collision.collide` takes the rows of a contact.
+        """
+        import sympy
+
+        velocity = self._velocity(point)
+        return sympy.Matrix([[velocity.diff(u, self.frame, var_in_dcm=False).dot(d) for u in self.speeds] for d in directions])
 
     def partial_velocities(self) -> list[list[Any]]:
         """[(speed r) -> v_r] of the mass centre of each body, then of each particle."""
@@ -112,7 +132,7 @@ class KaneModel:
         for vector, velocity in loads:
             for r, u in enumerate(self.speeds):
                 result[r] += velocity.diff(u, self.frame, var_in_dcm=False).dot(vector)
-        return [sympy.expand(x.subs(self.rates)) for x in result]
+        return [sympy.expand(x.subs(self.dependent).subs(self.rates)) for x in result]
 
     def generalised_inertia_forces(self) -> list[Any]:
         """F_r* of all bodies, particles and rotors; linear in the derivatives of the speeds."""
@@ -134,8 +154,9 @@ class KaneModel:
                 result[r] += omega_r.dot(torque)
         for rotor in self.rotors:
             omega, partial = self._turning(self.bodies[rotor.carrier].frame), angular[rotor.carrier]
-            rate = sympy.sympify(rotor.spin).diff(t).subs(self.rates)
-            torque = rotor.inertia * (rotor.spin * rotor.axis.cross(omega) - rate * rotor.axis)
+            spin = sympy.sympify(rotor.spin).subs(self.dependent)
+            rate = spin.diff(t).subs(self.rates)
+            torque = rotor.inertia * (spin * rotor.axis.cross(omega) - rate * rotor.axis)
             for r, omega_r in enumerate(partial):
                 result[r] += omega_r.dot(torque)
             if rotor.spin in list(self.speeds):
