@@ -3,6 +3,7 @@
     integrators   motion of a `FlexibleTree` in time: explicit, implicit and two-step methods, limits of their steps
     kane          Kane's equations of a small system, derived symbolically and compiled; rolling and edges included
     collision     what a blow does to the speeds
+    flexible_code  symbolic code: straight-line C of a flexible tree, joints active or passive
     tree_loops    closed loops: a `Tree` with cut joints
     payload_link  payload as a free body on the elastic end of an arm whose motion is given
     two_craft     two free rigid craft that meet through any docking mechanism, without stand and line

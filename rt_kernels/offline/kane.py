@@ -226,7 +226,7 @@ class KaneModel:
         kinematics = [f"    q_dot[{k}] = {text(e)};" for k, e in enumerate(reduced[len(lower) + n:])]
         turns = [f"    double {s}, {c}; turn({text(a)}, &{s}, &{c});" for s, c, a in lines]
         parts = {"turns": turns, "body": body, "triangle": triangle, "right": right, "kinematics": kinematics}
-        return _TEMPLATE.format(name=name, n=n, m=m, size=len(lower), sincos=_SINCOS if turns else "",
+        return _TEMPLATE.format(name=name, n=n, m=m, size=len(lower), sincos=SINCOS if turns else "",
                                 **{key: "\n".join(lines) for key, lines in parts.items()})
 
     def compile(self, name: str, directory: str | Path | None = None, compiler: str | None = None) -> CompiledModel:
@@ -280,7 +280,7 @@ def _half():
 
 
 # the same numbers as rt_kernels/algebra/sincos.pxd, in C
-_SINCOS = """\
+SINCOS = """\
 static void turn(double x, double *s, double *c)
 {
     const double k_real = x * 0.63661977236758134308;
@@ -358,7 +358,30 @@ void {name}_step(double t, double h, double *q, double *u, const double *p, cons
 }}
 """
 
-FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-std=gnu11", "-shared", "-fPIC", "-Wall", "-Werror"]
+FLAGS = ["-ffp-contract=off", "-fno-math-errno", "-std=gnu11", "-shared", "-fPIC", "-Wall", "-Werror"]
+
+
+def compiled_library(source: str, name: str, directory: str | Path | None, compiler: str | None,
+                     flags: list[str]) -> tuple[Path, tempfile.TemporaryDirectory | None]:
+    """(shared library, its temporary folder if directory is None) of a C text, compiled if it is not there under the hash of text,
+    compiler and flags. Raises RuntimeError without a compiler, and with its message when it refuses."""
+    command = compiler or next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), None)
+    if command is None or shutil.which(command) is None:
+        raise RuntimeError(f"no C compiler found ({compiler or 'cc, gcc, clang'})")
+    kept = tempfile.TemporaryDirectory() if directory is None else None
+    place = Path(kept.name if kept is not None else directory or ".")
+    place.mkdir(parents=True, exist_ok=True)
+    mark = hashlib.sha256("\0".join([source, command, *flags, *FLAGS]).encode()).hexdigest()[:16]
+    library = place / f"{name}_{mark}.so"
+    if not library.exists():
+        code = place / f"{name}_{mark}.c"
+        code.write_text(source)
+        fresh = place / f"{name}_{mark}.tmp.so"
+        done = subprocess.run([command, *flags, *FLAGS, str(code), "-o", str(fresh), "-lm"], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{command} failed on {code}:\n{done.stderr}")
+        fresh.replace(library)
+    return library, kept
 
 
 class CompiledModel:
@@ -366,24 +389,8 @@ class CompiledModel:
 
     def __init__(self, source: str, name: str, n_q: int, n_u: int, n_p: int, n_f: int, directory=None, compiler=None):
         self.source, self.sizes = source, {"q": n_q, "u": n_u, "p": n_p, "f": n_f}
-        command = compiler or next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), None)
-        if command is None or shutil.which(command) is None:
-            raise RuntimeError(f"no C compiler found ({compiler or 'cc, gcc, clang'})")
-        self._kept = None if directory else tempfile.TemporaryDirectory()
-        place = Path(self._kept.name if self._kept else directory)
-        place.mkdir(parents=True, exist_ok=True)
-        mark = hashlib.sha256("\0".join([source, command, *FLAGS]).encode()).hexdigest()[:16]
-        library = place / f"{name}_{mark}.so"
-        if not library.exists():
-            code = place / f"{name}_{mark}.c"
-            code.write_text(source)
-            fresh = place / f"{name}_{mark}.tmp.so"
-            done = subprocess.run([command, *FLAGS, str(code), "-o", str(fresh), "-lm"], capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"{command} failed on {code}:\n{done.stderr}")
-            fresh.replace(library)
-        self.library = library
-        loaded = ctypes.CDLL(str(library))
+        self.library, self._kept = compiled_library(source, name, directory, compiler, ["-O3"])
+        loaded = ctypes.CDLL(str(self.library))
         pointer = ctypes.POINTER(ctypes.c_double)
         self._accelerate, self._step = loaded[f"{name}_accelerate"], loaded[f"{name}_step"]
         self._accelerate.argtypes, self._accelerate.restype = [ctypes.c_double] + [pointer] * 6, None
