@@ -155,7 +155,9 @@ class _Tracer:
             return quaternion_rotation(*q), ZERO, turn
         if link.joint == "free":
             return quaternion_rotation(*q[3:]), q[:3], [[*e, *ZERO] for e in UNIT] + turn
-        return UNIT, ZERO, []
+        if link.joint == "fixed":
+            return UNIT, ZERO, []
+        raise ValueError(f"link {link.name!r}: joint {link.joint!r} has no generated code")
 
     def _port(self, number: int, parent: Link, port: str | None, arm: list[Value]):
         """Port of a flexible parent: (A, shift phi eta, slide phi eta_dot, rate w, w_bias, arm l = A arm, port motion (s, 6) per mode)."""
@@ -415,9 +417,9 @@ class CompiledTree:
 
     def __init__(self, source: str, name: str, nq: int, nv: int, directory=None, compiler=None) -> None:
         self.source, self.nq, self.nv = source, nq, nv
-        self.library, self._kept = compiled_library(source, name, directory, compiler, OPTIMISE)
+        loaded, self.library = compiled_library(source, name, directory, compiler, OPTIMISE)
         pointer = ctypes.POINTER(ctypes.c_double)
-        self._dynamics = ctypes.CDLL(str(self.library))[f"{name}_dynamics"]
+        self._dynamics = loaded[f"{name}_dynamics"]
         self._dynamics.argtypes, self._dynamics.restype = [pointer] * 5, None
 
     def dynamics(self, q, v, x) -> tuple[np.ndarray, np.ndarray]:

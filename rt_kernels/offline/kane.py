@@ -362,14 +362,19 @@ FLAGS = ["-ffp-contract=off", "-fno-math-errno", "-std=gnu11", "-shared", "-fPIC
 
 
 def compiled_library(source: str, name: str, directory: str | Path | None, compiler: str | None,
-                     flags: list[str]) -> tuple[Path, tempfile.TemporaryDirectory | None]:
-    """(shared library, its temporary folder if directory is None) of a C text, compiled if it is not there under the hash of text,
-    compiler and flags. Raises RuntimeError without a compiler, and with its message when it refuses."""
+                     flags: list[str]) -> tuple[ctypes.CDLL, Path]:
+    """(loaded library, its file) of a C text, compiled if it is not in `directory` under the hash of text, compiler and flags.
+
+    directory None: nothing stays, the file is gone once it is loaded. Raises RuntimeError without a compiler, and with its message when
+    it refuses.
+    """
     command = compiler or next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), None)
     if command is None or shutil.which(command) is None:
         raise RuntimeError(f"no C compiler found ({compiler or 'cc, gcc, clang'})")
-    kept = tempfile.TemporaryDirectory() if directory is None else None
-    place = Path(kept.name if kept is not None else directory or ".")
+    if directory is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return compiled_library(source, name, folder, compiler, flags)
+    place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
     mark = hashlib.sha256("\0".join([source, command, *flags, *FLAGS]).encode()).hexdigest()[:16]
     library = place / f"{name}_{mark}.so"
@@ -381,7 +386,7 @@ def compiled_library(source: str, name: str, directory: str | Path | None, compi
         if done.returncode:
             raise RuntimeError(f"{command} failed on {code}:\n{done.stderr}")
         fresh.replace(library)
-    return library, kept
+    return ctypes.CDLL(str(library)), library
 
 
 class CompiledModel:
@@ -389,8 +394,7 @@ class CompiledModel:
 
     def __init__(self, source: str, name: str, n_q: int, n_u: int, n_p: int, n_f: int, directory=None, compiler=None):
         self.source, self.sizes = source, {"q": n_q, "u": n_u, "p": n_p, "f": n_f}
-        self.library, self._kept = compiled_library(source, name, directory, compiler, ["-O3"])
-        loaded = ctypes.CDLL(str(self.library))
+        loaded, self.library = compiled_library(source, name, directory, compiler, ["-O3"])
         pointer = ctypes.POINTER(ctypes.c_double)
         self._accelerate, self._step = loaded[f"{name}_accelerate"], loaded[f"{name}_step"]
         self._accelerate.argtypes, self._accelerate.restype = [ctypes.c_double] + [pointer] * 6, None

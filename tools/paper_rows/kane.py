@@ -1,7 +1,6 @@
 """Kane 1981: speeds and partial velocities of the rocket, the rod with its particle, the gyrostat, motion constraints, collisions."""
 
-import tempfile
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -31,12 +30,6 @@ def _is_zero(sm, e) -> bool:
     names = sorted(plain.atoms(sm.core.function.AppliedUndef) | plain.free_symbols, key=sm.default_sort_key)
     value = plain.xreplace({name: sm.Float(0.3 + 0.137 * k) for k, name in enumerate(names)})
     return abs(float(value)) < 1e-9 and sm.simplify(e) == 0
-
-
-def _compiled(model, name: str):
-    """The model as C, compiled in a folder that does not stay."""
-    with tempfile.TemporaryDirectory() as folder:
-        return model.compile(name, folder)
 
 
 # --- table 1: the rocket in its plane
@@ -141,6 +134,7 @@ class Rod:
         """The same from the definition, F_r + F_r* = 0."""
         return [-x / self.p[0] for x in np.add(self.model.generalised_active_forces(), self.model.generalised_inertia_forces())]
 
+    @cached_property
     def lagrange(self):
         """(34): d/dt dK/dq' - dK/dq + dW/dq of each coordinate, over m."""
         sm, t = self.sm, self.t
@@ -198,8 +192,22 @@ def equations(context: Context) -> list[str]:
     rows.append(context.holds("(32) active forces", "0, 0, 0, -k (q4 - L0)",
                               _same(sm, *(a - b for a, b in zip(r.model.generalised_active_forces(), (0, 0, 0, -r.p[2] * (r.q[3] - r.p[3])),
                                                                 strict=True))), "same"))
+    q1, q2, q3, q4 = r.q
+    (m, L, k_, L0), (s3, c3) = r.p, (sm.sin(q3), sm.cos(q3))
+    v1, v2, v3, v4 = (x.diff(t) for x in r.q)
+    a1, a2, a3, a4 = (x.diff(t, 2) for x in r.q)
+    printed_34 = [2 * a1 + a4 * c3 - 2 * v4 * v3 * s3 - (L + q4) * (a3 * s3 + v3**2 * c3),
+                  2 * a2 + a4 * s3 + 2 * v4 * v3 * c3 + (L + q4) * (a3 * c3 - v3**2 * s3),
+                  (L + q4) * (a2 - a1 * s3) + (sm.Rational(4, 3) * L**2 + q4**2) * a3 + 2 * v3 * v4 * q4,
+                  a4 + v1 * c3 + v2 * s3 - v3**2 * q4 + k_ / m * (q4 - L0)]
+    right_34 = [*printed_34[:2], printed_34[2] + (L + q4) * a2 * (c3 - 1), printed_34[3] + (a1 - v1) * c3 + (a2 - v2) * s3]
+    reasons = ["", "", "q2'' without its cos q3 (E2.8)", "q1', q2' for q1'', q2'' (E2.8)"]
+    for k, (derived, printed, right) in enumerate(zip(r.lagrange, printed_34, right_34, strict=True)):
+        same = _same(sm, derived - printed)
+        rows.append(context.holds(f"(34) line {k + 1}", "as printed", same, "same" if same else "corrected line",
+                                  reasons[k] if _same(sm, derived - right) else ""))
     # "no trigonometric functions, two derivatives of speeds in each equation; Lagrange: three second derivatives"
-    ours, others = r.derived(), r.lagrange()
+    ours, others = r.derived(), r.lagrange
     dots = [sum(sm.expand(e).coeff(x.diff(t)) != 0 for x in r.u) for e in ours]
     seconds = [sum(sm.expand(e).coeff(x.diff(t, 2)) != 0 for x in r.q) for e in others]
     trigonometric = [any(e.has(f) for f in (sm.sin, sm.cos)) for e in ours], [any(e.has(f) for f in (sm.sin, sm.cos)) for e in others]
@@ -208,8 +216,8 @@ def equations(context: Context) -> list[str]:
     rows.append(context.holds("trigonometric functions", "none in (33)", not any(trigonometric[0]) and all(trigonometric[1]),
                               "none in (33), in every line of (34)"))
     return [*prose("""
-            **Equations (24) to (34)** of the rod and the particle, D = q4 - L, derived anew by `KaneModel` and compared symbol by
-            symbol."""),
+            **Equations (24) to (34)** of the rod and the particle, D = q4 - L, derived anew by `KaneModel`, (34) by Lagrange's
+            equations, and compared symbol by symbol."""),
             *table(PRINTED, rows)]
 
 
@@ -249,7 +257,7 @@ def motion(context: Context) -> list[str]:
     from scipy.integrate import solve_ivp
 
     r = rod()
-    compiled = _compiled(r.model, "rod_and_particle")
+    compiled = r.model.compile("rod_and_particle")
     q, u = np.array(START[:4]), np.array(START[4:])
     path, h = [np.concatenate([q, u])], 1.25e-4
     for k in range(400):
@@ -343,7 +351,7 @@ def gyrostats(context: Context) -> list[str]:
     # a gyrostat of revolution: the transverse rate turns at ((C + J - A - I_t) omega_3 + J Omega) / (A + I_t)
     one, *_ = gyrostat(False)
     A, B, C, transverse, J, Omega = 40.0, 40.0, 25.0, 0.02, 0.05, 300.0
-    compiled = _compiled(one, "gyrostat")
+    compiled = one.compile("gyrostat")
     omega_3, seconds = 0.15, 10.0
     q, u = compiled.run([0.0, 0.1, 0.0], [0.02, 0.0, omega_3], 1e-3, round(seconds * 1000), [A, B, C, transverse, J, Omega, 0.0])
     wanted = ((C + J - A - transverse) * omega_3 + J * Omega) / (A + transverse)
@@ -387,7 +395,7 @@ def non_holonomic(context: Context) -> list[str]:
     m, J, a, V, seconds = 2.0, 0.7, 0.4, 1.3, 3.0
     k = m * a * V / (J + m * a * a)
     W = np.sqrt(V * k / a)
-    compiled = _compiled(model, "sleigh")
+    compiled = model.compile("sleigh")
     path = [np.array([0.0, 0.0, 0.0, 0.0, W])]
     for _ in range(300):
         q, u = compiled.run(path[-1][:3], path[-1][3:], 1e-3, 10, [m, J, a])
