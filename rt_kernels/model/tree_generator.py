@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-VERSION = "1"
+VERSION = "2"
 #: Folder of the headers that the text includes.
 HEADERS = Path(__file__).parents[1] / "multibody"
 #: Up to this many coordinates the generated kernels are the default (`Tree.fastest`), and forward dynamics and mass matrix are generated at
@@ -209,6 +209,18 @@ def centrifugal(w, e, r):
     return mul(Q, r)
 
 
+def turning_moment(six, w, e):
+    """I e + w x (I w) of an inertia (xx, xy, xz, yy, yz, zz), by products that `centrifugal` has too: only differences of its diagonal meet
+    the angular velocity."""
+    xx, xy, xz, yy, yz, zz = six
+    I, D, off = (xx, yy, zz), (zz - yy, xx - zz, yy - xx), (yz, xz, xy)
+    out = []
+    for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        n = I[a] * e[a] + D[a] * (w[b] * w[c]) + off[a] * (w[b] * w[b] - w[c] * w[c])
+        out.append(n + off[c] * (e[b] - w[a] * w[c]) + off[b] * (e[c] + w[a] * w[b]))
+    return out
+
+
 ZERO = [0.0, 0.0, 0.0]
 UNIT = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
@@ -343,14 +355,40 @@ def motion(table, bodies, with_accelerations):
 
 def body_wrench(table, body, w, e, g, with_wrenches):
     """(n, f) that the body alone needs, external wrench taken off."""
-    h, I = body["h"], symmetric(body["inertia"])
+    h = body["h"]
     f = add(scale(body["mass"], g), centrifugal(w, e, h))
-    n = add(add(mul(I, e), cross(w, mul(I, w))), cross(h, g))
+    n = add(turning_moment(body["inertia"], w, e), cross(h, g))
     if with_wrenches and body["user"] >= 0:
         row = [table.given(f"f_ext[{6 * body['user'] + k}]") for k in range(6)]
         back = transpose(body["R_align"])
         f, n = sub(f, mul(back, row[:3])), sub(n, mul(back, row[3:]))
     return n, f
+
+
+def regrouped(bodies):
+    """The same tree with fewer constants: motion, joint forces and mass matrix stay the same, wrenches through the joints do not.
+
+    A thin rod along the axis of a turning joint moves alike on either side of it.  So the rod that has the body's mass, its first moment
+    along the axis and its inertia yy is moved to the parent, from the leaves on: the body keeps neither, and xx - yy in the place of xx
+    (base inertial parameters: Gautier and Khalil, IEEE Trans. Robotics and Automation 6(3), 1990).
+    """
+    out = [{**body, "h": list(body["h"]), "inertia": list(body["inertia"])} for body in bodies]
+    for body in reversed(out):
+        if body["kind"] not in ("revolute", "continuous") or body["parent"] < 0:
+            continue
+        mass, along, across = body["mass"], body["h"][2], body["inertia"][3]
+        body["mass"], body["h"][2] = 0.0, 0.0
+        body["inertia"][0], body["inertia"][3] = body["inertia"][0] - across, 0.0
+        parent, p = out[body["parent"]], body["p_place"]
+        z = [row[2] for row in body["R_place"]]
+        h = [along * x for x in z]  # about the joint origin; k about the parent's
+        k = [a + mass * b for a, b in zip(h, p, strict=True)]
+        parent["mass"] += mass
+        parent["h"] = [a + b for a, b in zip(parent["h"], k, strict=True)]
+        shift = dot(p, h) + dot(p, k)
+        for at, (i, j) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
+            parent["inertia"][at] += (across + shift if i == j else 0.0) - across * z[i] * z[j] - (p[i] * k[j] + h[i] * p[j])
+    return out
 
 
 def skew(h):
@@ -378,7 +416,7 @@ def factor_solve(A):
 
 def forward_dynamics(bodies, with_wrenches):
     """Articulated bodies, wrench = [J B; B^T M] acceleration + (n, f)."""
-    table = Table()
+    table, bodies = Table(), regrouped(bodies)
     moved = motion(table, bodies, False)
     X = [None] * len(bodies)
     kept = [None] * len(bodies)
@@ -462,7 +500,7 @@ def reduced(gone, block, p, c, value):
 
 def inverse_dynamics(bodies, with_wrenches):
     """C text of the inverse dynamics tau(q, v, a) of the bodies, with or without wrenches on them."""
-    table = Table()
+    table, bodies = Table(), regrouped(bodies)
     moved = motion(table, bodies, True)
     through = [None] * len(bodies)
     outputs = []
@@ -484,7 +522,7 @@ def inverse_dynamics(bodies, with_wrenches):
 
 def mass_matrix(bodies, nv):
     """C text of the mass matrix H(q) (nv, nv) of the bodies."""
-    table = Table()
+    table, bodies = Table(), regrouped(bodies)
     placed = [pose(table, body) for body in bodies]
     J, h, m = [symmetric(b["inertia"]) for b in bodies], [list(b["h"]) for b in bodies], [b["mass"] for b in bodies]
     H = {}
