@@ -30,9 +30,10 @@ docs: build      ## API reference in build/docs, pictures of the guides
 	$(PYTHON) tools/draw_pictures.py
 	$(PYTHON) tools/make_reference.py
 
-bench: build     ## time of a tick, of the tree kernels and of a virtual docking
+bench: build     ## time of a tick, of the tree kernels (beside Pinocchio, MuJoCo, generated C) and of a virtual docking
 	$(PYTHON) tools/bench_tick.py
 	$(PYTHON) tools/bench_multibody.py
+	$(PYTHON) tools/bench_generated.py
 	$(PYTHON) tools/bench_virtual_docking.py
 
 checked:         ## kernels with bounds checks, in a copy of their own, and the tests of the kernels with them

@@ -370,7 +370,7 @@ def regrouped(bodies):
 
     A thin rod along the axis of a turning joint moves alike on either side of it.  So the rod that has the body's mass, its first moment
     along the axis and its inertia yy is moved to the parent, from the leaves on: the body keeps neither, and xx - yy in the place of xx
-    (base inertial parameters: Gautier and Khalil, IEEE Trans. Robotics and Automation 6(3), 1990).
+    (base inertial parameters: Gautier and Khalil 1990).
     """
     out = [{**body, "h": list(body["h"]), "inertia": list(body["inertia"])} for body in bodies]
     for body in reversed(out):
