@@ -4,7 +4,8 @@ The recursions of `multibody/tree.pyx` are run once on symbols instead of number
 and every inertia a constant, so most products vanish.  Each scalar operation is a row `(operator, operand, operand)` and its place in the
 table is its name: an equal row is a repeated expression.  Zeros, units and constants are folded when a row is asked for, signs are
 carried beside the name, and rows that no output needs are dropped (rules of the appendix of Yaskevich 2020 on symbolic code generation;
-rotations about an axis use its optimised congruence).  The same model gives the same text.
+rotations about an axis use its optimised congruence).  Last, every sum is added in the order in which its terms are ready: a recursion from
+body to body waits for results more than it computes.  The same model gives the same text.
 
 Compiled once with the system's C compiler, kept under the hashes of text with flags and of the compiler, loaded with ctypes; the function
 pointers have the types of `tree_kernel.h`.  A tree whose joints are locked or whose topology has changed is computed by the general
@@ -13,10 +14,13 @@ kernels, so the generated object answers every call.
 
 import ctypes
 import hashlib
+import heapq
+import operator
 import os
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 VERSION = "2"
@@ -32,6 +36,10 @@ LANES = {"sse2": 2, "avx2": 4, "avx512": 8}
 SET_FLAGS = {"sse2": [], "avx2": ["-mavx2"], "avx512": ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl"]}
 
 
+#: Cycles until an operation's result is ready, about; inputs are ready at once, sines after their polynomials.
+WAIT = {"+": 4, "-": 4, "*": 4, "reciprocal": 14, "sine": 40, "cosine": 40}
+
+
 class GenerationError(ValueError):
     """No compiler, or the compiler refused; the general kernels remain."""
 
@@ -45,12 +53,15 @@ class Table:
     def __init__(self) -> None:
         self.rows: list[tuple] = []
         self.place: dict[tuple, int] = {}
+        self.ready: list[int] = []  # cycles from the start
 
     def row(self, *key) -> int:
         """Number of the table's row with this key; a new key gets a new row."""
         if key not in self.place:
             self.place[key] = len(self.rows)
             self.rows.append(key)
+            kind = key[1].split("[")[0] if key[0] == "given" else key[0]
+            self.ready.append(WAIT.get(kind, 0) + max((self.ready[part] for part in key[1:] if isinstance(part, int)), default=0))
         return self.place[key]
 
     def given(self, text: str) -> "Term":
@@ -59,15 +70,49 @@ class Table:
 
     def emit(self, outputs: "list[tuple[str, Term | float]]") -> list[str]:
         """C statements that compute the outputs, needed rows only, in the order in which they were made."""
-        needed = set()
+        table, outputs = self.balanced(outputs)
+        lines = [f"const double t{at} = {table._text(at)};" for at in table.needed(outputs)]
+        return lines + [f"{target} = {self._value(v)};" for target, v in outputs]
+
+    def needed(self, outputs: "list[tuple[str, Term | float]]") -> list[int]:
+        """The rows that the outputs need, in the order in which they were made."""
+        found = set()
         stack = [v.row for _, v in outputs if isinstance(v, Term)]
         while stack:
             at = stack.pop()
-            if at not in needed:
-                needed.add(at)
+            if at not in found:
+                found.add(at)
                 stack.extend(part for part in self.rows[at][1:] if isinstance(part, int))
-        lines = [f"const double t{at} = {self._text(at)};" for at in sorted(needed)]
-        return lines + [f"{target} = {self._value(v)};" for target, v in outputs]
+        return sorted(found)
+
+    def balanced(self, outputs: "list[tuple[str, Term | float]]") -> "tuple[Table, list[tuple[str, Term | float]]]":
+        """A new table with the same outputs, where every sum is added in the order in which its terms are ready."""
+        rows, needed = self.rows, self.needed(outputs)
+        uses = Counter(part for at in needed for part in rows[at][1:] if isinstance(part, int))
+        uses.update(v.row for _, v in outputs if isinstance(v, Term))
+        sums = {at for at in needed if rows[at][0] in ("+", "-") and isinstance(rows[at][1], int)}
+        inner = {part for at in sums for part in rows[at][1:] if part in sums and uses[part] == 1}  # of no interest to anyone but a sum
+        table, new = Table(), {}
+
+        def terms(at, sign):
+            kind, a, b = rows[at]
+            for part, own in ((a, sign), (b, sign if kind == "+" else -sign)):
+                if part in inner:
+                    yield from terms(part, own)
+                else:
+                    yield own * new[part]
+
+        for at in needed:
+            kind, *parts = rows[at]
+            if kind == "given":
+                new[at] = table.given(parts[0])
+            elif at in sums:
+                if at not in inner:
+                    new[at] = total(terms(at, 1))
+            else:
+                make = {"*": operator.mul, "+": operator.add, "-": operator.sub, "reciprocal": reciprocal}[kind]
+                new[at] = make(*(new[part] if isinstance(part, int) else part for part in parts))
+        return table, [(target, v.sign * new[v.row] if isinstance(v, Term) else v) for target, v in outputs]
 
     def _text(self, at: int) -> str:
         operator, a, *rest = self.rows[at]
@@ -140,6 +185,20 @@ class Term:
 def reciprocal(x):
     """1/x of a term or a number."""
     return x.reciprocal() if isinstance(x, Term) else 1.0 / x
+
+
+def total(terms):
+    """Sum of terms and numbers: always the two that are ready first."""
+
+    def ready(x):
+        return x.table.ready[x.row] if isinstance(x, Term) else 0
+
+    waiting = [(ready(x), k, x) for k, x in enumerate(terms)]
+    heapq.heapify(waiting)
+    for k in range(len(waiting), 2 * len(waiting) - 1):
+        both = heapq.heappop(waiting)[2] + heapq.heappop(waiting)[2]
+        heapq.heappush(waiting, (ready(both), k, both))
+    return waiting[0][2]
 
 
 # ---- three-vectors and matrices of values --------------------------------------------------

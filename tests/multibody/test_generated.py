@@ -86,11 +86,28 @@ def test_constants_zeros_and_repeats_are_folded():
     assert difference.row == opposite.row and difference.sign == -opposite.sign
     rows = len(table.rows)
     assert (-x) * (-y) is not None and len(table.rows) == rows  # signs make no new row
-    unused = x * 3.0
+    assert (x * 3.0).row == rows  # and nobody uses it
     lines = table.emit([("out[0]", (x + y) * 2.0), ("out[1]", -(x - y)), ("out[2]", 0.0)])
-    assert not any(f"t{unused.row} " in line for line in lines)
+    assert not any("3.0" in line for line in lines)
     code = "double f(double x, double y, double *out) {" + " ".join(lines) + "}"
     assert code.count("=") == 2 + 3 + 3  # two inputs, three operations, three outputs
+
+
+def test_sums_are_added_in_the_order_of_readiness():
+    """x + (y + 1/z) with y used here alone: x and y first, since the quotient is late; what others use too is left as it stands."""
+    table = generator.Table()
+    x, y, z = (table.given(name) for name in "xyz")
+    alone, shared = y + generator.reciprocal(z), x - z
+    lines = table.emit([("out[0]", x + alone), ("out[1]", (shared + y) * shared)])
+    value = {name: number for name, number in zip("xyz", (0.3, 0.7, 1.9), strict=True)}
+    out = [0.0] * 2
+    exec("\n".join(line.removeprefix("const double ").rstrip(";") for line in lines), {**value, "out": out})
+    x, y, z = value.values()
+    assert out == pytest.approx([x + y + 1.0 / z, (x - z + y) * (x - z)], rel=1e-15)
+    text = {line.split()[2]: line.split(" = ")[1].rstrip(";") for line in lines if line.startswith("const")}
+    named = {name: t for t, name in text.items() if name in "xyz"}
+    assert f"{named['x']} + {named['y']}" in text.values()
+    assert sum(line.count(" - ") for line in lines) == 1  # x - z is computed once
 
 
 def test_fewer_operations_than_the_blocks(cache):
