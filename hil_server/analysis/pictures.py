@@ -94,6 +94,7 @@ def _of_crafts(log: Log, rows: Sequence[tuple[np.ndarray | None, Sequence[str], 
     drawn, axes = figure(len(there), 2.2)
     for one, (values, names, label) in zip(axes, there, strict=True):
         lines(one, log.time_s, values[:, :, 0] if values.shape[2] == 1 else np.linalg.norm(values, axis=2), names, label)
+        one.ticklabel_format(axis="y", scilimits=(-2, 4))  # short figures leave room for the label
     return finish(log, drawn, axes)
 
 
