@@ -92,7 +92,9 @@ class Table:
         uses.update(v.row for _, v in outputs if isinstance(v, Term))
         sums = {at for at in needed if rows[at][0] in ("+", "-") and isinstance(rows[at][1], int)}
         inner = {part for at in sums for part in rows[at][1:] if part in sums and uses[part] == 1}  # of no interest to anyone but a sum
-        table, new = Table(), {}
+        table = Table()
+        new: dict[int, Term | float] = {}
+        makers: dict = {"*": operator.mul, "+": operator.add, "-": operator.sub, "reciprocal": reciprocal}
 
         def terms(at, sign):
             kind, a, b = rows[at]
@@ -110,8 +112,7 @@ class Table:
                 if at not in inner:
                     new[at] = total(terms(at, 1))
             else:
-                make = {"*": operator.mul, "+": operator.add, "-": operator.sub, "reciprocal": reciprocal}[kind]
-                new[at] = make(*(new[part] if isinstance(part, int) else part for part in parts))
+                new[at] = makers[kind](*(new[part] if isinstance(part, int) else part for part in parts))
         return table, [(target, v.sign * new[v.row] if isinstance(v, Term) else v) for target, v in outputs]
 
     def _text(self, at: int) -> str:
