@@ -186,7 +186,7 @@ def stiffness(context: Context) -> list[str]:
     limits = {EI: 1e3 * step_limit(chain(EI), "two_step", START, locked) for EI in (SOFT, 85.0, STEEL)}
     highest = {EI: chain(EI).frequencies(START, locked)[-1] for EI in limits}
     with np.errstate(all="ignore"):
-        end = run(STEEL, "two_step", 5e-3, 0.05, 5e-3)[1]
+        end = run(STEEL, "two_step", 5e-3, 0.025, 5e-3)[1]
     largest = np.abs(end[:, 6:]).max(axis=1)
     broken = next((k for k, x in enumerate(largest) if not x < 1.0), None)
     rows = [
