@@ -23,7 +23,7 @@ INTRODUCTION = """\
 
 Four of the papers that the multibody library rests on, recomputed by it: `python tools/papers.py` (all, a few minutes),
 `python tools/papers.py --only 003` (one of them), `--check` (compare with this page). Every number below comes from that command. Works and
-errata numbers: [bibliography.md](bibliography.md); tests of each erratum: `tests/offline`, `tests/multibody/test_tree_errata.py`.
+errata numbers: [bibliography.md](bibliography.md); the errata stand at the end of each paper.
 
 Of the papers' figures only captions and what the text says about them are at hand, not the curves: where the printed side of a figure is
 a sentence, that sentence is what is judged. Blocks marked † hold times of the machine that made them, or take more than seconds; tests

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tools import papers
+from tools.paper_rows.errata import ERRATA
 from tools.paper_rows.page import PAGE, PICTURES, Block, Context, table
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -36,6 +37,12 @@ def test_all_blocks_and_pictures_are_on_the_page():
     assert [name for name in shown if (PICTURES / name).stat().st_size > 150_000] == []
     # what only the command makes is marked for the reader
     assert all("†" in block.found(TEXT) for block in BLOCKS if block.live)
+
+
+def test_errata_name_tests_that_exist():
+    for rows in ERRATA.values():
+        for number, *_, file, function in rows:
+            assert re.search(rf"^def {function}\(", (PAGE.parents[1] / file).read_text(), re.MULTILINE), (number, function)
 
 
 def test_a_difference_without_a_reason_is_found(tmp_path, monkeypatch, capsys):

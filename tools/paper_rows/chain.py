@@ -14,6 +14,7 @@ from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.flexible_code import FlexibleCode
 from rt_kernels.offline.integrators import Motion, step_limit
 from rt_kernels.offline.kane import compiled_library
+from tools.paper_rows import errata
 from tools.paper_rows.page import BLUE, ORANGE, PRINTED, ROOT, Block, Context, panels, prose, table, thin
 
 SOFT, STEEL = 20.0, 1136.0                  # N.m2: a section for which 5 ms is a step; a square steel bar of 2 kg/m
@@ -320,4 +321,5 @@ def code(context: Context) -> list[str]:
 
 
 BLOCKS = [Block("004.start", start), Block("004.figures", figures), Block("004.step", stiffness), Block("004.timing", timing, live=True),
-          Block("004.code", code, live=True)]
+          Block("004.code", code, live=True),
+          errata.block("004")]

@@ -10,6 +10,7 @@ from rt_kernels.model.craft import Link
 from rt_kernels.model.modes import ModalBody, free_free_modes
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion
+from tools.paper_rows import errata
 from tools.paper_rows.page import BLUE, GREEN, GREY, INK, ORANGE, PRINTED, ROOT, Block, Context, panels, prose, table, thin
 
 VEHICLES = ROOT / "stand_configs" / "vehicles"
@@ -359,4 +360,5 @@ def segments(context: Context) -> list[str]:
 
 BLOCKS = [Block("003.table1", table_1), Block("003.table2", table_2), Block("003.table3", table_3), Block("003.figure3", figure_3),
           Block("003.table5", table_5), Block("003.figure4", figure_4), Block("003.figure5", figure_5), Block("003.figure6", figure_6),
-          Block("003.segments", segments, live=True)]
+          Block("003.segments", segments, live=True),
+          errata.block("003")]

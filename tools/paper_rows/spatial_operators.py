@@ -7,6 +7,7 @@ from rt_kernels.model.modes import ModalBody
 from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion
+from tools.paper_rows import errata
 from tools.paper_rows.page import BLUE, GREEN, INK, ORANGE, PRINTED, Block, Context, panels, prose, table, thin
 
 # --- one instant: a base with two links, one joint of each kind
@@ -153,4 +154,5 @@ def motion(context: Context) -> list[str]:
     ]
 
 
-BLOCKS = [Block("000.instant", instant), Block("000.motion", motion)]
+BLOCKS = [Block("000.instant", instant), Block("000.motion", motion),
+          errata.block("000")]
