@@ -54,8 +54,8 @@ def block(paper: str) -> Block:
     def make(context: Context) -> list[str]:
         rows = [[number, place, printed, correct, f"`{file.rpartition('/')[2]}`: `{function}`"]
                 for number, place, printed, correct, file, function in ERRATA[paper]]
-        return [*prose("""**Errata** that change numbers when a formula is taken as printed. Each test puts the printed form back and sees it
-                    fail."""),
+        return [*prose("""**Errata** that change numbers when a formula is taken as printed. Each test puts the printed form back and
+                    sees it fail."""),
                 *table(["erratum", "place", "printed", "correct", "held by"], rows)]
 
     return Block(f"{paper}.errata", make)
