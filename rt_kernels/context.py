@@ -21,6 +21,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rt_kernels.model.craft import Craft
+
 IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 ZERO3 = (0.0, 0.0, 0.0)
 
@@ -31,7 +33,7 @@ class Vehicle:
 
     inertia_kg_m2: (3, 3) about the centre of mass, vehicle axes. X_port: docking port in the centre-of-mass frame. thrust_n: along the
     docking axis. port_compliance: (6, 6) of what carries the port, m/N and rad/(N.m), or None. modal: function of a pair of step sizes [s]
-    that gives the ModalCraft of its flexible modes, or None for a rigid one.
+    that gives the ModalCraft of its flexible modes, or None for a rigid one. craft: its bodies, joints, ports and actuators.
     """
 
     mass_kg: float
@@ -40,6 +42,7 @@ class Vehicle:
     thrust_n: float = 0.0
     port_compliance: Any = None
     modal: Callable[[tuple[float, float]], Any] | None = None
+    craft: Craft | None = None
 
 
 @dataclass(frozen=True)

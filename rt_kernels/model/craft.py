@@ -15,6 +15,7 @@ inboard port: the joint coordinate is between the parent's port and that place.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,9 @@ from rt_kernels.model.beam_elements import Frame, Section, square_truss, straigh
 from rt_kernels.model.modes import ModalBody, Port, clamped_modes, craig_bampton_modes, free_free_modes
 from rt_kernels.parameters import REQUIRED, Parameter, checked, shown
 
-JOINTS = ("fixed", "revolute", "prismatic", "spherical", "free")
+JOINTS = ("fixed", "revolute", "continuous", "prismatic", "screw", "universal", "spherical", "planar", "free")
+ONE_DEGREE = ("revolute", "continuous", "prismatic", "screw")
+MODES = ("locked", "free", "given", "driven")
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,12 @@ class Link:
     """A body and the joint that carries it.
 
     parent, port   body and port it hangs on; parent None: the inertial base, port None: the parent's frame
-    joint          fixed | revolute | prismatic | spherical | free
-    axis           (3,) of a revolute or prismatic joint, body axes
+    joint          one of `JOINTS`
+    axis           (3,) of a revolute, continuous, prismatic or screw joint, body axes; of a universal joint the first, fixed in the
+                   parent; axis2 (3,) its second, fixed in the body; pitch m/rad: advance of a screw
     position, rotation  joint frame in the port frame at zero joint coordinate
     armature       kg.m2 or kg, added to the joint's own inertia; stiffness N.m/rad or N/m and damping N.m.s/rad or N.s/m of a one-degree
-                   joint (torque -k q - d v)
+                   joint (torque -k q - d v); joint_name: left away, the body's name
     """
 
     name: str
@@ -54,22 +58,31 @@ class Link:
     armature: float = 0.0
     stiffness: float = 0.0
     damping: float = 0.0
+    joint_name: str = ""
+    axis2: np.ndarray = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
+    pitch: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"link {self.name!r}"
+        object.__setattr__(self, "joint_name", self.joint_name or self.name)
         if self.joint not in JOINTS:
             raise ValueError(f"{where}: joint {self.joint!r} is not one of {', '.join(JOINTS)}")
         if self.parent is None and self.port is not None:
             raise ValueError(f"{where}: port {self.port!r} given, but the base has no ports")
-        for name in ("axis", "position"):
+        for name in ("axis", "axis2", "position"):
             value = np.array(getattr(self, name), dtype=float)
             if value.shape != (3,) or not np.all(np.isfinite(value)):
                 raise ValueError(f"{where}: {name} must be three finite numbers, got {getattr(self, name)!r}")
             object.__setattr__(self, name, value)
-        length = np.linalg.norm(self.axis)
-        if self.joint in ("revolute", "prismatic") and not length > 1e-9:
-            raise ValueError(f"{where}: axis has no length")
-        object.__setattr__(self, "axis", self.axis / length if length > 0.0 else self.axis)
+        for name, joints in (("axis", (*ONE_DEGREE, "universal")), ("axis2", ("universal",))):
+            length = np.linalg.norm(getattr(self, name))
+            if self.joint in joints and not length > 1e-9:
+                raise ValueError(f"{where}: {name} has no length")
+            object.__setattr__(self, name, getattr(self, name) / length if length > 0.0 else getattr(self, name))
+        if self.joint == "universal" and np.linalg.norm(np.cross(self.axis, self.axis2)) < 1e-9:
+            raise ValueError(f"{where}: axis and axis2 are parallel")
+        if not np.isfinite(self.pitch):
+            raise ValueError(f"{where}: pitch = {self.pitch} m/rad is not a finite number")
         R = np.array(self.rotation, dtype=float)
         if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() < 1e-9 or np.linalg.det(R) < 0.0:
             raise ValueError(f"{where}: rotation is not a rotation matrix")
@@ -78,8 +91,130 @@ class Link:
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0.0):
                 raise ValueError(f"{where}: {name} = {value} is not a finite number >= 0")
-            if value and (self.joint not in ("revolute", "prismatic")):
-                raise ValueError(f"{where}: {name} belongs to a revolute or prismatic joint, this one is {self.joint}")
+            if value and self.joint not in ONE_DEGREE:
+                raise ValueError(f"{where}: {name} belongs to a joint of one degree of freedom ({', '.join(ONE_DEGREE)}), this one is "
+                                 f"{self.joint}")
+
+
+@dataclass(frozen=True)
+class CraftPort:
+    """A named frame of a craft: where another one docks, where an arm grapples.
+
+    body: what carries it. node: port of that body's `ModalBody` (root, tip, ...), None: the body's frame. position (3,) m and rotation
+    (3, 3): the port there, undeformed; X looks out of a docking unit.
+    """
+
+    name: str
+    body: str
+    position: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    node: str | None = None
+
+
+@dataclass(frozen=True)
+class JointSettings:
+    """How a joint of one degree of freedom is held and driven; SI: rad or m, N.m or N, per rad or m and per second.
+
+    mode                 locked | free | given | driven, at the start of a run (`MODES`)
+    angle                rest of the spring; where a locked or driven joint stands and a given one begins
+    stiffness, damping   spring and damper of the joint itself, in every mode but locked and given
+    friction             Coulomb friction; armature: added to the joint's own inertia (rotor times gear ratio squared)
+    lower, upper         stops; effort, rate: most that the drive gives
+    servo_stiffness, servo_damping   gains of a driven joint towards its wanted angle and rate; both 0: torque command
+    """
+
+    joint: str
+    mode: str = "free"
+    angle: float = 0.0
+    stiffness: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+    lower: float = -math.inf
+    upper: float = math.inf
+    effort: float = math.inf
+    rate: float = math.inf
+    servo_stiffness: float = 0.0
+    servo_damping: float = 0.0
+
+
+@dataclass(frozen=True)
+class Thruster:
+    """A thruster: force `thrust_n` along `direction` (unit (3,)) on the craft at `position` (3,) m, both in the axes of the body, or of its
+    node. minimum_pulse_s: shortest opening; delay_s: from command to the first thrust; rise_s: time constant of the thrust."""
+
+    name: str
+    body: str
+    position: np.ndarray
+    direction: np.ndarray
+    thrust_n: float
+    minimum_pulse_s: float = 0.0
+    delay_s: float = 0.0
+    rise_s: float = 0.0
+    node: str | None = None
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A reaction wheel: a body on a continuous or revolute joint, its motor and the momentum that it may store about its axis."""
+
+    name: str
+    joint: str
+    torque_n_m: float
+    momentum_n_m_s: float
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A point whose motion is recorded, body (or node) axes. kind: acceleration | rate."""
+
+    name: str
+    kind: str
+    body: str
+    position: np.ndarray
+    node: str | None = None
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Where loads between bodies are wanted: through the joint that carries `body`."""
+
+    name: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Craft:
+    """Any craft: bodies with their joints, and what is on them. A rigid vehicle is a craft of one body on a free joint.
+
+    links: parents need not come first; joints: settings of every joint that moves, in the order of the links (the root's free joint left
+    out); rates: terms of the deformation in the rates, exact | first_order; gravity (3,) m/s2 on the inertial axes.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    ports: tuple[CraftPort, ...] = ()
+    joints: tuple[JointSettings, ...] = ()
+    thrusters: tuple[Thruster, ...] = ()
+    wheels: tuple[Wheel, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    interfaces: tuple[Interface, ...] = ()
+    rates: str = "exact"
+    gravity: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+    def port(self, name: str) -> CraftPort:
+        """The named port. Raises ValueError."""
+        for port in self.ports:
+            if port.name == name:
+                return port
+        raise ValueError(f"{self.name}: no port {name!r}; there are {', '.join(p.name for p in self.ports) or 'none'}")
+
+    def settings(self, joint: str) -> JointSettings:
+        """Settings of the named joint. Raises ValueError."""
+        for settings in self.joints:
+            if settings.joint == joint:
+                return settings
+        raise ValueError(f"{self.name}: no moving joint {joint!r}; there are {', '.join(s.joint for s in self.joints) or 'none'}")
 
 
 # --- craft files ------------------------------------------------------------------------------------------------------------------------
@@ -292,8 +427,8 @@ def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: in
     return ModalBody.from_points(mass * weights / weights.sum(), positions, shapes, K, ports)
 
 
-def read_craft(path: str | Path) -> tuple[list[Link], np.ndarray, str]:
-    """What `FlexibleTree` takes of a craft file: links, gravity (3,) m/s2, rates. ValueError with file, body, key, value and limit."""
+def read_craft(path: str | Path) -> Craft:
+    """The craft of a file. ValueError with file, body, key, value and limit."""
     path = Path(path)
     with open(path, "rb") as file:
         try:
@@ -324,7 +459,9 @@ def read_craft(path: str | Path) -> tuple[list[Link], np.ndarray, str]:
         with named(where):
             links.append(Link(d["name"], bodies[d["name"]], d["parent"], d["port"], d["joint"], d["axis"], d["position_m"],
                               _rotation(d["quaternion_xyzw"]), d["armature"], d["joint_stiffness"], d["joint_damping"]))
-    return links, craft["gravity_m_s2"], craft["rates"]
+    joints = [JointSettings(link.joint_name, stiffness=link.stiffness, damping=link.damping, armature=link.armature)
+              for link in links if link.joint not in ("fixed", "free")]
+    return Craft(craft["name"], tuple(links), (), tuple(joints), rates=craft["rates"], gravity=craft["gravity_m_s2"])
 
 
 @contextmanager

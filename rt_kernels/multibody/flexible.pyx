@@ -40,6 +40,9 @@ cdef class FlexibleTree:
         if g.shape != (3,) or not np.all(np.isfinite(g)):
             raise ValueError(f"gravity: three finite numbers in m/s2 expected, got {gravity!r}")
         links = _parents_first(links)
+        for link in links:
+            if link.joint not in _JOINTS:
+                raise ValueError(f"link {link.name!r}: a tree with flexible bodies has no {link.joint} joint, limit {', '.join(_JOINTS)}")
         self.links = tuple(links)
         self.names = tuple(link.name for link in links)
         self._index = {name: k for k, name in enumerate(self.names)}
@@ -109,9 +112,9 @@ cdef class FlexibleTree:
     @classmethod
     def from_toml(cls, path):
         """Tree of a craft file, see `rt_kernels.model.craft`. Raises ValueError with file, body, key, value and limit."""
-        links, gravity, rates = read_craft(path)
+        craft = read_craft(path)
         with named(str(path)):
-            return cls(links, gravity, rates)
+            return cls(craft.links, craft.gravity, craft.rates)
 
     def __dealloc__(self):
         free(self.model.body)
