@@ -54,7 +54,7 @@ ROOMS = {
         "codes": "layout",
         "parameters": "",
         "units": "",
-        "context": "",
+        "context": "model",
         "pictures": "",
         "host": "",
         "algebra": "",
