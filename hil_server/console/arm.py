@@ -13,7 +13,8 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.config import SHIPPED
-from rt_kernels.model.bodies import Body, ModelError, read_toml
+from rt_kernels.model.bodies import Body, ModelError
+from rt_kernels.model.craft_file import read_bodies
 
 NEAR = 0.05  # of a joint's range: so near to a stop it is shown as touching
 
@@ -48,7 +49,7 @@ class Arm:
                 continue
             try:
                 limits = tomllib.loads(file.read_text(encoding="utf-8")).get("manipulator", {})
-                return cls(read_toml(file), *(np.radians(np.atleast_1d(limits.get(f"{end}_deg", []))).tolist() for end in ("low", "high")))
+                return cls(read_bodies(file), *(np.radians(np.atleast_1d(limits.get(f"{end}_deg", []))).tolist() for end in ("low", "high")))
             except (OSError, ModelError):
                 continue
         return None

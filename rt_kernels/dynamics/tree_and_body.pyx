@@ -50,7 +50,8 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.dynamics.tree_and_body_record import AUX
-from rt_kernels.model.bodies import Body, bodies_of, model_tables
+from rt_kernels.model.bodies import Body, model_tables
+from rt_kernels.model.craft_file import bodies_of
 from rt_kernels.model.tree_generator import GenerationError
 from rt_kernels.parameters import Parameter, checked
 

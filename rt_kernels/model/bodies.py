@@ -1,4 +1,5 @@
-"""Description of a tree of rigid bodies, its checks, and the readers of URDF and TOML files.  Set-up only; the kernels are in `tree.pyx`.
+"""Description of a tree of rigid bodies, its checks, and the reader of URDF files (of TOML: `craft_file`).  Set-up only; the kernels are in
+`tree.pyx`.
 
 A body hangs on its parent by one joint.  `R_PJ`, `p_PJ_P` place the joint frame J in the parent's frame P at zero joint coordinates; the
 body's own frame is J after the joint has moved.  SI units; inertia tensor about the centre of mass, on the body's axes.
@@ -13,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rt_kernels.parameters import Parameter, checked
 
 #: joint kind: (number of position coordinates, number of velocity coordinates, has an axis)
 JOINT_KINDS = {
@@ -305,71 +305,6 @@ def _urdf_body(path, link, joint_name, kind, parent, origin, axis) -> Body:
         tensor = np.zeros((3, 3)) if inertial.inertia is None else _array(inertial.inertia, (3, 3), f"{what}: inertia")
         body.mass, body.com, body.inertia = float(mass), com, R_BC @ tensor @ R_BC.T
     return body
-
-
-def _vector(key: str, unit: str, meaning: str, default: tuple[float, ...] = (0.0, 0.0, 0.0)) -> Parameter:
-    return Parameter(key, "floats", unit, meaning, default, -LARGEST, LARGEST, 3)
-
-
-# Keys of a [[body]] table.
-BODY = (
-    Parameter("name", "str", "-", "name of the body"),
-    Parameter("parent", "str", "-", "body that carries it; left away: the inertial frame", None),
-    Parameter("joint", "str", "-", "joint between the two", "revolute", choices=tuple(JOINT_KINDS)),
-    Parameter("joint_name", "str", "-", "name of the joint; empty: that of the body", ""),
-    _vector("position_m", "m", "joint frame in the parent"),
-    _vector("rotation_rpy_rad", "rad", "its roll, pitch, yaw there, as URDF has them"),
-    _vector("axis", "-", "of the joint, in the joint frame", (0.0, 0.0, 1.0)),
-    _vector("axis2", "-", "second axis of a universal joint", (0.0, 1.0, 0.0)),
-    Parameter("pitch_m_per_rad", "float", "m/rad", "advance of a screw", 0.0, -LARGEST, LARGEST),
-    Parameter("mass_kg", "float", "kg", "mass; 0: a massless body, which must carry something", 0.0, -LARGEST, LARGEST),
-    _vector("centre_of_mass_m", "m", "centre of mass in the body's frame"),
-    Parameter("inertia_kg_m2", "floats", "kg.m2", "about the centre of mass: [xx, yy, zz] or [xx, xy, xz, yy, yz, zz]", (0.0, 0.0, 0.0),
-              -LARGEST, LARGEST),
-    Parameter("rotor_inertia_kg_m2", "float", "kg.m2", "rotor of the drive", 0.0, -LARGEST, LARGEST),
-    Parameter("gear_ratio", "float", "-", "of the drive", 1.0, -LARGEST, LARGEST),
-)  # fmt: skip
-
-
-def read_toml(path: str | Path) -> list[Body]:
-    """Bodies of a TOML file: a list of [[body]] tables.  Inertia about the centre of mass as [xx, yy, zz] or [xx, xy, xz, yy, yz, zz]."""
-    try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"{path}: {error}") from None
-    return bodies_of(data, path)
-
-
-def bodies_of(data: dict, path: str | Path) -> list[Body]:
-    """Bodies of the tables of such a file; `path` names it in errors. Raises ModelError."""
-    unknown = set(data) - {"name", "description", "source", "body", "manipulator"}  # manipulator: rt_kernels.model.manipulator_file
-    if unknown:
-        raise ModelError(f"{path}: unknown key '{sorted(unknown)[0]}'")
-    tables = data.get("body", [])
-    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise ModelError(f"{path}: 'body' must be a list of [[body]] tables")
-    return [_toml_body(path, i, table) for i, table in enumerate(tables)]
-
-
-def _toml_body(path: str | Path, i: int, table: dict) -> Body:
-    where = f"{path}: body {i} ({table.get('name', 'no name')})"
-    try:
-        keys = checked(BODY, table)
-    except ValueError as error:
-        raise ModelError(f"{where}: {error}") from None
-    tensor = np.array(keys["inertia_kg_m2"])
-    if tensor.shape == (3,):
-        tensor = np.diag(tensor)
-    elif tensor.shape == (6,):
-        xx, xy, xz, yy, yz, zz = tensor
-        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    else:
-        raise ModelError(f"{where}: inertia_kg_m2 has {tensor.size} numbers, 3 or 6 are needed")
-    return Body(
-        keys["name"], keys["parent"], keys["joint"], keys["joint_name"], _rpy(*keys["rotation_rpy_rad"]), keys["position_m"], keys["axis"],
-        keys["axis2"], keys["pitch_m_per_rad"], keys["mass_kg"], keys["centre_of_mass_m"], tensor, keys["rotor_inertia_kg_m2"],
-        keys["gear_ratio"],
-    )  # fmt: skip
 
 
 def model_path(name: str) -> Path:

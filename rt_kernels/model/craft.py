@@ -1,33 +1,19 @@
-"""Links of a flexible tree, and craft with flexible parts from TOML files.
+"""A craft: bodies with their joints, and what is on them. Files of it are read by `craft_file` (TOML) and `urdf`.
 
-A craft file has `[craft]` (gravity_m_s2, rates) and one `[[body]]` per body with its joint and exactly one of
-
-    [body.rigid]        mass, centre, inertia
-    [body.beam]         uniform beam along x, finite elements; ports root, tip
-    [body.truss]        square truss along x, finite elements; ports root, tip
-    [body.assumed]      beam with power shapes xi^n clamped at its root; port tip
-    [body.modal_file]   `.npz` or `.toml` of `ModalBody.load`
-
-The keys with units, defaults and ranges are the tables `KEYS` below. Modes of beams and trusses: clamped (at the root), free_free, or
-mass_loaded (Craig-Bampton with the rigid bodies that are fixed to the ports). A body that hangs on a parent has its frame at its
-inboard port: the joint coordinate is between the parent's port and that place.
+A rigid vehicle is a craft of one body. What follows from the description alone is here too: the pose of every body when the joints stand
+at their given angles and nothing bends, with mass, centre of mass and inertia of the whole there (`at_rest`).
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 
 import numpy as np
 
-from rt_kernels.model.beam_elements import Frame, Section, square_truss, straight_beam
-from rt_kernels.model.modes import ModalBody, Port, clamped_modes, craig_bampton_modes, free_free_modes
-from rt_kernels.parameters import REQUIRED, Parameter, checked, shown
+from rt_kernels.model.modes import ModalBody, skew
 
 JOINTS = ("fixed", "revolute", "continuous", "prismatic", "screw", "universal", "spherical", "planar", "free")
 ONE_DEGREE = ("revolute", "continuous", "prismatic", "screw")
@@ -137,6 +123,22 @@ class JointSettings:
     servo_stiffness: float = 0.0
     servo_damping: float = 0.0
 
+    def __post_init__(self) -> None:
+        where = f"joint {self.joint!r}"
+        if self.mode not in MODES:
+            raise ValueError(f"{where}: mode {self.mode!r} is not one of {', '.join(MODES)}")
+        for name in ("stiffness", "damping", "friction", "armature", "servo_stiffness", "servo_damping"):
+            value = getattr(self, name)
+            if not 0.0 <= value < math.inf:
+                raise ValueError(f"{where}: {name} = {value} is not a finite number >= 0")
+        for name in ("effort", "rate"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{where}: {name} = {getattr(self, name)} is not above 0")
+        if not self.lower < self.upper:
+            raise ValueError(f"{where}: lower stop {self.lower:g} is not below the upper one {self.upper:g}")
+        if not self.lower <= self.angle <= self.upper:
+            raise ValueError(f"{where}: angle {self.angle:g} is not between the stops {self.lower:g} and {self.upper:g}")
+
 
 @dataclass(frozen=True)
 class Thruster:
@@ -202,291 +204,211 @@ class Craft:
     rates: str = "exact"
     gravity: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
+    def __post_init__(self) -> None:
+        if not self.links:
+            raise ValueError(f"{self.name}: at least one body is needed")
+        bodies = {link.name: link for link in self.links}
+        for kind, things in (("body", [link.name for link in self.links]), ("joint", [link.joint_name for link in self.links]),
+                             ("port", [p.name for p in self.ports]), ("joint settings", [j.joint for j in self.joints]),
+                             ("thruster", [t.name for t in self.thrusters]), ("wheel", [w.name for w in self.wheels]),
+                             ("sensor", [s.name for s in self.sensors]), ("interface", [i.name for i in self.interfaces])):  # fmt: skip
+            twice = sorted({name for name in things if things.count(name) > 1})
+            if twice:
+                raise ValueError(f"{kind} {twice[0]!r}: the name is used twice")
+        _check_tree(bodies)
+        for kind, places in (("port", self.ports), ("thruster", self.thrusters), ("sensor", self.sensors)):
+            for place in places:
+                _check_place(f"{kind} {place.name!r}", place, bodies)
+        for interface in self.interfaces:
+            if interface.body not in bodies:
+                raise ValueError(f"interface {interface.name!r}: {no_such('body', interface.body, bodies)}")
+        moving = {link.joint_name: link.joint for link in self.links if link.joint in ONE_DEGREE}
+        for settings in self.joints:
+            if settings.joint not in moving:
+                raise ValueError(f"joint {settings.joint!r}: {no_such('joint of one degree of freedom', settings.joint, moving)}")
+        for wheel in self.wheels:
+            if moving.get(wheel.joint) not in ("revolute", "continuous"):
+                turning = [name for name, kind in moving.items() if kind in ("revolute", "continuous")]
+                raise ValueError(f"wheel {wheel.name!r}: {no_such('joint that turns', wheel.joint, turning)}")
+
+    @property
+    def moves(self) -> bool:
+        """Whether a body can move against another one: by a joint, or by bending."""
+        return any(link.body.n_modes or (link.parent is not None and link.joint != "fixed") for link in self.links)
+
+    @property
+    def root(self) -> Link:
+        """The body that hangs on no other one. Raises ValueError when there are several."""
+        roots = [link for link in self.links if link.parent is None]
+        if len(roots) != 1:
+            raise ValueError(f"{self.name}: {len(roots)} bodies without a parent ({', '.join(r.name for r in roots)}), limit 1")
+        return roots[0]
+
     def port(self, name: str) -> CraftPort:
         """The named port. Raises ValueError."""
         for port in self.ports:
             if port.name == name:
                 return port
-        raise ValueError(f"{self.name}: no port {name!r}; there are {', '.join(p.name for p in self.ports) or 'none'}")
+        raise ValueError(f"{self.name}: {no_such('port', name, [port.name for port in self.ports])}")
 
     def settings(self, joint: str) -> JointSettings:
         """Settings of the named joint. Raises ValueError."""
         for settings in self.joints:
             if settings.joint == joint:
                 return settings
-        raise ValueError(f"{self.name}: no moving joint {joint!r}; there are {', '.join(s.joint for s in self.joints) or 'none'}")
+        raise ValueError(f"{self.name}: {no_such('moving joint', joint, [settings.joint for settings in self.joints])}")
 
 
-# --- craft files ------------------------------------------------------------------------------------------------------------------------
+def no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """The words for a name that is none, with the one that may have been meant."""
+    known = list(known)
+    close = get_close_matches(name, known, n=1)
+    return f"no {what} {name!r}" + (f", did you mean {close[0]!r}?" if close else f"; there are {', '.join(known) or 'none'}")
 
 
-_LARGEST = 1e15
+def _check_tree(bodies: Mapping[str, Link]) -> None:
+    """Parents and their nodes are there, and nothing hangs on itself."""
+    for name, link in bodies.items():
+        if link.parent is None:
+            continue
+        if link.parent not in bodies:
+            raise ValueError(f"body {name!r}: parent: {no_such('body', link.parent, bodies)}")
+        _node(f"body {name!r}", bodies[link.parent], link.port)
+        above, seen = link, [name]
+        while above.parent is not None:
+            above = bodies[above.parent]
+            if above.name in seen:
+                raise ValueError(f"body {name!r}: the bodies {' -> '.join([*seen, above.name])} form a loop, a tree has none")
+            seen.append(above.name)
 
 
-def _above(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
-    """A number above zero."""
-    return Parameter(key, "float", unit, meaning, low=1e-9, high=_LARGEST, **more)
+def _check_place(where: str, place: CraftPort | Thruster | Sensor, bodies: Mapping[str, Link]) -> None:
+    """The body and its node are there; a place on a body that bends is at a node, or it would not move with the bending."""
+    if place.body not in bodies:
+        raise ValueError(f"{where}: {no_such('body', place.body, bodies)}")
+    body = bodies[place.body]
+    _node(where, body, place.node)
+    if place.node is None and body.body.n_modes and np.any(place.position):
+        raise ValueError(f"{where}: body {place.body!r} bends: a place on it must be at one of its nodes {', '.join(body.body.ports)}")
 
 
-def _not_below(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
-    """A number that may be zero."""
-    return Parameter(key, "float", unit, meaning, low=0.0, high=_LARGEST, **more)
+def _node(where: str, link: Link, node: str | None) -> None:
+    if node is not None and node not in link.body.ports:
+        raise ValueError(f"{where}: node: {no_such(f'node of body {link.name!r}', node, link.body.ports)}")
 
 
-def _vector(key: str, unit: str, meaning: str, default: Any = (0.0, 0.0, 0.0), shape: int = 3) -> Parameter:
-    return Parameter(key, "floats", unit, meaning, default, -_LARGEST, _LARGEST, shape)
+# --- at rest ----------------------------------------------------------------------------------------------------------------------------
 
 
-_DAMPING = Parameter("damping_ratio", "float", "-", "of every mode", 0.0, 0.0, 0.999)
-_SPECTRUM = (
-    Parameter("mode_set", "str", "-", "what holds the structure while its modes are found", "clamped",
-              choices=("clamped", "free_free", "mass_loaded")),
-    Parameter("modes", "int", "-", "number of modes", low=0, high=60),
-    _DAMPING,
-)  # fmt: skip
-SHAPES = ("rigid", "beam", "truss", "assumed", "modal_file")
-
-# table of a craft file -> its keys
-KEYS: dict[str, tuple[Parameter, ...]] = {
-    "craft": (
-        Parameter("name", "str", "-", "name of the craft", ""),
-        _vector("gravity_m_s2", "m/s2", "gravity in the inertial frame"),
-        Parameter("rates", "str", "-", "terms of the deformation in the rates", "exact", choices=("exact", "first_order")),
-    ),
-    "body": (
-        Parameter("name", "str", "-", "name of the body"),
-        Parameter("parent", "str", "-", "body that carries it; left away: the inertial frame", None),
-        Parameter("port", "str", "-", "port of the parent; left away: the parent's frame", None),
-        Parameter("joint", "str", "-", "joint between the two", "fixed", choices=JOINTS),
-        _vector("axis", "-", "of the joint, body axes", (0.0, 0.0, 1.0)),
-        _vector("position_m", "m", "joint frame in the port frame"),
-        _vector("quaternion_xyzw", "-", "its orientation there", (0.0, 0.0, 0.0, 1.0), 4),
-        _not_below("armature", "kg.m2 or kg", "added to the joint's own inertia", default=0.0),
-        _not_below("joint_stiffness", "N.m/rad or N/m", "of a joint of one degree", default=0.0),
-        _not_below("joint_damping", "N.m.s/rad or N.s/m", "of a joint of one degree", default=0.0),
-        *(Parameter(shape, "table", "-", "what the body is: exactly one of " + ", ".join(SHAPES), None) for shape in SHAPES),
-    ),
-    "rigid": (
-        _not_below("mass_kg", "kg", "mass"),
-        _vector("centre_m", "m", "centre of mass in the body's frame"),
-        Parameter("inertia_kg_m2", "rows", "kg.m2", "about the centre of mass: rows, or the three principal moments", ((0.0,) * 3,) * 3,
-                  -_LARGEST, _LARGEST, (3, 3)),
-        Parameter("ports", "table", "-", "name = { position_m, quaternion_xyzw }", {}),
-    ),
-    "port": (
-        _vector("position_m", "m", "port in the body's frame", REQUIRED),
-        _vector("quaternion_xyzw", "-", "its orientation there", (0.0, 0.0, 0.0, 1.0), 4),
-    ),
-    "beam": (
-        _above("length_m", "m", "length"),
-        Parameter("elements", "int", "-", "finite elements", 20, 1, 400),
-        _above("mass_per_length_kg_per_m", "kg/m", "mass per length"),
-        _above("axial_stiffness_n", "N", "EA"),
-        _above("bending_stiffness_y_n_m2", "N.m2", "EI about y"),
-        _above("bending_stiffness_z_n_m2", "N.m2", "EI about z"),
-        _above("torsion_stiffness_n_m2", "N.m2", "GJ"),
-        _not_below("shear_stiffness_y_n", "N", "kGA along y; 0: stiff in shear", default=0.0),
-        _not_below("shear_stiffness_z_n", "N", "kGA along z", default=0.0),
-        _above("gyration_y_m", "m", "radius of gyration about y"),
-        _above("gyration_z_m", "m", "radius of gyration about z"),
-        Parameter("stiffening", "bool", "-", "by the axial load; needs mode_set = 'clamped'", False),
-        *_SPECTRUM,
-    ),
-    "truss": (
-        Parameter("bays", "int", "-", "number of bays", low=1, high=200),
-        _above("side_m", "m", "side of the square and of a bay"),
-        _above("mass_kg", "kg", "mass of the whole"),
-        _above("youngs_modulus_pa", "Pa", "of the members"),
-        _above("shear_modulus_pa", "Pa", "of the members"),
-        _above("member_area_m2", "m2", "cross section of a member"),
-        _above("member_bending_m4", "m4", "its second moment of area"),
-        _above("member_torsion_m4", "m4", "its torsion constant"),
-        *_SPECTRUM,
-    ),
-    "assumed": (
-        _above("length_m", "m", "length"),
-        _above("mass_kg", "kg", "mass"),
-        Parameter("nodes", "int", "-", "points of mass along it", 5, 3, 200),
-        _above("bending_stiffness_n_m2", "N.m2", "EI"),
-        Parameter("powers_y", "ints", "-", "shapes (x / L)^n along y", (2, 3), 2, 9),
-        Parameter("powers_z", "ints", "-", "along z", (2,), 2, 9),
-        _DAMPING,
-    ),
-    "modal_file": (
-        Parameter("file", "str", "-", "`.npz` or `.toml` of `ModalBody.load`, beside this file"),
-        Parameter("inboard_port", "str", "-", "port by which it hangs; left away: its own frame", None),
-    ),
-}  # fmt: skip
+def turn(axis: np.ndarray, angle: float) -> np.ndarray:
+    """(3, 3) rotation by `angle` rad about the unit vector `axis`."""
+    S = skew(axis)
+    R: np.ndarray = np.eye(3) + math.sin(angle) * S + (1.0 - math.cos(angle)) * S @ S
+    return R
 
 
-def _read(table: dict, kind: str, where: str) -> dict[str, Any]:
-    """The checked table, lists of numbers as arrays. Raises ValueError with the path of what is wrong."""
-    principal = table.get("inertia_kg_m2") if kind == "rigid" else None
-    if isinstance(principal, list) and len(principal) == 3 and not any(isinstance(x, list) for x in principal):
-        table = table | {"inertia_kg_m2": [[x if i == j else 0.0 for j in range(3)] for i, x in enumerate(principal)]}
-    out = checked(KEYS[kind], table, where)
-    for p in KEYS[kind]:
-        if p.kind in ("floats", "rows"):
-            out[p.key] = np.array(out[p.key])
-        if p.kind == "ints" and len(set(out[p.key])) != len(out[p.key]):
-            raise ValueError(f"{where}.{p.key}: must be different powers, got {out[p.key]}")
-    return out
+def resting_links(craft: Craft) -> tuple[Link, ...]:
+    """The links for looking at the craft about its rest: every joint frame stands where its given angle puts it, so that the neutral
+    pose is the craft at rest; locked and given joints are fixed there, a servo is a spring and a damper, a continuous joint a revolute one."""
+    settings = {s.joint: s for s in craft.joints}
+    return tuple(_resting(link, settings.get(link.joint_name)) for link in craft.links)
 
 
-def _table(value: Any, where: str) -> dict:
-    if not isinstance(value, dict):
-        raise ValueError(f"{where}: must be a table, got {shown(value)}")
-    return value
+def _resting(link: Link, s: JointSettings | None) -> Link:
+    if link.joint not in ONE_DEGREE or s is None:
+        return link
+    slide = {"prismatic": 1.0, "screw": link.pitch}.get(link.joint, 0.0) * s.angle * link.axis
+    R = link.rotation if link.joint == "prismatic" else link.rotation @ turn(link.axis, s.angle)
+    link = replace(link, position=link.position + link.rotation @ slide, rotation=R)
+    if s.mode in ("locked", "given"):
+        return replace(link, joint="fixed", armature=0.0, stiffness=0.0, damping=0.0)
+    servo = s.mode == "driven"
+    return replace(
+        link, joint="revolute" if link.joint == "continuous" else link.joint,
+        stiffness=s.stiffness + servo * s.servo_stiffness, damping=s.damping + servo * s.servo_damping,
+    )  # fmt: skip
 
 
-def _rotation(quaternion: np.ndarray) -> np.ndarray:
-    if abs(np.linalg.norm(quaternion) - 1.0) > 1e-6:
-        raise ValueError(f"quaternion_xyzw {quaternion.tolist()} has norm {np.linalg.norm(quaternion):.6g}, 1 expected")
-    x, y, z, w = quaternion / np.linalg.norm(quaternion)
-    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                     [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                     [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]])
+@dataclass(frozen=True)
+class AtRest:
+    """A craft with its joints at the given angles, not bent; axes and origin of the root body.
 
-
-def _rigid(d: dict) -> ModalBody:
-    ports = {}
-    for name, port in d["ports"].items():
-        p = _read(_table(port, f"ports.{name}"), "port", f"ports.{name}")
-        with named(f"ports.{name}"):
-            ports[name] = (p["position_m"], _rotation(p["quaternion_xyzw"]))
-    return ModalBody.rigid(d["mass_kg"], d["centre_m"], d["inertia_kg_m2"], ports)
-
-
-def _structure(kind: str, d: dict) -> tuple[Frame, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(frame, interface coordinates of root and tip, their positions) of a beam or truss."""
-    if kind == "beam":
-        section = Section(1.0, 1.0, d["axial_stiffness_n"], d["bending_stiffness_y_n_m2"], d["bending_stiffness_z_n_m2"],
-                          d["torsion_stiffness_n_m2"], d["mass_per_length_kg_per_m"] / d["axial_stiffness_n"],
-                          d["shear_stiffness_y_n"], d["shear_stiffness_z_n"], d["gyration_y_m"], d["gyration_z_m"])
-        start = -d["length_m"] / 2.0 if d["mode_set"] != "clamped" else 0.0
-        frame = straight_beam(d["length_m"], section, d["elements"], start)
-        root, tip = frame.node_dofs(0), frame.node_dofs(d["elements"])
-        return frame, root, tip, frame.nodes[0], frame.nodes[-1]
-    length = d["bays"] * d["side_m"]
-    section = Section(d["youngs_modulus_pa"], d["shear_modulus_pa"], d["member_area_m2"], d["member_bending_m4"], d["member_bending_m4"],
-                      d["member_torsion_m4"], 1.0)
-    frame, first, last = square_truss(d["bays"], d["side_m"], section)
-    frame.scale_mass(d["mass_kg"])
-    ends = np.array([[-length / 2.0, 0.0, 0.0], [length / 2.0, 0.0, 0.0]])
-    if d["mode_set"] == "free_free":
-        return frame, first, last, ends[0], ends[1]          # ends stay flexible: ports are averages of the corners
-    root_tie, tip_tie = frame.tie(first, ends[0]), frame.tie(last, ends[1])
-    return frame, frame.interface(root_tie), frame.interface(tip_tie), ends[0], ends[1]
-
-
-def _flexible(kind: str, d: dict, loads: dict[str, ModalBody], where: str) -> ModalBody:
-    frame, root, tip, p_root, p_tip = _structure(kind, d)
-    averaged = kind == "truss" and d["mode_set"] == "free_free"
-    if d["mode_set"] == "clamped":
-        _, X = clamped_modes(frame, d["modes"], root)
-    elif d["mode_set"] == "free_free":
-        _, X = free_free_modes(frame, d["modes"])
-    else:
-        carried = np.zeros((12, 12))
-        for k, name in enumerate(("root", "tip")):
-            if name in loads:
-                carried[6 * k: 6 * k + 6, 6 * k: 6 * k + 6] = loads[name].mass_matrix()
-        _, X = craig_bampton_modes(frame, d["modes"], np.concatenate([root, tip]), carried)
-    if averaged:
-        ports = {"root": frame.averaged_port(root, p_root, X), "tip": frame.averaged_port(tip, p_tip, X)}
-    else:
-        ports = {"root": frame.port(root, p_root, X), "tip": frame.port(tip, p_tip, X)}
-    if d.get("stiffening") and d["mode_set"] != "clamped":
-        raise ValueError(f"{where}: stiffening needs mode_set = 'clamped'")
-    body = frame.modal_body(X, ports, stiffening=d.get("stiffening", False))
-    if kind == "truss" and d["mode_set"] == "clamped":
-        body = body.clamped_at("root")
-    return body.with_damping_ratio(d["damping_ratio"]) if d["damping_ratio"] else body
-
-
-def assumed_beam(length: float, mass: float, bending_stiffness: float, nodes: int = 5, powers_y=(2, 3), powers_z=(2,)) -> ModalBody:
-    """Beam clamped at its root with shapes xi^n (xi = x / L) and its mass at equidistant nodes (half at the ends); port tip.
-
-    Source of the form: Tian et al. 2010, example of six links.
+    poses: body -> (rotation (3, 3), position (3,) m); mass kg; centre (3,) m; inertia (3, 3) kg.m2 about the centre of mass.
     """
-    xi = np.linspace(0.0, 1.0, nodes)
-    weights = np.ones(nodes)
-    weights[[0, -1]] = 0.5
-    axes = [(1, n) for n in powers_y] + [(2, n) for n in powers_z]
-    s = len(axes)
-    shapes, K, phi, psi = np.zeros((nodes, 3, s)), np.zeros((s, s)), np.zeros((3, s)), np.zeros((3, s))
-    for a, (axis, n) in enumerate(axes):
-        shapes[:, axis, a] = xi**n
-        phi[axis, a] = 1.0
-        psi[3 - axis, a] = n / length if axis == 1 else -n / length
-        for b, (other, k) in enumerate(axes):
-            if other == axis:
-                K[a, b] = bending_stiffness / length**3 * n * (n - 1) * k * (k - 1) / (n + k - 3)
-    positions = np.column_stack([length * xi, np.zeros(nodes), np.zeros(nodes)])
-    ports = {"tip": Port(np.array([length, 0.0, 0.0]), np.eye(3), phi, psi)}
-    return ModalBody.from_points(mass * weights / weights.sum(), positions, shapes, K, ports)
+
+    poses: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    mass: float
+    centre: np.ndarray
+    inertia: np.ndarray
 
 
-def read_craft(path: str | Path) -> Craft:
-    """The craft of a file. ValueError with file, body, key, value and limit."""
-    path = Path(path)
-    with open(path, "rb") as file:
-        try:
-            document = tomllib.load(file)
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{path}: {error}") from None
-    unknown = set(document) - {"craft", "body"}
-    if unknown:
-        raise ValueError(f"{path}: unknown key {', '.join(sorted(unknown))}")
-    craft = _read(_table(document.get("craft", {}), f"{path}: craft"), "craft", f"{path}: craft")
-    if not isinstance(document.get("body"), list) or not all(isinstance(table, dict) for table in document["body"]):
-        raise ValueError(f"{path}: at least one [[body]] is needed")
-    tables = []
-    for number, table in enumerate(document["body"]):
-        where = f"{path}: body {table.get('name', number)!r}"
-        d = _read(table, "body", where)
-        kinds = [kind for kind in SHAPES if d[kind] is not None]
-        if len(kinds) != 1:
-            raise ValueError(f"{where}: exactly one of {', '.join(SHAPES)} is needed, {', '.join(kinds) or 'none'} given")
-        tables.append((where, d, kinds[0], _read(d[kinds[0]], kinds[0], f"{where}: {kinds[0]}")))
-    bodies: dict[str, ModalBody] = {}
-    # rigid bodies first: mass-loaded modes need them
-    for where, d, kind, shape in sorted(tables, key=lambda table: table[2] in ("beam", "truss")):
-        with named(where):
-            bodies[d["name"]] = _body(d, kind, shape, path, tables, bodies, f"{where}: {kind}")
-    links = []
-    for where, d, _, _ in tables:
-        with named(where):
-            links.append(Link(d["name"], bodies[d["name"]], d["parent"], d["port"], d["joint"], d["axis"], d["position_m"],
-                              _rotation(d["quaternion_xyzw"]), d["armature"], d["joint_stiffness"], d["joint_damping"]))
-    joints = [JointSettings(link.joint_name, stiffness=link.stiffness, damping=link.damping, armature=link.armature)
-              for link in links if link.joint not in ("fixed", "free")]
-    return Craft(craft["name"], tuple(links), (), tuple(joints), rates=craft["rates"], gravity=craft["gravity_m_s2"])
+def at_rest(craft: Craft) -> AtRest:
+    """Places and mass of a craft at rest. Raises ValueError for a craft without mass or with several roots."""
+    links = {link.name: link for link in resting_links(craft)}
+    poses: dict[str, tuple[np.ndarray, np.ndarray]] = {craft.root.name: (np.eye(3), np.zeros(3))}
+
+    def pose(name: str) -> tuple[np.ndarray, np.ndarray]:
+        if name not in poses:
+            link = links[name]
+            R, p = node_pose(links[str(link.parent)], pose(str(link.parent)), link.port)
+            poses[name] = R @ link.rotation, p + R @ link.position
+        return poses[name]
+
+    mass, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
+    for name, link in links.items():
+        R, p = pose(name)
+        m, d = link.body.mass, R @ link.body.first_moment
+        mass += m
+        first += d + m * p
+        second += R @ link.body.second_moment @ R.T + np.outer(d, p) + np.outer(p, d) + m * np.outer(p, p)
+    if not mass > 0.0:
+        raise ValueError(f"{craft.name}: its bodies have no mass")
+    centre = first / mass
+    about = second - mass * np.outer(centre, centre)
+    return AtRest(poses, mass, centre, np.trace(about) * np.eye(3) - about)
 
 
-@contextmanager
-def named(where: str) -> Iterator[None]:
-    """Whatever goes wrong inside with the numbers of a file is a ValueError that says where."""
-    try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
-            yield
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError, OSError) as error:
-        raise ValueError(f"{where}: {error}") from None
+def node_pose(link: Link, pose: tuple[np.ndarray, np.ndarray], node: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation and position of a node (None: the body's own frame) of a body at `pose`, undeformed."""
+    R, p = pose
+    position, rotation, _, _ = link.body.port_arrays(node)
+    return R @ rotation, p + R @ position
 
 
-def _body(d: dict, kind: str, shape: dict, path: Path, tables: list, bodies: dict[str, ModalBody], where: str) -> ModalBody:
-    """Modal body of one table."""
-    if kind == "rigid":
-        return _rigid(shape)
-    if kind == "modal_file":
-        body = ModalBody.load(path.parent / shape["file"])
-        return body.clamped_at(shape["inboard_port"]) if shape["inboard_port"] else body
-    if kind == "assumed":
-        body = assumed_beam(shape["length_m"], shape["mass_kg"], shape["bending_stiffness_n_m2"], shape["nodes"], shape["powers_y"],
-                            shape["powers_z"])
-        return body.with_damping_ratio(shape["damping_ratio"]) if shape["damping_ratio"] else body
-    # what is fixed to the ports, for mass-loaded modes
-    carried = {other["port"]: bodies[other["name"]] for _, other, other_kind, _ in tables
-               if other["parent"] == d["name"] and other_kind == "rigid" and other["joint"] == "fixed"}
-    body = _flexible(kind, shape, carried, where)
-    return body.clamped_at("root") if d["parent"] is not None and shape["mode_set"] != "clamped" else body
+def port_pose(craft: Craft, rest: AtRest, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation (3, 3) and position (3,) m of a named port at rest, axes and origin of the root body. Raises ValueError."""
+    port = craft.port(name)
+    link = next(link for link in craft.links if link.name == port.body)
+    R, p = node_pose(link, rest.poses[port.body], port.node)
+    return R @ port.rotation, p + R @ port.position
+
+
+# --- joints of several degrees --------------------------------------------------------------------------------------------------------
+
+
+def degrees(joint: str, name: str) -> dict[str, str]:
+    """Name -> kind of the joints of one degree that a joint consists of: itself, or for a universal or planar one NAME.1, NAME.2, ..."""
+    if joint in ONE_DEGREE:
+        return {name: joint}
+    kinds: Sequence[str] = {"universal": ("revolute", "revolute"), "planar": ("prismatic", "prismatic", "revolute")}.get(joint, ())
+    return {f"{name}.{number}": kind for number, kind in enumerate(kinds, start=1)}
+
+
+def chain(link: Link) -> list[Link]:
+    """The link with its universal or planar joint as a chain of joints of one degree with massless bodies in between; others as they are.
+
+    universal: about axis, then axis2. planar: along x and y of the joint frame, then about z.
+    """
+    if link.joint not in ("universal", "planar"):
+        return [link]
+    axes = [link.axis, link.axis2] if link.joint == "universal" else list(np.eye(3))
+    found: list[Link] = []
+    for (name, kind), axis in zip(degrees(link.joint, link.joint_name).items(), axes, strict=True):
+        last = len(found) == len(axes) - 1
+        common = {"joint": kind, "axis": axis, "joint_name": name}
+        body = link.body if last else ModalBody.rigid(0.0)
+        if found:
+            found.append(Link(link.name if last else name, body, found[-1].name, **common))
+        else:
+            found.append(Link(name, body, link.parent, link.port, position=link.position, rotation=link.rotation, **common))
+    return found

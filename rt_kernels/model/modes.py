@@ -17,12 +17,15 @@ SI units; six-vectors linear part first.
 from __future__ import annotations
 
 import csv
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+
+from rt_kernels.parameters import Parameter, checked
 
 Array = np.ndarray
 
@@ -256,6 +259,33 @@ class ModalBody:
             data |= {f"port/{key}/{part}": getattr(port, part) for part in _PARTS}
         np.savez(path, **data)
 
+    def as_tables(self) -> dict:
+        """Every integral and port as numbers and lists, which TOML holds to the last bit; `of_tables` reads them back."""
+        found = {"mass_kg": float(self.mass), "first_moment": self.first_moment.tolist()}
+        found |= {name: getattr(self, name).reshape(-1, 3 if name in _BY_THREE else max(self.n_modes, 1)).tolist() for name in _ARRAYS[1:]}
+        ports = {key: {part: np.asarray(getattr(port, part)).tolist() for part in _PARTS} for key, port in self.ports.items()}
+        return found | {"ports": ports}
+
+    @classmethod
+    def of_tables(cls, tables: Mapping) -> ModalBody:
+        """The body of `as_tables`. Raises ValueError that names the key."""
+        given = checked(_TABLES, tables, "data")
+        s = len(given["P"])
+        sizes = {"P": (s, 3), "N": (s, 3, 3), "Q": (s, s, 3, 3), "stiffening": (s, s, 3, 3), "stiffness": (s, s), "damping": (s, s)}
+        arrays = {"first_moment": np.array(given["first_moment"]), "second_moment": np.array(given["second_moment"])}
+        for name, shape in sizes.items():
+            array = np.array(given[name], dtype=float)
+            if array.size != math.prod(shape):
+                raise ValueError(f"data.{name}: {array.size} numbers, {math.prod(shape)} are needed with {s} modes")
+            arrays[name] = array.reshape(shape)
+        ports = {}
+        for key, port in given["ports"].items():
+            if not isinstance(port, Mapping):
+                raise ValueError(f"data.ports.{key}: must be a table, got {port!r:.80}")
+            parts = checked(_PORT_TABLE, port, f"data.ports.{key}")
+            ports[key] = Port(*(np.array(parts[part], dtype=float) for part in _PARTS))
+        return cls(given["mass_kg"], ports=ports, **arrays)
+
     @classmethod
     def load(cls, path) -> ModalBody:
         """Read a modal body.
@@ -280,6 +310,33 @@ class ModalBody:
 
 _PARTS = ("position", "rotation", "phi", "psi")
 _ARRAYS = ("first_moment", "second_moment", "P", "N", "Q", "stiffening", "stiffness", "damping")
+_BY_THREE = ("second_moment", "P", "N", "Q", "stiffening")
+_LARGEST = 1e15
+# keys of `ModalBody.as_tables`; the sizes follow from the number of modes
+_TABLES = (
+    Parameter("mass_kg", "float", "kg", "mass", low=0.0, high=_LARGEST),
+    Parameter("first_moment", "floats", "kg.m", "sum m rho0", shape=3),
+    Parameter("second_moment", "rows", "kg.m2", "sum m rho0 rho0^T", shape=(3, 3)),
+    Parameter("P", "rows", "kg", "sum m phi_a", shape=(None, 3)),
+    *(Parameter(name, "rows", "-", "as ModalBody has it, in rows of three", shape=(None, 3)) for name in ("N", "Q", "stiffening")),
+    Parameter("stiffness", "rows", "-", "generalised stiffness"),
+    Parameter("damping", "rows", "-", "generalised damping"),
+    Parameter("ports", "table", "-", "name -> position, rotation, phi, psi"),
+)
+_PORT_TABLE = tuple(Parameter(part, "floats" if part == "position" else "rows", "-", "as Port has it") for part in _PARTS)
+# keys of the `.toml` of `ModalBody.load`
+_POINTS = (
+    Parameter("points_csv", "str", "-", "mass points with their shapes, beside the file"),
+    Parameter("stiffness_n_per_m", "rows", "N/m", "generalised stiffness; or frequencies_hz", None, -_LARGEST, _LARGEST),
+    Parameter("frequencies_hz", "floats", "Hz", "of the modes, whose modal mass is 1", None, 0.0, 1e6),
+    Parameter("damping_ratio", "float", "-", "of every mode", 0.0, 0.0, 0.999),
+    Parameter("port", "table", "-", "tables [port.NAME]", {}),
+)
+_POINTS_PORT = (
+    Parameter("position_m", "floats", "m", "in the body's frame", shape=3),
+    Parameter("phi", "rows", "-", "translation for each mode: rows x, y, z", shape=(3, None)),
+    Parameter("psi", "rows", "rad", "rotation for each mode: rows x, y, z", shape=(3, None)),
+)
 
 
 def _vector(name: str, value) -> Array:
@@ -291,37 +348,41 @@ def _vector(name: str, value) -> Array:
 
 def _load_toml(path: Path) -> ModalBody:
     with open(path, "rb") as file:
-        table = tomllib.load(file)
-    unknown = set(table) - {"points_csv", "stiffness_n_per_m", "frequencies_hz", "damping_ratio", "port"}
-    if unknown:
-        raise ValueError(f"{path}: unknown key {', '.join(sorted(unknown))}")
-    if "points_csv" not in table:
-        raise ValueError(f"{path}: points_csv missing")
+        try:
+            table = checked(_POINTS, tomllib.load(file))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    if (table["stiffness_n_per_m"] is None) == (table["frequencies_hz"] is None):
+        raise ValueError(f"{path}: stiffness_n_per_m, frequencies_hz: exactly one of the two is needed")
     source = path.parent / table["points_csv"]
     with open(source, newline="") as file:
-        rows = list(csv.reader(file))
-    header = [name.strip() for name in rows[0]]
-    modes = (len(header) - 4) // 3
+        rows = [row for row in csv.reader(file) if row]
+    header = [name.strip() for name in rows[0]] if rows else []
+    modes = max((len(header) - 4) // 3, 0)
     expected = ["mass_kg", "x_m", "y_m", "z_m"] + [f"u{k + 1}{axis}" for k in range(modes) for axis in "xyz"]
     if header != expected:
         raise ValueError(f"{source}: header {header} given, {expected} expected")
-    values = np.array([[float(x) for x in row] for row in rows[1:] if row])
-    if ("stiffness_n_per_m" in table) == ("frequencies_hz" in table):
-        raise ValueError(f"{path}: exactly one of stiffness_n_per_m and frequencies_hz is needed")
-    if "frequencies_hz" in table:
+    wrong = [i for i, row in enumerate(rows) if len(row) != len(header)]
+    if wrong or len(rows) < 2:
+        raise ValueError(f"{source}: row {wrong[0] if wrong else 1}: {len(header)} numbers expected")
+    values = np.array([[float(x) for x in row] for row in rows[1:]])
+    if table["frequencies_hz"] is not None:
         stiffness = np.diag((2.0 * np.pi * np.array(table["frequencies_hz"], dtype=float)) ** 2)
     else:
         stiffness = np.array(table["stiffness_n_per_m"], dtype=float)
     ports = {}
-    for name, port in table.get("port", {}).items():
-        wrong = set(port) ^ {"position_m", "phi", "psi"}
-        if wrong:
-            raise ValueError(f"{path}: port.{name}: {', '.join(sorted(wrong))} missing or unknown")
+    for name, given in table["port"].items():
+        if not isinstance(given, dict):
+            raise ValueError(f"{path}: port.{name}: must be a table, got {given!r:.80}")
+        try:
+            port = checked(_POINTS_PORT, given, f"port.{name}")
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         phi, psi = (np.array(port[part], dtype=float) for part in ("phi", "psi"))
         ports[name] = Port(_vector("position_m", port["position_m"]), np.eye(3), phi, psi)
     shapes = values[:, 4:].reshape(-1, modes, 3).transpose(0, 2, 1)
     body = ModalBody.from_points(values[:, 0], values[:, 1:4], shapes, stiffness, ports)
-    return body.with_damping_ratio(table["damping_ratio"]) if "damping_ratio" in table else body
+    return body.with_damping_ratio(table["damping_ratio"]) if table["damping_ratio"] else body
 
 
 # --- mode sets of a finite-element structure ------------------------------------------------------------------------------------------

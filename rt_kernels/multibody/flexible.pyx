@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc, free
 from rt_kernels.multibody cimport flexible_recursion as recursion
 from rt_kernels.multibody.flexible_recursion cimport FIXED, FREE, PRISMATIC, REVOLUTE, SPHERICAL, Body, Model
 
-from rt_kernels.model.craft import named, read_craft
+from rt_kernels.model.craft_file import named, read_craft
 
 _JOINTS = {"fixed": (FIXED, 0, 0), "revolute": (REVOLUTE, 1, 1), "prismatic": (PRISMATIC, 1, 1),
            "spherical": (SPHERICAL, 4, 3), "free": (FREE, 7, 6)}
@@ -111,7 +111,7 @@ cdef class FlexibleTree:
 
     @classmethod
     def from_toml(cls, path):
-        """Tree of a craft file, see `rt_kernels.model.craft`. Raises ValueError with file, body, key, value and limit."""
+        """Tree of a craft file, see `rt_kernels.model.craft_file`. Raises ValueError with file, body, key, value and limit."""
         craft = read_craft(path)
         with named(str(path)):
             return cls(craft.links, craft.gravity, craft.rates)

@@ -23,7 +23,8 @@ import math
 
 import numpy as np
 
-from rt_kernels.model.bodies import JOINT_KINDS, ModelError, read_toml, read_urdf, resolve, check_inertia
+from rt_kernels.model.bodies import JOINT_KINDS, ModelError, read_urdf, resolve, check_inertia
+from rt_kernels.model.craft_file import read_bodies
 
 cimport numpy as cnp
 from libc.stdint cimport uint8_t, uintptr_t
@@ -136,8 +137,8 @@ cdef class Tree:
 
     @classmethod
     def from_toml(cls, path, gravity=(0.0, 0.0, -9.81)):
-        """Tree of a TOML file of [[body]] tables; see `rt_kernels.model.bodies.read_toml`."""
-        return cls(read_toml(path), gravity)
+        """Tree of a craft file whose bodies are all rigid; see `rt_kernels.model.craft_file`."""
+        return cls(read_bodies(path), gravity)
 
     def _expand(self):
         """One row per computed body: (Body, kind, parent row, align, R_place, p_place, first v within the joint, user body or -1)."""

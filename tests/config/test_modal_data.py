@@ -24,6 +24,8 @@ from hil_server.config.modal_data import (
 TRUSS = "tests/data/truss_modes.csv"
 VEHICLES = Path("stand_configs/vehicles")
 BARE_TRUSS = """
+name = "bare truss"
+
 [[body]]
 name = "truss"
 joint = "free"

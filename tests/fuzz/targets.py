@@ -714,7 +714,7 @@ class Programmes(Files):
         from hil_server.campaign.plan import load_plan
         from hil_server.operator_desk.calibration import load
         from hil_server.run.programme import is_programme, load_programme
-        from rt_kernels.model.bodies import read_toml
+        from rt_kernels.model.craft_file import read_bodies
         from rt_kernels.multibody.flexible import FlexibleTree
 
         kind, data = given
@@ -726,7 +726,7 @@ class Programmes(Files):
                 readers[kind](file)
         else:  # readers of the kernels know ValueError alone
             with refusing(ValueError):
-                {"craft": FlexibleTree.from_toml, "arm": read_toml}[kind](file)
+                {"craft": FlexibleTree.from_toml, "arm": read_bodies}[kind](file)
 
 
 class Tables(Files):

@@ -151,7 +151,7 @@ def test_modal_files(tmp_path):
     np.testing.assert_allclose(read.stiffness, body.stiffness, rtol=1e-8, atol=1e-6)
     np.testing.assert_allclose(read.damping, body.damping, rtol=1e-6, atol=1e-6)
     (tmp_path / "bad.toml").write_text(toml.replace("damping_ratio", "damping"))
-    with pytest.raises(ValueError, match="unknown key damping"):
+    with pytest.raises(ValueError, match="damping: unknown key.* did you mean .damping_ratio"):
         ModalBody.load(tmp_path / "bad.toml")
     (tmp_path / "points.csv").write_text(header.replace("x_m", "x") + "\n")
     with pytest.raises(ValueError, match="header"):

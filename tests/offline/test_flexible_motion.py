@@ -17,7 +17,8 @@ from scipy.sparse import lil_matrix
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.model.beam_elements import Section, square_truss, straight_beam
-from rt_kernels.model.craft import Link, assumed_beam
+from rt_kernels.model.craft import Link
+from rt_kernels.model.craft_file import assumed_beam
 from rt_kernels.model.modes import ModalBody, clamped_modes, free_free_modes, lowest_modes
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.integrators import Motion, step_limit
@@ -727,15 +728,21 @@ def test_errors_of_a_craft_file_are_named(tmp_path):
         ("mass_kg = 1200.0", "mass_kg = -1.0", r"rigid.mass_kg: must be a number within 0 \.\.\. 1e\+15 kg, got -1.0"),
         ("length_m = 7.5", "lenght_m = 7.5", "beam.lenght_m: unknown key, value 7.5, did you mean 'length_m'"),
         ("modes = 4", "modes = true", "beam.modes: must be a whole number within 0 ... 60, got true"),
-        ('joint = "free"', 'joint = "loose"', "body 'hub'.joint: must be one of .*, got 'loose'"),
+        ('joint = "free"', 'joint = "loose"', "body.hub.joint: must be one of .*, got 'loose'"),
         ("elements = 20\n", "", None),
         ("torsion_stiffness_n_m2 = 700.0\n", "", "beam.torsion_stiffness_n_m2: required key is missing"),
-        ("0.7071067811865476, 0.7071067811865476] }", "0.7, 0.7] }", "quaternion_xyzw"),
-        ('port = "left"', 'port = "top"', "port 'top' does not exist"),
+        ("angles_deg = [0.0, 90.0, 0.0]", "rotation_xyzw = [0.0, 0.0, 0.7, 0.7]", "body.left_wing.rotation_xyzw: .* norm 0.98.*, limit 1"),
+        ("angles_deg = [0.0, 90.0, 0.0]", "angles_deg = [0.0, 90.0, 0.0]\nrotation_xyzw = [0.0, 0.0, 0.0, 1.0]", "limit one of the two"),
+        ('parent = "hub"', 'parent = "hub"\nnode = "top"', "body 'left_wing': node: no node of body 'hub' 'top'; there are none"),
+        ('parent = "hub"', 'parent = "hup"', "body 'left_wing': parent: no body 'hup', did you mean 'hub'"),
+        ('joint = "free"\n', "", "body.hub.joint: required key is missing: one of fixed, revolute, .*"),
+        ("armature_kg_m2 = 0.05", "armature_kg = 0.05", "joint.left_drive.armature_kg: unknown key, .* did you mean 'armature_kg_m2'"),
+        ('[[joint]]\nname = "left_drive"', '[[joint]]\nname = "left_drivee"', "joint.left_drivee.name: no joint .* did you mean 'left_drive'"),
+        ('mode = "free"', 'mode = "stuck"', "joint.left_drive.mode: must be one of locked, free, given, driven, got 'stuck'"),
         ("axis = [1.0, 0.0, 0.0]", "axis = [1.0, 0.0]", r"axis: must be 3 numbers"),
         ("[body.rigid]", "[body.rigid", "craft.toml: "),
         ("length_m = 7.5", "length_m = 99999999999999999999", "length_m: must be a number within .*, got 99999999999999999999"),
-        ("inertia_kg_m2 = [900.0,", "inertia_kg_m2 = [1.0,", "body 'hub': inertia: .* triangle"),
+        ("inertia_kg_m2 = [900.0,", "inertia_kg_m2 = [1.0,", "body.hub.rigid: inertia: .* triangle"),
     ):
         path = tmp_path / "craft.toml"
         path.write_text(good.replace(old, new, 1))
@@ -747,6 +754,8 @@ def test_errors_of_a_craft_file_are_named(tmp_path):
 
 
 WING = """
+name = "one wing"
+
 [[body]]
 name = "hub"
 joint = "free"
@@ -755,13 +764,15 @@ rigid = {{ mass_kg = 300.0, inertia_kg_m2 = [200.0, 200.0, 200.0] }}
 [[body]]
 name = "wing"
 parent = "hub"
+joint = "fixed"
 position_m = [0.5, 0.0, 0.0]
 {shape}
 
 [[body]]
 name = "tip"
 parent = "wing"
-port = "tip"
+joint = "fixed"
+node = "tip"
 rigid = {{ mass_kg = 4.0, inertia_kg_m2 = [0.5, 0.5, 0.5] }}
 """
 BEAM = """length_m = 5.0
@@ -793,7 +804,7 @@ def test_one_wing_by_every_road(tmp_path):
     np.testing.assert_allclose(found["mass_loaded"], found["free_free"], rtol=1e-3)
     assert np.all(found["mass_loaded"] >= found["free_free"] * (1.0 - 1e-6))
     path.write_text(WING.format(shape='[body.modal_file]\nfile = "none.npz"'))
-    with pytest.raises(ValueError, match="body 'wing': .*none.npz"):
+    with pytest.raises(ValueError, match="body.wing.modal_file: .*none.npz"):
         FlexibleTree.from_toml(path)
 
 
@@ -803,7 +814,8 @@ def test_truss_held_at_its_root(tmp_path):
              "member_area_m2 = 6.24e-4\nmember_bending_m4 = 4.685e-7\nmember_torsion_m4 = 2.37e-7\n")
     path, found = tmp_path / "craft.toml", []
     for choice in ('mode_set = "clamped"\nmodes = 10', 'mode_set = "mass_loaded"\nmodes = 46'):
-        path.write_text('[[body]]\nname = "hub"\nrigid = { mass_kg = 1.0 }\n[[body]]\nname = "truss"\nparent = "hub"\n' + truss + choice)
+        path.write_text('name = "held"\n[[body]]\nname = "hub"\njoint = "fixed"\nrigid = { mass_kg = 1.0 }\n'
+                        '[[body]]\nname = "truss"\nparent = "hub"\njoint = "fixed"\n' + truss + choice)
         found.append(FlexibleTree.from_toml(path).frequencies()[:3])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-3)
     assert np.all(found[1] >= found[0])

@@ -19,7 +19,8 @@ from sympy.physics.mechanics import (
     inertia,
 )
 
-from rt_kernels.model.craft import Link, assumed_beam
+from rt_kernels.model.craft import Link
+from rt_kernels.model.craft_file import assumed_beam
 from rt_kernels.model.modes import ModalBody
 from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.flexible import FlexibleTree

@@ -65,7 +65,8 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.dynamics.manipulator.record import AUX
-from rt_kernels.model.bodies import Body, bodies_of, model_tables
+from rt_kernels.model.bodies import Body, model_tables
+from rt_kernels.model.craft_file import bodies_of
 from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.model.joint_drive import gains_for_payload
 from rt_kernels.model.manipulator_file import manipulator_of

@@ -17,7 +17,8 @@ from rt_kernels.dynamics.manipulator.joint_drive import JointDrive
 from rt_kernels.dynamics.manipulator.payload import ManipulatorPayload
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.model import tree_generator as generator
-from rt_kernels.model.bodies import Body, read_toml
+from rt_kernels.model.bodies import Body
+from rt_kernels.model.craft_file import read_bodies
 from rt_kernels.model.elastic_payload import damping_matrix, payload_mass_matrix
 from rt_kernels.model.manipulator_file import read_manipulator
 from rt_kernels.multibody.tree import Tree
@@ -244,7 +245,7 @@ def test_momentum_is_that_of_the_bodies(build, shipped):
     run = Run(build(base="free", locked_joint=""), V=(0.01, -0.005, 0.003, 0.001, 0.002, -0.001))
     run.set(mode="hand", rate=[0.05, 0.02, -0.03, 0.005, 0.003, 0.01], F_T=[900.0, -400.0, 300.0, 100.0, 200.0, -150.0])
     run.steps(4_000)
-    bodies = read_toml(ARMS / keys["model"])
+    bodies = read_bodies(ARMS / keys["model"])
     tree = Tree([Body("root", None, "free"), *(replace(b, parent=b.parent or "root") for b in bodies)], gravity=(0.0, 0.0, 0.0))
     for motion in ("free", "joined"):
         run.set(motion=motion)
@@ -304,7 +305,7 @@ def test_a_heavy_free_base_is_a_fixed_one(build, shipped):
 @pytest.mark.parametrize("name", ["canadarm2", "srms", "era"])
 def test_arm_trees_against_pinocchio(name):
     """Mass matrix, bias, and forward dynamics of the shipped arms with the gears' inertia."""
-    bodies = read_toml(ARMS / f"{name}.toml")
+    bodies = read_bodies(ARMS / f"{name}.toml")
     joints = [b for b in bodies if b.joint != "fixed"]
     for b, drive in zip(joints, read_manipulator(ARMS / f"{name}.toml", len(joints)).drives, strict=True):
         b.rotor_inertia, b.gear_ratio = drive["gear_inertia_kg_m2"], drive["gear_ratio"]
