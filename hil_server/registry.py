@@ -123,6 +123,8 @@ OWN: dict[str, tuple[str, str]] = {
     "linear stand": ("simulated", "virtual_stand"),
     "control": ("control", "press_thrust"),
     "free bodies": ("dynamics", "two_bodies"),
+    "small deformation": ("dynamics", "two_bodies_flexible"),
+    "moving or bending craft": ("dynamics", "two_crafts"),
     "approach and contact": ("guidance", "docking"),
     "recorded motion": ("guidance", "recording"),
     "virtual stand: drives": ("drives", "cia402"),

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from hil_server.campaign.case import PEAKS
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.statistics import column, magnitude, rank_correlation, wilson
+from hil_server.line import assembly
 from hil_server.pages.figures import COLOURS, embedded
 from hil_server.pages.html import document, table_html, text
 
@@ -51,7 +52,7 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
 
 
 def _craft(vehicle: dict[str, Any]) -> str:
-    return f"{text(vehicle['name'])} ({vehicle['mass_kg'] / 1000:g} t)"
+    return f"{text(vehicle['name'])} ({assembly.vehicle(vehicle).mass_kg / 1000:g} t)"
 
 
 def named(key: str) -> str:

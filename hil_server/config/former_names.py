@@ -5,11 +5,13 @@ runs replay whatever the names were when they were logged.
 """
 
 import copy
+import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from hil_server import registry
 from hil_server.config.tables import DEVICES
+from rt_kernels.model import craft_file
 from rt_kernels.stages import FORMER_ROLES
 
 # (role of a part, or table of a file; former key) → present key.
@@ -85,6 +87,8 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
     for (place, key), (now, name) in MOVED.items():
         if isinstance(document.get(place), dict) and key in document[place]:
             document.setdefault(now, {"part": registry.own(now)})[name] = document[place].pop(key)
+    if isinstance(dynamics := document.get("dynamics"), dict) and isinstance(dynamics.get("model_data"), dict):
+        dynamics["model_data"] = _craft(dynamics["model_data"])
     for role, table in _tables(document):
         if table.get("part", "") not in ("", *registry.PARTS.get(role, {})):
             continue
@@ -94,6 +98,37 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
         if role == "simulated" and isinstance(table.get("faults"), list):
             table["faults"] = [_fault(entry) for entry in table["faults"]]
     return document
+
+
+def _craft(tables: dict[str, Any]) -> dict[str, Any]:
+    """An arm's file whose bodies had mass and inertia beside their joint, as the craft file that it is now."""
+    bodies, joints = [], []
+    for body in tables.get("body", []):
+        if not isinstance(body, dict) or any(shape in body for shape in craft_file.SHAPES):
+            return tables
+        body = dict(body)
+        tensor = body.pop("inertia_kg_m2", [0.0, 0.0, 0.0])
+        if len(tensor) == 6:
+            xx, xy, xz, yy, yz, zz = tensor
+            tensor = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+        rigid = {"mass_kg": body.pop("mass_kg", 0.0), "centre_of_mass_m": body.pop("centre_of_mass_m", [0.0] * 3), "inertia_kg_m2": tensor}
+        armature = body.pop("gear_ratio", 1.0) ** 2 * body.pop("rotor_inertia_kg_m2", 0.0)
+        if armature:
+            joints.append({"name": body.get("joint_name") or body.get("name"), "mode": "free", "armature_kg_m2": armature})
+        if any(angles := body.pop("rotation_rpy_rad", ())):
+            body["rotation_xyzw"] = _quaternion(*angles)
+        bodies.append({"joint": "revolute", **body, "rigid": rigid})
+    if not bodies:
+        return tables
+    found = {"name": "arm", **tables, "body": bodies}
+    return found | {"joint": joints} if joints else found
+
+
+def _quaternion(roll: float, pitch: float, yaw: float) -> list[float]:
+    """[x, y, z, w] of roll, pitch, yaw as URDF has them: about x, then y, then z of the fixed axes."""
+    half = [0.5 * angle for angle in (roll, pitch, yaw)]
+    (cr, cp, cy), (sr, sp, sy) = ([function(angle) for angle in half] for function in (math.cos, math.sin))
+    return [sr * cp * cy - cr * sp * sy, cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy, cr * cp * cy + sr * sp * sy]
 
 
 def _fault(entry: Any) -> Any:

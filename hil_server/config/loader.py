@@ -16,11 +16,12 @@ from typing import Any
 
 import stand_configs
 from hil_server import registry
-from hil_server.config import files, former_names, physics, tables, toml_text
+from hil_server.config import crafts, files, former_names, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
+from rt_kernels.model import craft_file
 from rt_kernels.stages import STAGE_ROLES
 
 SHIPPED = Path(stand_configs.__file__).parent
@@ -35,7 +36,7 @@ SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 @dataclass(frozen=True)
 class TestConfig:
     """A checked configuration. document: the whole of it as plain tables; sources: file → its text; paths: table → file it came from;
-    overrides: the `--set` items as given."""
+    overrides: the `--set` items as given; chosen: parts that no file names, each with the reason."""
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
 
@@ -43,6 +44,7 @@ class TestConfig:
     sources: dict[str, str] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> dict[str, Any]:
         """`config.stand` is the table `stand`: every top-level table is an attribute."""
@@ -125,9 +127,10 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log")
     labels = {name: label for name in ("test", *REFERENCES)}
     faults: list[str] = []
     for name in VEHICLES:
-        if any(path == (name, "modal", "file") for path, _ in settings):
-            document[name]["modal"].pop("data", None)  # other modes were asked for
-            _inline_modes(document, name, Path(), "--set", faults)
+        for path, _ in settings:
+            if path[0] == name and path[-1] == "file" and len(path) > 2:
+                _descend_to(document, path).pop("data", None)  # other modes were asked for
+                _inline_modes(document, name, Path(), "--set", faults)
     if any(path == ("dynamics", "model") for path, _ in settings):
         document["dynamics"].pop("model_data", None)
         _take_model(document, Path(), "--set", faults)
@@ -156,9 +159,15 @@ def parse_override(item: str) -> tuple[tuple[str, ...], Any]:
 
 
 def _inline_modes(document: dict[str, Any], name: str, folder: Path, label: str, faults: list[str]) -> None:
-    """The modes of a vehicle out of their file into the document, so that it is whole wherever it goes: log, worker, other machine."""
+    """The modes of a vehicle out of their files into the document, so that it is whole wherever it goes: log, worker, other machine."""
     vehicle = document[name]
-    if not isinstance(vehicle, dict) or not isinstance(vehicle.get("modal"), dict):
+    if not isinstance(vehicle, dict):
+        return
+    try:
+        document[name] = vehicle = craft_file.with_data(vehicle, folder)
+    except (OSError, ValueError) as error:
+        faults.append(f"{label}: {error}")
+    if not isinstance(vehicle.get("modal"), dict):
         return
     from hil_server.config.modal_data import with_data
 
@@ -225,10 +234,7 @@ def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]
     for path, value in sorted(settings, key=lambda s: s[0][-1] != "part"):
         if len(path) == 1:
             raise ConfigurationError(f"--set {path[0]}: names a whole table, must name one of its keys, as test.rate_hz=500")
-        table: Any = document
-        for key in path[:-1]:
-            table = _descend(table, key, path)
-        key = path[-1]
+        table, key = _descend_to(document, path), path[-1]
         if isinstance(table, list):
             table[_index(table, key, path)] = value
             continue
@@ -241,6 +247,14 @@ def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]
 SHARED_KEYS = {p.key for p in tables.MECHANISM}
 
 
+def _descend_to(document: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """The table that holds the last key of the path."""
+    table: Any = document
+    for key in path[:-1]:
+        table = _descend(table, key, path)
+    return table
+
+
 def _descend(table: Any, key: str, path: tuple[str, ...]) -> Any:
     if isinstance(table, list):
         return table[_index(table, key, path)]
@@ -251,8 +265,13 @@ def _descend(table: Any, key: str, path: tuple[str, ...]) -> Any:
 
 
 def _index(items: list[Any], key: str, path: tuple[str, ...]) -> int:
+    """Place in a list: its number, or of a list of tables the name in one of them."""
+    names = [item.get("name") for item in items if isinstance(item, dict)]
+    if key in names:
+        return names.index(key)
     if not key.isdecimal() or int(key) >= len(items):
-        raise ConfigurationError(f"--set {'.'.join(path)}: {key!r} is not an index of a list of {len(items)}")
+        known = f", nor one of the names {', '.join(map(str, names))}" if names else ""
+        raise ConfigurationError(f"--set {'.'.join(path)}: {key!r} is not an index of a list of {len(items)}{known}")
     return int(key)
 
 
@@ -286,6 +305,7 @@ def _platform() -> tuple[Table, type]:
 def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str], **origin: Any) -> TestConfig:
     """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults."""
     check = _Check(document, labels, faults)
+    check.choose_dynamics()
     check.test_file()
     check.vehicle("active_vehicle")
     check.vehicle("target_vehicle")
@@ -295,7 +315,7 @@ def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str]
     check.orbit()
     if check.faults:
         raise ConfigurationError(dict.fromkeys(check.faults))
-    return TestConfig(check.result, **origin)
+    return TestConfig(check.result, chosen=tuple(check.chosen), **origin)
 
 
 class _Check:
@@ -309,6 +329,7 @@ class _Check:
         self.one_file = len(set(labels.values())) == 1
         self.faults = faults
         self.result: dict[str, Any] = {}
+        self.chosen: list[str] = []
 
     # what the document consists of ------------------------------------------------------------------------------------------
     def test_file(self) -> None:
@@ -341,9 +362,34 @@ class _Check:
             cameras.setdefault(name, {})
             self.fixed(f"cameras.{name}", name)
 
+    def choose_dynamics(self) -> None:
+        """The part by what the vehicles are, where the test names none; vehicles that are none are refused later."""
+        table = self.document.setdefault("dynamics", {})
+        if not isinstance(table, dict) or "part" in table:
+            return
+        vehicles = {name: self.document.get(name) for name in VEHICLES}
+        sound = all(isinstance(v, dict) for v in vehicles.values()) and not any(crafts.faults(v) for v in vehicles.values() if v is not None)
+        name, why = crafts.dynamics_for(vehicles) if sound else (registry.own("free bodies"), "")  # type: ignore[arg-type]
+        self.document["dynamics"] = {"part": name, **table}
+        self.chosen.append(f"dynamics: {name}: {why}")
+
     def vehicle(self, path: str) -> None:
-        if self.has(path):
+        """A craft of one body or of several: each key by itself, then the whole."""
+        if not self.has(path):
+            return
+        table = self.document[path]
+        if "body" not in table:
+            if "inertia_kg_m2" in table:
+                table["inertia_kg_m2"] = craft_file.full_inertia(table["inertia_kg_m2"])
+            before = len(self.faults)
             self.fixed(path, "VEHICLE", physics.vehicle_faults)
+            if len(self.faults) > before or not any(name in table for name in craft_file.TABLES):
+                return
+        file, where = self.where(path)
+        found = [f"{file}: {join(where, fault)}" for fault in crafts.faults(table)]
+        if not found and "body" in table:
+            self.fixed(path, "CRAFT")
+        self.faults += found
 
     def mechanism(self) -> None:
         if not self.has("mechanism"):

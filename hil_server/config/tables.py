@@ -4,6 +4,7 @@ Frames: S load cell, T port of the target unit, A port of the active unit, P pla
 (about Z), roll (about X), in that order of rotation.
 """
 
+from rt_kernels.model import craft_file
 from rt_kernels.parameters import Parameter
 
 ZERO3 = (0.0, 0.0, 0.0)
@@ -172,22 +173,8 @@ DRIVE_MODEL = (
 )
 
 # ------------------------------------------------------------------------------------------------- vehicle and mechanism file
-VEHICLE = (
-    NAME,
-    DESCRIPTION,
-    SOURCE,
-    SYNTHETIC,
-    Parameter("mass_kg", "float", "kg", "mass", low=1.0, high=1e7),
-    Parameter("inertia_kg_m2", "rows", "kg.m2", "inertia about the centre of mass, vehicle axes", shape=(3, 3), low=-1e10, high=1e10),
-    Parameter("port_position_m", "floats", "m", "centre of the docking port from the centre of mass", shape=3, low=-200.0, high=200.0),
-    Parameter("port_angles_deg", "floats", "deg", "port axes in vehicle axes: yaw, pitch, roll",
-              default=ZERO3, shape=3, low=-180.0, high=180.0),
-    Parameter("port_compliance_rows", "rows", "m/N, rad/(N.m)",
-              "static compliance of what carries the port (arm, soft mount): twist of the port by a wrench on it, in port axes; in series "
-              "with the contact for hil-server predict, no part of the model", default=None, shape=(6, 6)),
-    Parameter("modal", "table", "-", "flexible modes, see hil_server.config.modal_data", default=None),
-    Parameter("thrust_n", "float", "N", "thrust of the docking sequence along the docking axis", default=0.0, low=0.0, high=1e5),
-)  # fmt: skip
+VEHICLE = (*craft_file.CRAFT, *craft_file.ONE_BODY)  # of one rigid body
+CRAFT = (*craft_file.CRAFT, *craft_file.BODIES)  # of several bodies
 
 MECHANISM = (
     NAME,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
-from hil_server.config import TestConfig, physics
+from hil_server.config import TestConfig, crafts, physics
 from hil_server.config.loader import SHIPPED
 from hil_server.config.modal_data import modal_craft, rigid_of
 from hil_server.config.parts import check_part
@@ -64,14 +64,20 @@ def period_ns(config: TestConfig) -> int:
 
 
 def vehicle(table: Mapping[str, Any]) -> Vehicle:
-    """What parts may know of a vehicle; its modes are made when a part asks."""
+    """What parts may know of a vehicle; its modes at the port are made when a part asks."""
+    if "body" in table:
+        mass_kg, inertia_kg_m2, X_port = crafts.mass_properties(table)
+    else:
+        mass_kg, inertia_kg_m2 = table["mass_kg"], table["inertia_kg_m2"]
+        X_port = physics.pose(table["port_position_m"], table["port_angles_deg"])
     return Vehicle(
-        mass_kg=table["mass_kg"],
-        inertia_kg_m2=table["inertia_kg_m2"],
-        X_port=physics.pose(table["port_position_m"], table["port_angles_deg"]),
+        mass_kg=mass_kg,
+        inertia_kg_m2=inertia_kg_m2,
+        X_port=X_port,
         thrust_n=table["thrust_n"],
         port_compliance=table.get("port_compliance_rows"),
         modal=partial(modal_craft, table["modal"], SHIPPED / "vehicles", rigid=rigid_of(table)) if table.get("modal") else None,
+        craft=crafts.craft(table),
     )
 
 

@@ -82,9 +82,11 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
     r1, r2 = criticality(config.initial_conditions)
     beyond = " (beyond nominal approach)" if r1 > 1.0 else ""
     print(f"  {config.test['name']}: good; hash {config.hash}; criticality R1 {r1:.2f}, R2 {r2:.2f}{beyond}")
+    for choice in config.chosen:
+        print(f"  {choice}")
     for table, path in config.paths.items():
         print(f"  {table:15s} {path}")
-    return {"faults": [], "hash": config.hash, "R1": r1, "R2": r2, "files": config.paths, "buses": _buses(config, summary)}
+    return {"faults": [], "hash": config.hash, "chosen": list(config.chosen), "R1": r1, "R2": r2, "files": config.paths, "buses": _buses(config, summary)}
 
 
 def _assemble(config: "TestConfig") -> None:

@@ -255,15 +255,19 @@ TURNING = _joint("deg", "N.m", "kg_m2", "kg.m2")
 SLIDING = _joint("m", "N", "kg", "kg")
 # what keys were called in files of earlier versions, by table
 FORMER = {
-    "": {"craft": "its keys stand at the top of the file"},
-    "body": {"port": "node", "quaternion_xyzw": "rotation_xyzw", "rotation_rpy_rad": "angles_deg: yaw (Y), pitch (Z), roll (X)",
-             "armature": "armature_... of a [[joint]]", "joint_stiffness": "stiffness_... of a [[joint]]",
-             "joint_damping": "damping_... of a [[joint]]", "rotor_inertia_kg_m2": "armature_kg_m2 of a [[joint]]",
-             "gear_ratio": "armature_kg_m2 of a [[joint]]", "mass_kg": "rigid.mass_kg", "centre_of_mass_m": "rigid.centre_of_mass_m",
-             "inertia_kg_m2": "rigid.inertia_kg_m2"},
-    "rigid": {"centre_m": "centre_of_mass_m", "ports": "position_m of the body that hangs there, or a [[port]]"},
-    "modal_file": {"inboard_port": "inboard_node"},
-    "port": {"quaternion_xyzw": "rotation_xyzw"},
+    "": {"craft": "is gone: its keys stand at the top of the file"},
+    "body": {"port": "was renamed node", "quaternion_xyzw": "was renamed rotation_xyzw",
+             "rotation_rpy_rad": "was replaced by angles_deg: yaw (Y), pitch (Z), roll (X)",
+             "armature": "belongs to a [[joint]] as armature_kg_m2 or armature_kg",
+             "joint_stiffness": "belongs to a [[joint]] as stiffness_n_m_per_rad or stiffness_n_per_m",
+             "joint_damping": "belongs to a [[joint]] as damping_n_m_s_per_rad or damping_n_s_per_m",
+             "rotor_inertia_kg_m2": "belongs to a [[joint]] as armature_kg_m2: times gear_ratio squared",
+             "gear_ratio": "belongs to a [[joint]] with the rotor's inertia: armature_kg_m2", "mass_kg": "was renamed rigid.mass_kg",
+             "centre_of_mass_m": "was renamed rigid.centre_of_mass_m", "inertia_kg_m2": "was renamed rigid.inertia_kg_m2"},
+    "rigid": {"centre_m": "was renamed centre_of_mass_m",
+              "ports": "is gone: position_m of the body that hangs there says it, or a [[port]]"},
+    "modal_file": {"inboard_port": "was renamed inboard_node"},
+    "port": {"quaternion_xyzw": "was renamed rotation_xyzw"},
 }  # fmt: skip
 
 
@@ -371,7 +375,7 @@ class _File:
             return None
         known = {p.key for p in declared}
         former = {key: new for key, new in FORMER.get(kind, {}).items() if key in table and key not in known}
-        self.faults += [f"{before}{key}: was renamed: {new}" for key, new in former.items()]
+        self.faults += [f"{before}{key}: {what}" for key, what in former.items()]
         given = {key: value for key, value in table.items() if key not in former}
         if kind == "rigid" and "inertia_kg_m2" in given:
             given["inertia_kg_m2"] = full_inertia(given["inertia_kg_m2"])

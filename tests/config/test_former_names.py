@@ -2,12 +2,15 @@
 
 import tomllib
 
+import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from hil_server.config import SHIPPED, former_names, load_test, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
 from rt_kernels.model import manipulator_file
+from rt_kernels.model.craft_file import bodies_of
 
 FORMER = {new: old for (_, old), new in former_names.KEYS.items()}
 
@@ -98,3 +101,37 @@ def test_every_former_number_of_a_fault_has_its_name():
     from drivers.simulated.injections import IN_PROCESS
 
     assert set(former_names.FAULTS.values()) == {"clear", *IN_PROCESS}
+
+
+def aged_arm(tables):
+    """The tables of an arm as files of earlier versions had them: mass beside the joint, tensors as six numbers, revolute by default."""
+    bodies = []
+    for body in tables["body"]:
+        body = {key: value for key, value in body.items() if (key, value) != ("joint", "revolute")}
+        rigid = body.pop("rigid")
+        tensor = rigid.get("inertia_kg_m2", [0.0] * 3)
+        if isinstance(tensor[0], list):
+            rigid = rigid | {"inertia_kg_m2": [*tensor[0], *tensor[1][1:], tensor[2][2]]}
+        bodies.append(body | (rigid if rigid["mass_kg"] else {}))
+    return {**tables, "body": bodies}
+
+
+@pytest.mark.parametrize("file", ["berthing", "berthing_pins"])
+def test_an_arm_in_an_old_log_is_the_same_arm(file):
+    document = load_test(SHIPPED / "programmes" / f"{file}.toml").document
+    old = document | {"dynamics": document["dynamics"] | {"model_data": aged_arm(document["dynamics"]["model_data"])}}
+    assert all("rigid" not in body for body in old["dynamics"]["model_data"]["body"])
+    again = test_from_toml(toml_text.dumps(old))
+    old_bodies, bodies = (bodies_of(d["dynamics"]["model_data"]) for d in (again.document, document))
+    assert [vars(a).keys() for a in old_bodies] == [vars(b).keys() for b in bodies] and len(bodies) >= 7
+    for a, b in zip(old_bodies, bodies, strict=True):
+        assert all(np.array_equal(getattr(a, key), getattr(b, key)) for key in vars(b)), b.name
+
+
+def test_rotation_and_rotor_of_an_old_arm_are_kept():
+    body = {"name": "a", "rotation_rpy_rad": [0.3, -0.4, 0.5], "mass_kg": 2.0, "inertia_kg_m2": [1.0, 1.0, 1.0], "gear_ratio": 10.0,
+            "rotor_inertia_kg_m2": 2e-3}  # fmt: skip
+    document = {"dynamics": {"part": "manipulator_payload", "model_data": {"body": [body]}}}
+    (found,) = bodies_of(former_names.renamed(document)["dynamics"]["model_data"])
+    np.testing.assert_allclose(found.R_PJ, Rotation.from_euler("xyz", [0.3, -0.4, 0.5]).as_matrix(), atol=1e-15)
+    assert found.joint == "revolute" and found.gear_ratio**2 * found.rotor_inertia == pytest.approx(0.2, rel=1e-15)

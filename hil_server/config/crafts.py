@@ -1,0 +1,70 @@
+"""Crafts of a configuration: the tables of its two vehicles as `Craft`, their faults, and the dynamics part that fits them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hil_server import registry
+from rt_kernels.algebra.arrays import quat_from_matrix
+from rt_kernels.model.craft import Craft, at_rest, port_pose
+from rt_kernels.model.craft_file import CraftError, craft_of
+
+DOCKING = "docking"  # name of the port that carries the docking unit
+_KEPT = 8  # crafts made last: finite elements take seconds, and a configuration is looked at several times
+_made: dict[str, Craft] = {}
+
+
+def craft(table: Mapping[str, Any]) -> Craft:
+    """The craft of a vehicle's table. Raises CraftError."""
+    text = repr(table)
+    if text not in _made:
+        found = craft_of(table)
+        while len(_made) >= _KEPT:
+            del _made[next(iter(_made))]
+        _made[text] = found
+    return _made[text]
+
+
+def faults(table: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a vehicle's table, one line each, the path of the key first."""
+    try:
+        made = craft(table)
+    except CraftError as error:
+        return error.faults
+    found = []
+    try:
+        root = made.root
+        made.port(DOCKING)
+        at_rest(made)
+    except ValueError as error:
+        return [f"body: {error}"]
+    if root.joint != "free" or np.any(root.position) or np.any(root.rotation != np.eye(3)):
+        found.append(f"body.{root.name}.joint: a vehicle flies: the body without a parent must have joint = 'free' at zero position and "
+                     f"angles, got {root.joint!r}")  # fmt: skip
+    if np.any(made.gravity):
+        found.append(f"gravity_m_s2: {made.gravity.tolist()} m/s2, limit 0 for a vehicle")
+    return found
+
+
+def mass_properties(table: Mapping[str, Any]) -> tuple[float, Any, Any]:
+    """Mass kg, inertia (3, 3) kg.m2 about the centre of mass, and pose (7,) of the docking port in the frame there with the axes of the root
+    body, of a vehicle of several bodies at rest."""
+    made = craft(table)
+    rest = at_rest(made)
+    R, p = port_pose(made, rest, DOCKING)
+    return rest.mass, rest.inertia, np.concatenate([p - rest.centre, quat_from_matrix(R)])
+
+
+def dynamics_for(vehicles: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+    """Name of the dynamics part that fits these vehicles (table's name -> table), and why."""
+    for name, table in vehicles.items():
+        made = craft(table)
+        if made.moves:
+            joints = sum(link.parent is not None and link.joint != "fixed" for link in made.links)
+            modes = sum(link.body.n_modes for link in made.links)
+            return registry.own("moving or bending craft"), f"{name} has {joints} moving joints and {modes} modes in its bodies"
+    for name, table in vehicles.items():
+        if table.get("modal"):
+            return registry.own("small deformation"), f"{name} has modes at its port ([modal])"
+    return registry.own("free bodies"), "both vehicles are rigid"
