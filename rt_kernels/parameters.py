@@ -36,7 +36,7 @@ class Parameter:
 
     kind: "float", "int", "bool", "str", "floats" (list of numbers), "ints", "rows" (list of lists of numbers), "table" (keys that nobody
     declares), "tables" (list of such tables).
-    low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of rows. choices: allowed
+    low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of them. choices: allowed
     strings. default: the value of a key that is not given, None: the part does without.
     """
 
@@ -47,7 +47,7 @@ class Parameter:
     default: Any = REQUIRED
     low: float | None = None
     high: float | None = None
-    shape: int | tuple[int | None, int] | None = None
+    shape: int | tuple[int | None, int | None] | None = None
     choices: tuple[str, ...] | None = None
 
     @property

@@ -23,9 +23,7 @@ from hil_server.config import modal_data, tables  # noqa: E402
 from hil_server.config.loader import FILLED  # noqa: E402
 from hil_server.config.tables import DEVICES  # noqa: E402
 from hil_server.run.programme import PROGRAMME, VARIANT  # noqa: E402
-from rt_kernels.model import bodies as tree_model  # noqa: E402
-from rt_kernels.model import craft as craft_file  # noqa: E402
-from rt_kernels.model import manipulator_file  # noqa: E402
+from rt_kernels.model import craft_file, manipulator_file  # noqa: E402
 from rt_kernels.parameters import Parameter  # noqa: E402
 from rt_kernels.stages import STAGE_ROLES  # noqa: E402
 from rt_kernels.stewart.platform import Platform  # noqa: E402
@@ -38,16 +36,16 @@ Schema = dict[str, Any]
 def schemas() -> dict[str, Schema]:
     """Kind of file → its schema."""
     found = {
-        "test": test_file(), "programme": programme(), "campaign": campaign(), "stand": stand(), "vehicle": vehicle(),
-        "mechanism": mechanism(), "manipulator": manipulator(), "craft": craft(),
+        "test": test_file(), "programme": programme(), "campaign": campaign(), "stand": stand(), "craft": craft(),
+        "mechanism": mechanism(),
     }  # fmt: skip
     return {kind: {"$schema": DIALECT, "title": f"{kind} file of the HIL server", **schema} for kind, schema in found.items()}
 
 
 def kind_of(document: Mapping[str, Any]) -> str | None:
     """The kind of a file by its tables; None for one that is only a part of others."""
-    marks = {"test": "test", "programme": "programme", "campaign": "campaign", "platform": "stand", "craft": "craft", "body": "manipulator",
-             "part": "mechanism", "mass_kg": "vehicle"}  # fmt: skip
+    marks = {"test": "test", "programme": "programme", "campaign": "campaign", "platform": "stand", "part": "mechanism",
+             "body": "craft", "mass_kg": "craft"}  # fmt: skip
     return next((kind for mark, kind in marks.items() if mark in document), None)
 
 
@@ -64,10 +62,12 @@ def test_file() -> Schema:
         "initial_conditions": initial,
         "orbit": table(tables.ORBIT),
         **{role: part_table(role) for role in ("commands", *STAGE_ROLES)},
+        "dynamics": chosen_or_part("dynamics"),
         "telemetry": table(tables.TELEMETRY),
         "cameras": tables_of({name: table(declared) for name, declared in tables.CAMERAS.items()}),
     }
-    return tables_of(own, required=("test", "initial_conditions", *(role for role in STAGE_ROLES if role not in FILLED)))
+    left = (*FILLED, "dynamics")  # the server chooses a part where none is named
+    return tables_of(own, required=("test", "initial_conditions", *(role for role in STAGE_ROLES if role not in left)))
 
 
 def programme() -> Schema:
@@ -89,14 +89,38 @@ def stand() -> Schema:
     return schema
 
 
-def vehicle() -> Schema:
-    schema = table(tables.VEHICLE)
-    schema["properties"]["modal"] |= {"properties": {key: {} for key in sorted(modal_data.KEYS)}, "additionalProperties": False}
+def mechanism() -> Schema:
+    return part_table("mechanisms", tables.MECHANISM)
+
+
+def craft() -> Schema:
+    """One rigid body at the top of the file, or tables [[body]]; what is on the bodies in either."""
+    tables = {name: table(declared) for name, declared in craft_file.KEYS.items()}
+    body = tables.pop("body")
+    for shape in craft_file.SHAPES:
+        body["properties"][shape] = tables[shape]
+    body["oneOf"] = [{"required": [shape]} for shape in craft_file.SHAPES]
+    tables["joint"] = {"anyOf": [table(craft_file.TURNING), table(craft_file.SLIDING)]}
+    tables["rigid"]["properties"]["inertia_kg_m2"] = inertia(craft_file.KEYS["rigid"])
+    schema = table((*craft_file.CRAFT, *craft_file.ONE_BODY, *craft_file.BODIES))
+    properties = schema["properties"]
+    properties["inertia_kg_m2"] = inertia(craft_file.ONE_BODY)
+    properties["modal"] |= {"properties": {key: {} for key in sorted(modal_data.KEYS)}, "additionalProperties": False}
+    properties["body"] = {"type": "array", "minItems": 1, "items": body}
+    properties["manipulator"] = manipulator()
+    properties |= {name: {"type": "array", "items": tables[name]} for name in craft_file.TABLES}
+    of_one = [p.key for p in craft_file.ONE_BODY]
+    schema["required"] = required(craft_file.CRAFT)
+    schema["oneOf"] = [
+        {"required": ["body"], "not": {"anyOf": [{"required": [key]} for key in of_one]}},
+        {"required": required(craft_file.ONE_BODY), "not": {"anyOf": [{"required": [p.key]} for p in craft_file.BODIES]}},
+    ]
     return schema
 
 
-def mechanism() -> Schema:
-    return part_table("mechanisms", tables.MECHANISM)
+def inertia(declared: Iterable[Parameter]) -> Schema:
+    moments = next(p for p in declared if p.key == "inertia_kg_m2")
+    return either(moments, value(moments), number_list(moments, 3))
 
 
 def manipulator() -> Schema:
@@ -116,21 +140,7 @@ def manipulator() -> Schema:
     segments = {"type": "array", "minItems": 1, "items": {"oneOf": kinds}}
     arm["properties"] |= {"drive": drive, "segment": segments, "synthetic": {"type": ["boolean", "string"]}}
     arm["required"] += ["drive", "segment"]
-    bodies = {"type": "array", "minItems": 1, "items": table(tree_model.BODY)}
-    text = {key: {"type": "string"} for key in ("name", "description", "source")}
-    return tables_of({**text, "body": bodies, "manipulator": arm}, required=("body",))
-
-
-def craft() -> Schema:
-    tables = {name: table(declared) for name, declared in craft_file.KEYS.items()}
-    body, rigid = tables["body"], tables["rigid"]
-    moments = next(p for p in craft_file.KEYS["rigid"] if p.key == "inertia_kg_m2")
-    rigid["properties"]["inertia_kg_m2"] = either(moments, value(moments), number_list(moments, 3))
-    rigid["properties"]["ports"] |= {"additionalProperties": tables["port"]}
-    for shape in craft_file.SHAPES:
-        body["properties"][shape] = tables[shape]
-    body["oneOf"] = [{"required": [shape]} for shape in craft_file.SHAPES]
-    return tables_of({"craft": tables["craft"], "body": {"type": "array", "minItems": 1, "items": body}}, required=("body",))
+    return arm
 
 
 # -------------------------------------------------------------------------------------------------------------------------- tables
@@ -164,6 +174,16 @@ def part_table(role: str, shared: Iterable[Parameter] = ()) -> Schema:
         "required": ["part"],
         "allOf": choices,
     }
+
+
+def chosen_or_part(role: str) -> Schema:
+    """As `part_table`, for a role whose part the server chooses where none is named: then any key of its parts may stand there."""
+    schema = part_table(role)
+    parts = [p for name in registry.PARTS[role] for p in registry.part(role, name).PARAMETERS]  # type: ignore[attr-defined]
+    for choice in schema["allOf"]:
+        choice["if"]["required"] = ["part"]
+    schema["allOf"].append({"if": {"not": {"required": ["part"]}}, "then": table(parts) | {"required": []}})
+    return schema | {"required": []}
 
 
 def tables_of(inner: Mapping[str, Schema], required: Iterable[str] = ()) -> Schema:

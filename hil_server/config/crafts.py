@@ -48,8 +48,8 @@ def faults(table: Mapping[str, Any]) -> list[str]:
 
 
 def mass_properties(table: Mapping[str, Any]) -> tuple[float, Any, Any]:
-    """Mass kg, inertia (3, 3) kg.m2 about the centre of mass, and pose (7,) of the docking port in the frame there with the axes of the root
-    body, of a vehicle of several bodies at rest."""
+    """Mass kg, inertia (3, 3) kg.m2 about the centre of mass, and pose (7,) of the docking port in the frame there, axes of the root body,
+    of a vehicle of several bodies at rest."""
     made = craft(table)
     rest = at_rest(made)
     R, p = port_pose(made, rest, DOCKING)

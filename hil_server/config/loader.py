@@ -367,9 +367,9 @@ class _Check:
         table = self.document.setdefault("dynamics", {})
         if not isinstance(table, dict) or "part" in table:
             return
-        vehicles = {name: self.document.get(name) for name in VEHICLES}
-        sound = all(isinstance(v, dict) for v in vehicles.values()) and not any(crafts.faults(v) for v in vehicles.values() if v is not None)
-        name, why = crafts.dynamics_for(vehicles) if sound else (registry.own("free bodies"), "")  # type: ignore[arg-type]
+        vehicles = {name: self.document[name] for name in VEHICLES if isinstance(self.document.get(name), dict)}
+        sound = len(vehicles) == len(VEHICLES) and not any(crafts.faults(vehicle) for vehicle in vehicles.values())
+        name, why = crafts.dynamics_for(vehicles) if sound else (registry.own("free bodies"), "")
         self.document["dynamics"] = {"part": name, **table}
         self.chosen.append(f"dynamics: {name}: {why}")
 

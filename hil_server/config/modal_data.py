@@ -242,6 +242,23 @@ def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float
     [node, component 1...6], each one more load column, structural axes), data (the rows of the file that count, see `with_data`: then no
     file is read). Raises ModalDataError that names the key.
     """
+    data, port, R_DS = _checked_modes(table, folder, rigid)
+    shapes = [data.at(port, R_DS)]
+    shapes += [data.at(node)[:, component - 1:component] for node, component in _further(table)]
+    return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+
+
+def modes_at_port(table: Mapping[str, Any], folder: Path | str,
+                  rigid: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Frequencies (n,) Hz, damping ratios (n,) and shapes (n, 6) in port axes of a vehicle's `[modal]` table; arguments and errors as
+    `modal_craft`."""
+    data, port, R_DS = _checked_modes(table, folder, rigid)
+    decrement = log_decrements(data.frequency_hz, table["log_decrement_bands"])
+    return data.frequency_hz, decrement / np.hypot(2.0 * np.pi, decrement), data.at(port, R_DS)
+
+
+def _checked_modes(table: Mapping[str, Any], folder: Path | str, rigid: np.ndarray | None) -> tuple[ModalData, int, np.ndarray]:
+    """The flexible modes that the table chooses, the port's node and its axes; they are those of the vehicle."""
     _check_keys(table)
     whole, least = _chosen(table, folder), _least_hz(table)
     data, port, R_DS = whole.flexible(least), int(table["port_node"]), _axes(table.get("port_axes_xyzw", [0.0, 0.0, 0.0, 1.0]))
@@ -249,9 +266,7 @@ def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float
         raise ModalDataError("modal.frequency_min_hz, frequency_max_hz: no mode left between them")
     if rigid is not None:
         check_whole(whole.at(port, R_DS)[whole.frequency_hz < least], rigid, least)
-    shapes = [data.at(port, R_DS)]
-    shapes += [data.at(node)[:, component - 1:component] for node, component in _further(table)]
-    return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+    return data, port, R_DS
 
 
 def mass_matrix_at(mass_kg: float, inertia_kg_m2: np.ndarray, X_CD: np.ndarray) -> np.ndarray:

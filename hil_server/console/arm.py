@@ -49,7 +49,8 @@ class Arm:
                 continue
             try:
                 limits = tomllib.loads(file.read_text(encoding="utf-8")).get("manipulator", {})
-                return cls(read_bodies(file), *(np.radians(np.atleast_1d(limits.get(f"{end}_deg", []))).tolist() for end in ("low", "high")))
+                low, high = (np.radians(np.atleast_1d(limits.get(f"{end}_deg", []))).tolist() for end in ("low", "high"))
+                return cls(read_bodies(file), low, high)
             except (OSError, ModelError):
                 continue
         return None

@@ -86,7 +86,8 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
         print(f"  {choice}")
     for table, path in config.paths.items():
         print(f"  {table:15s} {path}")
-    return {"faults": [], "hash": config.hash, "chosen": list(config.chosen), "R1": r1, "R2": r2, "files": config.paths, "buses": _buses(config, summary)}
+    said = {"faults": [], "hash": config.hash, "chosen": list(config.chosen), "R1": r1, "R2": r2, "files": config.paths}
+    return said | {"buses": _buses(config, summary)}
 
 
 def _assemble(config: "TestConfig") -> None:

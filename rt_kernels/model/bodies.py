@@ -11,9 +11,9 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-
 
 #: joint kind: (number of position coordinates, number of velocity coordinates, has an axis)
 JOINT_KINDS = {
@@ -238,7 +238,7 @@ def read_urdf(path: str | Path, floating_base: bool = False) -> list[Body]:
     """Bodies of a URDF file (reader: yourdfpy, optional group `models`), in Pinocchio's order: depth first, children by joint name.
 
     With `floating_base` the root link gets a free joint named root_joint, else it is fixed.  A continuous joint keeps (cos, sin) as
-    Pinocchio does; <mimic> is read as an independent joint, <dynamics> is ignored.  Raises ModelError.
+    Pinocchio does; <mimic> is read as an independent joint. Limits and <dynamics> are in `urdf.read_urdf_craft`.  Raises ModelError.
     """
     robot = _load_urdf(Path(path))
     links, joints = {}, []
@@ -274,6 +274,11 @@ def read_urdf(path: str | Path, floating_base: bool = False) -> list[Body]:
     if len(bodies) != len(links):
         raise ModelError(f"{path}: {len(links) - len(bodies)} links do not hang on the root '{root}': they form a loop")
     return bodies
+
+
+def joint_elements(path: str | Path) -> dict[str, Any]:
+    """Name -> the reader's element of every joint of a URDF file (limit, dynamics, type). Raises ModelError."""
+    return {joint.name: joint for joint in _load_urdf(Path(path)).joints}
 
 
 def _load_urdf(path: Path):

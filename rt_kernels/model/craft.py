@@ -309,18 +309,19 @@ def turn(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def resting_links(craft: Craft) -> tuple[Link, ...]:
     """The links for looking at the craft about its rest: every joint frame stands where its given angle puts it, so that the neutral
-    pose is the craft at rest; locked and given joints are fixed there, a servo is a spring and a damper, a continuous joint a revolute one."""
+    pose is the craft at rest. Locked and given joints and those of wheels are fixed there, a servo is a spring and a damper."""
     settings = {s.joint: s for s in craft.joints}
-    return tuple(_resting(link, settings.get(link.joint_name)) for link in craft.links)
+    wheels = {wheel.joint for wheel in craft.wheels}
+    return tuple(_resting(link, settings.get(link.joint_name), link.joint_name in wheels) for link in craft.links)
 
 
-def _resting(link: Link, s: JointSettings | None) -> Link:
+def _resting(link: Link, s: JointSettings | None, wheel: bool) -> Link:
     if link.joint not in ONE_DEGREE or s is None:
         return link
     slide = {"prismatic": 1.0, "screw": link.pitch}.get(link.joint, 0.0) * s.angle * link.axis
     R = link.rotation if link.joint == "prismatic" else link.rotation @ turn(link.axis, s.angle)
     link = replace(link, position=link.position + link.rotation @ slide, rotation=R)
-    if s.mode in ("locked", "given"):
+    if wheel or s.mode in ("locked", "given"):
         return replace(link, joint="fixed", armature=0.0, stiffness=0.0, damping=0.0)
     servo = s.mode == "driven"
     return replace(
@@ -404,11 +405,9 @@ def chain(link: Link) -> list[Link]:
     axes = [link.axis, link.axis2] if link.joint == "universal" else list(np.eye(3))
     found: list[Link] = []
     for (name, kind), axis in zip(degrees(link.joint, link.joint_name).items(), axes, strict=True):
-        last = len(found) == len(axes) - 1
-        common = {"joint": kind, "axis": axis, "joint_name": name}
-        body = link.body if last else ModalBody.rigid(0.0)
+        one = replace(link, joint=kind, axis=axis, joint_name=name)
         if found:
-            found.append(Link(link.name if last else name, body, found[-1].name, **common))
-        else:
-            found.append(Link(name, body, link.parent, link.port, position=link.position, rotation=link.rotation, **common))
+            one = replace(one, parent=found[-1].name, port=None, position=np.zeros(3), rotation=np.eye(3))
+        last = len(found) == len(axes) - 1
+        found.append(one if last else replace(one, name=name, body=ModalBody.rigid(0.0)))
     return found

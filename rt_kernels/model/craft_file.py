@@ -9,10 +9,10 @@ its centre of mass, its port is called `docking`. Else there is one [[body]] per
     [body.assumed]      beam with power shapes xi^n clamped at its root; node tip
     [body.modal_file]   `.npz` or `.toml` of `ModalBody.load`, with its own nodes
 
-and [[port]], [[joint]], [[thruster]], [[wheel]], [[sensor]], [[interface]] for what is on the bodies and in the joints. The keys with units,
-defaults and ranges are the tables below. Modes of beams and trusses: clamped (at the root), free_free, or mass_loaded (Craig-Bampton with
-the rigid bodies that are fixed to the nodes). A body that hangs on a parent has its frame at its inboard node: the joint coordinate is
-between the parent's node and that place.
+and [[port]], [[joint]], [[thruster]], [[wheel]], [[sensor]], [[interface]] for what is on the bodies and in the joints. The keys with
+units, defaults and ranges are the tables below. Modes of beams and trusses: clamped (at the root), free_free, or mass_loaded
+(Craig-Bampton with the rigid bodies that are fixed to the nodes). A body that hangs on a parent has its frame at its inboard node: the
+joint coordinate is between the parent's node and that place.
 
 Every pose is `position_m` with either `angles_deg` (yaw about Y, pitch about Z, roll about X, in this order) or `rotation_xyzw`.
 """
@@ -105,7 +105,7 @@ ONE_BODY = (
     Parameter("mass_kg", "float", "kg", "mass", low=1.0, high=1e7),
     Parameter("inertia_kg_m2", "rows", "kg.m2", "about the centre of mass, vehicle axes: rows, or the three principal moments",
               shape=(3, 3), low=-1e10, high=1e10),
-    _vector("port_position_m", "m", "centre of the docking port from the centre of mass", REQUIRED),
+    Parameter("port_position_m", "floats", "m", "centre of the docking port from the centre of mass", shape=3, low=-200.0, high=200.0),
     Parameter("port_angles_deg", "floats", "deg", "port axes in vehicle axes: yaw, pitch, roll",
               default=(0.0, 0.0, 0.0), shape=3, low=-180.0, high=180.0),
     Parameter("port_compliance_rows", "rows", "m/N, rad/(N.m)",
@@ -113,7 +113,6 @@ ONE_BODY = (
               "with the contact for hil-server predict, no part of the model", default=None, shape=(6, 6)),
     Parameter("modal", "table", "-", "flexible modes, see hil_server.config.modal_data", default=None),
 )  # fmt: skip
-ONE_BODY = tuple(replace(p, low=-200.0, high=200.0) if p.key == "port_position_m" else p for p in ONE_BODY)
 # keys at the top of any craft
 CRAFT = (
     Parameter("name", "str", "-", "short name, shown in reports"),
@@ -121,7 +120,8 @@ CRAFT = (
     Parameter("source", "str", "-", "where the figures come from", default=""),
     Parameter("synthetic", "bool", "-", "true: invented for tests, no real hardware has these figures", default=False),
     Parameter("thrust_n", "float", "N", "thrust of the docking sequence along the docking axis", default=0.0, low=0.0, high=1e5),
-    Parameter("rates", "str", "-", "terms of the deformation in the rates of nodes; left away: exact", None, choices=("exact", "first_order")),
+    Parameter("rates", "str", "-", "terms of the deformation in the rates of nodes; left away: exact", None,
+              choices=("exact", "first_order")),
     Parameter("gravity_m_s2", "floats", "m/s2", "gravity in the inertial frame, for studies; left away: none", None, -100.0, 100.0, 3),
     *(Parameter(name, "tables", "-", f"tables [[{name}]]", None) for name in TABLES),
 )  # fmt: skip
@@ -347,6 +347,10 @@ class _File:
         self.one = "body" not in tables
         self.top = self._top(tables)
         self.bodies = [] if self.one else self._bodies(self._given(tables, "body"))
+        joints = [(d["joint"], d["joint_name"] or d["name"]) for _, d, _, _ in self.bodies]
+        self._finish()
+        self.settings = self._settings({name: kind for joint, of in joints for name, kind in degrees(joint, of).items()})
+        self.things = {name: self._on_bodies(name) for name in TABLES if name != "joint"}
         self._finish()
 
     # ---- checks
@@ -436,6 +440,28 @@ class _File:
                 found.append((where, d, kinds[0], shape))
         return found
 
+    def _on_bodies(self, name: str) -> list[dict[str, Any]]:
+        """The tables [[name]], each with the body that it is on."""
+        only = "body" if self.one else self.bodies[0][1]["name"] if len(self.bodies) == 1 else None
+        found = []
+        for i, table in enumerate(self.top[name] or []):
+            where = _path(name, i, table)
+            d = self._read(KEYS[name], table, where, name)
+            if d is None:
+                continue
+            if "body" in d and d["body"] is None:
+                d["body"] = only
+                if only is None:
+                    self.faults.append(f"{where}.body: required key is missing: {must_be(_BODY_OF)} ({_BODY_OF.meaning})")
+            if "direction" in d:
+                length = np.linalg.norm(d["direction"])
+                if not length > 1e-9:
+                    self.faults.append(f"{where}.direction: must have a length above 1e-9, got {d['direction'].tolist()}")
+                    continue
+                d["direction"] = d["direction"] / length
+            found.append(d)
+        return found
+
     def _finish(self) -> None:
         if self.faults:
             raise CraftError(self.faults, self.where)
@@ -444,49 +470,27 @@ class _File:
 
     def craft(self) -> Craft:
         """The craft. Raises CraftError."""
-        links = self._links()
-        if self.one:
-            ports = [CraftPort("docking", "body", self.top["port_position_m"], rotation_of(self.top["port_angles_deg"]))]
-        else:
-            ports = []
-        settings = self._settings({name: kind for link in links for name, kind in degrees(link.joint, link.joint_name).items()})
-        tables = {name: [self._read(KEYS[name], table, _path(name, i, table), name) for i, table in enumerate(self.top[name] or [])]
-                  for name in TABLES if name != "joint"}  # fmt: skip
-        only = links[0].name if len(links) == 1 else None
-        for name, items in tables.items():
-            for i, d in enumerate(items):
-                where = _path(name, i, self.top[name][i])
-                if d is not None and "body" in d and d["body"] is None:
-                    d["body"] = only
-                    if only is None:
-                        self.faults.append(f"{where}.body: required key is missing: {must_be(_BODY_OF)} ({_BODY_OF.meaning})")
-                if d is not None and "direction" in d:
-                    length = np.linalg.norm(d["direction"])
-                    if not length > 1e-9:
-                        self.faults.append(f"{where}.direction: must have a length above 1e-9, got {d['direction'].tolist()}")
-                    else:
-                        d["direction"] = d["direction"] / length
-        self._finish()
+        ports = [CraftPort("docking", "body", self.top["port_position_m"], rotation_of(self.top["port_angles_deg"]))] if self.one else []
         made = {"port": CraftPort, "thruster": Thruster, "wheel": Wheel, "sensor": Sensor, "interface": Interface}
-        things = {name: tuple(made[name](**_fields(d)) for d in items if d is not None) for name, items in tables.items()}
-        expanded = [self._with_settings(link, settings) for declared in links for link in chain(declared)]
+        things = {name: tuple(made[name](**_fields(d)) for d in items) for name, items in self.things.items()}
+        expanded = [self._with_settings(link, self.settings) for declared in self._links() for link in chain(declared)]
+        gravity = np.zeros(3) if self.top["gravity_m_s2"] is None else self.top["gravity_m_s2"]
         with self._named(""):
             return Craft(
-                self.top["name"], tuple(expanded), (*ports, *things["port"]), tuple(settings.values()), things["thruster"], things["wheel"],
-                things["sensor"], things["interface"], self.top["rates"] or "exact",
-                np.zeros(3) if self.top["gravity_m_s2"] is None else self.top["gravity_m_s2"],
+                self.top["name"], tuple(expanded), (*ports, *things["port"]), tuple(self.settings.values()), things["thruster"],
+                things["wheel"], things["sensor"], things["interface"], self.top["rates"] or "exact", gravity,
             )  # fmt: skip
 
     def rigid_bodies(self) -> list[Body]:
         """Bodies for a tree of rigid ones. Raises CraftError."""
         if self.one:
             return [Body("body", None, "free", mass=self.top["mass_kg"], inertia=self.top["inertia_kg_m2"])]
-        bending = [f"{where}.{kind}: a tree of rigid bodies has no {kind}, limit rigid" for where, _, kind, _ in self.bodies if kind != "rigid"]
+        bending = [f"{where}.{kind}: a tree of rigid bodies has no {kind}" for where, _, kind, _ in self.bodies if kind != "rigid"]
         hung = [f"{where}.node: {d['node']!r}: a rigid body has no nodes" for where, d, _, _ in self.bodies if d["node"] is not None]
         self.faults += bending + hung
         self._finish()
         named_joints = {d["joint_name"] or d["name"]: d["joint"] for _, d, _, _ in self.bodies}
-        settings = self._settings({name: kind for joint, of in named_joints.items() for name, kind in degrees(of, joint).items()})
+        settings = self.settings
         for joint, of in named_joints.items():
             if of in ("universal", "planar") and any(settings[name].armature for name in degrees(of, joint) if name in settings):
                 self.faults.append(f"joint {joint!r}: armature of a {of} joint in a tree of rigid bodies, limit 0")
