@@ -37,7 +37,11 @@ def read_urdf_craft(path: str | Path, floating_base: bool = True) -> tuple[Craft
         try:
             declared = _link(body)
             kinds = degrees(body.joint, body.joint_name)
-            found = [_settings(name, elements.get(body.joint_name), kinds[name] == "prismatic", len(kinds) == 1, dropped) for name in kinds]
+            element = elements.get(body.joint_name)
+            if len(kinds) != 1 and (getattr(element, "limit", None) or getattr(element, "dynamics", None)):
+                dropped.append(f"joint {body.joint_name!r}: limit and dynamics: a {element.type} joint has not one degree of freedom")
+            found = [_settings(name, element, kinds[name] == "prismatic", dropped) if len(kinds) == 1 else JointSettings(name)
+                     for name in kinds]  # fmt: skip
             given = {s.joint: s for s in found}
             for link in chain(declared):
                 s = given.get(link.joint_name) if link.joint in ONE_DEGREE else None
@@ -58,13 +62,9 @@ def _link(body: Body) -> Link:
     return Link(body.name, rigid, body.parent, None, body.joint, body.axis, body.p_PJ_P, body.R_PJ, joint_name=body.joint_name)
 
 
-def _settings(name: str, joint: Any, slides: bool, alone: bool, dropped: list[str]) -> JointSettings:
-    """Settings of one degree. joint: the reader's element; alone: the joint has this degree only, so that its limits are meant for it."""
+def _settings(name: str, joint: Any, slides: bool, dropped: list[str]) -> JointSettings:
+    """Settings of a joint of one degree. joint: the reader's element."""
     limit, dynamics = getattr(joint, "limit", None), getattr(joint, "dynamics", None)
-    if not alone:
-        if (limit is not None or dynamics is not None) and name.endswith(".1"):
-            dropped.append(f"joint {joint.name!r}: limit and dynamics: a {joint.type} joint has several degrees")
-        return JointSettings(name)
     lower, upper = getattr(limit, "lower", None) or 0.0, getattr(limit, "upper", None) or 0.0
     if getattr(joint, "type", None) == "continuous" or (lower == 0.0 and upper == 0.0):
         if lower or upper:

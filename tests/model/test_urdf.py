@@ -1,12 +1,15 @@
 """URDF and TOML models: the same coordinates as Pinocchio's reader, and bad models end in an error that names the fault."""
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from rt_kernels.model.craft import at_rest
+from rt_kernels.model.urdf import read_urdf_craft
 from rt_kernels.multibody import Body, ModelError, Tree
 from tests.multibody.tree_cases import full_mass_matrix, relative
 
@@ -207,3 +210,68 @@ def test_mutated_urdfs(tmp_path):
         path.write_text(mutant(rng, text), encoding="utf-8")
         loaded += try_model(path)
     assert 0 < loaded < MUTANTS
+
+
+def craft_urdf():
+    """The sample with limits, drives, a joint that follows another, and things for other programs."""
+    text = sample_urdf()
+    extra = {
+        '"z_first"': '<limit lower="-1.5" upper="2.5" effort="40" velocity="1.25"/><dynamics damping="0.3" friction="0.7"/>',
+        '"slide"': '<limit lower="0.1" upper="0.6" effort="90" velocity="0.05"/><mimic joint="z_first" multiplier="2" offset="0.1"/>',
+        '"a_second"': '<limit effort="5" velocity="2"/><safety_controller k_velocity="10" soft_lower_limit="-1"/>',
+        '"loose"': '<dynamics damping="1"/>',
+    }
+    for name, inner in extra.items():
+        start = text.index(f"<joint name={name}")
+        end = text.index("</joint>", start)
+        body = text[start:end]
+        for own in ("limit", "dynamics"):
+            if f"<{own}" in inner:
+                body = re.sub(rf"<{own}[^>]*/>", "", body)
+        text = text[:start] + body + inner + text[end:]
+    visual = '<visual><geometry><box size="1 1 1"/></geometry></visual></link>'
+    return text.replace("</link>", visual, 2).replace("</robot>", '<transmission name="t"/></robot>')
+
+
+def test_a_craft_of_urdf_has_limits_and_drives_as_pinocchio_reads_them(tmp_path):
+    path = tmp_path / "sample.urdf"
+    path.write_text(craft_urdf())
+    craft, dropped = read_urdf_craft(path)
+    model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    for name in ("z_first", "slide", "a_second", "o_after"):
+        s, joint = craft.settings(name), model.joints[model.getJointId(name)]
+        q, v = joint.idx_q, joint.idx_v
+        if name in ("z_first", "slide"):
+            assert (s.lower, s.upper) == (model.lowerPositionLimit[q], model.upperPositionLimit[q])
+            assert (s.effort, s.rate) == (model.effortLimit[v], model.velocityLimit[v])
+        assert (s.damping, s.friction) == (model.damping[v], model.upperDryFrictionLimit[v] if hasattr(model, "upperDryFrictionLimit")
+                                           else model.friction[v])  # fmt: skip
+    assert craft.settings("a_second").effort == 5.0 and craft.settings("a_second").lower == -np.inf
+    assert craft.settings("slide").angle == 0.1 and craft.links[0].joint == "free"
+    assert next(link for link in craft.links if link.joint_name == "z_first").damping == 0.3
+    for words in (r"joint 'slide': <mimic> \(joint z_first, multiplier 2, offset 0.1\): the joint moves by itself",
+                  r"joint 'a_second': <safety_controller> \(k_velocity 10, soft_lower_limit -1\): not in the model",
+                  r"joint 'slide': stands at 0.1 m, its stop", r"<visual> of links: 2 dropped", r"<transmission>: 1 dropped",
+                  r"joint 'loose': .*dynamics.*floating joint"):  # fmt: skip
+        assert any(re.search(words, line) for line in dropped), (words, dropped)
+    assert len(dropped) == 7  # and the stops of the continuous joint
+
+
+def test_a_craft_of_urdf_moves_as_pinocchio_says(sample):
+    craft, dropped = read_urdf_craft(sample)
+    assert dropped == ["joint 'wheel': stops -3 and 3: a continuous joint has none"]
+    rest, model = at_rest(craft), pin.buildModelFromUrdf(str(sample), pin.JointModelFreeFlyer())
+    data, q = model.createData(), pin.neutral(model)
+    pin.ccrba(model, data, q, np.zeros(model.nv))
+    assert rest.mass == pytest.approx(pin.computeTotalMass(model), rel=1e-13)
+    np.testing.assert_allclose(rest.centre, pin.centerOfMass(model, data, q), atol=1e-12)
+    np.testing.assert_allclose(rest.inertia, data.Ig.inertia, atol=1e-9)
+
+
+@pytest.mark.parametrize("fault", [fault for fault in BAD if fault != "massless tip"])  # which a craft may have: it marks a place
+def test_a_bad_urdf_is_no_craft(tmp_path, fault):
+    old, new, _ = BAD[fault]
+    path = tmp_path / "bad.urdf"
+    path.write_text(sample_urdf().replace(old, new, 1))
+    with pytest.raises(ModelError, match="bad.urdf"):
+        read_urdf_craft(path)

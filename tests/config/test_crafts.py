@@ -1,0 +1,164 @@
+"""Crafts as vehicles of a test: taken into the configuration whole, known by the parts, and the dynamics part that fits them."""
+
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+from hil_server import registry
+from hil_server.cli import main
+from hil_server.config import SHIPPED, crafts, load_test, physics, test_from_toml, toml_text
+from hil_server.errors import ConfigurationError
+from hil_server.line import assembly
+from rt_kernels.model.craft import at_rest, port_pose
+from rt_kernels.model.craft_file import craft_of
+
+PROBE = SHIPPED / "manipulators/transport_ship_probe.toml"
+
+
+@pytest.fixture
+def programme(tmp_path):
+    """Writes the shipped docking with this text in the place of its vehicle and without a dynamics part; returns the file."""
+
+    def write(active=None, target=None, dynamics=None):
+        document = tomllib.loads((SHIPPED / "programmes/docking.toml").read_text())
+        for name, text in (("active_vehicle", active), ("target_vehicle", target)):
+            if text is not None:
+                (tmp_path / f"{name}.toml").write_text(text)
+                document["test"][name] = f"{name}.toml"
+        del document["dynamics"]
+        if dynamics is not None:
+            document["dynamics"] = dynamics
+        file = tmp_path / "mine.toml"
+        file.write_text(toml_text.dumps(document))
+        return file
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def two_crafts(monkeypatch):
+    """Any part in the place of the one for crafts that move, where that is not there."""
+    if "two_crafts" not in registry.PARTS["dynamics"]:
+        monkeypatch.setitem(registry.PARTS["dynamics"], "two_crafts", "rt_kernels.dynamics.two_bodies:TwoBodies")
+
+
+def faults(file, overrides=()):
+    with pytest.raises(ConfigurationError) as error:
+        load_test(file, overrides)
+    assert error.value.exit_code == 2
+    return error.value.faults
+
+
+def test_a_craft_of_several_bodies_is_a_vehicle(programme):
+    config = load_test(programme(PROBE.read_text()))
+    vehicle, rest = assembly.vehicle(config.active_vehicle), at_rest(craft_of(tomllib.loads(PROBE.read_text())))
+    assert vehicle.mass_kg == 7000.0 and np.array_equal(vehicle.inertia_kg_m2, rest.inertia)
+    np.testing.assert_allclose(vehicle.X_port, [3.6, 0, 0, 0, 0, 0, 1], atol=1e-12)
+    assert [link.name for link in vehicle.craft.links] == ["hull", "mount", "probe"]
+    rigid = assembly.vehicle(config.target_vehicle)
+    assert [link.name for link in rigid.craft.links] == ["body"] and rigid.craft.links[0].body.mass == rigid.mass_kg
+
+
+def test_turned_port_stands_in_the_frame_of_the_centre_of_mass(programme):
+    text = PROBE.read_text() + "angles_deg = [10.0, -20.0, 30.0]\n"
+    config = load_test(programme(text + '[[joint]]\nname = "pitch"\nmode = "locked"\nangle_deg = 5.0\n'))
+    vehicle = assembly.vehicle(config.active_vehicle)
+    craft = crafts.craft(config.active_vehicle)
+    R, p = port_pose(craft, at_rest(craft), "docking")
+    found = physics.multiply(vehicle.X_port, physics.pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    x, y, z, w = found[3:]
+    np.testing.assert_allclose(found[:3], p - at_rest(craft).centre, atol=1e-14)
+    np.testing.assert_allclose([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], R[:, 0], atol=1e-14)
+
+
+def test_the_configuration_is_whole_and_comes_back(programme, tmp_path):
+    wing = craft_of({"name": "w", "body": [{"name": "a", "joint": "free", "assumed": {
+        "length_m": 4.0, "mass_kg": 30.0, "bending_stiffness_n_m2": 900.0}}]}).links[0].body  # fmt: skip
+    wing.save(tmp_path / "wing.npz")
+    body = '[[body]]\nname = "wing"\nparent = "hull"\njoint = "fixed"\nmodal_file = { file = "wing.npz" }\n\n'
+    text = PROBE.read_text()
+    file = programme(text.replace("[[port]]", body + "[[port]]"))
+    config = load_test(file)
+    (tmp_path / "wing.npz").unlink()
+    again = test_from_toml(config.as_toml())
+    assert again.document == config.document and again.hash == config.hash
+    held = crafts.craft(again.active_vehicle).links[-1].body
+    assert np.array_equal(held.Q, wing.Q) and np.array_equal(held.ports["tip"].psi, wing.ports["tip"].psi)
+    # another file in a what-if replay
+    wing.with_damping_ratio(0.1).save(tmp_path / "other.npz")
+    other = test_from_toml(config.as_toml(), [f"active_vehicle.body.wing.modal_file.file={tmp_path / 'other.npz'}"])
+    assert crafts.craft(other.active_vehicle).links[-1].body.damping.any()
+    missing = faults(file)
+    assert any("active_vehicle.toml: " in fault and "wing.npz" in fault for fault in missing), missing
+
+
+def test_overrides_reach_bodies_and_joints_by_name_and_number(programme):
+    file = programme(PROBE.read_text() + '[[joint]]\nname = "yaw"\nmode = "free"\n')
+    config = load_test(file, ["active_vehicle.body.hull.rigid.mass_kg=6000", "active_vehicle.joint.0.mode=locked",
+                              "active_vehicle.joint.yaw.angle_deg=2.0"])  # fmt: skip
+    assert assembly.vehicle(config.active_vehicle).mass_kg == 6200.0
+    assert crafts.craft(config.active_vehicle).settings("yaw").mode == "locked"
+    assert faults(file, ["active_vehicle.body.hull.rigid.mass_kg=-6000"]) == (
+        "--set: active_vehicle.body.hull.rigid.mass_kg: must be a number within 0 ... 1e+15 kg, got -6000",)  # fmt: skip
+    (found,) = faults(file, ["active_vehicle.body.hul.joint=fixed"])
+    assert found.startswith("--set active_vehicle.body.hul.joint: 'hul' is not an index of a list of 3, nor one of the names hull, mount")
+    (found,) = faults(file, ["active_vehicle.mass_kg=7000"])
+    assert "mass_kg: " in found and "here the bodies say it" in found
+    config = load_test(None, ["active_vehicle.mass_kg=6500"])
+    assert assembly.vehicle(config.active_vehicle).mass_kg == 6500.0
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ('joint = "free"', 'joint = "fixed"', "body.hull.joint: a vehicle flies: .* got 'fixed'"),
+    ('name = "docking"', 'name = "dock"', "body: .*no port 'docking', did you mean 'dock'"),
+    ('parent = "hull"\n', "", "body: .*2 bodies without a parent .hull, mount., limit 1"),
+    ('joint = "free"', 'joint = "free"\nposition_m = [1.0, 0.0, 0.0]', "body.hull.joint: a vehicle flies"),
+    ('name = "transport_ship_probe"', 'name = "x"\ngravity_m_s2 = [0.0, 0.0, -9.8]', r"gravity_m_s2: \[0.0, 0.0, -9.8\] m/s2, limit 0"),
+])  # fmt: skip
+def test_a_craft_that_is_no_vehicle_is_refused(programme, tmp_path, old, new, words):
+    found = faults(programme(PROBE.read_text().replace(old, new, 1)))
+    assert any(re.match(rf"{tmp_path}/active_vehicle.toml: {words}", fault) for fault in found), found
+
+
+def test_tables_on_a_rigid_vehicle_are_held_too(programme):
+    ship = (SHIPPED / "vehicles/transport_ship.toml").read_text()
+    thruster = '[[thruster]]\nname = "t"\nposition_m = [-3.0, 0.0, 0.0]\ndirection = [1.0, 0.0, 0.0]\nthrust_n = 20.0\n'
+    config = load_test(programme(ship + thruster))
+    assert assembly.vehicle(config.active_vehicle).craft.thrusters[0].thrust_n == 20.0
+    (found,) = faults(programme(ship + thruster.replace("thrust_n = 20.0", "thrust_n = -20.0")))
+    assert "active_vehicle.toml: thruster.t.thrust_n: must be a number within 1e-06 ... 1e+06 N, got -20.0" in found
+    principal = load_test(programme(ship), ["active_vehicle.inertia_kg_m2=[4235.0, 30700.0, 30700.0]"])
+    assert principal.active_vehicle["inertia_kg_m2"] == load_test(None).active_vehicle["inertia_kg_m2"]
+
+
+MODAL = (SHIPPED / "vehicles/flexible_truss.toml").read_text().replace("dumbbell_modes.csv", str(SHIPPED / "vehicles/dumbbell_modes.csv"))
+
+
+@pytest.mark.parametrize(("active", "target", "part", "why"), [
+    (None, None, "two_bodies", "both vehicles are rigid"),
+    (None, MODAL, "two_bodies_flexible", "target_vehicle has modes at its port"),
+    (PROBE.read_text(), MODAL, "two_crafts", "active_vehicle has 2 moving joints and 0 modes"),
+    (None, PROBE.read_text(), "two_crafts", "target_vehicle has 2 moving joints"),
+    (PROBE.read_text().replace('"revolute"', '"fixed"'), None, "two_bodies", "both vehicles are rigid"),
+])  # fmt: skip
+def test_the_dynamics_part_follows_from_the_crafts(programme, active, target, part, why):
+    config = load_test(programme(active, target, {"range_max_m": 4.0}))
+    assert config.dynamics == {"part": part, "range_max_m": 4.0}
+    (chosen,) = config.chosen
+    assert chosen.startswith(f"dynamics: {part}: ") and why in chosen
+    assert test_from_toml(config.as_toml()).dynamics["part"] == part
+    forced = load_test(programme(active, target), ["dynamics.part=two_bodies"])
+    assert forced.dynamics["part"] == "two_bodies" and forced.chosen == ()
+
+
+def test_the_choice_is_printed(programme, capsys):
+    assert main(["check", str(programme())]) == 0
+    assert "dynamics: two_bodies: both vehicles are rigid" in capsys.readouterr().out
+
+
+def test_former_spelling_in_a_vehicle_is_refused_with_the_new_one(programme):
+    old = PROBE.read_text().replace("[body.rigid]\n", "", 1)
+    found = faults(programme(old))
+    assert any("body.hull.mass_kg: was renamed rigid.mass_kg" in fault for fault in found), found
