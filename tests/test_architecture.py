@@ -196,7 +196,10 @@ ORDINARY = {
     "cia402": "the CANopen profile that the emulated drives speak",
     "cia408": "the CANopen profile that the emulated drives speak",
 }
-NAMED = {("rt_kernels/compensation/phased.pyx", "phase_lead"): "its default in free motion"}
+NAMED = {
+    ("rt_kernels/compensation/phased.pyx", "phase_lead"): "its default in free motion",
+    ("rt_kernels/model/craft.py", "docking"): "the port of a craft that carries the docking unit",
+}
 
 
 def mentions(text):

@@ -22,13 +22,12 @@ from hil_server.errors import ConfigurationError
 from hil_server.pages.figures import COLOURS
 from rt_kernels.algebra.arrays import quat_from_matrix
 from rt_kernels.model.bodies import ModelError
-from rt_kernels.model.craft import AtRest, Craft, Link, at_rest, node_pose, port_pose, resting_links
+from rt_kernels.model.craft import DOCKING, AtRest, Craft, Link, at_rest, node_pose, port_pose, resting_links
 from rt_kernels.model.craft_file import CraftError, craft_of
 from rt_kernels.model.manipulator_file import manipulator_of
 from rt_kernels.model.modes import ModalBody
 from rt_kernels.model.urdf import read_urdf_craft
 from rt_kernels.multibody.flexible import FlexibleTree
-from rt_kernels.offline.integrators import step_limit
 
 SHOWN = 12  # modes
 
@@ -71,7 +70,7 @@ class CraftView:
     def port(self, name: str | None) -> PortView:
         """The named port, or the one that a docking takes. Raises ConfigurationError."""
         names = [port.name for port in self.ports]
-        wanted = name or ("docking" if "docking" in names else names[0] if len(names) == 1 else None)
+        wanted = name or (DOCKING if DOCKING in names else names[0] if len(names) == 1 else None)
         if wanted not in names:
             raise ConfigurationError(f"--port: {name or 'none given'}, limit one of {', '.join(names) or 'none: the file has no [[port]]'}")
         return self.ports[names.index(wanted)]
@@ -150,10 +149,10 @@ def _view(craft: Craft, rest: AtRest, dropped: tuple[str, ...], modal: PortModes
         fields = np.stack([_turned(tree.modes_at(body if node is None else _mark(body, node))[1], _frame(craft, rest, body, node)[0])
                            for body, node in places], axis=1)  # fmt: skip
         damping = _damping(tree, frequency)
-        steps = {method: float(step_limit(tree, method)) for method in ("two_step", "rk4")}
+        steps = _step_limits(frequency, damping)
     if modal is not None:
         frequency, damping = np.append(frequency, modal.frequency_hz), np.append(damping, modal.damping_ratio)
-        at["docking"] = np.vstack([at["docking"], modal.shapes])
+        at[DOCKING] = np.vstack([at[DOCKING], modal.shapes])
         fields = np.concatenate([fields, np.zeros((len(modal.shapes), *fields.shape[1:]))])
     ports = []
     for port in craft.ports:
@@ -187,6 +186,16 @@ def _damping(tree: Any, frequency: np.ndarray) -> np.ndarray:
     omega = 2.0 * np.pi * frequency
     ratio: np.ndarray = np.divide(rates, 2.0 * omega, out=np.zeros_like(omega), where=omega > 0.0)
     return ratio
+
+
+def _step_limits(frequency: np.ndarray, damping: np.ndarray) -> dict[str, float]:
+    """Largest stable step, s, of explicit integrators for x'' = -w^2 x - 2 z w x': symplectic Euler (h w)^2 + 4 z h w < 4, fourth-order
+    Runge-Kutta h w < 2 sqrt(2) (of an undamped mode)."""
+    omega = 2.0 * np.pi * frequency[frequency > 0.0]
+    z = damping[frequency > 0.0]
+    if not len(omega):
+        return {}
+    return {"symplectic_euler": float(np.min(2.0 * (np.sqrt(1.0 + z * z) - z) / omega)), "rk4": float(2.0 * np.sqrt(2.0) / omega.max())}
 
 
 def _effective(shapes: np.ndarray) -> np.ndarray:

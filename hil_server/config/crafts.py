@@ -7,10 +7,9 @@ import numpy as np
 
 from hil_server import registry
 from rt_kernels.algebra.arrays import quat_from_matrix
-from rt_kernels.model.craft import Craft, at_rest, port_pose
+from rt_kernels.model.craft import DOCKING, Craft, at_rest, port_pose
 from rt_kernels.model.craft_file import CraftError, craft_of
 
-DOCKING = "docking"  # name of the port that carries the docking unit
 _KEPT = 8  # crafts made last: finite elements take seconds, and a configuration is looked at several times
 _made: dict[str, Craft] = {}
 

@@ -33,6 +33,7 @@ import numpy as np
 from rt_kernels.model.beam_elements import Frame, Section, square_truss, straight_beam
 from rt_kernels.model.bodies import Body, ModelError
 from rt_kernels.model.craft import (
+    DOCKING,
     JOINTS,
     MODES,
     ONE_DEGREE,
@@ -470,7 +471,7 @@ class _File:
 
     def craft(self) -> Craft:
         """The craft. Raises CraftError."""
-        ports = [CraftPort("docking", "body", self.top["port_position_m"], rotation_of(self.top["port_angles_deg"]))] if self.one else []
+        ports = [CraftPort(DOCKING, "body", self.top["port_position_m"], rotation_of(self.top["port_angles_deg"]))] if self.one else []
         made = {"port": CraftPort, "thruster": Thruster, "wheel": Wheel, "sensor": Sensor, "interface": Interface}
         things = {name: tuple(made[name](**_fields(d)) for d in items) for name, items in self.things.items()}
         expanded = [self._with_settings(link, self.settings) for declared in self._links() for link in chain(declared)]

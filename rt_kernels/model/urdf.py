@@ -38,7 +38,7 @@ def read_urdf_craft(path: str | Path, floating_base: bool = True) -> tuple[Craft
             declared = _link(body)
             kinds = degrees(body.joint, body.joint_name)
             element = elements.get(body.joint_name)
-            if len(kinds) != 1 and (getattr(element, "limit", None) or getattr(element, "dynamics", None)):
+            if len(kinds) != 1 and element is not None and (element.limit is not None or element.dynamics is not None):
                 dropped.append(f"joint {body.joint_name!r}: limit and dynamics: a {element.type} joint has not one degree of freedom")
             found = [_settings(name, element, kinds[name] == "prismatic", dropped) if len(kinds) == 1 else JointSettings(name)
                      for name in kinds]  # fmt: skip
