@@ -1,6 +1,7 @@
 """Craft files: what they describe against Pinocchio and closed forms, and every key of every shipped one wrong."""
 
 import copy
+import re
 import tomllib
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server.analysis.craft_view import read
-from hil_server.config import SHIPPED, physics, toml_text
+from hil_server.config import SHIPPED, crafts, physics, toml_text
 from hil_server.errors import ConfigurationError
 from rt_kernels.model import craft_file, manipulator_file
 from rt_kernels.model.craft import at_rest, port_pose, resting_links
@@ -365,3 +366,19 @@ def test_shipped_crafts_have_what_their_names_say():
     assert probe.mass == ship.mass
     craft = read_craft(SHIPPED / "manipulators/transport_ship_probe.toml")
     np.testing.assert_allclose(port_pose(craft, probe, "docking")[1] - probe.centre, [3.6, 0.0, 0.0], atol=1e-12)
+
+
+EXAMPLES = re.findall(r"```toml\n(.*?)```", (SHIPPED.parent / "docs/craft.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_examples_of_the_guide_are_vehicles(number):
+    table = tomllib.loads(EXAMPLES[number])
+    assert crafts.faults(table) == []
+    craft = craft_of(table)
+    assert at_rest(craft).mass > 0.0 and craft.port("docking")
+
+
+def test_the_guide_shows_every_kind_of_table():
+    shown = "".join(EXAMPLES)
+    assert len(EXAMPLES) == 4 and all(f"[[{name}]]" in shown for name in ("body", *craft_file.TABLES))

@@ -1,0 +1,90 @@
+"""`hil-server craft` from the command line: text, numbers, picture, modes that answer as the whole craft, and faults."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+from hil_server.cli import main
+from hil_server.config import SHIPPED
+from hil_server.config.modal_data import modal_craft, rigid_of
+
+DUMBBELL = str(SHIPPED / "vehicles/dumbbell_truss.toml")
+TRUSS = SHIPPED / "vehicles/flexible_truss.toml"
+
+
+def test_exported_modes_answer_as_the_whole_craft(tmp_path, capsys):
+    """A lateral half-sine of 100 N and 0.5 s at the reactor's port: 4.37 mm after 0.5 s and 18.8 mm after 2 s, rigid motion included, as finite
+    elements of the whole craft give; from the modes that the verb writes, in the exact modal propagator."""
+    modes = tmp_path / "modes.csv"
+    assert main(["craft", DUMBBELL, "--modes", str(modes), "--vehicle", str(TRUSS)]) == 0
+    table = tomllib.loads(TRUSS.read_text())
+    table["modal"] |= {"file": modes.name, "log_decrement_bands": [[100.0, 0.0]]}
+    dt, M = 5e-4, rigid_of(table)
+    craft = modal_craft(table["modal"], tmp_path, (dt, 1e-4), M)
+    assert craft.n_modes == 12
+    rigid, speed, seen = np.zeros(6), np.zeros(6), {}
+    for k in range(4000):
+        load = np.zeros(6)
+        load[1] = 100.0 * np.sin(np.pi * (k + 0.5) * dt / 0.5) if k < 1000 else 0.0
+        bent, _ = craft.propagate(load)
+        a = np.linalg.solve(M, load)
+        rigid, speed = rigid + speed * dt + 0.5 * a * dt * dt, speed + a * dt
+        seen[k + 1] = rigid[1] + bent[1]
+    assert seen[1000] == pytest.approx(4.37e-3, rel=0.02) and seen[4000] == pytest.approx(18.8e-3, rel=0.02)
+    # and a vehicle file takes them as they are written
+    vehicle = TRUSS.read_text().replace("dumbbell_modes.csv", modes.name)
+    (tmp_path / "mine.toml").write_text(vehicle)
+    assert main(["craft", str(tmp_path / "mine.toml")]) == 0
+    assert "0.09821" in capsys.readouterr().out
+
+
+def test_modes_of_another_craft_are_refused_with_both_numbers(tmp_path, capsys):
+    bare = tomllib.loads((SHIPPED / "vehicles/dumbbell_truss.toml").read_text())["body"][0]["truss"]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in bare.items()] + ['[[port]]\nname = "docking"\nbody = "truss"\nnode = "tip"']
+    (tmp_path / "bare.toml").write_text('name = "bare"\n[[body]]\nname = "truss"\njoint = "free"\n[body.truss]\n' + "\n".join(lines))
+    modes = tmp_path / "bare.csv"
+    assert main(["craft", str(tmp_path / "bare.toml"), "--modes", str(modes), "--vehicle", str(TRUSS)]) == 2
+    assert "a craft of 1505 kg, the vehicle has mass_kg = 12005" in capsys.readouterr().err and not modes.exists()
+
+
+def test_text_numbers_and_picture(tmp_path, capsys):
+    picture, numbers = tmp_path / "ship.svg", tmp_path / "ship.json"
+    probe = str(SHIPPED / "manipulators/transport_ship_probe.toml")
+    assert main(["craft", probe, "--json", str(numbers), "--picture", str(picture)]) == 0
+    capsys.readouterr()
+    found = json.loads(numbers.read_text())
+    assert found["mass_kg"] == pytest.approx(7000.0) and found["picture"] == str(picture) and picture.read_text().startswith("<?xml")
+    assert [body["joint"] for body in found["bodies"]] == ["free", "revolute", "revolute"]
+    assert main(["craft", "manipulators/transport_ship_probe.toml"]) == 0
+    text = capsys.readouterr().out
+    for words in ("mass            7000 kg", "  mount", "revolute pitch", "Port docking: 3.6  0  0 m from the centre of mass", "effective mass"):
+        assert words in text
+
+
+def test_urdf_names_what_it_drops(tmp_path, capsys):
+    pytest.importorskip("yourdfpy")
+    link = '<link name="{0}"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{1}</link>'
+    joint = ('<joint name="j" type="revolute"><origin xyz="0 0 1"/><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>'
+             '<limit lower="-1" upper="1" effort="5" velocity="2"/><mimic joint="j"/></joint>')  # fmt: skip
+    visual = "<visual><geometry><sphere radius='1'/></geometry></visual>"
+    file = tmp_path / "two.urdf"
+    file.write_text(f'<robot name="r">{link.format("a", visual)}{link.format("b", "")}{joint}</robot>')
+    assert main(["craft", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "Not in the model" in out and "joint 'j': <mimic> (joint j): the joint moves by itself" in out and "<visual> of links: 1" in out
+    assert main(["craft", str(file), "--held"]) == 0
+    assert "fixed root_joint" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["none.toml"], "none.toml: cannot be read: No such file"),
+    ([DUMBBELL, "--modes", "x.csv", "--port", "dock"], "--port: dock, limit one of docking"),
+    ([str(SHIPPED / "vehicles/transport_ship.toml"), "--picture", "x.gif"], "--picture x.gif: must end in .png or .svg"),
+    ([str(SHIPPED / "stands/docking_stand.toml")], "docking_stand.toml: mass_kg: required key is missing"),
+    ([str(SHIPPED / "vehicles/transport_ship.toml"), "--count", "-1"], "--count -1"),
+])  # fmt: skip
+def test_faults_end_with_code_2(arguments, words, capsys):
+    assert main(["craft", *arguments]) == 2
+    assert words in capsys.readouterr().err
