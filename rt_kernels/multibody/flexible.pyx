@@ -6,12 +6,12 @@ import numpy as np
 from libc.stdlib cimport calloc, free
 
 from rt_kernels.multibody cimport flexible_recursion as recursion
-from rt_kernels.multibody.flexible_recursion cimport FIXED, FREE, PRISMATIC, REVOLUTE, SPHERICAL, Body, Model
+from rt_kernels.multibody.flexible_recursion cimport CONTINUOUS, FIXED, FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL, Body, Model
 
 from rt_kernels.model.craft_file import named, read_craft
 
 _JOINTS = {"fixed": (FIXED, 0, 0), "revolute": (REVOLUTE, 1, 1), "prismatic": (PRISMATIC, 1, 1),
-           "spherical": (SPHERICAL, 4, 3), "free": (FREE, 7, 6)}
+           "spherical": (SPHERICAL, 4, 3), "free": (FREE, 7, 6), "continuous": (CONTINUOUS, 2, 1), "screw": (SCREW, 1, 1)}
 
 
 cdef class FlexibleTree:
@@ -43,6 +43,8 @@ cdef class FlexibleTree:
         for link in links:
             if link.joint not in _JOINTS:
                 raise ValueError(f"link {link.name!r}: a tree with flexible bodies has no {link.joint} joint, limit {', '.join(_JOINTS)}")
+            if link.joint == "continuous" and link.stiffness:
+                raise ValueError(f"link {link.name!r}: stiffness = {link.stiffness} N.m/rad, limit 0: a continuous joint has no rest angle")
         self.links = tuple(links)
         self.names = tuple(link.name for link in links)
         self._index = {name: k for k, name in enumerate(self.names)}
@@ -81,7 +83,7 @@ cdef class FlexibleTree:
             b = &self.model.body[i]
             s = b.s
             b.parent = -1 if link.parent is None else self._index[link.parent]
-            b.armature = link.armature; b.stiffness = link.stiffness; b.damping = link.damping
+            b.armature = link.armature; b.stiffness = link.stiffness; b.damping = link.damping; b.pitch = link.pitch
             body = link.body
             b.mass = body.mass
             _fill(b.axis, link.axis); _fill(b.d0, body.first_moment); _fill(b.E0, body.second_moment)
@@ -108,6 +110,7 @@ cdef class FlexibleTree:
                 at = _place(&b.phi, at, phi)
                 at = _place(&b.psi, at, psi)
                 b.J = at; at += 6 * parent.s
+        recursion.prepare(&self.model)
 
     @classmethod
     def from_toml(cls, path):
@@ -149,7 +152,7 @@ cdef class FlexibleTree:
     def q_slice(self, str name):
         """Slices of q that hold (joint, modes) of the named body."""
         cdef Body *b = &self.model.body[self.index(name)]
-        nq = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 4, FREE: 7}[b.joint]
+        nq = {code: nq for code, nq, _ in _JOINTS.values()}[b.joint]
         return slice(b.iq, b.iq + nq), slice(b.eq, b.eq + b.s)
 
     def v_slice(self, str name):
@@ -166,6 +169,8 @@ cdef class FlexibleTree:
                 q[self.model.body[i].iq + 3] = 1.0
             elif self.model.body[i].joint == FREE:
                 q[self.model.body[i].iq + 6] = 1.0
+            elif self.model.body[i].joint == CONTINUOUS:
+                q[self.model.body[i].iq] = 1.0
         return q
 
     def quaternions(self):

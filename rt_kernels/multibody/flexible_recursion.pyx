@@ -27,11 +27,19 @@ Recursion (backward: modes out, joint out, to the parent; forward: accelerations
 A joint coordinate whose acceleration is given is not eliminated: its H a enters c and its force is H^T (P_a A + z_a). Modal
 coordinates are always eliminated: their force -K eta - C eta_dot is known whatever the joints do.
 
-With a step h > 0 the springs and dampers of joints and modes are taken at the end of the step (implicit linear Euler):
-D + h d + h^2 k, M_ee + h C + h^2 K, force -k (x + h v) - d v. The tree keeps O(N).
+The elimination is cut in two: `factor` (inertia: P_a, U, D, once for a configuration) and `accelerate` (forces: z, e, then forward),
+which may follow several times; `respond` gives what one body does under a wrench on it alone, along the path to the root.
+
+Implicit springs and dampers of joints and modes keep the tree O(N): they add k_share k + d_share d to D and to M_ee, with the force
+-k (x + ahead v) - d v. Implicit Euler over a step h (`hybrid_dynamics`): h^2, h, h. The trapezoidal rule staggered by half a step, for
+v' = v + h a, x' = x + h v': h^2/4, h, 0; without dampers it keeps the energy of a mode whatever the step is.
+
+`compose` sums mass, first moment, inertia and momentum of the whole tree as it is with its root at rest, in one sweep: with the momentum
+given, the twist of the root follows from it (three equations for the rate).
 
 Frames and units: body axes, SI. Six-vectors linear part first. q = [joint coordinates | modal], v = [joint velocities | modal rates];
-free joint q = [p, quaternion xyzw], v = [linear, angular] in body axes; spherical joint quaternion xyzw and body rates.
+free joint q = [p, quaternion xyzw], v = [linear, angular] in body axes; spherical joint quaternion xyzw and body rates; continuous joint
+q = [cos, sin] of its angle, v its rate; screw q = angle, v its rate.
 Sources: Tian et al. 2010, eqs. (5)-(7) corrected; Wang et al. 2020, eqs. (5)-(43).
 """
 
@@ -40,7 +48,7 @@ from libc.string cimport memcpy, memset
 from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.multibody.flexible_algebra cimport (
-    backward_solve, cholesky, exponential_terms, jacobian_rate, multiply_6, rotate_block, skew_polynomial,
+    backward_solve, cholesky, exponential_terms, forward_solve, jacobian_rate, multiply_6, rotate_block, skew_polynomial,
 )
 
 
@@ -63,6 +71,15 @@ cdef inline void joint_motion(const Body *b, const double *q, const double *v, d
     elif b.joint == PRISMATIC:
         vec3.scale(q[b.iq], b.axis, p)
         vec3.scale(v[b.iv], b.axis, rel)
+    elif b.joint == CONTINUOUS:
+        skew_polynomial(1.0, q[b.iq + 1], 1.0 - q[b.iq], b.axis, R_J)
+        vec3.scale(v[b.iv], b.axis, rel + 3)
+    elif b.joint == SCREW:
+        sincos(q[b.iq], &s, &c)
+        skew_polynomial(1.0, s, 1.0 - c, b.axis, R_J)
+        vec3.scale(b.pitch * q[b.iq], b.axis, p)
+        vec3.scale(b.pitch * v[b.iv], b.axis, rel)
+        vec3.scale(v[b.iv], b.axis, rel + 3)
     elif b.joint == SPHERICAL:
         quat.to_matrix(q + b.iq, R_J)
         vec3.copy(v + b.iv, rel + 3)
@@ -75,7 +92,8 @@ cdef inline void joint_motion(const Body *b, const double *q, const double *v, d
 
 cdef void port_motion(Model *m, Body *b, const Body *parent, const double *q, const double *v, const double *p_J,
                       double *A, double *slide, double *w, double *w_bias, double *l) noexcept nogil:
-    """Rotation A of the parent's port, its slide phi eta_dot, rate w, velocity part of w_dot, arm l to the body; fills b.J. Parent axes."""
+    """Rotation A of the port of a flexible parent, its slide phi eta_dot, rate w, velocity part of w_dot, arm l to the body; fills b.J.
+    Parent axes."""
     cdef double theta[3]
     cdef double rate[3]
     cdef double arm[3]
@@ -89,12 +107,6 @@ cdef void port_motion(Model *m, Body *b, const Body *parent, const double *q, co
     vec3.copy(b.p_port, b.r)
     for i in range(3):
         slide[i] = 0.0; w[i] = 0.0; w_bias[i] = 0.0; theta[i] = 0.0; rate[i] = 0.0
-    if b.phi == NULL:
-        rot3.identity(A)
-        vec3.copy(arm, l)
-        vec3.add(b.r, l, b.r)
-        return
-    for i in range(3):
         for a in range(s):
             theta[i] += b.psi[i * s + a] * q[parent.eq + a]
             rate[i] += b.psi[i * s + a] * v[parent.ev + a]
@@ -121,7 +133,8 @@ cdef void port_motion(Model *m, Body *b, const Body *parent, const double *q, co
             b.J[6 * a + 3 + i] = column[i]
 
 
-cdef void move_body(Model *m, int index, const double *q, const double *v) noexcept nogil:
+cdef void move_body(Model *m, int index, const double *q, const double *v, int bias) noexcept nogil:
+    """Pose in the parent, twist, and with `bias` the velocity part of the acceleration."""
     cdef Body *b = &m.body[index]
     cdef Body *parent
     cdef double R_J[9]
@@ -151,48 +164,79 @@ cdef void move_body(Model *m, int index, const double *q, const double *v) noexc
         vec3.cross(rel + 3, rel, b.c)
         return
     parent = &m.body[b.parent]
-    port_motion(m, b, parent, q, v, p_J, A, slide, w, w_bias, l)
-    rot3.multiply(A, b.R0, T)
-    rot3.multiply(T, R_J, b.R)
-    # relative velocity of the point of the port frame that carries the body
-    vec3.cross(w, l, t)
-    vec3.add(slide, t, slide)
-    # twist of that frame at the body origin, parent axes, then body axes
-    vec3.cross(parent.V + 3, b.r, t)
-    for i in range(3):
-        V[i] = parent.V[i] + t[i] + slide[i]
-        V[3 + i] = parent.V[3 + i] + w[i]
+    if b.phi == NULL:
+        # rigid parent: the port neither slides nor turns in it
+        rot3.apply(b.R0, p_J, b.r)
+        for i in range(3):
+            b.r[i] += b.p_port[i] + b.p_off[i]
+            w[i] = 0.0
+        rot3.multiply(b.R0, R_J, b.R)
+        vec3.cross(parent.V + 3, b.r, t)
+        vec3.add(parent.V, t, V)
+        vec3.copy(parent.V + 3, V + 3)
+        if bias:
+            vec3.cross(parent.V + 3, t, arm)
+            rot3.apply_transposed(b.R, arm, b.c)
+            vec3.fill(0.0, 0.0, 0.0, b.c + 3)
+    else:
+        port_motion(m, b, parent, q, v, p_J, A, slide, w, w_bias, l)
+        rot3.multiply(A, b.R0, T)
+        rot3.multiply(T, R_J, b.R)
+        # relative velocity of the point of the port frame that carries the body
+        vec3.cross(w, l, t)
+        vec3.add(slide, t, slide)
+        # twist of that frame at the body origin, parent axes
+        vec3.cross(parent.V + 3, b.r, t)
+        for i in range(3):
+            V[i] = parent.V[i] + t[i] + slide[i]
+            V[3 + i] = parent.V[3 + i] + w[i]
+        if bias:
+            # velocity part of its acceleration: w x (w x r) + 2 w x slide + w_bias x l + w_rel x (w_rel x l); w_bias + w x w_rel
+            vec3.add_scaled(t, 2.0, slide, t)
+            vec3.cross(parent.V + 3, t, arm)
+            vec3.cross(w_bias, l, t)
+            vec3.add(arm, t, arm)
+            vec3.cross(w, l, t)
+            vec3.cross(w, t, u)
+            vec3.add(arm, u, arm)
+            vec3.cross(parent.V + 3, w, t)
+            vec3.add(w_bias, t, t)
+            rot3.apply_transposed(b.R, arm, b.c)
+            rot3.apply_transposed(b.R, t, b.c + 3)
+    # body axes
     rot3.apply_transposed(b.R, V, V)
     rot3.apply_transposed(b.R, V + 3, V + 3)
     for i in range(6):
         b.V[i] = V[i] + rel[i]
-    # velocity part of its acceleration: w x (w x r) + 2 w x slide + w_bias x l + w_rel x (w_rel x l); w_bias + w x w_rel
-    vec3.cross(parent.V + 3, b.r, t)
-    vec3.add_scaled(t, 2.0, slide, t)
-    vec3.cross(parent.V + 3, t, arm)
-    vec3.cross(w_bias, l, t)
-    vec3.add(arm, t, arm)
-    vec3.cross(w, l, t)
-    vec3.cross(w, t, u)
-    vec3.add(arm, u, arm)
-    vec3.cross(parent.V + 3, w, t)
-    vec3.add(w_bias, t, t)
-    rot3.apply_transposed(b.R, arm, b.c)
-    rot3.apply_transposed(b.R, t, b.c + 3)
-    # and of the joint: 2 w_port x v_rel + w_rel x v_rel ; w_port x w_rel
-    vec3.cross(V + 3, rel, t)
-    vec3.cross(rel + 3, rel, u)
-    for i in range(3):
-        b.c[i] += 2.0 * t[i] + u[i]
-    vec3.cross(V + 3, rel + 3, t)
-    vec3.add(b.c + 3, t, b.c + 3)
+    if bias and b.nd > 0:
+        # velocity part of the joint: 2 w_port x v_rel + w_rel x v_rel ; w_port x w_rel
+        vec3.cross(V + 3, rel, t)
+        vec3.cross(rel + 3, rel, u)
+        for i in range(3):
+            b.c[i] += 2.0 * t[i] + u[i]
+        vec3.cross(V + 3, rel + 3, t)
+        vec3.add(b.c + 3, t, b.c + 3)
 
 
 # --- one body: inertia and bias --------------------------------------------------------------------------------------------------------
 
 
-cdef void body_inertia(Body *b, const double *q, const double *v) noexcept nogil:
-    """Fill M, Mem, Maa, z, ze of one body from its own mass only (see the head of the file)."""
+cdef void rigid_inertia(double mass, const double *c, const double *E, double *M) noexcept nogil:
+    """M = [m 1, -S(c); S(c), tr(E) 1 - E]."""
+    cdef double trace = E[0] + E[4] + E[8]
+    cdef int i, j
+    memset(M, 0, 36 * sizeof(double))
+    for i in range(3):
+        M[7 * i] = mass
+        for j in range(3):
+            M[6 * (3 + i) + 3 + j] = -0.5 * (E[3 * i + j] + E[3 * j + i])
+        M[7 * (3 + i)] += trace
+    M[4] = c[2]; M[5] = -c[1]; M[9] = -c[2]; M[11] = c[0]; M[15] = c[1]; M[16] = -c[0]
+    M[24] = c[2]; M[30] = -c[1]; M[19] = -c[2]; M[31] = c[0]; M[20] = c[1]; M[26] = -c[0]
+
+
+cdef void body_inertia(Body *b, const double *q, const double *v, int bias) noexcept nogil:
+    """Fill M, Mem, Maa, z, ze of one body from its own mass only (see the head of the file); without `bias` M and Mem alone."""
     cdef int s = b.s
     cdef int i, j, a, k
     cdef double c[3]
@@ -207,6 +251,16 @@ cdef void body_inertia(Body *b, const double *q, const double *v) noexcept nogil
     cdef const double *eta = q + b.eq
     cdef const double *rate = v + b.ev
     cdef double trace, x, ww
+    if s == 0:
+        memcpy(b.M, b.M0, 36 * sizeof(double))
+        if bias:
+            # w x (w x c) ; w x I w
+            vec3.cross(w, b.d0, t)
+            vec3.cross(w, t, b.z)
+            for i in range(3):
+                t[i] = b.M0[21 + 6 * i] * w[0] + b.M0[22 + 6 * i] * w[1] + b.M0[23 + 6 * i] * w[2]
+            vec3.cross(w, t, b.z + 3)
+        return
     vec3.copy(b.d0, c)
     memcpy(E, b.E0, 9 * sizeof(double))
     memset(H, 0, 9 * sizeof(double))
@@ -228,16 +282,15 @@ cdef void body_inertia(Body *b, const double *q, const double *v) noexcept nogil
             E[i] += eta[a] * g[i]
             H[i] += rate[a] * g[i]
         memcpy(b.G + 9 * a, g, 9 * sizeof(double))
-    # rigid part of the inertia: [m 1, -S(c); S(c), tr(E) 1 - E]
-    memset(b.M, 0, 36 * sizeof(double))
-    trace = E[0] + E[4] + E[8]
-    for i in range(3):
-        b.M[7 * i] = b.mass
-        for j in range(3):
-            b.M[6 * (3 + i) + 3 + j] = -0.5 * (E[3 * i + j] + E[3 * j + i])
-        b.M[7 * (3 + i)] += trace
-    b.M[4] = c[2]; b.M[5] = -c[1]; b.M[9] = -c[2]; b.M[11] = c[0]; b.M[15] = c[1]; b.M[16] = -c[0]
-    b.M[24] = c[2]; b.M[30] = -c[1]; b.M[19] = -c[2]; b.M[31] = c[0]; b.M[20] = c[1]; b.M[26] = -c[0]
+    rigid_inertia(b.mass, c, E, b.M)
+    for a in range(s):
+        G = b.G + 9 * a
+        vec3.copy(b.P + 3 * a, b.Mem + 6 * a)
+        b.Mem[6 * a + 3] = G[5] - G[7]
+        b.Mem[6 * a + 4] = G[6] - G[2]
+        b.Mem[6 * a + 5] = G[1] - G[3]
+    if not bias:
+        return
     # bias, linear: w x (w x c + 2 c_dot)
     vec3.cross(w, c, t)
     vec3.add_scaled(t, 2.0, cd, t)
@@ -254,10 +307,6 @@ cdef void body_inertia(Body *b, const double *q, const double *v) noexcept nogil
     ww = vec3.dot(w, w)
     for a in range(s):
         G = b.G + 9 * a
-        vec3.copy(b.P + 3 * a, b.Mem + 6 * a)
-        b.Mem[6 * a + 3] = G[5] - G[7]
-        b.Mem[6 * a + 4] = G[6] - G[2]
-        b.Mem[6 * a + 5] = G[1] - G[3]
         rot3.apply(G, w, t)
         x = vec3.dot(w, t) - ww * (G[0] + G[4] + G[8])
         for i in range(3):
@@ -273,8 +322,19 @@ cdef void move(Model *m, const double *q, const double *v) noexcept nogil:
     """Kinematics, and the inertia and bias of every body."""
     cdef int i
     for i in range(m.n):
-        move_body(m, i, q, v)
-        body_inertia(&m.body[i], q, v)
+        move_body(m, i, q, v, 1)
+        body_inertia(&m.body[i], q, v, 1)
+
+
+cdef void prepare(Model *m) noexcept nogil:
+    """What is the same in every evaluation; once, after the constants are filled."""
+    cdef int i
+    for i in range(m.n):
+        rigid_inertia(m.body[i].mass, m.body[i].d0, m.body[i].E0, m.body[i].M0)
+        m.body[i].carries = m.body[i].mass > 0.0
+    for i in range(m.n - 1, 0, -1):
+        if m.body[i].carries and m.body[i].parent >= 0:
+            m.body[m.body[i].parent].carries = 1
 
 
 cdef void place(Model *m) noexcept nogil:
@@ -294,6 +354,25 @@ cdef void place(Model *m) noexcept nogil:
             rot3.multiply(parent.pose + 3, b.R, b.pose + 3)
 
 
+cdef void place_in_root(Model *m) noexcept nogil:
+    """Pose of every body in the root, which is the first one (after `move` or `compose`)."""
+    cdef Body *b
+    cdef Body *parent
+    cdef int i
+    vec3.fill(0.0, 0.0, 0.0, m.body[0].pose)
+    rot3.identity(m.body[0].pose + 3)
+    for i in range(1, m.n):
+        b = &m.body[i]
+        if b.parent == 0:
+            vec3.copy(b.r, b.pose)
+            memcpy(b.pose + 3, b.R, 9 * sizeof(double))
+            continue
+        parent = &m.body[b.parent]
+        rot3.apply(parent.pose + 3, b.r, b.pose)
+        vec3.add(parent.pose, b.pose, b.pose)
+        rot3.multiply(parent.pose + 3, b.R, b.pose + 3)
+
+
 # --- elimination, body by body ----------------------------------------------------------------------------------------------------------
 
 
@@ -306,45 +385,51 @@ cdef inline double modal_force(const Body *b, int a, double h, const double *q, 
     return t
 
 
-cdef void eliminate_modes(Body *b, double h, const double *q, const double *v, const double *tau) noexcept nogil:
-    """Cholesky of the modal block; P_a = P - X^T X, z_a = z + X^T y with X = L^-1 M_em (kept in Mem), y = L^-1 (t - z_e)."""
+cdef void factor_modes(Body *b, double k_share, double d_share) noexcept nogil:
+    """Cholesky of the modal block; P_a = P - X^T X with X = L^-1 M_em (kept in Mem)."""
     cdef int s = b.s
     cdef int a, i, j, k
     cdef double row[6]
     cdef double M[36]
-    cdef double x, y
-    if h > 0.0:
+    cdef double x
+    if k_share != 0.0 or d_share != 0.0:
         for a in range(s * s):
-            b.Maa[a] += h * (b.C[a] + h * b.K[a])
+            b.Maa[a] += d_share * b.C[a] + k_share * b.K[a]
     cholesky(b.Maa, s, s)
     memcpy(M, b.M, 36 * sizeof(double))
     for a in range(s):
-        y = tau[b.ev + a] + modal_force(b, a, h, q, v) - b.ze[a]
         memcpy(row, b.Mem + 6 * a, 6 * sizeof(double))
         for k in range(a):
             x = b.Maa[a * s + k]
-            y -= x * b.y[k]
             for i in range(6):
                 row[i] -= x * b.Mem[6 * k + i]
         x = b.Maa[a * s + a]
-        y *= x
         for i in range(6):
             row[i] *= x
         for i in range(6):
-            b.z[i] += row[i] * y
             for j in range(6):
                 M[6 * i + j] -= row[i] * row[j]
-        b.y[a] = y
         memcpy(b.Mem + 6 * a, row, 6 * sizeof(double))
     memcpy(b.M, M, 36 * sizeof(double))
 
 
+cdef inline void eliminate_modes(Body *b, double *z) noexcept nogil:
+    """y <- L^-1 y; z_a = z - X^T y (y: what acts on the modes; a wrench on them pushes the body the other way)."""
+    cdef int a, i
+    forward_solve(b.Maa, b.s, b.s, b.y)
+    for a in range(b.s):
+        for i in range(6):
+            z[i] += b.Mem[6 * a + i] * b.y[a]
+
+
 cdef inline double joint_component(const Body *b, int k, const double *w) noexcept nogil:
     """H_k . w for coordinate k of the joint."""
-    if b.joint == REVOLUTE:
+    if b.joint == REVOLUTE or b.joint == CONTINUOUS:
         return vec3.dot(b.axis, w + 3)
     if b.joint == PRISMATIC:
         return vec3.dot(b.axis, w)
+    if b.joint == SCREW:
+        return vec3.dot(b.axis, w + 3) + b.pitch * vec3.dot(b.axis, w)
     if b.joint == SPHERICAL:
         return w[3 + k]
     return w[k]
@@ -352,73 +437,70 @@ cdef inline double joint_component(const Body *b, int k, const double *w) noexce
 
 cdef inline void joint_add(const Body *b, int k, double x, double *w) noexcept nogil:
     """w += H_k x."""
-    if b.joint == REVOLUTE:
+    if b.joint == REVOLUTE or b.joint == CONTINUOUS:
         vec3.add_scaled(w + 3, x, b.axis, w + 3)
     elif b.joint == PRISMATIC:
         vec3.add_scaled(w, x, b.axis, w)
+    elif b.joint == SCREW:
+        vec3.add_scaled(w, b.pitch * x, b.axis, w)
+        vec3.add_scaled(w + 3, x, b.axis, w + 3)
     elif b.joint == SPHERICAL:
         w[3 + k] += x
     else:
         w[k] += x
 
 
-cdef void eliminate_joint(Body *b, double h, const double *q, const double *v, const double *tau, const unsigned char *known,
-                          const double *a, double *P, double *z) noexcept nogil:
-    """P+ and z+ (body axes) after the free coordinates of the joint are eliminated; given accelerations go into b.c."""
+cdef void factor_joint(Body *b, double k_share, double d_share, const unsigned char *known, double *P) noexcept nogil:
+    """U and D of the free coordinates of the joint, and P+ (body axes) of a body that has a parent."""
     cdef double f[6]
     cdef double column[6]
     cdef double x
     cdef int i, j, k, n = 0
     for k in range(b.nd):
-        if known != NULL and known[b.iv + k]:
-            joint_add(b, k, a[b.iv + k], b.c)
-        else:
+        if known == NULL or not known[b.iv + k]:
             b.free_axis[n] = k
             n += 1
     b.n_free = n
-    multiply_6(b.M, b.c, f)
-    for i in range(6):
-        z[i] = b.z[i] + f[i]
-    memcpy(P, b.M, 36 * sizeof(double))
-    if n == 0:
-        return
+    if b.parent >= 0:
+        memcpy(P, b.M, 36 * sizeof(double))
     for k in range(n):
         memset(column, 0, 6 * sizeof(double))
         joint_add(b, b.free_axis[k], 1.0, column)
-        multiply_6(b.M, column, f)
-        for i in range(6):
-            b.U[6 * k + i] = f[i]
+        multiply_6(b.M, column, b.U + 6 * k)
     for k in range(n):
         for j in range(n):
             b.D[6 * k + j] = joint_component(b, b.free_axis[k], b.U + 6 * j)
-        b.D[7 * k] += b.armature + h * (b.damping + h * b.stiffness)
-        i = b.free_axis[k]
-        b.e[k] = tau[b.iv + i] - joint_component(b, i, z)
-        if b.stiffness != 0.0 or b.damping != 0.0:
-            b.e[k] -= b.stiffness * (q[b.iq] + h * v[b.iv]) + b.damping * v[b.iv]
-    # U <- L^-1 U, e <- L^-1 e: then P+ = P - U^T U, z+ = z + U^T e
+        b.D[7 * k] += b.armature + d_share * b.damping + k_share * b.stiffness
+    # U <- L^-1 U, then P+ = P - U^T U
     cholesky(b.D, n, 6)
     for k in range(n):
         memcpy(f, b.U + 6 * k, 6 * sizeof(double))
         for j in range(k):
             x = b.D[6 * k + j]
-            b.e[k] -= x * b.e[j]
             for i in range(6):
                 f[i] -= x * b.U[6 * j + i]
         x = b.D[7 * k]
-        b.e[k] *= x
         for i in range(6):
             f[i] *= x
-        x = b.e[k]
-        for i in range(6):
-            z[i] += f[i] * x
-            for j in range(6):
-                P[6 * i + j] -= f[i] * f[j]
         memcpy(b.U + 6 * k, f, 6 * sizeof(double))
+        if b.parent >= 0:
+            for i in range(6):
+                for j in range(6):
+                    P[6 * i + j] -= f[i] * f[j]
 
 
-cdef void propagate_wrench(const Body *b, Body *parent, const double *z, double *shifted) noexcept nogil:
-    """z (body axes, at the body) in parent axes, to the parent's rigid and modal equations; `shifted` keeps it at the body origin."""
+cdef inline void eliminate_joint(Body *b, double *z) noexcept nogil:
+    """e <- L^-1 e; z+ = z + U^T e."""
+    cdef int i, k
+    forward_solve(b.D, b.n_free, 6, b.e)
+    for k in range(b.n_free):
+        for i in range(6):
+            z[i] += b.U[6 * k + i] * b.e[k]
+
+
+cdef inline void propagate_wrench(const Body *b, const Body *parent, const double *z, double *to, double *modal, double sign) noexcept nogil:
+    """z (body axes, at the body) to the parent's rigid equations `to`, and by `sign` to its modal ones."""
+    cdef double shifted[6]
     cdef double t[3]
     cdef double x
     cdef int i, a, s = parent.s
@@ -426,14 +508,14 @@ cdef void propagate_wrench(const Body *b, Body *parent, const double *z, double 
     rot3.apply(b.R, z + 3, shifted + 3)
     vec3.cross(b.r, shifted, t)
     for i in range(3):
-        parent.z[i] += shifted[i]
-        parent.z[3 + i] += shifted[3 + i] + t[i]
+        to[i] += shifted[i]
+        to[3 + i] += shifted[3 + i] + t[i]
     if b.J != NULL:
         for a in range(s):
             x = 0.0
             for i in range(6):
                 x += b.J[6 * a + i] * shifted[i]
-            parent.ze[a] += x
+            modal[a] += sign * x
 
 
 cdef void propagate_inertia(const Body *b, Body *parent, const double *P) noexcept nogil:
@@ -493,54 +575,91 @@ cdef void propagate_inertia(const Body *b, Body *parent, const double *P) noexce
             parent.M[6 * (3 + i) + 3 + j] += t[i]
 
 
+cdef inline void carried(const Body *b, const Body *parent, const double *A, const double *rate, double *out) noexcept nogil:
+    """Motion A of the parent (twist or acceleration without velocity terms) and of its modes `rate`, at the body origin, body axes."""
+    cdef double t[6]
+    cdef int i, k
+    vec3.cross(A + 3, b.r, t)
+    vec3.add(A, t, t)
+    vec3.copy(A + 3, t + 3)
+    if b.J != NULL:
+        for k in range(parent.s):
+            for i in range(6):
+                t[i] += b.J[6 * k + i] * rate[k]
+    rot3.apply_transposed(b.R, t, out)
+    rot3.apply_transposed(b.R, t + 3, out + 3)
+
+
 cdef inline void propagate_acceleration(Model *m, const Body *b, const double *a, double *A) noexcept nogil:
     """Acceleration of the parent's port frame at the body origin without velocity terms, body axes."""
-    cdef Body *parent
     cdef double t[3]
-    cdef int i, k, s
+    cdef int i
     if b.parent < 0:
         # gravity as an acceleration of the base
         for i in range(3):
             t[i] = -m.gravity[i]
         rot3.apply_transposed(b.R, t, A)
-        for i in range(3):
-            A[3 + i] = 0.0
+        vec3.fill(0.0, 0.0, 0.0, A + 3)
         return
-    parent = &m.body[b.parent]
-    s = parent.s
-    vec3.cross(parent.A + 3, b.r, t)
-    for i in range(3):
-        A[i] = parent.A[i] + t[i]
-        A[3 + i] = parent.A[3 + i]
-    if b.J != NULL:
-        for k in range(s):
-            for i in range(6):
-                A[i] += b.J[6 * k + i] * a[parent.ev + k]
-    rot3.apply_transposed(b.R, A, A)
-    rot3.apply_transposed(b.R, A + 3, A + 3)
+    carried(b, &m.body[b.parent], m.body[b.parent].A, a + m.body[b.parent].ev, A)
 
 
-cdef void hybrid_dynamics(Model *m, double h, const double *q, const double *v, const double *tau, const double *f_ext,
-                     const unsigned char *known, double *a, double *tau_out) noexcept nogil:
-    """Accelerations `a` (given where `known`) and joint forces `tau_out` (may be NULL). `f_ext` (n, 6) body axes, may be NULL."""
+cdef void factor(Model *m, double k_share, double d_share, const unsigned char *known) noexcept nogil:
+    """Elimination of the inertia, after `move`; springs and dampers add k_share k + d_share d. `known` may be NULL: all are free."""
     cdef Body *b
     cdef double P[36]
-    cdef double z[6]
-    cdef double F[6]
-    cdef double x
-    cdef int i, k, j
-    move(m, q, v)
+    cdef int i
     for i in range(m.n - 1, -1, -1):
         b = &m.body[i]
-        if f_ext != NULL:
-            for k in range(6):
-                b.z[k] -= f_ext[6 * i + k]
+        b.n_free = 0
+        if not b.carries:
+            continue
         if b.s > 0:
-            eliminate_modes(b, h, q, v, tau)
-        eliminate_joint(b, h, q, v, tau, known, a, P, z)
+            factor_modes(b, k_share, d_share)
+        factor_joint(b, k_share, d_share, known, P)
         if b.parent >= 0:
-            propagate_wrench(b, &m.body[b.parent], z, F)
             propagate_inertia(b, &m.body[b.parent], P)
+
+
+cdef void accelerate(Model *m, double ahead, const double *q, const double *v, const double *tau, const double *f_ext,
+                     const unsigned char *known, double *a, double *tau_out) noexcept nogil:
+    """Accelerations `a` (given where `known`) and joint forces `tau_out` (may be NULL) after `factor`. Springs act with -k (x + ahead v)."""
+    cdef Body *b
+    cdef Body *parent
+    cdef double z[6]
+    cdef double f[6]
+    cdef double x
+    cdef int i, k, j
+    # what acts on each body alone
+    for i in range(m.n):
+        b = &m.body[i]
+        for k in range(6):
+            b.p[k] = b.z[k] - (f_ext[6 * i + k] if f_ext != NULL else 0.0)
+        for k in range(b.s):
+            b.y[k] = tau[b.ev + k] + modal_force(b, k, ahead, q, v) - b.ze[k]
+    for i in range(m.n - 1, -1, -1):
+        b = &m.body[i]
+        if b.s > 0:
+            eliminate_modes(b, b.p)
+        memcpy(b.g, b.c, 6 * sizeof(double))
+        for k in range(b.nd):
+            if known != NULL and known[b.iv + k]:
+                joint_add(b, k, a[b.iv + k], b.g)
+        if b.carries:
+            multiply_6(b.M, b.g, f)
+            for k in range(6):
+                z[k] = b.p[k] + f[k]
+        else:
+            memcpy(z, b.p, 6 * sizeof(double))
+        for k in range(b.n_free):
+            j = b.free_axis[k]
+            b.e[k] = tau[b.iv + j] - joint_component(b, j, z)
+            if b.stiffness != 0.0 or b.damping != 0.0:
+                b.e[k] -= b.stiffness * (q[b.iq] + ahead * v[b.iv]) + b.damping * v[b.iv]
+        eliminate_joint(b, z)
+        if b.parent >= 0:
+            parent = &m.body[b.parent]
+            propagate_wrench(b, parent, z, parent.p, parent.y, -1.0)
     for i in range(m.n):
         b = &m.body[i]
         propagate_acceleration(m, b, a, b.A)
@@ -552,7 +671,7 @@ cdef void hybrid_dynamics(Model *m, double h, const double *q, const double *v, 
             b.e[k] = x
         backward_solve(b.D, b.n_free, 6, b.e)
         for k in range(6):
-            b.A[k] += b.c[k]
+            b.A[k] += b.g[k]
         for k in range(b.n_free):
             a[b.iv + b.free_axis[k]] = b.e[k]
             joint_add(b, b.free_axis[k], b.e[k], b.A)
@@ -562,20 +681,103 @@ cdef void hybrid_dynamics(Model *m, double h, const double *q, const double *v, 
             for j in range(6):
                 x -= b.Mem[6 * k + j] * b.A[j]
             a[b.ev + k] = x
-        backward_solve(b.Maa, b.s, b.s, a + b.ev)
+        if b.s > 0:
+            backward_solve(b.Maa, b.s, b.s, a + b.ev)
         # wrench through the joint and the force along given coordinates
         multiply_6(b.M, b.A, b.F)
         for k in range(6):
-            b.F[k] += b.z[k]
+            b.F[k] += b.p[k]
         if tau_out != NULL:
             for k in range(b.nd):
                 tau_out[b.iv + k] = tau[b.iv + k]
                 if known != NULL and known[b.iv + k]:
                     tau_out[b.iv + k] = joint_component(b, k, b.F) + b.armature * a[b.iv + k]
-                    if b.nd == 1:
+                    if b.stiffness != 0.0 or b.damping != 0.0:
                         tau_out[b.iv] += b.stiffness * q[b.iq] + b.damping * v[b.iv]
             for k in range(b.s):
                 tau_out[b.ev + k] = tau[b.ev + k]
+
+
+cdef void hybrid_dynamics(Model *m, double h, const double *q, const double *v, const double *tau, const double *f_ext,
+                     const unsigned char *known, double *a, double *tau_out) noexcept nogil:
+    """Accelerations `a` (given where `known`) and joint forces `tau_out` (may be NULL). `f_ext` (n, 6) body axes, may be NULL.
+    h > 0: springs and dampers at the end of a step of that length (implicit Euler)."""
+    move(m, q, v)
+    factor(m, h * h, h, known)
+    accelerate(m, h, q, v, tau, f_ext, known, a, tau_out)
+
+
+cdef void respond(Model *m, int index, const double *wrench, double *A) noexcept nogil:
+    """Acceleration A of one body under a wrench on it alone (both body axes, at its origin), the tree at rest, after `factor`."""
+    cdef Body *b
+    cdef Body *parent
+    cdef double z[6]
+    cdef double up[6]
+    cdef double x
+    cdef int i = index, k, j
+    for k in range(6):
+        z[k] = -wrench[k]
+    for k in range(m.body[i].s):
+        m.body[i].y[k] = 0.0
+    # along the path to the root
+    while True:
+        b = &m.body[i]
+        if b.s > 0:
+            eliminate_modes(b, z)
+        for k in range(b.n_free):
+            b.e[k] = -joint_component(b, b.free_axis[k], z)
+        eliminate_joint(b, z)
+        if b.parent < 0:
+            break
+        parent = &m.body[b.parent]
+        memset(up, 0, sizeof(up))
+        for k in range(parent.s):
+            parent.y[k] = 0.0
+        propagate_wrench(b, parent, z, up, parent.y, -1.0)
+        memcpy(z, up, sizeof(z))
+        parent.branch = i
+        i = b.parent
+    # and back
+    memset(A, 0, 6 * sizeof(double))
+    while True:
+        b = &m.body[i]
+        for k in range(b.n_free):
+            x = b.e[k]
+            for j in range(6):
+                x -= b.U[6 * k + j] * A[j]
+            b.e[k] = x
+        backward_solve(b.D, b.n_free, 6, b.e)
+        for k in range(b.n_free):
+            joint_add(b, b.free_axis[k], b.e[k], A)
+        if i == index:
+            return
+        for k in range(b.s):
+            x = b.y[k]
+            for j in range(6):
+                x -= b.Mem[6 * k + j] * A[j]
+            b.y[k] = x
+        if b.s > 0:
+            backward_solve(b.Maa, b.s, b.s, b.y)
+        i = b.branch
+        carried(&m.body[i], b, A, b.y, A)
+
+
+cdef void twist_of(Model *m, int index, const double *v, double *V) noexcept nogil:
+    """Twist of one body, body axes, that the velocities v give in the configuration of the last `move` or `compose`."""
+    cdef Body *b
+    cdef int i = index, k
+    while m.body[i].parent >= 0:
+        m.body[m.body[i].parent].branch = i
+        i = m.body[i].parent
+    memset(V, 0, 6 * sizeof(double))
+    while True:
+        b = &m.body[i]
+        for k in range(b.nd):
+            joint_add(b, k, v[b.iv + k], V)
+        if i == index:
+            return
+        i = b.branch
+        carried(&m.body[i], b, V, v + b.ev, V)
 
 
 cdef void inverse_dynamics(Model *m, const double *q, const double *v, const double *a, const double *f_ext, double *tau) noexcept nogil:
@@ -617,7 +819,102 @@ cdef void inverse_dynamics(Model *m, const double *q, const double *v, const dou
         for k in range(b.s):
             tau[b.ev + k] = b.ze[k] - modal_force(b, k, 0.0, q, v)
         if b.parent >= 0:
-            propagate_wrench(b, &m.body[b.parent], b.z, f)
+            propagate_wrench(b, &m.body[b.parent], b.z, m.body[b.parent].z, m.body[b.parent].ze, 1.0)
+
+
+# --- the whole tree -----------------------------------------------------------------------------------------------------------------------
+
+
+cdef inline void momentum_of(const Body *b, const double *v, double *p) noexcept nogil:
+    """p = M V + M_em^T eta_dot, body axes, at the body origin."""
+    cdef int j, k
+    multiply_6(b.M, b.V, p)
+    for k in range(b.s):
+        for j in range(6):
+            p[j] += b.Mem[6 * k + j] * v[b.ev + k]
+
+
+cdef inline void add_to_parent(Body *b, double *sum) noexcept nogil:
+    """Mass, first moment, inertia and momentum of b.sum, shifted to the parent's origin and axes, onto the parent's."""
+    cdef double m = b.sum[0]
+    cdef double d[3]
+    cdef double p[3]
+    cdef double l[3]
+    cdef double I[9]
+    cdef double B[9]
+    cdef double x
+    cdef const double *r = b.r
+    cdef const double *s = b.sum
+    rot3.apply(b.R, s + 1, d)
+    rot3.apply(b.R, s + 10, p)
+    rot3.apply(b.R, s + 13, l)
+    B[0] = s[4]; B[1] = s[5]; B[2] = s[6]; B[3] = s[5]; B[4] = s[7]; B[5] = s[8]; B[6] = s[6]; B[7] = s[8]; B[8] = s[9]
+    rotate_block(b.R, B, 3, I)
+    # inertia about the parent's origin: I + (2 r.d + m r.r) 1 - r d^T - d r^T - m r r^T
+    x = 2.0 * vec3.dot(r, d) + m * vec3.dot(r, r)
+    sum[4] += I[0] + x - 2.0 * r[0] * d[0] - m * r[0] * r[0]
+    sum[5] += I[1] - r[0] * d[1] - d[0] * r[1] - m * r[0] * r[1]
+    sum[6] += I[2] - r[0] * d[2] - d[0] * r[2] - m * r[0] * r[2]
+    sum[7] += I[4] + x - 2.0 * r[1] * d[1] - m * r[1] * r[1]
+    sum[8] += I[5] - r[1] * d[2] - d[1] * r[2] - m * r[1] * r[2]
+    sum[9] += I[8] + x - 2.0 * r[2] * d[2] - m * r[2] * r[2]
+    sum[0] += m
+    vec3.add_scaled(d, m, r, d)
+    vec3.add(sum + 1, d, sum + 1)
+    vec3.add(sum + 10, p, sum + 10)
+    vec3.cross(r, p, d)
+    vec3.add(sum + 13, l, sum + 13)
+    vec3.add(sum + 13, d, sum + 13)
+
+
+cdef void compose(Model *m, const double *q, const double *v, Composite *out) noexcept nogil:
+    """The whole tree with its root, the first body, at rest: its joint coordinates in q and v are not read. Moves all bodies."""
+    cdef Body *b
+    cdef double x, y
+    cdef int i, j, k
+    out.energy = 0.0
+    for i in range(m.n):
+        b = &m.body[i]
+        if i == 0:
+            memset(b.V, 0, 6 * sizeof(double))
+        else:
+            move_body(m, i, q, v, 0)
+        if not b.carries:
+            continue
+        body_inertia(b, q, v, 0)
+        # mass, first moment from the coupling block, inertia, momentum
+        b.sum[0] = b.mass
+        vec3.fill(b.M[31], b.M[20], b.M[24], b.sum + 1)
+        b.sum[4] = b.M[21]; b.sum[5] = b.M[22]; b.sum[6] = b.M[23]; b.sum[7] = b.M[28]; b.sum[8] = b.M[29]; b.sum[9] = b.M[35]
+        momentum_of(b, v, b.sum + 10)
+        x = 0.0
+        for j in range(6):
+            x += b.V[j] * b.sum[10 + j]
+        for k in range(b.s):
+            y = 0.0
+            for j in range(6):
+                y += b.Mem[6 * k + j] * b.V[j]
+            for j in range(b.s):
+                y += b.Mee[k * b.s + j] * v[b.ev + j]
+            x += y * v[b.ev + k]
+        out.energy += 0.5 * x
+    for i in range(m.n - 1, 0, -1):
+        if m.body[i].carries:
+            add_to_parent(&m.body[i], m.body[m.body[i].parent].sum)
+    # about the centre of mass
+    b = &m.body[0]
+    out.mass = b.sum[0]
+    vec3.scale(1.0 / b.sum[0], b.sum + 1, out.centre)
+    vec3.copy(b.sum + 10, out.p)
+    vec3.cross(out.centre, out.p, out.l)
+    vec3.sub(b.sum + 13, out.l, out.l)
+    x = vec3.dot(out.centre, b.sum + 1)
+    out.inertia[0] = b.sum[4] - x; out.inertia[1] = b.sum[5]; out.inertia[2] = b.sum[6]
+    out.inertia[3] = b.sum[5]; out.inertia[4] = b.sum[7] - x; out.inertia[5] = b.sum[8]
+    out.inertia[6] = b.sum[6]; out.inertia[7] = b.sum[8]; out.inertia[8] = b.sum[9] - x
+    for i in range(3):
+        for j in range(3):
+            out.inertia[3 * i + j] += out.centre[i] * b.sum[1 + j]
 
 
 cdef void balance(Model *m, const double *q, const double *v, double *out) noexcept nogil:
@@ -633,13 +930,12 @@ cdef void balance(Model *m, const double *q, const double *v, double *out) noexc
     place(m)
     for i in range(m.n):
         b = &m.body[i]
-        # momentum in body axes: M_rr V + M_re eta_dot; kinetic energy
-        multiply_6(b.M, b.V, p)
+        # momentum in body axes; kinetic energy
+        momentum_of(b, v, p)
         for k in range(b.s):
             x = 0.0
             for j in range(6):
                 x += b.Mem[6 * k + j] * b.V[j]
-                p[j] += b.Mem[6 * k + j] * v[b.ev + k]
             out[0] += 0.5 * x * v[b.ev + k]
             for j in range(b.s):
                 out[0] += 0.5 * v[b.ev + k] * b.Maa[k * b.s + j] * v[b.ev + j]
