@@ -8,7 +8,7 @@ STAGES = (
     ("guidance", "phase of the run, programmed motion, what the control is to do, commands to the mechanism", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events'), ('dynamics', 'safety')),  # noqa: E501
     ("control", "wrenches of both crafts' own actuators: press thrust, thrusters, wheels", ('guidance',), ('dynamics',)),  # noqa: E501
     ("compensation", "takes the delay of the loop out of wrench and setpoints", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance', 'control'), ('dynamics', 'setpoint_kinematics')),  # noqa: E501
-    ("dynamics", "how the vehicles move under the wrench", ('clock', 'forward_kinematics', 'guidance', 'control', 'compensation'), ()),  # noqa: E501
+    ("dynamics", "how the vehicles move under the wrench", ('clock', 'ports', 'forward_kinematics', 'events', 'guidance', 'control', 'compensation'), ()),  # noqa: E501
     ("setpoint_kinematics", "relative pose to platform pose and legs", ('clock', 'guidance', 'compensation', 'dynamics'), ()),  # noqa: E501
     ("safety", "limits setpoints, trips", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance', 'control', 'compensation', 'dynamics', 'setpoint_kinematics'), ()),  # noqa: E501
 )

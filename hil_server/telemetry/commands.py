@@ -89,6 +89,13 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "release": (_switch(),),
     "mechanism_drive": (_switch(),),
     "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
+    "joint": (
+        Argument("craft", "-", 0, 1, whole=True, names={"active": 0, "target": 1}),
+        Argument("joint", "-", 0, 11, whole=True),
+        Argument("mode", "-", 0, 3, whole=True, names=CODES["joint_mode"]),
+        Argument("target", "rad, m, N.m or N", -1e6, 1e6, 0),
+        Argument("time_s", "s", 0, 1e4, 0),
+    ),
 }
 
 
