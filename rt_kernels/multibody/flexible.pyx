@@ -59,7 +59,8 @@ cdef class FlexibleTree:
             s = link.body.n_modes
             sp = links[self._index[link.parent]].body.n_modes if link.parent is not None else 0
             total += s * 9 + s * s * 9 + s * 3 + s * s * 3 + 3 * s * s + s * 6 + s * s + 2 * s + s * 9 + 12 * sp
-        self.pool = <double *>calloc(max(total, 1), sizeof(double))
+        self.pool_size = max(total, 1)
+        self.pool = <double *>calloc(self.pool_size, sizeof(double))
         if self.model.body == NULL or self.pool == NULL:
             raise MemoryError("no memory for the tree")
         # coordinates: joints first, modes after
