@@ -24,6 +24,8 @@ cdef struct Body:
     double axis[3]               # body axes
     double pitch                 # of a screw, m/rad
     double R0[9]                 # joint frame in undeformed parent axes
+    double R1[9]                 # R0 S(axis) and R0 S(axis)^2 (`prepare`)
+    double R2[9]
     double p_port[3]             # port on the undeformed parent, parent axes
     double p_off[3]              # port to joint frame, undeformed parent axes
     double armature              # added to the joint's own inertia

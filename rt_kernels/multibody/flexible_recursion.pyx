@@ -43,6 +43,7 @@ q = [cos, sin] of its angle, v its rate; screw q = angle, v its rate.
 Sources: Tian et al. 2010, eqs. (5)-(7) corrected; Wang et al. 2020, eqs. (5)-(43).
 """
 
+from libc.math cimport sqrt
 from libc.string cimport memcpy, memset
 
 from rt_kernels.algebra cimport quat, rot3, vec3
@@ -55,39 +56,52 @@ from rt_kernels.multibody.flexible_algebra cimport (
 # --- kinematics: positions, velocities, velocity part of accelerations ---------------------------------------------------------------
 
 
-cdef inline void joint_motion(const Body *b, const double *q, const double *v, double *R_J, double *p, double *rel) noexcept nogil:
-    """Rotation and displacement of the joint (joint frame) and relative twist (body axes)."""
+cdef inline void rotated(const Body *b, double s, double c, double *R) noexcept nogil:
+    """R = R_0 (1 + s S(axis) + (1 - c) S(axis)^2)."""
+    cdef double k = 1.0 - c
+    cdef int i
+    for i in range(9):
+        R[i] = b.R0[i] + s * b.R1[i] + k * b.R2[i]
+
+
+cdef inline void joint_motion(const Body *b, const double *q, const double *v, double *R, double *p, double *rel) noexcept nogil:
+    """R_0 times the rotation of the joint, its displacement (joint frame) and relative twist (body axes)."""
+    cdef double R_J[9]
     cdef double s, c
     cdef int i
-    rot3.identity(R_J)
     for i in range(3):
         p[i] = 0.0
     for i in range(6):
         rel[i] = 0.0
     if b.joint == REVOLUTE:
         sincos(q[b.iq], &s, &c)
-        skew_polynomial(1.0, s, 1.0 - c, b.axis, R_J)
+        rotated(b, s, c, R)
         vec3.scale(v[b.iv], b.axis, rel + 3)
     elif b.joint == PRISMATIC:
+        memcpy(R, b.R0, 9 * sizeof(double))
         vec3.scale(q[b.iq], b.axis, p)
         vec3.scale(v[b.iv], b.axis, rel)
     elif b.joint == CONTINUOUS:
-        skew_polynomial(1.0, q[b.iq + 1], 1.0 - q[b.iq], b.axis, R_J)
+        rotated(b, q[b.iq + 1], q[b.iq], R)
         vec3.scale(v[b.iv], b.axis, rel + 3)
     elif b.joint == SCREW:
         sincos(q[b.iq], &s, &c)
-        skew_polynomial(1.0, s, 1.0 - c, b.axis, R_J)
+        rotated(b, s, c, R)
         vec3.scale(b.pitch * q[b.iq], b.axis, p)
         vec3.scale(b.pitch * v[b.iv], b.axis, rel)
         vec3.scale(v[b.iv], b.axis, rel + 3)
     elif b.joint == SPHERICAL:
         quat.to_matrix(q + b.iq, R_J)
+        rot3.multiply(b.R0, R_J, R)
         vec3.copy(v + b.iv, rel + 3)
     elif b.joint == FREE:
         vec3.copy(q + b.iq, p)
         quat.to_matrix(q + b.iq + 3, R_J)
+        rot3.multiply(b.R0, R_J, R)
         vec3.copy(v + b.iv, rel)
         vec3.copy(v + b.iv + 3, rel + 3)
+    else:
+        memcpy(R, b.R0, 9 * sizeof(double))
 
 
 cdef void port_motion(Model *m, Body *b, const Body *parent, const double *q, const double *v, const double *p_J,
@@ -137,9 +151,8 @@ cdef void move_body(Model *m, int index, const double *q, const double *v, int b
     """Pose in the parent, twist, and with `bias` the velocity part of the acceleration."""
     cdef Body *b = &m.body[index]
     cdef Body *parent
-    cdef double R_J[9]
+    cdef double R[9]
     cdef double A[9]
-    cdef double T[9]
     cdef double p_J[3]
     cdef double rel[6]
     cdef double slide[3]
@@ -151,10 +164,10 @@ cdef void move_body(Model *m, int index, const double *q, const double *v, int b
     cdef double u[3]
     cdef double arm[3]
     cdef int i
-    joint_motion(b, q, v, R_J, p_J, rel)
+    if b.phi == NULL:
+        joint_motion(b, q, v, b.R, p_J, rel)
     if b.parent < 0:
         # the base stands still
-        rot3.multiply(b.R0, R_J, b.R)
         rot3.apply(b.R0, p_J, b.r)
         for i in range(3):
             b.r[i] += b.p_port[i] + b.p_off[i]
@@ -169,8 +182,6 @@ cdef void move_body(Model *m, int index, const double *q, const double *v, int b
         rot3.apply(b.R0, p_J, b.r)
         for i in range(3):
             b.r[i] += b.p_port[i] + b.p_off[i]
-            w[i] = 0.0
-        rot3.multiply(b.R0, R_J, b.R)
         vec3.cross(parent.V + 3, b.r, t)
         vec3.add(parent.V, t, V)
         vec3.copy(parent.V + 3, V + 3)
@@ -179,9 +190,9 @@ cdef void move_body(Model *m, int index, const double *q, const double *v, int b
             rot3.apply_transposed(b.R, arm, b.c)
             vec3.fill(0.0, 0.0, 0.0, b.c + 3)
     else:
+        joint_motion(b, q, v, R, p_J, rel)
         port_motion(m, b, parent, q, v, p_J, A, slide, w, w_bias, l)
-        rot3.multiply(A, b.R0, T)
-        rot3.multiply(T, R_J, b.R)
+        rot3.multiply(A, R, b.R)
         # relative velocity of the point of the port frame that carries the body
         vec3.cross(w, l, t)
         vec3.add(slide, t, slide)
@@ -328,10 +339,14 @@ cdef void move(Model *m, const double *q, const double *v) noexcept nogil:
 
 cdef void prepare(Model *m) noexcept nogil:
     """What is the same in every evaluation; once, after the constants are filled."""
+    cdef double S[9]
     cdef int i
     for i in range(m.n):
         rigid_inertia(m.body[i].mass, m.body[i].d0, m.body[i].E0, m.body[i].M0)
         m.body[i].carries = m.body[i].mass > 0.0
+        skew_polynomial(0.0, 1.0, 0.0, m.body[i].axis, S)
+        rot3.multiply(m.body[i].R0, S, m.body[i].R1)
+        rot3.multiply(m.body[i].R1, S, m.body[i].R2)
     for i in range(m.n - 1, 0, -1):
         if m.body[i].carries and m.body[i].parent >= 0:
             m.body[m.body[i].parent].carries = 1
@@ -450,10 +465,23 @@ cdef inline void joint_add(const Body *b, int k, double x, double *w) noexcept n
         w[k] += x
 
 
+cdef inline void joint_column(const Body *b, const double *M, double *f) noexcept nogil:
+    """f = M H of a joint of one degree of freedom, M symmetric."""
+    cdef int i
+    if b.joint == PRISMATIC:
+        for i in range(6):
+            f[i] = M[i] * b.axis[0] + M[6 + i] * b.axis[1] + M[12 + i] * b.axis[2]
+        return
+    for i in range(6):
+        f[i] = M[18 + i] * b.axis[0] + M[24 + i] * b.axis[1] + M[30 + i] * b.axis[2]
+    if b.joint == SCREW:
+        for i in range(6):
+            f[i] += b.pitch * (M[i] * b.axis[0] + M[6 + i] * b.axis[1] + M[12 + i] * b.axis[2])
+
+
 cdef void factor_joint(Body *b, double k_share, double d_share, const unsigned char *known, double *P) noexcept nogil:
     """U and D of the free coordinates of the joint, and P+ (body axes) of a body that has a parent."""
     cdef double f[6]
-    cdef double column[6]
     cdef double x
     cdef int i, j, k, n = 0
     for k in range(b.nd):
@@ -461,16 +489,28 @@ cdef void factor_joint(Body *b, double k_share, double d_share, const unsigned c
             b.free_axis[n] = k
             n += 1
     b.n_free = n
+    if n == 1 and b.nd == 1:
+        joint_column(b, b.M, f)
+        x = 1.0 / sqrt(joint_component(b, 0, f) + b.armature + d_share * b.damping + k_share * b.stiffness)
+        b.D[0] = x
+        for i in range(6):
+            f[i] *= x
+            b.U[i] = f[i]
+        for i in range(6):
+            for j in range(6):
+                P[6 * i + j] = b.M[6 * i + j] - f[i] * f[j]
+        return
     if b.parent >= 0:
         memcpy(P, b.M, 36 * sizeof(double))
     for k in range(n):
-        memset(column, 0, 6 * sizeof(double))
-        joint_add(b, b.free_axis[k], 1.0, column)
-        multiply_6(b.M, column, b.U + 6 * k)
+        if b.joint == SPHERICAL:
+            memcpy(b.U + 6 * k, b.M + 6 * (3 + b.free_axis[k]), 6 * sizeof(double))
+        else:
+            memcpy(b.U + 6 * k, b.M + 6 * b.free_axis[k], 6 * sizeof(double))
     for k in range(n):
         for j in range(n):
             b.D[6 * k + j] = joint_component(b, b.free_axis[k], b.U + 6 * j)
-        b.D[7 * k] += b.armature + d_share * b.damping + k_share * b.stiffness
+        b.D[7 * k] += b.armature
     # U <- L^-1 U, then P+ = P - U^T U
     cholesky(b.D, n, 6)
     for k in range(n):
@@ -490,9 +530,11 @@ cdef void factor_joint(Body *b, double k_share, double d_share, const unsigned c
 
 
 cdef inline void eliminate_joint(Body *b, double *z) noexcept nogil:
-    """e <- L^-1 e; z+ = z + U^T e."""
+    """e <- L^-1 e; z+ = z + U^T e for the parent, if there is one."""
     cdef int i, k
     forward_solve(b.D, b.n_free, 6, b.e)
+    if b.parent < 0:
+        return
     for k in range(b.n_free):
         for i in range(6):
             z[i] += b.U[6 * k + i] * b.e[k]
