@@ -95,7 +95,7 @@ PARTS: dict[str, dict[str, str]] = {
     "dynamics": {
         "two_bodies": "rt_kernels.dynamics.two_bodies:TwoBodies",
         "two_bodies_flexible": "rt_kernels.dynamics.two_bodies_flexible:TwoBodiesFlexible",
-        "tree_and_body": "rt_kernels.dynamics.tree_and_body:TreeAndBody",
+        "two_crafts": "rt_kernels.dynamics.two_crafts:TwoCrafts",
         "manipulator_payload": "rt_kernels.dynamics.manipulator.payload:ManipulatorPayload",
     },
     "setpoint_kinematics": {

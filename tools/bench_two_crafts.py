@@ -2,8 +2,8 @@
 
 Free flight under a contact wrench, a rigid target craft, one core: a free-flyer with seven joints, a craft with a flexible boom of twelve
 modes, both also latched to the target; beside them `two_bodies` with the same masses. `StagePart.repeat` calls the step without the
-interpreter in between; processor time of the thread, least of the medians of several rounds, cases interleaved. Printed: microseconds a tick
-and the ratio to `two_bodies`; exit code 1 where a bound of the table below is missed.
+interpreter in between; processor time of the thread, least of the medians of several rounds, cases interleaved. Printed: microseconds a
+tick and the ratio to `two_bodies`; exit code 1 where a bound of the table below is missed.
 """
 
 import argparse

@@ -37,12 +37,15 @@ and its gradient, coupled with the deformation: half a kick of momentum before a
 
 Frames: N inertial, or without rotation on a reference orbit; C, V centres of mass of the active and the target craft, axes of their roots;
 A and T their ports. Units SI; wrenches force first, twists linear first.
-Sources: recursion: `rt_kernels.multibody.flexible_recursion`; mixed dynamics: Jain 2011, 5.3; orbit: `rt_kernels.dynamics.orbit`.
+Sources: mixed forward and inverse dynamics: Meng and Han 2007, sections 3-5; recursion: `rt_kernels.multibody.flexible_recursion`; orbit:
+`rt_kernels.dynamics.orbit`.
 """
 
 from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy, memset
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -374,7 +377,8 @@ cdef inline void path(const JointState *j, double t, double *x, double *rate) no
         return
     # fifth degree: start with the rate at hand, end at rest, no acceleration at the ends
     s = t / j.duration
-    x[0] = j.start + s * (j.start_rate * j.duration * (1.0 - s * s * (6.0 - s * (8.0 - 3.0 * s))) + d * s * s * (10.0 - s * (15.0 - 6.0 * s)))
+    x[0] = j.start + d * s * s * s * (10.0 - s * (15.0 - 6.0 * s))
+    x[0] += j.start_rate * t * (1.0 - s * s * (6.0 - s * (8.0 - 3.0 * s)))
     rate[0] = j.start_rate * (1.0 - s * s * (18.0 - s * (32.0 - 15.0 * s))) + d / j.duration * s * s * (30.0 - s * (60.0 - 30.0 * s))
 
 
@@ -498,7 +502,7 @@ cdef inline void load_body(const CraftState *s, Work *w, int body, const double 
 
 cdef void load_contact(const CraftParams *p, const CraftState *s, Work *w, double sign, const double *x, const double *f,
                        const double *m) noexcept nogil:
-    """Force sign f and moment sign m (N axes) at the point x of N on the body of the port. In N axes for both craft alike: their sum is 0."""
+    """Force sign f and moment sign m (N axes) at the point x of N on the body of the port. For both craft alike: their sum is 0."""
     cdef double *on = w.f_ext + 6 * p.port.body
     cdef double r[3]
     cdef double t[3]
@@ -1052,8 +1056,8 @@ def rigid_craft(name, vehicle):
 
 
 cdef class TwoCrafts(StagePart):
-    """Dynamics of two free spacecraft, each any tree of rigid and flexible bodies (`rt_kernels.model.craft.Craft`); a vehicle without one is
-    rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
+    """Dynamics of two free spacecraft, each any tree of rigid and flexible bodies (`rt_kernels.model.craft.Craft`); a vehicle without one
+    is rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
 
     .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
     .interfaces: names in the order of the channels, "active arm_1"; .notes: the same in words, for the log."""
@@ -1067,7 +1071,7 @@ cdef class TwoCrafts(StagePart):
     )
     AUX = AUX
     COMMANDS = (Command("joint", ("contact", "latched"), (0, 1)),)
-    CONTEXT = ("period_s", "vehicles", "start")
+    CONTEXT = ("period_s", "vehicles", "start", "orbit")
     FREE_VEHICLES = True
     cdef Self c
     cdef readonly tuple trees
@@ -1126,7 +1130,8 @@ cdef class TwoCrafts(StagePart):
         others = [link.name for link in craft.links if link.parent is not None and link.joint == "free"]
         if others:
             raise ValueError(f"{where}: bodies {', '.join(others)} hang on a free joint, only the root may")
-        tree = FlexibleTree(links, rates=craft.rates)
+        # springs and dampers are this part's, by the mode of the joint
+        tree = FlexibleTree([replace(link, armature=0.0, stiffness=0.0, damping=0.0) for link in links], rates=craft.rates)
         w.model = &tree.model
         _limit(f"{where}: bodies, places on flexible bodies included", tree.model.n, MAX_BODIES)
         _limit(f"{where}: coordinates", tree.nq, MAX_Q)
@@ -1158,8 +1163,6 @@ cdef class TwoCrafts(StagePart):
             joint.friction, joint.armature, joint.effort, joint.rate = given.friction, given.armature, given.effort, given.rate
             joint.servo_stiffness, joint.servo_damping = given.servo_stiffness, given.servo_damping
             joint.lower, joint.upper = given.lower, given.upper
-            # springs and dampers are this part's, by the mode of the joint
-            b.stiffness = b.damping = 0.0
             b.armature = given.armature
             if joint.turns:
                 q[b.iq], q[b.iq + 1] = np.cos(given.angle), np.sin(given.angle)
@@ -1254,7 +1257,8 @@ cdef class TwoCrafts(StagePart):
             k = SIDES.index(table["craft"])
             names = [name.split(" ", 1)[1] for name in self.joints if name.startswith(f"{table['craft']} ")]
             if table["joint"] not in names:
-                raise ValueError(f"{where}: no joint {table['joint']!r} of the {table['craft']} craft; there are {', '.join(names) or 'none'}")
+                raise ValueError(f"{where}: no joint {table['joint']!r} of the {table['craft']} craft; there are "
+                                 f"{', '.join(names) or 'none'}")
             change = &p.change[number]
             change.craft, change.joint, change.mode = k, names.index(table["joint"]), CODES["joint_mode"][table["mode"]]
             change.event, change.after = EVENTS[table["event"]], table["after_s"]

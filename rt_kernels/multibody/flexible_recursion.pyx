@@ -540,7 +540,8 @@ cdef inline void eliminate_joint(Body *b, double *z) noexcept nogil:
             z[i] += b.U[6 * k + i] * b.e[k]
 
 
-cdef inline void propagate_wrench(const Body *b, const Body *parent, const double *z, double *to, double *modal, double sign) noexcept nogil:
+cdef inline void propagate_wrench(const Body *b, const Body *parent, const double *z, double *to, double *modal,
+                                  double sign) noexcept nogil:
     """z (body axes, at the body) to the parent's rigid equations `to`, and by `sign` to its modal ones."""
     cdef double shifted[6]
     cdef double t[3]
@@ -665,7 +666,9 @@ cdef void factor(Model *m, double k_share, double d_share, const unsigned char *
 
 cdef void accelerate(Model *m, double ahead, const double *q, const double *v, const double *tau, const double *f_ext,
                      const unsigned char *known, double *a, double *tau_out) noexcept nogil:
-    """Accelerations `a` (given where `known`) and joint forces `tau_out` (may be NULL) after `factor`. Springs act with -k (x + ahead v)."""
+    """Accelerations `a` (given where `known`) and joint forces `tau_out` (may be NULL) after `factor`.
+
+    Springs act with -k (x + ahead v)."""
     cdef Body *b
     cdef Body *parent
     cdef double z[6]

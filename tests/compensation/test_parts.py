@@ -207,8 +207,7 @@ def test_phased_refuses_a_part_whose_state_is_not_one_block(context, monkeypatch
         PARAMETERS, CONTEXT = (), ()
 
         def __new__(cls):
-            keys = {"model": "transport_ship_probe.toml", "port_body": "probe"}
-            return assembly.build_part("dynamics", "tree_and_body", keys, ship)
+            return assembly.build_part("dynamics", "two_crafts", {}, ship)
 
     monkeypatch.setattr(phased, "Pointers", Pointers, raising=False)
     monkeypatch.setitem(registry.PARTS["compensation"], "pointers", "rt_kernels.compensation.phased:Pointers")

@@ -15,7 +15,6 @@ from rt_kernels.layout import BITS, FIELDS, SAMPLE_DTYPE
 EXAMPLES: dict[tuple[str, str], dict] = {
     ("compensation", "pose_referenced_force"): {"stiffness_n_per_m": 1e5},
     ("compensation", "lead_and_pose_force"): {"stiffness_n_per_m": 1e5},
-    ("dynamics", "tree_and_body"): {"model": "transport_ship_probe.toml", "port_body": "probe"},
     ("dynamics", "manipulator_payload"): {"model": "canadarm2.toml", "joint_angles_deg": [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0]},
     ("compensation", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_per_m": 1e5}},
 }

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
+from rt_kernels.context import IDENTITY, Orbit, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_crafts import TwoCrafts
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
-from rt_kernels.model.craft import Craft, CraftPort, Interface, JointSettings, Link, Sensor, Thruster, Wheel, read_craft
+from rt_kernels.model.craft import Craft, CraftPort, JointSettings, Link
 from rt_kernels.model.modes import ModalBody, Port
 from rt_kernels.multibody.flexible import FlexibleTree
 
@@ -369,3 +369,44 @@ def test_the_latch_gives_joints_and_modes_an_impulse():
         assert np.abs(after - v)[6:].max() > 1e-2
         np.testing.assert_allclose(part.coordinates(k)[1], after, atol=2e-5 * np.abs(after - v).max())
     assert np.linalg.norm(h * aux[AUX["latch_wrench"]][:3]) == pytest.approx(np.linalg.norm(impulse[:3]), rel=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------------------------------- orbit
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_in_orbit_what_does_not_move_is_two_bodies(joined):
+    """Fixed links: the sum over the bodies of field and gradient is that of the rigid craft; free and joined."""
+    orbit = Orbit([6.9e6, 1e5, -2e5], [0.0, 7500.0, 300.0], 3.986004418e14)
+    vehicles = pair(arm(("fixed",) * 3), arm(("fixed",) * 3))
+    ends = []
+    for kind in (TwoBodies, TwoCrafts):
+        for field in (orbit, None):
+            part = make(vehicles, kind, period=0.01, orbit=field)
+            sample, aux = begin(part, np.zeros(6))
+            sample["motion"] = MOTION["joined" if joined else "free"]
+            part.repeat(sample, 5000, aux)
+            ends.append(sample.copy())
+    rigid, without, found, _ = ends
+    for name in ("X_NC", "V_NC", "X_NV", "V_NV"):
+        felt = np.abs(rigid[name] - without[name]).max()
+        assert felt > 1e-6
+        assert np.abs(found[name] - rigid[name]).max() < 1e-4 * felt
+
+
+def test_the_field_loads_the_modes():
+    """A bar with a breathing mode stands along the radius: the gradient stretches it by 3 mu/R^3 sum m phi . rho / (K - ...), at rest."""
+    m, rho = np.array([500.0, 500.0]), np.array([[10.0, 0.0, 0.0], [-10.0, 0.0, 0.0]])
+    phi = np.array([[[1.0], [0.0], [0.0]], [[-1.0], [0.0], [0.0]]])
+    R, mu, k = 6.9e6, 3.986004418e14, 1000.0
+    body = ModalBody.from_points(m, rho, phi, np.array([[k]]), damping=np.array([[1000.0]]))
+    links = (Link("craft", ModalBody.rigid(1.0, inertia=(1.0, 1.0, 1.0)), joint="free"), Link("bar", body, "craft", None, "fixed"))
+    rate = np.sqrt(mu / R**3)
+    craft = Craft("bar", links, (CraftPort("docking", "craft"),))
+    part = make(pair(None, craft), start=Start(IDENTITY, np.zeros(6), [0.0, 0.0, rate]), period=0.05,
+                orbit=Orbit([R, 0.0, 0.0], [0.0, R * rate, 0.0], mu))
+    sample, aux = begin(part, np.zeros(6))
+    part.repeat(sample, 2000, aux)
+    # it turns with the orbit: gradient 2 n^2 x outwards and centrifugal n^2 x, both of the stretched bar
+    expected = 3.0 * rate**2 * 1000.0 * 10.0 / (k - 3.0 * rate**2 * 1000.0)
+    assert part.coordinates(1)[0][-1] == pytest.approx(expected, rel=1e-3)

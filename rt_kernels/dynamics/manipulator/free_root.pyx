@@ -13,7 +13,23 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.dynamics cimport two_bodies
 from rt_kernels.dynamics.manipulator.arm cimport Arm, ArmParams, ArmState
-from rt_kernels.dynamics.tree_and_body cimport solve6
+
+
+cdef void solve6(double *A, double *b) noexcept nogil:
+    """b <- A^-1 b for a symmetric positive definite 6x6 matrix, which is overwritten (L D L^T)."""
+    cdef int i, j, k
+    cdef double t
+    for k in range(6):
+        for i in range(k + 1, 6):
+            t = A[6 * i + k] / A[7 * k]
+            for j in range(i, 6):
+                A[6 * j + i] -= t * A[6 * j + k]
+            b[i] -= t * b[k]
+    for k in range(5, -1, -1):
+        t = b[k]
+        for i in range(k + 1, 6):
+            t -= A[6 * i + k] * b[i]
+        b[k] = t / A[7 * k]
 
 
 cdef void rigid_inertia(const two_bodies.Vehicle *vehicle, const double *X, double *S) noexcept nogil:
