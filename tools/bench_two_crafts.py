@@ -80,11 +80,31 @@ def measure(cases: dict[str, tuple], rounds: int = 12, samples: int = 9, ticks: 
     return best
 
 
+def drift(ticks: int) -> int:
+    """Prints how far linear and angular momentum of the craft are from where they were, relative; 1 where that is above 1e-12."""
+    worst = 0.0
+    for name, craft in (("seven joints", free_flyer()), ("twelve modes", boom())):
+        for motion in ("free", "joined"):
+            part, sample, aux = case(TwoCrafts, craft, motion)
+            sample["F_T_corrected"] = 0.0
+            part.repeat(sample, 1, aux)
+            before = sample["momentum"][0].copy()
+            part.repeat(sample, ticks, aux)
+            far = [float(np.linalg.norm((sample["momentum"][0] - before)[half]) / np.linalg.norm(before[half]))
+                   for half in (slice(0, 3), slice(3, 6))]  # fmt: skip
+            worst = max(worst, *far)
+            print(f"  {name}, {motion}: {ticks} ticks, linear {far[0]:.2g}, angular {far[1]:.2g} of what there was")
+    return 1 if worst > 1e-12 else 0
+
+
 def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json")
+    parser.add_argument("--momentum", type=int, metavar="TICKS", help="instead: how far momentum drifts over so many ticks without a load")
     options = parser.parse_args()
+    if options.momentum:
+        return drift(options.momentum)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     cases = {"two_bodies": case(TwoBodies, None, "free"), "one body": case(TwoCrafts, None, "free"),

@@ -183,10 +183,12 @@ def test_momentum_is_kept_and_is_that_of_the_bodies(name):
     """To rounding while joints and modes move; and the state's sums are what positions and velocities of all bodies give."""
     craft = CRAFTS[name]
     part = make(pair(craft, flexible(3)))
-    records, aux = run(part, 3000)
+    records, aux = run(part, 400)
     moved = np.ptp(aux[:, AUX["joint_position"]], axis=0)
-    assert (moved[: len(part.joints)] > 1e-4).all()
-    before, after = records["momentum"][0], records["momentum"][-1]
+    assert (moved[: len(part.joints)] > 1e-5).all()
+    sample = records[-1:].copy()
+    part.repeat(sample, 30_000)
+    before, after = records["momentum"][0], sample["momentum"][0]
     for half in (slice(0, 3), slice(3, 6)):
         assert np.linalg.norm(after[half] - before[half]) <= 1e-12 * np.linalg.norm(before[half])
     linear, angular = np.zeros(3), np.zeros(3)

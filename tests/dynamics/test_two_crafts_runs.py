@@ -108,7 +108,7 @@ def wings():
 
 CRAFTS = {"rigid tree": panels(""), "flexible tree": wings(), "three joints": panels("free"), "joints change": panels("free")}
 CHANGES = ('dynamics.joint_changes=[{craft="active", joint="panel0", mode="locked", event="first_contact", after_s=0.2}, '
-           '{craft="active", joint="panel1", mode="given", event="first_contact", after_s=0.1, target=0.05, time_s=3.0}, '
+           '{craft="active", joint="panel1", mode="given", event="first_contact", after_s=0.1, target=0.05, time_s=1.5}, '
            '{craft="active", joint="panel0", mode="free", event="first_contact", after_s=1.0}]',)
 
 
@@ -138,7 +138,8 @@ def test_a_craft_docks_where_the_rigid_one_does(tmp_path, rigid, name):
     contact, capture = log.records["first_contact_time"][-1], log.records["capture_time"][-1]
     assert rigid[1] > rigid[0] > 0.0
     assert contact == pytest.approx(rigid[0], abs=0.05)
-    assert capture == pytest.approx(rigid[1], rel=0.1)
+    # what swings takes a little energy; locking and moving joints in contact does more
+    assert capture - contact == pytest.approx(rigid[1] - rigid[0], rel=0.15 if name == "joints change" else 0.02)
     assert any("interfaces active shoulder" in note for note in log.header.notes)
     assert any("sensors active nose" in note for note in log.header.notes)
     assert np.abs(log.aux("sensor_acceleration")).max() > 1e-3

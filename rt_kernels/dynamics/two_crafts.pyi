@@ -1,0 +1,30 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+from rt_kernels.plugs import StagePart
+
+AUX: tuple[Any, ...]
+CODES: dict[Any, Any]
+EVENTS: dict[Any, Any]
+FRICTION_RATE: float
+SIDES: tuple[Any, ...]
+STOP_HZ: float
+
+class TwoCrafts(StagePart):
+    def __init__(self, *, period_s: Any, vehicles: Any, start: Any, orbit: Any = None, **given: Any) -> None: ...
+    def coordinates(self, craft: int) -> Any: ...
+    def dump(self) -> Any: ...
+    def fields(self) -> Any: ...
+    def load_unchecked(self, block: bytes) -> Any: ...
+    trees: tuple[Any, ...]
+    joints: tuple[Any, ...]
+    sensors: tuple[Any, ...]
+    interfaces: tuple[Any, ...]
+    notes: tuple[Any, ...]
+    PARAMETERS: tuple[Any, ...]
+    AUX: tuple[Any, ...]
+    COMMANDS: tuple[Any, ...]
+    CONTEXT: tuple[Any, ...]
+    FREE_VEHICLES: bool
+
+def rigid_craft(name: Any, vehicle: Any) -> Any: ...
