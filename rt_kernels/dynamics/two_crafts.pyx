@@ -1,16 +1,16 @@
 # distutils: extra_compile_args = -O3
 """Two free spacecraft, each any tree of rigid and flexible bodies, under the measured contact wrench and the control wrenches.
 
-States of a craft are, as in `two_bodies`, the centre of mass c, the momentum P and the angular momentum L about the centre of mass of all its
-bodies, beside the attitude of the root (the first body, on a free joint), the joints and modes x and their rates v:
+States of a craft are, as in `two_bodies`, the centre of mass c, the momentum P and the angular momentum L about the centre of mass of all
+its bodies, beside the attitude of the root (the first body, on a free joint), the joints and modes x and their rates v:
 
     P' = f      L' = (r - c) x f + m      c' = P / M
     (M + h^2/4 K + h D) a = F - K (x - x_0) - D v,  v+ = v + h a,  x+ = x + h v+
     root: I_c w = L - l_0,  v_0 = (P - p_0) / M - w x c_0
 
-with p_0, l_0 the momentum of the bodies as they move with the root at rest, I_c the inertia of the whole about its centre of mass c_0 in the
-root (`compose`). The twist of the root follows from the momentum, so momentum that comes in goes out again to rounding, whatever joints and
-modes do. The port answers a force within the same tick (symplectic Euler, as `two_bodies`). Springs and dampers of joints and modes are the
+with p_0, l_0 the momentum of the bodies as they move with the root at rest, I_c the inertia of the whole about its centre of mass c_0 in
+the root (`compose`). The twist of the root follows from the momentum, so momentum that comes in goes out again to rounding, whatever
+joints and modes do. The port answers a force within the same tick (symplectic Euler, as `two_bodies`). Springs and dampers of joints and modes are the
 trapezoidal rule staggered by half a step: stable whatever their stiffness, no damping of its own, frequency 2/h atan(h w/2) for w.
 The attitude is advanced by the exponential of the rate at half the step.
 
@@ -41,7 +41,7 @@ Sources: mixed forward and inverse dynamics: Meng and Han 2007, sections 3-5; re
 `rt_kernels.dynamics.orbit`.
 """
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport fabs
 from libc.stddef cimport size_t
 from libc.string cimport memcpy, memset
 
@@ -53,7 +53,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE,
-                               JOINT_MODE_DRIVEN, JOINT_MODE_FREE, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
+                               JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.dynamics.orbit cimport (Orbit, Reference, drift_reference, fill_orbit, gradient, gradient_moment, kick_reference,
                                         start_reference, tide)
@@ -556,6 +556,7 @@ cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const R
     Field near a body's origin: a + G x. Force m a + G d, moment d x a + of the gradient, load of a mode P_k . a + sum m phi_k . G rho.
     """
     cdef Body *b
+    cdef const double *M
     cdef double r[3]
     cdef double a[3]
     cdef double u[3]
@@ -585,10 +586,13 @@ cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const R
         rot3.apply_transposed(R, u, u)
         gradient(rate2, u, G)
         # first moment and inertia of the deformed body, from its inertia before the elimination
-        vec3.fill(b.M[31], b.M[20], b.M[24], d)
+        M = b.M0
+        if b.s > 0:
+            M = b.M
+        vec3.fill(M[31], M[20], M[24], d)
         for j in range(3):
             for k in range(3):
-                I[3 * j + k] = b.M[6 * (3 + j) + 3 + k]
+                I[3 * j + k] = M[6 * (3 + j) + 3 + k]
         rot3.apply(G, d, f)
         vec3.add_scaled(f, b.mass, a, f)
         gradient_moment(I, G, m)

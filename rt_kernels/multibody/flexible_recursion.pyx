@@ -913,8 +913,10 @@ cdef inline void add_to_parent(Body *b, double *sum) noexcept nogil:
 
 
 cdef void compose(Model *m, const double *q, const double *v, Composite *out) noexcept nogil:
-    """The whole tree with its root, the first body, at rest: its joint coordinates in q and v are not read. Moves all bodies."""
+    """The whole tree with its root, the first body, at rest: its joint coordinates in q and v are not read. Moves all bodies; M of a rigid
+    one is left as it was (it is M0)."""
     cdef Body *b
+    cdef const double *M
     cdef double x, y
     cdef int i, j, k
     out.energy = 0.0
@@ -926,12 +928,23 @@ cdef void compose(Model *m, const double *q, const double *v, Composite *out) no
             move_body(m, i, q, v, 0)
         if not b.carries:
             continue
-        body_inertia(b, q, v, 0)
-        # mass, first moment from the coupling block, inertia, momentum
+        M = b.M0
+        if b.s > 0:
+            body_inertia(b, q, v, 0)
+            M = b.M
+        # mass, first moment from the coupling block, inertia
         b.sum[0] = b.mass
-        vec3.fill(b.M[31], b.M[20], b.M[24], b.sum + 1)
-        b.sum[4] = b.M[21]; b.sum[5] = b.M[22]; b.sum[6] = b.M[23]; b.sum[7] = b.M[28]; b.sum[8] = b.M[29]; b.sum[9] = b.M[35]
-        momentum_of(b, v, b.sum + 10)
+        vec3.fill(M[31], M[20], M[24], b.sum + 1)
+        b.sum[4] = M[21]; b.sum[5] = M[22]; b.sum[6] = M[23]; b.sum[7] = M[28]; b.sum[8] = M[29]; b.sum[9] = M[35]
+        # momentum: m v + w x d ; d x v + I w
+        vec3.cross(b.V + 3, b.sum + 1, b.sum + 10)
+        vec3.add_scaled(b.sum + 10, b.mass, b.V, b.sum + 10)
+        vec3.cross(b.sum + 1, b.V, b.sum + 13)
+        for j in range(3):
+            b.sum[13 + j] += M[21 + 6 * j] * b.V[3] + M[22 + 6 * j] * b.V[4] + M[23 + 6 * j] * b.V[5]
+        for k in range(b.s):
+            for j in range(6):
+                b.sum[10 + j] += b.Mem[6 * k + j] * v[b.ev + k]
         x = 0.0
         for j in range(6):
             x += b.V[j] * b.sum[10 + j]

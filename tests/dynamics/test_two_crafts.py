@@ -387,7 +387,7 @@ def test_in_orbit_what_does_not_move_is_two_bodies(joined):
             part = make(vehicles, kind, period=0.01, orbit=field)
             sample, aux = begin(part, np.zeros(6))
             sample["motion"] = MOTION["joined" if joined else "free"]
-            part.repeat(sample, 5000, aux)
+            part.repeat(sample, 10_000, aux)
             ends.append(sample.copy())
     rigid, without, found, _ = ends
     for name in ("X_NC", "V_NC", "X_NV", "V_NV"):

@@ -67,8 +67,7 @@ LINES = {
     "plain": (),
     "phased": ("compensation.part=phased", 'compensation.contact={part="pose_referenced_force", stiffness_n_per_m=1e5}'),
     "series": ("compensation.part=adaptive_time_series",),
-    "tree": ('dynamics.part="tree_and_body"', 'dynamics.model="transport_ship_probe.toml"', 'dynamics.port_body="probe"',
-             'dynamics.kernels="general"'),  # fmt: skip
+    "crafts": ('dynamics.part="two_crafts"', 'test.active_vehicle="manipulators/transport_ship_probe.toml"'),
 }
 
 
