@@ -1108,7 +1108,7 @@ cdef class TwoCrafts(StagePart):
                                    ("interfaces", self.interfaces, MAX_INTERFACES)):
             _limit(f"{what} of both craft", len(names), limit)
         self._fill_changes(keys["joint_changes"])
-        self.notes = tuple(f"dynamics: {what} {', '.join(names)}" for what, names in
+        self.notes = tuple(f"{what} {', '.join(names)}" for what, names in
                            (("joints", self.joints), ("sensors", self.sensors), ("interfaces", self.interfaces)) if names)
         self.plug.self = &self.c
         self.plug.self_size = 0

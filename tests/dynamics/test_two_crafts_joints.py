@@ -388,8 +388,7 @@ def test_more_joints_than_channels_are_refused():
 
 def test_names_of_the_channels_are_in_the_notes():
     part = make(pair(equipped(), arm()))
-    assert part.notes == ("dynamics: joints active disc, target link0, target link1, target link2", "dynamics: sensors active imu",
-                          "dynamics: interfaces active wheel")
+    assert part.notes == ("joints active disc, target link0, target link1, target link2", "sensors active imu", "interfaces active wheel")
     assert isinstance(part, TwoCrafts)
     assert SAMPLE_DTYPE["wheel_rate_A"].shape == (4,)
     assert MOTION["joined"] == 4
