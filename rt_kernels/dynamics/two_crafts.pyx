@@ -68,7 +68,7 @@ from rt_kernels.sample cimport Sample
 
 from rt_kernels.dynamics.two_crafts_record import AUX
 from rt_kernels.layout import CODES
-from rt_kernels.model.craft import Craft, CraftPort, Link
+from rt_kernels.model.craft import DOCKING, Craft, CraftPort, Link
 from rt_kernels.model.modes import ModalBody
 from rt_kernels.parameters import Command, Parameter, checked
 
@@ -1055,7 +1055,7 @@ def rigid_craft(name, vehicle):
     cdef double R[9]
     cdef double[::1] X = np.array(vehicle.X_port, dtype=float)
     quat.to_matrix(&X[3], R)
-    port = CraftPort("docking", name, np.array(vehicle.X_port[:3], float), np.array([R[i] for i in range(9)]).reshape(3, 3))
+    port = CraftPort(DOCKING, name, np.array(vehicle.X_port[:3], float), np.array([R[i] for i in range(9)]).reshape(3, 3))
     return Craft(name, (Link(name, body, joint="free"),), (port,))
 
 
@@ -1067,8 +1067,8 @@ cdef class TwoCrafts(StagePart):
     .interfaces: names in the order of the channels, "active arm_1"; .notes: the same in words, for the log."""
 
     PARAMETERS = (
-        Parameter("active_port", "str", "-", "docking port of the active craft", "docking"),
-        Parameter("target_port", "str", "-", "docking port of the target craft", "docking"),
+        Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
+        Parameter("target_port", "str", "-", "docking port of the target craft", DOCKING),
         Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s", []),
         Parameter("modal_start", "tables", "-", "deformation when the loop closes: craft, body, coordinates, rates", []),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),

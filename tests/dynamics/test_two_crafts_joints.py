@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from hil_server.telemetry import commands
 from rt_kernels.context import Vehicles
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_crafts import TwoCrafts
@@ -174,7 +175,10 @@ def test_changes_wait_for_their_event():
 
 def test_the_operator_changes_a_mode():
     part = make(pair(arm(), arm()))
-    _, aux = fly(part, 600, **command(100, 1, 2, MODE["given"], 0.7, 0.3))
+    code, arguments = commands.encode("joint", {"craft": "target", "joint": 2, "mode": "given", "target": 0.7, "time_s": 0.3})
+    assert code == CODES["command"]["joint"]
+    assert commands.why_not(commands.taken_by([part]), "joint", arguments) == ""
+    _, aux = fly(part, 600, **command(100, *arguments))
     assert part.joints[5] == "target link2"
     assert np.flatnonzero(aux[:, AUX["joint_mode"]][:, 5] == MODE["given"])[0] == 101
     assert (aux[:, AUX["joint_mode"]][:, :5] == MODE["free"]).all()
