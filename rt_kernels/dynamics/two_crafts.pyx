@@ -1320,7 +1320,7 @@ def _with_places(craft):
 def _start_modes(tree, where, table, q, v):
     if table["body"] not in tree.names:
         raise ValueError(f"{where}: modal_start: no body {table['body']!r}; there are {', '.join(tree.names)}")
-    for key, out, part in (("coordinates", q, tree.q_slice(table["body"])[1]), ("rates", v, tree.v_slice(table["body"])[1])):
+    for key, out, part in zip(("coordinates", "rates"), (q, v), tree.modal_coordinates(table["body"]), strict=True):
         if table[key]:
             if len(table[key]) != part.stop - part.start:
                 raise ValueError(f"{where}: modal_start.{key} of {table['body']}: {len(table[key])} numbers, limit "

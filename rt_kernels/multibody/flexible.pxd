@@ -8,9 +8,13 @@ from rt_kernels.multibody.flexible_recursion cimport Model
 cdef class FlexibleTree:
     cdef Model model
     cdef double *pool
-    cdef size_t pool_size        # doubles
-    cdef public int nq, nv, nj
-    cdef public tuple names
-    cdef public tuple links
+    cdef size_t pool_size              # doubles
+    cdef unsigned char *held           # nv: 1 where the acceleration is held at zero
+    cdef readonly int nq, nv, nj
+    cdef readonly list names, joint_names
+    cdef readonly tuple links
     cdef dict _index
     cdef object _bodies
+    cdef int _put_mass(self, int i, object body) except -1
+    cdef int _move(self, object q, object v) except -1
+    cdef int _balance(self, object q, object v, double *out) except -1

@@ -1,17 +1,32 @@
 # distutils: extra_compile_args = -O3
-"""Tree of rigid and flexible bodies: Python face of the recursion. Equations, frames, sources: flexible_recursion.pyx."""
+"""Tree of rigid and flexible bodies: Python face of the recursion. Equations, frames, sources: flexible_recursion.pyx.
+
+What it has in common with the tree of rigid bodies, `rt_kernels.multibody.tree.Tree`, has the same names and arguments there.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 
+from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
+from rt_kernels.algebra cimport quat, rot3, vec3
+from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.multibody cimport flexible_recursion as recursion
+from rt_kernels.multibody.flexible_algebra cimport exponential_terms, skew_polynomial
 from rt_kernels.multibody.flexible_recursion cimport CONTINUOUS, FIXED, FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL, Body, Model
 
+from rt_kernels.model.bodies import read_urdf
+from rt_kernels.model.craft import Link
 from rt_kernels.model.craft_file import named, read_craft
+from rt_kernels.model.modes import ModalBody
 
 _JOINTS = {"fixed": (FIXED, 0, 0), "revolute": (REVOLUTE, 1, 1), "prismatic": (PRISMATIC, 1, 1),
            "spherical": (SPHERICAL, 4, 3), "free": (FREE, 7, 6), "continuous": (CONTINUOUS, 2, 1), "screw": (SCREW, 1, 1)}
+# joints whose rotation is not a plain angle -> the coordinate that is 1 when all others are 0
+_UNIT = {"continuous": 0, "spherical": 3, "free": 6}
 
 
 cdef class FlexibleTree:
@@ -25,6 +40,9 @@ cdef class FlexibleTree:
     `f_ext` (bodies, 6): wrench on each body at its joint frame origin, body axes, force first. A massless link on a fixed joint
     marks a place on a flexible body where a force acts or a motion is read.
 
+    .nq .nv .nj (velocity coordinates of joints, modal ones follow) .n_bodies .names .joint_names .links .gravity .mass .locked;
+    coordinates of a joint: `coordinates(joint)`, of the modes of a body: `modal_coordinates(body)`, row of a body: `index(body)`.
+
     Raises ValueError naming the link or argument, the value and the limit.
     """
 
@@ -36,9 +54,6 @@ cdef class FlexibleTree:
         cdef Py_ssize_t total = 0
         if rates not in ("exact", "first_order"):
             raise ValueError(f"rates: {rates!r} is not one of 'exact', 'first_order'")
-        g = np.asarray(gravity, dtype=float)
-        if g.shape != (3,) or not np.all(np.isfinite(g)):
-            raise ValueError(f"gravity: three finite numbers in m/s2 expected, got {gravity!r}")
         links = _parents_first(links)
         for link in links:
             if link.joint not in _JOINTS:
@@ -46,13 +61,13 @@ cdef class FlexibleTree:
             if link.joint == "continuous" and link.stiffness:
                 raise ValueError(f"link {link.name!r}: stiffness = {link.stiffness} N.m/rad, limit 0: a continuous joint has no rest angle")
         self.links = tuple(links)
-        self.names = tuple(link.name for link in links)
+        self.names = [link.name for link in links]
+        self.joint_names = [link.joint_name for link in links]
         self._index = {name: k for k, name in enumerate(self.names)}
         self._bodies = [link.body for link in links]
         self.model.n = len(links)
         self.model.first_order = rates == "first_order"
-        for i in range(3):
-            self.model.gravity[i] = g[i]
+        self.gravity = gravity
         self.model.body = <Body *>calloc(len(links), sizeof(Body))
         # sizes
         for link in links:
@@ -78,6 +93,9 @@ cdef class FlexibleTree:
             iq += b.s; iv += b.s
         self.model.nq = iq; self.model.nv = iv
         self.nq = iq; self.nv = iv; self.nj = self.model.nj
+        self.held = <unsigned char *>calloc(max(iv, 1), sizeof(unsigned char))
+        if self.held == NULL:
+            raise MemoryError("no memory for the tree")
         # constants
         at = self.pool
         for i, link in enumerate(links):
@@ -86,8 +104,8 @@ cdef class FlexibleTree:
             b.parent = -1 if link.parent is None else self._index[link.parent]
             b.armature = link.armature; b.stiffness = link.stiffness; b.damping = link.damping; b.pitch = link.pitch
             body = link.body
-            b.mass = body.mass
-            _fill(b.axis, link.axis); _fill(b.d0, body.first_moment); _fill(b.E0, body.second_moment)
+            _fill(b.axis, link.axis)
+            self._put_mass(i, body)
             p_port, R_port, phi, psi = np.zeros(3), np.eye(3), None, None
             if link.parent is not None:
                 parent = &self.model.body[b.parent]
@@ -120,9 +138,26 @@ cdef class FlexibleTree:
         with named(str(path)):
             return cls(craft.links, craft.gravity, craft.rates)
 
+    @classmethod
+    def from_urdf(cls, path, floating_base=False, gravity=(0.0, 0.0, -9.81)):
+        """Tree of a URDF file; see `rt_kernels.model.bodies.read_urdf` for what is read and in which order.
+
+        Every link stays a body of its own, fixed ones too. Raises ValueError that names the joint of a kind this tree does not have.
+        """
+        with named(str(path)):
+            return cls([_link_of(body) for body in read_urdf(path, bool(floating_base))], gravity)
+
+    cdef int _put_mass(self, int i, object body) except -1:
+        cdef Body *b = &self.model.body[i]
+        b.mass = body.mass
+        _fill(b.d0, body.first_moment)
+        _fill(b.E0, body.second_moment)
+        return 0
+
     def __dealloc__(self):
         free(self.model.body)
         free(self.pool)
+        free(self.held)
 
     # --- arguments
 
@@ -144,41 +179,67 @@ cdef class FlexibleTree:
             raise ValueError("f_ext: not finite")
         return array
 
-    def index(self, str name):
-        """Row of the named body in `f_ext`, `reactions` and `poses`."""
-        if name not in self._index:
-            raise ValueError(f"no body named {name!r}; there are {', '.join(self.names)}")
-        return self._index[name]
+    # --- facts
 
-    def q_slice(self, str name):
-        """Slices of q that hold (joint, modes) of the named body."""
-        cdef Body *b = &self.model.body[self.index(name)]
-        nq = {code: nq for code, nq, _ in _JOINTS.values()}[b.joint]
-        return slice(b.iq, b.iq + nq), slice(b.eq, b.eq + b.s)
+    @property
+    def n_bodies(self):
+        """Number of bodies: rows of f_ext."""
+        return self.model.n
 
-    def v_slice(self, str name):
-        """Slices of v that hold (joint, modes) of the named body."""
-        cdef Body *b = &self.model.body[self.index(name)]
-        return slice(b.iv, b.iv + b.nd), slice(b.ev, b.ev + b.s)
+    @property
+    def mass(self):
+        """[kg] of all bodies."""
+        return sum(self.model.body[i].mass for i in range(self.model.n))
+
+    @property
+    def gravity(self):
+        """(3,) m/s2, inertial axes."""
+        return np.array([self.model.gravity[0], self.model.gravity[1], self.model.gravity[2]])
+
+    @gravity.setter
+    def gravity(self, value):
+        g = np.asarray(value, dtype=float)
+        if g.shape != (3,) or not np.all(np.isfinite(g)):
+            raise ValueError(f"gravity: three finite numbers in m/s2 expected, got {value!r}")
+        for i in range(3):
+            self.model.gravity[i] = g[i]
+
+    @property
+    def locked(self):
+        """Boolean per velocity coordinate: held at rest."""
+        return np.array([self.held[k] != 0 for k in range(self.nv)], dtype=bool)
+
+    def index(self, str body):
+        """Row of the named body in `f_ext`, `joint_reactions`, `poses` and `velocities`."""
+        if body not in self._index:
+            raise ValueError(f"no body named {body!r}; there are {', '.join(self.names)}")
+        return self._index[body]
+
+    def coordinates(self, str joint):
+        """(slice of q, slice of v) of a joint given by name."""
+        if joint not in self.joint_names:
+            raise ValueError(f"unknown joint {joint!r}, the tree has {', '.join(self.joint_names)}")
+        cdef int i = self.joint_names.index(joint)
+        cdef Body *b = &self.model.body[i]
+        return slice(b.iq, b.iq + <int>_JOINTS[self.links[i].joint][1]), slice(b.iv, b.iv + b.nd)
+
+    def modal_coordinates(self, str body):
+        """(slice of q, slice of v) of the modal coordinates of a body given by name; empty ones of a rigid body."""
+        cdef Body *b = &self.model.body[self.index(body)]
+        return slice(b.eq, b.eq + b.s), slice(b.ev, b.ev + b.s)
 
     def neutral(self):
         """q with all joints at zero and no deformation."""
-        cdef int i
         q = np.zeros(self.nq)
-        for i in range(self.model.n):
-            if self.model.body[i].joint == SPHERICAL:
-                q[self.model.body[i].iq + 3] = 1.0
-            elif self.model.body[i].joint == FREE:
-                q[self.model.body[i].iq + 6] = 1.0
-            elif self.model.body[i].joint == CONTINUOUS:
-                q[self.model.body[i].iq] = 1.0
+        for at, _, kind in self.rotations():
+            q[at + _UNIT[kind]] = 1.0
         return q
 
-    def quaternions(self):
-        """[(first index in q, first index in v, 'free' | 'spherical')] of the joints that carry a quaternion."""
+    def rotations(self):
+        """[(first index in q, first index in v, "free" | "spherical" | "continuous")] of the joints whose rotation is not a plain angle."""
         cdef int i
-        return [(self.model.body[i].iq, self.model.body[i].iv, "free" if self.model.body[i].joint == FREE else "spherical")
-                for i in range(self.model.n) if self.model.body[i].joint in (SPHERICAL, FREE)]
+        return [(self.model.body[i].iq, self.model.body[i].iv, link.joint)
+                for i, link in enumerate(self.links) if link.joint in _UNIT]
 
     # --- dynamics
 
@@ -190,7 +251,10 @@ cdef class FlexibleTree:
         return self.hybrid_dynamics(q, v, tau, np.zeros(self.nv), np.zeros(self.nv, dtype=bool), f_ext, step)[1]
 
     def hybrid_dynamics(self, q, v, tau, a, known, f_ext=None, double step=0.0):
-        """(tau, a) where `known` (nv,) booleans tell whose acceleration is given. Modal coordinates cannot be given: they are released."""
+        """(tau, a) where `known` (nv,) booleans tell whose acceleration is given. Modal coordinates cannot be given: they are released.
+
+        Locked coordinates have the acceleration zero.
+        """
         cdef double[::1] q_ = self._vector("q", q, self.nq)
         cdef double[::1] v_ = self._vector("v", v, self.nv)
         cdef double[::1] tau_ = self._vector("tau", tau, self.nv)
@@ -204,8 +268,10 @@ cdef class FlexibleTree:
             raise ValueError(f"step: {step} s is not >= 0")
         if self.nv == 0:
             return np.zeros(0), np.zeros(0)
+        held = self.locked
+        mask |= held
         given = self._vector("a", a, self.nv)
-        result = np.where(mask, given, 0.0)
+        result = np.where(mask & ~held, given, 0.0)
         forces = np.empty(self.nv)
         cdef double[::1] a_ = result
         cdef double[::1] t_ = forces
@@ -214,7 +280,9 @@ cdef class FlexibleTree:
             recursion.hybrid_dynamics(&self.model, step, &q_[0], &v_[0], &tau_[0], &f_[0, 0], &k_[0], &a_[0], &t_[0])
         if not np.isfinite(result).all():
             raise ValueError("q: a joint or mode of the links " + ", ".join(
-                name for name in self.names if not all(np.isfinite(result[part]).all() for part in self.v_slice(name)))
+                link.name for link in self.links
+                if not all(np.isfinite(result[part]).all()
+                           for part in (self.coordinates(link.joint_name)[1], self.modal_coordinates(link.name)[1])))
                 + " moves no mass in this configuration, or the state is beyond all bounds")
         return forces, result
 
@@ -280,11 +348,11 @@ cdef class FlexibleTree:
     def frequencies(self, q=None, locked=()):
         """Natural frequencies in Hz, ascending, at rest at q (neutral by default), rigid-body zeros included.
 
-        locked: indices of velocity coordinates held fixed. Gravity and pre-stress do not enter.
+        locked: indices of velocity coordinates held fixed, beside those that are locked. Gravity and pre-stress do not enter.
         """
         from scipy.linalg import eigh
 
-        keep = np.setdiff1d(np.arange(self.nv), np.asarray(locked, dtype=int))
+        keep = np.setdiff1d(np.arange(self.nv), np.union1d(np.asarray(locked, dtype=int), np.flatnonzero(self.locked)))
         M = self.mass_matrix(self.neutral() if q is None else q)[np.ix_(keep, keep)]
         K = self.stiffness_matrix()[np.ix_(keep, keep)]
         return np.sqrt(np.clip(eigh(K, M, eigvals_only=True), 0.0, None)) / (2.0 * np.pi)
@@ -303,60 +371,247 @@ cdef class FlexibleTree:
         squares, vectors = eigh(self.stiffness_matrix(), self.mass_matrix(rest))
         # a free craft's rigid-body modes come out as rounding errors about zero
         squares[squares < 1e-9 * squares.max()] = 0.0
-        shapes = np.array([self.twists(rest, np.ascontiguousarray(vector))[row] for vector in vectors.T])
+        R = self.poses(rest)[0][row]
+        shapes = np.array([(self.velocities(rest, vector)[row].reshape(2, 3) @ R).ravel() for vector in vectors.T])
         return np.sqrt(squares) / (2.0 * np.pi), shapes
 
-    def balance(self, q, v):
-        """dict: kinetic, potential (J), linear (3,) and angular (3,) momentum about the inertial origin, mass, centre (3,)."""
+    def joint_reactions(self, q, v, a, f_ext=None):
+        """(bodies, 6): wrench that each body receives through its joint, about its joint origin on its own axes."""
+        self.inverse_dynamics(q, v, a, f_ext)
+        cdef int i, j
+        out = np.zeros((self.model.n, 6))
+        if self.nv:
+            for i in range(self.model.n):
+                for j in range(6):
+                    out[i, j] = self.model.body[i].F[j]
+        return out
+
+    def base_wrench(self, q, v, a, f_ext=None):
+        """(6,): wrench of the inertial frame on the tree, about its origin on its axes: what a mount must hold (gravity included)."""
+        reactions, (R, p) = self.joint_reactions(q, v, a, f_ext), self.poses(q)
+        out = np.zeros(6)
+        for i in range(self.model.n):
+            if self.model.body[i].parent < 0:
+                force = R[i] @ reactions[i, :3]
+                out[:3] += force
+                out[3:] += R[i] @ reactions[i, 3:] + np.cross(p[i], force)
+        return out
+
+    # --- kinematics, momentum, energy
+
+    cdef int _move(self, object q, object v) except -1:
+        """Kinematics of all bodies at (q, v)."""
         cdef double[::1] q_ = self._vector("q", q, self.nq)
-        cdef double[::1] v_ = self._vector("v", v, self.nv)
-        cdef double out[12]
+        cdef double[::1] v_ = np.zeros(self.nv) if v is None else self._vector("v", v, self.nv)
         if self.nv == 0:
-            raise ValueError("balance: the tree has no coordinate")
-        recursion.balance(&self.model, &q_[0], &v_[0], out)
-        return {"kinetic": out[0], "potential": out[1], "linear": np.array([out[2], out[3], out[4]]),
-                "angular": np.array([out[5], out[6], out[7]]), "mass": out[8],
-                "centre": np.array([out[9], out[10], out[11]]) / out[8] if out[8] > 0.0 else np.zeros(3)}
+            raise ValueError("q: the tree has no coordinate")
+        recursion.move(&self.model, &q_[0], &v_[0])
+        recursion.place(&self.model)
+        return 0
 
     def poses(self, q):
-        """(bodies, 3) positions and (bodies, 3, 3) rotations R_WB of the body frames."""
-        cdef double[::1] q_ = self._vector("q", q, self.nq)
-        cdef double[::1] zero = np.zeros(self.nv)
+        """(R, p): rotations R_NB (bodies, 3, 3) and positions (bodies, 3) of the body frames in the inertial frame."""
         cdef int i, j
-        p, R = np.empty((self.model.n, 3)), np.empty((self.model.n, 3, 3))
-        if self.nv == 0:
-            raise ValueError("poses: the tree has no coordinate")
-        recursion.move(&self.model, &q_[0], &zero[0])
-        recursion.place(&self.model)
+        self._move(q, None)
+        R, p = np.empty((self.model.n, 3, 3)), np.empty((self.model.n, 3))
         for i in range(self.model.n):
             for j in range(3):
                 p[i, j] = self.model.body[i].pose[j]
             for j in range(9):
                 R[i, j // 3, j % 3] = self.model.body[i].pose[3 + j]
-        return p, R
+        return R, p
 
-    def twists(self, q, v):
-        """(bodies, 6) twist of each body frame, body axes, linear first."""
+    def pose(self, q, str name):
+        """(R_NB, p_NB_N) of a named body in the inertial frame."""
+        row = self.index(name)
+        R, p = self.poses(q)
+        return R[row], p[row]
+
+    def velocities(self, q, v):
+        """(bodies, 6): velocity [linear, angular] of each body frame on inertial axes."""
+        cdef int i, j
+        cdef double t[3]
+        self._move(q, v)
+        out = np.empty((self.model.n, 6))
+        for i in range(self.model.n):
+            for half in range(2):
+                rot3.apply(self.model.body[i].pose + 3, self.model.body[i].V + 3 * <int>half, t)
+                for j in range(3):
+                    out[i, 3 * half + j] = t[j]
+        return out
+
+    def velocity(self, q, v, str name, point=(0.0, 0.0, 0.0)):
+        """(6,): velocity [linear, angular] on inertial axes of a point of the named body's frame."""
+        row = self.index(name)
+        at = self._vector("point", point, 3)
+        out = self.velocities(q, v)[row]
+        out[:3] += np.cross(out[3:], self.poses(q)[0][row] @ at)
+        return out
+
+    def jacobian(self, q, str name, point=(0.0, 0.0, 0.0)):
+        """(6, nv): velocity [linear, angular] on inertial axes of the point at `point` in the named body's frame is J v."""
+        return np.array([self.velocity(q, unit, name, point) for unit in np.eye(self.nv)]).T
+
+    cdef int _balance(self, object q, object v, double *out) except -1:
         cdef double[::1] q_ = self._vector("q", q, self.nq)
-        cdef double[::1] v_ = self._vector("v", v, self.nv)
-        cdef int i, j
-        out = np.empty((self.model.n, 6))
+        cdef double[::1] v_ = np.zeros(self.nv) if v is None else self._vector("v", v, self.nv)
         if self.nv == 0:
-            raise ValueError("twists: the tree has no coordinate")
-        recursion.move(&self.model, &q_[0], &v_[0])
+            raise ValueError("q: the tree has no coordinate")
+        recursion.balance(&self.model, &q_[0], &v_[0], out)
+        return 0
+
+    def momentum(self, q, v, about=None):
+        """(6,): linear and angular momentum of all bodies on inertial axes, about the point `about` (default: their centre of mass)."""
+        cdef double out[12]
+        self._balance(q, v, out)
+        linear, angular = np.array([out[2], out[3], out[4]]), np.array([out[5], out[6], out[7]])
+        origin = self.centre_of_mass(q) if about is None else self._vector("about", about, 3)
+        return np.concatenate([linear, angular - np.cross(origin, linear)])
+
+    def centre_of_mass(self, q):
+        """(3,) in the inertial frame."""
+        cdef double out[12]
+        self._balance(q, None, out)
+        if not out[8] > 0.0:
+            raise ValueError("centre_of_mass: the tree has no mass")
+        return np.array([out[9], out[10], out[11]]) / out[8]
+
+    def kinetic_energy(self, q, v):
+        """[J], drives included."""
+        cdef double out[12]
+        self._balance(q, v, out)
+        return out[0]
+
+    def potential_energy(self, q):
+        """[J] of the springs of joints and modes, and in the uniform gravity field, zero at the origin of the inertial frame."""
+        cdef double out[12]
+        self._balance(q, None, out)
+        return out[1]
+
+    def integrate(self, q, v, double dt):
+        """q advanced by v dt on the manifold: exact for a constant twist of each joint."""
+        out = self._vector("q", q, self.nq).copy()
+        cdef double[::1] x = out
+        cdef double[::1] u = self._vector("v", v, self.nv) * dt
+        cdef double terms[5]
+        cdef double R[9]
+        cdef double J[9]
+        cdef double turn[4]
+        cdef double t[3]
+        cdef Body *b
+        cdef int i, k
         for i in range(self.model.n):
-            for j in range(6):
-                out[i, j] = self.model.body[i].V[j]
+            b = &self.model.body[i]
+            for k in range(b.s):
+                x[b.eq + k] += u[b.ev + k]
+            if b.joint == FREE:
+                # screw motion: p += R J(theta) u
+                exponential_terms(vec3.dot(&u[b.iv + 3], &u[b.iv + 3]), terms)
+                skew_polynomial(1.0, terms[1], terms[2], &u[b.iv + 3], J)
+                quat.to_matrix(&x[b.iq + 3], R)
+                rot3.apply(J, &u[b.iv], t)
+                rot3.apply(R, t, t)
+                vec3.add(&x[b.iq], t, &x[b.iq])
+            if b.joint == FREE or b.joint == SPHERICAL:
+                k = 3 if b.joint == FREE else 0
+                quat.exponential(&u[b.iv + k], turn)
+                quat.multiply(&x[b.iq + k], turn, &x[b.iq + k])
+                quat.normalize(&x[b.iq + k])
+            elif b.joint == CONTINUOUS:
+                sincos(u[b.iv], &terms[0], &terms[1])
+                vec3.fill(x[b.iq] * terms[1] - x[b.iq + 1] * terms[0], x[b.iq + 1] * terms[1] + x[b.iq] * terms[0], 0.0, t)
+                terms[2] = 1.0 / sqrt(t[0] * t[0] + t[1] * t[1])
+                x[b.iq] = terms[2] * t[0]
+                x[b.iq + 1] = terms[2] * t[1]
+            elif b.nd == 1:
+                x[b.iq] += u[b.iv]
         return out
 
-    def reactions(self):
-        """(bodies, 6) wrench that each joint carries to its body after the last call of a dynamics function, body axes at the joint."""
-        cdef int i, j
-        out = np.empty((self.model.n, 6))
+    # --- events
+
+    def lock(self, q, v, str joint, coordinates=None):
+        """v after the joint (all its coordinates, or those numbered) is caught at rest; all momenta that can persist do.
+
+        Modes keep theirs: they ring after the catch. From now on the accelerations of these coordinates are zero.
+        """
+        out = self._vector("v", v, self.nv).copy()
+        for k in self._indices(joint, coordinates):
+            self.held[<int>k] = 1
+        held = self.locked
+        return out + self._jump(q, held, np.where(held, -out, 0.0))
+
+    def unlock(self, str joint, coordinates=None):
+        """Let the joint go: no velocity changes."""
+        for k in self._indices(joint, coordinates):
+            self.held[<int>k] = 0
+
+    def _indices(self, joint, coordinates):
+        part = self.coordinates(joint)[1]
+        indices = list(range(part.start, part.stop))
+        if coordinates is None:
+            return indices
+        for c in coordinates:
+            if not (isinstance(c, int) and 0 <= c < len(indices)):
+                raise ValueError(f"joint '{joint}': coordinate {c!r}, 0 to {len(indices) - 1} is needed")
+        return [indices[c] for c in coordinates]
+
+    def _jump(self, q, held, change):
+        """(nv,) change of v by impulses at the coordinates `held`, which change by `change`; all others keep their momentum.
+
+        M dv = impulse is the recursion at rest without gravity and springs, the given accelerations being the given changes.
+        """
+        cdef double[::1] q_ = self._vector("q", q, self.nq)
+        cdef double[::1] rest = np.zeros(self.nv)
+        cdef double[::1] a = np.array(change, dtype=np.float64)
+        cdef unsigned char[::1] mask = np.ascontiguousarray(held, dtype=np.uint8)
+        cdef int i, s = 0
+        cdef Model bare = self.model
+        cdef Body *body = <Body *>calloc(self.model.n, sizeof(Body))
+        if body == NULL:
+            raise MemoryError("no memory for the impulse")
+        memcpy(body, self.model.body, self.model.n * sizeof(Body))
         for i in range(self.model.n):
-            for j in range(6):
-                out[i, j] = self.model.body[i].F[j]
-        return out
+            s = max(s, body[i].s)
+        cdef double[::1] no_stiffness = np.zeros(s * s + 1)
+        for i in range(self.model.n):
+            body[i].stiffness = 0.0
+            body[i].K = &no_stiffness[0]
+        for i in range(3):
+            bare.gravity[i] = 0.0
+        bare.body = body
+        recursion.hybrid_dynamics(&bare, 0.0, &q_[0], &rest[0], &rest[0], NULL, &mask[0], &a[0], NULL)
+        free(body)
+        return np.asarray(a)
+
+    def set_inertia(self, str body, mass, com, inertia):
+        """New mass [kg], centre of mass (3,) and inertia about it (3, 3) of a rigid body; what comes or goes has the body's velocity.
+
+        Raises ValueError for a body with modes: its mass integrals belong to its shapes.
+        """
+        row = self.index(body)
+        link = self.links[row]
+        if link.body.n_modes:
+            raise ValueError(f"body {body!r} has {link.body.n_modes} modes: its mass is that of its shapes; make a tree with another "
+                             "ModalBody")
+        with named(f"body {body!r}"):
+            rigid = replace(ModalBody.rigid(mass, com, inertia), ports=link.body.ports)
+            links = self.links[:row] + (replace(link, body=rigid),) + self.links[row + 1:]
+            _parents_first(links)
+        self.links = links
+        self._bodies[row] = rigid
+        self._put_mass(row, rigid)
+        recursion.prepare(&self.model)
+
+    def attach(self, *_, **__):
+        """Not of a tree with flexible bodies: raises ValueError."""
+        raise ValueError("attach: a tree with flexible bodies keeps its topology; make a new tree of changed `links`, or join the "
+                         "bodies by a constraint")
+
+    detach = attach
+
+    def generate(self, cache=None):
+        """Not of a tree with flexible bodies: raises ValueError."""
+        raise ValueError("generate: there is no generated code for trees with flexible bodies; a tree of rigid bodies is a `Tree`")
 
 
 cdef void _fill(double *target, values):
@@ -374,6 +629,12 @@ cdef double *_place(double **pointer, double *at, values):
     return at + size
 
 
+def _link_of(body):
+    """Link of a `rt_kernels.model.bodies.Body`."""
+    return Link(body.name, ModalBody.rigid(body.mass, body.com, body.inertia), body.parent, None, body.joint, body.axis, body.p_PJ_P,
+                body.R_PJ, body.gear_ratio**2 * body.rotor_inertia, joint_name=body.joint_name, axis2=body.axis2, pitch=body.pitch)
+
+
 def _parents_first(links):
     """Links ordered so that each parent comes before its children; names unique, parents and ports known, no loop."""
     links = list(links)
@@ -384,6 +645,8 @@ def _parents_first(links):
         if link.name in by_name:
             raise ValueError(f"link {link.name!r}: the name is used twice")
         by_name[link.name] = link
+    if len({link.joint_name for link in links}) < len(links):
+        raise ValueError(f"links: joint names given twice among {', '.join(link.joint_name for link in links)}")
     for link in links:
         if link.parent is not None and link.parent not in by_name:
             raise ValueError(f"link {link.name!r}: parent {link.parent!r} does not exist")

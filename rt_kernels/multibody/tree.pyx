@@ -39,6 +39,8 @@ _KIND = {
     "revolute": TREE_REVOLUTE, "continuous": TREE_CONTINUOUS, "prismatic": TREE_PRISMATIC, "screw": TREE_SCREW,
     "spherical": TREE_SPHERICAL, "planar": TREE_PLANAR, "free": TREE_FREE,
 }
+# joints whose rotation is not a plain angle -> the coordinate that is 1 when all others are 0
+_UNIT = {"continuous": 0, "planar": 2, "spherical": 3, "free": 6}
 cdef double[3] NO_OFFSET
 NO_OFFSET[0] = NO_OFFSET[1] = NO_OFFSET[2] = 0.0
 
@@ -111,7 +113,9 @@ cdef class Tree:
     `instruction_set`: "sse2", "avx2", "avx512" or None for the best of this processor; all give the same bits.
     Raises ModelError (a ValueError) that names the body or joint.
 
-    .nq .nv .n_bodies .joint_names .bodies .frames .gravity .instruction_set; coordinates of a joint: `coordinates(joint)`.
+    .nq .nv .n_bodies .names .joint_names .bodies .frames .gravity .mass .locked .instruction_set; coordinates of a joint:
+    `coordinates(joint)`, row of a body in `f_ext`: `index(body)`.  What a tree with flexible bodies (`flexible.FlexibleTree`) has too has
+    the same names and arguments there.
     """
 
     def __init__(self, bodies, gravity=(0.0, 0.0, -9.81), instruction_set=None):
@@ -286,6 +290,21 @@ cdef class Tree:
         return self.c_model.n_user
 
     @property
+    def names(self):
+        """Names of the moving bodies, in the order of the rows of f_ext."""
+        return [b.name for b in self.bodies]
+
+    @property
+    def nj(self):
+        """Number of velocity coordinates of joints: all, a rigid body has no other."""
+        return self.c_model.nv
+
+    @property
+    def mass(self):
+        """[kg] of all bodies."""
+        return sum(self.c_model.mass[i].mass for i in range(self.n))
+
+    @property
     def gravity(self):
         return np.array([self.c_model.gravity[0], self.c_model.gravity[1], self.c_model.gravity[2]])
 
@@ -366,6 +385,15 @@ cdef class Tree:
         except tree_generator.GenerationError:
             return self
 
+    def index(self, body):
+        """Row of the named body in `f_ext`, `joint_reactions`, `poses` and `velocities`."""
+        if body not in self.names:
+            merged = self._frame_of.get(body)
+            raise ValueError(f"unknown body '{body}', the tree has {', '.join(self.names)}" if merged is None else
+                             f"body '{body}' is fixed to " + ("the inertial frame" if merged.body < 0 else f"'{self.names[merged.body]}'")
+                             + " and has no row of its own")
+        return self.names.index(body)
+
     def coordinates(self, joint):
         """(slice of q, slice of v) of a joint given by name."""
         i = self._joint(joint)
@@ -384,16 +412,15 @@ cdef class Tree:
     def neutral(self):
         """q with every joint at zero."""
         q = np.zeros(self.nq)
-        cdef TreeBody *t
-        for i in range(self.n):
-            t = &self.c_model.declared[i]
-            if t.kind == TREE_CONTINUOUS:
-                q[t.q_index] = 1.0
-            elif t.kind == TREE_PLANAR:
-                q[t.q_index + 2] = 1.0
-            elif t.kind in (TREE_SPHERICAL, TREE_FREE):
-                q[t.q_index + (3 if t.kind == TREE_SPHERICAL else 6)] = 1.0
+        for at, _, kind in self.rotations():
+            q[at + <int>_UNIT[kind]] = 1.0
         return q
+
+    def rotations(self):
+        """[(first index in q, first index in v, "free" | "spherical" | "planar" | "continuous")] of the joints whose rotation is not a
+        plain angle."""
+        return [(self.coordinates(b.joint_name)[0].start, self.coordinates(b.joint_name)[1].start, b.joint)
+                for b in self.bodies if b.joint in _UNIT]
 
     # ---- dynamics --------------------------------------------------------------------------------------------------------------------
 
@@ -505,6 +532,16 @@ cdef class Tree:
         R = row[:9].reshape(3, 3) @ self._align(slot).T
         return R @ f.R_BF, row[9:12] + R @ f.p_BF_B
 
+    def poses(self, q):
+        """(R, p): rotations R_NB (bodies, 3, 3) and positions (bodies, 3) of the body frames in the inertial frame."""
+        rows, slots = self._motion(q, None), [self.slot_of(i) for i in range(self.n_bodies)]
+        return np.array([rows[slot, :9].reshape(3, 3) @ self._align(slot).T for slot in slots]), rows[slots, 9:12]
+
+    def velocities(self, q, v):
+        """(bodies, 6): velocity [linear, angular] of each body frame on inertial axes."""
+        rows = self._motion(q, v)[[self.slot_of(i) for i in range(self.n_bodies)]]
+        return np.concatenate([rows[:, 15:18], rows[:, 12:15]], axis=1)
+
     def jacobian(self, q, name, point=(0.0, 0.0, 0.0)):
         """(6, nv): velocity [linear, angular] on inertial axes of the point at `point` in the named frame is J v."""
         f = self.frame(name)
@@ -588,18 +625,14 @@ cdef class Tree:
         mask = np.asarray(hold)
         if mask.dtype != np.bool_ or mask.shape != (6,):
             raise ValueError(f"hold: {mask.dtype} of shape {mask.shape}, bool of shape (6,) is needed")
-        names = [b.name for b in self.bodies]
-        for name in (body,) if parent is None else (body, parent):
-            if name not in names:
-                raise ValueError(f"unknown body '{name}', the tree has {', '.join(names)}")
+        number = self._number[self.index(body)]
+        up = -1 if parent is None else self._number[self.index(parent)]
         cdef cnp.ndarray q_ = _vector(q, "q", self.c_model.nq).copy(), v_ = _vector(v, "v", self.c_model.nv).copy()
         cdef cnp.ndarray m_ = np.ascontiguousarray(mask)
-        number = self._number[names.index(body)]
-        up = -1 if parent is None else self._number[names.index(parent)]
         done = self.c_model.operations.attach(self.model, self.work, _data(q_), _data(v_), number, up,
                                               <const uint8_t *>cnp.PyArray_DATA(m_))
         if done == TREE_NOT_FREE_JOINT:
-            raise ValueError(f"body '{body}' has a {self.bodies[names.index(body)].joint} joint; "
+            raise ValueError(f"body '{body}' has a {self.bodies[self.index(body)].joint} joint; "
                              "only a free joint can be attached and detached")
         if done == TREE_WOULD_LOOP:
             raise ValueError(f"body '{parent}' hangs on '{body}': attaching would close a loop")
@@ -611,14 +644,12 @@ cdef class Tree:
 
     def set_inertia(self, body, mass, com, inertia):
         """New mass [kg], centre of mass (3,) and inertia about it (3, 3) of a body; what comes or goes has the body's velocity."""
-        names = [b.name for b in self.bodies]
-        if body not in names:
-            raise ValueError(f"unknown body '{body}', the tree has {', '.join(names)}")
+        i = self.index(body)
         com, inertia = _checked(com, "com", (3,)), _checked(inertia, "inertia", (3, 3))
         if not (np.isfinite(mass) and mass > 0.0 and np.isfinite(com).all() and np.isfinite(inertia).all()):
             raise ModelError(f"body '{body}': mass {mass!r} kg, centre of mass and inertia must be finite and the mass positive")
         check_inertia(body, float(mass), inertia)
-        cdef int number = self._number[names.index(body)]
+        cdef int number = self._number[i]
         self.c_model.changed = 1
-        self._put_mass(number, _about_joint(float(mass), com, inertia, self._align_of(self.bodies[names.index(body)])))
+        self._put_mass(number, _about_joint(float(mass), com, inertia, self._align_of(self.bodies[i])))
         tree_arrange(self.model)

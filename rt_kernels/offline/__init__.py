@@ -1,6 +1,6 @@
-"""Offline library: dynamics that no stage of a tick calls, used from Python (`docs/flexible-bodies.md`, `docs/docking-tests.md`).
+"""Offline library: dynamics that no stage of a tick calls, used from Python (`docs/multibody.md`, `docs/docking-tests.md`).
 
-    integrators   motion of a `FlexibleTree` in time: explicit, implicit and two-step methods, limits of their steps
+    integrators   motion of trees and closed loops in time: explicit, implicit and two-step methods, limits of their steps
     kane          Kane's equations of a small system, derived symbolically and compiled; rolling and edges included
     collision     what a blow does to the speeds
     flexible_code  symbolic code: straight-line C of a flexible tree, joints active or passive

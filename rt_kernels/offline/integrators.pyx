@@ -13,18 +13,28 @@ A rotation is advanced by the exponential of a body-axis rotation vector, so the
 rounding is taken out by q <- q (3 - q.q) / 2. RK4 integrates the rotation vector of the step, u_dot = w + u x w / 2 + u x (u x w) / 12
 (Munthe-Kaas 1998). The position of a free joint is turned with the rotation at the middle of the step (RK4: at its stages).
 
+A rotation about one axis that is kept as (cos, sin) is turned by the angle of the step, its norm held likewise.
+
 Changing the step or the forces abruptly breaks the two-step formula: call `restart`. A switch inside a step costs order.
+
+Closed loops: the accelerations of a step are those of the loops, so a step leaves the loops open by its own error; after it the positions
+are closed and the velocities projected (coordinate projection, which keeps the order of the method; Eich 1993).
 """
 
 import numpy as np
 
 from cpython.ref cimport PyObject
+from libc.math cimport isfinite
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from rt_kernels.algebra cimport quat, vec3
+from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.multibody cimport flexible_recursion
 from rt_kernels.multibody.flexible cimport FlexibleTree
 from rt_kernels.multibody.flexible_recursion cimport Model
+from rt_kernels.multibody.tree cimport Tree, TreeModel, TreeWork
+from rt_kernels.offline.tree_loops cimport ClosedTree, Loops, loops_dynamics, loops_settle
 
 
 cdef enum Method:
@@ -43,6 +53,12 @@ cdef struct Rotation:
     int jq, jv            # linear part of a free joint (position in parent axes, velocity in body axes), -1 without
 
 
+cdef struct Circle:
+    int iq                # cosine and sine of the angle in q
+    int iv                # its rate in v
+    int jq, jv            # linear part of a planar joint (position in parent axes, velocity in body axes), -1 without
+
+
 cdef struct Stepper:
     int method
     int nq, nv
@@ -51,6 +67,8 @@ cdef struct Stepper:
     int *straight_v
     int n_rotations
     Rotation *rotation
+    int n_circles
+    Circle *circle
     Accelerate accelerate
     void *state
     double h, psi, phi
@@ -58,13 +76,28 @@ cdef struct Stepper:
     double *work          # 12 nv + 2 nq
 
 
-cdef struct TreeLoads:
-    Model *model
-    double *tau
-    double *f_ext
-    double *a_given
-    unsigned char *known
-    void *callback        # Python callable or NULL
+cdef enum Failure:
+    NONE = 0
+    ASKED = 1             # the user's function raised: the error is kept
+    SINGULAR = 2          # the loops have no unique acceleration
+    OPEN = 3              # the loops do not close after the step
+    NOT_FINITE = 4
+
+
+cdef struct Plant:
+    Model *flexible       # one of these three
+    TreeModel *rigid
+    Loops *loops
+    TreeWork *work        # of the rigid tree
+    int nv
+    double *tau           # nv
+    double *f_ext         # bodies x 6
+    double *a_given       # nv
+    unsigned char *known  # nv, NULL: nothing is given
+    double *torque        # nv: tau, and what was found where the acceleration is given
+    double *reaction      # cuts x 6
+    void *asked           # the Motion whose functions are asked before each evaluation, or NULL
+    int failed
 
 
 # --- moves on the coordinate space ------------------------------------------------------------------------------------------------------
@@ -84,9 +117,20 @@ cdef inline void turn(const double *q, const double *u, double *out) noexcept no
     hold_norm(out)
 
 
+cdef inline void turn_circle(const double *q, double angle, double *out) noexcept nogil:
+    """out = (cos, sin) of q turned by `angle`, norm held as above."""
+    cdef double sine, cosine, c, d, k
+    sincos(angle, &sine, &cosine)
+    c = q[0] * cosine - q[1] * sine
+    d = q[1] * cosine + q[0] * sine
+    k = 0.5 * (3.0 - (c * c + d * d))
+    out[0] = k * c; out[1] = k * d
+
+
 cdef void shift(const Stepper *s, const double *q, const double *u, double *out) noexcept nogil:
     """out = q moved by u (velocity coordinates): linear part of a free joint in body axes of the middle of the move."""
     cdef const Rotation *r
+    cdef const Circle *c
     cdef double half[3]
     cdef double middle[4]
     cdef int i
@@ -100,11 +144,19 @@ cdef void shift(const Stepper *s, const double *q, const double *u, double *out)
             quat.rotate(middle, u + r.jv, half)
             vec3.add(q + r.jq, half, out + r.jq)
         turn(q + r.iq, u + r.iv, out + r.iq)
+    for i in range(s.n_circles):
+        c = &s.circle[i]
+        if c.jq >= 0:
+            turn_circle(q + c.iq, 0.5 * u[c.iv], middle)
+            out[c.jq] = q[c.jq] + middle[0] * u[c.jv] - middle[1] * u[c.jv + 1]
+            out[c.jq + 1] = q[c.jq + 1] + middle[1] * u[c.jv] + middle[0] * u[c.jv + 1]
+        turn_circle(q + c.iq, u[c.iv], out + c.iq)
 
 
 cdef void chart(const Stepper *s, const double *q, const double *u, double *out) noexcept nogil:
     """out = q moved by u; linear part of a free joint in parent axes."""
     cdef const Rotation *r
+    cdef const Circle *c
     cdef int i
     for i in range(s.n_straight):
         out[s.straight_q[i]] = q[s.straight_q[i]] + u[s.straight_v[i]]
@@ -113,11 +165,18 @@ cdef void chart(const Stepper *s, const double *q, const double *u, double *out)
         if r.jq >= 0:
             vec3.add(q + r.jq, u + r.jv, out + r.jq)
         turn(q + r.iq, u + r.iv, out + r.iq)
+    for i in range(s.n_circles):
+        c = &s.circle[i]
+        if c.jq >= 0:
+            out[c.jq] = q[c.jq] + u[c.jv]
+            out[c.jq + 1] = q[c.jq + 1] + u[c.jv + 1]
+        turn_circle(q + c.iq, u[c.iv], out + c.iq)
 
 
 cdef void chart_rate(const Stepper *s, const double *q, const double *u, const double *v, double *rate) noexcept nogil:
     """u_dot of `chart` at the moved coordinates q."""
     cdef const Rotation *r
+    cdef const Circle *c
     cdef double a[3]
     cdef double b[3]
     cdef int i, k
@@ -131,6 +190,12 @@ cdef void chart_rate(const Stepper *s, const double *q, const double *u, const d
             rate[r.iv + k] = v[r.iv + k] + 0.5 * a[k] + b[k] / 12.0
         if r.jq >= 0:
             quat.rotate(q + r.iq, v + r.jv, rate + r.jv)
+    for i in range(s.n_circles):
+        c = &s.circle[i]
+        rate[c.iv] = v[c.iv]
+        if c.jq >= 0:
+            rate[c.jv] = q[c.iq] * v[c.jv] - q[c.iq + 1] * v[c.jv + 1]
+            rate[c.jv + 1] = q[c.iq + 1] * v[c.jv] + q[c.iq] * v[c.jv + 1]
 
 
 # --- the step -----------------------------------------------------------------------------------------------------------------------------
@@ -196,83 +261,119 @@ cdef void advance(Stepper *s, double t, double *q, double *v) noexcept nogil:
 # --- what is moved ------------------------------------------------------------------------------------------------------------------------
 
 
-cdef void tree_accelerate(void *state, double t, double h, const double *q, const double *v, double *a) noexcept nogil:
-    cdef TreeLoads *x = <TreeLoads *>state
-    cdef int i
-    if x.callback != NULL:
-        call_loads(x, t, q, v)
-    if x.known != NULL:
-        for i in range(x.model.nv):
-            a[i] = x.a_given[i]
-    flexible_recursion.hybrid_dynamics(x.model, h, q, v, x.tau, x.f_ext, x.known, a, NULL)
+cdef void flexible_accelerate(void *state, double t, double h, const double *q, const double *v, double *a) noexcept nogil:
+    cdef Plant *x = <Plant *>state
+    if x.asked != NULL:
+        ask(x, t, q, v)
+    memcpy(a, x.a_given, x.nv * sizeof(double))
+    flexible_recursion.hybrid_dynamics(x.flexible, h, q, v, x.tau, x.f_ext, x.known, a, x.torque)
 
 
-cdef void call_loads(TreeLoads *x, double t, const double *q, const double *v) noexcept with gil:
-    """Offline use: `loads(t)` gives tau."""
-    cdef int i
-    cdef double[::1] tau
-    motion = <Motion><PyObject *>x.callback
-    try:
-        tau = np.ascontiguousarray((<Motion>motion)._callback(t), dtype=np.float64)
-        for i in range(x.model.nv):
-            x.tau[i] = tau[i]
-    except Exception as error:
-        if (<Motion>motion).error is None:
-            (<Motion>motion).error = error
+cdef void rigid_accelerate(void *state, double t, double h, const double *q, const double *v, double *a) noexcept nogil:
+    cdef Plant *x = <Plant *>state
+    if x.asked != NULL:
+        ask(x, t, q, v)
+    memcpy(x.torque, x.tau, x.nv * sizeof(double))
+    if x.known == NULL:
+        x.rigid.kernels.forward_dynamics(x.rigid, x.work, q, v, x.tau, x.f_ext, a)
+    else:
+        memcpy(a, x.a_given, x.nv * sizeof(double))
+        x.rigid.kernels.hybrid_dynamics(x.rigid, x.work, q, v, x.torque, a, x.known, x.f_ext)
+
+
+cdef void closed_accelerate(void *state, double t, double h, const double *q, const double *v, double *a) noexcept nogil:
+    cdef Plant *x = <Plant *>state
+    if x.asked != NULL:
+        ask(x, t, q, v)
+    memcpy(x.torque, x.tau, x.nv * sizeof(double))
+    memcpy(a, x.a_given, x.nv * sizeof(double))
+    if not loops_dynamics(x.loops, q, v, x.torque, x.f_ext, x.known, a, x.reaction) and x.failed == NONE:
+        x.failed = SINGULAR
+
+
+cdef void ask(Plant *x, double t, const double *q, const double *v) noexcept with gil:
+    """Loads and given accelerations of the user's functions of (t, q, v)."""
+    motion = <Motion><PyObject *>x.asked
+    if x.failed == NONE:
+        try:
+            (<Motion>motion)._ask(t, copied(q, (<Motion>motion).nq), copied(v, (<Motion>motion).nv))
+        except Exception as error:
+            (<Motion>motion)._error = error
+            x.failed = ASKED
 
 
 cdef void python_accelerate(void *state, double t, double h, const double *q, const double *v, double *a) noexcept with gil:
-    """Offline use: a = f(t, q, v) or, implicit, f(t, q, v, h)."""
+    """A system given as a function: a = f(t, q, v) or, implicit, f(t, q, v, h)."""
     cdef int i
     motion = <Motion><PyObject *>state
     cdef Motion self = <Motion>motion
     cdef double[::1] out
     try:
-        q_ = np.array([q[i] for i in range(self.nq)])
-        v_ = np.array([v[i] for i in range(self.nv)])
-        value = self._callback(t, q_, v_, h) if h > 0.0 else self._callback(t, q_, v_)
-        out = np.ascontiguousarray(value, dtype=np.float64)
+        q_, v_ = copied(q, self.nq), copied(v, self.nv)
+        value = self._system(t, q_, v_, h) if h > 0.0 else self._system(t, q_, v_)
+        out = _numbers("a", value, (self.nv,))
         for i in range(self.nv):
             a[i] = out[i]
     except Exception as error:
-        if self.error is None:
-            self.error = error
+        if self.plant.failed == NONE:
+            self._error = error
+            self.plant.failed = ASKED
         for i in range(self.nv):
             a[i] = 0.0
 
 
+cdef object copied(const double *x, int n):
+    cdef double[::1] view
+    out = np.empty(n)
+    if n:
+        view = out
+        memcpy(&view[0], x, n * sizeof(double))
+    return out
+
+
+def _numbers(name, value, shape):
+    """`value` as a new array of float64, checked. Raises ValueError with name, value and limit."""
+    out = np.array(value, dtype=np.float64, order="C")
+    if out.shape != shape:
+        raise ValueError(f"{name}: shape {out.shape} given, {shape} expected")
+    if not np.isfinite(out).all():
+        index = np.argwhere(~np.isfinite(out))[0]
+        raise ValueError(f"{name}: {out[tuple(index)]} at index {index.tolist()}, finite numbers expected")
+    return out
+
+
 _METHODS = {"symplectic_euler": SYMPLECTIC_EULER, "two_step": TWO_STEP, "rk4": RK4, "implicit_euler": IMPLICIT_EULER}
+_ROTATIONS = ("free", "spherical", "planar", "continuous")
 
 
 cdef class Motion:
     """A system, an integrator and a step.
 
-    system   FlexibleTree, or a callable a = f(t, q, v) (with method "implicit_euler": f(t, q, v, h))
-    method   "symplectic_euler" | "two_step" | "rk4" | "implicit_euler"
+    system   Tree, FlexibleTree or ClosedTree, or a callable a = f(t, q, v) (with method "implicit_euler": f(t, q, v, h))
+    method   "symplectic_euler" | "two_step" | "rk4" | "implicit_euler" (springs and dampers of a FlexibleTree)
     step     s
     nv       number of velocities, for a callable
-    quaternions  for a callable: [(first of q, first of v, "free" | "spherical")] as `FlexibleTree.quaternions`
-    loads    for a tree: callable tau = loads(t); otherwise set `tau`, `f_ext`, `known`, `a_given` between calls of `run` by `apply`
+    rotations  for a callable: [(first of q, first of v, "free" | "spherical" | "planar" | "continuous")] as `rotations()` of a tree
     psi, phi parameters of the two-step method; other values than 1/2 are weakly unstable without damping
 
-    Raises ValueError naming the argument, the value and the limit.
+    Loads and prescribed accelerations of a tree: `apply`. Raises ValueError naming the argument, the value and the limit.
     """
 
     cdef Stepper stepper
-    cdef object _keep
-    cdef object _callback
-    cdef TreeLoads loads
-    cdef public int nq, nv
-    cdef public object tree
-    cdef public object tau, f_ext, known, a_given, error
+    cdef Plant plant
+    cdef readonly int nq, nv
+    cdef readonly object tree          # the Tree, FlexibleTree or ClosedTree, None: a callable
+    cdef str _method
+    cdef object _system, _values, _functions, _error
     cdef double[::1] _tau
-    cdef double[:, ::1] _f
+    cdef double[:, ::1] _f_ext
     cdef double[::1] _a
+    cdef double[::1] _torque
+    cdef double[::1] _reaction
     cdef unsigned char[::1] _known
-    cdef double _t
+    cdef unsigned char[::1] _mask      # known, and what the tree holds
 
-    def __cinit__(self, system, str method, double step, *, nv=None, quaternions=(), loads=None, double psi=0.5, double phi=0.5):
-        cdef int i, k
+    def __cinit__(self, system, str method, double step, *, nv=None, rotations=(), double psi=0.5, double phi=0.5):
         cdef Stepper *s = &self.stepper
         if method not in _METHODS:
             raise ValueError(f"method: {method!r} is not one of {', '.join(_METHODS)}")
@@ -281,115 +382,251 @@ cdef class Motion:
         for name, value in (("psi", psi), ("phi", phi)):
             if not 0.0 <= value <= 2.0:
                 raise ValueError(f"{name}: {value} is not in [0, 2]")
+        if method == "implicit_euler" and isinstance(system, (Tree, ClosedTree)):
+            raise ValueError(f"method: {method!r} takes springs and dampers, a {type(system).__name__} has none; one of "
+                             f"{', '.join(name for name in _METHODS if name != method)} is needed")
+        self._method, self._system = method, system
         s.method = _METHODS[method]
         s.h = step; s.psi = psi; s.phi = phi; s.fresh = 1
-        if isinstance(system, FlexibleTree):
+        if isinstance(system, (Tree, FlexibleTree, ClosedTree)):
             self.tree = system
-            self.nq = system.nq; self.nv = system.nv
-            quaternions = system.quaternions()
-            self._callback = loads
-            self.loads.model = &(<FlexibleTree>system).model
-            s.accelerate = tree_accelerate
-            s.state = &self.loads
-            self.loads.callback = <PyObject *>self if loads is not None else NULL
-            self.apply()
+            rotations = self._take_tree(system.tree if isinstance(system, ClosedTree) else system)
         else:
             if not callable(system) or nv is None:
-                raise ValueError("system: a FlexibleTree, or a callable with nv, is needed")
-            self._callback = system
-            quaternions = list(quaternions)
+                raise ValueError("system: a Tree, FlexibleTree or ClosedTree, or a callable with nv, is needed")
+            rotations = list(rotations)
+            for entry in rotations:
+                if len(entry) != 3 or entry[2] not in _ROTATIONS:
+                    raise ValueError(f"rotations: {entry!r} is not (first of q, first of v, one of {', '.join(_ROTATIONS)})")
             self.nv = nv
-            self.nq = nv + len(quaternions)
+            self.nq = nv + len(rotations)
             s.accelerate = python_accelerate
             s.state = <PyObject *>self
         s.nq = self.nq; s.nv = self.nv
-        turning_q, turning_v = set(), set()
-        s.rotation = <Rotation *>calloc(max(len(quaternions), 1), sizeof(Rotation))
+        s.rotation = <Rotation *>calloc(len(rotations) + 1, sizeof(Rotation))
+        s.circle = <Circle *>calloc(len(rotations) + 1, sizeof(Circle))
         s.straight_q = <int *>calloc(max(self.nv, 1), sizeof(int))
         s.straight_v = <int *>calloc(max(self.nv, 1), sizeof(int))
         s.work = <double *>calloc(12 * self.nv + 2 * self.nq + 1, sizeof(double))
-        if s.rotation == NULL or s.straight_q == NULL or s.straight_v == NULL or s.work == NULL:
+        if s.rotation == NULL or s.circle == NULL or s.straight_q == NULL or s.straight_v == NULL or s.work == NULL:
             raise MemoryError("no memory for the integrator")
-        for i, (iq, iv, kind) in enumerate(quaternions):
-            free_joint = kind == "free"
-            s.rotation[i].iq = iq + 3 if free_joint else iq
-            s.rotation[i].iv = iv + 3 if free_joint else iv
-            s.rotation[i].jq = iq if free_joint else -1
-            s.rotation[i].jv = iv if free_joint else -1
-            turning_q.update(range(iq, iq + (7 if free_joint else 4)))
-            turning_v.update(range(iv, iv + (6 if free_joint else 3)))
-        s.n_rotations = len(quaternions)
-        straight = list(zip([k for k in range(self.nq) if k not in turning_q], [k for k in range(self.nv) if k not in turning_v],
-                            strict=True))
+        self._chart(rotations)
+
+    cdef object _take_tree(self, object tree):
+        """Size, kernels and rotations of a tree, without loads."""
+        cdef Plant *x = &self.plant
+        self.nq = tree.nq; self.nv = tree.nv
+        if isinstance(self.tree, FlexibleTree):
+            x.flexible = &(<FlexibleTree>tree).model
+            self.stepper.accelerate = flexible_accelerate
+        elif isinstance(self.tree, Tree):
+            x.rigid = (<Tree>tree).model
+            x.work = (<Tree>tree).work
+            self.stepper.accelerate = rigid_accelerate
+        else:
+            x.loops = &(<ClosedTree>self.tree).loops
+            self.stepper.accelerate = closed_accelerate
+            self._reaction = np.zeros(6 * len(self.tree.cuts) + 1)
+            x.reaction = &self._reaction[0]
+        self.stepper.state = x
+        x.nv = self.nv
+        self._torque = np.zeros(self.nv + 1)
+        x.torque = &self._torque[0]
+        self.apply()
+        return tree.rotations()
+
+    cdef int _chart(self, list rotations) except -1:
+        """Which coordinates are straight, which turn, and how."""
+        cdef Stepper *s = &self.stepper
+        cdef int i
+        taken_q, taken_v = set(), set()
+        for iq, iv, kind in rotations:
+            if kind in ("free", "spherical"):
+                linear = 3 if kind == "free" else 0
+                s.rotation[s.n_rotations] = Rotation(iq + linear, iv + linear, iq if linear else -1, iv if linear else -1)
+                s.n_rotations += 1
+            else:
+                linear = 2 if kind == "planar" else 0
+                s.circle[s.n_circles] = Circle(iq + linear, iv + linear, iq if linear else -1, iv if linear else -1)
+                s.n_circles += 1
+            n = linear + (3 if kind in ("free", "spherical") else 1)
+            taken_q.update(range(iq, iq + n + 1))
+            taken_v.update(range(iv, iv + n))
+        straight = list(zip([k for k in range(self.nq) if k not in taken_q], [k for k in range(self.nv) if k not in taken_v], strict=True))
         s.n_straight = len(straight)
         for i, (k_q, k_v) in enumerate(straight):
             s.straight_q[i] = k_q
             s.straight_v[i] = k_v
+        return 0
 
     def __dealloc__(self):
         free(self.stepper.rotation)
+        free(self.stepper.circle)
         free(self.stepper.straight_q)
         free(self.stepper.straight_v)
         free(self.stepper.work)
 
     def apply(self, tau=None, f_ext=None, known=None, a=None):
-        """Loads of a tree from now on: tau (nv,), f_ext (bodies, 6), and accelerations a (nv,) given where known (nv,) is True."""
+        """Loads of a tree from now on: tau (nv,), f_ext (bodies, 6), and accelerations a (nv,) given where known (nv,) is True.
+
+        Each of tau, f_ext and a may be a function of (t, q, v), which is asked at every stage of a step.
+        """
         if self.tree is None:
             raise ValueError("apply: only a tree takes loads")
-        n = len(self.tree.names)
-        self.tau = np.zeros(self.nv) if tau is None else np.array(tau, dtype=np.float64)
-        self.f_ext = np.zeros((n, 6)) if f_ext is None else np.array(f_ext, dtype=np.float64)
-        self.known = np.zeros(self.nv, dtype=np.uint8) if known is None else np.array(known, dtype=np.uint8)
-        self.a_given = np.zeros(self.nv) if a is None else np.array(a, dtype=np.float64)
-        for name, value, shape in (("tau", self.tau, (self.nv,)), ("f_ext", self.f_ext, (n, 6)), ("known", self.known, (self.nv,)),
-                                   ("a", self.a_given, (self.nv,))):
-            if value.shape != shape:
-                raise ValueError(f"{name}: shape {value.shape} given, {shape} expected")
-        if self.known[self.tree.nj:].any():
+        closed = isinstance(self.tree, ClosedTree)
+        tree = self.tree.tree if closed else self.tree
+        shapes = {"tau": (self.nv,), "f_ext": (tree.n_bodies, 6), "a": (self.nv,)}
+        given = {"tau": tau, "f_ext": f_ext, "a": a}
+        values = {name: np.zeros(shape) if given[name] is None or callable(given[name]) else _numbers(name, given[name], shape)
+                  for name, shape in shapes.items()}
+        mask = np.zeros(self.nv, dtype=np.uint8) if known is None else np.array(known, dtype=np.uint8)
+        if mask.shape != (self.nv,):
+            raise ValueError(f"known: shape {mask.shape} given, {(self.nv,)} expected")
+        if mask[tree.nj:].any():
             raise ValueError("known: modal coordinates cannot have a given acceleration")
-        self._tau, self._f, self._a, self._known = self.tau, self.f_ext, self.a_given, self.known
+        if closed:
+            self.tree.mask(mask)
+        self._functions = {name: (value, shapes[name]) for name, value in given.items() if callable(value)}
+        self._values, self._known, self._mask = values, mask, mask
+        self._tau, self._f_ext, self._a = values["tau"], values["f_ext"], values["a"]
+        self.plant.f_ext = &self._f_ext[0, 0]
         if self.nv:
-            self.loads.tau = &self._tau[0]
-            self.loads.a_given = &self._a[0]
-            self.loads.known = &self._known[0] if known is not None else NULL
-        self.loads.f_ext = &self._f[0, 0]
+            self.plant.tau, self.plant.a_given = &self._tau[0], &self._a[0]
+        self.plant.asked = <PyObject *>self if self._functions else NULL
+
+    def _ask(self, double t, q, v):
+        """The user's functions at (t, q, v), into the loads."""
+        for name, (function, shape) in self._functions.items():
+            self._values[name][...] = _numbers(f"{name} at t = {t:g} s", function(t, q, v), shape)
+
+    def _hold(self):
+        """Before a run: the mask of given accelerations with what the tree holds now."""
+        if self.tree is None:
+            return
+        mask = np.array(self._known)
+        if isinstance(self.tree, ClosedTree):
+            self.tree.check_locks()
+        elif isinstance(self.tree, FlexibleTree):
+            mask |= self.tree.locked
+            self._values["a"][self.tree.locked] = 0.0
+        self._mask = mask
+        self.plant.known = &self._mask[0] if mask.any() else NULL
 
     def restart(self):
         """Forget the earlier acceleration of the two-step method (after a jump of state, load or step)."""
         self.stepper.fresh = 1
 
-    def run(self, q, v, Py_ssize_t steps, double t=0.0, Py_ssize_t every=0):
+    def _state(self, q, v):
+        """(q, v) as new arrays; those of closed loops must be closed."""
+        q_, v_ = _numbers("state: q", q, (self.nq,)), _numbers("state: v", v, (self.nv,))
+        if self.nv == 0:
+            raise ValueError("state: the system has no coordinate")
+        if isinstance(self.tree, ClosedTree):
+            gap, rate = self.tree.gap(q_), np.abs(v_ - self.tree.project(q_, v_)).max()
+            if not (gap < 1e-9 and rate <= 1e-9 * (1.0 + np.abs(v_).max())):
+                raise ValueError(f"state: the loops are open by {gap:.3g}, velocities off by {rate:.3g}, limit 1e-9: `close` and `project` "
+                                 "first")
+        return q_, v_
+
+    def evaluate(self, double t, q, v):
+        """(tau, a) of a tree at one state under its loads: forces (nv,), found where the acceleration is given, and accelerations (nv,)."""
+        if self.tree is None:
+            raise ValueError("evaluate: only a tree has forces")
+        cdef double[::1] q_, v_, a_
+        q_, v_ = self._state(q, v)
+        out = np.zeros(self.nv)
+        a_ = out
+        self._hold()
+        self._error, self.plant.failed = None, NONE
+        with nogil:
+            self.stepper.accelerate(self.stepper.state, t, 0.0, &q_[0], &v_[0], &a_[0])
+        if self.plant.failed != NONE:
+            self._raise(0, t, np.asarray(q_), np.asarray(v_))
+        if not np.isfinite(out).all():
+            raise ValueError(f"evaluate: acceleration {int(np.argmin(np.isfinite(out)))} at t = {t:g} s is not finite: its coordinate moves no "
+                             "mass, or the state is beyond all bounds")
+        return np.array(self._torque[: self.nv]), out
+
+    def run(self, q, v, Py_ssize_t steps, double t=0.0, Py_ssize_t every=0, bint torques=False):
         """Advance `steps` steps from time t.
 
         every = 0: returns the last (t, q, v). every = k: arrays (n,), (n, nq), (n, nv) with the start and every k-th step.
+        torques: one more, the forces (nv,) or (n, nv) of a tree at these states, found where accelerations are given.
+
+        Raises ValueError naming the step, its length and its limit when a coordinate is no longer finite or loops do not close.
         """
-        q_, v_ = np.array(q, dtype=np.float64), np.array(v, dtype=np.float64)
-        if q_.shape != (self.nq,) or v_.shape != (self.nv,):
-            raise ValueError(f"state: shapes {q_.shape} and {v_.shape} given, ({self.nq},) and ({self.nv},) expected")
         if steps < 0 or every < 0:
             raise ValueError(f"steps: {steps} and every: {every} must be >= 0")
+        q_, v_ = self._state(q, v)
         cdef double[::1] qm = q_
         cdef double[::1] vm = v_
-        cdef Py_ssize_t k, block, done = 0
+        cdef Py_ssize_t k = 0, block, done = 0
         times, qs, vs = [t], [q_.copy()], [v_.copy()]
-        if self.nv == 0:
-            raise ValueError("run: the system has no coordinate")
-        self.error = None
         while done < steps:
             block = min(every if every else steps, steps - done)
+            self._hold()
+            self._error, self.plant.failed = None, NONE
             with nogil:
                 for k in range(block):
                     advance(&self.stepper, t + (done + k) * self.stepper.h, &qm[0], &vm[0])
+                    if self.plant.loops != NULL and self.plant.failed == NONE and not loops_settle(self.plant.loops, &qm[0], &vm[0]):
+                        self.plant.failed = OPEN
+                    if self.plant.failed == NONE and not finite(&qm[0], self.nq) * finite(&vm[0], self.nv):
+                        self.plant.failed = NOT_FINITE
+                    if self.plant.failed != NONE:
+                        break
+            if self.plant.failed != NONE:
+                self._raise(done + k + 1, t + (done + k) * self.stepper.h, qs[0], vs[0], q_, v_)
             done += block
-            if self.error is not None:
-                raise self.error
             if every:
                 times.append(t + done * self.stepper.h)
                 qs.append(q_.copy())
                 vs.append(v_.copy())
         if every:
-            return np.array(times), np.array(qs), np.array(vs)
-        return t + steps * self.stepper.h, q_, v_
+            out = np.array(times), np.array(qs), np.array(vs)
+            return (*out, np.array([self.evaluate(*state)[0] for state in zip(*out, strict=True)])) if torques else out
+        out = t + steps * self.stepper.h, q_, v_
+        return (*out, self.evaluate(*out)[0]) if torques else out
+
+    def _raise(self, Py_ssize_t number, double t, q0, v0, q=None, v=None):
+        """The error of a failed step; (q0, v0): where the run began, (q, v): where it ended."""
+        self.stepper.fresh = 1
+        if self.plant.failed == ASKED:
+            raise self._error
+        where = f"step {number} (from t = {t:g} s)"
+        if self.plant.failed == SINGULAR:
+            raise ValueError(f"{where}: the mechanism is singular")
+        lost = "the loops do not close after it" if self.plant.failed == OPEN else f"{self._lost(q, v)} is not finite after it"
+        raise ValueError(f"{where}: {lost}; its length is {self.stepper.h:g} s, the limit of {self._method} {self._limit(q0)}")
+
+    def _lost(self, q, v):
+        """Name of the first coordinate that is not finite."""
+        for name, part, array in (("q", 0, q), ("v", 1, v)):
+            for index in np.flatnonzero(~np.isfinite(array))[:1]:
+                if self.tree is not None:
+                    tree = self.tree.tree if isinstance(self.tree, ClosedTree) else self.tree
+                    for joint in tree.joint_names:
+                        if index in range(*tree.coordinates(joint)[part].indices(array.size)):
+                            return f"{name}[{index}] (joint '{joint}')"
+                    for body in tree.names:
+                        if index in range(*tree.modal_coordinates(body)[part].indices(array.size)):
+                            return f"{name}[{index}] (mode of body '{body}')"
+                return f"{name}[{index}]"
+
+    def _limit(self, q):
+        """The stable step of the small vibrations about q, in words."""
+        if not isinstance(self.tree, FlexibleTree):
+            return "is not known: it has no springs of its own"
+        limit = step_limit(self.tree, self._method, q, np.flatnonzero(self._mask), self.stepper.psi, self.stepper.phi)
+        return f"is {limit:g} s for small vibrations about the start"
+
+
+cdef bint finite(const double *x, int n) noexcept nogil:
+    cdef int i
+    for i in range(n):
+        if not isfinite(x[i]):
+            return 0
+    return 1
 
 
 # --- stability ----------------------------------------------------------------------------------------------------------------------------
@@ -439,10 +676,13 @@ def stability_limit(method, double zeta=0.0, double psi=0.5, double phi=0.5):
 
 
 def step_limit(tree, method, q=None, locked=(), double psi=0.5, double phi=0.5):
-    """Largest stable step in s of `method` for the small vibrations of a tree at rest at q (with the damping its modes and joints have)."""
+    """Largest stable step in s of `method` for the small vibrations of a `FlexibleTree` at rest at q (with the damping its modes and joints
+    have); inf without springs. locked: further coordinates that do not move, beside those that the tree holds."""
     from scipy.linalg import eigh
 
-    keep = np.setdiff1d(np.arange(tree.nv), np.asarray(locked, dtype=int))
+    keep = np.setdiff1d(np.arange(tree.nv), np.union1d(np.asarray(locked, dtype=int), np.flatnonzero(tree.locked)))
+    if not keep.size:
+        return np.inf
     M = tree.mass_matrix(tree.neutral() if q is None else q)[np.ix_(keep, keep)]
     values, X = eigh(tree.stiffness_matrix()[np.ix_(keep, keep)], M)
     rates = np.einsum("ia,ij,ja->a", X, tree.damping_matrix()[np.ix_(keep, keep)], X)

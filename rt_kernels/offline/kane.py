@@ -374,7 +374,7 @@ def compiled_library(source: str, name: str, directory: str | Path | None, compi
     if directory is None:
         with tempfile.TemporaryDirectory() as folder:
             return compiled_library(source, name, folder, compiler, flags)
-    place = Path(directory)
+    place = Path(directory).resolve()
     place.mkdir(parents=True, exist_ok=True)
     mark = hashlib.sha256("\0".join([source, command, *flags, *FLAGS]).encode()).hexdigest()[:16]
     library = place / f"{name}_{mark}.so"

@@ -166,13 +166,12 @@ def test_dumbbell_under_a_push_at_its_port():
     craft = read_craft(SHIPPED / "vehicles" / "dumbbell_truss.toml")
     part = make(Vehicles(station(), vehicle_of(craft)))
     tree = part.trees[1]
-    i = tree.index("reactor")
     sample, aux = begin(part, np.zeros(6))
 
     def port():
         q, _ = part.coordinates(1)
-        p, R = tree.poses(q)
-        return p[i] + R[i] @ [3.0, 0.0, 0.0]
+        R, p = tree.pose(q, "reactor")
+        return p + R @ [3.0, 0.0, 0.0]
 
     before, course = port(), {}
     for k in range(round(2.0 / PERIOD)):

@@ -261,7 +261,7 @@ def test_E1_12_E1_13_planar_secondary_loop(printed):
               Body("strut", None, "universal", p_PJ_P=[0.5, -0.2, 0], axis=z, axis2=y, mass=0.5, inertia=0.1 * np.eye(3)),
               Body("rod", "strut", "prismatic", axis=X, mass=0.5, inertia=0.1 * np.eye(3))]  # fmt: skip
     tree = Tree(bodies, gravity=(0, 0, 0))
-    loops = ClosedTree(tree, [{"bodies": ("rod", "crank"), "points": ((0, 0, 0), (0.25, 0.04, 0))}], ["crank"])
+    loops = ClosedTree(tree, [{"joint": "spherical", "bodies": ("rod", "crank"), "points": ((0, 0, 0), (0.25, 0.04, 0))}], ["crank"])
     p0, p_dot0, _ = planar_loop(0.3, 0.8, 0.0)
     q = loops.close(np.array([0.3, p0[0] + 0.02, 0.01, p0[1] - 0.01]))
     v = loops.project(q, np.array([0.8, 0, 0, 0]))

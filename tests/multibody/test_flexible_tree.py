@@ -1,5 +1,9 @@
 """Flexible tree kernel against a slow, obvious twin (mass points, complex-step Jacobians), Pinocchio on rigid trees, and identities."""
 
+import ast
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +13,7 @@ from rt_kernels.multibody import Body, Tree
 from rt_kernels.multibody.flexible import FlexibleTree
 
 pin = pytest.importorskip("pinocchio")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def skew(a):
@@ -65,7 +70,7 @@ def random_tree(rng, bodies, max_modes=3, base="free", types=TYPES, gravity=(0.3
 
 def random_state(rng, tree):
     q, v = 0.5 * rng.normal(size=tree.nq), rng.normal(size=tree.nv)
-    for iq, _, kind in tree.quaternions():
+    for iq, _, kind in tree.rotations():
         part = slice(iq + 3, iq + 7) if kind == "free" else slice(iq, iq + 4)
         q[part] /= np.linalg.norm(q[part])
     return q, v
@@ -76,7 +81,7 @@ def point_positions(tree, clouds, q, v, t):
     out, frames = [], {}
     for link in tree.links:
         body = link.body
-        (jq, eq), (jv, ev) = tree.q_slice(link.name), tree.v_slice(link.name)
+        (jq, jv), (eq, ev) = tree.coordinates(link.name), tree.modal_coordinates(link.name)
         x, u = q[jq], v[jv]
         R_J, p_J = np.eye(3), np.zeros(3)
         if link.joint == "revolute":
@@ -123,7 +128,7 @@ def twin_inverse_dynamics(tree, clouds, q, v, a, gravity):
     bias = bias - bias6 * 16.0 / 15.0
     tau = np.einsum("nij,n,ni->j", J, m, J @ a + bias - np.asarray(gravity))
     for link in tree.links:
-        ev, eq = tree.v_slice(link.name)[1], tree.q_slice(link.name)[1]
+        eq, ev = tree.modal_coordinates(link.name)
         tau[ev] += link.body.stiffness @ q[eq] + link.body.damping @ v[ev]
     return tau, np.einsum("nij,n,nik->jk", J, m, J)
 
@@ -146,7 +151,7 @@ def test_forward_is_inverse_of_inverse(seed):
     rng = np.random.default_rng(100 + seed)
     tree, _ = random_tree(rng, 8, max_modes=5, base=("free", "fixed", "revolute")[seed % 3])
     q, v = random_state(rng, tree)
-    tau, f = rng.normal(size=tree.nv), rng.normal(size=(len(tree.names), 6))
+    tau, f = rng.normal(size=tree.nv), rng.normal(size=(tree.n_bodies, 6))
     a = tree.forward_dynamics(q, v, tau, f)
     np.testing.assert_allclose(tree.inverse_dynamics(q, v, a, f), tau, rtol=0, atol=1e-11 * max(1.0, np.abs(a).max()))
     # against the dense solve
@@ -204,7 +209,7 @@ def test_rigid_trees_equal_pinocchio(seed):
     for _ in range(n + 1):
         forces.append(pin.Force.Zero())
     for k in range(n):
-        jq, jv = tree.q_slice(f"b{k}")[0], tree.v_slice(f"b{k}")[0]
+        jq, jv = tree.coordinates(f"b{k}")
         joint = model.joints[ids[k]]
         q_pin[joint.idx_q: joint.idx_q + joint.nq] = q[jq]
         v_pin[joint.idx_v: joint.idx_v + joint.nv] = v[jv]
@@ -217,12 +222,11 @@ def test_rigid_trees_equal_pinocchio(seed):
     wanted = pin.rnea(model, data, q_pin, v_pin, a[map_v], forces)
     np.testing.assert_allclose(tree.inverse_dynamics(q, v, a, f)[map_v], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
     pin.computeCentroidalMomentum(model, data, q_pin, v_pin)
-    balance = tree.balance(q, v)
-    np.testing.assert_allclose(balance["linear"], data.hg.linear, rtol=0, atol=1e-12 * np.abs(data.hg.linear).max())
-    np.testing.assert_allclose(balance["angular"] - np.cross(balance["centre"], balance["linear"]), data.hg.angular, rtol=0,
-                               atol=1e-11 * np.abs(data.hg.angular).max())
-    assert balance["kinetic"] == pytest.approx(pin.computeKineticEnergy(model, data, q_pin, v_pin), rel=1e-12)
-    assert balance["potential"] == pytest.approx(pin.computePotentialEnergy(model, data, q_pin), rel=1e-11, abs=1e-10)
+    momentum = tree.momentum(q, v)
+    np.testing.assert_allclose(momentum[:3], data.hg.linear, rtol=0, atol=1e-12 * np.abs(data.hg.linear).max())
+    np.testing.assert_allclose(momentum[3:], data.hg.angular, rtol=0, atol=1e-11 * np.abs(data.hg.angular).max())
+    assert tree.kinetic_energy(q, v) == pytest.approx(pin.computeKineticEnergy(model, data, q_pin, v_pin), rel=1e-12)
+    assert tree.potential_energy(q) == pytest.approx(pin.computePotentialEnergy(model, data, q_pin), rel=1e-11, abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -244,9 +248,8 @@ def test_rigid_trees_equal_the_rigid_kernel(seed):
     tau, a, f, known = rng.normal(size=tree.nv), rng.normal(size=tree.nv), rng.normal(size=(n, 6)), rng.random(tree.nv) < 0.5
     at_q, at_v = np.empty(tree.nq, dtype=int), np.empty(tree.nv, dtype=int)
     for link in links:
-        other_q, other_v = rigid.coordinates(link.name)
-        at_q[tree.q_slice(link.name)[0]] = np.arange(other_q.start, other_q.stop)
-        at_v[tree.v_slice(link.name)[0]] = np.arange(other_v.start, other_v.stop)
+        (jq, jv), (other_q, other_v) = tree.coordinates(link.name), rigid.coordinates(link.name)
+        at_q[jq], at_v[jv] = np.arange(other_q.start, other_q.stop), np.arange(other_v.start, other_v.stop)
     back_q, back_v = np.argsort(at_q), np.argsort(at_v)
     rows = [tree.index(body.name) for body in bodies]
     wanted = rigid.hybrid_dynamics(q[back_q], v[back_v], tau[back_v], a[back_v], known[back_v], f[rows])
@@ -264,7 +267,7 @@ def test_power_balance(seed):
     a = tree.forward_dynamics(q, v, tau)
     C = np.zeros((tree.nv, tree.nv))
     for link in tree.links:
-        ev = tree.v_slice(link.name)[1]
+        ev = tree.modal_coordinates(link.name)[1]
         C[ev, ev] = link.body.damping
 
     def energy(t):
@@ -272,8 +275,7 @@ def test_power_balance(seed):
         qt, vt = q.copy(), v + a * t
         u = v * t + 0.5 * a * t * t
         qt[...] = move(tree, q, u)
-        b = tree.balance(qt, vt)
-        return b["kinetic"] + b["potential"]
+        return tree.kinetic_energy(qt, vt) + tree.potential_energy(qt)
 
     h = 1e-4
     rate = (8.0 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12.0 * h)
@@ -302,7 +304,7 @@ def move(tree, q, u):
     """q moved by the tangent vector u (second order in u)."""
     out = np.empty_like(q)
     for link in tree.links:
-        (jq, eq), (jv, ev) = tree.q_slice(link.name), tree.v_slice(link.name)
+        (jq, jv), (eq, ev) = tree.coordinates(link.name), tree.modal_coordinates(link.name)
         out[eq] = q[eq] + u[ev]
         if link.joint in ("revolute", "prismatic"):
             out[jq] = q[jq] + u[jv]
@@ -386,3 +388,211 @@ def test_a_joint_kind_of_rigid_trees_alone_is_named(joint):
         FlexibleTree([Link("wrist", ModalBody(1.0, np.zeros(3), np.eye(3)), None, None, joint)])
     with pytest.raises(ValueError, match="'wrist'.*joint 'ball' is not one of fixed, revolute, continuous, prismatic, screw, universal"):
         Link("wrist", ModalBody(1.0, np.zeros(3), np.eye(3)), None, None, "ball")
+
+
+# --- the same names as the tree of rigid bodies ------------------------------------------------------------------------------------------
+
+
+def rigid_pair(rng, n=7, kinds=("revolute", "prismatic", "spherical", "free", "continuous", "screw"), gravity=(0.4, -1.0, -9.0)):
+    """The same rigid craft in both kinds of tree, drives included, and maps of their coordinates: x_flexible[maps] is x_rigid."""
+    links, bodies = [], []
+    for k in range(n):
+        parent = None if k == 0 else f"b{rng.integers(0, k)}"
+        kind = "free" if k == 0 else str(rng.choice(kinds))
+        mass, centre, A = rng.uniform(0.5, 5.0), 0.3 * rng.normal(size=3), rng.normal(size=(3, 3))
+        inertia = 0.1 * mass * (np.trace(A @ A.T) * np.eye(3) - A @ A.T)
+        axis, p, R, pitch = rng.normal(size=3), 0.5 * rng.normal(size=3), random_rotation(rng), rng.uniform(-0.3, 0.3)
+        rotor = 0.1 if kind in ("revolute", "prismatic", "continuous", "screw") else 0.0
+        links.append(Link(f"b{k}", ModalBody.rigid(mass, centre, inertia), parent, None, kind, axis, p, R, rotor, joint_name=f"j{k}",
+                          pitch=pitch))
+        bodies.append(Body(f"b{k}", parent, kind, f"j{k}", R, p, axis, pitch=pitch, mass=mass, com=centre, inertia=inertia,
+                           rotor_inertia=rotor))
+    tree, rigid = FlexibleTree(links, gravity), Tree(bodies, gravity)
+    at_q, at_v = (np.concatenate([np.arange(rigid.nq + rigid.nv)[tree.coordinates(name)[part]] for name in rigid.joint_names])
+                  for part in (0, 1))
+    return tree, rigid, at_q, at_v, [tree.index(name) for name in rigid.names]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_both_kinds_of_tree_give_the_same_answers(seed):
+    rng = np.random.default_rng(800 + seed)
+    tree, rigid, at_q, at_v, rows = rigid_pair(rng)
+    assert (tree.nq, tree.nv, tree.nj, tree.n_bodies) == (rigid.nq, rigid.nv, rigid.nj, rigid.n_bodies)
+    assert sorted(tree.names) == sorted(rigid.names) and sorted(tree.joint_names) == sorted(rigid.joint_names)
+    assert tree.mass == pytest.approx(rigid.mass, rel=1e-14)
+    np.testing.assert_array_equal(tree.gravity, rigid.gravity)
+    np.testing.assert_array_equal(tree.neutral()[at_q], rigid.neutral())
+    q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv), 1.3)
+    q_r = q[at_q]
+    v, a, f = rng.normal(size=tree.nv), rng.normal(size=tree.nv), rng.normal(size=(tree.n_bodies, 6))
+    v_r, a_r, f_r = v[at_v], a[at_v], f[rows]
+    close = lambda got, wanted, of=1.0: np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12 * max(of, np.abs(wanted).max()))  # noqa: E731
+    for dt in (1e-9, 0.3, 2.0):
+        close(tree.integrate(q, v, dt)[at_q], rigid.integrate(q_r, v_r, dt))
+    close(tree.forward_dynamics(q, v, a, f)[at_v], rigid.forward_dynamics(q_r, v_r, a_r, f_r), 10.0)
+    close(tree.joint_reactions(q, v, a, f)[rows], rigid.joint_reactions(q_r, v_r, a_r, f_r))
+    close(tree.base_wrench(q, v, a, f), rigid.base_wrench(q_r, v_r, a_r, f_r), 100.0)
+    for got, wanted in zip(tree.poses(q), rigid.poses(q_r), strict=True):
+        close(got[rows], wanted)
+    close(tree.velocities(q, v)[rows], rigid.velocities(q_r, v_r))
+    point = rng.normal(size=3)
+    for k in range(tree.n_bodies):
+        for got, wanted in zip(tree.pose(q, f"b{k}"), rigid.pose(q_r, f"b{k}"), strict=True):
+            close(got, wanted)
+        close(tree.velocity(q, v, f"b{k}", point), rigid.velocity(q_r, v_r, f"b{k}", point))
+        close(tree.jacobian(q, f"b{k}", point)[:, at_v], rigid.jacobian(q_r, f"b{k}", point))
+        np.testing.assert_array_equal(rigid.poses(q_r)[1][rigid.index(f"b{k}")], rigid.pose(q_r, f"b{k}")[1])
+    for about in (None, (0.0, 0.0, 0.0), (3.0, -2.0, 1.0)):
+        close(tree.momentum(q, v, about), rigid.momentum(q_r, v_r, about), 100.0)
+    close(tree.centre_of_mass(q), rigid.centre_of_mass(q_r))
+    assert tree.kinetic_energy(q, v) == pytest.approx(rigid.kinetic_energy(q_r, v_r), rel=1e-12)
+    assert tree.potential_energy(q) == pytest.approx(rigid.potential_energy(q_r), rel=1e-11)
+    # events
+    joint = rigid.joint_names[-1]
+    caught = tree.lock(q, v, joint), rigid.lock(q_r, v_r, joint)
+    close(caught[0][at_v], caught[1], 10.0)
+    np.testing.assert_array_equal(tree.locked[at_v], rigid.locked)
+    close(tree.forward_dynamics(q, caught[0], a, f)[at_v], rigid.forward_dynamics(q_r, caught[1], a_r, f_r), 10.0)
+    tree.unlock(joint)
+    rigid.unlock(joint)
+    assert not tree.locked.any() and not rigid.locked.any()
+    for each in (tree, rigid):
+        each.set_inertia("b1", 7.0, (0.1, 0.2, -0.1), np.diag([0.5, 0.6, 0.7]))
+        with pytest.raises(ValueError, match="b1.*inertia"):
+            each.set_inertia("b1", 7.0, (0.1, 0.2, -0.1), np.diag([0.5, 0.6, 7.0]))
+    assert tree.mass == pytest.approx(rigid.mass, rel=1e-14)
+    close(tree.forward_dynamics(q, v, a, f)[at_v], rigid.forward_dynamics(q_r, v_r, a_r, f_r), 10.0)
+
+
+def public(file):
+    """name -> argument names of the methods (None: attribute) of the one class of a stub."""
+    tree = ast.parse((ROOT / "rt_kernels/multibody" / file).read_text())
+    found = next(node for node in tree.body if isinstance(node, ast.ClassDef))
+    out = {}
+    for node in found.body:
+        if isinstance(node, ast.FunctionDef):
+            attribute = any(isinstance(d, ast.Name) and d.id == "property" or isinstance(d, ast.Attribute) for d in node.decorator_list)
+            out[node.name] = None if attribute else [a.arg for a in node.args.args + node.args.kwonlyargs]
+        elif isinstance(node, ast.AnnAssign):
+            out[node.target.id] = None
+    return {name: arguments for name, arguments in out.items() if not name.startswith("_")}
+
+
+def test_both_kinds_of_tree_have_the_same_names():
+    """What both do has one name and the same arguments, those of one kind first; the rest belongs to one kind and is listed."""
+    rigid, flexible = public("tree.pyi"), public("flexible.pyi")
+    for name in set(rigid) & set(flexible) - {"from_toml", "attach", "detach"}:
+        short, long = sorted((rigid[name], flexible[name]), key=lambda x: len(x or ()))
+        assert short is long is None or short == long[: len(short)], name
+    assert set(rigid) - set(flexible) == {"bodies", "frames", "frame", "n", "slot_of", "constants", "fastest", "generated",
+                                          "instruction_set", "use_instruction_set", "model_address"}
+    assert set(flexible) - set(rigid) == {"links", "modal_coordinates", "stiffness_matrix", "damping_matrix", "frequencies", "modes_at"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_jacobian_is_the_derivative_of_the_pose(seed):
+    """Flexible bodies, exact rates: places and directions moved along every coordinate."""
+    rng = np.random.default_rng(900 + seed)
+    tree, _ = random_tree(rng, 5)
+    q, v = random_state(rng, tree)
+    point, h = rng.normal(size=3), 1e-5
+    for name in tree.names:
+        J = tree.jacobian(q, name, point)
+        np.testing.assert_allclose(J @ v, tree.velocity(q, v, name, point), rtol=0, atol=1e-13 * np.abs(J).max())
+        ends = [tree.pose(tree.integrate(q, v, s), name) for s in (h, -h)]
+        linear = (ends[0][1] + ends[0][0] @ point - ends[1][1] - ends[1][0] @ point) / (2 * h)
+        spin = (ends[0][0] - ends[1][0]) @ tree.pose(q, name)[0].T / (2 * h)
+        np.testing.assert_allclose(J @ v, [*linear, spin[2, 1], spin[0, 2], spin[1, 0]], rtol=0, atol=1e-7 * np.abs(J).max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_locking_keeps_all_momenta_that_can_persist(seed):
+    """M (v+ - v) has components only where the lock acts; modes and joint springs under load give no impulse."""
+    rng = np.random.default_rng(1000 + seed)
+    tree, _ = random_tree(rng, 6, types=("revolute", "prismatic", "spherical"))
+    links = [replace(link, stiffness=1e6) if link.joint == "revolute" else link for link in tree.links]
+    tree = FlexibleTree(links, (0.3, -0.2, 0.9))
+    q, v = random_state(rng, tree)
+    momentum = tree.momentum(q, v, (0, 0, 0))
+    for joint in tree.joint_names[-2:]:
+        held, before = tree.coordinates(joint)[1], v
+        v = tree.lock(q, v, joint)
+        np.testing.assert_array_equal(v[tree.locked], 0.0)
+        impulse = tree.mass_matrix(q) @ (v - before)
+        np.testing.assert_allclose(impulse[~tree.locked], 0.0, atol=1e-11 * np.abs(tree.mass_matrix(q) @ before).max())
+        assert np.abs(impulse[held]).max() > 1e-3
+    np.testing.assert_allclose(tree.momentum(q, v, (0, 0, 0)), momentum, atol=1e-11 * np.abs(momentum).max())
+    a = tree.forward_dynamics(q, v, rng.normal(size=tree.nv))
+    np.testing.assert_array_equal(a[tree.locked], 0.0)
+    # a locked joint is a fixed one: the same tree without it
+    tau, given = tree.hybrid_dynamics(q, v, np.zeros(tree.nv), np.ones(tree.nv), np.zeros(tree.nv, dtype=bool))
+    np.testing.assert_allclose(tree.inverse_dynamics(q, v, given), tau, atol=1e-9 * max(1.0, np.abs(tau).max()))
+    free = np.flatnonzero(~tree.locked)
+    np.testing.assert_allclose(tree.frequencies(q), tree.frequencies(q, np.flatnonzero(tree.locked)), rtol=1e-12)
+    assert len(tree.frequencies(q)) == len(free)
+
+
+def test_a_coordinate_of_a_joint_can_be_locked_alone():
+    body = ModalBody.rigid(2.0, (0.1, 0.2, 0.3), (1.0, 1.2, 1.4))
+    tree = FlexibleTree([Link("hub", body, joint="free"), Link("ball", body, "hub", joint="spherical")])
+    q, v = tree.neutral(), np.linspace(0.1, 0.9, 9)
+    caught = tree.lock(q, v, "ball", [1])
+    np.testing.assert_array_equal(np.flatnonzero(tree.locked), [7])
+    assert caught[7] == 0.0 and np.abs(caught[[6, 8]]).min() > 0.0
+    tree.unlock("ball", [1])
+    with pytest.raises(ValueError, match="joint 'ball': coordinate 3, 0 to 2 is needed"):
+        tree.lock(q, v, "ball", [3])
+    with pytest.raises(ValueError, match="unknown joint 'bell', the tree has hub, ball"):
+        tree.lock(q, v, "bell")
+
+
+def test_urdf_gives_the_same_tree_of_both_kinds(tmp_path):
+    path = tmp_path / "arm.urdf"
+    inertial = ('<inertial><origin xyz="0.1 0 0.2" rpy="0.3 0 0"/><mass value="{m}"/>'
+                '<inertia ixx="0.3" ixy="0.01" ixz="0" iyy="0.4" iyz="0" izz="0.5"/></inertial>')
+    joint = ('<joint name="{n}" type="{t}"><parent link="{p}"/><child link="{c}"/><origin xyz="0.3 0.1 0" rpy="0.2 -0.4 0.1"/>'
+             '<axis xyz="0 0.6 0.8"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>')
+    joints = [("shoulder", "revolute", "base", "upper"), ("wrist", "continuous", "upper", "lower"), ("slide", "prismatic", "base", "tray"),
+              ("flange", "fixed", "lower", "tool")]
+    path.write_text('<robot name="arm">' + "".join(f'<link name="{n}">{inertial.format(m=m)}</link>' for n, m in
+                                                   (("base", 5), ("upper", 2), ("lower", 1.5), ("tray", 1), ("tool", 0.5)))
+                    + "".join(joint.format(n=n, t=t, p=p, c=c) for n, t, p, c in joints) + "</robot>")
+    for floating in (False, True):
+        tree, rigid = FlexibleTree.from_urdf(path, floating), Tree.from_urdf(path, floating)
+        moving = [name for name in rigid.joint_names if name in tree.joint_names]
+        assert moving == rigid.joint_names and tree.nv == rigid.nv and "tool" in tree.names
+        order_q, order_v = (np.concatenate([np.arange(20)[tree.coordinates(name)[part]] for name in moving]) for part in (0, 1))
+        rng = np.random.default_rng(2)
+        q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv), 1.0)
+        v, tau = rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+        np.testing.assert_allclose(tree.forward_dynamics(q, v, tau)[order_v],
+                                   rigid.forward_dynamics(q[order_q], v[order_v], tau[order_v]), rtol=1e-10, atol=1e-10)
+        for got, wanted in zip(tree.pose(q, "tool"), rigid.pose(q[order_q], "tool"), strict=True):
+            np.testing.assert_allclose(got, wanted, atol=1e-13)
+        with pytest.raises(ValueError, match="body 'tool' is fixed to 'lower' and has no row of its own"):
+            rigid.index("tool")
+    path.write_text(path.read_text().replace('type="prismatic"', 'type="planar"'))
+    with pytest.raises(ValueError, match="arm.urdf: .*'tray'.* no planar joint"):
+        FlexibleTree.from_urdf(path)
+
+
+def test_what_a_tree_with_flexible_bodies_cannot_do_is_said():
+    rng = np.random.default_rng(5)
+    _, body = random_body(rng, 3)
+    tree = FlexibleTree([Link("hub", ModalBody.rigid(3.0, inertia=(1, 1, 1)), joint="free"), Link("wing", body, "hub")])
+    q, v = tree.neutral(), np.zeros(tree.nv)
+    with pytest.raises(ValueError, match="body 'wing' has 3 modes"):
+        tree.set_inertia("wing", 1.0, (0, 0, 0), np.eye(3))
+    with pytest.raises(ValueError, match="body 'hub': mass: -1.0 kg"):
+        tree.set_inertia("hub", -1.0, (0, 0, 0), np.eye(3))
+    for call in (lambda: tree.attach(q, v, "hub", "wing"), lambda: tree.detach(q, v, "hub")):
+        with pytest.raises(ValueError, match="attach: a tree with flexible bodies keeps its topology"):
+            call()
+    with pytest.raises(ValueError, match="generate: there is no generated code"):
+        tree.generate()
+    with pytest.raises(ValueError, match="no body named 'wink'; there are hub, wing"):
+        tree.pose(q, "wink")
+    with pytest.raises(ValueError, match="joint names given twice"):
+        FlexibleTree([Link("a", body, joint_name="x"), Link("b", body, "a", joint_name="x")])
+    # set_inertia leaves the tree as it was when it refuses
+    assert tree.mass == pytest.approx(3.0 + body.mass)

@@ -316,7 +316,7 @@ def test_loop_closure_by_separation_of_variables(printed):
             )
         )
     tree = Tree(bodies, gravity=(0, 0, 0))
-    loops = ClosedTree(tree, [{"bodies": ("b2", "ring"), "points": (tip, head)}], ["ring"])
+    loops = ClosedTree(tree, [{"joint": "spherical", "bodies": ("b2", "ring"), "points": (tip, head)}], ["ring"])
     q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv), 0.7)
     R, p = tree.pose(q, "b2")
     ring_R, _ = tree.pose(q, "ring")
@@ -346,7 +346,7 @@ def base_wrench_of_legs(tree, q, v, a, tau, reactions, printed=()):
         arm = p_rod - p_leg
         F2, M2 = R_leg @ alone[leg, :3] - F3, R_leg @ alone[leg, 3:] - M3 - np.cross(arm, F3)
         if "E1.27" not in printed:
-            F3 = F3 + reactions[3 * k : 3 * k + 3]  # the ring pushes the rod by -reactions: less is needed of the joint
+            F3 = F3 + reactions[k, :3]  # the ring pushes the rod by -reactions: less is needed of the joint
         along = R_rod[:, 0]
         F3 = F3 - along * (along @ F3) + along * tau[tree.coordinates(f"rod{k}")[1]][0]
         F, M = F2 + F3, M2 + M3 + np.cross(arm, F3)
@@ -387,7 +387,7 @@ def gimballed_probe(rng):
                       com=[0.3, 0, 0], inertia=0.1 * inertia),
                  Body(f"rod{k}", f"leg{k}", "prismatic", p_PJ_P=[0.6, 0, 0], axis=[1, 0, 0], mass=1.0, com=[-0.2, 0, 0],
                       inertia=0.1 * inertia)]  # fmt: skip
-        cuts.append({"bodies": (f"rod{k}", "ring"), "points": ((0, 0, 0), head)})
+        cuts.append({"joint": "spherical", "bodies": (f"rod{k}", "ring"), "points": ((0, 0, 0), head)})
     return probe, legs, cuts
 
 
@@ -412,7 +412,7 @@ def test_base_wrench_of_a_gimballed_probe(printed):
     R, centre = tree.pose(q, "ring")
     load, on_ring, on_legs = np.zeros((2, 6)), np.zeros(6), np.zeros((8, 6))
     for k, cut in enumerate(cuts):
-        force = reactions[3 * k : 3 * k + 3]
+        force = reactions[k, :3]
         load[0, 3:] += R.T @ np.cross(R @ cut["points"][1], force)
         on_ring += [*force, *np.cross(centre, force)]
         on_legs[2 * k + 1, :3] = tree.pose(q, f"rod{k}")[0].T @ -force
