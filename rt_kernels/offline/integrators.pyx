@@ -543,8 +543,8 @@ cdef class Motion:
         if self.plant.failed != NONE:
             self._raise(0, t, np.asarray(q_), np.asarray(v_))
         if not np.isfinite(out).all():
-            raise ValueError(f"evaluate: acceleration {int(np.argmin(np.isfinite(out)))} at t = {t:g} s is not finite: its coordinate moves no "
-                             "mass, or the state is beyond all bounds")
+            raise ValueError(f"evaluate: acceleration {int(np.argmin(np.isfinite(out)))} at t = {t:g} s is not finite: its coordinate "
+                             "moves no mass, or the state is beyond all bounds")
         return np.array(self._torque[: self.nv]), out
 
     def run(self, q, v, Py_ssize_t steps, double t=0.0, Py_ssize_t every=0, bint torques=False):
