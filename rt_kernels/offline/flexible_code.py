@@ -139,16 +139,20 @@ class _Tracer:
     def _joint(self, link: Link) -> tuple[Matrix, list[Value], list[list[Value]]]:
         """(rotation, displacement, columns (nd, 6)) of the joint."""
         axis = _plain(link.axis)
-        places = self.tree.q_slice(link.name)[0]
+        places = self.tree.coordinates(link.joint_name)[0]
         q = self._input("q", places)
         turn = [[*ZERO, *e] for e in UNIT]
-        if link.joint == "revolute":
-            k = places.start
-            self.prelude.append(f"double s{k}, c{k}; turn(q[{k}], &s{k}, &c{k});")
-            s, c = self.table.given(f"s{k}"), self.table.given(f"c{k}")
+        if link.joint in ("revolute", "screw", "continuous"):
+            if link.joint == "continuous":
+                c, s = q
+            else:
+                k = places.start
+                self.prelude.append(f"double s{k}, c{k}; turn(q[{k}], &s{k}, &c{k});")
+                s, c = self.table.given(f"s{k}"), self.table.given(f"c{k}")
             S = skew(axis)
             R = [[c * ((i == j) - axis[i] * axis[j]) + axis[i] * axis[j] + s * S[i][j] for j in range(3)] for i in range(3)]
-            return R, ZERO, [[*ZERO, *axis]]
+            advance = scale(float(link.pitch), axis) if link.joint == "screw" else ZERO
+            return R, scale(q[0], advance), [[*advance, *axis]]
         if link.joint == "prismatic":
             return UNIT, scale(q[0], axis), [[*axis, *ZERO]]
         if link.joint == "spherical":
@@ -162,8 +166,8 @@ class _Tracer:
     def _port(self, number: int, parent: Link, port: str | None, arm: list[Value]):
         """Port of a flexible parent: (A, shift phi eta, slide phi eta_dot, rate w, w_bias, arm l = A arm, port motion (s, 6) per mode)."""
         _, _, phi, psi = parent.body.port_arrays(port)
-        modes = self.tree.q_slice(parent.name)[1]
-        eta, rate = self._input("q", modes), self._input("v", self.tree.v_slice(parent.name)[1])
+        modes, rates = self.tree.modal_coordinates(parent.name)
+        eta, rate = self._input("q", modes), self._input("v", rates)
         phi, psi = _plain(phi), _plain(psi)
         combine = lambda M, x: [_inner(row, x) for row in M]  # noqa: E731
         theta, theta_rate = combine(psi, eta), combine(psi, rate)
@@ -188,7 +192,7 @@ class _Tracer:
 
     def _kinematics(self, number: int, link: Link, moved: list[dict]) -> dict:
         R_J, p_J, columns = self._joint(link)
-        rates = self._input("v", self.tree.v_slice(link.name)[0])
+        rates = self._input("v", self.tree.coordinates(link.joint_name)[1])
         rel = [_sum(x * column[i] for x, column in zip(rates, columns, strict=True)) for i in range(6)]
         rel_v, rel_w = rel[:3], rel[3:]
         position, rotation = _plain(link.position), _plain(link.rotation)
@@ -225,8 +229,7 @@ class _Tracer:
         """(P (6, 6), z (6,), coupling (s, 6), modal block (s, s), modal bias (s,)) of the body alone."""
         body = link.body
         s = body.n_modes
-        eta, rate = (self._input(name, places[1]) for name, places in (("q", self.tree.q_slice(link.name)),
-                                                                      ("v", self.tree.v_slice(link.name))))
+        eta, rate = (self._input(name, places) for name, places in zip("qv", self.tree.modal_coordinates(link.name), strict=True))
         N, Q, P_, Y = _plain(body.N), _plain(body.kernel_Q()), _plain(body.P), _plain(body.kernel_Y())
         c, c_rate = _plain(body.first_moment), list(ZERO)
         E, H = _plain(body.second_moment), [[0.0] * 3 for _ in range(3)]
@@ -263,8 +266,8 @@ class _Tracer:
         for i in reversed(range(len(links))):
             link, m = links[i], moved[i]
             P, z, coupling, block, bias = own[i]
-            joint, modal = self.tree.v_slice(link.name)
-            eta, rate = self._input("q", self.tree.q_slice(link.name)[1]), self._input("v", modal)
+            joint, (shape, modal) = self.tree.coordinates(link.joint_name)[1], self.tree.modal_coordinates(link.name)
+            eta, rate = self._input("q", shape), self._input("v", modal)
             K, C = _plain(link.body.stiffness), _plain(link.body.damping)
             load = self._input("x", modal)
             force = [load[a] - bias[a] - _sum(K[a][k] * eta[k] + C[a][k] * rate[k] for k in range(len(eta))) for a in range(len(eta))]
@@ -295,7 +298,7 @@ class _Tracer:
     def _spring(self, link: Link) -> Value:
         if not (link.stiffness or link.damping):
             return 0.0
-        q, v = self._input("q", self.tree.q_slice(link.name)[0]), self._input("v", self.tree.v_slice(link.name)[0])
+        q, v = (self._input(name, places) for name, places in zip("qv", self.tree.coordinates(link.joint_name), strict=True))
         return float(link.stiffness) * q[0] + float(link.damping) * v[0]
 
     @staticmethod
@@ -328,7 +331,7 @@ class _Tracer:
                 for rate, column in zip(modal, m["motion"], strict=False):
                     whole = add(whole, scale(rate, column))
                 A = mul(back, whole[:3]) + mul(back, whole[3:])
-            joint, modes = self.tree.v_slice(link.name)
+            joint, modes = self.tree.coordinates(link.joint_name)[1], self.tree.modal_coordinates(link.name)[1]
             names = range(joint.start, joint.stop)
             found = k["joint"].answer(A) if "joint" in k else []
             A = add(A, k["c"])

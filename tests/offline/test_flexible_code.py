@@ -5,16 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rt_kernels.model.craft import Link, assumed_beam
+from rt_kernels.model.craft import Link
+from rt_kernels.model.craft_file import assumed_beam
+from rt_kernels.model.modes import ModalBody
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.flexible_code import FlexibleCode
-from tests.multibody.test_flexible_tree import random_state, random_tree
+from tests.multibody.test_flexible_tree import TYPES, random_state, random_tree
 
 
 def compare(code, tree, compiled, rng, times=5):
     active = np.zeros(tree.nv, dtype=bool)
     for name in code.given:
-        active[tree.v_slice(name)[0]] = True
+        active[tree.coordinates(tree.links[tree.index(name)].joint_name)[1]] = True
     for _ in range(times):
         q, v = random_state(rng, tree)
         x = rng.normal(size=tree.nv)
@@ -31,7 +33,7 @@ def test_random_trees(seed, rates, tmp_path):
     """Every kind of joint, ports on flexible and rigid parents, gravity; a random half of the joints active."""
     rng = np.random.default_rng(seed)
     gravity = (0.3, -0.2, 0.9)
-    tree, _ = random_tree(rng, 3, max_modes=2, base=("free", "revolute", "fixed")[seed % 3])
+    tree, _ = random_tree(rng, 3, max_modes=2, base=("free", "revolute", "fixed")[seed % 3], types=(*TYPES, "screw"))
     given = [link.name for link in tree.links if rng.random() < 0.5]
     code = FlexibleCode(tree.links, gravity, rates, given)
     compare(code, FlexibleTree(tree.links, gravity, rates), code.compile("tree", tmp_path), rng)
@@ -55,6 +57,18 @@ def test_a_chain_with_active_joints_springs_and_drives(tmp_path):
     assert code.emit_c("chain") == FlexibleCode(links, given=("link2",)).emit_c("chain")
     body = code.emit_c("chain").partition("chain_dynamics")[2]
     assert not any(word in body for word in ("sin(", "cos(", "pow(", "for (", "if ("))
+
+
+def test_a_wheel_on_a_bending_boom(tmp_path):
+    """A continuous joint keeps cosine and sine of its angle."""
+    wheel = ModalBody.rigid(3.0, (0.02, 0.0, 0.01), (0.1, 0.2, 0.1))
+    links = [*chain(1), Link("wheel", wheel, "link1", "tip", "continuous", (0.0, 1.0, 0.0), damping=0.01)]
+    tree, compiled = FlexibleTree(links), FlexibleCode(links).compile("wheel", tmp_path)
+    rng = np.random.default_rng(3)
+    for angle in (0.4, 2.5, -1.9):
+        q, v, x = 0.3 * rng.normal(size=tree.nq), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+        q[tree.coordinates("wheel")[0]] = np.cos(angle), np.sin(angle)
+        np.testing.assert_allclose(compiled.dynamics(q, v, x)[1], tree.forward_dynamics(q, v, x), rtol=1e-11, atol=1e-11)
 
 
 def test_errors_are_named(tmp_path):

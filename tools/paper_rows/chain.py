@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from rt_kernels.model.craft import assumed_beam
+from rt_kernels.model.craft_file import assumed_beam
 from rt_kernels.model.tree_generator import OPTIMISE
 from rt_kernels.multibody.flexible import FlexibleTree
 from rt_kernels.offline.flexible_code import FlexibleCode
@@ -50,8 +50,8 @@ def answer(stiffness: float, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarr
 
 def run(stiffness: float, method: str, step: float, seconds: float, every: float):
     """Times and states (n, 24) at rest of START, every so many seconds."""
-    motion = Motion(chain(stiffness), method, step, loads=torques)
-    motion.apply(known=ACTIVE)
+    motion = Motion(chain(stiffness), method, step)
+    motion.apply(lambda t, q, v: torques(t), known=ACTIVE)
     return motion.run(START, np.zeros(24), round(seconds / step), every=round(every / step))
 
 

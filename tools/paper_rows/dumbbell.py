@@ -62,25 +62,25 @@ def fly(name: str, reverse: bool = False) -> dict[str, np.ndarray]:
     motion = Motion(tree, "rk4", STEP if name != "spring" else STEP / 2)
     q, v = tree.neutral(), np.zeros(tree.nv)
     body = tree.links[0].body
-    modes = tree.q_slice(tree.names[0])[1]
+    modes = tree.modal_coordinates(tree.names[0])[0]
     roll = body.ports["tip"].psi[0] - body.ports["root"].psi[0] if body.n_modes else np.zeros(0)
     tip, attitude, relative, twist, power = [], [], [], [], []
     for k in range(2 * HALF + 1):
-        p, R = tree.poses(q)
+        R, p = tree.poses(q)
         tip.append(R[main].T @ (p[reactor] - p[main]) - [30.0, 0.0, 0.0])
         attitude.append(angles(R[main].T))
         relative.append(angles(R[reactor].T @ R[main]))
         twist.append(roll @ q[modes])
-        power.append(load[main, 3:] @ tree.twists(q, v)[main, 3:])
+        power.append(R[main] @ load[main, 3:] @ tree.velocities(q, v)[main, 3:])
         motion.apply(f_ext=-load if reverse and k >= HALF else load)
         if k < 2 * HALF:
             _, q, v = motion.run(q, v, 1 if name != "spring" else 2)
     weights = np.ones(HALF + 1)                # Simpson on each half: the power jumps at 50 s
     weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
     work = STEP / 3.0 * (weights @ power[: HALF + 1] + (-1 if reverse else 1) * weights @ power[HALF:])
-    b = tree.balance(q, v)
     return {"t": STEP * np.arange(2 * HALF + 1), "tip": np.array(tip), "attitude": np.degrees(np.unwrap(attitude, axis=0)),
-            "relative": np.degrees(relative), "twist": np.degrees(twist), "energy": b["kinetic"] + b["potential"], "work": work}
+            "relative": np.degrees(relative), "twist": np.degrees(twist), "work": work,
+            "energy": tree.kinetic_energy(q, v) + tree.potential_energy(q)}
 
 
 # --- tables 1 to 3, figure 3

@@ -93,11 +93,11 @@ def fly():
     """Times, given joints' torques, sprung joint, attitude quaternion, momenta, energy and work of the given joints."""
     tree = two_arms()
     given = np.zeros(tree.nv, dtype=bool)
-    places = [tree.v_slice(name)[0].start for name in ("g1", "g2")]
+    places = [tree.coordinates(name)[1].start for name in ("g1", "g2")]
     given[places] = True
     motion = Motion(tree, "rk4", STEP)
     q, v = tree.neutral(), np.zeros(tree.nv)
-    v[tree.v_slice("p2")[0]] = 0.0, 0.02, 0.0
+    v[tree.coordinates("p2")[1]] = 0.0, 0.02, 0.0
     out, work, before = [], 0.0, None
     for k in range(round(SECONDS / STEP) + 1):
         t = k * STEP
@@ -107,9 +107,9 @@ def fly():
         power = torque[places] @ v[places]
         work += 0.0 if before is None else 0.5 * STEP * (power + before)
         before = power
-        b = tree.balance(q, v)
-        out.append([t, *torque[places], q[tree.q_slice("p1")[0].start], *q[3:7], *b["linear"], *b["angular"], b["kinetic"] + b["potential"],
-                    work, *q[[tree.q_slice(name)[0].start for name in ("g1", "g2")]]])
+        energy = tree.kinetic_energy(q, v) + tree.potential_energy(q)
+        out.append([t, *torque[places], q[tree.coordinates("p1")[0].start], *q[3:7], *tree.momentum(q, v, (0.0, 0.0, 0.0)), energy, work,
+                    *q[[tree.coordinates(name)[0].start for name in ("g1", "g2")]]])
         # the acceleration is held over the step: its mean, so that the rate is the profile's
         a[places] = (profile(t + STEP)[1] - profile(t)[1]) / STEP
         motion.apply(known=given, a=a)
