@@ -80,6 +80,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "control": {
         "press_thrust": "rt_kernels.control.press_thrust:PressThrust",
+        "thrusters": "rt_kernels.control.thrusters:Thrusters",
     },
     "compensation": {
         "none": "rt_kernels.compensation.none:NoCompensator",
