@@ -351,13 +351,13 @@ cdef list fill(Craft *p, name, vehicle, keys, double period, press):
         fill_thruster(&p.thruster[j], f"{where}: thruster.{thrusters[j].name}", thrusters[j], on_craft.wrench[j], period)
     notes = []
     if p.attitude == BY_THRUSTERS:
-        notes += fill_moments(p, f"{where}: {name}_attitude = 'thrusters'", on_craft.wrench)
+        notes += fill_moments(p, f"{where}: {name}_attitude = 'thrusters'", on_craft)
     if p.attitude == BY_WHEELS:
         fill_wheels(p, f"{where}: {name}_attitude = 'wheels'", wheels, on_craft)
     if press == "engine":
         p.engine = vehicle.thrust_n
     elif press == "thrusters" and vehicle.thrust_n > 0.0:
-        notes += fill_press(p, f"{where}: press = 'thrusters'", on_craft.wrench, vehicle.thrust_n)
+        notes += fill_press(p, f"{where}: press = 'thrusters'", on_craft, vehicle.thrust_n)
     return [f"{name} craft: {note}" for note in notes]
 
 
@@ -377,23 +377,23 @@ cdef void fill_thruster(Thruster *t, where, thruster, wrench, double period) exc
     t.shortest = max(1, math.ceil(thruster.minimum_pulse_s / period - 1e-6))
 
 
-cdef list fill_moments(Craft *p, where, wrench):
+cdef list fill_moments(Craft *p, where, on_craft):
     """The table of moments: each as large as its thrusters can give it."""
     cdef int i, j
-    found = table(where, wrench, range(6, 12))
+    found = table(where, on_craft.wrench, on_craft.thrust, range(6, 12))
     full = found.max(axis=1)
     for i in range(6):
         for j in range(p.n_thrusters):
             p.moment[i * THRUSTERS_MAX + j] = found[i, j] / full[i]
-    force = np.abs((found / full[:, None]) @ wrench[:, :3]).max()
+    force = np.abs((found / full[:, None]) @ on_craft.wrench[:, :3]).max()
     said = ", ".join(f"{1.0 / x:.4g}" for x in full)
     return [f"moments +X -X +Y -Y +Z -Z of {said} N.m by thrusters, with at most {force:.3g} N of force beside them"]
 
 
-cdef list fill_press(Craft *p, where, wrench, double thrust_n):
+cdef list fill_press(Craft *p, where, on_craft, double thrust_n):
     """The table of the press thrust, both ways; what the thrusters do not come up to is the most that they can give."""
     cdef int i, j
-    found = table(where, wrench, (0, 1))
+    found = table(where, on_craft.wrench, on_craft.thrust, (0, 1))
     given = []
     for i in range(2):
         full = found[i].max()
