@@ -228,24 +228,38 @@ def log_decrements(frequency_hz: np.ndarray, bands: Sequence[Sequence[float]]) -
 
 
 KEYS = {"file", "port_node", "port_axes_xyzw", "frequency_min_hz", "frequency_max_hz", "log_decrement_bands", "further_loads",
-        "synthetic", "source", "data"}
+        "thruster_nodes", "initial_coordinates", "initial_rates", "synthetic", "source", "data"}
 
 
-def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None) -> ModalCraft:
+def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float, float], rigid: np.ndarray | None = None,
+                thrusters: np.ndarray | None = None) -> ModalCraft:
     """The propagator of a vehicle's `[modal]` table. steps: the two step sizes [s]. Paths are relative to `folder`.
 
     rigid: the vehicle's mass matrix (6, 6) at and in its port, twist linear part first; the rigid-body modes of the data must agree with it
-    (`check_whole`). None: not checked.
+    (`check_whole`). None: not checked. thrusters: (n, 3) directions of the forces of the craft's thrusters on it, port axes; None: it has
+    none.
 
     Keys: file (.f06 or .csv), port_node, port_axes_xyzw (q_SD, port in structural axes), frequency_min_hz (below it: rigid-body modes),
     frequency_max_hz (optional), log_decrement_bands ([[frequency_max_hz, decrement], ...]), further_loads (optional: rows
-    [node, component 1...6], each one more load column, structural axes), data (the rows of the file that count, see `with_data`: then no
+    [node, component 1...6], each one more load column, structural axes), thruster_nodes (the node of each thruster, in the order of the
+    vehicle file; [] where they are not to excite the modes), initial_coordinates, initial_rates (kg^1/2 m, kg^1/2 m/s of each flexible
+    mode when the loop is closed; left away: at rest), data (the rows of the file that count, see `with_data`: then no
     file is read). Raises ModalDataError that names the key.
     """
     data, port, R_DS = _checked_modes(table, folder, rigid)
     shapes = [data.at(port, R_DS)]
     shapes += [data.at(node)[:, component - 1:component] for node, component in _further(table)]
-    return ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps)
+    nodes, directions = _thruster_nodes(table), np.zeros((0, 3)) if thrusters is None else thrusters
+    if len(directions) and "thruster_nodes" not in table:
+        raise ModalDataError(f"modal.thruster_nodes: is missing: the vehicle has {len(directions)} thrusters; [] where they are not to excite "
+                             "the modes")
+    if nodes and len(nodes) != len(directions):
+        raise ModalDataError(f"modal.thruster_nodes: {len(nodes)} nodes, the vehicle has {len(directions)} thrusters")
+    shapes += [data.at(node)[:, :3] @ (R_DS.T @ direction)[:, None] for node, direction in zip(nodes, directions, strict=False)]
+    craft = ModalCraft(data.omega, log_decrements(data.frequency_hz, table["log_decrement_bands"]), np.hstack(shapes), steps,
+                       n_thrusters=len(nodes))
+    craft.set_state(*(_initial(table, key, len(data.omega)) for key in ("initial_coordinates", "initial_rates")))
+    return craft
 
 
 def modes_at_port(table: Mapping[str, Any], folder: Path | str,
@@ -350,8 +364,23 @@ def _further(table: Mapping[str, Any]) -> list[tuple[int, int]]:
     return further
 
 
+def _thruster_nodes(table: Mapping[str, Any]) -> list[int]:
+    return [int(node) for node in table.get("thruster_nodes", [])]
+
+
+def _initial(table: Mapping[str, Any], key: str, n: int) -> np.ndarray:
+    """(n,) of the modes at the beginning; zeros where the table does not give them."""
+    try:
+        found = np.asarray(table.get(key, np.zeros(n)), dtype=float)
+    except (TypeError, ValueError):
+        raise ModalDataError(f"modal.{key}: {table[key]!r:.80}, a list of {n} numbers needed") from None
+    if found.shape != (n,) or not np.all(np.isfinite(found)):
+        raise ModalDataError(f"modal.{key}: {found.tolist()!r:.80}, a list of {n} finite numbers needed, one for each flexible mode")
+    return found
+
+
 def _nodes(table: Mapping[str, Any]) -> list[int]:
-    return list(dict.fromkeys([int(table["port_node"]), *(node for node, _ in _further(table))]))
+    return list(dict.fromkeys([int(table["port_node"]), *(node for node, _ in _further(table)), *_thruster_nodes(table)]))
 
 
 def _chosen(table: Mapping[str, Any], folder: Path | str) -> ModalData:

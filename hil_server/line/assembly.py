@@ -22,6 +22,7 @@ from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
 from hil_server.telemetry.commands import taken_by
+from rt_kernels.compensation.effective_mass import rotation
 from rt_kernels.context import ZERO3, Limits, Mounting, Orbit, Vehicle, Vehicles
 from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import Command
@@ -70,14 +71,19 @@ def vehicle(table: Mapping[str, Any]) -> Vehicle:
     else:
         mass_kg, inertia_kg_m2 = table["mass_kg"], table["inertia_kg_m2"]
         X_port = physics.pose(table["port_position_m"], table["port_angles_deg"])
+    craft = crafts.craft(table)
+    modal = None
+    if table.get("modal"):
+        directions = np.array([thruster.direction for thruster in craft.thrusters]).reshape(-1, 3) @ rotation(X_port[3:])
+        modal = partial(modal_craft, table["modal"], SHIPPED / "vehicles", rigid=rigid_of(table), thrusters=directions)
     return Vehicle(
         mass_kg=mass_kg,
         inertia_kg_m2=inertia_kg_m2,
         X_port=X_port,
         thrust_n=table["thrust_n"],
         port_compliance=table.get("port_compliance_rows"),
-        modal=partial(modal_craft, table["modal"], SHIPPED / "vehicles", rigid=rigid_of(table)) if table.get("modal") else None,
-        craft=crafts.craft(table),
+        modal=modal,
+        craft=craft,
     )
 
 

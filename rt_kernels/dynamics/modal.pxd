@@ -59,5 +59,6 @@ cdef class ModalCraft:
     cdef object _keep              # arrays that the struct points into
     cdef readonly int n_modes
     cdef readonly int n_loads
+    cdef readonly int n_thrusters  # the last of the loads
     cdef readonly tuple steps
     cdef readonly str instructions

@@ -86,12 +86,13 @@ cdef class ModalCraft:
 
     omega: circular frequencies [rad/s], shape (N,), all > 0 (drop rigid-body modes before). log_decrement: (N,) in 0...20.
     shapes: (N, L), L >= 6: mass-normalised shapes at the port in port axes, three translations then three rotations, then one column per
-    further load component (thrusters; wheels: rotation columns). steps: (dt of set 0, dt of set 1) [s].
+    further load component (wheels: rotation columns); the last `n_thrusters` of them are thrusters, in the order of the craft's file: shape
+    along the thruster's force at its node. steps: (dt of set 0, dt of set 1) [s].
     instructions: "auto", "base", "avx2" or "avx512"; all give the same bits.
     Raises ValueError that names the argument and the row.
     """
 
-    def __init__(self, omega, log_decrement, shapes, steps, instructions="auto"):
+    def __init__(self, omega, log_decrement, shapes, steps, instructions="auto", n_thrusters=0):
         omega = _checked("omega", omega, (None,), "rad/s")
         cdef int n = omega.shape[0]
         delta = _checked("log_decrement", log_decrement, (n,), "1")
@@ -100,6 +101,8 @@ cdef class ModalCraft:
             raise ValueError("omega: no mode left (0 modes, at least 1 needed)")
         if table.shape[1] < PORT_LOADS:
             raise ValueError(f"shapes: {table.shape[1]} columns, at least {PORT_LOADS} needed")
+        if not 0 <= n_thrusters <= table.shape[1] - PORT_LOADS:
+            raise ValueError(f"n_thrusters: {n_thrusters}, limits 0...{table.shape[1] - PORT_LOADS} columns beyond those of the port")
         if np.any(omega <= 0.0):
             row = int(np.flatnonzero(omega <= 0.0)[0])
             raise ValueError(f"omega: mode {row} has {omega[row]:g} rad/s, must be > 0 rad/s (drop rigid-body modes)")
@@ -114,6 +117,7 @@ cdef class ModalCraft:
 
         self.n_modes = n
         self.n_loads = table.shape[1]
+        self.n_thrusters = n_thrusters
         self.steps = (float(steps[0]), float(steps[1]))
         self.instructions = instructions
         self.modal.n_loads = self.n_loads
@@ -128,7 +132,7 @@ cdef class ModalCraft:
         self.modal.state_size = state.nbytes
         self.modal.coefficients[0] = &set0[0]
         self.modal.coefficients[1] = &set1[0]
-        self._keep = (state, set0, set1)
+        self._keep = (state, set0, set1, table[:, :PORT_LOADS].copy())
 
     def _blocks(self, coefficients, shapes):
         # (5, N) and (N, L) -> blocks of [column][lane]
@@ -181,6 +185,10 @@ cdef class ModalCraft:
             lanes = np.zeros(self.modal.n_blocks * MODAL_LANES)
             lanes[:self.n_modes] = _checked(name, values, (self.n_modes,), "kg^1/2 m")
             np.asarray(self._keep[0]).reshape(-1, 2, MODAL_LANES)[:, row] = lanes.reshape(-1, MODAL_LANES)
+
+    def port(self):
+        """Displacement (6,) [m, rad] and rate (6,) [m/s, rad/s] of the port in the present state, port axes."""
+        return self._keep[3].T @ self.q, self._keep[3].T @ self.q_rate
 
     def snapshot(self):
         """The flat state as bytes."""

@@ -53,6 +53,7 @@ cdef struct Self:
 
 
 cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) noexcept nogil
+cdef void report(const Params *p, const State *s, Sample *sample) noexcept nogil
 
 
 cdef class TwoBodies(StagePart):

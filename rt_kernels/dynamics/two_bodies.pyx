@@ -439,7 +439,11 @@ cdef void advance(const Params *p, State *s, Sample *sample, const double *F_T) 
             sample.A_TA[i] = 0.0
     for i in range(6):
         s.V_TA[i] = sample.V_TA[i]
-    # absolute states, invariants, and the model's own verdict
+    report(p, s, sample)
+
+
+cdef void report(const Params *p, const State *s, Sample *sample) noexcept nogil:
+    """Absolute states, invariants, and the model's own verdict."""
     body_pose(&s.active, sample.X_NC)
     body_twist(&s.active, sample.V_NC)
     body_pose(&s.target, sample.X_NV)

@@ -8,9 +8,11 @@ rates enter the relative kinematics (and so the contact velocities); the flexibl
     d/dt p_TA = R_TN (v_A - v_T - w_T x r_TA)    w_TA = R_TN (w_A - w_T)
 
 The wrench acts on the rigid bodies at the deformed port T, equal and opposite at one point, so momentum is kept to rounding as without
-modes. Modes are at rest when the loop is closed and while the guidance drives the platform; joined craft keep their deformation. Further
-load points of a modal table (thrusters) get no load here. A craft without a table [modal] is rigid; with two of them every bit is
-that of `two_bodies`. To first order the axes of the deformed port are those of the undeformed one for the load.
+modes. Modes are at rest while the guidance drives the platform, and when the loop is closed too unless the table gives their initial
+state (4.5): the bodies then start so that the deformed ports have the achieved pose and twist. Joined craft keep their deformation. The
+thrusters of a craft excite its modes at their nodes (4.2.4), `thruster_A` and `thruster_T` held over the tick; other further load points
+of a table get no load here. A craft without a table [modal] is rigid; with two of them every bit is that of `two_bodies`. To first order
+the axes of the deformed port are those of the undeformed one for the load.
 
 Frames and units as in two_bodies; displacements [m, rad] and rates [m/s, rad/s] in axes of the undeformed port.
 """
@@ -22,7 +24,7 @@ import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.dynamics.modal cimport MODAL_COEFFICIENTS, MODAL_LANES, Modal, ModalCraft, deformed_port, propagate
-from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance
+from rt_kernels.dynamics.two_bodies cimport Params, State, TwoBodies, advance, body_pose, body_twist, report, start_from_relative
 from rt_kernels.dynamics.two_bodies_flexible_record cimport FlexibleRecord
 from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
@@ -34,6 +36,7 @@ cdef enum:
     ACTIVE = 0
     TARGET = 1
     LOADS_MAX = 64              # six at the port, and further ones
+    THRUSTERS_MAX = 16          # of a craft, as in the sample
     LINE = 8                    # doubles in a cache line
 
 cdef struct Port:
@@ -49,10 +52,18 @@ cdef struct FlexState:
     double X_TA[7]              # of the deformed ports, previous tick
     double V_TA[6]
 
+# how the modes begin when the loop is closed: this, then the modes of both craft
+cdef struct FlexStart:
+    Port port[2]
+    int bent[2]                 # not at rest
+
 cdef struct FlexSelf:
     Params *rigid
     FlexState *state
+    FlexStart *start
     Modal modal[2]
+    double *start_modes[2]
+    int n_thrusters[2]          # the last of a craft's loads
     int flexible[2]
 
 
@@ -73,8 +84,8 @@ cdef inline void place_ports(FlexSelf *f) noexcept nogil:
     deformed_port(f.rigid.target.X_port, s.port[TARGET].displacement, s.port[TARGET].rate, s.port[TARGET].X, s.port[TARGET].V)
 
 
-cdef inline void bend(FlexSelf *f, const double *F_T, int steps) noexcept nogil:
-    """Modes of both craft over the tick; the wrench is held."""
+cdef inline void bend(FlexSelf *f, const double *F_T, const double *thruster_A, const double *thruster_T, int steps) noexcept nogil:
+    """Modes of both craft over the tick; wrench and thrusts are held."""
     cdef FlexState *s = f.state
     cdef double load[LOADS_MAX]
     cdef int i, k
@@ -89,6 +100,8 @@ cdef inline void bend(FlexSelf *f, const double *F_T, int steps) noexcept nogil:
             pose.wrench_to_child(s.X_TA, F_T, load)
             for i in range(6):
                 load[i] = -load[i]
+        memcpy(load + f.modal[k].n_loads - f.n_thrusters[k], thruster_T if k == TARGET else thruster_A,
+               f.n_thrusters[k] * sizeof(double))
         for _ in range(steps):
             propagate(&f.modal[k], load, s.port[k].displacement, s.port[k].rate)
     place_ports(f)
@@ -139,6 +152,35 @@ cdef inline void relative_motion(const FlexSelf *f, const Sample *o, double *X_T
     quat.rotate_back(X_NT + 3, r, V_TA + 3)
 
 
+cdef void start_bent(FlexSelf *f, Sample *o) noexcept nogil:
+    """Modes in their initial state; the bodies start so that the deformed ports have the achieved pose and twist."""
+    cdef FlexState *s = f.state
+    cdef Params bent = f.rigid[0]
+    cdef double X_TA[7]
+    cdef double V_TA[6]
+    cdef int i, k
+    for k in range(2):
+        if f.flexible[k]:
+            memcpy(f.modal[k].state, f.start_modes[k], f.modal[k].state_size)
+            s.port[k] = f.start.port[k]
+    place_ports(f)
+    # the bodies from the pose of the deformed ports
+    pose.copy(s.port[ACTIVE].X, bent.active.X_port)
+    pose.copy(s.port[TARGET].X, bent.target.X_port)
+    start_from_relative(&bent, &s.rigid, o.X_TA_measured, o.V_TA_measured)
+    # what the rates of the deformation add to the twist is taken off
+    body_pose(&s.rigid.active, o.X_NC)
+    body_twist(&s.rigid.active, o.V_NC)
+    body_pose(&s.rigid.target, o.X_NV)
+    body_twist(&s.rigid.target, o.V_NV)
+    relative_motion(f, o, X_TA, V_TA)
+    for i in range(6):
+        V_TA[i] = 2.0 * o.V_TA_measured[i] - V_TA[i]
+    start_from_relative(&bent, &s.rigid, o.X_TA_measured, V_TA)
+    memcpy(s.rigid.V_TA, o.V_TA_measured, sizeof(s.rigid.V_TA))
+    report(f.rigid, &s.rigid, o)
+
+
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef FlexSelf *f = <FlexSelf *>self
     cdef FlexState *s = f.state
@@ -151,7 +193,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         return
     if sample.motion == MOTION_FREE:
         wrench_at_undeformed(f, sample.F_T_corrected, F_T0)
-        bend(f, sample.F_T_corrected, n)
+        bend(f, sample.F_T_corrected, sample.thruster_A, sample.thruster_T, n)
         advance(f.rigid, &s.rigid, sample, F_T0)
         relative_motion(f, sample, sample.X_TA, sample.V_TA)
         for i in range(6):
@@ -165,6 +207,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
                 s.port[TARGET].rate[i] = 0.0
             place_ports(f)
         advance(f.rigid, &s.rigid, sample, sample.F_T_corrected)
+        if sample.motion == MOTION_CLOSE_LOOP and (f.start.bent[ACTIVE] or f.start.bent[TARGET]):
+            start_bent(f, sample)
         if sample.motion == MOTION_JOINED:
             # the pose in which they were joined, deformation included; one body, so no relative twist
             relative_motion(f, sample, sample.X_TA, F_T0)
@@ -181,6 +225,14 @@ cdef size_t coefficients_size(const Modal *modal) noexcept:
     return modal.n_blocks * (MODAL_COEFFICIENTS + modal.n_loads) * MODAL_LANES * sizeof(double)
 
 
+cdef void fill_port(Port *port, ModalCraft craft) except *:
+    """Displacement and rate of the port in the craft's present state."""
+    cdef int i
+    displacement, rate = craft.port()
+    for i in range(6):
+        port.displacement[i], port.rate[i] = displacement[i], rate[i]
+
+
 cdef list _numbers(const double *at, size_t size):
     cdef size_t i
     return [at[i] for i in range(size // sizeof(double))]
@@ -193,13 +245,15 @@ OWN_PARAMETERS = tuple(p for p in TwoBodies.PARAMETERS if p.key != "integrator")
 cdef class TwoBodiesFlexible(TwoBodies):
     """Dynamics of two free spacecraft, each rigid or with modes.
 
-    A vehicle's `modal` is None, or a function that gives its `ModalCraft` for a pair of step sizes [s]. Raises ValueError for an
+    A vehicle's `modal` is None, or a function that gives its `ModalCraft` for a pair of step sizes [s]; the state that it has is how its
+    modes begin when the loop is closed. Raises ValueError for an
     impossible mass, inertia or modal table, and for more than 64 load components.
     """
 
     PARAMETERS = OWN_PARAMETERS
     AUX = AUX
     cdef FlexSelf f
+    cdef size_t _start_size
     cdef object _keep
 
     def __init__(self, *, period_s, vehicles, start, orbit=None, **given):
@@ -211,15 +265,21 @@ cdef class TwoBodiesFlexible(TwoBodies):
         for vehicle in (vehicles.active, vehicles.target):
             crafts.append(vehicle.modal((period_s, period_s)) if vehicle.modal is not None else None)
         # one block: rigid state, then the modes, each on a cache line
-        size = (sizeof(FlexState) // 8 + LINE - 1) // LINE * LINE
+        cdef Py_ssize_t size = (sizeof(FlexState) // 8 + LINE - 1) // LINE * LINE
         modes = sum((<ModalCraft?> c).modal.state_size for c in crafts if c is not None) // 8
         raw = np.zeros(size + modes + LINE)
         block = raw[(-raw.ctypes.data // 8) % LINE:][:size + modes]
         cdef double[::1] memory = block
-        self._keep = (raw, block, crafts)
+        # and another one: how the modes begin
+        cdef Py_ssize_t start_size = (sizeof(FlexStart) + 7) // 8
+        begin = np.zeros(start_size + modes)
+        cdef double[::1] start_memory = begin
+        self._keep = (raw, block, crafts, begin)
         self.f.rigid = &self.c.params
         self.f.state = <FlexState *>&memory[0]
         self.f.state.rigid = self.c.state
+        self.f.start = <FlexStart *>&start_memory[0]
+        self._start_size = begin.nbytes
         pose.identity(self.f.state.X_TA)
         cdef Py_ssize_t at = size
         for k in range(2):
@@ -231,6 +291,14 @@ cdef class TwoBodiesFlexible(TwoBodies):
                 raise ValueError(f"{('active', 'target')[k]} vehicle: modal.further_loads: {craft.n_loads} load components, "
                                  f"at most {LOADS_MAX}")
             self.f.modal[k] = craft.modal
+            self.f.n_thrusters[k] = craft.n_thrusters
+            if craft.n_thrusters > THRUSTERS_MAX:
+                raise ValueError(f"{('active', 'target')[k]} vehicle: modal.thruster_nodes: {craft.n_thrusters} nodes, "
+                                 f"at most {THRUSTERS_MAX}")
+            self.f.start_modes[k] = &start_memory[start_size + at - size]
+            memcpy(self.f.start_modes[k], craft.modal.state, craft.modal.state_size)
+            fill_port(&self.f.start.port[k], craft)
+            self.f.start.bent[k] = bool(np.any(craft.q) or np.any(craft.q_rate))
             self.f.modal[k].state = &memory[at]
             at += craft.modal.state_size // 8
         straighten(&self.f)
@@ -241,7 +309,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
         self.plug.step = step
 
     def dump(self):
-        """Constants of the rigid bodies, the state, and the coefficients of the modes (both step sizes): exp and sin of another machine's
+        """Constants of the rigid bodies, the state, how the modes begin, and the coefficients of the modes (both step sizes): exp and sin of another machine's
         mathematics library may make others of the same modal data."""
         cdef size_t address
         out = []
@@ -256,11 +324,12 @@ cdef class TwoBodiesFlexible(TwoBodies):
         for k in range(2):
             if not self.f.flexible[k]:
                 continue
-            modal = {"state": _numbers(self.f.modal[k].state, self.f.modal[k].state_size)}
+            modal = {"state": _numbers(self.f.modal[k].state, self.f.modal[k].state_size),
+                     "start": _numbers(self.f.start_modes[k], self.f.modal[k].state_size)}
             for which in range(2):
                 modal[f"coefficients_{which}"] = _numbers(self.f.modal[k].coefficients[which], coefficients_size(&self.f.modal[k]))
             modes.append(modal)
-        return {"rigid": self.f.rigid[0], "state": self.f.state[0], "modes": modes}
+        return {"rigid": self.f.rigid[0], "state": self.f.state[0], "start": self.f.start[0], "modes": modes}
 
     def load_unchecked(self, bytes block):
         """Raises ValueError when the block is that of other modes."""
@@ -280,7 +349,8 @@ cdef class TwoBodiesFlexible(TwoBodies):
         """(address, bytes) of everything that decides what a step computes."""
         cdef int k, which
         cdef Modal *modal
-        pieces = [(<size_t>self.f.rigid, sizeof(Params)), (<size_t>self.plug.state, self.plug.state_size)]
+        pieces = [(<size_t>self.f.rigid, sizeof(Params)), (<size_t>self.plug.state, self.plug.state_size),
+                  (<size_t>self.f.start, self._start_size)]
         for k in range(2):
             modal = &self.f.modal[k]
             for which in range(2 if self.f.flexible[k] else 0):
