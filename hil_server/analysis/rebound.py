@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rt_kernels.compensation.effective_mass import inverse_inertia, rotation
-from rt_kernels.context import Vehicle
+from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES
 
 LEAST_SPEED = 1e-4  # m/s: a contact met more slowly along its own direction has no restitution
@@ -52,8 +52,8 @@ def screw_of(records: np.ndarray, start: int, stop: int) -> np.ndarray | None:
     return mean / size if size > 0.0 else None
 
 
-def rebound(records: np.ndarray, start: int, stop: int, period_s: float, active: Vehicle | None = None) -> Rebound:
-    """e of the contact whose flag is set in the rows start...stop-1. active: the active vehicle as a rigid body, for the share of control
+def rebound(records: np.ndarray, start: int, stop: int, period_s: float, vehicles: Vehicles | None = None) -> Rebound:
+    """e of the contact whose flag is set in the rows start...stop-1. vehicles: the two as rigid bodies, for the share of control
     forces; without it a contact under control forces is not measured."""
     screw = screw_of(records, start, stop)
     if screw is None:
@@ -65,7 +65,7 @@ def rebound(records: np.ndarray, start: int, stop: int, period_s: float, active:
         return Rebound(None, ends)
     before, touch, parted, after = ends
     s = speed_along(records[[before, after]], screw)
-    pushed = [control_gain(records[i : j + 1], screw, period_s, active) for i, j in ((before, touch), (parted, after))]
+    pushed = [control_gain(records[i : j + 1], screw, period_s, vehicles) for i, j in ((before, touch), (parted, after))]
     if pushed[0] is None or pushed[1] is None:
         return Rebound(None, "control forces act beside it", before, after)
     if records["capture_time"][after] >= 0.0:
@@ -140,19 +140,25 @@ def _outwards(load: np.ndarray, inside: int, level: float) -> tuple[int, int] | 
     return (end, row) if row < len(load) else None
 
 
-def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, active: Vehicle | None) -> float | None:
-    """What the control wrench on the active vehicle adds to the speed along the screw over these rows, m/s; None where it cannot be told.
+def control_gain(records: np.ndarray, screw: np.ndarray, period_s: float, vehicles: Vehicles | None) -> float | None:
+    """What the control wrenches on both vehicles add to the speed along the screw over these rows, m/s; None where it cannot be told.
 
-    The wrench at C, moved to the origin of T, times the vehicle's inverse inertia there (rt_kernels.compensation.effective_mass)."""
-    W_C = records["control_A"]
-    if not W_C.any():
+    Each wrench, moved from the centre of mass to the origin of T, times the vehicle's inverse inertia there
+    (rt_kernels.compensation.effective_mass); the speed is that of A relative to T."""
+    if not (records["control_A"].any() or records["control_T"].any()):
         return 0.0
-    if active is None:
+    if vehicles is None:
         return None
-    X_TA, X_CA = records["X_TA"][0], np.asarray(active.X_port, float)
+    X_TA, X_CA, X_VT = (np.asarray(X, float) for X in (records["X_TA"][0], vehicles.active.X_port, vehicles.target.X_port))
+    R_TV = rotation(X_VT[3:]).T
     R_TC = rotation(X_TA[3:]) @ rotation(X_CA[3:]).T
-    p_TC = X_TA[:3] - R_TC @ X_CA[:3]
-    f, m = W_C[:, :3] @ R_TC.T, W_C[:, 3:] @ R_TC.T
-    W_T = np.hstack([f, m + np.cross(p_TC, f)])
     seconds = period_s * np.maximum(records["periods"][1:], 1)
-    return float((W_T[1:] @ inverse_inertia(active, R_TC, p_TC) @ screw) @ seconds)
+    gain = 0.0
+    for sign, name, vehicle, R, p in (
+        (1.0, "control_A", vehicles.active, R_TC, X_TA[:3] - R_TC @ X_CA[:3]),
+        (-1.0, "control_T", vehicles.target, R_TV, -R_TV @ X_VT[:3]),
+    ):
+        f, m = records[name][:, :3] @ R.T, records[name][:, 3:] @ R.T
+        W_T = np.hstack([f, m + np.cross(p, f)])
+        gain += sign * float((W_T[1:] @ inverse_inertia(vehicle, R, p) @ screw) @ seconds)
+    return gain

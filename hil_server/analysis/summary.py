@@ -14,7 +14,7 @@ from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
 from rt_kernels.codes import bit_names, code_name
-from rt_kernels.context import Vehicle
+from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES, FAULTS, RUNS
 
 WRENCH_NAMES = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
@@ -81,11 +81,11 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
     """
     r, time_s = log.records, log.time_s
     touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
-    active = _active_vehicle(log) if len(touching) and r["control_A"].any() else None
+    vehicles = _vehicles(log) if len(touching) and (r["control_A"].any() or r["control_T"].any()) else None
     contacts = []
     for start, stop in touching.reshape(-1, 2):
         ended = bool(stop < log.ticks)
-        e = rebound(r, int(start), int(stop), 1e-9 * log.header.period_ns, active)
+        e = rebound(r, int(start), int(stop), 1e-9 * log.header.period_ns, vehicles)
         before = max(start - 1, 0) if e.before is None else e.before
         after = stop if e.after is None else e.after
         wrench = np.abs(r["F_T"][start:stop])
@@ -126,9 +126,9 @@ def _foreseen(log: Log, start: int, stop: int, measured: float | None) -> dict[s
     return dict(zip(nothing, (mode["restitution"], mode["ideal"], mode["frequency_hz"]), strict=True))
 
 
-def _active_vehicle(log: Log) -> Vehicle | None:
-    """The active vehicle of the run where it is a craft of its own, for the share of its control forces; None where that is not known."""
-    from hil_server.line.assembly import vehicle
+def _vehicles(log: Log) -> Vehicles | None:
+    """The vehicles of the run where they fly free, for the share of their control forces; None where that is not known."""
+    from hil_server.line.assembly import vehicles
     from hil_server.line.run_header import configuration
 
     try:
@@ -136,7 +136,7 @@ def _active_vehicle(log: Log) -> Vehicle | None:
     except HilError:
         return None
     dynamics = registry.part("dynamics", config.part("dynamics")[0])
-    return vehicle(config.active_vehicle) if getattr(dynamics, "FREE_VEHICLES", False) else None
+    return vehicles(config) if getattr(dynamics, "FREE_VEHICLES", False) else None
 
 
 def alignment_of(log: Log) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Energy cap: passivity observer and controller at the simulated port (Hannaford and Ryu 2002; hybrid-stability notes 5.4 (5)).
 
-Observer: the relative kinetic energy of the model at the start of the contact, E0, plus what the control wrench has done since, is all
-that the contact may give back. One symplectic step under the force s F changes the energy by
+Observer: the relative kinetic energy of the model at the start of the contact, E0, plus what the control wrenches of both craft have done
+since, is all that the contact may give back. One symplectic step under the force s F changes the energy by
 
     -s h F.V + 1/2 s^2 h^2 F.L^-1 F        L^-1 inverse inertia of the relative motion, V twist at the origin of T
 
@@ -32,19 +32,24 @@ cdef struct Self:
     double dissipated
     double floor
     double loop_delay
-    double share                # of the thrust's work that goes into relative motion: m_V / (m_C + m_V)
+    double share                # of the active craft's thrust that goes into relative motion: m_V / (m_C + m_V); 1 - it: of the target's
     State state
 
 
 cdef double control_power(const Sample *o, double share) noexcept nogil:
-    """Power of the control wrench into the energy of relative motion."""
+    """Power of both crafts' control wrenches into the energy of relative motion."""
     cdef double f[3]
     cdef double m[3]
     cdef double v[3]
+    cdef double power
+    vec3.sub(o.V_NC, o.V_NV, v)
     quat.rotate(o.X_NC + 3, o.control_A, f)
     quat.rotate(o.X_NC + 3, o.control_A + 3, m)
-    vec3.sub(o.V_NC, o.V_NV, v)
-    return share * vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
+    power = share * vec3.dot(f, v) + vec3.dot(m, o.V_NC + 3)
+    # a force on the target takes the relative velocity the other way
+    quat.rotate(o.X_NV + 3, o.control_T, f)
+    quat.rotate(o.X_NV + 3, o.control_T + 3, m)
+    return power - (1.0 - share) * vec3.dot(f, v) + vec3.dot(m, o.V_NV + 3)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
