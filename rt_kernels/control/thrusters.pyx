@@ -22,9 +22,8 @@ Press thrust: an ideal engine along X as in `press_thrust`, or thrusters: as a s
 attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
 
 Allocation: tables made at set-up, `rt_kernels.control.allocation`; valves: valves.pxd. The wrenches control_A and control_T are the sum over
-engine and thrusters at and in the centres of mass, places taken with joints at rest and nothing bent; mass, centre of mass and inertia do
-not change by what is burnt. A wheel's torque is internal: it turns the wheel by `wheel_torque` and the craft by its reaction, the
-dynamics do both, and it is no part of the wrench.
+engine, thrusters and reactions of the wheels' motors, at and in the centres of mass, places and axes taken with joints at rest and nothing
+bent: what a rigid craft feels. Mass, centre of mass and inertia do not change by what is burnt.
 """
 
 from libc.math cimport fabs
@@ -247,6 +246,8 @@ cdef uint32_t run(const Self *self, const Craft *p, CraftState *s, const Sample 
     for j in range(p.n_thrusters):
         for i in range(6):
             wrench[i] += thrust[j] / p.thruster[j].thrust * p.thruster[j].wrench[i]
+    for j in range(p.n_wheels):
+        vec3.add_scaled(wrench + 3, -torque[j], p.wheel[j].axis, wrench + 3)
     return status
 
 
