@@ -11,7 +11,7 @@ from rt_kernels.layout import BITS, CODES, FAULTS
 
 SIGNAL, SEQUENCE, PHASE = BITS["mechanism_signal"], CODES["sequence"], CODES["phase"]
 FIELDS = ("time_ns", "phase", "signal_discrete", "mechanism_command", "sequence", "V_TA", "F_T", "X_TA", "kinetic_energy", "faults",
-          "first_contact_time", "end_cause", "control_A")  # fmt: skip
+          "first_contact_time", "end_cause", "control_A", "control_request")  # fmt: skip
 DT = 5e-4
 
 

@@ -393,6 +393,27 @@ def test_energy_cap_allows_what_the_control_moment_puts_in(context):
     assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
 
 
+def test_energy_cap_allows_what_the_targets_own_actuators_put_in(context):
+    """The force on the target takes the relative velocity the other way, with the active craft's share of the mass."""
+    vehicles = context["vehicles"]
+    heavy = context | {"vehicles": replace(vehicles, target=replace(vehicles.target, mass_kg=1800.0))}
+    part = build("energy_cap", heavy)
+    masses = [600.0, 1800.0]
+    assert heavy["vehicles"].active.mass_kg == masses[0]
+    turned = Rotation.from_euler("xyz", [-0.2, 0.9, 0.3])
+    f, m, v, w = np.array([-200.0, 90.0, 40.0]), np.array([30.0, -50.0, -20.0]), np.array([0.03, 0.01, 0.02]), np.array([0.02, 0.03, -0.04])
+    F, V = np.array([900.0, 0, 0, 0, 0, 0]), np.array([-0.02, 0, 0, 0, 0, 0])
+    fields = {"contact": 1, "F_T": F, "V_TA": V, "kinetic_energy": 0.05}
+    part.step(sample(**fields, control_T=[*f, *m], V_NC=[*v], V_NV=[0.0, 0.0, 0.0, *w], X_NV=[0.5, 0.6, 0.7, *turned.as_quat()]))
+    s = sample(**fields)
+    part.step(s)
+    k = s["F_T_corrected"][0, 0] / F[0]
+    allowed = 0.05 + H * (-masses[0] / sum(masses) * turned.apply(f) @ v + turned.apply(m) @ w)
+    assert 0.0 < k < 1.0 and abs(allowed - 0.05) > 1e-5
+    inverse = relative_inverse_inertia(heavy["vehicles"], heavy["start"].X_TA)
+    assert kinetic_after(k * F, V, 0.05, inverse) == pytest.approx(allowed, rel=1e-12)
+
+
 # ---------------------------------------------------------------------------------------------------------------- change
 
 

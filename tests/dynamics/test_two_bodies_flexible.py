@@ -5,11 +5,15 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
+from hil_server import registry
+from hil_server.config.modal_data import ModalData, ModalDataError, csv_text, rigid_of
+from hil_server.config.tables import VEHICLE
+from hil_server.line import assembly
 from rt_kernels.context import IDENTITY, Start, Vehicle, Vehicles
 from rt_kernels.dynamics.modal import ModalCraft
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_bodies_flexible import TwoBodiesFlexible
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 
 MOTION = CODES["motion"]
 PERIOD = 1e-3
@@ -181,3 +185,118 @@ def test_a_snapshot_takes_the_modes_along():
 def test_too_many_load_points_are_named():
     with pytest.raises(ValueError, match="further_loads"):
         make(active=modes(shapes=np.zeros((7, 65))))
+
+
+# ------------------------------------------------------------------------------------- thrusters, initial state of the modes
+
+STRUCTURE = Rotation.from_euler("xyz", [20, -70, 35], degrees=True)  # q_SD: port in the axes of the finite elements
+FLEXIBLE_HZ = (0.8, 2.1)
+BENT = {"initial_coordinates": [0.4, -0.1], "initial_rates": [0.5, 3.0]}
+
+
+def flexible_vehicle(**modal):
+    """A vehicle's table: six rigid-body modes of its mass, two modes without damping, an engine and two retro engines at node 7."""
+    rng = np.random.default_rng(8)
+    table = {
+        "name": "bending", "mass_kg": 7e6, "inertia_kg_m2": (np.diag([4.0, 30.0, 31.0]) * 1e6).tolist(),
+        "port_position_m": [3.6, 0.2, -0.1], "port_angles_deg": [12.0, -7.0, 30.0], "thrust_n": 500.0,
+        "thruster": [
+            {"name": "press", "position_m": [-3.0, 0.0, 0.0], "direction": [1.0, 0.0, 0.0], "thrust_n": 500.0, "delay_s": 0.04},
+            {"name": "back", "position_m": [2.0, 0.0, 0.0], "direction": [-1.0, 0.0, 0.0], "thrust_n": 400.0, "delay_s": 0.04},
+        ],
+    }  # fmt: skip
+    to_structure = np.kron(np.eye(2), STRUCTURE.as_matrix().T)  # rows of shapes in port axes -> structural axes
+    at_port = np.vstack([np.linalg.cholesky(np.linalg.inv(rigid_of(table))).T @ to_structure, rng.normal(0.0, 0.02, (2, 6))])
+    at_engine = np.vstack([rng.normal(0.0, 1e-4, (6, 6)), rng.normal(0.0, 0.02, (2, 6))])
+    data = ModalData(np.array([0.0] * 6 + list(FLEXIBLE_HZ)), {1: at_port, 7: at_engine})
+    table["modal"] = {
+        "data": csv_text(data), "port_node": 1, "port_axes_xyzw": STRUCTURE.as_quat().tolist(), "frequency_min_hz": 0.01,
+        "log_decrement_bands": [[10.0, 0.0]], "thruster_nodes": [7, 7], **modal,
+    }  # fmt: skip
+    return assembly.vehicle(_filled(table)), at_port[6:], at_engine[6:]
+
+
+def _filled(table):
+    return {p.key: p.default for p in VEHICLE if not p.required} | table
+
+
+def test_pulses_of_a_thruster_excite_the_modes_as_the_closed_form_says():
+    """Bang-bang at half the period of the first mode. A mode without damping under steps +-F at t_i: q = sum +-F phi/w^2 (1 - cos w (t - t_i))
+    (4.2.4); the valve's delay moves every step by 40 ticks."""
+    vehicle, at_port, at_engine = flexible_vehicle()
+    vehicles, start = Vehicles(vehicle, Vehicle(2e7, np.diag([4.0, 30.0, 31.0]) * 4e6)), Start(IDENTITY, np.zeros(6))
+    part = TwoBodiesFlexible(period_s=PERIOD, vehicles=vehicles, start=start, range_max_m=1e3)
+    control = registry.part("control", "thrusters")(period_s=PERIOD, vehicles=vehicles, start=start, press="thrusters", active_attitude="off")
+    sample = begin(part, [-0.5, 0, 0, 0, 0, 0, 1], [0.0] * 6)
+    half = 625  # ticks: the first mode has 0.8 Hz
+    asked = np.zeros(5000, bool)
+    for k in range(3):
+        asked[100 + 2 * k * half : 100 + (2 * k + 1) * half] = True
+    found = []
+    for press in asked:
+        sample["control_request"] = BITS["control_request"]["press"] * press
+        control.step(sample)
+        found.append(part.step(sample)[:6].copy())
+    t = np.arange(1, len(asked) + 1) * PERIOD
+    steps = [(tick + 40, 1.0 if asked[tick] else -1.0) for tick in np.flatnonzero(np.diff(asked.astype(int))) + 1]
+    R_CD = Rotation.from_quat(vehicle.X_port[3:])
+    along = STRUCTURE.apply(R_CD.inv().apply([1.0, 0.0, 0.0]))  # of the thrust, structural axes
+    expected = np.zeros((len(t), 6))
+    for frequency, port, engine in zip(FLEXIBLE_HZ, at_port, at_engine, strict=True):
+        w = 2 * np.pi * frequency
+        since = [(np.maximum(t - i * PERIOD, 0.0), sign) for i, sign in steps]
+        q = 500.0 * (engine[:3] @ along) / w**2 * sum(sign * (1.0 - np.cos(w * s)) for s, sign in since)
+        on_port = np.concatenate([STRUCTURE.inv().apply(port[:3]), STRUCTURE.inv().apply(port[3:])])
+        expected += q[:, None] * on_port
+    found = np.array(found)
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max(), rtol=0)
+    # in step with the first mode: three pulses leave six times 500 N phi/w^2, the first one alone has a peak of twice
+    assert np.abs(found[-1250:]).max() > 2.8 * np.abs(found[140 : 140 + half]).max()
+
+
+def test_modes_begin_in_the_state_of_the_table_and_the_loop_closes_without_a_jump():
+    """4.5: free swinging from q(0), q'(0); the deformed ports have the measured pose and twist at the closing."""
+    vehicle, at_port, _ = flexible_vehicle(**BENT)
+    for k, vehicles in enumerate((Vehicles(vehicle, Vehicle(2e7, np.eye(3) * 4e8)), Vehicles(Vehicle(2e7, np.eye(3) * 4e8), vehicle))):
+        part = TwoBodiesFlexible(period_s=PERIOD, vehicles=vehicles, start=Start(IDENTITY, np.zeros(6), [0.0, 1e-3, 0.0]), range_max_m=1e3)
+        sample = begin(part)
+        np.testing.assert_array_equal(sample["X_TA"][0], TILTED)
+        rows = []
+        for _ in range(700):
+            before = sample["X_TA"][0].copy()
+            rows.append(part.step(sample)[12 * k : 12 * k + 6].copy())
+            if len(rows) == 1:
+                # one tick later: the port's swing has changed the twist by its acceleration only
+                np.testing.assert_allclose(before, TILTED, atol=1e-12)
+                swing = 1e-3 * np.abs(at_port).max() * (2 * np.pi * 2.1) * np.hypot(0.5 + 3.0, 2 * np.pi * 2.1 * 0.5)
+                np.testing.assert_allclose(sample["V_TA"][0], TWIST, atol=swing)
+                assert swing < 0.2 * np.abs(at_port * [[0.5], [3.0]]).max()
+        t = np.arange(1, 701)[:, None] * PERIOD
+        expected = np.zeros((700, 6))
+        for frequency, port, q, rate in zip(FLEXIBLE_HZ, at_port, *BENT.values(), strict=True):
+            w = 2 * np.pi * frequency
+            on_port = np.concatenate([STRUCTURE.inv().apply(port[:3]), STRUCTURE.inv().apply(port[3:])])
+            expected += (q * np.cos(w * t) + rate / w * np.sin(w * t)) * on_port
+        np.testing.assert_allclose(np.array(rows), expected, atol=1e-10 * np.abs(expected).max(), rtol=0)
+        # another machine takes it over from the log
+        other = TwoBodiesFlexible(period_s=PERIOD, vehicles=vehicles, start=Start(IDENTITY, np.zeros(6), [0.0, 1e-3, 0.0]), range_max_m=1e3)
+        assert other.dump() != part.dump()
+        other.load_unchecked(part.dump())
+        assert other.dump() == part.dump()
+
+
+@pytest.mark.parametrize(("modal", "words"), [
+    ({"thruster_nodes": [7]}, "thruster_nodes: 1 nodes, the vehicle has 2 thrusters"),
+    ({"thruster_nodes": [7, 9]}, "node 9"),
+    ({"initial_coordinates": [1.0]}, "initial_coordinates: .* list of 2 finite numbers"),
+    ({"initial_rates": ["a", "b"]}, "initial_rates: .* list of 2 numbers"),
+])  # fmt: skip
+def test_wrong_thruster_nodes_and_initial_states_are_named(modal, words):
+    with pytest.raises(ModalDataError, match=words):
+        flexible_vehicle(**modal)[0].modal((1e-3, 1e-3))
+    table = flexible_vehicle()[0]
+    del table.modal.args[0]["thruster_nodes"]
+    with pytest.raises(ModalDataError, match="thruster_nodes: is missing: the vehicle has 2 thrusters"):
+        table.modal((1e-3, 1e-3))
+    table.modal.args[0]["thruster_nodes"] = []
+    assert table.modal((1e-3, 1e-3)).n_thrusters == 0

@@ -8,12 +8,13 @@ from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
-from rt_kernels.layout import CODES
+from rt_kernels.layout import BITS, CODES
 from tests.docking_course import DT, PHASE, SEQUENCE, SIGNAL, course, first, signal, stops
 
 LONG = "test.stand=stands/ideal_stand_long_unit.toml"
 MODIFIED, LIMITER = ((LONG, f"test.mechanism=mechanisms/probe_cone_{name}.toml") for name in ("modified", "movable_limiter"))
-CONFIG, RING, ELASTIC = (SHIPPED / "programmes" / f"virtual_docking{name}.toml" for name in ("", "_ring", "_elastic"))
+CONFIG, RING, ELASTIC, THRUSTERS = (
+    SHIPPED / "programmes" / f"virtual_docking{name}.toml" for name in ("", "_ring", "_elastic", "_thrusters"))
 HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
     "lateral_y_m", "lateral_z_m", "yaw_deg", "pitch_deg", "roll_deg", "velocity_y_m_s", "velocity_z_m_s",
     "rate_x_deg_s", "rate_y_deg_s", "rate_z_deg_s"))  # fmt: skip
@@ -82,6 +83,21 @@ def test_press_thrust_ends_at_the_bottom_signal_through_the_line():
     pressing = loop & (out["time"] >= out["first_contact_time"][-1]) & (out["time"] < bottom)
     assert pressing.any() and (thrust[pressing] > 0.0).all() and (thrust[out["time"] >= bottom] == 0.0).all()
     assert first(out, signal(out, "DSG")) > bottom + 0.5
+
+
+def test_press_thrust_by_an_engine_ends_in_the_tick_of_the_bottom_signal_and_its_valve_then_shows():
+    """The request ends in the tick of DK2 (6.2); the engine goes on for its delay of 30 ms, then falls with 20 ms."""
+    out = course(THRUSTERS, (), ("guidance.contact_max_s=2.0",))
+    loop, request = out["phase"] == PHASE["contact"], out["control_request"] & BITS["control_request"]["press"] != 0
+    touch, bottom = (int(np.argmax(signal(out, name) & loop)) for name in ("DK1", "DK2"))
+    assert not request[:touch].any() and request[touch:bottom].all() and not request[bottom:].any()
+    thrust, delay = out["control_A"][:, 0], round(0.03 / DT)
+    assert bottom - touch > delay + round(0.2 / DT) and not thrust[: touch + delay].any()
+    assert thrust[touch + delay + round(0.2 / DT) : bottom + delay] == pytest.approx(300.0, rel=1e-3)
+    falling = thrust[bottom + delay : bottom + delay + 200]
+    ticks = np.arange(200)
+    mean = 0.02 / DT * -np.expm1(-DT / 0.02)  # of the first tick
+    assert falling == pytest.approx(300.0 * mean * np.exp(-ticks * DT / 0.02), rel=1e-3)
 
 
 def tilt_of(out, k):
