@@ -9,7 +9,7 @@ import pytest
 from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
-from rt_kernels.layout import BITS, FIELDS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
 
 # Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
@@ -22,8 +22,8 @@ EXAMPLES: dict[tuple[str, str], dict] = {
 
 @pytest.fixture(scope="session")
 def simulated():
-    """The shipped docking as an assembly."""
-    return assembly.simulation(load_test())
+    """The shipped docking as an assembly, with a ship that has thrusters."""
+    return assembly.simulation(load_test(None, ["test.active_vehicle=vehicles/transport_ship_thrusters.toml"]))
 
 
 @pytest.fixture
@@ -96,6 +96,8 @@ def samples(first, count, seed=1):
         s["signal_discrete"] = 3 if k > count // 2 else 0
         s["contact"] = int(k > count // 4)
         s["control_request"] = (BITS["control_request"]["press"] if k > count // 4 else 0) | BITS["control_request"]["attitude"]
+        if s["contact"][0]:
+            s["motion"] = CODES["motion"]["free"]
         s["wrench_sequence"] = k + 1
         s["analogue_chain"] = 1
         out.append(s)
