@@ -80,7 +80,7 @@ ROOMS = {
         "wrench": "below",
         "events": "below",
         "guidance": "below",
-        "control": "below",
+        "control": "below model",
         "compensation": "below stewart",
         "dynamics": "below model multibody",
         "setpoint_kinematics": "below stewart guidance",
@@ -193,6 +193,7 @@ ORDINARY = {
     "latch": "a part of a docking unit",
     "ring": "a body of the ring units",
     "script": "the file of a recorded operator",
+    "thrusters": "those of a craft",
     "cia402": "the CANopen profile that the emulated drives speak",
     "cia408": "the CANopen profile that the emulated drives speak",
 }

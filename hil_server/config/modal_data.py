@@ -251,8 +251,8 @@ def modal_craft(table: Mapping[str, Any], folder: Path | str, steps: tuple[float
     shapes += [data.at(node)[:, component - 1:component] for node, component in _further(table)]
     nodes, directions = _thruster_nodes(table), np.zeros((0, 3)) if thrusters is None else thrusters
     if len(directions) and "thruster_nodes" not in table:
-        raise ModalDataError(f"modal.thruster_nodes: is missing: the vehicle has {len(directions)} thrusters; [] where they are not to excite "
-                             "the modes")
+        raise ModalDataError(f"modal.thruster_nodes: is missing: the vehicle has {len(directions)} thrusters; [] where they are not to "
+                             "excite the modes")
     if nodes and len(nodes) != len(directions):
         raise ModalDataError(f"modal.thruster_nodes: {len(nodes)} nodes, the vehicle has {len(directions)} thrusters")
     shapes += [data.at(node)[:, :3] @ (R_DS.T @ direction)[:, None] for node, direction in zip(nodes, directions, strict=False)]

@@ -4,8 +4,8 @@ The table of a craft is made once: for a unit wrench along one axis, the share x
 
     B x = e,  x >= 0          B (6, n): wrench of each thruster at full thrust
 
-Of all such x it is one of least propellant, sum of the thrusts; of those the most even one, least |x|^2, so thrusters that do the same thing
-do it together. A moment that no thrusters give without a force is given with as little force as can be.
+Of all such x it is one of least propellant, sum of the thrusts; of those the most even one, least |x|^2, so thrusters that do the same
+thing do it together. A moment that no thrusters give without a force is given with as little force as can be.
 """
 
 from collections.abc import Sequence

@@ -21,9 +21,9 @@ moment M the thrusters give M t, on one edge, while D^2 I / (8 M) stays below th
 Press thrust: an ideal engine along X as in `press_thrust`, or thrusters: as a share of the time when they are stronger than thrust_n. The
 attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
 
-Allocation: tables made at set-up, `rt_kernels.control.allocation`; valves: valves.pxd. The wrenches control_A and control_T are the sum over
-engine, thrusters and reactions of the wheels' motors, at and in the centres of mass, places and axes taken with joints at rest and nothing
-bent: what a rigid craft feels. Mass, centre of mass and inertia do not change by what is burnt.
+Allocation: tables made at set-up, `rt_kernels.control.allocation`; valves: valves.pxd. The wrenches control_A and control_T are the sum
+over engine, thrusters and reactions of the wheels' motors, at and in the centres of mass, places and axes taken with joints at rest and
+nothing bent: what a rigid craft feels. Mass, centre of mass and inertia do not change by what is burnt.
 """
 
 from libc.math cimport fabs
@@ -281,7 +281,8 @@ def _hold(craft, attitude):
         Parameter(f"{craft}_attitude", "str", "-", f"what holds the attitude of the {craft} craft", attitude, choices=tuple(ATTITUDE)),
         Parameter(f"{craft}_dead_band_deg", "float", "deg", "thrusters: half width of the dead band", 0.5, low=1e-4, high=90.0),
         Parameter(f"{craft}_rate_limit_deg_s", "float", "deg/s", "thrusters: fastest way back to the dead band", 0.1, low=1e-5, high=10.0),
-        Parameter(f"{craft}_rate_weight_s", "float", "s", "thrusters: slope of the switching lines, angle for a rate", 5.0, low=0.0, high=1e3),
+        Parameter(f"{craft}_rate_weight_s", "float", "s", "thrusters: slope of the switching lines, angle for a rate", 5.0,
+                  low=0.0, high=1e3),
         Parameter(f"{craft}_wheel_frequency_hz", "float", "Hz", "wheels: natural frequency of the hold", 0.02, low=1e-5, high=10.0),
         Parameter(f"{craft}_wheel_damping", "float", "-", "wheels: its damping ratio", 0.7, low=0.05, high=5.0),
     )
@@ -296,8 +297,8 @@ cdef class Thrusters(StagePart):
 
     PARAMETERS = (
         Parameter("press", "str", "-", "what gives the press thrust", "engine", choices=("engine", "thrusters")),
-        Parameter("attitude_in_contact", "bool", "-", "attitude hold as long as the guidance asks for it; false: off from the first contact "
-                  "on (indicator mode)", True),
+        Parameter("attitude_in_contact", "bool", "-",
+                  "attitude hold as long as the guidance asks for it; false: off from the first contact on (indicator mode)", True),
         *_hold("active", "thrusters"),
         *_hold("target", "off"),
     )

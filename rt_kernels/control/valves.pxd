@@ -61,11 +61,11 @@ cdef inline bint command(Valve *v, double asked, int shortest) noexcept nogil:
 
 cdef inline int fire(const Thruster *t, Valves *s, int n, const double *asked, int periods, double *thrust) noexcept nogil:
     """All thrusters over a tick of `periods` periods: mean thrust of each, N. Returns the number of openings that their nozzles saw."""
-    cdef int i, j, commanded, arrived, openings = 0
+    cdef int j, commanded, arrived, openings = 0
     cdef uint16_t word
     for j in range(n):
         thrust[j] = 0.0
-    for i in range(periods):
+    for _ in range(periods):
         word = 0
         for j in range(n):
             commanded = command(&s.valve[j], asked[j], t[j].shortest)

@@ -16,7 +16,8 @@ X_TA = [-0.3, 0.05, -0.02, *Rotation.from_euler("xyz", [3, -5, 8], degrees=True)
 def body(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 3))
-    return Vehicle(rng.uniform(500.0, 3000.0), A @ A.T * 100.0 + 500.0 * np.eye(3), [*rng.normal(size=3), *Rotation.random(rng=rng).as_quat()])
+    X_port = [*rng.normal(size=3), *Rotation.from_rotvec(rng.normal(size=3)).as_quat()]
+    return Vehicle(rng.uniform(500.0, 3000.0), A @ A.T * 100.0 + 500.0 * np.eye(3), X_port)
 
 
 @pytest.mark.parametrize("acting", [("control_A",), ("control_T",), ("control_A", "control_T")])

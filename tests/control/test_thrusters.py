@@ -128,8 +128,9 @@ def random_craft(rng, n=16):
     R = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
     links = (
         Link("bus", ModalBody.rigid(900.0, [0.3, -0.2, 0.1], np.diag([300.0, 500.0, 600.0])), joint="free"),
-        Link("module", ModalBody.rigid(400.0, [0.1, 0.5, -0.2], np.diag([100.0, 90.0, 50.0])), "bus", position=[1.0, 2.0, -0.5], rotation=R),
-    )
+        Link("module", ModalBody.rigid(400.0, [0.1, 0.5, -0.2], np.diag([100.0, 90.0, 50.0])), "bus", position=[1.0, 2.0, -0.5],
+             rotation=R),
+    )  # fmt: skip
     thrusters = []
     for k in range(n):
         d = rng.normal(size=3)

@@ -221,12 +221,13 @@ def _filled(table):
 
 
 def test_pulses_of_a_thruster_excite_the_modes_as_the_closed_form_says():
-    """Bang-bang at half the period of the first mode. A mode without damping under steps +-F at t_i: q = sum +-F phi/w^2 (1 - cos w (t - t_i))
-    (4.2.4); the valve's delay moves every step by 40 ticks."""
+    """Bang-bang at half the period of the first mode. A mode without damping under steps +-F at t_i: q = sum +-F phi/w^2
+    (1 - cos w (t - t_i)) (4.2.4); the valve's delay moves every step by 40 ticks."""
     vehicle, at_port, at_engine = flexible_vehicle()
     vehicles, start = Vehicles(vehicle, Vehicle(2e7, np.diag([4.0, 30.0, 31.0]) * 4e6)), Start(IDENTITY, np.zeros(6))
     part = TwoBodiesFlexible(period_s=PERIOD, vehicles=vehicles, start=start, range_max_m=1e3)
-    control = registry.part("control", "thrusters")(period_s=PERIOD, vehicles=vehicles, start=start, press="thrusters", active_attitude="off")
+    keys = {"press": "thrusters", "active_attitude": "off"}
+    control = registry.part("control", "thrusters")(period_s=PERIOD, vehicles=vehicles, start=start, **keys)
     sample = begin(part, [-0.5, 0, 0, 0, 0, 0, 1], [0.0] * 6)
     half = 625  # ticks: the first mode has 0.8 Hz
     asked = np.zeros(5000, bool)
