@@ -309,8 +309,8 @@ cdef class TwoBodiesFlexible(TwoBodies):
         self.plug.step = step
 
     def dump(self):
-        """Constants of the rigid bodies, the state, how the modes begin, and the coefficients of the modes (both step sizes): exp and sin of
-        another machine's mathematics library may make others of the same modal data."""
+        """Constants of the rigid bodies, the state, how the modes begin, and the coefficients of the modes (both step sizes): exp and sin
+        of another machine's mathematics library may make others of the same modal data."""
         cdef size_t address
         out = []
         for where, size in self._pieces():
