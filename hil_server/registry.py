@@ -80,6 +80,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "control": {
         "press_thrust": "rt_kernels.control.press_thrust:PressThrust",
+        "fmu": "rt_kernels.control.fmu.part:Fmu",
         "thrusters": "rt_kernels.control.thrusters:Thrusters",
     },
     "compensation": {

@@ -11,6 +11,7 @@
     mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
     block           the shared block (ports that take commands)
+    live            True: the loop keeps time with a stand, False: a simulation or a replay
     folders         where files named in the test are looked for: beside it, among the shipped ones
 
 The objects are made once by the assembly and do not change; `dataclasses.replace` makes another one. Poses are seven numbers, position and

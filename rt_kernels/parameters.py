@@ -19,6 +19,7 @@ What the rest of the program wants to know of a part the part declares too; it i
                 MANIPULATOR     True: an arm carries a vehicle; `model_tables(model, data)` gives the tables of its file
     mechanisms  PICTURE         how it looks (see `rt_kernels.pictures`)
     any stage   LIVE            False: not for a stand that moves
+                FILES           keys that name files which stay outside of the configuration and the log: the loader finds them
 """
 
 import sys

@@ -6,7 +6,7 @@ STAGES = (
     ("wrench", "raw record of the force sensor to the wrench at the docking port", ('ports', 'forward_kinematics'), ()),  # noqa: E501
     ("events", "contacts and mechanism signals to events", ('clock', 'ports', 'wrench'), ('guidance',)),  # noqa: E501
     ("guidance", "phase of the run, programmed motion, what the control is to do, commands to the mechanism", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events'), ('dynamics', 'safety')),  # noqa: E501
-    ("control", "wrenches of both crafts' own actuators: press thrust, thrusters, wheels", ('clock', 'events', 'guidance'), ('dynamics',)),  # noqa: E501
+    ("control", "wrenches of both crafts' own actuators: press thrust, thrusters, wheels", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance'), ('dynamics',)),  # noqa: E501
     ("compensation", "takes the delay of the loop out of wrench and setpoints", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance', 'control'), ('dynamics', 'setpoint_kinematics')),  # noqa: E501
     ("dynamics", "how the vehicles move under the wrench", ('clock', 'ports', 'forward_kinematics', 'events', 'guidance', 'control', 'compensation'), ()),  # noqa: E501
     ("setpoint_kinematics", "relative pose to platform pose and legs", ('clock', 'guidance', 'compensation', 'dynamics'), ()),  # noqa: E501

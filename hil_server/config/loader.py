@@ -102,6 +102,7 @@ def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> 
     for name in VEHICLES:
         _inline_modes(document, name, paths[name].parent if name in paths else file.parent, labels.get(name, str(file)), faults)
     _take_model(document, file.parent, str(file), faults)
+    _find_files(document, file.parent)
     try:
         return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
     except ConfigurationError as error:
@@ -194,6 +195,16 @@ def _take_model(document: dict[str, Any], folder: Path, label: str, faults: list
             except (OSError, ValueError) as error:
                 faults.append(line(label, "dynamics.model", "cannot be read", dynamics["model"], limit=str(error), unit="-"))
             return
+
+
+def _find_files(document: dict[str, Any], folder: Path) -> None:
+    """Files of a part that stay outside of the configuration (its `FILES`: code, which a log does not bring): from here on they go by their
+    full names, wherever the document goes. One that is not there is left to the part to name."""
+    for role in STAGE_ROLES:
+        table = document.get(role)
+        for key in getattr(registry.part_of_table(role, table), "FILES", ()) if isinstance(table, dict) else ():
+            if isinstance(table.get(key), str) and (found := _resolve(table[key], folder / "test")) is not None:
+                table[key] = str(found.resolve())
 
 
 # ------------------------------------------------------------------------------------------------------------- reading files

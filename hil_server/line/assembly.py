@@ -184,6 +184,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "vehicles": vehicles(config),
         "sensor_scale": None,
         "part_of": _part_of,
+        "live": False,
         "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
     }
     context["mechanism"] = mechanism_of(config, context)
@@ -290,6 +291,7 @@ def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, prio
         scale = getattr(device, "sensor_scale", None)
         if scale is not None:
             context["sensor_scale"] = list(scale)
+    context["live"] = True
     clock = partial(registry.part("clocks", registry.own("clock of a live run")), priority=priority, cpu=cpu)
     return finish(config, context, opened, clock)
 

@@ -1,6 +1,7 @@
 """What every part in the registry is built from: the shipped docking, assembled in process."""
 
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
+from tests.control.fmu import factory
 
 # Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
@@ -18,6 +20,7 @@ EXAMPLES: dict[tuple[str, str], dict] = {
     ("dynamics", "manipulator_payload"): {"model": "canadarm2.toml", "joint_angles_deg": [0.0, 20.0, -60.0, 100.0, -50.0, 10.0, 0.0]},
     ("compensation", "phased"): {"contact": {"part": "pose_referenced_force", "stiffness_n_per_m": 1e5}},
 }
+MADE = {("control", "fmu"): lru_cache(lambda: factory.keys(factory.folder()))}  # a file has to be there
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +54,8 @@ def shipped_mechanism(name):
 def valid_keys(role, name):
     if (role, name) in EXAMPLES:
         return dict(EXAMPLES[role, name])
+    if (role, name) in MADE:
+        return dict(MADE[role, name]())
     if role == "mechanisms" and (shipped := shipped_mechanism(name)):
         return shipped
     return {p.key: valid_value(p) for p in registry.part(role, name).PARAMETERS if p.required}

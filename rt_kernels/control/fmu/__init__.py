@@ -1,0 +1,1 @@
+"""A controller from outside, as an FMU in a process of its own."""

@@ -1,0 +1,4 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+def main() -> Any: ...

@@ -1,0 +1,236 @@
+"""An FMU's file: is it the one that was meant, what is in it, which variable stands where in a sample. Read with fmpy, before the run."""
+
+import hashlib
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rt_kernels.layout import BITS, FIELDS, SAMPLE_DTYPE, WORDS
+from rt_kernels.stages import STAGES
+
+ROLE = "control"
+# writers whose fields the stage may read: of this tick, and of the tick before
+READABLE = next((*reads, *previous) for role, _, reads, previous in STAGES if role == ROLE)
+WRITER = {name: rest[4] for name, *rest in FIELDS}
+
+REAL, INTEGER, BOOLEAN, FLOAT32 = range(4)  # as slave.h counts them
+TYPES = {2: {"Real": REAL, "Integer": INTEGER, "Boolean": BOOLEAN},
+         3: {"Float64": REAL, "Float32": FLOAT32, "Int32": INTEGER, "Boolean": BOOLEAN}}  # fmt: skip
+F8, I8, I4, U4, BIT = range(5)  # what stands in a sample: as part.pyx counts them
+KINDS = {"f8": F8, "i8": I8, "i4": I4, "u4": U4}
+# types of a variable that take what stands there without loss
+FITS = {F8: {REAL, FLOAT32}, I8: {REAL}, U4: {REAL}, I4: {REAL, FLOAT32, INTEGER, BOOLEAN}, BIT: {REAL, FLOAT32, INTEGER, BOOLEAN}}
+MOST = {"inputs": 256, "outputs": 64}
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A variable of the FMU and its place in a sample: offset in bytes, kind of number there, mask of a bit (0: the whole number)."""
+
+    reference: int
+    type: int
+    offset: int
+    kind: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start value."""
+
+    reference: int
+    type: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the part has to know of an FMU. folder: where it is unpacked; whoever has it removes it."""
+
+    version: int
+    path: Path
+    sha256: str
+    name: str
+    generator: str
+    model_version: str
+    token: str
+    library: str
+    resources: str
+    keeps_state: bool
+    inputs: tuple[Wire, ...]
+    outputs: tuple[Wire, ...]
+    start: tuple[Start, ...]
+    folder: Path
+
+    @property
+    def note(self) -> str:
+        """One line for the log."""
+        made = ", ".join(filter(None, (f"version {self.model_version}" if self.model_version else "", self.generator)))
+        return f"FMU {self.name} ({made or 'generator unknown'}; FMI {self.version}.0), sha256 {self.sha256}, {self.path}"
+
+
+def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
+              start: Mapping[str, Any], step_s: float) -> Description:  # fmt: skip
+    """The FMU, unpacked and checked. Raises ValueError that names key, value and limit."""
+    path = _found(file, folders)
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != sha256.lower():
+        raise ValueError(f"sha256: is not that of the FMU: value {sha256!r}, limit {found!r} ({path})")
+    try:
+        import fmpy
+    except ImportError as error:
+        raise ValueError(f"part: an FMU is read with fmpy, which is not installed ({error}): pip install 'hil-server[fmu]'") from None
+    try:
+        model = fmpy.read_model_description(path, validate=False)
+    except Exception as error:  # fmpy raises Exception itself, and what its XML and ZIP readers raise
+        raise ValueError(f"file: cannot be read as an FMU: value {str(path)!r}, limit an FMU of version 2.0 or 3.0: {error}") from None
+    version = model.fmiMajorVersion if str(model.fmiVersion).startswith(("2.0", "3.0")) else 0
+    if version not in TYPES:
+        raise ValueError(f"file: fmiVersion of {path} is {model.fmiVersion!r}, limit 2.0 or 3.0")
+    interface = model.coSimulation
+    if interface is None:
+        has = "model exchange" if model.modelExchange else "scheduled execution"
+        raise ValueError(f"file: {path} has no interface for co-simulation: value {has}, limit co-simulation")
+    fixed = getattr(interface, "fixedInternalStepSize", None)
+    if fixed is not None and abs(step_s / float(fixed) - round(step_s / float(fixed))) > 1e-9:
+        raise ValueError(f"step_ticks: communication step {step_s:g} s, limit a whole multiple of the FMU's own step, {float(fixed):g} s")
+    known = {variable.name: variable for variable in model.modelVariables}
+    faults: list[str] = []
+    wired = {
+        "inputs": _wires("inputs", inputs, known, "input", version, faults),
+        "outputs": _wires("outputs", outputs, known, "output", version, faults),
+    }
+    begun = _starts(start, known, version, faults)
+    if not outputs:
+        faults.append("outputs: empty, limit at least one variable of the FMU")
+    if faults:
+        raise ValueError("; ".join(faults))
+    folder, library = _unpacked(path, model, version)
+    resources = folder / "resources"
+    keeps = interface.canGetAndSetFMUstate and interface.canSerializeFMUstate
+    return Description(
+        version=version, path=path, sha256=found, name=model.modelName or "", generator=model.generationTool or "",
+        model_version=model.version or "", token=model.guid or "", library=str(library),
+        resources=resources.as_uri() if version == 2 else f"{resources}/", keeps_state=bool(keeps),
+        inputs=wired["inputs"], outputs=wired["outputs"], start=begun, folder=folder,
+    )  # fmt: skip
+
+
+def place(text: Any, writers: Sequence[str]) -> tuple[int, int, int]:
+    """Where "field", "field[index]" or "field.bit" stands in a sample: offset, kind, mask. Raises ValueError with the limit."""
+    if not isinstance(text, str):
+        raise ValueError("a field of the sample, as 'X_TA[0]' or 'control_request.press'")
+    name, _, bit = text.partition(".")
+    name, bracket, index = name.partition("[")
+    if name not in WRITER or WRITER[name] not in writers:
+        of = f"which {WRITER[name]} writes, " if name in WRITER else ""
+        raise ValueError(f"{of}a field of {', '.join(writers)} (hil-server list shows the table: rt_kernels/CHANNELS.md)")
+    base, offset = SAMPLE_DTYPE.fields[name][:2]
+    count = base.shape[0] if base.shape else 1
+    kind = KINDS[base.base.str[1:]]
+    if bracket:
+        if not (index.endswith("]") and index[:-1].isdecimal() and int(index[:-1]) < count and base.shape):
+            raise ValueError(f"an index 0...{count - 1} of {name}" if base.shape else f"{name}, which has no index")
+        offset += int(index[:-1]) * base.base.itemsize
+    elif base.shape:
+        raise ValueError(f"one element, {name}[0] ... {name}[{count - 1}]")
+    if not bit:
+        return offset, kind, 0
+    group, word = WORDS.get(name, ("", ""))
+    bits = BITS[word] if group == "bits" else {}
+    if bit not in bits:
+        raise ValueError(f"a bit of {name}: {', '.join(bits) or 'it has none'}")
+    return offset, BIT, bits[bit]
+
+
+def _found(file: str, folders: Iterable[Path]) -> Path:
+    """The file as named, beside the test, among the shipped ones, or by its name alone in the working directory."""
+    places = [Path(folder) / file for folder in folders] + [Path(file), Path(Path(file).name)]
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise ValueError(f"file: no such file: value {file!r}, limit an FMU beside the test file or in the working directory")
+    return found.resolve()
+
+
+def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causality: str, version: int, faults: list[str]) -> tuple[Wire, ...]:
+    """The wires of one direction; what is wrong goes to `faults`."""
+    writers = READABLE if causality == "input" else (ROLE,)
+    wires: list[Wire] = []
+    if len(table) > MOST[key]:
+        faults.append(f"{key}: {len(table)} variables, limit {MOST[key]}")
+    for name, text in table.items():
+        variable = _variable(f"{key}.{name}", text, known.get(name), (causality,), known, version, faults)
+        try:
+            offset, kind, mask = place(text, writers)
+        except ValueError as error:
+            faults.append(f"{key}.{name}: no such place in the sample: value {text!r}, limit {error}")
+            continue
+        if variable is None:
+            continue
+        type_ = TYPES[version][variable.type]
+        takes = {t for t, number in TYPES[version].items() if number in FITS[kind]} - ({"Float32"} if causality == "input" else set())
+        if type_ not in FITS[kind]:
+            faults.append(f"{key}.{name}: is of type {variable.type}: value {text!r}, limit {', '.join(sorted(takes))}")
+        if causality == "output" and any((w.offset, w.mask) == (offset, mask) for w in wires):
+            faults.append(f"{key}.{name}: two variables for one place: value {text!r}, limit one")
+        wires.append(Wire(int(variable.valueReference), type_, offset, kind, mask))
+    return tuple(wires)
+
+
+def _variable(path: str, value: Any, variable: Any, causalities: Sequence[str], known: Mapping[str, Any], version: int,
+              faults: list[str]) -> Any:  # fmt: skip
+    """The FMU's variable if it may stand here, None after a fault."""
+    if variable is None:
+        there = [name for name, v in known.items() if v.causality in causalities]
+        shown = ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
+        faults.append(f"{path}: the FMU has no such variable: value {value!r}, limit one of {shown or 'none'}")
+    elif variable.causality not in causalities:
+        faults.append(f"{path}: its causality is {variable.causality}: value {value!r}, limit {' or '.join(causalities)}")
+    elif variable.type not in TYPES[version]:
+        faults.append(f"{path}: is of type {variable.type}: value {value!r}, limit {', '.join(TYPES[version])}")
+    elif variable.dimensions or variable.shape:
+        faults.append(f"{path}: is an array: value {value!r}, limit a scalar (export it element by element)")
+    else:
+        return variable
+    return None
+
+
+def _starts(table: Mapping[str, Any], known: Mapping[str, Any], version: int, faults: list[str]) -> tuple[Start, ...]:
+    found = []
+    for name, value in table.items():
+        variable = _variable(f"start.{name}", value, known.get(name), ("parameter", "input"), known, version, faults)
+        if variable is None:
+            continue
+        type_ = TYPES[version][variable.type]
+        right = isinstance(value, bool) if type_ == BOOLEAN else isinstance(value, int) if type_ == INTEGER else isinstance(value, int | float)
+        if not right or (type_ != BOOLEAN and isinstance(value, bool)) or (type_ == INTEGER and not -(2**31) <= value < 2**31):
+            faults.append(f"start.{name}: is of type {variable.type}: value {value!r}, limit a value of this type")
+            continue
+        found.append(Start(int(variable.valueReference), type_, float(value)))
+    return tuple(found)
+
+
+def _unpacked(path: Path, model: Any, version: int) -> tuple[Path, Path]:
+    """Library for this machine and resources in a folder of their own."""
+    import fmpy
+
+    machine = platform.machine()
+    inside = "binaries/linux64" if version == 2 and machine == "x86_64" else f"binaries/{machine}-linux"
+    name = f"{inside}/{model.coSimulation.modelIdentifier}.so"
+    folder = Path(tempfile.mkdtemp(prefix="hil-fmu-"))
+    try:
+        fmpy.extract(path, folder, include=lambda member: member.startswith((f"{inside}/", "resources/")))
+    except Exception as error:
+        shutil.rmtree(folder)
+        raise ValueError(f"file: cannot be unpacked: value {str(path)!r}, limit a ZIP file: {error}") from None
+    library = folder / name
+    if not library.is_file():
+        shutil.rmtree(folder)
+        has = ", ".join(fmpy.supported_platforms(path)) or "none"
+        raise ValueError(f"file: {path} has no binary for this platform: value {has}, limit {name}")
+    (folder / "resources").mkdir(exist_ok=True)
+    return folder, library

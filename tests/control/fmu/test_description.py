@@ -1,0 +1,121 @@
+"""An FMU that is not the one meant, or does not fit, is refused before the run: file, key, value, limit."""
+
+import re
+import zipfile
+
+import pytest
+
+from rt_kernels.control.fmu.description import READABLE, described, place
+from rt_kernels.layout import SAMPLE_DTYPE
+from rt_kernels.stages import STAGES
+from tests.control.fmu import factory
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Function (keys changed) → the description."""
+
+    def read(version=2, made=None, **changed):
+        keys = (made or factory.keys(tmp_path, version)) | changed
+        return described(keys["file"], [tmp_path], keys["sha256"], keys["inputs"], keys["outputs"], keys["start"], 1e-3)
+
+    return read
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_what_is_said_of_the_fmu(read, version):
+    found = read(version)
+    assert found.version == version and found.keeps_state
+    made = f"FMU controller (version 1.4, factory; FMI {version}.0), sha256 {found.sha256}, {found.path}"
+    assert found.note == made
+    offset = SAMPLE_DTYPE.fields["V_NC"][1]
+    assert [(w.reference, w.offset) for w in found.inputs][:3] == [(0, offset + 24), (1, offset + 32), (2, offset + 40)]
+
+
+def test_another_file_is_refused_with_both_sums(read, tmp_path):
+    other = "0" * 64
+    true = factory.keys(tmp_path)["sha256"]
+    with pytest.raises(ValueError, match=f"^sha256: .*value '{other}', limit '{true}'"):
+        read(sha256=other)
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "said"),
+    [
+        (2, {"fmi_version": "1.0"}, "file: .*"),
+        (2, {"fmi_version": "2.1"}, "file: .*2.0 or 3.0"),
+        (3, {"fmi_version": "4.0"}, "file: .*2.0 or 3.0"),
+        (2, {"interface": "ModelExchange"}, "file: .*no interface for co-simulation: value model exchange, limit co-simulation"),
+        (2, {"binaries": "win64"}, "file: .*no binary for this platform: value .*, limit binaries/linux64/controller.so"),
+        (3, {"binaries": "aarch64-darwin"}, "file: .*no binary for this platform: .*limit binaries/x86_64-linux/controller.so"),
+        (3, {"fixed_step": 0.003}, "step_ticks: communication step 0.001 s, limit a whole multiple of .* 0.003 s"),
+    ],
+)
+def test_an_fmu_that_cannot_run_here(read, tmp_path, version, change, said):
+    with pytest.raises(ValueError, match=f"^{said}"):
+        read(made=factory.keys(tmp_path, version, **change))
+    assert read(made=factory.keys(tmp_path, 3, fixed_step=0.0005)).version == 3
+
+
+def test_what_is_no_fmu(read, tmp_path):
+    import hashlib
+
+    for content in (b"not a ZIP file", b""):
+        path = tmp_path / "other.fmu"
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="^file: cannot be read as an FMU: value '.*other.fmu', limit an FMU"):
+            read(file=str(path), sha256=hashlib.sha256(content).hexdigest())
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", "<fmiModelDescription")
+    with pytest.raises(ValueError, match="^file: cannot be read as an FMU"):
+        read(file=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    with pytest.raises(ValueError, match="^file: no such file: value 'nowhere.fmu', limit"):
+        read(file="nowhere.fmu")
+
+
+@pytest.mark.parametrize(
+    ("key", "table", "said"),
+    [
+        ("inputs", {"w": "X_TA[0]"}, r"inputs.w: the FMU has no such variable: value 'X_TA\[0\]', limit one of w\[0\], w\[1\], w\[2\], press"),
+        ("inputs", {"gain": "X_TA[0]"}, r"inputs.gain: its causality is parameter: value 'X_TA\[0\]', limit input"),
+        ("inputs", {"torque[0]": "X_TA[0]"}, r"inputs.torque\[0\]: its causality is output"),
+        ("inputs", {"press": "X_TA[0]"}, r"inputs.press: is of type Boolean: value 'X_TA\[0\]', limit Real"),
+        ("inputs", {"w[0]": "X_TA"}, r"inputs.w\[0\]: no such place in the sample: value 'X_TA', limit one element, X_TA\[0\] ... X_TA\[6\]"),
+        ("inputs", {"w[0]": "X_TA[7]"}, r"limit an index 0...6 of X_TA"),
+        ("inputs", {"w[0]": "phase[0]"}, r"limit phase, which has no index"),
+        ("inputs", {"w[0]": "X_AT[0]"}, r"value 'X_AT\[0\]', limit a field of clock, ports"),
+        ("inputs", {"w[0]": "leg_setpoint[0]"}, r"limit which safety writes, a field of clock"),
+        ("inputs", {"w[0]": "F_T_corrected[0]"}, r"limit which compensation writes, a field of clock"),
+        ("inputs", {"press": "control_request.pres"}, r"limit a bit of control_request: press, retreat, attitude"),
+        ("inputs", {"press": "phase.contact"}, r"limit a bit of phase: it has none"),
+        ("inputs", {"w[0]": 3}, r"value 3, limit a field of the sample"),
+        ("outputs", {}, r"outputs: empty, limit at least one"),
+        ("outputs", {"thrust": "X_TA[0]"}, r"limit which dynamics writes, a field of control"),
+        ("outputs", {"thrust": "control_A[6]"}, r"limit an index 0...5 of control_A"),
+        ("outputs", {"w[0]": "control_A[0]"}, r"outputs.w\[0\]: its causality is input: .*limit output"),
+        ("outputs", {"pushing": "control_A[0]"}, r"outputs.pushing: is of type Boolean: value 'control_A\[0\]', limit Real"),
+        ("outputs", {"thrust": "control_A[0]", "torque[0]": "control_A[0]"}, r"outputs.torque\[0\]: two variables for one place"),
+        ("start", {"gian": 1.0}, r"start.gian: the FMU has no such variable: value 1.0, limit one of .*gain"),
+        ("start", {"thrust": 1.0}, r"start.thrust: its causality is output: value 1.0, limit parameter or input"),
+        ("start", {"gain": "much"}, r"start.gain: is of type Real: value 'much'"),
+        ("start", {"gain": True}, r"start.gain: is of type Real: value True"),
+        ("start", {"fail": 1.5}, r"start.fail: is of type Integer: value 1.5"),
+        ("start", {"press": 1}, r"start.press: is of type Boolean: value 1"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_does_not_fit(read, key, table, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        read(**{key: table})
+    assert re.match(rf"{key}[.:]", str(caught.value))
+
+
+def test_all_faults_at_once(read):
+    with pytest.raises(ValueError) as caught:
+        read(inputs={"w": "X_TA[0]"}, outputs={"thrust": "nowhere"}, start={"gain": "much"})
+    assert [re.split("[.:]", part)[0] for part in str(caught.value).split("; ")] == ["inputs", "outputs", "start"]
+
+
+def test_the_stage_reads_what_the_table_allows():
+    ((reads, previous),) = [stage[2:] for stage in STAGES if stage[0] == "control"]
+    assert {*READABLE} == {*reads, *previous} and "compensation" not in READABLE and "safety" not in READABLE
+    assert place("X_NC[3]", READABLE)[0] == SAMPLE_DTYPE.fields["X_NC"][1] + 24
