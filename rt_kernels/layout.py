@@ -290,7 +290,7 @@ FAULTS = (
     ("drive_heartbeat_lost", 8796093022208, "stop", "a drive's heartbeat has stopped", "check the drive's supply and its bus; its firmware may have stopped while its outputs still hold"),  # noqa: E501
     ("record_lost", 17592186044416, "hold", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
     ("record_required", 35184372088832, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost"),  # noqa: E501
-    ("control_failed", 70368744177664, "stop", "the crafts' own control has failed or gives what is not a number", "look what the control part says at the start of the log; a controller from outside can be tried by itself in a simulation"),  # noqa: E501
+    ("control_failed", 70368744177664, "stop", "the crafts' own control has failed or gives what is not a number", "look at the part's own channels (fmu.failure says why) and at its line at the start of the log; try the controller in a simulation"),  # noqa: E501
 )
 
 # faults that a stand in software can show: name, number, at, meaning, value, value_meaning, shows, fault, stands, at_start, profile

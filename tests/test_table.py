@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hil_server import registry
-from rt_kernels.control.fmu import description
 from rt_kernels.codes import FAULT_MASKS, STOP_FAULTS, bit_names, bit_number, code_name, fault_names, mask, words
+from rt_kernels.control.fmu import description
 from rt_kernels.layout import BITS, CODES, FAULTS, FIELDS, INITIAL, RUNS, SAMPLE_DTYPE, WORDS
 from rt_kernels.stages import STAGE_ROLES, STAGES
 from rt_kernels.stewart.platform import STATUS_WORDS

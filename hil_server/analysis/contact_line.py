@@ -1,13 +1,14 @@
 """One contact of a mode through the line of a test: what the prediction plays before the run.
 
 The line is the one that will run: forward kinematics, wrench path, event detector, compensator, setpoint kinematics and safety stage are
-built by the assembly from the test's own tables, at the test's own rate, with the delays of its ledger. Four things take the place of what
+built by the assembly from the test's own tables, at the test's own rate, with the delays of its ledger. Five things take the place of what
 would cost time or hide the answer:
 
     stand       the virtual one: second-order drives and pure delays as the ledger has them (identified first), no noise
     mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear.linear_contact)
     dynamics    the two vehicles as rigid bodies, without thrust, with the integrator's delay of the test's own dynamics
     guidance    approach along the mode, loop closed just before the touch, free motion after it
+    control     one without thrust: thrusters, wheels and controllers from outside stand still
 
 No compensator is known here by its name: whatever part the test names is built and asked, one from outside as one of ours. Nobody is hurt
 in a prediction, so monitors that would end the contact before its end is seen are opened as far as their parts declare them (`OPEN`).
@@ -102,7 +103,8 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
     vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=None) for v in (own["vehicles"].active, own["vehicles"].target)))
     start = Start(X_TA, V_TA)
-    return own | {"vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None}
+    played = {"vehicles": vehicles, "mechanism": contact, "start": start, "orbit": None, "limits": STAND_LIMITS, "sensor_scale": None}
+    return own | played | {"live": False}
 
 
 def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None) -> TestConfig:
@@ -132,6 +134,8 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     document["stand"] = {**config.stand, "virtual": virtual, "drive_model": known}
     document["dynamics"] = {"part": registry.own("free bodies"), "range_max_m": 1000.0, "integrator": _integrator(test)}
     document["commands"] = {"part": registry.own("commands")}
+    if config.part("control")[0] != registry.own("control"):
+        document["control"] = {"part": registry.own("control")}  # its thrust is that of the vehicles: none
     # the way to the contact is the test's own, since adaptive parts learn on it; after the contact all filters and drives come to rest
     slow = 8.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
     settled = AFTER_S + slow + 4.0 * ledger.total_s

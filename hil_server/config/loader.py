@@ -202,7 +202,9 @@ def _find_files(document: dict[str, Any], folder: Path) -> None:
     full names, wherever the document goes. One that is not there is left to the part to name."""
     for role in STAGE_ROLES:
         table = document.get(role)
-        for key in getattr(registry.part_of_table(role, table), "FILES", ()) if isinstance(table, dict) else ():
+        if not isinstance(table, dict):
+            continue
+        for key in getattr(registry.part_of_table(role, table), "FILES", ()):
             if isinstance(table.get(key), str) and (found := _resolve(table[key], folder / "test")) is not None:
                 table[key] = str(found.resolve())
 

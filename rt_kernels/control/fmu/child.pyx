@@ -1,8 +1,8 @@
 # distutils: extra_compile_args = -O1
 """The process in which an FMU runs: told on its standard input what to load, then it answers the mailbox. It ends with its parent.
 
-The FMU has one thread of this process for itself; the other waits for the end of the standard input, which comes when the parent closes it or
-is gone, so that an FMU that never returns leaves nothing behind.
+The FMU has one thread of this process for itself; the other waits for the end of the standard input, which comes when the parent closes
+it or is gone, so that an FMU that never returns leaves nothing behind.
 """
 
 import json
@@ -48,8 +48,8 @@ cdef fmu_variable _variable(pair):
 
 
 def _run(job):
-    """The FMU's thread: made, begun, answered, until the parent asks for the end. No call of the FMU holds the interpreter: the other thread
-    must be able to end the process."""
+    """The FMU's thread: made, begun, answered, until the parent asks for the end. No call of the FMU holds the interpreter: the other
+    thread must be able to end the process."""
     named = [os.fsencode(job[key]) for key in ("library", "name", "token", "resources")]
     cdef const char *library = named[0]
     cdef const char *name = named[1]

@@ -16,6 +16,7 @@ ROLE = "control"
 # writers whose fields the stage may read: of this tick, and of the tick before
 READABLE = next((*reads, *previous) for role, _, reads, previous in STAGES if role == ROLE)
 WRITER = {name: rest[4] for name, *rest in FIELDS}
+LAYOUT: Mapping[str, Any] = SAMPLE_DTYPE.fields or {}  # name → type, offset
 
 REAL, INTEGER, BOOLEAN, FLOAT32 = range(4)  # as slave.h counts them
 TYPES = {2: {"Real": REAL, "Integer": INTEGER, "Boolean": BOOLEAN},
@@ -129,7 +130,7 @@ def place(text: Any, writers: Sequence[str]) -> tuple[int, int, int]:
     if name not in WRITER or WRITER[name] not in writers:
         of = f"which {WRITER[name]} writes, " if name in WRITER else ""
         raise ValueError(f"{of}a field of {', '.join(writers)} (hil-server list shows the table: rt_kernels/CHANNELS.md)")
-    base, offset = SAMPLE_DTYPE.fields[name][:2]
+    base, offset = SAMPLE_DTYPE[name], LAYOUT[name][1]
     count = base.shape[0] if base.shape else 1
     kind = KINDS[base.base.str[1:]]
     if bracket:
@@ -156,7 +157,8 @@ def _found(file: str, folders: Iterable[Path]) -> Path:
     return found.resolve()
 
 
-def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causality: str, version: int, faults: list[str]) -> tuple[Wire, ...]:
+def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causality: str, version: int,
+           faults: list[str]) -> tuple[Wire, ...]:  # fmt: skip
     """The wires of one direction; what is wrong goes to `faults`."""
     writers = READABLE if causality == "input" else (ROLE,)
     wires: list[Wire] = []
@@ -206,8 +208,11 @@ def _starts(table: Mapping[str, Any], known: Mapping[str, Any], version: int, fa
         if variable is None:
             continue
         type_ = TYPES[version][variable.type]
-        right = isinstance(value, bool) if type_ == BOOLEAN else isinstance(value, int) if type_ == INTEGER else isinstance(value, int | float)
-        if not right or (type_ != BOOLEAN and isinstance(value, bool)) or (type_ == INTEGER and not -(2**31) <= value < 2**31):
+        if type_ == BOOLEAN:
+            right = isinstance(value, bool)
+        else:
+            right = isinstance(value, int if type_ == INTEGER else int | float) and not isinstance(value, bool)
+        if not right or (type_ == INTEGER and not -(2**31) <= value < 2**31):
             faults.append(f"start.{name}: is of type {variable.type}: value {value!r}, limit a value of this type")
             continue
         found.append(Start(int(variable.valueReference), type_, float(value)))

@@ -5,12 +5,12 @@
     y        outputs of doStep(t, h) with u held: fields of the control, from this tick on, held until the next step
     t = k h  k counts the steps, h = step_ticks periods; after skipped periods the steps that are due are made with the same u
 
-The FMU runs in another process: what it does to its memory stays there. Loop and FMU meet in a mailbox of shared memory (mailbox.h); the call
-is one wake-up there and one back, and takes the interpreter on neither side. It is the one system call in a tick: a controller that has to be
-kept apart costs it.
+The FMU runs in another process: what it does to its memory stays there. Loop and FMU meet in a mailbox of shared memory (mailbox.h); the
+call is one wake-up there and one back, and takes the interpreter on neither side. These are the system calls that no other stage makes: a
+controller that has to be kept apart costs them.
 
-A signal, an error status, an output that is no number, or no answer in time is a failure: outputs are zero from then on, `control_status` says
-failed, the safety stage trips. Nothing is asked of the FMU any more.
+A signal, an error status, an output that is no number, or no answer in time is a failure: outputs are zero from then on, `control_status`
+says failed, the safety stage trips. Nothing is asked of the FMU any more.
 
 Constants and counters are one flat block; the FMU's own state is part of a snapshot where the FMU can give it. A replay makes the FMU anew.
 """
@@ -34,7 +34,7 @@ from rt_kernels.parameters import Aux, Parameter, checked
 
 cdef extern from "rt_kernels/control/fmu/mailbox.h" nogil:
     enum:
-        FMU_INPUTS, FMU_OUTPUTS, FMU_STATE_BYTES
+        FMU_STATE_BYTES, FMU_TEXT
         FMU_STEP, FMU_SAVE, FMU_RESTORE
         FMU_WORKS, FMU_CRASHED, FMU_LATE, FMU_NOT_FINITE
     ctypedef struct fmu_mailbox:
@@ -89,6 +89,7 @@ cdef struct Block:
 cdef struct Self:
     Block block         # first: what a log keeps
     fmu_mailbox *box
+    uint32_t number     # of the last request; the mailbox itself is open to what the FMU does
     int process
     int live
     int placed          # the FMU's thread beside the loop's
@@ -122,10 +123,10 @@ cdef inline void put(char *sample, const Wire *w, double value) noexcept nogil:
 cdef int asked(Self *p, int what) noexcept nogil:
     """One request and its answer; 0, or 1 when none came in time: the process is then killed, it would keep its core."""
     cdef fmu_mailbox *box = p.box
-    cdef uint32_t number = box.request
+    p.number += 1
     box.what = what
-    fmu_post(&box.request, number + 1, &box.child_sleeps)
-    if fmu_await(&box.answer, number, &box.loop_sleeps, p.look_ns, p.limit_ns):
+    fmu_post(&box.request, p.number, &box.child_sleeps)
+    if fmu_await(&box.answer, p.number - 1, &box.loop_sleeps, p.look_ns, p.limit_ns) or box.answer != p.number:
         fmu_kill(p.process)
         return 1
     return 0
@@ -187,8 +188,8 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
 cdef class Fmu(StagePart):
     """A controller from outside as an FMU, in a process of its own.
 
-    notes: one line about the FMU, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that this
-    machine cannot run, or whose variables do not fit.
+    notes: one line about the FMU, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
+    this machine cannot run, or whose variables do not fit.
     """
 
     PARAMETERS = (
@@ -198,8 +199,9 @@ cdef class Fmu(StagePart):
         Parameter("outputs", "table", "-", "variable of the FMU = field that the control writes"),
         Parameter("start", "table", "-", "variable of the FMU = its value before the first step", None),
         Parameter("step_ticks", "int", "-", "periods of the loop in one communication step", 1, low=1, high=1000),
-        Parameter("deadline_ms", "float", "ms", "time for an answer in a live run", 5.0, low=0.05, high=1000.0),
-        Parameter("patience_s", "float", "s", "the same in a simulation or a replay, which wait for a busy machine", 10.0, low=0.1, high=600.0),
+        Parameter("deadline_ms", "float", "ms", "time for an answer in a live run", 50.0, low=0.05, high=1000.0),
+        Parameter("patience_s", "float", "s", "the same in a simulation or a replay, which wait for a busy machine", 10.0, low=0.1,
+                  high=600.0),
         Parameter("look_us", "float", "us", "how long the FMU's process looks for the next step before it sleeps: more than a period keeps "
                   "its core busy", 0.0, low=0.0, high=100000.0),
     )
@@ -251,7 +253,7 @@ cdef class Fmu(StagePart):
             if self.c.box == NULL:
                 raise MemoryError("no memory for the mailbox of an FMU")
             memset(self.c.box, 0, sizeof(fmu_mailbox))
-            self.c.box.request = 1  # answered by the FMU that is ready
+            self.c.box.request = self.c.number = 1  # answered by the FMU that is ready
             job = {
                 "bytes": sizeof(fmu_mailbox), "version": found.version, "library": found.library, "name": "hil_server",
                 "token": found.token, "resources": found.resources, "look_ns": look_ns, "lock_memory": bool(self.c.live),
@@ -265,7 +267,7 @@ cdef class Fmu(StagePart):
         if not wrong and self.c.box.failure == FMU_CRASHED:
             wrong = f"its process ended with {cause_of(self.c.box.detail)} while the FMU was made"
         elif not wrong and self.c.box.failure != FMU_WORKS:
-            wrong = (<bytes>self.c.box.text).decode(errors="replace")
+            wrong = (<const char *>self.c.box.text)[:FMU_TEXT].partition(b"\0")[0].decode(errors="replace")
         if wrong:
             self.process.close()
             raise ValueError(f"file: {wrong}: value {str(found.path)!r}, limit an FMU that can be set up")
@@ -307,7 +309,7 @@ cdef class Fmu(StagePart):
             late = asked(&self.c, what)
         if late or self.c.box.failure == FMU_CRASHED:
             self.c.block.s.failure = FMU_LATE if late else FMU_CRASHED
-        if late or self.c.box.failure != FMU_WORKS:
+        if late or self.c.box.failure != FMU_WORKS or self.c.box.state_bytes > <uint64_t>FMU_STATE_BYTES:
             raise ValueError(f"the FMU {self.found.name} does not {'give' if what == FMU_SAVE else 'take'} its state, or more than "
                              f"{FMU_STATE_BYTES} bytes of it")
         return PyBytes_FromStringAndSize(<const char *>self.c.box.state, self.c.box.state_bytes)

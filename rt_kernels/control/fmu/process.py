@@ -22,7 +22,8 @@ END_S = 0.5
 class Process:
     """An interpreter with nothing loaded but the FMU; signals of the terminal (Ctrl-C) do not reach it.
 
-    job: what `rt_kernels.control.fmu.child` reads; fd: the mailbox, inherited; folder: of the unpacked FMU, removed at the end. What the FMU prints goes to the server's standard error.
+    job: what `rt_kernels.control.fmu.child` reads; fd: the mailbox, inherited; folder: of the unpacked FMU, removed at the end. What
+    the FMU prints goes to the server's standard error.
     """
 
     def __init__(self, job: dict[str, Any], fd: int, folder: Path) -> None:

@@ -76,11 +76,11 @@ def test_what_is_no_fmu(read, tmp_path):
 @pytest.mark.parametrize(
     ("key", "table", "said"),
     [
-        ("inputs", {"w": "X_TA[0]"}, r"inputs.w: the FMU has no such variable: value 'X_TA\[0\]', limit one of w\[0\], w\[1\], w\[2\], press"),
+        ("inputs", {"w": "X_TA[0]"}, r"inputs.w: the FMU has no such variable: value 'X_TA\[0\]', limit one of w\[0\], w\[1\]"),
         ("inputs", {"gain": "X_TA[0]"}, r"inputs.gain: its causality is parameter: value 'X_TA\[0\]', limit input"),
         ("inputs", {"torque[0]": "X_TA[0]"}, r"inputs.torque\[0\]: its causality is output"),
         ("inputs", {"press": "X_TA[0]"}, r"inputs.press: is of type Boolean: value 'X_TA\[0\]', limit Real"),
-        ("inputs", {"w[0]": "X_TA"}, r"inputs.w\[0\]: no such place in the sample: value 'X_TA', limit one element, X_TA\[0\] ... X_TA\[6\]"),
+        ("inputs", {"w[0]": "X_TA"}, r"inputs.w\[0\]: no such place in the sample: value 'X_TA', limit one element, X_TA\[0\] ..."),
         ("inputs", {"w[0]": "X_TA[7]"}, r"limit an index 0...6 of X_TA"),
         ("inputs", {"w[0]": "phase[0]"}, r"limit phase, which has no index"),
         ("inputs", {"w[0]": "X_AT[0]"}, r"value 'X_AT\[0\]', limit a field of clock, ports"),
