@@ -16,7 +16,7 @@ BIBLIOGRAPHY = ROOT / "docs" / "bibliography.md"
 NAME = r"[A-Z][a-z]+(?:-[A-Z][a-z]+)?"
 CITATION = re.compile(
     rf"\b(?:{NAME} and {NAME}|{NAME} et al\.|{NAME}),? \(?(?:19|20)\d\d(?=[;,):.' ]|$)|R-St-\d\d|\bATI 9[\w/-]+(?: (?:FT|Axia))?"
-    r"|\b(?:CiA|ISO|IEC|RFC) [1-9][\d-]*\d|\bIDSS IDD\b|hybrid-stability notes"
+    r"|\b(?:CiA|ISO|IEC|RFC) [1-9][\d-]*\d|\bIDSS IDD\b|\bFMI [23]\.0\b|hybrid-stability notes"
 )
 NO_WORK = {"Version", "January", "March", "April", "June", "July", "September", "October", "November", "December"}
 PLACES = ("hil_server", "rt_kernels", "drivers", "stand_configs", "tests", "tools")

@@ -868,6 +868,52 @@ class Folders(Files):
                 newest_programme(self.folder)
 
 
+class Fmus(Files):
+    """FMUs: their model descriptions, the files around them, and the tables that wire them. None is run."""
+
+    name, WEIGHT = "fmu", 3_000
+
+    def texts(self):
+        from tests.control.fmu import factory
+
+        self.keys = {version: factory.keys(self.folder, version, {"gain": 1.0, "fail": 0}) for version in (2, 3)}
+        self.files = {version: Path(keys["file"]).read_bytes() for version, keys in self.keys.items()}
+        return [factory.description(version) for version in (2, 3)]
+
+    def make(self, rng):
+        version, kind = rng.choice((2, 3)), rng.randrange(3)
+        if kind == 0:
+            return version, "file", mutated_bytes(rng, self.files[version], list(self.files.values()))
+        if kind == 1:
+            return version, "description", mutated_bytes(rng, self.corpus[version - 2], self.corpus)
+        tables = {key: self.keys[version][key] for key in ("inputs", "outputs", "start")}
+        tree = mutated_tree(rng, tables)
+        return version, "tables", tree if isinstance(tree, dict) else {"inputs": tree}
+
+    def run(self, given):
+        import hashlib
+        import shutil
+        import zipfile
+
+        from rt_kernels.control.fmu.description import described
+        from rt_kernels.control.fmu.part import Fmu
+        from rt_kernels.parameters import checked
+
+        version, kind, data = given
+        file = self.put("given.fmu", data if kind == "file" else self.files[version])
+        if kind == "description":
+            with zipfile.ZipFile(file, "w") as archive:
+                archive.writestr("modelDescription.xml", data)
+                archive.writestr("binaries/linux64/controller.so", b"")
+                archive.writestr("binaries/x86_64-linux/controller.so", b"")
+        keys = self.keys[version] | {"file": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        with refusing(ValueError):
+            keys = checked(Fmu.PARAMETERS, keys | (data if kind == "tables" else {}))
+            tables = [keys[key] or {} for key in ("inputs", "outputs", "start")]
+            found = described(keys["file"], [], keys["sha256"], *tables, 1e-3)
+            shutil.rmtree(found.folder)
+
+
 class Selftest(Target):
     """What the harness has to find."""
 
@@ -890,8 +936,9 @@ class Selftest(Target):
             raise RefusedError("no")
 
 
-_EVERY = (Datagrams, Frames, Messages, Boxes, States, Logs, Sealed, Reports, Toml, Overrides, Programmes, Tables, Urdf, Recordings, Folders)
+_EVERY = (Datagrams, Frames, Messages, Boxes, States, Logs, Sealed, Reports, Toml, Overrides, Programmes, Tables, Urdf, Recordings, Folders,
+          Fmus)  # fmt: skip
 TARGETS: dict[str, type[Target]] = {cls.name: cls for cls in _EVERY}
 SHORT = {"datagrams": 1500, "can_frames": 1500, "messages": 2000, "devices": 1000, "states": 300, "logs": 150, "sealed_logs": 20,
          "reports": 2, "toml": 80, "set": 60, "toml_files": 60, "csv_f06": 500, "urdf": 100, "foreign_mcap": 150,
-         "campaign_folders": 200}  # fmt: skip
+         "campaign_folders": 200, "fmu": 100}  # fmt: skip

@@ -174,9 +174,12 @@ def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causali
         if variable is None:
             continue
         type_ = TYPES[version][variable.type]
-        takes = {t for t, number in TYPES[version].items() if number in FITS[kind]} - ({"Float32"} if causality == "input" else set())
+        takes = [name_ for name_, number in TYPES[version].items() if number in FITS[kind]]
+        if causality == "output" and kind not in (F8, BIT):
+            faults.append(f"{key}.{name}: is a whole word: value {text!r}, limit one of its bits")
+            continue
         if type_ not in FITS[kind]:
-            faults.append(f"{key}.{name}: is of type {variable.type}: value {text!r}, limit {', '.join(sorted(takes))}")
+            faults.append(f"{key}.{name}: is of type {variable.type}: value {text!r}, limit {', '.join(takes)}")
         if causality == "output" and any((w.offset, w.mask) == (offset, mask) for w in wires):
             faults.append(f"{key}.{name}: two variables for one place: value {text!r}, limit one")
         wires.append(Wire(int(variable.valueReference), type_, offset, kind, mask))

@@ -61,6 +61,9 @@ cdef enum:
     U4 = 3
     BIT = 4
 
+cdef enum:
+    SKIPPED_MAX = 10000     # periods at once that are made up: the safety stage has tripped at fewer
+
 cdef struct Wire:
     int offset          # in the sample, bytes
     int kind
@@ -168,7 +171,7 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
         p.placed = 1
         p.look_ns = p.limit_ns if fmu_beside(p.box.thread) else 0
     # the communication steps that are due
-    s.due += o.periods
+    s.due += o.periods if 0 <= o.periods <= SKIPPED_MAX else 0
     steps = s.due // c.step_ticks
     if s.failure == FMU_WORKS and steps > 0:
         s.due -= steps * c.step_ticks

@@ -1,10 +1,13 @@
 """An FMU that is not the one meant, or does not fit, is refused before the run: file, key, value, limit."""
 
 import re
+import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 
+from hil_server import registry
 from rt_kernels.control.fmu.description import READABLE, described, place
 from rt_kernels.layout import SAMPLE_DTYPE
 from rt_kernels.stages import STAGES
@@ -91,6 +94,7 @@ def test_what_is_no_fmu(read, tmp_path):
         ("inputs", {"w[0]": 3}, r"value 3, limit a field of the sample"),
         ("outputs", {}, r"outputs: empty, limit at least one"),
         ("outputs", {"thrust": "X_TA[0]"}, r"limit which dynamics writes, a field of control"),
+        ("outputs", {"thrust": "control_status"}, r"outputs.thrust: is a whole word: value 'control_status', limit one of its bits"),
         ("outputs", {"thrust": "control_A[6]"}, r"limit an index 0...5 of control_A"),
         ("outputs", {"w[0]": "control_A[0]"}, r"outputs.w\[0\]: its causality is input: .*limit output"),
         ("outputs", {"pushing": "control_A[0]"}, r"outputs.pushing: is of type Boolean: value 'control_A\[0\]', limit Real"),
@@ -107,6 +111,14 @@ def test_a_variable_that_does_not_fit(read, key, table, said):
     with pytest.raises(ValueError, match=said) as caught:
         read(**{key: table})
     assert re.match(rf"{key}[.:]", str(caught.value))
+
+
+def test_the_example_of_the_guide_is_one():
+    guide = Path(__file__).parents[3].joinpath("docs", "fmu.md").read_text()
+    table = tomllib.loads(re.search(r"```toml\n(.*?)```", guide, re.DOTALL)[1])["control"]
+    assert set(table) - {"part"} <= {p.key for p in registry.part("control", table["part"]).PARAMETERS}
+    for key, writers in (("inputs", READABLE), ("outputs", ("control",))):
+        assert all(place(text, writers) for text in table[key].values()) and len(table[key]) > 3
 
 
 def test_all_faults_at_once(read):
