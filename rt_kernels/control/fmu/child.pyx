@@ -17,7 +17,7 @@ from rt_kernels.host cimport host_map
 
 cdef extern from "sys/mman.h" nogil:
     int mlockall(int flags)
-    int MCL_CURRENT, MCL_FUTURE
+    int MCL_CURRENT
 
 cdef extern from "rt_kernels/control/fmu/slave.h" nogil:
     ctypedef struct fmu_mailbox:
@@ -69,7 +69,7 @@ def _run(job):
     with nogil:
         failed = failed or fmu_begin(box)
         if lock_memory:
-            mlockall(MCL_CURRENT | MCL_FUTURE)  # where it is not allowed it does without
+            mlockall(MCL_CURRENT)  # where it is not allowed it does without; what comes later must not fail for it
         fmu_post(&box.answer, 1, &box.loop_sleeps)
         if not failed:
             fmu_serve(box, look)
