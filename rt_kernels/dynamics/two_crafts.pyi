@@ -5,6 +5,7 @@ from rt_kernels.plugs import StagePart
 
 AUX: tuple[Any, ...]
 CODES: dict[Any, Any]
+DOCKING: str
 EVENTS: dict[Any, Any]
 FRICTION_RATE: float
 SIDES: tuple[Any, ...]
