@@ -25,6 +25,7 @@ from hil_server.config.files import check_file
 from rt_kernels.algebra.arrays import quat_to_matrix
 from rt_kernels.compensation.effective_mass import skew
 from rt_kernels.dynamics.modal import ModalCraft
+from rt_kernels.parameters import unknown_key
 
 COMPONENTS = ("t1", "t2", "t3", "r1", "r2", "r3")
 CSV_COLUMNS = ("mode", "frequency_hz", "generalized_mass", "node", *COMPONENTS)
@@ -351,7 +352,7 @@ def with_data(table: Mapping[str, Any], folder: Path | str) -> dict[str, Any]:
 def _check_keys(table: Mapping[str, Any]) -> None:
     unknown = sorted(set(table) - KEYS)
     if unknown:
-        raise ModalDataError(f"modal.{unknown[0]}: unknown key; there are {', '.join(sorted(KEYS))}")
+        raise ModalDataError(f"modal.{unknown[0]}: {unknown_key(unknown[0], table[unknown[0]], sorted(KEYS))}")
     for key in (*(() if "data" in table else ("file",)), "port_node", "log_decrement_bands"):
         if key not in table:
             raise ModalDataError(f"modal.{key}: is missing")
