@@ -15,9 +15,9 @@ with the orbital frame. On the craft's axes, phi rotation vector from there, w r
     wheels      moment -I (W^2 phi + 2 z W w), W = 2 pi frequency, z damping; the motors give it in the least squares of their torques
 
 Free of disturbance the limit cycle has two shortest pulses: each changes the rate by D = J/I (J angular impulse of a shortest pulse); with
-the rates u and D - u between them and t from the command to the middle of the pulse there are 2 d - (T - t) D of angle to cross, so it takes
-an impulse of 2 J every (2 d - (T - t) D) (1/u + 1/(D - u)). Under a constant
-moment M the thrusters give M t, on one edge, while D^2 I / (8 M) stays below the width of the dead band.
+the rates u and D - u between them and t from the command to the middle of the pulse there are 2 d - (T - t) D of angle to cross, so it
+takes an impulse of 2 J every (2 d - (T - t) D) (1/u + 1/(D - u)). Under a constant moment M the thrusters give M t, on one edge, while
+D^2 I / (8 M) stays below the width of the dead band.
 
 Press thrust: an ideal engine along X as in `press_thrust`, or thrusters: as a share of the time when they are stronger than thrust_n. The
 attitude comes first; the press thrust takes what is left of its thrusters, all alike, so that it makes no moment.
