@@ -10,9 +10,9 @@ its bodies, beside the attitude of the root (the first body, on a free joint), t
 
 with p_0, l_0 the momentum of the bodies as they move with the root at rest, I_c the inertia of the whole about its centre of mass c_0 in
 the root (`compose`). The twist of the root follows from the momentum, so momentum that comes in goes out again to rounding, whatever
-joints and modes do. The port answers a force within the same tick (symplectic Euler, as `two_bodies`). Springs and dampers of joints and modes are the
-trapezoidal rule staggered by half a step: stable whatever their stiffness, no damping of its own, frequency 2/h atan(h w/2) for w.
-The attitude is advanced by the exponential of the rate at half the step.
+joints and modes do. The port answers a force within the same tick (symplectic Euler, as `two_bodies`). Springs and dampers of joints and
+modes are the trapezoidal rule staggered by half a step: stable whatever their stiffness, no damping of its own, frequency 2/h atan(h w/2)
+for w. The attitude is advanced by the exponential of the rate at half the step.
 
 Modes of a joint of one degree of freedom, changed during a run by `joint_changes` or by the command `joint`:
 
