@@ -237,8 +237,8 @@ class Flight:
 
 @pytest.mark.parametrize(("axis", "share", "delay_s"), [(0, 0.5, 0.02), (1, 0.5, 0.02), (2, 0.3, 0.02), (0, 0.2, 0.02), (0, 0.4, 0.2)])
 def test_limit_cycle_has_two_shortest_pulses_and_the_impulse_of_a_hand_calculation(axis, share, delay_s):
-    """A 7 t craft for 600 s, no disturbance. Pulse J = moment x shortest opening, D = J/I. A craft that comes to an edge at the rate v sees it
-    at d - T v, drifts on for t (delay, rise, half the pulse) and goes back at D - v: 2 d - (T - t) D to cross at the rates u and D - u.
+    """A 7 t craft for 600 s, no disturbance. Pulse J = moment x shortest opening, D = J/I. A craft that comes to an edge at the rate v sees
+    it at d - T v, drifts on for t (delay, rise, half the pulse) and goes back at D - v: 2 d - (T - t) D to cross at the rates u and D - u.
     Impulse per second 2 J / ((2 d - (T - t) D) (1/u + 1/(D - u))); also with a valve that is four shortest pulses late."""
     d, T = (np.radians(0.1) if axis == 0 else np.radians(0.05)), 5.0
     ship = rigid(couples(delay_s=delay_s))
