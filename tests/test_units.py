@@ -9,7 +9,7 @@ from hil_server.campaign import plan
 from hil_server.config import tables
 from hil_server.operator_desk import calibration
 from hil_server.run import programme
-from rt_kernels.model import bodies, craft, joint_drive, manipulator_file
+from rt_kernels.model import craft_file, joint_drive, manipulator_file
 from rt_kernels.parameters import Parameter
 from rt_kernels.stewart.platform import Platform
 from rt_kernels.units import NAMED, key_fault, suffix
@@ -32,7 +32,7 @@ def parameters(value):
 
 OF_PARTS = [(f"{role}.{name}", registry.part(role, name).PARAMETERS) for role, names in registry.PARTS.items() for name in names]
 OF_FILES = [(module.__name__, tuple(parameters(list(vars(module).values())))) for module in (
-    tables, plan, programme, calibration, manipulator_file, craft, bodies, joint_drive)]  # fmt: skip
+    tables, plan, programme, calibration, manipulator_file, craft_file, joint_drive)]  # fmt: skip
 ALL = [*OF_PARTS, *OF_FILES, ("platform", Platform.PARAMETERS)]
 
 

@@ -13,6 +13,8 @@ from hil_server.line import assembly
 from rt_kernels.layout import BITS, CODES, FIELDS, SAMPLE_DTYPE
 from tests.control.fmu import factory
 
+SHIP = "test.active_vehicle=vehicles/transport_ship_thrusters.toml"
+
 # Keys for parts whose keys must agree with each other.
 EXAMPLES: dict[tuple[str, str], dict] = {
     ("compensation", "pose_referenced_force"): {"stiffness_n_per_m": 1e5},
@@ -26,7 +28,7 @@ MADE = {("control", "fmu"): lru_cache(lambda: factory.keys(factory.folder()))}  
 @pytest.fixture(scope="session")
 def simulated():
     """The shipped docking as an assembly, with a ship that has thrusters."""
-    return assembly.simulation(load_test(None, ["test.active_vehicle=vehicles/transport_ship_thrusters.toml"]))
+    return assembly.simulation(load_test(None, [SHIP]))
 
 
 @pytest.fixture

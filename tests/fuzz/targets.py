@@ -309,9 +309,9 @@ class States(Target):
         from hil_server.config import load_test
         from hil_server.line import assembly
         from rt_kernels.stages import STAGE_ROLES
-        from tests.contracts.conftest import valid_keys
+        from tests.contracts.conftest import SHIP, valid_keys
 
-        test = assembly.simulation(load_test())
+        test = assembly.simulation(load_test(None, [SHIP]))  # what every part in the registry can be built from
         self.first = test.line.sample
         self.parts = {}
         for role in STAGE_ROLES:

@@ -73,7 +73,7 @@ def test_names_of_more_than_150_craft_and_300_mechanism_channels(tmp_path):
     """Poses, twists, wrenches, momentum, control and profile of the craft from the table, their ports' bending, and the probe's own."""
     config = load_test(SHIPPED / "programmes" / "virtual_docking_flexible.toml", list(SHORT))
     log = open_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
-    writers = ("forward_kinematics", "wrench", "guidance", "compensation", "dynamics")
+    writers = ("forward_kinematics", "wrench", "guidance", "control", "compensation", "dynamics")
     craft = {name for field, _, count, _, _, writer, *_ in FIELDS if writer in writers for name in scalar_names(field, count)}
     craft |= {name for name in log.aux_names if "_port_" in name}
     mechanism = [name for name in log.aux_names if name.startswith("probe.")]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drivers.replayed.log_port import LogPort, input_runs
+from drivers.replayed.log_port import LogPort, runs_of
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.parameters import Aux
 
@@ -37,7 +37,7 @@ def replayed(port, records, spoil=lambda k, sample: None):
 
 def test_runs_are_the_input_fields_and_nothing_else():
     covered = np.zeros(SAMPLE_DTYPE.itemsize, int)
-    for offset, size in input_runs():
+    for offset, size in runs_of(INPUTS):
         covered[offset : offset + size] += 1
     for field, (dtype, offset, *_) in SAMPLE_DTYPE.fields.items():
         assert np.all(covered[offset : offset + dtype.itemsize] == (field in INPUTS)), field
