@@ -367,6 +367,7 @@ def at_rest(craft: Craft) -> AtRest:
         raise ValueError(f"{craft.name}: its bodies have no mass")
     centre = first / mass
     about = second - mass * np.outer(centre, centre)
+    about = 0.5 * (about + about.T)  # turned moments are symmetric to rounding only
     return AtRest(poses, mass, centre, np.trace(about) * np.eye(3) - about)
 
 

@@ -386,3 +386,10 @@ def test_examples_of_the_guide_are_vehicles(number):
 def test_the_guide_shows_every_kind_of_table():
     shown = "".join(EXAMPLES)
     assert len(EXAMPLES) == 4 and all(f"[[{name}]]" in shown for name in ("body", *craft_file.TABLES))
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in (SHIPPED / "vehicles").glob("*.toml")))
+def test_inertia_at_rest_is_symmetric_to_the_bit(file):
+    """Rounding of the moments of several bodies must not make a matrix that is none."""
+    inertia = at_rest(read_craft(SHIPPED / "vehicles" / file)).inertia
+    assert np.array_equal(inertia, inertia.T)
