@@ -155,7 +155,8 @@ def test_wrong_record_size(tmp_path, header, make_records):
 # ---------------------------------------------------------------------------------------------------------------- damage
 
 
-def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records):
+def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records, monkeypatch):
+    monkeypatch.setattr(log_writer, "CHUNK_SECONDS", 1e9)  # full chunks alone, however slow the machine is
     records = make_records(500)
     data = write_log(tmp_path / "run.mcap", header, records).read_bytes()
     ends = chunk_ends(data)
@@ -169,7 +170,8 @@ def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records):
         assert without_crc(log.records) == without_crc(records[:whole])
 
 
-def test_torn_tail_of_zeros(tmp_path, header, make_records):
+def test_torn_tail_of_zeros(tmp_path, header, make_records, monkeypatch):
+    monkeypatch.setattr(log_writer, "CHUNK_SECONDS", 1e9)
     data = write_log(tmp_path / "run.mcap", header, make_records(500)).read_bytes()
     (tmp_path / "torn.mcap").write_bytes(data[: chunk_ends(data)[2] + 30] + bytes(5000))
     log = open_log(tmp_path / "torn.mcap")
