@@ -106,13 +106,16 @@ class Log:
         return list(self.damage) if self.absent is not None else damaged_records(self.records, self.aux_names)
 
     def missing(self) -> list[tuple[int, int]]:
-        """First and last of every row of ticks that is not in the log of a run that logs every tick, between its first and its last."""
+        """First and last of every row of ticks that is not in the log of a run that logs every tick, between its first and its last.
+
+        Periods that the loop has skipped are no missing ticks: the next record says how many they were (`periods`)."""
         ticks = self.records["tick"]
         if not len(ticks):
             return []
         before = np.concatenate([[np.int64(-1)], ticks[:-1]])
-        gaps = np.flatnonzero(ticks - before != 1)
-        return [(int(before[i]) + 1, int(ticks[i]) - 1) for i in gaps if ticks[i] > before[i]]
+        skipped = np.maximum(self.records["periods"].astype(np.int64), 1)
+        gaps = np.flatnonzero(ticks - before > skipped)
+        return [(int(before[i]) + 1, int(ticks[i] - skipped[i])) for i in gaps]
 
 
 def open_log(path: str | os.PathLike[str]) -> Log:

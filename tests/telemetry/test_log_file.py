@@ -170,6 +170,17 @@ def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records, mo
         assert without_crc(log.records) == without_crc(records[:whole])
 
 
+def test_skipped_periods_are_no_missing_ticks(tmp_path, header, make_records):
+    records = make_records(20)
+    records["periods"] = 1
+    records["tick"][10:] += 3
+    records["periods"][10] = 4  # the loop was late by three
+    records["tick"][15:] += 5
+    records["periods"][15] = 2  # of these five one was skipped, four are gone
+    log = open_log(write_log(tmp_path / "run.mcap", header, records))
+    assert log.missing() == [(18, 21)] and log.ticks == 20
+
+
 def test_torn_tail_of_zeros(tmp_path, header, make_records, monkeypatch):
     monkeypatch.setattr(log_writer, "CHUNK_SECONDS", 1e9)
     data = write_log(tmp_path / "run.mcap", header, make_records(500)).read_bytes()
