@@ -114,6 +114,16 @@ cdef inline void logarithm(const double *q, double *phi) noexcept nogil:
     phi[0] = k * q[0]; phi[1] = k * q[1]; phi[2] = k * q[2]
 
 
+cdef inline void turn(const double *w, double h, double *q) noexcept nogil:
+    """q <- exp(h w) q, normalised: a body turns for h seconds at the rate w, in the axes to which q leads."""
+    cdef double phi[3]
+    cdef double dq[4]
+    phi[0] = h * w[0]; phi[1] = h * w[1]; phi[2] = h * w[2]
+    exponential(phi, dq)
+    multiply(dq, q, q)
+    normalize(q)
+
+
 cdef inline void from_yaw_pitch_roll(double yaw, double pitch, double roll, double *q) noexcept nogil:
     """Angles shown to people [rad]: yaw about Y, then pitch about the new Z, then roll about the new X."""
     cdef double s, c

@@ -46,3 +46,13 @@ cdef inline void transpose(const double *A, double *out) noexcept nogil:
     for i in range(3):
         for j in range(3):
             out[3 * i + j] = A[3 * j + i]
+
+
+cdef inline void solve(const double *A, const double *b, double *x) noexcept nogil:
+    """x = A^-1 b for a symmetric positive definite 3x3 matrix (adjugate)."""
+    cdef double c00 = A[4] * A[8] - A[5] * A[7], c01 = A[5] * A[6] - A[3] * A[8], c02 = A[3] * A[7] - A[4] * A[6]
+    cdef double d = 1.0 / (A[0] * c00 + A[1] * c01 + A[2] * c02)
+    cdef double b0 = b[0], b1 = b[1], b2 = b[2]
+    x[0] = d * (c00 * b0 + (A[2] * A[7] - A[1] * A[8]) * b1 + (A[1] * A[5] - A[2] * A[4]) * b2)
+    x[1] = d * (c01 * b0 + (A[0] * A[8] - A[2] * A[6]) * b1 + (A[2] * A[3] - A[0] * A[5]) * b2)
+    x[2] = d * (c02 * b0 + (A[1] * A[6] - A[0] * A[7]) * b1 + (A[0] * A[4] - A[1] * A[3]) * b2)

@@ -192,16 +192,6 @@ cdef inline bint press(const Craft *p, int axial, double *asked) noexcept nogil:
 
 # ----------------------------------------------------------------------------------------------------------------- step
 
-cdef inline void keep_up(const double *orbital_rate, double seconds, double *hold) noexcept nogil:
-    """The attitude to hold turns with the orbital frame."""
-    cdef double phi[3]
-    cdef double dq[4]
-    vec3.scale(seconds, orbital_rate, phi)
-    quat.exponential(phi, dq)
-    quat.multiply(dq, hold, hold)
-    quat.normalize(hold)
-
-
 cdef inline uint32_t hold_attitude(const Self *self, const Craft *p, CraftState *s, const double *X, const double *V, const double *rate,
                                    int periods, double *asked, double *torque) noexcept nogil:
     """Shares of the thrusters or torques of the wheels; returns bits of control_status. X, V: craft in N; rate: of its wheels."""
@@ -209,7 +199,7 @@ cdef inline uint32_t hold_attitude(const Self *self, const Craft *p, CraftState 
     cdef double w[3]
     cdef double w_craft[3]
     if s.holding:
-        keep_up(self.orbital_rate, periods * self.period, s.hold)
+        quat.turn(self.orbital_rate, periods * self.period, s.hold)  # the attitude to hold turns with the orbital frame
     else:
         quat.copy(X + 3, s.hold)
         s.holding = 1

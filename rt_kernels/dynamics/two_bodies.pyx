@@ -43,16 +43,6 @@ cdef inline void angular_rate(const Vehicle *vehicle, const double *q, const dou
     quat.rotate(q, body, w)
 
 
-cdef inline void turn(const double *w, double h, double *q) noexcept nogil:
-    """q <- exp(h w) q, w in N axes."""
-    cdef double phi[3]
-    cdef double dq[4]
-    vec3.scale(h, w, phi)
-    quat.exponential(phi, dq)
-    quat.multiply(dq, q, q)
-    quat.normalize(q)
-
-
 cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const double *m, double h, double late) noexcept nogil:
     """One step under force f and moment m about the centre of mass, both in N axes. late: 0 symplectic, 1/2, 1 explicit."""
     cdef double half[4]
@@ -68,9 +58,9 @@ cdef void integrate_body(const Vehicle *vehicle, Body *b, const double *f, const
     # attitude with the rate at half the step
     angular_rate(vehicle, b.q, L, w)
     quat.copy(b.q, half)
-    turn(w, 0.5 * h, half)
+    quat.turn(w, 0.5 * h, half)
     angular_rate(vehicle, half, L, w)
-    turn(w, h, b.q)
+    quat.turn(w, h, b.q)
     angular_rate(vehicle, b.q, b.L, b.w)
 
 
@@ -243,16 +233,6 @@ cdef void joined_inertia(const Params *p, const State *s, double *I_N) noexcept 
                 I_N[3 * i + j] += RIR[3 * i + j] - vehicle.mass * r[i] * r[j] + (vehicle.mass * rr if i == j else 0.0)
 
 
-cdef void solve3(const double *A, const double *b, double *x) noexcept nogil:
-    """x = A^-1 b for a symmetric positive definite 3x3 matrix (adjugate)."""
-    cdef double c00 = A[4] * A[8] - A[5] * A[7], c01 = A[5] * A[6] - A[3] * A[8], c02 = A[3] * A[7] - A[4] * A[6]
-    cdef double d = 1.0 / (A[0] * c00 + A[1] * c01 + A[2] * c02)
-    cdef double b0 = b[0], b1 = b[1], b2 = b[2]
-    x[0] = d * (c00 * b0 + (A[2] * A[7] - A[1] * A[8]) * b1 + (A[1] * A[5] - A[2] * A[4]) * b2)
-    x[1] = d * (c01 * b0 + (A[0] * A[8] - A[2] * A[6]) * b1 + (A[2] * A[3] - A[0] * A[5]) * b2)
-    x[2] = d * (c02 * b0 + (A[1] * A[6] - A[0] * A[7]) * b1 + (A[0] * A[4] - A[1] * A[3]) * b2)
-
-
 cdef void join(const Params *p, State *s) noexcept nogil:
     """The two vehicles become one: linear momentum and angular momentum about the common centre of mass are carried over."""
     cdef double M = p.active.mass + p.target.mass
@@ -336,7 +316,7 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_A, c
     vec3.add_scaled(s.join_v, h / M, f, s.join_v)
     vec3.add_scaled(s.join_L, h, m, s.join_L)
     joined_inertia(p, s, I_N)
-    solve3(I_N, s.join_L, w)
+    rot3.solve(I_N, s.join_L, w)
     vec3.scale(h, w, phi)
     quat.exponential(phi, dq)
     # both centres of mass turn about the common one, which moves on
@@ -354,7 +334,7 @@ cdef void integrate_joined(const Params *p, State *s, const double *control_A, c
         fall_joined(p, s, 0.5 * h)
     # rates of the new attitude: the angular momentum is the state, so it is kept whatever the step
     joined_inertia(p, s, I_N)
-    solve3(I_N, s.join_L, w)
+    rot3.solve(I_N, s.join_L, w)
     for k in range(2):
         b = &s.active if k == 0 else &s.target
         vec3.sub(b.p, s.join_p, r)

@@ -60,7 +60,7 @@ from rt_kernels.dynamics.orbit cimport (Orbit, Reference, drift_reference, fill_
 from rt_kernels.dynamics.two_bodies cimport accumulate, take_motion
 from rt_kernels.dynamics.two_crafts_record cimport CraftsRecord
 from rt_kernels.multibody.flexible cimport FlexibleTree
-from rt_kernels.multibody.flexible_algebra cimport backward_solve, cholesky, forward_solve, solve_3
+from rt_kernels.multibody.flexible_algebra cimport backward_solve, cholesky, forward_solve
 from rt_kernels.multibody.flexible_recursion cimport (CONTINUOUS, SPHERICAL, Body, Composite, Model, accelerate, compose, factor, move,
                                                       place_in_root, respond, twist_of)
 from rt_kernels.plugs cimport StagePart
@@ -231,16 +231,6 @@ cdef struct Self:
 
 # ---------------------------------------------------------------------------------------------------------------- the whole craft
 
-cdef inline void turn(const double *w, double h, double *q) noexcept nogil:
-    """q <- exp(h w) q, w in N axes."""
-    cdef double phi[3]
-    cdef double dq[4]
-    vec3.scale(h, w, phi)
-    quat.exponential(phi, dq)
-    quat.multiply(dq, q, q)
-    quat.normalize(q)
-
-
 cdef inline void settle(const CraftState *s, const Composite *whole, const double *q, double *V) noexcept nogil:
     """Twist V of the root (its axes) that belongs to P and L with the attitude q and the joints and modes of `whole`."""
     cdef double P[3]
@@ -249,7 +239,7 @@ cdef inline void settle(const CraftState *s, const Composite *whole, const doubl
     quat.rotate_back(q, s.P, P)
     quat.rotate_back(q, s.L, L)
     vec3.sub(L, whole.l, L)
-    solve_3(whole.inertia, L, V + 3)
+    rot3.solve(whole.inertia, L, V + 3)
     vec3.sub(P, whole.p, V)
     vec3.scale(1.0 / whole.mass, V, V)
     vec3.cross(V + 3, whole.centre, t)
@@ -664,13 +654,13 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     vec3.add_scaled(s.v + 3, h, w.a + 3, t)
     quat.rotate(s.q + 3, t, t)
     quat.copy(s.q + 3, w.half + 3)
-    turn(t, 0.5 * h, w.half + 3)
+    quat.turn(t, 0.5 * h, w.half + 3)
     shift_internal(craft, s, 0.5 * h, w.half)
     compose(w.model, w.half, s.v, &w.whole)
     settle(s, &w.whole, w.half + 3, V)
     quat.rotate(w.half + 3, V + 3, t)
     # the step
-    turn(t, h, s.q + 3)
+    quat.turn(t, h, s.q + 3)
     for i in range(craft.n_joints):
         s.joint[i].angle += h * s.v[craft.joint[i].iv]
     shift_internal(craft, s, h, s.q)

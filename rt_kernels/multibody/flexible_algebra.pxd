@@ -112,13 +112,3 @@ cdef inline void multiply_6(const double *P, const double *x, double *out) noexc
             t[i] += P[6 * j + i] * x[j]
     for i in range(6):
         out[i] = t[i]
-
-
-cdef inline void solve_3(const double *A, const double *b, double *x) noexcept nogil:
-    """x = A^-1 b for a symmetric positive definite 3x3 matrix (adjugate)."""
-    cdef double c00 = A[4] * A[8] - A[5] * A[7], c01 = A[5] * A[6] - A[3] * A[8], c02 = A[3] * A[7] - A[4] * A[6]
-    cdef double d = 1.0 / (A[0] * c00 + A[1] * c01 + A[2] * c02)
-    cdef double b0 = b[0], b1 = b[1], b2 = b[2]
-    x[0] = d * (c00 * b0 + (A[2] * A[7] - A[1] * A[8]) * b1 + (A[1] * A[5] - A[2] * A[4]) * b2)
-    x[1] = d * (c01 * b0 + (A[0] * A[8] - A[2] * A[6]) * b1 + (A[2] * A[3] - A[0] * A[5]) * b2)
-    x[2] = d * (c02 * b0 + (A[1] * A[6] - A[0] * A[7]) * b1 + (A[0] * A[4] - A[1] * A[3]) * b2)

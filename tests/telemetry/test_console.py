@@ -766,7 +766,9 @@ OUTSIDE = """[...document.querySelectorAll('body *')].filter((e) => {
     return r.width && r.height && (r.right > innerWidth + 0.5 || r.left < -0.5) && !own;
 }).map((e) => `${e.tagName}.${e.className}`)"""
 ABORT = """(() => {
-    const b = document.querySelector('#abort'), r = b.getBoundingClientRect();
+    const b = document.querySelector('#abort');
+    if (!b) return null;
+    const r = b.getBoundingClientRect();
     const corners = [[4, 4], [r.width - 4, 4], [4, r.height - 4], [r.width - 4, r.height - 4], [r.width / 2, r.height / 2]];
     const seen = corners.every(([x, y]) => document.elementFromPoint(r.left + x, r.top + y) === b);
     return { inside: r.left >= 0 && r.right <= innerWidth && r.top >= 0 && r.bottom <= innerHeight, seen, wide: r.width, tall: r.height,
@@ -786,6 +788,7 @@ def test_abort_is_whole_and_in_sight_at_every_width(stage, browser, pictures, vi
             wait_for(lambda: browser.value("document.documentElement.scrollWidth <= innerWidth") and browser.value(OUTSIDE) == [], 10)
             for down in ("0", "document.documentElement.scrollHeight"):
                 browser.value(f"window.scrollTo(0, {down})")
+                wait_for(lambda: browser.value(ABORT) is not None, 20)  # a page that connects again is built anew
                 found = browser.value(ABORT)
                 assert found["inside"] and found["seen"] and not found["cut"], (view, width, found)
                 assert found["wide"] >= 88 and found["tall"] >= 40, "large enough for a finger"
