@@ -4,8 +4,7 @@ The recursions of `multibody/tree.pyx` are run once on symbols instead of number
 and every inertia a constant, so most products vanish.  Each scalar operation is a row `(operator, operand, operand)` and its place in the
 table is its name: an equal row is a repeated expression.  Zeros, units and constants are folded when a row is asked for, signs are
 carried beside the name, and rows that no output needs are dropped (rules of the appendix of Yaskevich 2020 on symbolic code generation;
-rotations about an axis use its optimised congruence).  Last, every sum is added in the order in which its terms are ready: a recursion from
-body to body waits for results more than it computes.  The same model gives the same text.
+rotations about an axis use its optimised congruence).  The same model gives the same text.
 
 Compiled once with the system's C compiler, kept under the hashes of text with flags and of the compiler, loaded with ctypes; the function
 pointers have the types of `tree_kernel.h`.  A tree whose joints are locked or whose topology has changed is computed by the general
@@ -14,16 +13,13 @@ kernels, so the generated object answers every call.
 
 import ctypes
 import hashlib
-import heapq
-import operator
 import os
 import shutil
 import subprocess
 import tempfile
-from collections import Counter
 from pathlib import Path
 
-VERSION = "2"
+VERSION = "1"
 #: Folder of the headers that the text includes.
 HEADERS = Path(__file__).parents[1] / "multibody"
 #: Up to this many coordinates the generated kernels are the default (`Tree.fastest`), and forward dynamics and mass matrix are generated at
@@ -34,10 +30,6 @@ OPTIMISE = ["-O2", "-fno-tree-pre", "-fno-gcse"]
 FLAGS = ["-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w"]
 LANES = {"sse2": 2, "avx2": 4, "avx512": 8}
 SET_FLAGS = {"sse2": [], "avx2": ["-mavx2"], "avx512": ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl"]}
-
-
-#: Cycles until an operation's result is ready, about; inputs are ready at once, sines after their polynomials.
-WAIT = {"+": 4, "-": 4, "*": 4, "reciprocal": 14, "sine": 40, "cosine": 40}
 
 
 class GenerationError(ValueError):
@@ -53,15 +45,12 @@ class Table:
     def __init__(self) -> None:
         self.rows: list[tuple] = []
         self.place: dict[tuple, int] = {}
-        self.ready: list[int] = []  # cycles from the start
 
     def row(self, *key) -> int:
         """Number of the table's row with this key; a new key gets a new row."""
         if key not in self.place:
             self.place[key] = len(self.rows)
             self.rows.append(key)
-            kind = key[1].split("[")[0] if key[0] == "given" else key[0]
-            self.ready.append(WAIT.get(kind, 0) + max((self.ready[part] for part in key[1:] if isinstance(part, int)), default=0))
         return self.place[key]
 
     def given(self, text: str) -> "Term":
@@ -70,50 +59,15 @@ class Table:
 
     def emit(self, outputs: "list[tuple[str, Term | float]]") -> list[str]:
         """C statements that compute the outputs, needed rows only, in the order in which they were made."""
-        table, outputs = self.balanced(outputs)
-        lines = [f"const double t{at} = {table._text(at)};" for at in table.needed(outputs)]
-        return lines + [f"{target} = {self._value(v)};" for target, v in outputs]
-
-    def needed(self, outputs: "list[tuple[str, Term | float]]") -> list[int]:
-        """The rows that the outputs need, in the order in which they were made."""
-        found = set()
+        needed = set()
         stack = [v.row for _, v in outputs if isinstance(v, Term)]
         while stack:
             at = stack.pop()
-            if at not in found:
-                found.add(at)
+            if at not in needed:
+                needed.add(at)
                 stack.extend(part for part in self.rows[at][1:] if isinstance(part, int))
-        return sorted(found)
-
-    def balanced(self, outputs: "list[tuple[str, Term | float]]") -> "tuple[Table, list[tuple[str, Term | float]]]":
-        """A new table with the same outputs, where every sum is added in the order in which its terms are ready."""
-        rows, needed = self.rows, self.needed(outputs)
-        uses = Counter(part for at in needed for part in rows[at][1:] if isinstance(part, int))
-        uses.update(v.row for _, v in outputs if isinstance(v, Term))
-        sums = {at for at in needed if rows[at][0] in ("+", "-") and isinstance(rows[at][1], int)}
-        inner = {part for at in sums for part in rows[at][1:] if part in sums and uses[part] == 1}  # of no interest to anyone but a sum
-        table = Table()
-        new: dict[int, Term | float] = {}
-        makers: dict = {"*": operator.mul, "+": operator.add, "-": operator.sub, "reciprocal": reciprocal}
-
-        def terms(at, sign):
-            kind, a, b = rows[at]
-            for part, own in ((a, sign), (b, sign if kind == "+" else -sign)):
-                if part in inner:
-                    yield from terms(part, own)
-                else:
-                    yield own * new[part]
-
-        for at in needed:
-            kind, *parts = rows[at]
-            if kind == "given":
-                new[at] = table.given(parts[0])
-            elif at in sums:
-                if at not in inner:
-                    new[at] = total(terms(at, 1))
-            else:
-                new[at] = makers[kind](*(new[part] if isinstance(part, int) else part for part in parts))
-        return table, [(target, v.sign * new[v.row] if isinstance(v, Term) else v) for target, v in outputs]
+        lines = [f"const double t{at} = {self._text(at)};" for at in sorted(needed)]
+        return lines + [f"{target} = {self._value(v)};" for target, v in outputs]
 
     def _text(self, at: int) -> str:
         operator, a, *rest = self.rows[at]
@@ -188,20 +142,6 @@ def reciprocal(x):
     return x.reciprocal() if isinstance(x, Term) else 1.0 / x
 
 
-def total(terms):
-    """Sum of terms and numbers: always the two that are ready first."""
-
-    def ready(x):
-        return x.table.ready[x.row] if isinstance(x, Term) else 0
-
-    waiting = [(ready(x), k, x) for k, x in enumerate(terms)]
-    heapq.heapify(waiting)
-    for k in range(len(waiting), 2 * len(waiting) - 1):
-        both = heapq.heappop(waiting)[2] + heapq.heappop(waiting)[2]
-        heapq.heappush(waiting, (ready(both), k, both))
-    return waiting[0][2]
-
-
 # ---- three-vectors and matrices of values --------------------------------------------------
 
 
@@ -267,18 +207,6 @@ def centrifugal(w, e, r):
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     Q = [[-(y2 + z2), xy - e[2], xz + e[1]], [xy + e[2], -(x2 + z2), yz - e[0]], [xz - e[1], yz + e[0], -(x2 + y2)]]
     return mul(Q, r)
-
-
-def turning_moment(six, w, e):
-    """I e + w x (I w) of an inertia (xx, xy, xz, yy, yz, zz), by products that `centrifugal` has too: only differences of its diagonal meet
-    the angular velocity."""
-    xx, xy, xz, yy, yz, zz = six
-    I, D, off = (xx, yy, zz), (zz - yy, xx - zz, yy - xx), (yz, xz, xy)
-    out = []
-    for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        n = I[a] * e[a] + D[a] * (w[b] * w[c]) + off[a] * (w[b] * w[b] - w[c] * w[c])
-        out.append(n + off[c] * (e[b] - w[a] * w[c]) + off[b] * (e[c] + w[a] * w[b]))
-    return out
 
 
 ZERO = [0.0, 0.0, 0.0]
@@ -415,40 +343,14 @@ def motion(table, bodies, with_accelerations):
 
 def body_wrench(table, body, w, e, g, with_wrenches):
     """(n, f) that the body alone needs, external wrench taken off."""
-    h = body["h"]
+    h, I = body["h"], symmetric(body["inertia"])
     f = add(scale(body["mass"], g), centrifugal(w, e, h))
-    n = add(turning_moment(body["inertia"], w, e), cross(h, g))
+    n = add(add(mul(I, e), cross(w, mul(I, w))), cross(h, g))
     if with_wrenches and body["user"] >= 0:
         row = [table.given(f"f_ext[{6 * body['user'] + k}]") for k in range(6)]
         back = transpose(body["R_align"])
         f, n = sub(f, mul(back, row[:3])), sub(n, mul(back, row[3:]))
     return n, f
-
-
-def regrouped(bodies):
-    """The same tree with fewer constants: motion, joint forces and mass matrix stay the same, wrenches through the joints do not.
-
-    A thin rod along the axis of a turning joint moves alike on either side of it.  So the rod that has the body's mass, its first moment
-    along the axis and its inertia yy is moved to the parent, from the leaves on: the body keeps neither, and xx - yy in the place of xx
-    (base inertial parameters: Gautier and Khalil 1990).
-    """
-    out = [{**body, "h": list(body["h"]), "inertia": list(body["inertia"])} for body in bodies]
-    for body in reversed(out):
-        if body["kind"] not in ("revolute", "continuous") or body["parent"] < 0:
-            continue
-        mass, along, across = body["mass"], body["h"][2], body["inertia"][3]
-        body["mass"], body["h"][2] = 0.0, 0.0
-        body["inertia"][0], body["inertia"][3] = body["inertia"][0] - across, 0.0
-        parent, p = out[body["parent"]], body["p_place"]
-        z = [row[2] for row in body["R_place"]]
-        h = [along * x for x in z]  # about the joint origin; k about the parent's
-        k = [a + mass * b for a, b in zip(h, p, strict=True)]
-        parent["mass"] += mass
-        parent["h"] = [a + b for a, b in zip(parent["h"], k, strict=True)]
-        shift = dot(p, h) + dot(p, k)
-        for at, (i, j) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
-            parent["inertia"][at] += (across + shift if i == j else 0.0) - across * z[i] * z[j] - (p[i] * k[j] + h[i] * p[j])
-    return out
 
 
 def skew(h):
@@ -476,7 +378,7 @@ def factor_solve(A):
 
 def forward_dynamics(bodies, with_wrenches):
     """Articulated bodies, wrench = [J B; B^T M] acceleration + (n, f)."""
-    table, bodies = Table(), regrouped(bodies)
+    table = Table()
     moved = motion(table, bodies, False)
     X = [None] * len(bodies)
     kept = [None] * len(bodies)
@@ -560,7 +462,7 @@ def reduced(gone, block, p, c, value):
 
 def inverse_dynamics(bodies, with_wrenches):
     """C text of the inverse dynamics tau(q, v, a) of the bodies, with or without wrenches on them."""
-    table, bodies = Table(), regrouped(bodies)
+    table = Table()
     moved = motion(table, bodies, True)
     through = [None] * len(bodies)
     outputs = []
@@ -582,7 +484,7 @@ def inverse_dynamics(bodies, with_wrenches):
 
 def mass_matrix(bodies, nv):
     """C text of the mass matrix H(q) (nv, nv) of the bodies."""
-    table, bodies = Table(), regrouped(bodies)
+    table = Table()
     placed = [pose(table, body) for body in bodies]
     J, h, m = [symmetric(b["inertia"]) for b in bodies], [list(b["h"]) for b in bodies], [b["mass"] for b in bodies]
     H = {}
