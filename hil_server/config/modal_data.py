@@ -332,16 +332,6 @@ def check_whole(rigid_shapes: np.ndarray, rigid: np.ndarray, least_hz: float) ->
         )
 
 
-def modes_of_craft(path: Path | str, body: str, position_m: Sequence[float], port_node: int = 1) -> ModalData:
-    """Modes of the whole craft of a craft file at a port, rigid-body modes first (for `write_csv`). body: the body that carries the port;
-    position_m: (3,) of the port in that body's frame. Components in the body's axes. Raises ValueError for a wrong file or body."""
-    from rt_kernels.multibody.flexible import FlexibleTree
-
-    frequency_hz, at_frame = FlexibleTree.from_toml(path).modes_at(body)
-    shapes = np.hstack([at_frame[:, :3] + np.cross(at_frame[:, 3:], np.asarray(position_m, float)), at_frame[:, 3:]])
-    return ModalData(frequency_hz, {port_node: shapes})
-
-
 def with_data(table: Mapping[str, Any], folder: Path | str) -> dict[str, Any]:
     """A `[modal]` table that needs its file no more: with the modes and nodes that it chooses as CSV text in the key `data`. So a
     configuration in a log, or one that is sent to another machine, is whole. Raises ModalDataError; OSError when the file is not there."""

@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from hil_server.telemetry.log_format import MAX_AUX, LogError
-from hil_server.telemetry.record import CRC_FIELD, ROS2_TYPES, checksums, record_dtype
+from hil_server.telemetry.record import CRC_FIELD, ROS2_TYPES, checksums, record_dtype, syndromes
 from rt_kernels.layout import FORMER_FIELDS, INITIAL, SAMPLE_DTYPE
 
 LINE = re.compile(r"(\w+?)(?:\[(\d{1,6})\])? (\w+)  # (\w+) ")
@@ -44,14 +44,7 @@ def dtype_of(schema: str, aux_count: int) -> np.dtype:
 
 def damaged(records: np.ndarray) -> list[tuple[int, str]]:
     """(tick, "") of every record whose own checksum is wrong."""
-    found = []
-    block = max(1, (1 << 25) // records.dtype.itemsize)
-    for start in range(0, len(records), block):
-        part = records[start : start + block].copy()
-        stored = part[CRC_FIELD].copy()
-        part[CRC_FIELD] = 0
-        found += [(int(tick), "") for tick in part["tick"][checksums(part) != stored]]
-    return found
+    return [(int(tick), "") for tick in records["tick"][syndromes(records) != 0]]
 
 
 def converted(records: np.ndarray) -> tuple[np.ndarray, frozenset[str]]:

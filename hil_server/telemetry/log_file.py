@@ -46,12 +46,11 @@ from hil_server.telemetry.log_format import MAX_CHUNK, MAX_EXPANSION, SCHEMA_NAM
 from hil_server.telemetry.log_header import LogHeader, Stored
 from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import (
-    CRC_FIELD,
     LayoutMismatchError,
-    checksums,
     damaged_records,
     record_dtype,
     scalar_names,
+    syndromes,
 )
 from rt_kernels.layout import LAYOUT_HASH
 
@@ -245,13 +244,7 @@ class _Reader:
         """Records in ascending ticks. Where they are not, only those with a right checksum count, and of these the ones that go on."""
         if not len(records) or (records["tick"][1:] > records["tick"][:-1]).all() and records["tick"][0] >= 0:
             return records
-        wrong = np.zeros(len(records), bool)
-        block = max(1, (1 << 25) // records.dtype.itemsize)
-        for start in range(0, len(records), block):
-            part = records[start : start + block].copy()
-            part[CRC_FIELD] = 0
-            wrong[start : start + block] = checksums(part) != records[CRC_FIELD][start : start + block]
-        ticks = np.where(wrong, -1, records["tick"])
+        ticks = np.where(syndromes(records) != 0, -1, records["tick"])
         keep = ticks > np.concatenate([[-1], np.maximum.accumulate(ticks)[:-1]])
         left = records["tick"][~keep]
         some = ", ".join(str(tick) for tick in left[:5])

@@ -99,25 +99,31 @@ def checksums_in(raw: memoryview, start: int, step: int, size: int, number: int)
     return np.fromiter((crc(raw[at : at + size]) for at in range(start, start + step * number, step)), np.uint32, number)
 
 
+def syndromes(records: np.ndarray) -> np.ndarray:
+    """Each record's checksum as it should be xor as it stands, 0 where it is right, shape (n,) uint32. records: (n,) of any layout that has
+    the field `record_crc`; taken in pieces, so that a long log is not copied whole."""
+    out = np.zeros(len(records), np.uint32)
+    block = max(1, (1 << 25) // records.dtype.itemsize)
+    for start in range(0, len(records), block):
+        part = records[start : start + block].copy()
+        part[CRC_FIELD] = 0
+        out[start : start + block] = checksums(part) ^ records[CRC_FIELD][start : start + block]
+    return out
+
+
 def damaged_records(records: np.ndarray, aux: Sequence[str] = ()) -> list[tuple[int, str]]:
     """(tick, channel) of every record whose checksum is wrong; channel is "" when more than one bit changed.
 
     records: (n,) of `record_dtype`. aux: names of the auxiliary scalars. A flipped bit in `tick` itself is undone in the answer.
     """
-    found = []
-    block = max(1, (1 << 25) // records.dtype.itemsize)
-    for start in range(0, len(records), block):
-        part = records[start : start + block].copy()
-        stored = part[CRC_FIELD].copy()
-        part[CRC_FIELD] = 0
-        syndrome = checksums(part) ^ stored
-        for i in np.flatnonzero(syndrome):
-            bit = flipped_bit(int(syndrome[i]), records.dtype.itemsize)
-            tick = int(part["tick"][i])
-            channel = "" if bit is None else channel_at(bit // 8, records.dtype, aux)
-            if channel == "tick" and bit is not None:
-                tick ^= 1 << (bit - 8 * records.dtype.fields["tick"][1])  # type: ignore[index]
-            found.append((tick, channel))
+    found, syndrome = [], syndromes(records)
+    for i in np.flatnonzero(syndrome):
+        bit = flipped_bit(int(syndrome[i]), records.dtype.itemsize)
+        tick = int(records["tick"][i])
+        channel = "" if bit is None else channel_at(bit // 8, records.dtype, aux)
+        if channel == "tick" and bit is not None:
+            tick ^= 1 << (bit - 8 * records.dtype.fields["tick"][1])  # type: ignore[index]
+        found.append((tick, channel))
     return found
 
 

@@ -1,9 +1,12 @@
 """Two free rigid spacecraft: structs and the tick for parts that build on it. Equations and frames: two_bodies.pyx.
 
-Inline: copies and one sum of three numbers, made several times a step by every stage of two bodies.
+Inline: copies, one sum of three numbers and the verdict on a state, made once or more a step by every stage of two bodies.
 """
 
+from libc.stdint cimport uint32_t
+
 from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.codes cimport DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE
 from rt_kernels.dynamics.orbit cimport Orbit, Reference
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -79,6 +82,18 @@ cdef inline void body_twist(const Body *b, double *V) noexcept nogil:
     """Velocity of the centre of mass, angular velocity, both on N axes."""
     vec3.copy(b.v, V)
     vec3.copy(b.w, V + 3)
+
+
+cdef inline uint32_t verdict(const Sample *o, double energy, double range_max, int joined) noexcept nogil:
+    """Bits of `dynamics_status` that every pair of craft has: whether the state is finite (by its energy, J) and within its range (m)."""
+    cdef uint32_t status = 0
+    if not (energy <= 1e12):
+        status |= DYNAMICS_STATUS_NOT_FINITE
+    if not (vec3.dot(o.X_TA, o.X_TA) <= range_max * range_max):
+        status |= DYNAMICS_STATUS_OUT_OF_RANGE
+    if joined:
+        status |= DYNAMICS_STATUS_JOINED
+    return status
 
 
 cdef inline void take_motion(Sample *o, const double *X, const double *V) noexcept nogil:

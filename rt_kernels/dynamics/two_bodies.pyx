@@ -24,8 +24,7 @@ from libc.string cimport memset
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.codes cimport (DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, MOTION_CLOSE_LOOP,
-                               MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
+from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.dynamics.orbit cimport drift_reference, fill_orbit, kick_reference, rigid_moment, start_reference, tide
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -429,13 +428,7 @@ cdef void report(const Params *p, const State *s, Sample *sample) noexcept nogil
     body_pose(&s.target, sample.X_NV)
     body_twist(&s.target, sample.V_NV)
     momentum_and_energy(p, s, sample.momentum, &sample.kinetic_energy)
-    sample.dynamics_status = 0
-    if not (sample.kinetic_energy <= 1e12):
-        sample.dynamics_status |= DYNAMICS_STATUS_NOT_FINITE
-    if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.range_max * p.range_max):
-        sample.dynamics_status |= DYNAMICS_STATUS_OUT_OF_RANGE
-    if s.joined:
-        sample.dynamics_status |= DYNAMICS_STATUS_JOINED
+    sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.range_max, s.joined)
 
 
 cdef void fill_vehicle(Vehicle *out, name, vehicle):

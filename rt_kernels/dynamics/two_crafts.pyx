@@ -52,12 +52,11 @@ import numpy as np
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE,
-                               JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
+from rt_kernels.codes cimport (COMMAND_JOINT, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.dynamics.orbit cimport (Orbit, Reference, drift_reference, fill_orbit, gradient, gradient_moment, kick_reference,
                                         start_reference, tide)
-from rt_kernels.dynamics.two_bodies cimport accumulate, take_motion
+from rt_kernels.dynamics.two_bodies cimport accumulate, take_motion, verdict
 from rt_kernels.dynamics.two_crafts_record cimport CraftsRecord
 from rt_kernels.multibody.flexible cimport FlexibleTree
 from rt_kernels.multibody.flexible_algebra cimport backward_solve, cholesky, forward_solve
@@ -999,13 +998,7 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     # in the frame of the common centre of mass
     sample.kinetic_energy -= 0.5 * vec3.dot(sample.momentum, sample.momentum) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
     record_joints(p, s, w, record)
-    sample.dynamics_status = 0
-    if not (sample.kinetic_energy <= 1e12):
-        sample.dynamics_status |= DYNAMICS_STATUS_NOT_FINITE
-    if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.range_max * p.range_max):
-        sample.dynamics_status |= DYNAMICS_STATUS_OUT_OF_RANGE
-    if s.joined:
-        sample.dynamics_status |= DYNAMICS_STATUS_JOINED
+    sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.range_max, s.joined)
 
 
 # ------------------------------------------------------------------------------------------------------------------------ set-up

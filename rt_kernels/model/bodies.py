@@ -178,6 +178,17 @@ def join_masses(parts: Iterable[tuple[float, np.ndarray, np.ndarray]]) -> tuple[
     return float(mass), com, inertia
 
 
+def coordinate_numbers(joint: str, part: slice, coordinates: Iterable[int] | None) -> list[int]:
+    """Of the velocity coordinates `part` of a joint those with these numbers, None: all. Raises ValueError that names joint and limit."""
+    indices = list(range(part.start, part.stop))
+    if coordinates is None:
+        return indices
+    for c in coordinates:
+        if not (isinstance(c, int) and 0 <= c < len(indices)):
+            raise ValueError(f"joint '{joint}': coordinate {c!r}, 0 to {len(indices) - 1} is needed")
+    return [indices[c] for c in coordinates]
+
+
 def resolve(bodies: Sequence[Body]) -> tuple[list[Body], list[Frame]]:
     """Checked bodies with the fixed ones merged into their parents (a fixed root into the inertial frame), and a frame for every body."""
     for body in bodies:

@@ -18,7 +18,7 @@ from rt_kernels.multibody cimport flexible_recursion as recursion
 from rt_kernels.multibody.flexible_algebra cimport exponential_terms, skew_polynomial
 from rt_kernels.multibody.flexible_recursion cimport CONTINUOUS, FIXED, FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL, Body, Model
 
-from rt_kernels.model.bodies import read_urdf
+from rt_kernels.model.bodies import coordinate_numbers, read_urdf
 from rt_kernels.model.craft import Link
 from rt_kernels.model.craft_file import named, read_craft
 from rt_kernels.model.modes import ModalBody
@@ -546,14 +546,7 @@ cdef class FlexibleTree:
             self.held[<int>k] = 0
 
     def _indices(self, joint, coordinates):
-        part = self.coordinates(joint)[1]
-        indices = list(range(part.start, part.stop))
-        if coordinates is None:
-            return indices
-        for c in coordinates:
-            if not (isinstance(c, int) and 0 <= c < len(indices)):
-                raise ValueError(f"joint '{joint}': coordinate {c!r}, 0 to {len(indices) - 1} is needed")
-        return [indices[c] for c in coordinates]
+        return coordinate_numbers(joint, self.coordinates(joint)[1], coordinates)
 
     def _jump(self, q, held, change):
         """(nv,) change of v by impulses at the coordinates `held`, which change by `change`; all others keep their momentum.

@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from rt_kernels.model.bodies import JOINT_KINDS, ModelError, read_urdf, resolve, check_inertia
+from rt_kernels.model.bodies import JOINT_KINDS, ModelError, check_inertia, coordinate_numbers, read_urdf, resolve
 from rt_kernels.model.craft_file import read_bodies
 
 cimport numpy as cnp
@@ -608,14 +608,7 @@ cdef class Tree:
             self.c_model.operations.unlock(self.model, k)
 
     def _indices(self, joint, coordinates):
-        part = self.coordinates(joint)[1]
-        indices = list(range(part.start, part.stop))
-        if coordinates is None:
-            return indices
-        for c in coordinates:
-            if not (isinstance(c, int) and 0 <= c < len(indices)):
-                raise ValueError(f"joint '{joint}': coordinate {c!r}, 0 to {len(indices) - 1} is needed")
-        return [indices[c] for c in coordinates]
+        return coordinate_numbers(joint, self.coordinates(joint)[1], coordinates)
 
     def attach(self, q, v, body, parent, hold=(True,) * 6):
         """(q, v) after `body`, which has a free joint, is caught where it is by `parent` (None: let go into the inertial frame).

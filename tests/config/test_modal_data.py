@@ -8,10 +8,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from hil_server.config.modal_data import (
+    ModalData,
     ModalDataError,
     log_decrements,
     modal_craft,
-    modes_of_craft,
     read_csv,
     read_f06,
     read_modal_data,
@@ -20,6 +20,7 @@ from hil_server.config.modal_data import (
     with_data,
     write_csv,
 )
+from rt_kernels.multibody.flexible import FlexibleTree
 
 TRUSS = "tests/data/truss_modes.csv"
 VEHICLES = Path("stand_configs/vehicles")
@@ -144,7 +145,9 @@ def test_modes_of_a_part_of_the_craft_are_refused(request, tmp_path, truss):
     with open(folder / "flexible_truss.toml", "rb") as file:
         table = tomllib.load(file)
     (tmp_path / "bare.toml").write_text(BARE_TRUSS)
-    write_csv(tmp_path / "bare.csv", modes_of_craft(tmp_path / "bare.toml", "truss", (15.0, 0.0, 0.0)))
+    frequency_hz, shapes = FlexibleTree.from_toml(tmp_path / "bare.toml").modes_at("truss")
+    shapes[:, :3] += np.cross(shapes[:, 3:], (15.0, 0.0, 0.0))  # at the end of the truss
+    write_csv(tmp_path / "bare.csv", ModalData(frequency_hz, {1: shapes}))
     with pytest.raises(ModalDataError, match=r"a craft of 1505 kg, the vehicle has mass_kg = 12005"):
         modal_craft(table["modal"] | {"file": "bare.csv"}, tmp_path, (5e-4, 1e-4), rigid_of(table))
     with pytest.raises(ModalDataError, match=r"0 rigid-body modes .* 6 are needed"):

@@ -19,7 +19,7 @@ def symbols():
 
 
 def _same(sm, *expressions) -> bool:
-    """All are zero: as they stand, expanded or simplified; what is not zero at one point of numbers need not be simplified."""
+    """Are all of them zero? Each is first evaluated at one point of numbers; only what is zero there is proven by simplification."""
     return all(_is_zero(sm, sm.expand(e)) for e in expressions)
 
 

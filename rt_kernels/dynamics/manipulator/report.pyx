@@ -10,8 +10,8 @@ from rt_kernels.dynamics.manipulator.compliance cimport arm_place
 from rt_kernels.dynamics.manipulator.joint_drive cimport Drive
 from rt_kernels.dynamics.manipulator.record cimport ArmRecord
 from rt_kernels.codes cimport (
-    ARM_MODE_PATH, DYNAMICS_STATUS_DRIVE_SATURATED, DYNAMICS_STATUS_JOINED, DYNAMICS_STATUS_JOINT_NEAR_STOP, DYNAMICS_STATUS_NEAR_SINGULAR,
-    DYNAMICS_STATUS_NOT_FINITE, DYNAMICS_STATUS_OUT_OF_RANGE, DYNAMICS_STATUS_OVERLOAD, DYNAMICS_STATUS_PATH_DONE,
+    ARM_MODE_PATH, DYNAMICS_STATUS_DRIVE_SATURATED, DYNAMICS_STATUS_JOINT_NEAR_STOP, DYNAMICS_STATUS_NEAR_SINGULAR,
+    DYNAMICS_STATUS_OVERLOAD, DYNAMICS_STATUS_PATH_DONE,
 )
 from rt_kernels.sample cimport Sample
 
@@ -114,14 +114,8 @@ cdef unsigned int verdict(Arm *self, const Sample *sample, const ArmRecord *reco
     cdef ArmParams *p = &self.flat.params
     cdef ArmState *s = &self.flat.state
     cdef const double *F = record.wrench_E
-    cdef unsigned int status = 0
+    cdef unsigned int status = two_bodies.verdict(sample, record.energy, p.pair.range_max, s.joined)
     cdef int i
-    if not (record.energy <= 1e12):
-        status |= DYNAMICS_STATUS_NOT_FINITE
-    if not (vec3.dot(sample.X_TA, sample.X_TA) <= p.pair.range_max * p.pair.range_max):
-        status |= DYNAMICS_STATUS_OUT_OF_RANGE
-    if s.joined:
-        status |= DYNAMICS_STATUS_JOINED
     if s.limited:
         status |= DYNAMICS_STATUS_DRIVE_SATURATED
     for i in range(p.n):
