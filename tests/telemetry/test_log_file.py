@@ -19,11 +19,17 @@ from mcap_ros2.decoder import DecoderFactory
 
 from hil_server.telemetry import log_writer
 from hil_server.telemetry.log_file import open_log, recover
-from hil_server.telemetry.log_format import LogError
+from hil_server.telemetry.log_format import CHUNK_SECONDS, LogError
 from hil_server.telemetry.log_header import KINDS, LogHeader, Stored
 from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import LayoutMismatchError, record_dtype, scalar_names
 from rt_kernels.layout import LAYOUT_HASH
+
+
+@pytest.fixture(autouse=True)
+def full_chunks(monkeypatch):
+    """A chunk ends when it is full, not when a tenth of a second is over: however slow the machine is, the tests know where."""
+    monkeypatch.setattr(log_writer, "CHUNK_SECONDS", 1e9)
 
 
 def write_log(path, header, records, step=10, facts=None):
@@ -155,8 +161,7 @@ def test_wrong_record_size(tmp_path, header, make_records):
 # ---------------------------------------------------------------------------------------------------------------- damage
 
 
-def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records, monkeypatch):
-    monkeypatch.setattr(log_writer, "CHUNK_SECONDS", 1e9)  # full chunks alone, however slow the machine is
+def test_cut_anywhere_keeps_every_whole_chunk(tmp_path, header, make_records):
     records = make_records(500)
     data = write_log(tmp_path / "run.mcap", header, records).read_bytes()
     ends = chunk_ends(data)
@@ -181,8 +186,7 @@ def test_skipped_periods_are_no_missing_ticks(tmp_path, header, make_records):
     assert log.missing() == [(18, 21)] and log.ticks == 20
 
 
-def test_torn_tail_of_zeros(tmp_path, header, make_records, monkeypatch):
-    monkeypatch.setattr(log_writer, "CHUNK_SECONDS", 1e9)
+def test_torn_tail_of_zeros(tmp_path, header, make_records):
     data = write_log(tmp_path / "run.mcap", header, make_records(500)).read_bytes()
     (tmp_path / "torn.mcap").write_bytes(data[: chunk_ends(data)[2] + 30] + bytes(5000))
     log = open_log(tmp_path / "torn.mcap")
@@ -367,6 +371,7 @@ def test_killed_writer_loses_at_most_a_quarter_of_a_second(tmp_path):
 
 def test_slow_writer_flushes_by_time(tmp_path, header, make_records, monkeypatch):
     now = [0.0]
+    monkeypatch.setattr(log_writer, "CHUNK_SECONDS", CHUNK_SECONDS)  # as it is
     monkeypatch.setattr(log_writer.time, "monotonic", lambda: now[0])
     writer = LogWriter(tmp_path / "run.mcap", header)
     writer.write(make_records(10))
