@@ -52,7 +52,10 @@ cdef extern from *:
     #define FAULT_RECORD_LOST ((int64_t)1 << 44)
     #define FAULT_RECORD_REQUIRED ((int64_t)1 << 45)
     #define FAULT_CONTROL_FAILED ((int64_t)1 << 46)
-    #define FAULTS_STOP ((int64_t)122713389072127LL)
+    #define FAULT_LEG_FORCE_LIMIT ((int64_t)1 << 47)
+    #define FAULT_SUPPLY_PRESSURE ((int64_t)1 << 48)
+    #define FAULT_VALVE_SATURATED ((int64_t)1 << 49)
+    #define FAULTS_STOP ((int64_t)1107875807559423LL)
     #define EVENT_FIRST_CONTACT ((uint32_t)1 << 0)
     #define EVENT_CONTACT_BEGIN ((uint32_t)1 << 1)
     #define EVENT_CONTACT_END ((uint32_t)1 << 2)
@@ -113,6 +116,9 @@ cdef extern from *:
     #define DRIVE_STATUS_TX_DROP ((uint32_t)1 << 12)
     #define DRIVE_STATUS_NOT_FOLLOWING ((uint32_t)1 << 13)
     #define DRIVE_STATUS_HEARTBEAT_LOST ((uint32_t)1 << 14)
+    #define DRIVE_STATUS_VALVE_SATURATED ((uint32_t)1 << 15)
+    #define DRIVE_STATUS_SUPPLY_LOW ((uint32_t)1 << 16)
+    #define DRIVE_STATUS_HYDRAULICS_BLOCKED ((uint32_t)1 << 17)
     #define ANALOGUE_CHAIN_HEALTHY ((uint32_t)1 << 0)
     #define ANALOGUE_CHAIN_TRIPPED ((uint32_t)1 << 1)
     #define ANALOGUE_CHAIN_HYDRAULICS_BLOCKED ((uint32_t)1 << 2)
@@ -170,6 +176,9 @@ cdef extern from *:
     #define COMPENSATION_STATUS_GATE_OPEN ((uint32_t)1 << 3)
     #define COMPENSATION_STATUS_ADAPTING ((uint32_t)1 << 4)
     #define COMPENSATION_STATUS_ENERGY_CAP ((uint32_t)1 << 5)
+    #define COMPENSATION_STATUS_DEAD_BAND ((uint32_t)1 << 6)
+    #define COMPENSATION_STATUS_MODE_OBSERVED ((uint32_t)1 << 7)
+    #define COMPENSATION_STATUS_AUTHORITY_LIMITED ((uint32_t)1 << 8)
     #define DYNAMICS_STATUS_NOT_FINITE ((uint32_t)1 << 0)
     #define DYNAMICS_STATUS_OUT_OF_RANGE ((uint32_t)1 << 1)
     #define DYNAMICS_STATUS_JOINED ((uint32_t)1 << 2)
@@ -251,6 +260,10 @@ cdef extern from *:
     const int64_t FAULT_RECORD_LOST  # hold: the run can no longer be recorded: it was ended by parking
     const int64_t FAULT_RECORD_REQUIRED  # stop: the run can no longer be recorded: it was ended by a trip, as configured
     const int64_t FAULT_CONTROL_FAILED  # stop: the crafts' own control has failed or gives what is not a number
+    const int64_t FAULT_LEG_FORCE_LIMIT  # stop: a leg's actuator pushes or pulls with more than its limit
+    # stop: the hydraulic supply has fallen below what the legs need, or its blocking valves have closed
+    const int64_t FAULT_SUPPLY_PRESSURE
+    const int64_t FAULT_VALVE_SATURATED  # stop: a servo valve has stayed at its end: the leg no longer follows
     const int64_t FAULTS_STOP  # all whose severity is stop
     const uint32_t EVENT_FIRST_CONTACT
     const uint32_t EVENT_CONTACT_BEGIN
@@ -312,6 +325,9 @@ cdef extern from *:
     const uint32_t DRIVE_STATUS_TX_DROP
     const uint32_t DRIVE_STATUS_NOT_FOLLOWING
     const uint32_t DRIVE_STATUS_HEARTBEAT_LOST
+    const uint32_t DRIVE_STATUS_VALVE_SATURATED
+    const uint32_t DRIVE_STATUS_SUPPLY_LOW
+    const uint32_t DRIVE_STATUS_HYDRAULICS_BLOCKED
     const uint32_t ANALOGUE_CHAIN_HEALTHY
     const uint32_t ANALOGUE_CHAIN_TRIPPED
     const uint32_t ANALOGUE_CHAIN_HYDRAULICS_BLOCKED
@@ -369,6 +385,9 @@ cdef extern from *:
     const uint32_t COMPENSATION_STATUS_GATE_OPEN
     const uint32_t COMPENSATION_STATUS_ADAPTING
     const uint32_t COMPENSATION_STATUS_ENERGY_CAP
+    const uint32_t COMPENSATION_STATUS_DEAD_BAND
+    const uint32_t COMPENSATION_STATUS_MODE_OBSERVED
+    const uint32_t COMPENSATION_STATUS_AUTHORITY_LIMITED
     const uint32_t DYNAMICS_STATUS_NOT_FINITE
     const uint32_t DYNAMICS_STATUS_OUT_OF_RANGE
     const uint32_t DYNAMICS_STATUS_JOINED

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LAYOUT_HASH = "bc90d9cf03ecbc05"
+LAYOUT_HASH = "0ee6822a1dc62e4d"
 
 # names of earlier versions -> ours
 FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "control_C": "control_A", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
@@ -30,6 +30,12 @@ FIELDS = (
     ("drive_corrupt_total", "i8", 6, "-", "", "ports", "input", 1, "damaged answers of each drive so far, damaged frames of its bus included"),  # noqa: E501
     ("measured_leg", "f8", 6, "m", "", "ports", "input", 1, "measured leg lengths"),  # noqa: E501
     ("measured_leg_rate", "f8", 6, "m/s", "", "ports", "input", 1, "measured leg rates (from the drive, else differences of the measured lengths)"),  # noqa: E501
+    ("leg_force", "f8", 6, "N", "", "ports", "input", 1, "force of each leg's actuator as its drive measures it (pressures or cell), pushing is positive; 0 where it does not say"),  # noqa: E501
+    ("leg_pressure_a", "f8", 6, "Pa", "", "ports", "input", 4, "pressure of each cylinder's chamber A, which pushes; 0 where the drive does not say"),  # noqa: E501
+    ("leg_pressure_b", "f8", 6, "Pa", "", "ports", "input", 4, "pressure of each cylinder's chamber B, which pulls; 0 where the drive does not say"),  # noqa: E501
+    ("leg_valve", "f8", 6, "-", "", "ports", "input", 4, "spool of each leg's servo valve, -1...1 (of an electric drive: current against its limit); 0 where the drive does not say"),  # noqa: E501
+    ("supply_pressure", "f8", 1, "Pa", "", "ports", "input", 4, "pressure of the hydraulic supply; 0 where nothing says it"),  # noqa: E501
+    ("cell_acceleration", "f8", 6, "m/s2,rad/s2", "S", "ports", "input", 1, "what accelerometers at the load cell read: its acceleration less gravity, and its angular acceleration; 0 without them"),  # noqa: E501
     ("signal_analog", "f8", 8, "-", "", "ports", "input", 1, "analogue mechanism signals (LPS, BPR, BPT, ...), in the unit of the mechanism's declaration"),  # noqa: E501
     ("command_arg", "f8", 8, "-", "", "ports", "input", 1, "arguments of the command taken at this tick"),  # noqa: E501
     ("hand_axis", "f8", 12, "-", "", "ports", "input", 1, "two hand controllers, six axes each, -1...1 after calibration"),  # noqa: E501
@@ -90,6 +96,8 @@ FIELDS = (
     ("F_T_corrected", "f8", 6, "N,N.m", "T", "compensation", "state", 1, "contact wrench as it would be without the delay of the loop"),  # noqa: E501
     ("lead", "f8", 3, "-,s,s2", "", "compensation", "state", 1, "setpoint lead: pose gain, velocity lead l1, acceleration lead l2"),  # noqa: E501
     ("lead_offset", "f8", 6, "m,rad", "T", "compensation", "state", 1, "further setpoint correction as a small motion (extrapolating compensators)"),  # noqa: E501
+    ("lead_offset_rate", "f8", 6, "m/s,rad/s", "T", "compensation", "state", 0, "rate of the lead's offset, a part of the demanded twist"),  # noqa: E501
+    ("leg_offset", "f8", 6, "m", "", "compensation", "state", 4, "what each leg's demand gets on top against the dead band and the friction of its drive"),  # noqa: E501
     ("loop_delay", "f8", 1, "s", "", "compensation", "state", 1, "sum of the delay ledger that the compensator uses"),  # noqa: E501
     ("compensation_status", "u4", 1, "-", "", "compensation", "state", 1, "what limits the compensator's correction, and what in it acts"),  # noqa: E501
     ("X_TA", "f8", 7, "m,-", "T", "dynamics", "state", 1, "pose of the active port in the target port, as in orbit"),  # noqa: E501
@@ -129,6 +137,12 @@ SAMPLE_DTYPE = np.dtype(
         ("wrench_raw", "<f8", (6,)),
         ("measured_leg", "<f8", (6,)),
         ("measured_leg_rate", "<f8", (6,)),
+        ("leg_force", "<f8", (6,)),
+        ("leg_pressure_a", "<f8", (6,)),
+        ("leg_pressure_b", "<f8", (6,)),
+        ("leg_valve", "<f8", (6,)),
+        ("supply_pressure", "<f8"),
+        ("cell_acceleration", "<f8", (6,)),
         ("signal_analog", "<f8", (8,)),
         ("command_arg", "<f8", (8,)),
         ("hand_axis", "<f8", (12,)),
@@ -156,6 +170,8 @@ SAMPLE_DTYPE = np.dtype(
         ("F_T_corrected", "<f8", (6,)),
         ("lead", "<f8", (3,)),
         ("lead_offset", "<f8", (6,)),
+        ("lead_offset_rate", "<f8", (6,)),
+        ("leg_offset", "<f8", (6,)),
         ("loop_delay", "<f8"),
         ("X_TA", "<f8", (7,)),
         ("V_TA", "<f8", (6,)),
@@ -291,6 +307,9 @@ FAULTS = (
     ("record_lost", 17592186044416, "hold", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
     ("record_required", 35184372088832, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost"),  # noqa: E501
     ("control_failed", 70368744177664, "stop", "the crafts' own control has failed or gives what is not a number", "look at the part's own channels (fmu.failure says why) and at its line at the start of the log; try the controller in a simulation"),  # noqa: E501
+    ("leg_force_limit", 140737488355328, "stop", "a leg's actuator pushes or pulls with more than its limit", "look at leg_force: a blocked leg, a contact far off the axis, or a platform heavier than the stand file says"),  # noqa: E501
+    ("supply_pressure", 281474976710656, "stop", "the hydraulic supply has fallen below what the legs need, or its blocking valves have closed", "look at pump, accumulator and hoses; the motion may ask for more flow than the supply has"),  # noqa: E501
+    ("valve_saturated", 562949953421312, "stop", "a servo valve has stayed at its end: the leg no longer follows", "reduce speed, force or lead; predict says which motion saturates which valve"),  # noqa: E501
 )
 
 # faults that a stand in software can show: name, number, at, meaning, value, value_meaning, shows, fault, stands, at_start, profile
@@ -364,7 +383,7 @@ BITS = {
     "event": {"first_contact": 1, "contact_begin": 2, "contact_end": 4, "capture": 8, "bottom": 16, "latch_fired": 32, "start_of_docking": 64, "command": 512, "complete": 2048, "initial_position_lost": 4096, "hand_controller_stale": 16384},  # noqa: E501
     "mechanism_signal": {"DK1": 1, "DSG": 2, "DK2": 4, "initial_position": 8, "limiter_contact": 16, "lever1_contact": 32, "lever2_contact": 64, "lever3_contact": 128, "pushers": 256, "latch1": 512, "latch2": 1024, "latch3": 2048, "latch4": 4096, "drive_running": 8192, "ring_aligned1": 16384, "ring_aligned2": 32768, "ring_aligned3": 65536, "released": 131072, "planes_together": 262144},  # noqa: E501
     "sensor_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "saturated": 16, "out_of_range": 32, "device_fault": 64, "busy": 128, "broken_wire": 256, "warning": 512, "supply": 1024, "temperature": 2048},  # noqa: E501
-    "drive_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "device_fault": 16, "not_enabled": 32, "following_error": 64, "limit_touched": 128, "local_control": 256, "bus_fault": 512, "warning": 1024, "emergency": 2048, "tx_drop": 4096, "not_following": 8192, "heartbeat_lost": 16384},  # noqa: E501
+    "drive_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "device_fault": 16, "not_enabled": 32, "following_error": 64, "limit_touched": 128, "local_control": 256, "bus_fault": 512, "warning": 1024, "emergency": 2048, "tx_drop": 4096, "not_following": 8192, "heartbeat_lost": 16384, "valve_saturated": 32768, "supply_low": 65536, "hydraulics_blocked": 131072},  # noqa: E501
     "analogue_chain": {"healthy": 1, "tripped": 2, "hydraulics_blocked": 4},  # noqa: E501
     "hand_button": {"deadman": 1, "vernier": 2},  # noqa: E501
     "hand_status": {"present": 1, "stale": 2, "rejected": 4},  # noqa: E501
@@ -375,7 +394,7 @@ BITS = {
     "control_request": {"press": 1, "retreat": 2, "attitude": 4},  # noqa: E501
     "guidance_fault": {"operator_stop": 1, "hand_controller_stale": 2, "region_ended": 4, "programme_not_reached": 8, "record_lost": 16, "record_required": 32},  # noqa: E501
     "control_status": {"attitude": 1, "firing": 2, "thrust_limited": 4, "wheel_limited": 8, "failed": 16},  # noqa: E501
-    "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32},  # noqa: E501
+    "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32, "dead_band": 64, "mode_observed": 128, "authority_limited": 256},  # noqa: E501
     "dynamics_status": {"not_finite": 1, "out_of_range": 2, "joined": 4, "drive_saturated": 8, "joint_near_stop": 16, "near_singular": 32, "overload": 64, "path_done": 128},  # noqa: E501
     "setpoint_kinematics_status": {"out_of_reach": 1, "near_singular": 2, "not_finite": 4},  # noqa: E501
     "setpoint_status": {"length1": 1, "length2": 2, "length3": 4, "length4": 8, "length5": 16, "length6": 32, "rate1": 256, "rate2": 512, "rate3": 1024, "rate4": 2048, "rate5": 4096, "rate6": 8192, "acceleration1": 65536, "acceleration2": 131072, "acceleration3": 262144, "acceleration4": 524288, "acceleration5": 1048576, "acceleration6": 2097152},  # noqa: E501

@@ -7,6 +7,18 @@ cdef struct Sample:
     double wrench_raw[6]  # ports, input: counts of the force sensor: six gauges, or a ready six-axis record, force first
     double measured_leg[6]  # ports, input [m]: measured leg lengths
     double measured_leg_rate[6]  # ports, input [m/s]: measured leg rates (from the drive, else differences of the measured lengths)
+    # ports, input [N]: force of each leg's actuator as its drive measures it (pressures or cell), pushing is positive; 0 where it does not
+    # say
+    double leg_force[6]
+    double leg_pressure_a[6]  # ports, input [Pa]: pressure of each cylinder's chamber A, which pushes; 0 where the drive does not say
+    double leg_pressure_b[6]  # ports, input [Pa]: pressure of each cylinder's chamber B, which pulls; 0 where the drive does not say
+    # ports, input: spool of each leg's servo valve, -1...1 (of an electric drive: current against its limit); 0 where the drive does not
+    # say
+    double leg_valve[6]
+    double supply_pressure  # ports, input [Pa]: pressure of the hydraulic supply; 0 where nothing says it
+    # ports, input [m/s2,rad/s2]: what accelerometers at the load cell read: its acceleration less gravity, and its angular acceleration; 0
+    # without them
+    double cell_acceleration[6]
     double signal_analog[8]  # ports, input: analogue mechanism signals (LPS, BPR, BPT, ...), in the unit of the mechanism's declaration
     double command_arg[8]  # ports, input: arguments of the command taken at this tick
     double hand_axis[12]  # ports, input: two hand controllers, six axes each, -1...1 after calibration
@@ -36,6 +48,8 @@ cdef struct Sample:
     double F_T_corrected[6]  # compensation, state [N,N.m]: contact wrench as it would be without the delay of the loop
     double lead[3]  # compensation, state [-,s,s2]: setpoint lead: pose gain, velocity lead l1, acceleration lead l2
     double lead_offset[6]  # compensation, state [m,rad]: further setpoint correction as a small motion (extrapolating compensators)
+    double lead_offset_rate[6]  # compensation, state [m/s,rad/s]: rate of the lead's offset, a part of the demanded twist
+    double leg_offset[6]  # compensation, state [m]: what each leg's demand gets on top against the dead band and the friction of its drive
     double loop_delay  # compensation, state [s]: sum of the delay ledger that the compensator uses
     double X_TA[7]  # dynamics, state [m,-]: pose of the active port in the target port, as in orbit
     # dynamics, state [m/s,rad/s]: twist of the active port relative to the target port (d/dt of the position, relative angular velocity)
