@@ -141,48 +141,31 @@ cdef void advance_platform(const PlantParams *p, PlantState *s) noexcept nogil:
 # ------------------------------------------------------------------------------------------------- mechanism, load cell
 
 cdef void load_on_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
-    """Contact, weight and inertia of what the cell carries, at and in S."""
-    cdef double X_WS[7]
+    """Contact, weight and, where it moves, inertia of what the cell carries, at and in S."""
     cdef double f[3]
-    cdef double r[3]
     cdef double t[3]
+    cdef double applied[6]
     cdef int i
     if p.target_on_cell:
         pose.wrench_to_parent(p.X_S_port, m.F_T, F_S)
     else:
         pose.wrench_to_parent(p.X_S_port, m.F_A, F_S)
+    if p.structure.elastic or p.on_platform:
+        # the springs find their new forces
+        for i in range(6):
+            applied[i] = F_S[i] + s.external[i]
+        if p.structure.elastic:
+            structure_forces(&p.structure, &s.structure, s.X_WP, s.V_WP, m, s.external)
+        structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, applied, F_S)
+        return
     if p.carried_mass > 0.0:
         vec3.scale(p.carried_mass, p.gravity_W, f)
-        if p.on_platform:
-            pose.multiply(s.X_WP, p.X_S, X_WS)
-            quat.rotate(X_WS + 3, p.com_S, r)
-            vec3.add(r, X_WS, r)
-            vec3.sub(r, s.X_WP, r)
-            vec3.cross(s.A_WP + 3, r, t)
-            vec3.add(t, s.A_WP, t)
-            vec3.add_scaled(f, -p.carried_mass, t, f)
-        else:
-            pose.copy(p.X_S, X_WS)
-        quat.rotate_back(X_WS + 3, f, f)
+        quat.rotate_back(p.X_S + 3, f, f)
         vec3.cross(p.com_S, f, t)
         vec3.add(F_S, f, F_S)
         vec3.add(F_S + 3, t, F_S + 3)
     for i in range(6):
         F_S[i] += s.external[i]
-
-
-cdef void load_on_elastic_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
-    """The same where something of the stand is elastic: the springs find their new forces."""
-    cdef double applied[6]
-    cdef int i
-    structure_forces(&p.structure, &s.structure, s.X_WP, s.V_WP, m, s.external)
-    if p.target_on_cell:
-        pose.wrench_to_parent(p.X_S_port, m.F_T, applied)
-    else:
-        pose.wrench_to_parent(p.X_S_port, m.F_A, applied)
-    for i in range(6):
-        applied[i] += s.external[i]
-    structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, applied, F_S)
 
 
 cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) noexcept nogil:
@@ -219,10 +202,7 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
         if out.status & MECHANISM_STATUS_OUT_OF_RANGE:
             s.status |= PLANT_MECHANISM_INVALID
         F_S = s.history[s.step % WRENCH_HISTORY]
-        if p.structure.elastic:
-            load_on_elastic_cell(p, s, &out, F_S)
-        else:
-            load_on_cell(p, s, &out, F_S)
+        load_on_cell(p, s, &out, F_S)
         if p.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[s.step % WRENCH_HISTORY])
         watch_chain(p, s, F_S)
@@ -482,10 +462,7 @@ cdef class PlantPart:
         structure_rest(&p.structure, &s.structure, s.X_WP)
         # the cell feels the weight from the start
         memset(&nothing, 0, sizeof(nothing))
-        if p.structure.elastic:
-            load_on_elastic_cell(p, s, &nothing, s.history[0])
-        else:
-            load_on_cell(p, s, &nothing, s.history[0])
+        load_on_cell(p, s, &nothing, s.history[0])
         if p.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[0])
         s.random = <uint64_t>keys["seed"] * <uint64_t>0x9E3779B97F4A7C15ULL
@@ -495,6 +472,15 @@ cdef class PlantPart:
         """`steps` plant steps."""
         with nogil:
             plant_advance(&self.plant, steps)
+
+    def set_target(self, leg, rate=(0.0,) * 6):
+        """Setpoints of the drives (6,), m, and their rates, m/s."""
+        cdef double l[6]
+        cdef double v[6]
+        cdef int i
+        for i in range(6):
+            l[i], v[i] = leg[i], rate[i]
+        plant_set_target(&self.plant, l, v)
 
     def inject(self, int code, int index=0, double value=0.0):
         plant_inject(&self.plant, code, index, value)

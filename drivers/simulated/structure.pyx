@@ -14,8 +14,8 @@ K and C come from six modes on a parent that stands still: K = M P W^2 P^T M, C 
 P of P^T M P = 1. The shapes are the axes (P = M^-1/2), given ones, or those of a given K.
 
 One step (symplectic Euler, 1 order in dt): all bodies are kicked by the forces of the positions before, then they drift; then the forces of
-the new positions are found. An undamped mode neither grows nor decays; its frequency is too high by (w dt)^2 / 24 of itself. A damped one
-decays by 1 - 2 zeta w dt in the square of a step.
+the new positions are found. An undamped mode neither grows nor decays; a damped one falls by sqrt(1 - 2 zeta w dt) a step. The frequency is
+too high by (w dt)^2 / 24 + zeta w dt / 2 of itself.
 
 The load cell is the spring of the body on it: it feels contact, weight and inertia of what it carries. Where only the base is elastic, what
 the cell carries moves with it.
