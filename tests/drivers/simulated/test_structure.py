@@ -1,4 +1,4 @@
-"""What hangs on springs in the virtual stand, against matrices of its own: modes, chain of two bodies, momentum, weight, energy, a moving foot."""
+"""What hangs on springs in the virtual stand, against matrices of the tests' own: modes, coupled pair, momentum, weight, energy."""
 
 from dataclasses import replace
 
@@ -75,14 +75,16 @@ def test_frequency_and_logarithmic_decrement_of_one_mode(frequency):
     cross = rising + force[rising] / (force[rising] - force[rising + 1])
     w = 2 * np.pi * frequency
     expected = frequency * np.sqrt(1 - zeta**2)
-    assert (len(cross) - 1) / ((cross[-1] - cross[0]) * DT) == pytest.approx(expected * (1 + zeta * w * DT / 2 + (w * DT) ** 2 / 24), rel=1e-4)
+    assert (len(cross) - 1) / ((cross[-1] - cross[0]) * DT) == pytest.approx(
+        expected * (1 + zeta * w * DT / 2 + (w * DT) ** 2 / 24), rel=1e-4
+    )
     peaks = [force[a:b].max() for a, b in zip(rising[:-1], rising[1:], strict=True)]
     decrement = np.log(peaks[0] / peaks[-1]) / (len(peaks) - 1)
     assert decrement == pytest.approx(2 * np.pi * zeta / np.sqrt(1 - zeta**2), rel=0.01)
 
 
 def chain_matrices():
-    """M, C, K (12, 12) of base and carried unit in W axes (S has them too), each about its own centre of mass, and what a wrench at S does."""
+    """M, C, K (12, 12) of base and carried unit in W axes (S has them too), each about its own centre of mass; what a wrench at S does."""
     m_b, m_c = BASE["base_mass_kg"], FLOOR.carried_mass_kg
     J_b, J_c = BASE["base_inertia_kg_m2"], FLOOR.carried_inertia_kg_m2
     K_b, C_b = modal_spring(m_b, J_b, BASE["base_mode_hz"], BASE["base_mode_damping"])
@@ -92,7 +94,10 @@ def chain_matrices():
     r = c - np.array(BASE["base_com_m"])
     of_base = np.block([[np.eye(3), -skew(r)], [np.zeros((3, 3)), np.eye(3)]])
     stretch = np.hstack([-of_base, np.eye(6)])
-    both = [np.block([[A, np.zeros((6, 6))], [np.zeros((6, 6)), np.zeros((6, 6))]]) + stretch.T @ B @ stretch for A, B in ((C_b, C_c), (K_b, K_c))]
+    both = [
+        np.block([[A, np.zeros((6, 6))], [np.zeros((6, 6)), np.zeros((6, 6))]]) + stretch.T @ B @ stretch
+        for A, B in ((C_b, C_c), (K_b, K_c))
+    ]
     M = np.block([[mass_of(m_b, J_b), np.zeros((6, 6))], [np.zeros((6, 6)), mass_of(m_c, J_c)]])
     at_com = np.block([[np.eye(3), np.zeros((3, 3))], [skew(-c), np.eye(3)]])
     return M, *both, np.vstack([np.zeros((6, 6)), at_com])
@@ -245,7 +250,9 @@ def test_accelerometers_say_what_the_cell_feels(mounting, keys):
 ])  # fmt: skip
 def test_what_is_no_structure_is_named(keys, words):
     with pytest.raises(ValueError, match=words):
-        PlantPart(platform=CONTEXT["platform"], mounting=FLOOR, mechanism=registry.part("mechanisms", "bumper")(stiffness_n_per_m=1.0), **keys)
+        PlantPart(
+            platform=CONTEXT["platform"], mounting=FLOOR, mechanism=registry.part("mechanisms", "bumper")(stiffness_n_per_m=1.0), **keys
+        )
 
 
 def test_modal_data_and_stiffness_say_the_same():
