@@ -13,8 +13,8 @@ One step of dt (50 us by default):
 5. wrench on the load cell: contact, weight and (on a moving platform) inertia of the carried unit, kept for the sensor's delay; and what
    accelerometers on the carried unit feel.
 
-Where the stand has elastic bodies (structure.pyx), they move between 3 and 4, and carry the ports; the load cell is the spring of what hangs
-on it.
+Where the stand has elastic bodies (structure.pyx), they move between 3 and 4 and carry the ports; the load cell is the spring of what
+hangs on it, and a loaded machine feels what its platform carries on springs.
 
 The default drive, second order 13.25 Hz, zeta 0.784, has -2 dB and -70 degrees at 10 Hz: what hydraulic docking stands are built to
 (hybrid-stability notes 0.3). Noise is a sum of twelve uniform numbers of a xorshift generator: the same on every machine.
@@ -34,8 +34,8 @@ from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS
                                DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_VALVE_SATURATED,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
-from drivers.simulated.structure cimport (BASE, CELL, fill_structure, structure_acceleration, structure_advance, structure_cell, structure_forces,
-                                          structure_relative, structure_rest, structure_state)
+from drivers.simulated.structure cimport (BASE, CELL, fill_structure, structure_acceleration, structure_advance, structure_cell,
+                                          structure_forces, structure_relative, structure_rest, structure_state)
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inverse_jacobian, leg_lengths)
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil_server.analysis.contact_energy import energy_restitution, free_energy, in_orbit, meeting_energy
-from rt_kernels.compensation.effective_mass import relative_inverse_inertia
+from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
+from rt_kernels.compensation.effective_mass import relative_inverse_inertia, rotation
+from rt_kernels.context import IDENTITY, Vehicle, Vehicles
 from rt_kernels.mechanisms.linear.several_contacts import SeveralContacts
+from rt_kernels.offline.two_craft import TwoCraft
 from tests.hybrid.bounce import closed_loop, run
 
 PROGRAMME = "stand_configs/programmes/rubbing_contacts.toml"
@@ -17,8 +19,6 @@ MASS, INERTIA, PORT = 600.0, 150.0, 0.5
 
 def free_bodies():
     """The two vehicles of the programme."""
-    from rt_kernels.context import IDENTITY, Vehicle, Vehicles
-
     port = np.array(IDENTITY)
     port[0] = PORT
     return Vehicles(Vehicle(MASS, INERTIA * np.eye(3), tuple(port)), Vehicle(MASS, INERTIA * np.eye(3), (-PORT, *IDENTITY[1:])))
@@ -60,6 +60,23 @@ def settings(frequency_hz, speed=0.05, slide=0.4, compensator=None, quiet=True, 
         out |= {"stand.virtual.leg_noise_m": 0.0, "stand.virtual.force_noise_n": 0.0, "stand.virtual.moment_noise_n_m": 0.0,
                 "stand.virtual.leg_resolution_m": 0.0}  # fmt: skip
     return out | keys
+
+
+def in_orbit(vehicles, mechanism, record, duration_s, dt=1e-5):
+    """Energies (before, after), J, of the same two vehicles from the state of `record` on, without a stand: the mechanism between them, in
+    steps of `dt`. Its state is changed."""
+    sides = ((vehicles.active, "C"), (vehicles.target, "V"))
+    pair = TwoCraft(mechanism, *(craft(vehicle, record[f"X_N{name}"], record[f"V_N{name}"]) for vehicle, name in sides))
+    whole = float(np.sum(pair.momentum()[:3] ** 2)) / (2.0 * sum(vehicle.mass_kg for vehicle, _ in sides))
+    before = pair.kinetic_energy() - whole
+    pair.run(duration_s, dt, every=1000)
+    return before, pair.kinetic_energy() - whole
+
+
+def craft(vehicle, X, V):
+    """As TwoCraft takes it; V: velocity of the centre of mass and angular velocity, N axes."""
+    return {"mass": vehicle.mass_kg, "inertia": vehicle.inertia_kg_m2, "X_port": vehicle.X_port, "X": X, "v": V[:3],
+            "w": rotation(X[3:]).T @ V[3:]}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.contact_energy import energy_restitution, free_energy, in_orbit, meeting_energy
+from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
 from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.layout import SAMPLE_DTYPE
 from rt_kernels.mechanisms.linear.several_contacts import SeveralContacts
 from tests.hybrid.bounce import MASS
-from tests.hybrid.rubbing import PROGRAMME, contact_tables, free_bodies, rub, settings
+from tests.hybrid.rubbing import PROGRAMME, contact_tables, free_bodies, in_orbit, rub, settings
 
 IDEAL = {"test.stand": "stands/docking_stand.toml", "stand.virtual.drive_frequency_hz": 0.0, "stand.virtual.drive_delay_s": 0.0,
          "stand.virtual.setpoint_delay_ticks": 0}  # fmt: skip
