@@ -14,6 +14,7 @@ from hil_server import registry
 from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.context import IDENTITY
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 DT = 5e-5
 CONTEXT = assembly.base_context(load_test(None, []))
@@ -197,7 +198,7 @@ def shake(stand, hertz, amplitude, seconds, direction, each):
         X = neutral.copy()
         X[:3] += amplitude * np.sin(2 * np.pi * hertz * k * 1e-3) * np.asarray(direction)
         stand.set_target(platform.leg_lengths(X))
-        stand.advance(round(1e-3 / DT))
+        stand.advance(round(1e-3 / stand.step_s))
         each(stand.state())
 
 
@@ -271,3 +272,136 @@ def test_modal_data_and_stiffness_say_the_same():
     np.testing.assert_allclose(one[1], other[1], rtol=1e-8, atol=1e-6 * one[1].max())
     K, _ = modal_spring(50.0, J, [10.0] * 3 + [20.0] * 3, [0.0] * 6)
     np.testing.assert_allclose(K, np.diag([50 * (20 * np.pi) ** 2] * 3 + list(np.diag(J) * (40 * np.pi) ** 2)), atol=1e-9 * K.max())
+
+
+# ---------------------------------------------------------------------------------------- through port and wrench path
+
+
+def residual_of_a_shaken_cell(stand, inertia_from, **keys):
+    """The load cell rides on the platform, which is shaken at 4 Hz; no contact. Largest force and moment that the wrench path leaves after
+    the start, N and N.m, and what the cell itself feels beside the weight at rest."""
+    mounting = RIDING
+    far = registry.part("mechanisms", "bumper")(stiffness_n_per_m=1e4, plane_point_m=[50.0, 0, 0])
+    context = {"period_s": 1e-3, "platform": CONTEXT["platform"], "mounting": mounting, "mechanism": far}
+    quiet = {"force_noise_n": 0.0, "moment_noise_n_m": 0.0, "leg_noise_m": 0.0}
+    port = assembly.build_part("simulated", stand, quiet | {"accelerometers": True} | keys, context)
+    kinematics = assembly.build_part("forward_kinematics", "stewart_forward", {}, context)
+    path = assembly.build_part("wrench", "six_axis", {"inertia_from": inertia_from}, context | {"sensor_scale": port.sensor_scale})
+    platform, s = CONTEXT["platform"], np.zeros(1, SAMPLE_DTYPE)
+    neutral = platform.neutral_pose
+    s["safety_state"], s["periods"] = CODES["safety_state"]["following"], 1
+    left, felt = [], []
+    for k in range(900):
+        X = neutral.copy()
+        grown = min(1.0, k / 300.0) * np.sin(2 * np.pi * 4.0 * k * 1e-3)
+        X[:3] += 2e-3 * grown * np.array([0.5, 0.7, 0.5])
+        X[3:] = (Rotation.from_rotvec(1e-3 * grown * np.array([0.6, -0.5, 0.6])) * Rotation.from_quat(neutral[3:])).as_quat()
+        s["leg_setpoint"] = platform.leg_lengths(X)
+        port.read(s)
+        kinematics.step(s)
+        path.step(s)
+        port.write(s)
+        s["tick"] += 1
+        s["time_ns"] += 1_000_000
+        if k >= 500:
+            left.append(s["F_S"][0].copy())
+            felt.append(s["wrench_raw"][0] / port.sensor_scale)
+    swing = np.ptp(felt, axis=0) / 2
+    return np.abs(left).max(axis=0), swing
+
+
+@pytest.mark.parametrize("stand", ["virtual_stand", "hydraulic_stand"])
+def test_accelerometers_leave_nothing_of_a_shaken_unit_where_the_pose_leaves_its_ringing(stand):
+    """A unit of 120 kg on a base that rings at 35 Hz, on a moving platform. With accelerometers the rest is a thousandth of what the cell
+    feels; the measured pose knows nothing of the base and comes late."""
+    base = BASE | {"base_mode_hz": [35.0] * 6}
+    by_pose, swing = residual_of_a_shaken_cell(stand, "pose", **base)
+    by_feeling, _ = residual_of_a_shaken_cell(stand, "accelerometers", **base)
+    assert swing[:3].min() > 30.0
+    assert by_feeling[:3].max() < 2e-3 * swing[:3].max() and by_feeling[3:].max() < 2e-3 * swing[3:].max()
+    assert by_pose[:3].max() > 50.0 * by_feeling[:3].max()
+
+
+def test_accelerometers_that_come_late_leave_the_part_of_their_lateness():
+    """2 ms between the two devices at 4 Hz: w t of the inertial force, and no more."""
+    late, swing = residual_of_a_shaken_cell("virtual_stand", "accelerometers", accelerometer_delay_s=0.002)
+    part = 2 * np.pi * 4.0 * 0.002
+    assert late[:3].max() == pytest.approx(part * swing[:3].max(), rel=0.25)
+
+
+# ------------------------------------------------------------------------------------------------- on a loaded machine
+
+
+def hydraulic(**keys):
+    far = registry.part("mechanisms", "bumper")(stiffness_n_per_m=1e4, plane_point_m=[50.0, 0, 0])
+    return PlantPart(platform=CONTEXT["platform"], mounting=FLOOR, mechanism=far, machine="hydraulic", **{"plant_step_s": DT, **keys})
+
+
+def test_platform_and_unit_ring_as_a_coupled_pair_on_the_oil():
+    """Spools shut, no friction, no leakage: modes of the platform's mass on its oil springs and of the unit on the platform, by the
+    eigenvalues of the twelve equations, found in the spectrum of the platform's own motion after a push at the unit."""
+    still = {"friction_viscous_n_s_m": 0.0, "friction_coulomb_n": 0.0, "friction_static_n": 0.0, "leakage_internal_m3_s_pa": 0.0,
+             "position_gain_1_s": 0.1, "velocity_feedforward": 0.0, "pressure_gain_1_pa": 0.0, "valve_overlap": 0.1}  # fmt: skip
+    unit = UNIT | {"unit_mode_damping": [0.0] * 6, "unit_com_m": [0.0, 0.0, 0.0]}
+    stand = hydraulic(**still, **unit)
+    machine = stand.machine
+    J = machine.jacobian()
+    K_oil, M_p = J.T @ np.diag(machine.oil_stiffness()) @ J, machine.mass_matrix()
+    K_u, _ = modal_spring(600.0, UNIT["unit_inertia_kg_m2"], unit["unit_mode_hz"], [0.0] * 6)
+    r = np.array(FLOOR.X_PM[:3])
+    carried = np.block([[np.eye(3), -skew(r)], [np.zeros((3, 3)), np.eye(3)]])
+    stretch = np.hstack([-carried, np.eye(6)])
+    K = np.block([[K_oil, np.zeros((6, 6))], [np.zeros((6, 6)), np.zeros((6, 6))]]) + stretch.T @ K_u @ stretch
+    M = np.block([[M_p, np.zeros((6, 6))], [np.zeros((6, 6)), mass_of(600.0, UNIT["unit_inertia_kg_m2"])]])
+    wanted = np.sort(np.sqrt(np.abs(np.linalg.eigvals(np.linalg.solve(M, K)).real))) / (2 * np.pi)
+    # a push at the platform in all directions
+    machine.set_wrench([4e3, 3e3, -3e3, 1e3, 2e3, -2e3])
+    V = np.linalg.solve(M_p, [40.0, 30.0, -30.0, 10.0, 20.0, -20.0])
+    machine.set_motion(stand.state()["X_WP"], V)
+    way = []
+    for _ in range(8000):
+        stand.advance(10)
+        way.append(stand.state()["V_WP"])
+    way = np.array(way)
+    n = 1 << 17
+    spectrum = np.abs(np.fft.rfft((way - way.mean(axis=0)) * np.hanning(len(way))[:, None], n, axis=0))
+    hz = np.fft.rfftfreq(n, 10 * DT)
+    total = (spectrum / spectrum.max(axis=0)).max(axis=1)
+    peaks = hz[1:-1][(total[1:-1] > total[:-2]) & (total[1:-1] > total[2:]) & (total[1:-1] > 0.05)]
+    for f in wanted:
+        # each mode that the platform takes part in has its peak
+        assert np.abs(peaks - f).min() < 0.01 * f, (f, peaks, wanted)
+
+
+def test_what_hangs_on_the_platform_is_in_the_ledger_of_the_machine():
+    """Work of the machine on the unit is what the unit's own motion, height and spring have: nothing is invented. Both are summed step by
+    step, and differ by the order of the step."""
+    for step, share in ((DT, 0.02), (DT / 5, 0.004)):
+        worst, largest = ledger_of_the_unit(step)
+        assert largest > 5.0 and worst < share * largest
+
+
+def ledger_of_the_unit(step):
+    """Largest difference of the two, and the largest work, J."""
+    stand = hydraulic(**UNIT | {"unit_mode_damping": [0.0] * 6, "plant_step_s": step})
+    rest = stand.state()["X_WP"]
+    K, _ = modal_spring(600.0, UNIT["unit_inertia_kg_m2"], UNIT["unit_mode_hz"], [0.0] * 6)
+    before = stand.machine.energy()["contact"]
+
+    def in_unit(state):
+        body = state["bodies"]["unit"]
+        X, com = state["X_WP"], np.array(FLOOR.X_PM[:3]) + UNIT["unit_com_m"]
+        R = Rotation.from_quat(X[3:])
+        d = np.r_[R.inv().apply(body["X_WB"][:3] - X[:3]) - com, (R.inv() * Rotation.from_quat(body["X_WB"][3:])).as_rotvec()]
+        F_0 = -600.0 * Rotation.from_quat(rest[3:]).inv().apply(G_W)
+        return body["kinetic"] + 0.5 * d @ K @ d - F_0 @ d[:3] - 600.0 * G_W @ body["X_WB"][:3]
+
+    start, worst, largest = in_unit(stand.state()), 0.0, 0.0
+
+    def each(state):
+        nonlocal worst, largest
+        gained, work = in_unit(state) - start, -(stand.machine.energy()["contact"] - before)
+        worst, largest = max(worst, abs(gained - work)), max(largest, abs(work))
+
+    shake(stand, 5.0, 5e-3, 1.0, [0.6, 0.6, 0.5], each)
+    return worst, largest
