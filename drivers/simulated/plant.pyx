@@ -367,7 +367,7 @@ cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexce
     memcpy(out.pressure_a, plant.machine.state.pressure_a, sizeof(out.pressure_a))
     memcpy(out.pressure_b, plant.machine.state.pressure_b, sizeof(out.pressure_b))
     memcpy(out.valve, plant.machine.state.spool, sizeof(out.valve))
-    out.supply_pressure = plant.machine.state.line
+    out.supply_pressure = 0.0 if plant.machine.params.electric else plant.machine.state.line
     all_legs = DRIVE_STATUS_HYDRAULICS_BLOCKED if hydraulic_blocked(plant.machine) else 0
     if hydraulic_supply_low(plant.machine):
         all_legs |= DRIVE_STATUS_SUPPLY_LOW
