@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil_server.analysis.stand_response import StandResponse, root, speed_gain, valve_gain
+from hil_server.line.stand_response import StandResponse, root, speed_gain, valve_gain
 from rt_kernels.stewart.platform import Platform
 
 STAND = Path("stand_configs/stands/docking_stand.toml")
