@@ -114,6 +114,7 @@ PARTS: dict[str, dict[str, str]] = {
         "probe_cone": "rt_kernels.mechanisms.probe_cone.unit:ProbeCone",
         "probe_cone_simple": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple",
         "ring": "rt_kernels.mechanisms.ring.unit:Ring",
+        "several_contacts": "rt_kernels.mechanisms.linear.several_contacts:SeveralContacts",
     },
 }
 
