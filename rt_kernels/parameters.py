@@ -38,7 +38,8 @@ class Parameter:
     kind: "float", "int", "bool", "str", "floats" (list of numbers), "ints", "rows" (list of lists of numbers), "table" (keys that nobody
     declares), "tables" (list of such tables).
     low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of them. choices: allowed
-    strings. default: the value of a key that is not given, None: the part does without.
+    strings. default: the value of a key that is not given, None: the part does without. of: what each table of "tables" holds, None: keys
+    that nobody declares.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Parameter:
     high: float | None = None
     shape: int | tuple[int | None, int | None] | None = None
     choices: tuple[str, ...] | None = None
+    of: "tuple[Parameter, ...] | None" = None
 
     @property
     def required(self) -> bool:
@@ -177,9 +179,18 @@ def _value(p: Parameter, value: Any, path: str, found: list[str]) -> Any:
         right = isinstance(value, {"bool": bool, "str": str, "table": Mapping}[p.kind])
     if not right:
         found.append(f"{path}: must be {must_be(p)}, got {shown(value)}")
+    elif p.kind == "tables" and p.of is not None:
+        return [_table(p.of, item, f"{path}[{i}]", found) for i, item in enumerate(value)]
     elif p.kind in ("table", "tables"):
         _free(value, path, found)
     return value
+
+
+def _table(declared: Iterable[Parameter], table: Mapping[str, Any], path: str, found: list[str]) -> dict[str, Any]:
+    """One table of a list, its defaults filled in."""
+    values, lines = _examined(declared, table, path)
+    found += lines
+    return values
 
 
 def _number(p: Parameter, value: Any, path: str, found: list[str]) -> Any:

@@ -41,6 +41,11 @@ def leaves(table, path=()):
         # a vehicle's table [modal] is one value: its own loader holds its keys
         if isinstance(value, dict) and key != "modal" and not isinstance(declared(value), str):
             yield from leaves(value, (*path, key))
+        elif key == "contacts":
+            # a list of tables whose keys are declared
+            yield (*path, key)
+            for i, item in enumerate(value):
+                yield from leaves(item, (*path, key, i))
         else:
             yield (*path, key)
 
@@ -52,9 +57,11 @@ def declared(value):
 
 def parameter_of(kind, document, path):
     """The declaration of a key of a shipped file; None for `part` itself."""
-    outer, key = ".".join(path[:-1]), path[-1]
+    outer, key = ".".join(map(str, path[:-1])), path[-1]
     if key == "part":
         return None
+    if len(path) > 2 and isinstance(path[-2], int):
+        return next(p for p in parameter_of(kind, document, path[:-2]).of if p.key == key)
     table = document
     for step in path[:-1]:
         table = table[step]
@@ -184,7 +191,7 @@ def test_every_key_is_held(tree, file):
                 lines = error.faults
             else:
                 lines = ()
-            case = f"{file}: {'.'.join(path)}: {what}: {lines}"
+            case = f"{file}: {'.'.join(map(str, path))}: {what}: {lines}"
             assert bool(lines) == bool(words), case
             assert not words or any(str(target) in line and all(word in line for word in words) for line in lines), case
     assert tried > 20

@@ -4,7 +4,6 @@ from typing import Any
 from rt_kernels.plugs import MechanismPart
 
 CONTACT: tuple[Any, ...]
-KEYS: str
 
 class SeveralContacts(MechanismPart):
     def __init__(self, **given: Any) -> None: ...

@@ -149,14 +149,14 @@ CONTACT = (
     Parameter("contact_point_m", "floats", "m", "contact point of the active unit, A axes", (0.0, 0.0, 0.0), low=-10.0, high=10.0, shape=3),
     Parameter("clamp", "bool", "-", "the damper does not pull", True),
 )
-KEYS = ", ".join([p.key for p in CONTACT])
 
 
 cdef class SeveralContacts(MechanismPart):
     """Contacts in parallel. Raises ValueError for no contact, more than 16, or a normal of length zero."""
 
     PARAMETERS = (
-        Parameter("contacts", "tables", "-", "the contacts: tables [[contacts]] with " + KEYS),
+        Parameter("contacts", "tables", "-", "the contacts, tables [[contacts]]: a point of the active unit on a plane of the target unit",
+                  of=CONTACT),
     )
     cdef Self c
 
@@ -168,8 +168,7 @@ cdef class SeveralContacts(MechanismPart):
             raise ValueError(f"mechanism.contacts: must be 1 ... {MOST} tables, got {len(tables)}")
         memset(&self.c, 0, sizeof(Self))
         self.c.count = len(tables)
-        for k, table in enumerate(tables):
-            keys = checked(CONTACT, table, f"contacts[{k}]")
+        for k, keys in enumerate(tables):
             n = np.asarray(keys["normal"], float)
             if not np.linalg.norm(n) > 1e-9:
                 raise ValueError(f"contacts[{k}].normal must not be zero, got {keys['normal']}")
