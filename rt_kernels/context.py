@@ -62,6 +62,7 @@ class Mounting:
     unit_on_load_cell: "target" or "active"; load_cell_on: "floor" or "platform". X_WF: port of the fixed unit in W. X_PM: port of the
     moving unit on the platform. X_S: load cell in W, or on the platform if it stands there. X_S_port: port of the unit on the load cell, in
     S. carried_mass_kg, carried_com_m: what hangs on the load cell, its centre of mass in S. gravity_m_s2: in W.
+    carried_inertia_kg_m2: (3, 3) of what hangs there, about its centre of mass, S axes.
     """
 
     unit_on_load_cell: str
@@ -73,6 +74,7 @@ class Mounting:
     carried_mass_kg: float = 0.0
     carried_com_m: Any = ZERO3
     gravity_m_s2: Any = ZERO3
+    carried_inertia_kg_m2: Any = (ZERO3, ZERO3, ZERO3)
 
 
 @dataclass(frozen=True)

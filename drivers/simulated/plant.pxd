@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from drivers.simulated.structure cimport StructureParams, StructureState
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput
 from rt_kernels.stewart.mounting cimport Mounting
 from rt_kernels.stewart.platform cimport PlatformParams
@@ -32,6 +33,7 @@ cdef struct DriveParams:
 cdef struct PlantParams:
     PlatformParams platform
     Mounting mounting
+    StructureParams structure   # what hangs on springs, and the load cell
     DriveParams drive[6]
     Mechanism mechanism
     double *mechanism_aux       # room for its auxiliary channels, which the stand does not show
@@ -41,6 +43,8 @@ cdef struct PlantParams:
     double carried_mass
     double com_S[3]
     double gravity_W[3]
+    double acceleration_noise[6]    # m/s2, rad/s2
+    double acceleration_bias[6]
     double counts[36]           # wrench to counts (inverse calibration)
     double noise[6]             # N, N.m
     double bias[6]
@@ -52,8 +56,11 @@ cdef struct PlantParams:
     double chain_force          # analogue thresholds
     double chain_moment
     int64_t force_delay_steps
+    int64_t acceleration_delay_steps
     int on_platform
     int target_on_cell
+    int accelerometers
+    int unused
 
 cdef struct TargetEntry:
     int64_t due                 # plant step at which the drives see it
@@ -78,6 +85,8 @@ cdef struct PlantState:
     double external[6]
     double gauge_clip[6]
     double history[1024][6]     # wrench on the load cell
+    double accelerations[1024][6]   # of what it carries, as accelerometers feel them
+    StructureState structure
     TargetEntry queue[128]
     int64_t queue_head
     int64_t queue_tail
@@ -103,6 +112,7 @@ cdef void plant_set_commands(Plant *plant, uint32_t commands) noexcept nogil
 cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil
 cdef void plant_measure_legs(Plant *plant, double *leg) noexcept nogil
 cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil
+cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil
 cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
                         uint32_t *chain) noexcept nogil
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil

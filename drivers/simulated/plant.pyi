@@ -15,3 +15,5 @@ class PlantPart:
     step_s: Any
     sensor_scale: Any
     PARAMETERS: tuple[Any, ...]
+
+STRUCTURE_PARAMETERS: tuple[Any, ...]

@@ -8,7 +8,11 @@ One step of dt (50 us by default):
 3. platform: one chord step of the forward kinematics with the inverse Jacobian, which is made anew every 20 steps, where a full Newton
    solution also takes away what the chord steps have left;
 4. mechanism between the two ports, with the relative pose and twist that the mounting gives;
-5. wrench on the load cell: contact, weight and (on a moving platform) inertia of the carried unit, kept for the sensor's delay.
+5. wrench on the load cell: contact, weight and (on a moving platform) inertia of the carried unit, kept for the sensor's delay; and what
+   accelerometers on the carried unit feel.
+
+Where the stand has elastic bodies (structure.pyx), they move between 3 and 4, and carry the ports; the load cell is the spring of what hangs
+on it.
 
 The default drive, second order 13.25 Hz, zeta 0.784, has -2 dB and -70 degrees at 10 Hz: what hydraulic docking stands are built to
 (hybrid-stability notes 0.3). Noise is a sum of twelve uniform numbers of a xorshift generator: the same on every machine.
@@ -25,9 +29,12 @@ from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS_BLOCKED, ANALOGUE_CHAIN_TRIPPED,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
+from drivers.simulated.structure cimport (fill_structure, structure_acceleration, structure_advance, structure_cell, structure_forces,
+                                          structure_relative, structure_rest, structure_state)
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inverse_jacobian, leg_lengths)
 
+from drivers.simulated.structure import STRUCTURE_PARAMETERS
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -164,6 +171,20 @@ cdef void load_on_cell(const PlantParams *p, PlantState *s, const MechanismOutpu
         F_S[i] += s.external[i]
 
 
+cdef void load_on_elastic_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
+    """The same where something of the stand is elastic: the springs find their new forces."""
+    cdef double applied[6]
+    cdef int i
+    structure_forces(&p.structure, &s.structure, s.X_WP, s.V_WP, m, s.external)
+    if p.target_on_cell:
+        pose.wrench_to_parent(p.X_S_port, m.F_T, applied)
+    else:
+        pose.wrench_to_parent(p.X_S_port, m.F_A, applied)
+    for i in range(6):
+        applied[i] += s.external[i]
+    structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, applied, F_S)
+
+
 cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) noexcept nogil:
     """The analogue chain acts on the cells directly, whatever the server does; once tripped it stays and blocks the hydraulics."""
     cdef int i
@@ -185,8 +206,12 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
         s.step += 1
         advance_drives(p, s)
         advance_platform(p, s)
-        relative_pose(&p.mounting, s.X_WP, s.X_TA)
-        relative_twist(&p.mounting, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
+        if p.structure.elastic:
+            structure_advance(&p.structure, &s.structure)
+            structure_relative(&p.structure, &s.structure, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
+        else:
+            relative_pose(&p.mounting, s.X_WP, s.X_TA)
+            relative_twist(&p.mounting, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
         pose.copy(s.X_TA, inp.X_TA)
         memcpy(inp.V_TA, s.V_TA, sizeof(inp.V_TA))
         p.mechanism.advance(p.mechanism.self, &inp, &out, p.mechanism_aux)
@@ -194,7 +219,12 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
         if out.status & MECHANISM_STATUS_OUT_OF_RANGE:
             s.status |= PLANT_MECHANISM_INVALID
         F_S = s.history[s.step % WRENCH_HISTORY]
-        load_on_cell(p, s, &out, F_S)
+        if p.structure.elastic:
+            load_on_elastic_cell(p, s, &out, F_S)
+        else:
+            load_on_cell(p, s, &out, F_S)
+        if p.accelerometers:
+            structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[s.step % WRENCH_HISTORY])
         watch_chain(p, s, F_S)
     if steps > 0:
         s.signals = out.signals
@@ -261,6 +291,20 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
         if (s.saturated >> i) & 1:
             sum = clip(s.gauge_clip[i], p.full_scale)
         counts[i] = clip(sum, p.full_scale)
+
+
+cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil:
+    """Accelerometers at the load cell: those of their delay ago, with bias and noise; zero where the stand has none."""
+    cdef const PlantParams *p = &plant.params
+    cdef PlantState *s = &plant.state
+    cdef int64_t then = s.step - p.acceleration_delay_steps
+    cdef int i
+    if then < 0:
+        then = 0
+    for i in range(6):
+        out[i] = s.accelerations[then % WRENCH_HISTORY][i] + p.acceleration_bias[i]
+        if p.acceleration_noise[i] > 0.0:
+            out[i] += p.acceleration_noise[i] * normal_noise(&s.random)
 
 
 cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
@@ -337,7 +381,12 @@ DRIVE_PARAMETERS = (
     Parameter("chain_moment_n_m", "float", "N.m", "threshold of the analogue chain", 4000.0, low=0.0, high=1e7),
     Parameter("plant_step_s", "float", "s", "step of the plant", 5e-5, low=1e-6, high=1e-3),
     Parameter("seed", "int", "-", "seed of the noise", 1, low=1, high=2**31 - 1),
-)
+    Parameter("accelerometers", "bool", "-", "the stand has accelerometers on what the load cell carries", False),
+    Parameter("accelerometer_noise_m_s2", "float", "m/s2", "noise of each linear axis, rms", 0.0, low=0.0, high=10.0),
+    Parameter("accelerometer_noise_rad_s2", "float", "rad/s2", "noise of each angular axis, rms", 0.0, low=0.0, high=100.0),
+    Parameter("accelerometer_bias", "floats", "m/s2, rad/s2", "constant error of the accelerometers", (0.0,) * 6, low=-10.0, high=10.0, shape=6),
+    Parameter("accelerometer_delay_s", "float", "s", "delay of the accelerometers; none: that of the load cell", None, low=0.0, high=0.045),
+) + STRUCTURE_PARAMETERS
 
 
 cdef void fill_drive(DriveParams *d, double frequency_hz, double damping, double feedforward, double dt):
@@ -404,6 +453,14 @@ cdef class PlantPart:
         if p.force_delay_steps >= WRENCH_HISTORY:
             raise ValueError(f"virtual.sensor_delay_s: {keys['sensor_delay_s']} s is more than {WRENCH_HISTORY - 1} steps of "
                              f"{self.step_s} s")
+        p.accelerometers = keys["accelerometers"]
+        delay = keys["sensor_delay_s"] if keys["accelerometer_delay_s"] is None else keys["accelerometer_delay_s"]
+        p.acceleration_delay_steps = round(delay / self.step_s)
+        if p.acceleration_delay_steps >= WRENCH_HISTORY:
+            raise ValueError(f"virtual.accelerometer_delay_s: {delay} s is more than {WRENCH_HISTORY - 1} steps of {self.step_s} s")
+        for i in range(6):
+            p.acceleration_noise[i] = keys["accelerometer_noise_m_s2"] if i < 3 else keys["accelerometer_noise_rad_s2"]
+            p.acceleration_bias[i] = keys["accelerometer_bias"][i]
         if p.drive[0].delay_steps * self.step_s > 0.1:
             raise ValueError(f"virtual.drive_delay_s: {keys['drive_delay_s']} s is above 0.1 s")
         for i in range(7):
@@ -421,9 +478,16 @@ cdef class PlantPart:
             s.input_leg[i] = s.leg[i]
         inverse_jacobian(&p.platform, s.X_WP, s.J_inverse)
         relative_pose(&p.mounting, s.X_WP, s.X_TA)
+        fill_structure(&p.structure, keys, mounting, s.X_WP, self.step_s)
+        structure_rest(&p.structure, &s.structure, s.X_WP)
         # the cell feels the weight from the start
         memset(&nothing, 0, sizeof(nothing))
-        load_on_cell(p, s, &nothing, s.history[0])
+        if p.structure.elastic:
+            load_on_elastic_cell(p, s, &nothing, s.history[0])
+        else:
+            load_on_cell(p, s, &nothing, s.history[0])
+        if p.accelerometers:
+            structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[0])
         s.random = <uint64_t>keys["seed"] * <uint64_t>0x9E3779B97F4A7C15ULL
         s.chain = ANALOGUE_CHAIN_HEALTHY
 
@@ -438,6 +502,7 @@ cdef class PlantPart:
     def state(self):
         """True state of the plant: legs, pose, twist, relative pose and twist, wrench on the cell, chain, status."""
         cdef PlantState *s = &self.plant.state
+        cdef PlantParams *p = &self.plant.params
         names = {"leg": 6, "leg_rate": 6, "X_WP": 7, "V_WP": 6, "X_TA": 7, "V_TA": 6}
         cdef double *fields[6]
         fields[0], fields[1], fields[2], fields[3], fields[4], fields[5] = s.leg, s.leg_rate, s.X_WP, s.V_WP, s.X_TA, s.V_TA
@@ -445,6 +510,8 @@ cdef class PlantPart:
         for k, (name, n) in enumerate(names.items()):
             out[name] = np.array([fields[k][i] for i in range(n)])
         out["F_S"] = np.array([s.history[s.step % WRENCH_HISTORY][i] for i in range(6)])
+        out["cell_acceleration"] = np.array([s.accelerations[s.step % WRENCH_HISTORY][i] for i in range(6)])
+        out["bodies"] = structure_state(&p.structure, &s.structure)
         out["time"] = s.step * self.step_s
         out["chain"], out["status"], out["signals"] = s.chain, s.status, s.signals
         return out

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 from drivers.simulated.injections cimport *
 from drivers.simulated.plant cimport (PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_inject, plant_measure,
-                                      plant_set_commands, plant_set_target)
+                                      plant_measure_acceleration, plant_set_commands, plant_set_target)
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
@@ -173,6 +173,8 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.wrench_age_ns = 0
     else:
         sample.wrench_age_ns += p.period_ns * sample.periods
+    if me.plant.params.accelerometers:
+        plant_measure_acceleration(me.plant, sample.cell_acceleration)
     if s.sensor_wire & SENSOR_STATUS_LOST:
         s.lost += 1
     if s.sensor_wire & SENSOR_STATUS_CORRUPT:

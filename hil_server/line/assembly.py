@@ -111,6 +111,7 @@ def mounting(table: Mapping[str, Any]) -> Mounting:
         carried_mass_kg=table["carried_mass_kg"],
         carried_com_m=table["carried_com_m"],
         gravity_m_s2=table["gravity_m_s2"],
+        carried_inertia_kg_m2=table["carried_inertia_kg_m2"],
     )
 
 
