@@ -2,7 +2,10 @@
 
 import math
 
+import numpy as np
+
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
+from rt_kernels.model.modal_spring import modal_spring
 from rt_kernels.parameters import Parameter
 
 LEAD_PARAMETERS = (
@@ -35,6 +38,64 @@ LEG_OFFSET_PARAMETERS = (
     Parameter("leg_offset_factor", "float", "-", "multiplies dead band and friction: 1 unless the effect of wrong ones is studied", 1.0,
               low=0.0, high=2.0),
 )  # fmt: skip
+
+OBSERVER_PARAMETERS = (
+    Parameter("structure", "bool", "-", "the ports are observed on the modes that [stand_model] has of what carries them", True),
+    Parameter("structure_max_m", "float", "m", "no port is moved further by that on its spring, nor turned by it over 1 m", 5e-3, low=1e-6,
+              high=0.1),
+)  # fmt: skip
+MODE_MIN_HZ = 15.0  # a slower mode would have to be led, too
+
+
+def carried_ports(model, mounting, keys):
+    """For the active unit and the target: None for a rigid one, else (M, K, C, X_BP, whether its foot is the platform): the body that
+    carries the port, from the keys of [stand_model] (drivers/simulated/structure.pyx). Raises ValueError for what cannot be observed."""
+    ports = [None, None]
+    if not model or not keys["structure"]:
+        return ports
+    given = [name for name in ("unit", "base", "cell") if model.get(f"{name}_mode_hz") is not None or model.get(f"{name}_stiffness") is not None]
+    if "base" in given and "cell" in given:
+        raise ValueError("compensation.structure: stand_model has modes of base and cell, one on the other; limit one of the two")
+    on_cell = 1 if mounting.unit_on_load_cell == "target" else 0
+    cell_moves = mounting.load_cell_on == "platform"
+    for name in given:
+        carried, com, inertia = _body(name, model, mounting)
+        M = np.zeros((6, 6))
+        M[:3, :3], M[3:, 3:] = carried * np.eye(3), inertia
+        try:
+            K, C = modal_spring(carried, inertia, model.get(f"{name}_mode_hz"), model[f"{name}_mode_damping"],
+                                model.get(f"{name}_mode_shapes"), model.get(f"{name}_stiffness"))  # fmt: skip
+        except ValueError as error:
+            raise ValueError(f"compensation.structure: stand_model.{name}: {error}") from None
+        slowest = float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, K)).real.min())) / (2.0 * math.pi)
+        if slowest < MODE_MIN_HZ:
+            raise ValueError(f"compensation.structure: stand_model.{name} has a mode at {slowest:.3g} Hz, limit {MODE_MIN_HZ:g} Hz and above")
+        if name == "unit":
+            ports[1 - on_cell] = (M, K, C, [*(-com), 0.0, 0.0, 0.0, 1.0], not cell_moves)
+        else:
+            X = np.array(mounting.X_S_port, float)
+            X[:3] -= com
+            ports[on_cell] = (M, K, C, X, cell_moves)
+    return ports
+
+
+def _body(name, model, mounting):
+    """Mass, centre and inertia about it of what a spring carries, axes of its port or of S; the base with what stands rigidly on it."""
+    carried, c = float(mounting.carried_mass_kg), np.asarray(mounting.carried_com_m, float)
+    J = np.zeros((3, 3)) if mounting.carried_inertia_kg_m2 is None else np.asarray(mounting.carried_inertia_kg_m2, float)
+    if name == "cell":
+        return carried, c, J
+    mass, com = model[f"{name}_mass_kg"], np.asarray(model[f"{name}_com_m"], float)
+    inertia = np.asarray(model[f"{name}_inertia_kg_m2"], float)
+    if name == "unit":
+        return mass, com, inertia
+    whole = (mass * com + carried * c) / (mass + carried)
+    return mass + carried, whole, _moved(inertia, mass, com - whole) + _moved(J, carried, c - whole)
+
+
+def _moved(inertia, mass, r):
+    """Inertia about a point at r from the centre of mass."""
+    return inertia + mass * (r @ r * np.eye(3) - np.outer(r, r))
 
 
 def leg_constants(model):

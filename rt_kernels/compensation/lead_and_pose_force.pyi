@@ -16,4 +16,5 @@ class LeadAndPoseForce(StagePart):
     AUX: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
 
+OBSERVER_PARAMETERS: tuple[Any, ...]
 POSE_FORCE_PARAMETERS: tuple[Any, ...]

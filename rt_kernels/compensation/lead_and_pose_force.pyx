@@ -4,7 +4,8 @@ The lead brings the platform to where the model is; a drive that is known only t
 which the force correction takes out. Neither alone holds the band: see lead.pxd and pose_force.pxd for the formulas.
 
 On a stand whose machine is known ([stand_model]) the lead is that of the platform's six directions, and the demand of the legs crosses
-their dead band and friction (leg_offset.pxd), so that x - y stays small at the amplitude of a contact, too.
+their dead band and friction (leg_offset.pxd), so that x - y stays small at the amplitude of a contact, too. Where what carries the units
+rings, y is that of the units themselves (structure_observer.pxd).
 """
 
 from libc.string cimport memset
@@ -18,7 +19,9 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
 from rt_kernels.compensation.pose_force_record import AUX
-from rt_kernels.compensation.declarations import LEAD_PARAMETERS, LEG_OFFSET_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia, leg_constants
+from rt_kernels.compensation.declarations import (
+    LEAD_PARAMETERS, LEG_OFFSET_PARAMETERS, OBSERVER_PARAMETERS, POSE_FORCE_PARAMETERS, carried_ports, lead_inertia, leg_constants,
+)
 from rt_kernels.parameters import checked
 
 
@@ -49,7 +52,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
 cdef class LeadAndPoseForce(StagePart):
     """Lead and force correction together. Raises ValueError without a stiffness."""
 
-    PARAMETERS = LEAD_PARAMETERS + POSE_FORCE_PARAMETERS + LEG_OFFSET_PARAMETERS
+    PARAMETERS = LEAD_PARAMETERS + POSE_FORCE_PARAMETERS + LEG_OFFSET_PARAMETERS + OBSERVER_PARAMETERS
     AUX = AUX
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting", "stand_model")
     cdef Self c
@@ -60,7 +63,7 @@ cdef class LeadAndPoseForce(StagePart):
         memset(&self.c, 0, sizeof(Self))
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
-        fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays)
+        fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays, carried_ports(stand_model, mounting, keys))
         fill_leg_offset(&self.c.legs, &self.c.state.legs, keys, period_s, leg_constants(stand_model) if stand_model else None, legs,
                         mounting)
         self.c.loop_delay = delays.total_s

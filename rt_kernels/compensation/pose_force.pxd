@@ -13,6 +13,8 @@ scalar stiffness k of the contact K = k u u^T, so that
 Where a full 6x6 matrix is given it is used instead, and a correction that would turn the force around is left at zero force. A contact of
 couples without a force is only known so.
 
+Where the structure that carries the ports rings, y is where the ports are, not where the legs put them (structure_observer.pxd).
+
 Contact is the event detector's flag, which has hysteresis in force and time: gating on the single sample chatters with noise.
 
 The touch itself comes as late as any force: until then the model moves on as if nothing were there. What it has missed is caught up in
@@ -36,6 +38,7 @@ from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, vec3
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, COMPENSATION_STATUS_CLIPPED, COMPENSATION_STATUS_GATE_OPEN
+from rt_kernels.compensation.structure_observer cimport ObserverParams, ObserverState, fill_observer, observe
 from rt_kernels.sample cimport Sample
 
 cdef enum:
@@ -52,11 +55,14 @@ cdef struct PoseForceParams:
     double excitation           # m: the prior counts as ten motions of this size
     double pose_age             # ticks between the newest measured pose and the pose that belongs to the force
     double force_age            # ticks by which the newest measured pose is older than the newest force
+    double observed_age         # with an observer: pose_age, which is then zero, since X is already of the force's instant
+    ObserverParams observer
     int full                    # the 6x6 matrix is used
     int estimate
 
 cdef struct Measured:
-    double X[7]                 # X_TA_measured
+    double X[7]                 # X_TA_measured, or where the observer has the ports
+    double legs[7]              # X_TA_measured
     double F[6]                 # F_T
     double x[7]                 # X_TA, simulated
 
@@ -75,25 +81,51 @@ cdef struct PoseForceState:
     double sum_xy
     double sum_xf
     double X_first[7]           # measured pose of the first tick
+    ObserverState observer
     double peak                 # largest force of this contact
     int in_contact
     int contact_ticks
 
 
-cdef inline void remember(PoseForceState *s, const Sample *o) noexcept nogil:
-    """The measured pair of this tick; for periods that were skipped too, so that an index is a time."""
+cdef inline uint32_t remember(const PoseForceParams *p, PoseForceState *s, const Sample *o) noexcept nogil:
+    """The measured pair of this tick; for periods that were skipped too, so that an index is a time. Returns the observer's status bits."""
     cdef int n = o.periods if 1 <= o.periods <= HISTORY else 1
+    cdef uint32_t status = 0
+    cdef double X[7]
+    cdef double F[6]
     cdef int i
     cdef Measured *m
     while n > 0:
         m = &s.history[s.count % HISTORY]
         for i in range(7):
             m.X[i] = o.X_TA_measured[i]
+            m.legs[i] = o.X_TA_measured[i]
             m.x[i] = o.X_TA[i]
         for i in range(6):
             m.F[i] = o.F_T[i]
         s.count += 1
         n -= 1
+    if p.observer.active:
+        earlier_legs(s, p.observed_age, X)
+        earlier(s, p.force_age, NULL, F)
+        status = observe(&p.observer, &s.observer, X, F, o.periods, m.X)
+    return status
+
+
+cdef inline void earlier_legs(const PoseForceState *s, double age, double *X) noexcept nogil:
+    """Relative pose by the legs `age` ticks ago, linear between the ticks."""
+    cdef int64_t whole = <int64_t>age
+    cdef double w = age - <double>whole
+    cdef const Measured *a
+    cdef const Measured *b
+    cdef int i
+    if whole > s.count - 2:
+        whole = s.count - 2 if s.count >= 2 else 0
+    a = &s.history[(s.count - 1 - whole) % HISTORY]
+    b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else a
+    for i in range(7):
+        X[i] = a.legs[i] + w * (b.legs[i] - a.legs[i])
+    quat.normalize(X + 3)
 
 
 cdef inline void earlier(const PoseForceState *s, double age, double *X, double *F) noexcept nogil:
@@ -271,13 +303,13 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     cdef uint32_t status
     cdef int i, j
     cdef bint first = False
-    remember(s, o)
+    status = remember(p, s, o)
     if not o.contact:
         s.in_contact = 0
         for i in range(6):
             o.F_T_corrected[i] = o.F_T[i]
-        return 0
-    status = COMPENSATION_STATUS_GATE_OPEN
+        return status
+    status |= COMPENSATION_STATUS_GATE_OPEN
     # the pose of the force's instant; an older one is set against the model of its own instant
     earlier(s, p.pose_age, X, NULL)
     for i in range(6):
@@ -334,8 +366,9 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     return status
 
 
-cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays) except -1:
-    """From the keys of POSE_FORCE_PARAMETERS and the ledger: the pose is as old as the measured legs, the force as the sensor's delay."""
+cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays, list ports=None) except -1:
+    """From the keys of POSE_FORCE_PARAMETERS and the ledger: the pose is as old as the measured legs, the force as the sensor's delay.
+    ports: what carries them, for the observer (see fill_observer)."""
     cdef int i
     cdef double older = (delays.sensor_delay_s - delays.measured_leg_delay_s) / period_s
     memset(p, 0, sizeof(PoseForceParams))
@@ -345,7 +378,11 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
     p.excitation, p.period = keys["excitation_m"], period_s
     p.pose_age = older if older > 0.0 else 0.0
     p.force_age = -older if older < 0.0 else 0.0
-    if max(p.pose_age, p.force_age) + RATE_SPAN + 4 > HISTORY:
+    if ports is not None:
+        fill_observer(&p.observer, &s.observer, ports, keys["structure_max_m"], period_s)
+        if p.observer.active:
+            p.observed_age, p.pose_age = p.pose_age, 0.0
+    if max(p.pose_age, p.observed_age, p.force_age) + RATE_SPAN + 4 > HISTORY:
         raise ValueError(f"compensators: force and pose are {abs(older) * period_s} s apart; at most {(HISTORY - RATE_SPAN - 4) * period_s} s")
     rows = keys["stiffness_rows"]
     if rows is not None:
