@@ -33,11 +33,22 @@ ROLES: dict[str, str] = {
 
 # Role of a port → how the names of the input fields begin that it writes; a stand in software writes those of all devices.
 PORT_FIELDS: dict[str, tuple[str, ...]] = {
-    "wrench_sensors": ("wrench_",),
-    "drives": ("drive_", "measured_leg"),
+    "wrench_sensors": ("wrench_", "cell_acceleration"),
+    "drives": ("drive_", "measured_leg", "leg_force", "leg_pressure", "leg_valve", "supply_pressure"),
     "mechanism_signals": ("signal_", "analogue_chain"),
     "commands": ("command_", "hand_"),
-    "simulated": ("wrench_", "drive_", "measured_leg", "signal_", "analogue_chain"),
+    "simulated": (
+        "wrench_",
+        "cell_acceleration",
+        "drive_",
+        "measured_leg",
+        "leg_force",
+        "leg_pressure",
+        "leg_valve",
+        "supply_pressure",
+        "signal_",
+        "analogue_chain",
+    ),  # fmt: skip
 }
 
 PARTS: dict[str, dict[str, str]] = {
@@ -61,6 +72,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "simulated": {
         "virtual_stand": "drivers.simulated.virtual_stand:VirtualStandPort",
+        "hydraulic_stand": "drivers.simulated.virtual_stand:HydraulicStandPort",
         "ideal_stand": "drivers.simulated.ideal_stand:IdealStandPort",
     },
     "forward_kinematics": {

@@ -323,6 +323,9 @@ INJECTIONS = (
     ("external_force", 7, "plant", "something else pulls at the load cell", 5500.0, "N or N.m", (), "force_limit", ('in_process', 'served'), False, ""),  # noqa: E501
     ("chain_tripped", 8, "plant", "the independent emergency chain trips and blocks the hydraulics", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
     ("chain_unhealthy", 9, "plant", "the independent emergency chain is not healthy", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("supply_loss", 10, "plant", "the hydraulic supply falls to the tank's pressure with this time constant", 0.05, "s", (), "supply_pressure", ('hydraulic',), False, ""),  # noqa: E501
+    ("line_burst", 11, "plant", "the hose of a leg's chamber A opens to the air through an orifice of this area", 2e-05, "m2", (), "following_error", ('hydraulic',), False, ""),  # noqa: E501
+    ("valve_stuck", 12, "plant", "the spool of a leg's servo valve stays where it is", 1.0, "not used", (), "following_error", ('hydraulic',), False, ""),  # noqa: E501
     ("sensor_lost", 20, "sensor", "every n-th record is not sent", 3.0, "n, 1 = all", (('wrench_status', 'lost'),), "sensor_lost", ('in_process', 'served'), False, ""),  # noqa: E501
     ("sensor_duplicate", 21, "sensor", "every n-th record is sent twice", 2.0, "n", (), "", ('served',), False, ""),  # noqa: E501
     ("sensor_delay", 22, "sensor", "records leave late: a gap, then old ones", 50.0, "ms", (('wrench_status', 'no_data'),), "sensor_no_data", ('served',), False, ""),  # noqa: E501

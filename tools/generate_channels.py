@@ -84,7 +84,7 @@ def check_injections(table: dict, lists: dict[str, str]) -> None:
         unknown = set(entry) - set(INJECTION)
         entry |= {key: value for key, value in INJECTION.items() if key not in entry}
         shown = all(name in table["bits"].get(lists.get(field, ""), ()) for field, name in entry["shows"])
-        if unknown or entry["fault"] not in faults or not shown or not set(entry["stands"]) <= {"in_process", "served"}:
+        if unknown or entry["fault"] not in faults or not shown or not set(entry["stands"]) <= {"in_process", "hydraulic", "served"}:
             sys.exit(f"channels.toml: injection {entry['name']}: unknown column, fault, stand, or bit of a field")
         if not before["number"] < entry["number"] < 256 or (entry["at"] != before["at"] and entry["at"] in places):
             sys.exit(f"channels.toml: injection {entry['name']}: numbers must rise below 256, with those of one place in a block")

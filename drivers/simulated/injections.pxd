@@ -14,6 +14,9 @@ cdef enum:
     INJECTION_EXTERNAL_FORCE = 7  # something else pulls at the load cell
     INJECTION_CHAIN_TRIPPED = 8  # the independent emergency chain trips and blocks the hydraulics
     INJECTION_CHAIN_UNHEALTHY = 9  # the independent emergency chain is not healthy
+    INJECTION_SUPPLY_LOSS = 10  # the hydraulic supply falls to the tank's pressure with this time constant
+    INJECTION_LINE_BURST = 11  # the hose of a leg's chamber A opens to the air through an orifice of this area
+    INJECTION_VALVE_STUCK = 12  # the spool of a leg's servo valve stays where it is
     INJECTION_SENSOR_LOST = 20  # every n-th record is not sent
     INJECTION_SENSOR_DUPLICATE = 21  # every n-th record is sent twice
     INJECTION_SENSOR_DELAY = 22  # records leave late: a gap, then old ones
@@ -51,7 +54,7 @@ cdef enum:
     INJECTION_SIGNALS_FAULT = 91  # emergency message of the input module
     INJECTION_ANALOGUE_CHAIN_UNREAD = 92  # the emergency chain cannot be read
     INJECTIONS_PLANT_FIRST = 1
-    INJECTIONS_PLANT_LAST = 9
+    INJECTIONS_PLANT_LAST = 12
     INJECTIONS_SENSOR_FIRST = 20
     INJECTIONS_SENSOR_LAST = 37
     INJECTIONS_DRIVE_FIRST = 50

@@ -1,12 +1,13 @@
 """The faults that a stand in software can show on request, from the table (`[[injection]]` of rt_kernels/channels.toml).
 
 An injection lasts until it is cleared. `index` is the leg, gauge or component of the plant, the drive (0...5), the link, or not used;
-`value` has a default that shows the fault. Two stands know them: the one in process (drivers.simulated.virtual_stand), and the one that
-serves the wires (drivers.simulated.stand_server), where a class of the force sensor's status word becomes the word of its product family.
+`value` has a default that shows the fault. Two stands know them: the one in process (drivers.simulated.virtual_stand; those of
+`hydraulic` only with hydraulic legs), and the one that serves the wires (drivers.simulated.stand_server), where a class of the force
+sensor's status word becomes the word of its product family.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rt_kernels.layout import INJECTIONS
@@ -35,6 +36,7 @@ class Injection:
 ALL: tuple[Injection, ...] = tuple(Injection(*row) for row in INJECTIONS)
 BY_NAME = {injection.name: injection for injection in ALL}
 IN_PROCESS = {injection.name: injection.number for injection in ALL if "in_process" in injection.stands}
+HYDRAULIC = {injection.name: injection.number for injection in ALL if {"in_process", "hydraulic"} & set(injection.stands)}
 SERVED = tuple(injection for injection in ALL if "served" in injection.stands)
 
 # a fault of the stand in process that comes by itself (`virtual.faults` of a stand file)
@@ -72,11 +74,14 @@ _STATUS_WORDS = {
 }
 
 
-def scheduled(faults: Sequence[Mapping[str, Any]]) -> list[tuple[float, int, int, float]]:
-    """(at_s, number, index, value) of each table of `faults`. Raises ValueError that names the table, key, value and limit."""
+def scheduled(faults: Sequence[Mapping[str, Any]], known: Mapping[str, int] = IN_PROCESS) -> list[tuple[float, int, int, float]]:
+    """(at_s, number, index, value) of each table of `faults`; known: name → number of what this stand can show.
+
+    Raises ValueError that names the table, key, value and limit."""
+    declared = (replace(SCHEDULED[0], choices=("clear", *known)), *SCHEDULED[1:])
     found = []
     for i, table in enumerate(faults):
-        keys = checked(SCHEDULED, table, f"virtual.faults[{i}]")
+        keys = checked(declared, table, f"virtual.faults[{i}]")
         injection = BY_NAME.get(keys["fault"])
         value = keys["value"] if keys["value"] is not None else injection.value if injection else 0.0
         found.append((keys["at_s"], injection.number if injection else CLEAR, keys["index"], value))

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from drivers.simulated.structure cimport StructureParams, StructureState
+from drivers.simulated.hydraulic_machine cimport Hydraulic, HydraulicMachine
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput
 from rt_kernels.stewart.mounting cimport Mounting
 from rt_kernels.stewart.platform cimport PlatformParams
@@ -106,6 +107,16 @@ cdef struct PlantState:
 cdef struct Plant:
     PlantParams params
     PlantState state
+    Hydraulic *machine          # what moves the platform; NULL: the linear drives
+
+# what a loaded machine says of itself beside lengths and rates
+cdef struct MachineReadings:
+    double force[6]             # N
+    double pressure_a[6]        # Pa
+    double pressure_b[6]
+    double valve[6]             # -1...1
+    double supply_pressure
+    uint32_t status[6]          # bits of drive_status
 
 cdef void plant_set_target(Plant *plant, const double *leg, const double *leg_rate) noexcept nogil
 cdef void plant_set_commands(Plant *plant, uint32_t commands) noexcept nogil
@@ -115,10 +126,12 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil
 cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil
 cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
                         uint32_t *chain) noexcept nogil
+cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexcept nogil
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil
 
 cdef class PlantPart:
     cdef Plant plant
+    cdef readonly HydraulicMachine machine  # None: linear drives
     cdef readonly object mechanism
     cdef readonly object mechanism_aux     # what the mechanism last wrote to its auxiliary channels
     cdef readonly double step_s

@@ -4,12 +4,16 @@ from typing import Any
 from rt_kernels.plugs import MechanismPart
 
 DRIVE_PARAMETERS: tuple[Any, ...]
+HYDRAULIC_PARAMETERS: tuple[Any, ...]
+LINEAR: tuple[Any, ...]
+MACHINES: dict[Any, Any]
 
 class PlantPart:
-    def __init__(self, *, platform: Any, mounting: Any, mechanism: MechanismPart, **given: Any) -> None: ...
+    def __init__(self, *, platform: Any, mounting: Any, mechanism: MechanismPart, machine: Any = "linear", **given: Any) -> None: ...
     def advance(self, steps: int) -> Any: ...
     def inject(self, code: int, index: int = 0, value: float = 0.0) -> Any: ...
     def state(self) -> Any: ...
+    machine: Any
     mechanism: Any
     mechanism_aux: Any
     step_s: Any

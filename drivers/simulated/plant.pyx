@@ -5,6 +5,8 @@ One step of dt (50 us by default):
 1. setpoints that are due reach the drives (transport delay, zero-order hold);
 2. drives: y'' = w^2 (u - y) + 2 zeta w (k_v u' - y'), exactly over the step while no limit acts, else semi-implicitly with dead band,
    rate and acceleration limits; an ideal drive is y = u;
+   A loaded machine (`machine = "hydraulic"`: drivers.simulated.hydraulic_machine) takes the place of steps 2 and 3: its legs move the
+   platform against weight, inertia and the contact wrench of the step before (at the new pose: a symplectic pair);
 3. platform: one chord step of the forward kinematics with the inverse Jacobian, which is made anew every 20 steps, where a full Newton
    solution also takes away what the chord steps have left;
 4. mechanism between the two ports, with the relative pose and twist that the mounting gives;
@@ -24,9 +26,12 @@ from libc.string cimport memcpy, memset
 import numpy as np
 from scipy.linalg import expm
 
+from drivers.simulated.hydraulic_machine cimport (HydraulicMachine, MACHINE_SINGULAR, hydraulic_advance, hydraulic_blocked,
+                                                  hydraulic_inject, hydraulic_supply_low)
 from drivers.simulated.injections cimport *
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS_BLOCKED, ANALOGUE_CHAIN_TRIPPED,
+                               DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_VALVE_SATURATED,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 from drivers.simulated.structure cimport (fill_structure, structure_acceleration, structure_advance, structure_cell, structure_forces,
@@ -35,6 +40,7 @@ from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_
 from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inverse_jacobian, leg_lengths)
 
 from drivers.simulated.structure import STRUCTURE_PARAMETERS
+from drivers.simulated.hydraulic_machine import HYDRAULIC_PARAMETERS
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -94,16 +100,19 @@ cdef inline void advance_drive(const DriveParams *d, double u, double u_rate, do
     y[0] += v[0] * dt
 
 
-cdef void advance_drives(const PlantParams *p, PlantState *s) noexcept nogil:
-    cdef int i
-    cdef double before
+cdef inline void take_setpoints(PlantState *s) noexcept nogil:
+    """What has arrived at the drives."""
     cdef TargetEntry *entry
-    # setpoints that have arrived
     while s.queue_tail < s.queue_head and s.queue[s.queue_tail % TARGET_QUEUE].due <= s.step:
         entry = &s.queue[s.queue_tail % TARGET_QUEUE]
         memcpy(s.input_leg, entry.leg, sizeof(entry.leg))
         memcpy(s.input_rate, entry.rate, sizeof(entry.rate))
         s.queue_tail += 1
+
+
+cdef void advance_drives(const PlantParams *p, PlantState *s) noexcept nogil:
+    cdef int i
+    cdef double before
     for i in range(6):
         if (s.stuck >> i) & 1 or s.chain & ANALOGUE_CHAIN_HYDRAULICS_BLOCKED:
             # a blocked leg stands
@@ -136,6 +145,47 @@ cdef void advance_platform(const PlantParams *p, PlantState *s) noexcept nogil:
             sum += s.J_inverse[6 * i + j] * s.leg_rate[j]
         s.A_WP[i] = (sum - s.V_WP[i]) / p.dt
         s.V_WP[i] = sum
+
+
+# ------------------------------------------------------------------------------------------------------ loaded machine
+
+cdef void advance_machine(Plant *plant) noexcept nogil:
+    """A step of the machine with the setpoints that have arrived and the wrench of `load_machine`."""
+    cdef PlantState *s = &plant.state
+    memcpy(plant.machine.state.target, s.input_leg, sizeof(s.input_leg))
+    memcpy(plant.machine.state.target_rate, s.input_rate, sizeof(s.input_rate))
+    plant.machine.state.blocked = s.chain & ANALOGUE_CHAIN_HYDRAULICS_BLOCKED
+    hydraulic_advance(plant.machine)
+    memcpy(s.leg, plant.machine.state.legs.length, sizeof(s.leg))
+    memcpy(s.leg_rate, plant.machine.state.leg_rate, sizeof(s.leg_rate))
+    pose.copy(plant.machine.state.X_WP, s.X_WP)
+    memcpy(s.V_WP, plant.machine.state.V_WP, sizeof(s.V_WP))
+    memcpy(s.A_WP, plant.machine.state.A_WP, sizeof(s.A_WP))
+    if plant.machine.state.status & MACHINE_SINGULAR:
+        s.status |= PLANT_SINGULAR
+
+
+cdef void load_machine(Plant *plant, const MechanismOutput *m) noexcept nogil:
+    """What the platform feels in the next step: the contact on the unit that rides on it, and what else pulls at a load cell there."""
+    cdef const PlantParams *p = &plant.params
+    cdef PlantState *s = &plant.state
+    cdef double X[7]
+    cdef double more[6]
+    cdef double *W = plant.machine.state.wrench
+    cdef int i
+    # at P, in W axes: the place of the port (of the cell) from P, its axes in W
+    quat.rotate(s.X_WP + 3, p.mounting.X_PM, X)
+    quat.multiply(s.X_WP + 3, p.mounting.X_PM + 3, X + 3)
+    if p.mounting.target_fixed:
+        pose.wrench_to_parent(X, m.F_A, W)
+    else:
+        pose.wrench_to_parent(X, m.F_T, W)
+    if p.on_platform:
+        quat.rotate(s.X_WP + 3, p.X_S, X)
+        quat.multiply(s.X_WP + 3, p.X_S + 3, X + 3)
+        pose.wrench_to_parent(X, s.external, more)
+        for i in range(6):
+            W[i] += more[i]
 
 
 # ------------------------------------------------------------------------------------------------- mechanism, load cell
@@ -204,8 +254,12 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
     inp.commands = s.commands
     for _ in range(steps):
         s.step += 1
-        advance_drives(p, s)
-        advance_platform(p, s)
+        take_setpoints(s)
+        if plant.machine == NULL:
+            advance_drives(p, s)
+            advance_platform(p, s)
+        else:
+            advance_machine(plant)
         if p.structure.elastic:
             structure_advance(&p.structure, &s.structure)
             structure_relative(&p.structure, &s.structure, s.X_WP, s.V_WP, s.X_TA, s.V_TA)
@@ -225,6 +279,8 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
             load_on_cell(p, s, &out, F_S)
         if p.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[s.step % WRENCH_HISTORY])
+        if plant.machine != NULL:
+            load_machine(plant, &out)
         watch_chain(p, s, F_S)
     if steps > 0:
         s.signals = out.signals
@@ -317,11 +373,34 @@ cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *cou
     chain[0] = plant.state.chain
 
 
+cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexcept nogil:
+    """Forces, pressures, valves and supply of a loaded machine, and what its drives say of them; zeros of the linear drives."""
+    cdef uint32_t all_legs
+    cdef int i
+    memset(out, 0, sizeof(MachineReadings))
+    if plant.machine == NULL:
+        return
+    memcpy(out.force, plant.machine.state.force, sizeof(out.force))
+    memcpy(out.pressure_a, plant.machine.state.pressure_a, sizeof(out.pressure_a))
+    memcpy(out.pressure_b, plant.machine.state.pressure_b, sizeof(out.pressure_b))
+    memcpy(out.valve, plant.machine.state.spool, sizeof(out.valve))
+    out.supply_pressure = plant.machine.state.line
+    all_legs = DRIVE_STATUS_HYDRAULICS_BLOCKED if hydraulic_blocked(plant.machine) else 0
+    if hydraulic_supply_low(plant.machine):
+        all_legs |= DRIVE_STATUS_SUPPLY_LOW
+    for i in range(6):
+        out.status[i] = all_legs
+        if (plant.machine.state.saturated >> i) & 1:
+            out.status[i] |= DRIVE_STATUS_VALVE_SATURATED
+
+
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil:
     cdef PlantState *s = &plant.state
     cdef int i
     if index < 0 or index > 5:
         return
+    if plant.machine != NULL:
+        hydraulic_inject(plant.machine, code, index, value)
     if code == INJECTION_CLEAR:
         s.stuck = 0
         s.broken = 0
@@ -388,6 +467,15 @@ DRIVE_PARAMETERS = (
     Parameter("accelerometer_delay_s", "float", "s", "delay of the accelerometers; none: that of the load cell", None, low=0.0, high=0.045),
 ) + STRUCTURE_PARAMETERS
 
+# what only the linear drives have
+LINEAR = ("drive_frequency_hz", "drive_damping", "drive_feedforward", "drive_rate_max_m_s", "drive_acceleration_max_m_s2",
+          "drive_dead_band_m", "drive_spread")
+# machine → keys of its plant
+MACHINES = {
+    "linear": DRIVE_PARAMETERS,
+    "hydraulic": (*(p for p in DRIVE_PARAMETERS if p.key not in LINEAR), *HYDRAULIC_PARAMETERS),
+}
+
 
 cdef void fill_drive(DriveParams *d, double frequency_hz, double damping, double feedforward, double dt):
     """Exact transition of the state (y - u, y') over dt with u held and the velocity setpoint as a second held input."""
@@ -405,17 +493,21 @@ cdef void fill_drive(DriveParams *d, double frequency_hz, double damping, double
 
 
 cdef class PlantPart:
-    """The plant of a stand. mechanism: MechanismPart; platform: Platform; mounting: the assembly's dict. Starts at the neutral pose."""
+    """The plant of a stand. mechanism: MechanismPart; platform: Platform; mounting: the assembly's dict; machine: what moves the platform,
+    "linear" or "hydraulic", with the keys of `MACHINES`. Starts at the neutral pose."""
 
     PARAMETERS = DRIVE_PARAMETERS
 
-    def __init__(self, *, platform, mounting, MechanismPart mechanism, **given):
+    def __init__(self, *, platform, mounting, MechanismPart mechanism, machine="linear", **given):
         cdef PlantParams *p = &self.plant.params
         cdef PlantState *s = &self.plant.state
         cdef int i
         cdef MechanismOutput nothing
         cdef double inf = float("inf")
-        keys = checked(PlantPart.PARAMETERS, given)
+        cdef double com_P[3]
+        if machine not in MACHINES:
+            raise ValueError(f"machine: must be one of {', '.join(MACHINES)}, got {machine!r}")
+        keys = checked(MACHINES[machine], given)
         memset(&self.plant, 0, sizeof(Plant))
         self.mechanism = mechanism
         p.mechanism = mechanism.plug
@@ -427,14 +519,15 @@ cdef class PlantPart:
         fill_mounting(&p.mounting, mounting)
         p.dt = self.step_s = keys["plant_step_s"]
         for i in range(6):
-            fill_drive(&p.drive[i], keys["drive_frequency_hz"] * keys["drive_spread"][i], keys["drive_damping"], keys["drive_feedforward"],
-                       self.step_s)
-            p.drive[i].rate_max = inf if keys["drive_rate_max_m_s"] is None else keys["drive_rate_max_m_s"]
-            p.drive[i].acceleration_max = inf if keys["drive_acceleration_max_m_s2"] is None else keys["drive_acceleration_max_m_s2"]
-            p.drive[i].dead_band = keys["drive_dead_band_m"]
             p.drive[i].delay_steps = round(keys["drive_delay_s"] / self.step_s)
-            p.drive[i].exact = (keys["drive_rate_max_m_s"] is None and keys["drive_acceleration_max_m_s2"] is None
-                                and keys["drive_dead_band_m"] == 0.0)
+            if machine == "linear":
+                fill_drive(&p.drive[i], keys["drive_frequency_hz"] * keys["drive_spread"][i], keys["drive_damping"],
+                           keys["drive_feedforward"], self.step_s)
+                p.drive[i].rate_max = inf if keys["drive_rate_max_m_s"] is None else keys["drive_rate_max_m_s"]
+                p.drive[i].acceleration_max = inf if keys["drive_acceleration_max_m_s2"] is None else keys["drive_acceleration_max_m_s2"]
+                p.drive[i].dead_band = keys["drive_dead_band_m"]
+                p.drive[i].exact = (keys["drive_rate_max_m_s"] is None and keys["drive_acceleration_max_m_s2"] is None
+                                    and keys["drive_dead_band_m"] == 0.0)
             p.noise[i] = keys["force_noise_n"] if i < 3 else keys["moment_noise_n_m"]
             p.bias[i], p.drift[i] = keys["sensor_bias"][i], keys["sensor_drift"][i]
             s.slow[i] = 1.0
@@ -471,6 +564,14 @@ cdef class PlantPart:
             p.gravity_W[i] = mounting.gravity_m_s2[i]
         p.on_platform = mounting.load_cell_on == "platform"
         p.target_on_cell = mounting.unit_on_load_cell == "target"
+        if machine != "linear":
+            # what hangs on a load cell on the platform rides there; on a floor it does not
+            pose.apply(p.X_S, p.com_S, com_P)
+            self.machine = HydraulicMachine(
+                platform=platform, gravity_m_s2=mounting.gravity_m_s2, step_s=self.step_s,
+                carried_mass_kg=p.carried_mass if p.on_platform else 0.0, carried_com_m=[com_P[0], com_P[1], com_P[2]],
+                **{q.key: keys[q.key] for q in HYDRAULIC_PARAMETERS})
+            self.plant.machine = &self.machine.machine
         # stands in the neutral pose
         pose.copy(p.platform.neutral, s.X_WP)
         leg_lengths(&p.platform, s.X_WP, s.leg)

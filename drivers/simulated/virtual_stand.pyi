@@ -5,7 +5,17 @@ from drivers.simulated.plant import PlantPart
 from rt_kernels.plugs import PortPart
 
 DRIVE_PARAMETERS: tuple[Any, ...]
+HYDRAULIC: dict[Any, Any]
+
+class HydraulicStandPort(VirtualStandPort):
+    PARAMETERS: tuple[Any, ...]
+    MACHINE: str
+    INJECTIONS: dict[Any, Any]
+    COMMANDS: tuple[Any, ...]
+
 IN_PROCESS: dict[Any, Any]
+MACHINES: dict[Any, Any]
+PORT_PARAMETERS: tuple[Any, ...]
 
 class VirtualStandPort(PortPart):
     def __init__(self, *, period_s: Any, platform: Any, mounting: Any, mechanism: Any, **given: Any) -> None: ...
@@ -13,5 +23,7 @@ class VirtualStandPort(PortPart):
     delays: Any
     plant: PlantPart
     PARAMETERS: tuple[Any, ...]
+    MACHINE: str
+    INJECTIONS: dict[Any, Any]
     COMMANDS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]

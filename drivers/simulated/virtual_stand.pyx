@@ -10,14 +10,14 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from drivers.simulated.injections cimport *
-from drivers.simulated.plant cimport (PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_inject, plant_measure,
-                                      plant_measure_acceleration, plant_set_commands, plant_set_target)
+from drivers.simulated.plant cimport (MachineReadings, PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_inject,
+                                      plant_measure, plant_measure_acceleration, plant_measure_machine, plant_set_commands, plant_set_target)
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
-from drivers.simulated.injections import IN_PROCESS, scheduled
-from drivers.simulated.plant import DRIVE_PARAMETERS
+from drivers.simulated.injections import HYDRAULIC, IN_PROCESS, scheduled
+from drivers.simulated.plant import DRIVE_PARAMETERS, MACHINES
 from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
@@ -120,6 +120,22 @@ cdef void inject(Self *self, int number, int index, double value) noexcept nogil
         s.chain_unread = 1
 
 
+cdef void read_machine(const Self *self, Sample *sample) noexcept nogil:
+    """What drives of a loaded machine say beside lengths and rates; a drive that sends nothing leaves what it said last."""
+    cdef MachineReadings machine
+    cdef int i
+    plant_measure_machine(self.plant, &machine)
+    sample.supply_pressure = machine.supply_pressure
+    for i in range(6):
+        sample.drive_status[i] |= machine.status[i]
+        if self.state.drive_wire[i] & DRIVE_STATUS_NO_DATA:
+            continue
+        sample.leg_force[i] = machine.force[i]
+        sample.leg_pressure_a[i] = machine.pressure_a[i]
+        sample.leg_pressure_b[i] = machine.pressure_b[i]
+        sample.leg_valve[i] = machine.valve[i]
+
+
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *me = <Self *>self
     cdef Params *p = &me.params
@@ -165,6 +181,8 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     memcpy(s.leg_old, leg, sizeof(leg))
     memcpy(s.rate_old, rate, sizeof(rate))
     s.started = 1
+    if me.plant.machine != NULL:
+        read_machine(me, sample)
     # force sensor
     sample.wrench_status = s.sensor_wire
     if not (s.sensor_wire & (SENSOR_STATUS_NO_DATA | SENSOR_STATUS_STALE | SENSOR_STATUS_BUSY)):
@@ -211,16 +229,22 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
         plant_set_target(me.plant, sample.leg_setpoint, sample.leg_rate_setpoint)
 
 
+# what the port itself needs beside its plant
+PORT_PARAMETERS = (
+    Parameter("setpoint_delay_ticks", "int", "-", "setpoints act this many ticks after they were computed", 1, low=0, high=1),
+    Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
+    Parameter("faults", "tables", "-",
+              "faults to inject: tables with fault (a name of the table of injected faults, or clear), at_s, index, value",
+              ()),
+)
+
+
 cdef class VirtualStandPort(PortPart):
     """Drives, sensor, signals and mechanism in process."""
 
-    PARAMETERS = DRIVE_PARAMETERS + (
-        Parameter("setpoint_delay_ticks", "int", "-", "setpoints act this many ticks after they were computed", 1, low=0, high=1),
-        Parameter("measured_leg_delay_ticks", "int", "-", "measured legs are this many ticks old", 1, low=0, high=1),
-        Parameter("faults", "tables", "-",
-                  "faults to inject: tables with fault (a name of the table of injected faults, or clear), at_s, index, value",
-                  ()),
-    )
+    PARAMETERS = DRIVE_PARAMETERS + PORT_PARAMETERS
+    MACHINE = "linear"
+    INJECTIONS = IN_PROCESS
     COMMANDS = (Command("inject_fault", numbers=tuple(IN_PROCESS.values())), Command("clear_injection"))
     CONTEXT = ("period_s", "platform", "mounting", "mechanism")
     cdef Self c
@@ -228,10 +252,10 @@ cdef class VirtualStandPort(PortPart):
 
     def __init__(self, *, period_s, platform, mounting, mechanism, **given):
         cdef int i
-        keys = checked(VirtualStandPort.PARAMETERS, given)
+        keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
-        of_plant = {p.key: keys[p.key] for p in PlantPart.PARAMETERS}
-        self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, **of_plant)
+        of_plant = {p.key: keys[p.key] for p in MACHINES[self.MACHINE]}
+        self.plant = PlantPart(platform=platform, mounting=mounting, mechanism=mechanism, machine=self.MACHINE, **of_plant)
         self.c.plant = &self.plant.plant
         steps = period_s / self.plant.step_s
         if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
@@ -245,7 +269,7 @@ cdef class VirtualStandPort(PortPart):
         if len(faults) > MAX_SCHEDULED:
             raise ValueError(f"virtual.faults: must be at most {MAX_SCHEDULED} tables, got {len(faults)}")
         self.c.params.scheduled_count = len(faults)
-        for i, (at_s, number, index, value) in enumerate(sorted(scheduled(faults))):
+        for i, (at_s, number, index, value) in enumerate(sorted(scheduled(faults, self.INJECTIONS))):
             self.c.params.scheduled[i].time_ns = round(at_s * 1e9)
             self.c.params.scheduled[i].code = number
             self.c.params.scheduled[i].index = index
@@ -268,3 +292,12 @@ cdef class VirtualStandPort(PortPart):
             "setpoint_ticks": self.c.params.setpoint_delay,
             "measured_leg_delay_s": self.c.params.leg_delay * self.c.params.period,
         }
+
+
+cdef class HydraulicStandPort(VirtualStandPort):
+    """The same with a platform on hydraulic legs (drivers.simulated.hydraulic_machine) in the place of the linear drives."""
+
+    PARAMETERS = MACHINES["hydraulic"] + PORT_PARAMETERS
+    MACHINE = "hydraulic"
+    INJECTIONS = HYDRAULIC
+    COMMANDS = (Command("inject_fault", numbers=tuple(HYDRAULIC.values())), Command("clear_injection"))

@@ -330,6 +330,7 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     plant["platform"] = config.stand["platform"]
     plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in asdict(context["mounting"]).items()}
     plant["mechanism"] = mechanism
+    plant["machine"] = registry.part("simulated", name).MACHINE  # type: ignore[attr-defined]
     others = sorted(os.sched_getaffinity(0) - {loop_core})
     sensor = {"rate_hz": 4000.0}
     return {"plant": plant, "sensor": sensor, "priority": priority, "core": others[0] if others else -1, "lock_memory": True}

@@ -1,0 +1,138 @@
+"""A platform on six loaded legs: structs and the step. Equations, units and sources: hydraulic_machine.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from rt_kernels.stewart.legs cimport Legs
+from rt_kernels.stewart.platform cimport PlatformParams
+
+# what cannot be simulated any more
+cdef enum:
+    MACHINE_SINGULAR = 1        # the mass matrix has no inverse, or a number is not finite
+
+# energies of the ledger, J; all are sums since the start or the last `rest`
+cdef enum:
+    ENERGY_SUPPLY               # pump into the accumulator, or a stiff supply into the valves
+    ENERGY_LINES                # lost in the supply and return lines, and what flows to the tank at its pressure
+    ENERGY_THROTTLING           # lost over the edges of the valves and through a burst line
+    ENERGY_LEAKAGE
+    ENERGY_FRICTION             # all that friction takes, the bend of the bristles included
+    ENERGY_CUSHION              # all that the cushions take, their springs included
+    ENERGY_LEGS                 # work of the actuators on the rods
+    ENERGY_CONTACT              # work of the wrench on the platform
+    ENERGY_CARRIED              # what a constant bulk modulus leaves out of V p^2 / (2 beta): integral of V' p^2 / (2 beta)
+    ENERGY_CAVITATION           # put in where a pressure was kept from falling below zero
+    ENERGIES
+
+cdef struct HydraulicParams:
+    PlatformParams platform
+    double dt
+    # platform with what it carries: inertia about P in P axes (see rt_kernels.algebra.spatial), gravity in W
+    double inertia_P[10]
+    double gravity_W[3]
+    # legs as bodies
+    double cylinder_moment      # mass times distance of its centre from the base joint, kg.m
+    double swing_inertia        # of cylinder and rod, less what the rod's mass does by its distance, kg.m2
+    double rod_mass
+    double rod_com              # below the platform joint
+    double leg_mass
+    # cylinder
+    double stroke
+    double area_a
+    double area_b
+    double volume_a             # dead volumes
+    double volume_b
+    double beta
+    double leak_internal
+    double leak_external
+    # valve
+    double flow_gain            # m3/(s sqrt(Pa)) at full spool
+    double laminar2             # square of the transition pressure
+    double valve_stiffness      # w^2 dt
+    double valve_keep           # 1 / (1 + 2 zeta w dt)
+    double slew
+    double overlap
+    # friction
+    double viscous
+    double coulomb
+    double stiction             # static less Coulomb
+    double stribeck             # 1 / v_s^2
+    double bristle
+    double bristle_damping
+    # cushion
+    double cushion
+    double cushion_stiffness
+    double cushion_damping
+    # drive
+    double position_gain
+    double feedforward
+    double pressure_gain
+    double highpass             # w dt
+    double speed_inverse[2]     # 1 / no-load speed at full spool: out, in
+    # supply
+    double supply_pressure
+    double tank_pressure
+    double gas_volume           # at supply_pressure, 0: stiff
+    double gas_exponent
+    double pump_gain
+    double pump_max
+    double line_volume          # 0: no lines
+    double line_gain
+    # blocking valves
+    double blocking_rate        # share of the opening lost in a step
+    double blocking_pressure
+    double low_pressure
+
+cdef struct HydraulicState:
+    double X_WP[7]
+    double V_WP[6]
+    double A_WP[6]
+    double wrench[6]            # on the platform at P, W axes
+    double target[6]            # setpoints of the drives, joint to joint
+    double target_rate[6]
+    double leg_rate[6]
+    Legs legs                   # at X_WP
+    double pressure_a[6]
+    double pressure_b[6]
+    double spool[6]
+    double spool_rate[6]
+    double command[6]           # to the valve, within -1...1
+    double highpass[6]
+    double bristle[6]           # bend, m
+    double force[6]             # of the actuators on the rods: A_a p_a - A_b p_b
+    double friction[6]          # of the seals on the rods, and of the cushions
+    double open[6]              # of the valve's edges and the blocking valves of each leg, 0...1
+    double share[6]             # what is left of the valve's opening (injected)
+    double spool_free[6]        # 0: the spool stands (injected)
+    double burst[6]             # flow gain of a burst line of chamber A
+    double blocking             # opening of the blocking valves of all legs, 1: open
+    double supply               # pressure of the accumulator
+    double gas                  # its volume
+    double line                 # pressure at the valves
+    double back                 # return pressure at the valves
+    double supply_lost          # 1 / time constant of a loss of supply, 0: none
+    double energy[10]           # ENERGY_..., J
+    double stored_start
+    int64_t cavitation          # times a pressure was kept from falling below zero
+    int64_t step
+    uint32_t held               # legs whose own blocking valves are shut (injected)
+    uint32_t broken             # legs with a burst line
+    uint32_t saturated          # legs whose command or spool is at its end
+    uint32_t blocked            # the chain has shut the blocking valves
+    uint32_t status
+    uint32_t unused
+
+cdef struct Hydraulic:
+    HydraulicParams params
+    HydraulicState state
+
+cdef void hydraulic_advance(Hydraulic *machine) noexcept nogil
+cdef void hydraulic_inject(Hydraulic *machine, int code, int index, double value) noexcept nogil
+cdef int hydraulic_blocked(const Hydraulic *machine) noexcept nogil
+cdef int hydraulic_supply_low(const Hydraulic *machine) noexcept nogil
+
+
+cdef class HydraulicMachine:
+    cdef Hydraulic machine
+    cdef readonly object platform
+    cdef readonly double step_s
+    cdef readonly dict keys
