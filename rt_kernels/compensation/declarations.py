@@ -24,7 +24,7 @@ POSE_FORCE_PARAMETERS = (
     Parameter("damping_n_s_per_m", "float", "N.s/m", "damping of the contact", 0.0, low=0.0, high=1e8),
     Parameter("estimate", "bool", "-", "the stiffness follows a recursive estimate, within 0.5...1.5 of the prior", False),
     Parameter("forgetting", "float", "-", "of the estimate, per tick that is learnt from", 0.998, low=0.9, high=1.0),
-    Parameter("excitation_m", "float", "m", "in the estimate the prior counts as ten motions of this size", 2e-5, low=1e-9, high=0.1),
+    Parameter("excitation_m", "float", "m", "in the estimate the prior counts as ten motions of this size", 1e-5, low=1e-9, high=0.1),
     Parameter("stiffness_factor", "float", "-", "multiplies the stiffness: 1 unless the effect of a wrong one is studied", 1.0,
               low=0.0, high=3.0),
 )  # fmt: skip
@@ -48,8 +48,8 @@ MODE_MIN_HZ = 15.0  # a slower mode would have to be led, too
 
 
 def carried_ports(model, mounting, keys):
-    """For the active unit and the target: None for a rigid one, else (M, K, C, X_BP, whether its foot is the platform): the body that
-    carries the port, from the keys of [stand_model] (drivers/simulated/structure.pyx). Raises ValueError for what cannot be observed."""
+    """For the active unit and the target: None for a rigid one, else (M^-1, K, C, X_BP, whether its foot is the platform, highest w): the body
+    that carries the port, from the keys of [stand_model] (drivers/simulated/structure.pyx). Raises ValueError for what cannot be observed."""
     ports = [None, None]
     if not model or not keys["structure"]:
         return ports
@@ -67,15 +67,16 @@ def carried_ports(model, mounting, keys):
                                 model.get(f"{name}_mode_shapes"), model.get(f"{name}_stiffness"))  # fmt: skip
         except ValueError as error:
             raise ValueError(f"compensation.structure: stand_model.{name}: {error}") from None
-        slowest = float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, K)).real.min())) / (2.0 * math.pi)
-        if slowest < MODE_MIN_HZ:
-            raise ValueError(f"compensation.structure: stand_model.{name} has a mode at {slowest:.3g} Hz, limit {MODE_MIN_HZ:g} Hz and above")
+        inverse = np.linalg.inv(M)
+        w = np.sqrt(np.linalg.eigvals(inverse @ K).real)
+        if w.min() < 2.0 * math.pi * MODE_MIN_HZ:
+            raise ValueError(f"compensation.structure: stand_model.{name} has a mode at {w.min() / (2.0 * math.pi):.3g} Hz, limit {MODE_MIN_HZ:g} Hz and above")
         if name == "unit":
-            ports[1 - on_cell] = (M, K, C, [*(-com), 0.0, 0.0, 0.0, 1.0], not cell_moves)
+            ports[1 - on_cell] = (inverse, K, C, [*(-com), 0.0, 0.0, 0.0, 1.0], not cell_moves, float(w.max()))
         else:
             X = np.array(mounting.X_S_port, float)
             X[:3] -= com
-            ports[on_cell] = (M, K, C, X, cell_moves)
+            ports[on_cell] = (inverse, K, C, X, cell_moves, float(w.max()))
     return ports
 
 
@@ -116,6 +117,7 @@ def leg_constants(model):
         "coulomb_n": model["friction_coulomb_n"],
         "stiction_n": max(0.0, model["friction_static_n"] - model["friction_coulomb_n"]),
         "stribeck": 1.0 / model["friction_stribeck_m_s"] ** 2,
+        "bristle_n_per_m": model["friction_bristle_n_m"],
         "high_pass": 2.0 * math.pi * model["pressure_highpass_hz"],
         "areas_and_volumes": (area_a, area_b, model["dead_volume_a_m3"], model["dead_volume_b_m3"]),
         "oil": (oil * area_a**2, oil * area_b**2),

@@ -6,8 +6,8 @@ On a stand whose platform answers differently in its six directions the ledger h
 of the docking axis, what the matrices add goes into lead_offset, and lead_offset_rate makes the demanded twist that of the whole lead.
 
 The lead runs before the dynamics: what V and A will be at the end of this tick is foreseen from the change of the contact wrench and the
-inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, the setpoint
-kinematics get the difference between the limited and the foreseen lead as its offset. Unlimited and without matrices, the offset is exactly
+inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, it comes after as
+fast as the acceleration limit can still stop it there (as the safety stage follows a demand), and the setpoint kinematics get the difference between the limited and the foreseen lead as its offset. Unlimited and without matrices, the offset is exactly
 zero.
 """
 
@@ -34,6 +34,7 @@ cdef struct LeadParams:
 cdef struct LeadState:
     double d[6]
     double rate[6]
+    double wanted[6]            # lead of the tick before, as it was foreseen
     double F[6]
     int started
     int unused
@@ -47,6 +48,25 @@ cdef inline double limited(double *v, double limit) noexcept nogil:
         k = limit / n
         v[0] *= k; v[1] *= k; v[2] *= k
     return n
+
+
+cdef inline bint come_after(double *rate, const double *target_rate, double h, double acceleration) noexcept nogil:
+    """Shortens what the 3-vector rate is above that of its target to what `acceleration` stops there. True where that took something."""
+    cdef double step = acceleration * h
+    cdef double excess[3]
+    cdef double gap, allowed
+    cdef int i
+    for i in range(3):
+        excess[i] = rate[i] - target_rate[i]
+    gap = h * sqrt(excess[0] * excess[0] + excess[1] * excess[1] + excess[2] * excess[2])
+    allowed = sqrt(step * step + 2.0 * acceleration * gap) - step
+    if allowed < step:
+        allowed = step
+    if not (limited(excess, allowed) > allowed):
+        return False
+    for i in range(3):
+        rate[i] = target_rate[i] + excess[i]
+    return True
 
 
 cdef inline void foresee(const LeadParams *p, const LeadState *s, const Sample *o, double h, double *V, double *A) noexcept nogil:
@@ -70,6 +90,7 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
     cdef double d[6]
     cdef double axis[6]         # what the setpoint kinematics add by the scalars alone
     cdef double rate[6]
+    cdef double target_rate[6]
     cdef double change[6]
     cdef uint32_t status = 0
     cdef double k
@@ -88,7 +109,12 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
     for i in range(6):
         s.F[i] = o.F_T_corrected[i]
         rate[i] = (d[i] - s.d[i]) / h if s.started else 0.0
+        target_rate[i] = (d[i] - s.wanted[i]) / h
+        s.wanted[i] = d[i]
     if s.started:
+        if come_after(rate, target_rate, h, p.acceleration_max) or \
+                come_after(rate + 3, target_rate + 3, h, p.acceleration_max / p.lever):
+            status |= COMPENSATION_STATUS_ACCELERATION_LIMITED
         if limited(rate, p.rate_max) > p.rate_max or limited(rate + 3, p.rate_max / p.lever) > p.rate_max / p.lever:
             status |= COMPENSATION_STATUS_RATE_LIMITED
         for i in range(6):

@@ -4,7 +4,8 @@ A valve with overlap passes nothing before its spool has crossed it, and a cylin
 friction. With the drive's own law u = (k_f r' + k_v (r - y))/K_x - k_p (p_L - p_f) and the legs' wanted rate v,
 
     s  = v / sqrt(v^2 + v_0^2)                                  sense of the motion, smooth over the rate v_0
-    f  = (F_c + (F_s - F_c)/(1 + (v/v_s)^2)) s                  friction to come
+    z' = v - s_0 |v| z / g ,  g = F_c + (F_s - F_c)/(1 + (v/v_s)^2) ,  f = s_0 z
+                                                                friction to come, of seals that bend first (LuGre, as in the plant)
     o  = (K_x/k_v) (overlap s + k_p (f - f_low)/A_a)  +  f' / (k_v c)
 
 is what the demand needs on top: the first term crosses the overlap, the second takes back what the pressure feedback makes of the
@@ -34,6 +35,7 @@ cdef struct LegOffsetParams:
     double coulomb              # N
     double stiction             # static less Coulomb, N
     double stribeck             # 1/v_s^2
+    double bristle              # s_0, N/m
     double pressure[2]          # m/N: K_x k_p/(k_v A_a)
     double high_pass            # rad/s
     double oil_a                # beta A_a^2, N.m2
@@ -51,12 +53,11 @@ cdef struct LegOffsetParams:
     double acceleration         # m/s2
 
 cdef struct LegOffsetState:
+    double z[6]
     double low[6]
     double friction[6]
     double offset[6]
     double rate[6]
-    int started
-    int unused
 
 
 cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s, Sample *o) noexcept nogil:
@@ -66,7 +67,7 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
     cdef double V_WP[6]
     cdef double lengths[6]
     cdef double rates[6]
-    cdef double v, sense, f, y, oil, wanted, gap, rate, allowed
+    cdef double v, sense, g, f, y, oil, wanted, gap, rate, allowed
     cdef double step = p.acceleration * h
     cdef uint32_t status = 0
     cdef int i, side
@@ -81,9 +82,11 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
         v = rates[i]
         side = v < 0.0
         sense = v / sqrt(v * v + p.crossing * p.crossing)
-        f = (p.coulomb + p.stiction / (1.0 + p.stribeck * v * v)) * sense
-        if not s.started:
-            s.low[i], s.friction[i] = f, f
+        # bristles: implicit, and at rest they stay as they are
+        g = p.coulomb + p.stiction / (1.0 + p.stribeck * v * v)
+        if g > 0.0:
+            s.z[i] = (s.z[i] + h * v) / (1.0 + h * p.bristle * fabs(v) / g)
+        f = p.bristle * s.z[i]
         s.low[i] += p.high_pass * h * (f - s.low[i])
         y = lengths[i] - p.length_min
         oil = p.oil_a / (p.volume_a + p.area_a * y) + p.oil_b / (p.volume_b + p.area_b * (p.stroke - y))
@@ -107,7 +110,6 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
         s.rate[i] = rate
         s.offset[i] += h * rate
         o.leg_offset[i] = s.offset[i]
-    s.started = 1
     return status | COMPENSATION_STATUS_DEAD_BAND
 
 
@@ -129,7 +131,7 @@ cdef inline int fill_leg_offset(LegOffsetParams *p, LegOffsetState *s, dict keys
         p.dead_band[side] = share * constants["dead_band_m"][side]
         p.pressure[side] = constants["pressure_m_per_n"][side]
     p.coulomb, p.stiction = share * constants["coulomb_n"], share * constants["stiction_n"]
-    p.stribeck, p.high_pass = constants["stribeck"], constants["high_pass"]
+    p.stribeck, p.bristle, p.high_pass = constants["stribeck"], constants["bristle_n_per_m"], constants["high_pass"]
     p.area_a, p.area_b, p.volume_a, p.volume_b = constants["areas_and_volumes"]
     p.oil_a, p.oil_b = constants["oil"]
     p.length_min, p.stroke = legs.params.length_min[0], legs.params.length_max[0] - legs.params.length_min[0]

@@ -18,8 +18,6 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.codes cimport COMPENSATION_STATUS_AUTHORITY_LIMITED, COMPENSATION_STATUS_MODE_OBSERVED
 
-import numpy as np
-
 cdef enum:
     PORTS = 2                   # the active unit's, the target's
 
@@ -146,7 +144,7 @@ cdef inline uint32_t observe(const ObserverParams *p, ObserverState *s, const do
 
 
 cdef inline int fill_observer(ObserverParams *p, ObserverState *s, list ports, double bound_m, double period_s) except -1:
-    """ports: for the active unit and the target None, or (M (6, 6), K, C, X_BP (7,), whether its foot is the platform); see
+    """ports: for the active unit and the target None, or (M^-1 (6, 6), K, C, X_BP (7,), whether its foot is the platform, highest w); see
     declarations.carried_ports."""
     cdef int i, k
     cdef double fastest = 0.0
@@ -156,9 +154,8 @@ cdef inline int fill_observer(ObserverParams *p, ObserverState *s, list ports, d
     for k in range(PORTS):
         if ports[k] is None:
             continue
-        M, K, C, X_BP, moves = ports[k]
-        inverse = np.linalg.inv(M)
-        fastest = max(fastest, np.sqrt(np.linalg.eigvals(inverse @ K).real.max()))
+        inverse, K, C, X_BP, moves, w = ports[k]
+        fastest = max(fastest, w)
         for i in range(36):
             p.port[k].M_inverse[i], p.port[k].K[i], p.port[k].C[i] = inverse.flat[i], K.flat[i], C.flat[i]
         for i in range(7):
@@ -166,5 +163,5 @@ cdef inline int fill_observer(ObserverParams *p, ObserverState *s, list ports, d
         pose.inverse(p.port[k].X_BP, p.port[k].X_PB)
         p.port[k].present, p.port[k].moves = 1, moves
         p.active = 1
-    p.substeps = max(1, <int>np.ceil(fastest * period_s / 0.1))
+    p.substeps = 1 + <int>(fastest * period_s / 0.1)
     return 0
