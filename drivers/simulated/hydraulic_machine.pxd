@@ -19,7 +19,7 @@ cdef enum:
     ENERGY_CUSHION              # all that the cushions take, their springs included
     ENERGY_LEGS                 # work of the actuators on the rods
     ENERGY_CONTACT              # work of the wrench on the platform
-    ENERGY_CARRIED              # what a constant bulk modulus leaves out of V p^2 / (2 beta): integral of V' p^2 / (2 beta)
+    ENERGY_CARRIED              # what a constant bulk modulus leaves out of V p^2 / (2 beta): less the integral of V' p^2 / (2 beta)
     ENERGY_CAVITATION           # put in where a pressure was kept from falling below zero
     ENERGIES
 
@@ -68,6 +68,17 @@ cdef struct HydraulicParams:
     double pressure_gain
     double highpass             # w dt
     double speed_inverse[2]     # 1 / no-load speed at full spool: out, in
+    # electric cylinder
+    double motor_force
+    double motor_damping
+    double per_motor_mass
+    double motor_keep           # 1 / (1 + dt d_m / m_m)
+    double screw_stiffness
+    double screw_damping
+    double brake_force
+    double speed_gain           # k_w / F_max
+    double per_reset            # dt / T_n
+    int64_t electric
     # supply
     double supply_pressure
     double tank_pressure
@@ -89,6 +100,8 @@ cdef struct HydraulicState:
     double wrench[6]            # on the platform at P, W axes
     double target[6]            # setpoints of the drives, joint to joint
     double target_rate[6]
+    double hold[6]              # what the drives follow of them
+    double hold_rate[6]
     double leg_rate[6]
     Legs legs                   # at X_WP
     double pressure_a[6]
@@ -98,10 +111,13 @@ cdef struct HydraulicState:
     double command[6]           # to the valve, within -1...1
     double highpass[6]
     double bristle[6]           # bend, m
+    double motor[6]             # place of an electric cylinder's motor, as a leg length
+    double motor_rate[6]
+    double integral[6]          # of its speed controller, share of the current's limit
     double force[6]             # of the actuators on the rods: A_a p_a - A_b p_b
     double friction[6]          # of the seals on the rods, and of the cushions
-    double open[6]              # of the valve's edges and the blocking valves of each leg, 0...1
-    double share[6]             # what is left of the valve's opening (injected)
+    double open[6]              # of the blocking valves of each leg, 0...1
+    double share[6]             # what is left of the opening of each valve's edges (injected)
     double spool_free[6]        # 0: the spool stands (injected)
     double burst[6]             # flow gain of a burst line of chamber A
     double blocking             # opening of the blocking valves of all legs, 1: open

@@ -1,4 +1,4 @@
-"""A platform on six hydraulic legs that feels contact, weight and inertia.
+"""A platform on six hydraulic (or electric) legs that feels contact, weight and inertia.
 
 Leg: y rod position (leg length less its least), v its rate, x spool -1...1, p_a pushes, p_b pulls (Merritt 1967, ch. 3, 5, 6; Jelali and
 Kroll 2003, ch. 4):
@@ -47,15 +47,24 @@ One step (order matters): drive and spool (damping implicit) -> forces with the 
 implicit: (M + dt J' D J) V' = ... -> pose with the new twist -> pressures with the new rod rates, slope of the edges implicit -> supply.
 Pressure and speed are a symplectic pair: the undamped oil spring neither grows nor decays. First order in dt; 50 us is usual.
 
-Blocking valves sit at the cylinder's ports, and shut both (the edges close over `blocking_time_s`) when the emergency chain asks for it or
-the supply falls below the pressure that keeps them open: the leg then stands on its oil. A burst line is the hose between valve and
-blocking valve, so that a shut blocking valve holds this leg too.
+Blocking valves sit at the cylinder's ports, and shut both over `blocking_time_s` when the emergency chain asks for it or the supply falls
+below the pressure that keeps them open. While they shut the drive holds the last setpoint, so that the platform stops under control; then
+the drive lets go of its spool and the leg stands on its oil. A burst line is the hose between valve and blocking valve, so that a shut
+blocking valve holds this leg too.
 
 Cavitation: a pressure that would fall below zero is kept there and counted.
+
+Electric cylinder (`actuator = "electric"`): motor and screw are a mass m_m on the rod's line, position q, behind the screw's spring; the
+current x (share of its limit, which gives F_max) follows its command as the spool does in (3). The drive is the usual cascade: position,
+speed of the motor with an integral that stops at the limit of the current. A brake takes the place of the blocking valves, and shuts
+with them:
+
+    F = k_s (q - y) + d_s (q' - v) ,  m_m q'' = F_max x - F - d_m q' - brake                                                (9)
+    u = k_w e / F_max + integral of k_w e / (T_n F_max) ,  e = k_v (r - y) + k_f r' - q'                                   (10)
 """
 
 from libc.math cimport fabs, sqrt
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import math
 
@@ -204,23 +213,53 @@ cdef inline double clip(double x, double limit) noexcept nogil:
     return -limit if x < -limit else (limit if x > limit else x)
 
 
-cdef inline void drives_and_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
-    """(7) and (3)."""
+cdef inline void setpoints(HydraulicState *s) noexcept nogil:
+    """What the drives follow: while the blocking valves shut, where they were told to be last."""
+    if s.blocking == 1.0:
+        memcpy(s.hold, s.target, sizeof(s.hold))
+        memcpy(s.hold_rate, s.target_rate, sizeof(s.hold_rate))
+    else:
+        memset(s.hold_rate, 0, sizeof(s.hold_rate))
+
+
+cdef inline void commands_of_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
+    """(7)."""
     cdef double ratio = p.area_b / p.area_a
-    cdef double difference, wanted, u, rate, x
-    cdef uint32_t saturated = 0
+    cdef double difference, wanted
     cdef int i
     for i in range(6):
         difference = s.pressure_a[i] - ratio * s.pressure_b[i]
         s.highpass[i] += p.highpass * (difference - s.highpass[i])
-        wanted = p.feedforward * s.target_rate[i] + p.position_gain * (s.target[i] - s.legs.length[i])
+        wanted = p.feedforward * s.hold_rate[i] + p.position_gain * (s.hold[i] - s.legs.length[i])
         wanted *= p.speed_inverse[0] if wanted >= 0.0 else p.speed_inverse[1]
-        u = wanted - p.pressure_gain * (difference - s.highpass[i])
-        # while the blocking valves shut the drive lets go of its spool
-        u = clip(u, 1.0) if s.blocking == 1.0 else 0.0
+        s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if s.blocking > 0.0 else 0.0
+
+
+cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
+    """(10)."""
+    cdef double error, u
+    cdef int i
+    for i in range(6):
+        error = p.position_gain * (s.hold[i] - s.legs.length[i]) + p.feedforward * s.hold_rate[i] - s.motor_rate[i]
+        u = p.speed_gain * error + s.integral[i]
+        if s.blocking == 0.0:
+            # held by its brake: without current, and the integral waits
+            s.command[i] = 0.0
+            continue
+        s.command[i] = clip(u, 1.0)
+        if s.command[i] == u:
+            s.integral[i] += p.speed_gain * p.per_reset * error
+
+
+cdef inline void move_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
+    """(3), of spools or currents."""
+    cdef double u, rate, x
+    cdef uint32_t saturated = 0
+    cdef int i
+    for i in range(6):
+        u = s.command[i]
         rate = clip((s.spool_rate[i] + p.valve_stiffness * (u - s.spool[i])) * p.valve_keep, p.slew) * s.spool_free[i]
         x = s.spool[i] + p.dt * rate
-        s.command[i] = u
         if fabs(x) > 1.0:
             x = clip(x, 1.0)
             rate = 0.0
@@ -240,10 +279,16 @@ cdef struct Friction:
 
 
 cdef inline void forces_of_legs(const HydraulicParams *p, HydraulicState *s, Friction *f, Joints *j) noexcept nogil:
-    """Actuators with the old pressures, (4) and (5) linear in the new rate."""
+    """Actuators with the old pressures (or the old place of the motor), (4) and (5) linear in the new rate."""
     cdef double v, curve, damping, y, pen, side
     cdef double per_step = 1.0 / p.dt
     cdef int i
+    if p.electric:
+        for i in range(6):
+            s.force[i] = p.screw_stiffness * (s.motor[i] - s.legs.length[i]) + p.screw_damping * (s.motor_rate[i] - s.leg_rate[i])
+    else:
+        for i in range(6):
+            s.force[i] = p.area_a * s.pressure_a[i] - p.area_b * s.pressure_b[i]
     for i in range(6):
         v = s.leg_rate[i]
         curve = 1.0 / (1.0 + v * v * p.stribeck)
@@ -259,7 +304,6 @@ cdef inline void forces_of_legs(const HydraulicParams *p, HydraulicState *s, Fri
         pen = pen if pen * side > 0.0 else 0.0
         f.cushion[i] = p.cushion_stiffness * pen * fabs(pen)
         f.cushion_slope[i] = p.cushion_damping * fabs(pen)
-        s.force[i] = p.area_a * s.pressure_a[i] - p.area_b * s.pressure_b[i]
         j.axial[i] = s.force[i] - f.constant[i] + f.cushion[i] - (f.slope[i] + f.cushion_slope[i]) * v
         j.weight[i] = p.dt * (f.slope[i] + f.cushion_slope[i])
 
@@ -301,7 +345,7 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
         x = s.spool[i]
         x = x - p.overlap if x > p.overlap else (x + p.overlap if x < -p.overlap else 0.0)
         out = x >= 0.0
-        k = p.flow_gain * fabs(x) * s.open[i]
+        k = p.flow_gain * fabs(x) * s.open[i] * s.share[i]
         # drops over the edges, positive when oil flows from supply to tank
         drop_a[i] = s.line - s.pressure_a[i] if out else s.pressure_a[i] - s.back
         drop_b[i] = s.pressure_b[i] - s.back if out else s.line - s.pressure_b[i]
@@ -343,7 +387,7 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
             s.cavitation += 1
     s.energy[ENERGY_THROTTLING] += p.dt * sum_of_six(throttling)
     s.energy[ENERGY_LEAKAGE] += p.dt * sum_of_six(leakage)
-    s.energy[ENERGY_CARRIED] += p.dt * half_beta * sum_of_six(carried)
+    s.energy[ENERGY_CARRIED] -= p.dt * half_beta * sum_of_six(carried)
     used[0] = sum_of_six(from_supply)
     back[0] = sum_of_six(flow_a) + sum_of_six(flow_b) - used[0]
 
@@ -394,6 +438,31 @@ cdef inline void supply_and_lines(const HydraulicParams *p, HydraulicState *s, d
         s.line = s.supply
 
 
+cdef inline void motors(const HydraulicParams *p, HydraulicState *s, const double *rate) noexcept nogil:
+    """(9) with the force that the rod has felt, and the ledger of it; a supply that is lost lets the brakes in."""
+    cdef double drive, motor_rate, most, lost = 0.0, given = 0.0
+    cdef int i
+    for i in range(6):
+        drive = p.motor_force * s.spool[i] * s.share[i]
+        motor_rate = (s.motor_rate[i] + p.dt * (drive - s.force[i]) * p.per_motor_mass) * p.motor_keep
+        # the brake stops, it does not push
+        most = p.dt * p.brake_force * (1.0 - s.open[i]) * p.per_motor_mass
+        lost += p.motor_damping * motor_rate * motor_rate
+        given += drive * motor_rate
+        if s.open[i] < 1.0:
+            drive = clip(motor_rate, most)
+            lost += drive * motor_rate / (p.dt * p.per_motor_mass)
+            motor_rate -= drive
+        # work that the spring does not keep: what its damping takes
+        lost += p.screw_damping * (s.motor_rate[i] - s.leg_rate[i]) * (motor_rate - rate[i])
+        s.motor_rate[i] = motor_rate
+        s.motor[i] += p.dt * motor_rate
+    s.energy[ENERGY_SUPPLY] += p.dt * given
+    s.energy[ENERGY_FRICTION] += p.dt * lost
+    s.supply -= s.supply_lost * p.dt * s.supply
+    s.line = s.supply
+
+
 cdef inline void blocking_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
     """Opening of each leg's way to its valve: the chain or a lost supply shuts them over a stated time; they open at once."""
     cdef int i
@@ -411,7 +480,7 @@ cdef inline void blocking_valves(const HydraulicParams *p, HydraulicState *s) no
             if s.open[i] > s.blocking:
                 s.open[i] = s.blocking
         else:
-            s.open[i] = s.share[i] * s.blocking
+            s.open[i] = s.blocking
 
 
 cdef void place(HydraulicParams *p, HydraulicState *s) noexcept nogil:
@@ -436,7 +505,12 @@ cdef void hydraulic_advance(Hydraulic *machine) noexcept nogil:
     cdef int i
     s.step += 1
     blocking_valves(p, s)
-    drives_and_valves(p, s)
+    setpoints(s)
+    if p.electric:
+        commands_of_motors(p, s)
+    else:
+        commands_of_valves(p, s)
+    move_valves(p, s)
     forces_of_legs(p, s, &f, &j)
     bodies_of_legs(p, s, &j)
     motion_equations(p, s, &j, M, b)
@@ -450,10 +524,12 @@ cdef void hydraulic_advance(Hydraulic *machine) noexcept nogil:
     for i in range(3):
         s.X_WP[i] += p.dt * s.V_WP[i]
     quat.turn(s.V_WP + 3, p.dt, s.X_WP + 3)
-    # oil
     apply_jacobian(&s.legs, s.V_WP, rate)
-    pressures(p, s, rate, &used, &back)
-    supply_and_lines(p, s, used, back)
+    if p.electric:
+        motors(p, s, rate)
+    else:
+        pressures(p, s, rate, &used, &back)
+        supply_and_lines(p, s, used, back)
     # seals, cushions, work
     for i in range(6):
         s.friction[i] = f.constant[i] + f.slope[i] * rate[i]
@@ -505,6 +581,8 @@ cdef int hydraulic_supply_low(const Hydraulic *machine) noexcept nogil:
 # --------------------------------------------------------------------------------------------------------- parameters
 
 HYDRAULIC_PARAMETERS = (
+    Parameter("actuator", "str", "-", "hydraulic: cylinders behind servo valves; electric: motors on screws",
+              "hydraulic", choices=("hydraulic", "electric")),
     Parameter("platform_mass_kg", "float", "kg", "platform with all that rides on it, but for what hangs on a load cell there", 2500.0,
               low=1.0, high=1e6),
     Parameter("platform_com_m", "floats", "m", "its centre of mass, in P", (0.15, 0.0, 0.0), low=-10.0, high=10.0, shape=3),
@@ -543,6 +621,14 @@ HYDRAULIC_PARAMETERS = (
     Parameter("velocity_feedforward", "float", "-", "drive: share of the velocity setpoint that it uses", 0.136, low=-1.0, high=2.0),
     Parameter("pressure_gain_1_pa", "float", "1/Pa", "drive: spool by pressure difference", 6e-8, low=0.0, high=1e-5),
     Parameter("pressure_highpass_hz", "float", "Hz", "drive: a pressure difference below this is let stand", 0.5, low=0.0, high=100.0),
+    Parameter("motor_force_max_n", "float", "N", "electric: force on the screw at the limit of the current", 130e3, low=1.0, high=1e7),
+    Parameter("motor_mass_kg", "float", "kg", "electric: motor and screw, as a mass on the rod", 1500.0, low=1.0, high=1e6),
+    Parameter("motor_damping_n_s_m", "float", "N.s/m", "electric: viscous friction of motor and nut", 5e3, low=0.0, high=1e7),
+    Parameter("screw_stiffness_n_m", "float", "N/m", "electric: screw, nut and bearings", 2e8, low=1e5, high=1e10),
+    Parameter("screw_damping_n_s_m", "float", "N.s/m", "electric: damping of the same", 6e4, low=0.0, high=1e7),
+    Parameter("brake_force_n", "float", "N", "electric: holding force of the brake", 150e3, low=0.0, high=1e7),
+    Parameter("speed_gain_n_s_m", "float", "N.s/m", "electric: drive: force by error of the motor's speed", 3e5, low=0.0, high=1e8),
+    Parameter("speed_reset_s", "float", "s", "electric: drive: reset time of the speed controller", 0.05, low=1e-3, high=100.0),
     Parameter("supply_pressure_pa", "float", "Pa", "supply pressure at rest", 21e6, low=1e5, high=1e8),
     Parameter("tank_pressure_pa", "float", "Pa", "tank pressure", 0.0, low=0.0, high=1e7),
     Parameter("accumulator_gas_m3", "float", "m3", "gas of the accumulator at the supply pressure, 0: stiff supply", 0.05, low=0.0,
@@ -553,7 +639,7 @@ HYDRAULIC_PARAMETERS = (
     Parameter("line_volume_m3", "float", "m3", "oil in the supply line, and in the return line, 0: no lines", 4e-3, low=0.0, high=1.0),
     Parameter("line_flow_m3_s", "float", "m3/s", "flow at which a line loses line_pressure_drop_pa", 0.02, low=1e-6, high=10.0),
     Parameter("line_pressure_drop_pa", "float", "Pa", "loss of a line at line_flow_m3_s", 3e5, low=1.0, high=1e8),
-    Parameter("blocking_time_s", "float", "s", "blocking valves: time to shut", 0.05, low=1e-3, high=1.0),
+    Parameter("blocking_time_s", "float", "s", "blocking valves (electric: brakes): time to shut", 0.15, low=1e-3, high=1.0),
     Parameter("blocking_pressure_pa", "float", "Pa", "blocking valves: they shut when the supply at the valves is below this", 5e6, low=0.0,
               high=1e8),
     Parameter("supply_low_pa", "float", "Pa", "the drives say that the supply is low below this", 9e6, low=0.0, high=1e8),
@@ -637,6 +723,13 @@ cdef class HydraulicMachine:
             raise ValueError(f"tank_pressure_pa: {p.tank_pressure:g} Pa leaves supply_pressure_pa = {p.supply_pressure:g} Pa nothing to do")
         for i in range(2):
             p.speed_inverse[i] = p.area_a / (p.flow_gain * math.sqrt(drops[i] / (1.0 + a**3)))
+        p.electric = keys["actuator"] == "electric"
+        p.motor_force, p.motor_damping = keys["motor_force_max_n"], keys["motor_damping_n_s_m"]
+        p.per_motor_mass = 1.0 / keys["motor_mass_kg"]
+        p.motor_keep = 1.0 / (1.0 + step_s * p.motor_damping * p.per_motor_mass)
+        p.screw_stiffness, p.screw_damping = keys["screw_stiffness_n_m"], keys["screw_damping_n_s_m"]
+        p.brake_force = keys["brake_force_n"]
+        p.speed_gain, p.per_reset = keys["speed_gain_n_s_m"] / p.motor_force, step_s / keys["speed_reset_s"]
         p.gas_volume, p.gas_exponent = keys["accumulator_gas_m3"], keys["gas_exponent"]
         p.pump_gain, p.pump_max = keys["pump_gain_m3_s_pa"], keys["pump_flow_m3_s"]
         p.line_volume, p.line_gain = keys["line_volume_m3"], keys["line_flow_m3_s"] / math.sqrt(keys["line_pressure_drop_pa"])
@@ -675,13 +768,18 @@ cdef class HydraulicMachine:
         forces = self.leg_forces(np.zeros(6))
         for i in range(6):
             s.force[i] = forces[i]
-            s.open[i] = s.share[i]
+            s.open[i] = 1.0
             s.target[i] = s.legs.length[i]
             # chambers share the supply so that a leg without load is in balance
             s.pressure_a[i] = (p.tank_pressure + (p.supply_pressure - p.tank_pressure) * p.area_b / (p.area_a + p.area_b)
                                + 0.5 * s.force[i] / p.area_a)
             s.pressure_b[i] = (p.area_a * s.pressure_a[i] - s.force[i]) / p.area_b
             s.highpass[i] = s.force[i] / p.area_a
+            if p.electric:
+                s.pressure_a[i] = s.pressure_b[i] = 0.0
+                s.motor[i] = s.legs.length[i] + s.force[i] / p.screw_stiffness
+                s.integral[i] = s.command[i] = s.spool[i] = s.force[i] / p.motor_force
+            s.motor_rate[i] = 0.0
         s.stored_start = self.stored()
 
     def advance(self, int64_t steps=1):
@@ -734,6 +832,10 @@ cdef class HydraulicMachine:
                 "gas": s.gas, "blocking": s.blocking, "saturated": s.saturated, "cavitation": s.cavitation, "status": s.status}
         return out
 
+    def wrench(self):
+        """(6,) N and N.m: what the contact exerts on the platform, at P in W axes."""
+        return _array(self.machine.state.wrench, 6)
+
     def mass_matrix(self):
         """(6, 6): platform and legs at the present pose, at P in W axes; kg, kg.m, kg.m2."""
         return self._equations()[0]
@@ -753,9 +855,39 @@ cdef class HydraulicMachine:
         M, b = self._equations()
         return np.linalg.solve(self.jacobian().T, M @ np.asarray(A_WP, float) - b)
 
-    def oil_stiffness(self):
-        """(6,) N/m of the shut legs at the present pose: beta (A_a^2 / V_a + A_b^2 / V_b)."""
+    def base_wrench(self, A_WP, forces):
+        """(6,): what the six legs put on the floor, at the origin of W in W axes, for d/dt of the twist A_WP (6,) and `forces` (6,) of the
+        legs (see `leg_forces`) at the present pose and twist."""
         cdef HydraulicParams *p = &self.machine.params
+        cdef HydraulicState *s = &self.machine.state
+        n, v, w = self.jacobian()[:, :3], _array(s.V_WP, 6)[:3], _array(s.V_WP, 6)[3:]
+        r = np.column_stack([_array(s.legs.rx, 6), _array(s.legs.ry, 6), _array(s.legs.rz, 6)])
+        length, A = _array(s.legs.length, 6)[:, None], np.asarray(A_WP, float)
+        g = np.array([p.gravity_W[0], p.gravity_W[1], p.gravity_W[2]])
+        # velocity and acceleration of the platform joints, then of length and direction
+        joint_v = v + np.cross(w, r)
+        joint_a = A[:3] + np.cross(A[3:], r) + np.cross(w, np.cross(w, r))
+        rate = np.sum(n * joint_v, axis=1, keepdims=True)
+        turn = (joint_v - rate * n) / length
+        turn2 = np.sum(turn * turn, axis=1, keepdims=True)
+        stretch = np.sum(n * joint_a, axis=1, keepdims=True) + length * turn2
+        bend = (joint_a - stretch * n - 2.0 * rate * turn) / length
+        # momentum of cylinder and rod
+        c = length - p.rod_com
+        moved = p.cylinder_moment * bend + p.rod_mass * (stretch * n + 2.0 * rate * turn + c * bend)
+        # force of the platform on the rod: (8) for one leg; across the leg from the moment about the base joint
+        along = p.rod_mass * (stretch - c * turn2 - np.sum(n * g, axis=1, keepdims=True)) - np.asarray(forces, float)[:, None]
+        swing = p.swing_inertia + p.rod_mass * c * c
+        turning = swing * (bend + turn2 * n) + 2.0 * p.rod_mass * c * rate * turn
+        across = (turning - (p.cylinder_moment + p.rod_mass * c) * (g - np.sum(n * g, axis=1, keepdims=True) * n)) / length
+        on_floor = along * n + across + p.leg_mass * g - moved
+        return np.r_[on_floor.sum(axis=0), np.cross(self.platform.base_joints, on_floor).sum(axis=0)]
+
+    def oil_stiffness(self):
+        """(6,) N/m of the shut legs at the present pose: beta (A_a^2 / V_a + A_b^2 / V_b); of electric ones that of the screw."""
+        cdef HydraulicParams *p = &self.machine.params
+        if p.electric:
+            return np.full(6, p.screw_stiffness)
         y = _array(self.machine.state.legs.length, 6) - p.platform.length_min[0]
         return p.beta * (p.area_a**2 / (p.volume_a + p.area_a * y) + p.area_b**2 / (p.volume_b + p.area_b * (p.stroke - y)))
 
@@ -772,6 +904,9 @@ cdef class HydraulicMachine:
         height = g @ (p.inertia_P[0] * X[:3] + np.array([h[0], h[1], h[2]]))
         height += float(np.sum((p.cylinder_moment + p.rod_mass * (y + p.platform.length_min[0] - p.rod_com)) * (n @ g)))
         total = 0.5 * V @ self.mass_matrix() @ V - height
+        if p.electric:
+            total += 0.5 * np.sum(_array(s.motor_rate, 6) ** 2) / p.per_motor_mass
+            return float(total + 0.5 * p.screw_stiffness * np.sum((_array(s.motor, 6) - _array(s.legs.length, 6)) ** 2))
         total += 0.5 / p.beta * np.sum((p.volume_a + p.area_a * y) * pa**2 + (p.volume_b + p.area_b * (p.stroke - y)) * pb**2)
         total += 0.5 / p.beta * p.line_volume * (s.line**2 + s.back**2)
         return float(total + (s.supply * s.gas / (p.gas_exponent - 1.0) if p.gas_volume > 0.0 else 0.0))

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from drivers.simulated.structure cimport StructureParams, StructureState
 from drivers.simulated.hydraulic_machine cimport Hydraulic, HydraulicMachine
+from drivers.simulated.structure cimport StructureParams, StructureState
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput
 from rt_kernels.stewart.mounting cimport Mounting
 from rt_kernels.stewart.platform cimport PlatformParams

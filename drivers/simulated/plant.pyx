@@ -13,8 +13,8 @@ One step of dt (50 us by default):
 5. wrench on the load cell: contact, weight and (on a moving platform) inertia of the carried unit, kept for the sensor's delay; and what
    accelerometers on the carried unit feel.
 
-Where the stand has elastic bodies (structure.pyx), they move between 3 and 4, and carry the ports; the load cell is the spring of what hangs
-on it.
+Where the stand has elastic bodies (structure.pyx), they move between 3 and 4 and carry the ports; the load cell is the spring of what
+hangs on it, and a loaded machine feels what its platform carries on springs.
 
 The default drive, second order 13.25 Hz, zeta 0.784, has -2 dB and -70 degrees at 10 Hz: what hydraulic docking stands are built to
 (hybrid-stability notes 0.3). Noise is a sum of twelve uniform numbers of a xorshift generator: the same on every machine.
@@ -34,13 +34,13 @@ from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_HYDRAULICS
                                DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_VALVE_SATURATED,
                                MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
-from drivers.simulated.structure cimport (fill_structure, structure_acceleration, structure_advance, structure_cell, structure_forces,
-                                          structure_relative, structure_rest, structure_state)
+from drivers.simulated.structure cimport (BASE, CELL, fill_structure, structure_acceleration, structure_advance, structure_cell,
+                                          structure_forces, structure_relative, structure_rest, structure_state)
 from rt_kernels.stewart.mounting cimport fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inverse_jacobian, leg_lengths)
 
-from drivers.simulated.structure import STRUCTURE_PARAMETERS
 from drivers.simulated.hydraulic_machine import HYDRAULIC_PARAMETERS
+from drivers.simulated.structure import STRUCTURE_PARAMETERS
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -173,6 +173,9 @@ cdef void load_machine(Plant *plant, const MechanismOutput *m) noexcept nogil:
     cdef double more[6]
     cdef double *W = plant.machine.state.wrench
     cdef int i
+    if p.structure.elastic:
+        memcpy(W, s.structure.on_platform, sizeof(s.structure.on_platform))
+        return
     # at P, in W axes: the place of the port (of the cell) from P, its axes in W
     quat.rotate(s.X_WP + 3, p.mounting.X_PM, X)
     quat.multiply(s.X_WP + 3, p.mounting.X_PM + 3, X + 3)
@@ -191,29 +194,26 @@ cdef void load_machine(Plant *plant, const MechanismOutput *m) noexcept nogil:
 # ------------------------------------------------------------------------------------------------- mechanism, load cell
 
 cdef void load_on_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
-    """Contact, weight and inertia of what the cell carries, at and in S."""
-    cdef double X_WS[7]
+    """Contact, weight and, where it moves, inertia of what the cell carries, at and in S."""
     cdef double f[3]
-    cdef double r[3]
     cdef double t[3]
+    cdef double applied[6]
     cdef int i
     if p.target_on_cell:
         pose.wrench_to_parent(p.X_S_port, m.F_T, F_S)
     else:
         pose.wrench_to_parent(p.X_S_port, m.F_A, F_S)
+    if p.structure.elastic or p.on_platform:
+        # the springs find their new forces
+        for i in range(6):
+            applied[i] = F_S[i] + s.external[i]
+        if p.structure.elastic:
+            structure_forces(&p.structure, &s.structure, s.X_WP, s.V_WP, m, s.external)
+        structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, applied, F_S)
+        return
     if p.carried_mass > 0.0:
         vec3.scale(p.carried_mass, p.gravity_W, f)
-        if p.on_platform:
-            pose.multiply(s.X_WP, p.X_S, X_WS)
-            quat.rotate(X_WS + 3, p.com_S, r)
-            vec3.add(r, X_WS, r)
-            vec3.sub(r, s.X_WP, r)
-            vec3.cross(s.A_WP + 3, r, t)
-            vec3.add(t, s.A_WP, t)
-            vec3.add_scaled(f, -p.carried_mass, t, f)
-        else:
-            pose.copy(p.X_S, X_WS)
-        quat.rotate_back(X_WS + 3, f, f)
+        quat.rotate_back(p.X_S + 3, f, f)
         vec3.cross(p.com_S, f, t)
         vec3.add(F_S, f, F_S)
         vec3.add(F_S + 3, t, F_S + 3)
@@ -273,10 +273,7 @@ cdef void plant_advance(Plant *plant, int64_t steps) noexcept nogil:
         if out.status & MECHANISM_STATUS_OUT_OF_RANGE:
             s.status |= PLANT_MECHANISM_INVALID
         F_S = s.history[s.step % WRENCH_HISTORY]
-        if p.structure.elastic:
-            load_on_elastic_cell(p, s, &out, F_S)
-        else:
-            load_on_cell(p, s, &out, F_S)
+        load_on_cell(p, s, &out, F_S)
         if p.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[s.step % WRENCH_HISTORY])
         if plant.machine != NULL:
@@ -384,7 +381,7 @@ cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexce
     memcpy(out.pressure_a, plant.machine.state.pressure_a, sizeof(out.pressure_a))
     memcpy(out.pressure_b, plant.machine.state.pressure_b, sizeof(out.pressure_b))
     memcpy(out.valve, plant.machine.state.spool, sizeof(out.valve))
-    out.supply_pressure = plant.machine.state.line
+    out.supply_pressure = 0.0 if plant.machine.params.electric else plant.machine.state.line
     all_legs = DRIVE_STATUS_HYDRAULICS_BLOCKED if hydraulic_blocked(plant.machine) else 0
     if hydraulic_supply_low(plant.machine):
         all_legs |= DRIVE_STATUS_SUPPLY_LOW
@@ -463,7 +460,8 @@ DRIVE_PARAMETERS = (
     Parameter("accelerometers", "bool", "-", "the stand has accelerometers on what the load cell carries", False),
     Parameter("accelerometer_noise_m_s2", "float", "m/s2", "noise of each linear axis, rms", 0.0, low=0.0, high=10.0),
     Parameter("accelerometer_noise_rad_s2", "float", "rad/s2", "noise of each angular axis, rms", 0.0, low=0.0, high=100.0),
-    Parameter("accelerometer_bias", "floats", "m/s2, rad/s2", "constant error of the accelerometers", (0.0,) * 6, low=-10.0, high=10.0, shape=6),
+    Parameter("accelerometer_bias", "floats", "m/s2, rad/s2", "constant error of the accelerometers", (0.0,) * 6, low=-10.0,
+              high=10.0, shape=6),
     Parameter("accelerometer_delay_s", "float", "s", "delay of the accelerometers; none: that of the load cell", None, low=0.0, high=0.045),
 ) + STRUCTURE_PARAMETERS
 
@@ -574,6 +572,21 @@ cdef class PlantPart:
             self.plant.machine = &self.machine.machine
         # stands in the neutral pose
         pose.copy(p.platform.neutral, s.X_WP)
+        fill_structure(&p.structure, keys, mounting, s.X_WP, self.step_s)
+        structure_rest(&p.structure, &s.structure, s.X_WP)
+        if machine != "linear":
+            # what hangs on a load cell on the platform rides there, unless on springs of its own; on a floor it does not
+            rides = p.on_platform and not (p.structure.body[BASE].present or p.structure.body[CELL].present)
+            pose.apply(p.X_S, p.com_S, com_P)
+            self.machine = HydraulicMachine(
+                platform=platform, gravity_m_s2=mounting.gravity_m_s2, step_s=self.step_s,
+                carried_mass_kg=p.carried_mass if rides else 0.0, carried_com_m=[com_P[0], com_P[1], com_P[2]],
+                **{q.key: keys[q.key] for q in HYDRAULIC_PARAMETERS})
+            self.plant.machine = &self.machine.machine
+            if p.structure.elastic:
+                # its legs carry what hangs on it from the start
+                self.machine.set_wrench([s.structure.on_platform[i] for i in range(6)])
+                self.machine.rest()
         leg_lengths(&p.platform, s.X_WP, s.leg)
         for i in range(6):
             s.input_leg[i] = s.leg[i]
@@ -583,10 +596,7 @@ cdef class PlantPart:
         structure_rest(&p.structure, &s.structure, s.X_WP)
         # the cell feels the weight from the start
         memset(&nothing, 0, sizeof(nothing))
-        if p.structure.elastic:
-            load_on_elastic_cell(p, s, &nothing, s.history[0])
-        else:
-            load_on_cell(p, s, &nothing, s.history[0])
+        load_on_cell(p, s, &nothing, s.history[0])
         if p.accelerometers:
             structure_acceleration(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, s.accelerations[0])
         s.random = <uint64_t>keys["seed"] * <uint64_t>0x9E3779B97F4A7C15ULL
@@ -596,6 +606,15 @@ cdef class PlantPart:
         """`steps` plant steps."""
         with nogil:
             plant_advance(&self.plant, steps)
+
+    def set_target(self, leg, rate=(0.0,) * 6):
+        """Setpoints of the drives (6,), m, and their rates, m/s."""
+        cdef double l[6]
+        cdef double v[6]
+        cdef int i
+        for i in range(6):
+            l[i], v[i] = leg[i], rate[i]
+        plant_set_target(&self.plant, l, v)
 
     def inject(self, int code, int index=0, double value=0.0):
         plant_inject(&self.plant, code, index, value)

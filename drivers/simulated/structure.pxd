@@ -67,8 +67,8 @@ cdef void structure_rest(const StructureParams *p, StructureState *s, const doub
 cdef void structure_advance(const StructureParams *p, StructureState *s) noexcept nogil
 cdef void structure_relative(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP, double *X_TA,
                              double *V_TA) noexcept nogil
-cdef void structure_forces(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP, const MechanismOutput *contact,
-                           const double *external_S) noexcept nogil
+cdef void structure_forces(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP,
+                           const MechanismOutput *contact, const double *external_S) noexcept nogil
 cdef void structure_cell(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP, const double *A_WP,
                          const double *applied_S, double *F_S) noexcept nogil
 cdef void structure_acceleration(const StructureParams *p, const StructureState *s, const double *X_WP, const double *V_WP,

@@ -10,12 +10,12 @@ the twist of B relative to E, both in E axes:
 F_0 carries all weights in the neutral pose, so that the ports are where the stand's file has them. T is what the potential d^T K d / 2 asks
 for, up to phi^2. A spring's force acts on both its bodies at the same point of space, so that momentum is kept to rounding.
 
-K and C come from six modes on a parent that stands still: K = M P W^2 P^T M, C = M P (2 zeta W) P^T M, with M = diag(m 1, J) and mode shapes
-P of P^T M P = 1. The shapes are the axes (P = M^-1/2), given ones, or those of a given K.
+K and C come from six modes on a parent that stands still: K = M P W^2 P^T M, C = M P (2 zeta W) P^T M, with M = diag(m 1, J) and mode
+shapes P of P^T M P = 1. The shapes are the axes (P = M^-1/2), given ones, or those of a given K.
 
 One step (symplectic Euler, 1 order in dt): all bodies are kicked by the forces of the positions before, then they drift; then the forces of
-the new positions are found. An undamped mode neither grows nor decays; its frequency is too high by (w dt)^2 / 24 of itself. A damped one
-decays by 1 - 2 zeta w dt in the square of a step.
+the new positions are found. An undamped mode neither grows nor decays; a damped one falls by sqrt(1 - 2 zeta w dt) a step. The frequency is
+too high by (w dt)^2 / 24 + zeta w dt / 2 of itself.
 
 The load cell is the spring of the body on it: it feels contact, weight and inertia of what it carries. Where only the base is elastic, what
 the cell carries moves with it.
@@ -28,7 +28,6 @@ import numpy as np
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.plugs cimport MechanismOutput
 
-from rt_kernels.model.modal_spring import modal_spring
 from rt_kernels.parameters import Parameter
 
 
@@ -216,8 +215,8 @@ cdef inline void add_port(const StructureState *s, const Seat *seat, const doubl
         add_at(F_W, X_W, X_WP, 1.0, on_platform)
 
 
-cdef void structure_forces(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP, const MechanismOutput *contact,
-                           const double *external_S) noexcept nogil:
+cdef void structure_forces(const StructureParams *p, StructureState *s, const double *X_WP, const double *V_WP,
+                           const MechanismOutput *contact, const double *external_S) noexcept nogil:
     """Springs, contact and what pulls at the load cell (at and in S, on what hangs there): accelerations of the bodies, and the sum on the
     platform."""
     cdef double total[3][6]
@@ -372,8 +371,8 @@ def _of_body(name, what, axes, massive=True):
     ) if massive else ()
     return (
         *mass,
-        Parameter(f"{name}_mode_hz", "floats", "Hz", f"modes of {what} on its spring while its foot stands still: along and about the {axes} "
-                  "through its centre of mass, or of the given shapes; none: rigid", None, low=1.0, high=500.0, shape=6),
+        Parameter(f"{name}_mode_hz", "floats", "Hz", f"modes of {what} on its spring while its foot stands still: along and about "
+                  f"the {axes} through its centre of mass, or of the given shapes; none: rigid", None, low=1.0, high=500.0, shape=6),
         Parameter(f"{name}_mode_damping", "floats", "-", "damping ratio of each mode; with a stiffness in the order of frequency",
                   (0.02,) * 6, low=0.0, high=0.7, shape=6),
         Parameter(f"{name}_mode_shapes", "rows", "m, rad", "a row for each mode: motion of the centre of mass and turn, of any length; "
@@ -391,13 +390,43 @@ STRUCTURE_PARAMETERS = (
 )
 
 
+def modal_spring(mass, inertia, frequencies_hz, damping, shapes=None, stiffness=None):
+    """Stiffness K and damping C, (6, 6) each, of a spring at the centre of mass of a body: mass [kg], inertia (3, 3) [kg.m2]; frequencies
+    (6,) [Hz] of the modes along and about the axes or of `shapes` (rows), or None with a stiffness; damping ratios (6,).
+
+    Raises ValueError for shapes that are not independent of each other in the body's inertia (within 5 %), or a stiffness that is not
+    symmetric and positive."""
+    M = np.zeros((6, 6))
+    M[:3, :3], M[3:, 3:] = mass * np.eye(3), inertia
+    values, axes = np.linalg.eigh(M)
+    root, back = (axes * np.sqrt(values)) @ axes.T, (axes / np.sqrt(values)) @ axes.T
+    if stiffness is not None:
+        K = np.asarray(stiffness, float)
+        if not np.allclose(K, K.T, rtol=1e-9, atol=1e-9 * np.abs(K).max()) or not np.linalg.eigvalsh(K).min() > 0.0:
+            raise ValueError("must be symmetric and positive")
+        w2, Y = np.linalg.eigh(back @ K @ back)
+        w = np.sqrt(w2)
+    else:
+        w, Y = 2.0 * np.pi * np.asarray(frequencies_hz, float), np.eye(6)
+        if shapes is not None:
+            Y = root @ np.asarray(shapes, float).T
+            length = np.linalg.norm(Y, axis=0)
+            if not length.min() > 0.0 or np.abs((Y / length).T @ (Y / length) - np.eye(6)).max() > 0.05:
+                raise ValueError("the shapes of modes must be independent of each other in the body's inertia, within 5 %")
+            # the nearest ones that are so exactly
+            U, _, V = np.linalg.svd(Y / length)
+            Y = U @ V
+    P = root @ Y
+    return (P * w**2) @ P.T, (P * (2.0 * np.asarray(damping, float) * w)) @ P.T
+
+
 cdef int _fill_body(ElasticBody *body, str name, object keys, double mass, object inertia, object gravity, double dt) except -1:
     """Mass, spring and damper of one body."""
     cdef int i
     inertia = np.asarray(inertia, float)
     if not mass > 0.0 or not np.allclose(inertia, inertia.T) or not np.linalg.eigvalsh(inertia).min() > 0.0:
-        raise ValueError(f"virtual.{name}_mode_hz: what is on this spring needs a mass above 0 and an inertia that is symmetric and positive, "
-                         f"got {mass:g} kg, {inertia.tolist()}")
+        raise ValueError(f"virtual.{name}_mode_hz: what is on this spring needs a mass above 0 and an inertia that is symmetric and "
+                         f"positive, got {mass:g} kg, {inertia.tolist()}")
     hz, K = keys[f"{name}_mode_hz"], keys[f"{name}_stiffness"]
     if hz is not None and K is not None:
         raise ValueError(f"virtual.{name}_stiffness: given beside virtual.{name}_mode_hz; one of the two")
@@ -409,8 +438,8 @@ cdef int _fill_body(ElasticBody *body, str name, object keys, double mass, objec
     M[:3, :3], M[3:, 3:] = mass * np.eye(3), inertia
     fastest = float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, stiffness)).real.max()))
     if fastest * dt > 0.3:
-        raise ValueError(f"virtual.plant_step_s: {dt:g} s is too long for a mode of {fastest / (2.0 * np.pi):.4g} Hz of virtual.{name}_...: at "
-                         f"most {0.3 / fastest:.3g} s")
+        raise ValueError(f"virtual.plant_step_s: {dt:g} s is too long for a mode of {fastest / (2.0 * np.pi):.4g} Hz of "
+                         f"virtual.{name}_...: at most {0.3 / fastest:.3g} s")
     body.present = 1
     body.mass = mass
     inverse = np.linalg.inv(inertia)
@@ -441,7 +470,8 @@ cdef int fill_structure(StructureParams *p, object keys, object mounting, const 
     given = {name: keys[f"{name}_mode_hz"] is not None or keys[f"{name}_stiffness"] is not None for name in ("unit", "base", "cell")}
     for name in ("unit", "base"):
         if given[name] != (keys[f"{name}_mass_kg"] is not None) or given[name] != (keys[f"{name}_inertia_kg_m2"] is not None):
-            raise ValueError(f"virtual.{name}_mass_kg, {name}_inertia_kg_m2 and the modes ({name}_mode_hz or {name}_stiffness): all or none")
+            raise ValueError(f"virtual.{name}_mass_kg, {name}_inertia_kg_m2 and the modes ({name}_mode_hz or {name}_stiffness): all or "
+                             "none")
     p.elastic = sum(given.values())
     gravity = np.asarray(mounting.gravity_m_s2, float)
     carried, c = float(mounting.carried_mass_kg), np.asarray(mounting.carried_com_m, float)
@@ -525,7 +555,8 @@ cdef int _preload(StructureParams *p, const double *neutral) except -1:
 
 
 cdef object structure_state(const StructureParams *p, const StructureState *s):
-    """Name of each body → pose in W (7,), twist (of the centre of mass, W axes), angular momentum, wrench of its spring on it, kinetic energy."""
+    """Name of each body → pose in W (7,), twist (of the centre of mass, W axes), angular momentum, wrench of its spring on it, kinetic
+    energy."""
     cdef const BodyState *b
     out = {}
     for k, name in ((BASE, "base"), (CELL, "cell"), (UNIT, "unit")):

@@ -11,7 +11,8 @@ from libc.string cimport memcpy, memset
 
 from drivers.simulated.injections cimport *
 from drivers.simulated.plant cimport (MachineReadings, PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_inject,
-                                      plant_measure, plant_measure_acceleration, plant_measure_machine, plant_set_commands, plant_set_target)
+                                      plant_measure, plant_measure_acceleration, plant_measure_machine, plant_set_commands,
+                                      plant_set_target)
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample

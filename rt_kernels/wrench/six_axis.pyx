@@ -6,8 +6,16 @@
     F_T   = +F_S moved from S to T           when the target unit hangs on the load cell
           = -F_S moved from S to T           when the active unit does (the cell then feels the reaction)
 
-The weight of the carried unit (mass m, centre of mass c in S axes), load cell at R_WS: f = m R_WS^T g, and m c x f. On a moving
+The weight of the carried unit (mass m, centre of mass c in S axes), load cell at R_WS: f = m R_WS^T g, and c x f. On a moving
 platform the load cell also feels the inertia of what it carries, -m a_c, taken from the measured platform motion.
+
+With `inertia_from = "accelerometers"` both come from accelerometers on what the cell carries, wherever that hangs: they read the proper
+acceleration A of S (at rest -g, so that the weight is in it and no attitude is needed) and the angular one E, S axes; J about c:
+
+    f = -m (A + E x c) ,   moment c x f - J E          (centripetal parts are second order at stand rates)
+
+This takes off what a base that rings or a platform that shakes puts on the cell, which no measured pose shows. It is as good as the two
+devices are simultaneous: with a difference t of their delays the part w t of an inertial force at w rad/s stays.
 
 Frames: S load cell, T target port. Source of the layout: Yaskevich 2020, 6.2 (six strain-gauge cells, three forces and three moments).
 Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
@@ -21,7 +29,7 @@ import math
 
 import numpy as np
 
-from rt_kernels.algebra cimport pose, quat, vec3
+from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_SATURATED,
                                WRENCH_CHANNEL_FAULT_BROKEN_WIRE1, WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1, WRENCH_CHANNEL_FAULT_SATURATED1)
 from rt_kernels.plugs cimport StagePart
@@ -39,6 +47,7 @@ cdef struct Params:
     double broken_high
     double mass                 # carried by the load cell
     double com_S[3]
+    double J[9]                 # about the centre of mass, S axes
     double gravity_W[3]
     double X_S[7]               # load cell in W, or on the platform
     double X_ST[7]              # port of the unit on the load cell, in S
@@ -48,7 +57,7 @@ cdef struct Params:
     int order
     int on_platform
     int target_on_cell
-    int unused
+    int accelerometers
 
 cdef struct State:
     double x1[6]
@@ -123,6 +132,31 @@ cdef void carried_load(const Params *p, State *st, const Sample *s, double *F) n
     vec3.sub(F + 3, m, F + 3)
 
 
+cdef uint32_t felt_load(const Params *p, const Sample *s, double *F) noexcept nogil:
+    """Takes off F what accelerometers say of weight and inertia of the carried unit, in S. A record of six zeros is none: something always
+    reads the weight. Returns the bits of sensor_status."""
+    cdef double f[3]
+    cdef double m[3]
+    cdef double x[3]
+    cdef double size = 0.0
+    cdef int i
+    for i in range(6):
+        size += fabs(s.cell_acceleration[i])
+    if size == 0.0:
+        return SENSOR_STATUS_NO_DATA
+    if not (size < 1e12):
+        return SENSOR_STATUS_OUT_OF_RANGE
+    vec3.cross(s.cell_acceleration + 3, p.com_S, f)
+    vec3.add(f, s.cell_acceleration, f)
+    vec3.scale(-p.mass, f, f)
+    vec3.cross(p.com_S, f, m)
+    rot3.apply(p.J, s.cell_acceleration + 3, x)
+    vec3.sub(m, x, m)
+    vec3.sub(F, f, F)
+    vec3.sub(F + 3, m, F + 3)
+    return 0
+
+
 cdef void low_pass(const Params *p, State *st, const double *F, double *out) noexcept nogil:
     cdef int i
     cdef double y
@@ -175,7 +209,10 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             sample.F_T[i] = 0.0
         return
     sample.wrench_fault = sample.wrench_status | check_channels(p, sample, F, &sample.wrench_channel_fault)
-    carried_load(p, st, sample, F)
+    if p.accelerometers:
+        sample.wrench_fault |= felt_load(p, sample, F)
+    else:
+        carried_load(p, st, sample, F)
     for i in range(6):
         st.V_previous[i] = sample.V_WP_measured[i]
     # a value that is not finite never enters the filter: the last good one stays, the status says why
@@ -215,6 +252,8 @@ cdef class SixAxis(StagePart):
         Parameter("saturation_counts", "float", "counts", "a channel at or beyond it is saturated", 2147480000.0, low=1.0),
         Parameter("broken_wire_counts", "floats", "counts", "a channel between these two is a broken wire; none: no such check", None,
                   shape=2),
+        Parameter("inertia_from", "str", "-", "what says weight and inertia of what the cell carries: its weight and the measured pose, or "
+                  "accelerometers on it", "pose", choices=("pose", "accelerometers")),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
         Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
     )
@@ -245,7 +284,10 @@ cdef class SixAxis(StagePart):
         for i in range(3):
             self.c.params.com_S[i] = mounting.carried_com_m[i]
             self.c.params.gravity_W[i] = mounting.gravity_m_s2[i]
+        for i in range(9):
+            self.c.params.J[i] = np.asarray(mounting.carried_inertia_kg_m2, float).flat[i]
         self.c.params.mass = mounting.carried_mass_kg
+        self.c.params.accelerometers = keys["inertia_from"] == "accelerometers"
         for i in range(7):
             self.c.params.X_S[i] = mounting.X_S[i]
             self.c.params.X_ST[i] = mounting.X_S_port[i]

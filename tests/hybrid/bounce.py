@@ -80,6 +80,8 @@ def overrides(table):
     def text(value):
         if isinstance(value, bool):
             return str(value).lower()
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{k} = {text(v)}" for k, v in value.items()) + "}"
         if isinstance(value, (list, tuple)):
             return "[" + ", ".join(text(v) for v in value) + "]"
         return value if isinstance(value, str) else repr(float(value)) if isinstance(value, float) else str(value)

@@ -28,7 +28,7 @@ X_WP = pose([0.4, 1.2, -0.1], 0.1, 0.25, -0.15)
 
 def part(**changes):
     mounting = {"carried_mass_kg": 0.0, "carried_com_m": COM_S, "gravity_m_s2": G_W, "X_S": X_S, "X_S_port": X_ST,
-                "load_cell_on": "floor", "unit_on_load_cell": "target"}  # fmt: skip
+                "load_cell_on": "floor", "unit_on_load_cell": "target", "carried_inertia_kg_m2": np.zeros((3, 3))}  # fmt: skip
     mounting |= {k: changes.pop(k) for k in list(changes) if k in mounting}
     mounting = Mounting(X_WF=IDENTITY, X_PM=IDENTITY, **mounting)
     return SixAxis(period_s=PERIOD, mounting=mounting, sensor_scale=changes.pop("sensor_scale", [1e3] * 6), **changes)
@@ -101,6 +101,36 @@ def test_weight_and_inertia_on_the_platform():
     s["V_WP_measured"][0] = start + A * PERIOD
     path.step(s)
     np.testing.assert_allclose(s["F_S"][0], F, rtol=1e-10, atol=1e-9)
+
+
+J_C = np.array([[2.0, 0.3, -0.1], [0.3, 3.0, 0.2], [-0.1, 0.2, 2.5]])
+
+
+@pytest.mark.parametrize("on", ["floor", "platform"])
+def test_accelerometers_take_off_weight_and_inertia(on):
+    """Newton and Euler of a body that S accelerates: the force that holds it is m (a_c - g), about S the moment c x that and J dw/dt."""
+    rng = np.random.default_rng(7)
+    a, dw = rng.normal(size=3), rng.normal(size=3)
+    proper = a - Rotation.from_quat(X_S[3:]).as_matrix().T @ G_W
+    held = MASS * (proper + np.cross(dw, COM_S))
+    felt = -np.concatenate([held, np.cross(COM_S, held) + J_C @ dw])
+    F = np.array([10.0, 20.0, -5.0, 1.0, 2.0, 3.0])
+    path = part(carried_mass_kg=MASS, carried_inertia_kg_m2=J_C, load_cell_on=on, inertia_from="accelerometers")
+    for speed in (0.0, 0.3):
+        # neither pose nor twist of the platform matters
+        s = sample(1e3 * (F + felt), cell_acceleration=[*proper, *dw], V_WP_measured=speed)
+        path.step(s)
+        np.testing.assert_allclose(s["F_S"][0], F, rtol=1e-11, atol=1e-9)
+        assert s["wrench_fault"][0] == 0
+
+
+@pytest.mark.parametrize(("reading", "bit"), [(np.zeros(6), "no_data"), ([np.nan, 0, 0, 0, 0, 0], "out_of_range")])
+def test_accelerometers_that_say_nothing_are_named(reading, bit):
+    """A stand without them, or a broken one: the wrench is not usable, and it is not taken for a contact of the weight."""
+    path = part(carried_mass_kg=MASS, inertia_from="accelerometers")
+    s = sample([1e4] * 6, cell_acceleration=reading)
+    path.step(s)
+    assert s["wrench_fault"][0] & STATUS[bit]
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])

@@ -191,6 +191,19 @@ cdef class SeveralContacts(MechanismPart):
         cdef double p_TQ[3]
         return max(depth_of(&self.c.contact[k], &X[0], p_TQ) for k in range(self.c.count))
 
+    def lines(self, X_TA):
+        """Screws (n, p x n) of all contacts at the relative pose X_TA (7), at the origin of T: (k, 6)."""
+        cdef double[::1] X = np.ascontiguousarray(X_TA, float)
+        cdef double p_TQ[3]
+        cdef double m[3]
+        rows = np.zeros((self.c.count, 6))
+        for k in range(self.c.count):
+            depth_of(&self.c.contact[k], &X[0], p_TQ)
+            vec3.cross(p_TQ, self.c.contact[k].n, m)
+            for i in range(3):
+                rows[k, i], rows[k, 3 + i] = self.c.contact[k].n[i], m[i]
+        return rows
+
     def stored_energy(self, X_TA):
         """Energy in the springs at the relative pose X_TA (7), and in the bristles as they are, J."""
         cdef double[::1] X = np.ascontiguousarray(X_TA, float)
