@@ -2,14 +2,14 @@
 
 Use: `python tools/contact_map.py --stand FILE --out DIR [--knowledge FILE] [--direction x y ...] [--causes] [--pictures DIR]`.
 
-Every cell is one contact of 300 kg of effective mass through the whole line (wrench path, compensator, setpoint kinematics, safety stage of
-the programme elastic_contact), on the stand of the file's [virtual] with its noise and limits: the truth. What the server knows of it stands
-in [stand_model] or [drive_model] of --knowledge, else of the same file; `--knowledge truth`: the exact parameters. e is that of the free
+Every cell is one contact of 300 kg of effective mass through the whole line (wrench path, compensator, setpoint kinematics, safety stage
+of the programme elastic_contact), on the stand of the file's [virtual] with its noise and limits: the truth. What the server knows of it is
+[stand_model] or [drive_model] of --knowledge, else of the same file; `--knowledge truth`: the exact parameters. e is that of the free
 motion on either side; in orbit it is one. Beside each cell stands what the prediction says of it before.
 
 Directions: x, y, z along an axis of T; rx, ry, rz about one: a push 1.5 m beside it on vehicles eleven times as heavy, so that nine tenths
-of the motion is rotation. Poses: of the platform at the contact. A cell that misses is run again with one thing of the truth taken away at a
-time (--causes): the one without which most of the error goes is its cause. A folder is taken up where it was left.
+of the motion is rotation. Poses: of the platform at the contact. A cell that misses is run again with one thing of the truth taken away at
+a time (--causes): the one without which most of the error goes is its cause. A folder is taken up where it was left.
 """
 
 import argparse
@@ -56,10 +56,9 @@ FIELDS_OF_A_RUN = (*FIELDS, "control_A", "control_T", "capture_time", "periods")
 # cause → what is taken away from the truth; keys of [virtual] that the stand does not have are passed over
 CAUSES = {
     "dead band": {"valve_overlap": 0.0, "drive_dead_band_m": 0.0},
-    "friction": {"coulomb_friction_n": 0.0, "static_friction_n": 0.0},
-    "saturation": {"valve_rate_max_per_s": 1e4, "drive_rate_max_m_s": None, "drive_acceleration_max_m_s2": None},
-    "supply": {"accumulator_volume_m3": 10.0},
-    "structural mode": {"unit_mode_hz": None, "base_mode_hz": None},
+    "friction": {"friction_coulomb_n": 0.0, "friction_static_n": 0.0},
+    "saturation": {"valve_slew_1_s": 1e5, "drive_rate_max_m_s": None, "drive_acceleration_max_m_s2": None},
+    "supply": {"accumulator_gas_m3": 0.0, "line_volume_m3": 0.0},
     "noise": {"force_noise_n": 0.0, "moment_noise_n_m": 0.0, "leg_noise_m": 0.0},
 }
 TRUE, NEAR = 0.02, 0.10

@@ -166,20 +166,22 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
 
 
 def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = None) -> dict[str, Any]:
-    """Tables `virtual` and, of a linear stand, `drive_model` of the stand as it is known, with the delays of the test's ledger."""
+    """Tables `virtual` and, of a linear stand, `drive_model` of the stand as it is known, with the delays of the test's ledger; the
+    setpoints of an identified machine act after its own delay."""
     config, ledger, period = test.config, test.ledger, test.context["period_s"]
+    model = config.stand.get("stand_model")
     terms = {term.name: term.seconds for term in ledger.terms}
+    wire = model.get("drive_delay_s", 0.0) if model else terms["transport"]
     step = period / max(1, round(period / PLANT_STEP_S))
     # whole steps of the plant; what rounding takes from the sensor's delay the transport gets
     sensor, ticks = terms["sensor"] + terms["sensor age"], round(terms["ticks"] / period)
     whole_sensor = step * round(sensor / step)
-    transport = step * max(0, round((terms["transport"] + terms["ticks"] - min(ticks, 1) * period + sensor - whole_sensor) / step))
+    transport = step * max(0, round((wire + terms["ticks"] - min(ticks, 1) * period + sensor - whole_sensor) / step))
     late = {
         "drive_delay_s": transport, "sensor_delay_s": whole_sensor, "setpoint_delay_ticks": min(ticks, 1),
         "measured_leg_delay_ticks": min(1, round(ledger.measured_leg_delay_s / period)), "plant_step_s": step,
         **({"gauge_matrix": calibration} if calibration is not None else {"counts_per_newton": 1e4, "counts_per_newton_metre": 1e4}),
     }  # fmt: skip
-    model = config.stand.get("stand_model")
     if model:
         part = registry.own("hydraulic stand")
         declared = part_table("simulated", part).parameters
@@ -192,7 +194,8 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
 def _drive_time(known: Mapping[str, Any], ledger: DelayLedger) -> float:
     """Time constant with which the drives of the played stand come to rest, s."""
     if "drive_model" not in known:
-        return 1.0 / float(known["virtual"]["position_gain_per_s"])
+        keys = dict(known["virtual"])
+        return 1.0 / float(check_part("simulated", keys.pop("part"), keys)["position_gain_1_s"])
     return 1.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
 
 
