@@ -29,8 +29,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from hil_server.analysis.contact_line import FIELDS, STOP, line, mode_at, play, records_of  # noqa: E402
-from hil_server.analysis.rebound import rebound  # noqa: E402
+from hil_server.analysis.contact_line import FIELDS_OF_A_RUN, line, mode_at, play, read_run, records_of  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.config.parts import part_table  # noqa: E402
 from hil_server.errors import ConfigurationError  # noqa: E402
@@ -52,7 +51,6 @@ POSES = {
 }
 # 300 kg along u: 1/300 = 2/m, or 2/m + 2 ARM^2/I
 MASS, INERTIA = {"along": 600.0, "about": 6600.0}, {"along": 150.0, "about": 2.0 * ARM**2 / (1.0 / 300.0 - 2.0 / 6600.0)}
-FIELDS_OF_A_RUN = (*FIELDS, "control_A", "control_T", "capture_time", "periods")
 # cause → what is taken away from the truth; keys of [virtual] that the stand does not have are passed over
 CAUSES = {
     "dead band": {"valve_overlap": 0.0, "drive_dead_band_m": 0.0},
@@ -104,7 +102,7 @@ def test_of(cell, stand, knowledge):
         settings += [f"stand.mounting.load_cell_position_m={list(position)}", f"stand.mounting.load_cell_angles_deg={list(angles)}"]
     config = load_test(PROGRAMME, settings)
     table = dict(config.stand)
-    virtual = dict(table["virtual"]) | {"seed": max(1, cell.seed)}
+    virtual = dict(table["virtual"]) | {"seed": 1000 + cell.seed}
     declared = part_table("simulated", virtual["part"]).parameters
     known = {"stand_model": virtual} if knowledge == "truth" else knowledge
     if known:
@@ -134,23 +132,16 @@ def run_cell(cell, stand, knowledge):
             row |= {"e": e if math.isfinite(e) else None, "why": played.refused, "limits": "; ".join(map(str, stops or played.margins[:1])),
                     "armed": math.isfinite(e) and abs(e - 1.0) <= TRUE and not stops}  # fmt: skip
         else:
-            row |= measured(records_of(line(test, mode, cell.speed_m_s, method, as_configured=True), FIELDS_OF_A_RUN), mode.shape,
-                            test.context["period_s"])  # fmt: skip
+            row |= measured(line(test, mode, cell.speed_m_s, method, as_configured=True), mode.shape)
     except ConfigurationError as error:
         row["why"] = str(error)
     return row | {"processor_s": round(time.process_time() - begin, 3)}
 
 
-def measured(records, screw, period_s):
+def measured(test, screw):
     """e of the first contact of a run, along a known screw; a run that trips has none."""
-    faults = int(records["faults"][-1])
-    if trips := [name for name, bit in STOP.items() if faults & bit]:
-        return {"e": None, "why": f"trip: {', '.join(trips)}"}
-    flag = np.flatnonzero(np.diff(records["contact"] != 0, prepend=False, append=False))
-    if not len(flag):
-        return {"e": None, "why": "no contact was felt"}
-    found = rebound(records, int(flag[0]), int(flag[1]), period_s, None, screw)
-    return {"e": found.restitution, "why": found.why}
+    found = read_run(records_of(test, FIELDS_OF_A_RUN), np.asarray(screw), test.context["period_s"])
+    return {"e": None if found.refused else found.restitution, "why": found.refused}
 
 
 # ------------------------------------------------------------------------------------------------------------- all cells
@@ -237,7 +228,7 @@ def _entry(one):
     if one is None:
         return "–"
     if math.isnan(one["mean"]):
-        return max(set(one["missing"]), key=one["missing"].count) + MARK["no"] if one["missing"] else "–"
+        return max(set(one["missing"]), key=one["missing"].count).removeprefix("the contact does not end: ") + MARK["no"]
     return f"{one['mean']:.3f}" + MARK[grade(one["mean"])]
 
 

@@ -4,8 +4,8 @@ The line is the one that will run: forward kinematics, wrench path, event detect
 built by the assembly from the test's own tables, at the test's own rate, with the delays of its ledger. Five things take the place of what
 would cost time or hide the answer:
 
-    stand       as it is known, without noise: the machine of the identified `[stand_model]`, else a virtual one of second-order drives and
-                pure delays as the ledger has them (identified first)
+    stand       as it is known: the machine of the identified `[stand_model]` with its noise, else a virtual one of second-order drives and
+                pure delays as the ledger has them (identified first), without
     mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear.linear_contact)
     dynamics    the two vehicles as rigid bodies, without thrust, with the integrator's delay of the test's own dynamics
     guidance    approach along the mode, loop closed just before the touch, free motion after it
@@ -26,7 +26,7 @@ from scipy.spatial.transform import Rotation
 from hil_server import registry
 from hil_server.analysis import margins
 from hil_server.analysis.margins import Margin
-from hil_server.analysis.rebound import speed_along
+from hil_server.analysis.rebound import rebound, speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.config import TestConfig
 from hil_server.config.parts import check_part, part_table
@@ -58,21 +58,26 @@ LATE = {0.0: "symplectic", 0.5: "constant_acceleration", 1.0: "explicit"}
 STOP = {name: bit for name, bit, severity, *_ in FAULTS if severity == "stop"}
 FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensation_status", "contact",
           *margins.FIELDS)  # fmt: skip
-QUIET = {"leg_noise_m": 0.0, "leg_resolution_m": 0.0, "force_noise_n": 0.0, "moment_noise_n_m": 0.0, "sensor_bias": [0.0] * 6,
-         "sensor_drift": [0.0] * 6, "sensor_dead_zone_n": 0.0, "chain_force_n": 1e7, "chain_moment_n_m": 1e7}  # fmt: skip
+FIELDS_OF_A_RUN = (*FIELDS, "control_A", "control_T", "capture_time", "periods")
+NOISE = ("leg_noise_m", "force_noise_n", "moment_noise_n_m")
+HEALTHY = {"leg_resolution_m": 0.0, "sensor_bias": [0.0] * 6, "sensor_drift": [0.0] * 6, "sensor_dead_zone_n": 0.0, "chain_force_n": 1e7,
+           "chain_moment_n_m": 1e7}  # fmt: skip
+PLAYS = 4  # of a machine with noise, which limits and dead bands do not average out
 
 
 @dataclass(frozen=True)
 class Played:
     """restitution: speed along the mode after the contact over before, nan where there is none; refused: why there is none, or empty;
     lead: (l1 [s], l2 [s2]) where a constant setpoint lead is all that the compensator does, else None; peak: largest measured component
-    along the screw, N (N.m); margins: to the limits of the test, nearest first."""
+    along the screw, N (N.m); margins: to the limits of the test, nearest first; sigma: standard deviation of the restitution of one run
+    under the stand's noise, 0 without."""
 
     restitution: float
     refused: str
     lead: tuple[float, float] | None
     peak: float
     margins: tuple[Margin, ...] = ()
+    sigma: float = 0.0
 
 
 def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
@@ -81,27 +86,47 @@ def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
     twist: V_TA (6,) with which the units meet; none: that of the mode alone.
 
     Raises ConfigurationError for a compensator that cannot be built."""
-    records = records_of(line(test, mode, speed, compensator, twist))
-    free = records[records["motion"] == CODES["motion"]["free"]]
-    return replace(read(records, mode.shape), margins=margins.margins(free, test.config, test.context["period_s"]))
+    machine = assembly.stand_model(test.config.stand)
+    noisy = machine is not None and any(machine[0].get(key) for key in NOISE)
+    plays = []
+    for seed in range(1, PLAYS + 1) if noisy else (1,):
+        records = records_of(line(test, mode, speed, compensator, twist, seed=seed), FIELDS_OF_A_RUN)
+        free = records[records["motion"] == CODES["motion"]["free"]]
+        found = read_run(records, mode.shape, test.context["period_s"]) if noisy else read(records, mode.shape)
+        plays.append(replace(found, margins=margins.margins(free, test.config, test.context["period_s"])))
+    return plays[0] if len(plays) == 1 else together(plays)
+
+
+def together(plays: Sequence[Played]) -> Played:
+    """The same contact under different noise: mean and scatter of the restitution, the nearest margins; refused as soon as one is."""
+    refused = next((found.refused for found in plays if found.refused), "")
+    es = [found.restitution for found in plays]
+    nearest: dict[str, Margin] = {}
+    for margin in (margin for found in plays for margin in found.margins):
+        if margin.name not in nearest or margin.share > nearest[margin.name].share:
+            nearest[margin.name] = margin
+    ordered = tuple(sorted(nearest.values(), key=lambda margin: -margin.share))
+    mean, sigma = (math.nan, 0.0) if refused else (float(np.mean(es)), float(np.std(es, ddof=1)))
+    return Played(mean, refused, None, max(found.peak for found in plays), ordered, sigma)
 
 
 # ------------------------------------------------------------------------------------------------------------- the line
 
 
 def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
-         twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False) -> Assembly:  # fmt: skip
+         twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False, seed: int = 1) -> Assembly:  # fmt: skip
     """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock.
 
     mechanism: a MechanismPart instead of that contact (several contacts, friction); as_configured: on the stand of the test's own
-    [virtual], with its noise, limits and monitors, and not on the one that is known: what a run of this contact would do."""
+    [virtual], with its noise, limits and monitors, and not on the one that is known: what a run of this contact would do; seed: of the
+    noise of the stand that is known."""
     config = contact_test(test, mode, compensator, as_configured)
     context = contact_context(test, mode, speed, config.guidance, twist)
     if as_configured:
         context["limits"] = test.context["limits"]
     if mechanism is not None:
         context["mechanism"] = mechanism
-    stand = config.stand["virtual"]
+    stand = config.stand["virtual"] if as_configured else config.stand["virtual"] | {"seed": seed}
     port = assembly.build_part("simulated", stand["part"], {k: v for k, v in stand.items() if k != "part"}, context)
     context["sensor_scale"] = port.sensor_scale
     return assembly.finish(config, context, [port])
@@ -169,7 +194,8 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
     """Tables `virtual` and, of a linear stand, `drive_model` of the stand as it is known, with the delays of the test's ledger; the
     setpoints of an identified machine act after its own delay."""
     config, ledger, period = test.config, test.ledger, test.context["period_s"]
-    model = config.stand.get("stand_model")
+    machine = assembly.stand_model(config.stand)
+    model = machine[0] if machine else None
     terms = {term.name: term.seconds for term in ledger.terms}
     wire = model.get("drive_delay_s", 0.0) if model else terms["transport"]
     step = period / max(1, round(period / PLANT_STEP_S))
@@ -185,9 +211,9 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
     if model:
         part = registry.own("hydraulic stand")
         declared = part_table("simulated", part).parameters
-        return {"virtual": {"part": part, **{k: v for k, v in {**model, **QUIET, **late}.items() if k in declared}}}
+        return {"virtual": {"part": part, **{k: v for k, v in {**model, **HEALTHY, **late}.items() if k in declared}}}
     drives = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping}
-    virtual = {"part": registry.own("linear stand"), **{f"drive_{k}": v for k, v in drives.items()}, **QUIET, **late}
+    virtual = {"part": registry.own("linear stand"), **{f"drive_{k}": v for k, v in drives.items()}, **HEALTHY, **late}
     return {"virtual": virtual, "drive_model": {**drives, "delay_s": transport, "date": ""}}
 
 
@@ -241,6 +267,19 @@ def read(records: np.ndarray, screw: np.ndarray) -> Played:
     if max(abs(float(felt[-1])), abs(float(moved[-1]))) > PARTED * peak or not before * after < 0.0:
         return Played(math.nan, "the units do not part in the played contact", lead, peak)
     return Played(-after / before, "", lead, peak)
+
+
+def read_run(records: np.ndarray, screw: np.ndarray, period_s: float) -> Played:
+    """Restitution of the first contact of a run with noise, in the motion along `screw`, as it is reported of a run
+    (`hil_server.analysis.rebound`). records: with FIELDS_OF_A_RUN."""
+    flag = np.flatnonzero(np.diff(records["contact"] != 0, prepend=False, append=False))
+    peak = float(np.abs(records["F_T"] @ screw).max(initial=0.0) / (screw @ screw))
+    if trip := _trip(records):
+        return Played(math.nan, f"the contact does not end{trip}", None, peak)
+    if not len(flag):
+        return Played(math.nan, "no contact was felt", None, peak)
+    found = rebound(records, int(flag[0]), int(flag[1]), period_s, None, screw)
+    return Played(math.nan if found.restitution is None else found.restitution, found.why, None, peak)
 
 
 def _trip(records: np.ndarray) -> str:

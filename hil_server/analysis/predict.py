@@ -51,7 +51,7 @@ OWN_TWIST = 0.2  # of the speed at first contact: a mode that is met faster than
 class ModePrediction:
     """One contact mode. restitution: with the stand and the configured compensator, nan where it is not judged or was refused; refused:
     why a judged mode cannot be predicted, or empty; ideal: as in orbit; latched_limit_hz: 0 for an undamped mode, nan where the
-    compensator is no mere lead; margins: to the stand's limits, nearest first."""
+    compensator is no mere lead; margins: to the stand's limits, nearest first; sigma: of the restitution of one run under the noise."""
 
     frequency_hz: float
     damping_ratio: float
@@ -68,6 +68,7 @@ class ModePrediction:
     judged: bool
     refused: str = ""
     margins: tuple[Margin, ...] = ()
+    sigma: float = 0.0
 
     @property
     def touched(self) -> list[Margin]:
@@ -239,14 +240,14 @@ def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
     return ModePrediction(
         mode.frequency_hz, mode.zeta, mode.effective_mass, mode.stiffness, [float(x) for x in mode.shape], played.restitution, ideal,
         critical, phase, delay, stability_indicator(critical), latched, judged, played.refused,
-        played.margins,
+        played.margins, played.sigma,
     )  # fmt: skip
 
 
 def own_twist(test: Assembly, mode: Mode) -> np.ndarray | None:
     """V_TA (6,) of the test where its stand is played as the identified machine, whose answer depends on how fast each leg moves, and the
     mode is met by it; else None: the mode's own."""
-    if not test.config.stand.get("stand_model"):
+    if assembly.stand_model(test.config.stand) is None:
         return None
     start = test.context["start"]
     V = np.asarray(start.V_TA, float)
