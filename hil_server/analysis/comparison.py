@@ -50,7 +50,8 @@ class ChannelDifference:
 class Comparison:
     """a, b: names of the runs. aligned: "first contact" or "start of run". window_s: common time, from the moment of alignment.
 
-    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. channels: forces first.
+    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: energy of
+    relative motion at the first contact less that at the end of the common time. channels: forces first.
     signals: (name, first time on in a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either.
     variant: keys in which they are different variants (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
     """
@@ -64,6 +65,7 @@ class Comparison:
     channels: tuple[ChannelDifference, ...]
     signals: tuple[tuple[str, float | None, float | None], ...] = ()
     variant: tuple[str, ...] = ()
+    absorbed_j: tuple[float, float] = (0.0, 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain tables and lists, for JSON."""
@@ -139,7 +141,14 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
         channels=tuple(found),
         signals=_signals(a, b, zero, window),
         variant=_variant(a, b),
+        absorbed_j=(_absorbed(time_a, of_a, window), _absorbed(time_b, of_b, window)),
     )
+
+
+def _absorbed(time_s: np.ndarray, of: dict[str, np.ndarray], window: tuple[float, float]) -> float:
+    """Energy of relative motion at the moment of alignment less that at the end of the window, J."""
+    before, after = np.interp((max(0.0, window[0]), window[1]), time_s, of["energy"][:, 0])
+    return float(before - after)
 
 
 def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> tuple[tuple[str, float | None, float | None], ...]:
@@ -260,6 +269,7 @@ def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (
     moments = [
         ("first contact, run time s", *result.first_contact_s),
         ("capture after first contact, s", *result.capture_s),
+        ("energy absorbed, J", *result.absorbed_j),
     ]
     body = [
         f"<h1>{text(title)}</h1>",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from hil_server.line.stand_response import StandResponse
 from hil_server.config import physics
+from hil_server.line.stand_response import StandResponse
 from rt_kernels.compensation.effective_mass import rotation, skew
 from rt_kernels.context import Mounting
 
