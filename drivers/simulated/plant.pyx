@@ -221,20 +221,6 @@ cdef void load_on_cell(const PlantParams *p, PlantState *s, const MechanismOutpu
         F_S[i] += s.external[i]
 
 
-cdef void load_on_elastic_cell(const PlantParams *p, PlantState *s, const MechanismOutput *m, double *F_S) noexcept nogil:
-    """The same where something of the stand is elastic: the springs find their new forces."""
-    cdef double applied[6]
-    cdef int i
-    structure_forces(&p.structure, &s.structure, s.X_WP, s.V_WP, m, s.external)
-    if p.target_on_cell:
-        pose.wrench_to_parent(p.X_S_port, m.F_T, applied)
-    else:
-        pose.wrench_to_parent(p.X_S_port, m.F_A, applied)
-    for i in range(6):
-        applied[i] += s.external[i]
-    structure_cell(&p.structure, &s.structure, s.X_WP, s.V_WP, s.A_WP, applied, F_S)
-
-
 cdef void watch_chain(const PlantParams *p, PlantState *s, const double *F_S) noexcept nogil:
     """The analogue chain acts on the cells directly, whatever the server does; once tripped it stays and blocks the hydraulics."""
     cdef int i
@@ -562,14 +548,6 @@ cdef class PlantPart:
             p.gravity_W[i] = mounting.gravity_m_s2[i]
         p.on_platform = mounting.load_cell_on == "platform"
         p.target_on_cell = mounting.unit_on_load_cell == "target"
-        if machine != "linear":
-            # what hangs on a load cell on the platform rides there; on a floor it does not
-            pose.apply(p.X_S, p.com_S, com_P)
-            self.machine = HydraulicMachine(
-                platform=platform, gravity_m_s2=mounting.gravity_m_s2, step_s=self.step_s,
-                carried_mass_kg=p.carried_mass if p.on_platform else 0.0, carried_com_m=[com_P[0], com_P[1], com_P[2]],
-                **{q.key: keys[q.key] for q in HYDRAULIC_PARAMETERS})
-            self.plant.machine = &self.machine.machine
         # stands in the neutral pose
         pose.copy(p.platform.neutral, s.X_WP)
         fill_structure(&p.structure, keys, mounting, s.X_WP, self.step_s)
@@ -592,8 +570,6 @@ cdef class PlantPart:
             s.input_leg[i] = s.leg[i]
         inverse_jacobian(&p.platform, s.X_WP, s.J_inverse)
         relative_pose(&p.mounting, s.X_WP, s.X_TA)
-        fill_structure(&p.structure, keys, mounting, s.X_WP, self.step_s)
-        structure_rest(&p.structure, &s.structure, s.X_WP)
         # the cell feels the weight from the start
         memset(&nothing, 0, sizeof(nothing))
         load_on_cell(p, s, &nothing, s.history[0])
