@@ -61,8 +61,8 @@ def drawn(number, seed=1):
         if key == "friction_coulomb_n":
             true["friction_static_n"] = true["friction_static_n"] * share
     true |= {
-        "force_noise_n": random.uniform(0.2, 2.0),
-        "leg_noise_m": random.uniform(1e-6, 5e-6),
+        "force_noise_n": 0.5 * 2.0 ** random.uniform(-1.0, 1.0),
+        "leg_noise_m": 2e-6 * 2.0 ** random.uniform(-1.0, 1.0),
         "seed": int(random.integers(1, 2**31 - 1)),
     }
     known = {k: v * (1.0 + SIGMA[k] * random.standard_normal()) if k in SIGMA else v for k, v in true.items()}

@@ -123,14 +123,16 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
     for contact, capture in contacts:
         captures.append(None if capture is None or contact is None else capture - contact)
     time_a, time_b, window = _common_time(a, b, zero, before_s if aligned else None)
-    inside = (time_a >= window[0]) & (time_a <= window[1])
+    inside, inside_b = ((t >= window[0]) & (t <= window[1]) for t in (time_a, time_b))
     found = []
     of_a, of_b = quantities(a, asked), quantities(b, asked)
     for group, unit, names, is_wrench in groups(a, asked):
         for i, name in enumerate(names):
             ours = of_a[group][inside, i]
             theirs = np.interp(time_a[inside], time_b, of_b[group][:, i])
-            found.append(_difference(name, unit, time_a[inside], ours, theirs, is_wrench))
+            # its own ticks: a peak may lie between those of the first
+            peak = float(np.abs(of_b[group][inside_b, i]).max(initial=np.abs(theirs).max()))
+            found.append(_difference(name, unit, time_a[inside], ours, theirs, is_wrench, peak))
     return Comparison(
         a=a.header.run_id,
         b=b.header.run_id,
@@ -209,14 +211,14 @@ def _loop_end(log: Log, times: np.ndarray) -> float:
     return float(times[closed[-1]] if len(closed) else times[-1])
 
 
-def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool) -> ChannelDifference:
+def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool, peak_b: float) -> ChannelDifference:
     difference = b - a
     peak_a, peak = float(np.abs(a).max()), float(np.abs(difference).max())
     return ChannelDifference(
         name=name,
         unit=unit,
         peak_a=peak_a,
-        peak_b=float(np.abs(b).max()),
+        peak_b=peak_b,
         rms_difference=float(np.sqrt(np.mean(difference**2))),
         peak_difference=peak,
         relative=peak / peak_a if peak_a > 0.0 else None,
