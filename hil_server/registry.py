@@ -136,6 +136,7 @@ OWN: dict[str, tuple[str, str]] = {
     "clock of a simulation": ("clocks", "free_running"),
     "commands": ("commands", "latch"),
     "linear stand": ("simulated", "virtual_stand"),
+    "hydraulic stand": ("simulated", "hydraulic_stand"),
     "control": ("control", "press_thrust"),
     "free bodies": ("dynamics", "two_bodies"),
     "small deformation": ("dynamics", "two_bodies_flexible"),

@@ -8,6 +8,7 @@
     orbit           Orbit, or None: no gravity
     limits          Limits
     delays          Delays
+    stand_model     parameters of the machine that moves the platform, by their keys in [stand_model] of the stand file, or None
     mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
     block           the shared block (ports that take commands)
@@ -110,7 +111,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Delays:
-    """Sums of the delay ledger. transport_s: all of the loop but the drive's own lag; drive_frequency_hz 0: the drive has none."""
+    """Sums of the delay ledger. transport_s: all of the loop but the drive's own lag; drive_frequency_hz 0: the drive has none.
+
+    lead_rate, lead_acceleration: L1 and L2 of the lead that the platform's six directions want together, d = L1 V_TA + L2 A_TA in T axes,
+    36 numbers each by rows (s and s2 between translations, rotations in rad); None where the drives' second order is all that is known."""
 
     total_s: float
     transport_s: float
@@ -119,3 +123,5 @@ class Delays:
     drive_lag_s: float
     measured_leg_delay_s: float
     sensor_delay_s: float
+    lead_rate: Sequence[float] | None = None
+    lead_acceleration: Sequence[float] | None = None

@@ -81,7 +81,7 @@ ROOMS = {
         "events": "below",
         "guidance": "below",
         "control": "below model",
-        "compensation": "below stewart",
+        "compensation": "below model stewart",
         "dynamics": "below model multibody",
         "setpoint_kinematics": "below stewart guidance",
         "safety": "below stewart",

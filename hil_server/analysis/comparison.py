@@ -50,7 +50,8 @@ class ChannelDifference:
 class Comparison:
     """a, b: names of the runs. aligned: "first contact" or "start of run". window_s: common time, from the moment of alignment.
 
-    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. channels: forces first.
+    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: energy of
+    relative motion at the first contact less that at the end of the common time. channels: forces first.
     signals: (name, first time on in a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either.
     variant: keys in which they are different variants (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
     """
@@ -64,6 +65,7 @@ class Comparison:
     channels: tuple[ChannelDifference, ...]
     signals: tuple[tuple[str, float | None, float | None], ...] = ()
     variant: tuple[str, ...] = ()
+    absorbed_j: tuple[float, float] = (0.0, 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain tables and lists, for JSON."""
@@ -121,14 +123,16 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
     for contact, capture in contacts:
         captures.append(None if capture is None or contact is None else capture - contact)
     time_a, time_b, window = _common_time(a, b, zero, before_s if aligned else None)
-    inside = (time_a >= window[0]) & (time_a <= window[1])
+    inside, inside_b = ((t >= window[0]) & (t <= window[1]) for t in (time_a, time_b))
     found = []
     of_a, of_b = quantities(a, asked), quantities(b, asked)
     for group, unit, names, is_wrench in groups(a, asked):
         for i, name in enumerate(names):
             ours = of_a[group][inside, i]
             theirs = np.interp(time_a[inside], time_b, of_b[group][:, i])
-            found.append(_difference(name, unit, time_a[inside], ours, theirs, is_wrench))
+            # its own ticks: a peak may lie between those of the first
+            peak = float(np.abs(of_b[group][inside_b, i]).max(initial=np.abs(theirs).max()))
+            found.append(_difference(name, unit, time_a[inside], ours, theirs, is_wrench, peak))
     return Comparison(
         a=a.header.run_id,
         b=b.header.run_id,
@@ -139,7 +143,14 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
         channels=tuple(found),
         signals=_signals(a, b, zero, window),
         variant=_variant(a, b),
+        absorbed_j=(_absorbed(time_a, of_a, window), _absorbed(time_b, of_b, window)),
     )
+
+
+def _absorbed(time_s: np.ndarray, of: dict[str, np.ndarray], window: tuple[float, float]) -> float:
+    """Energy of relative motion at the moment of alignment less that at the end of the window, J."""
+    before, after = np.interp((max(0.0, window[0]), window[1]), time_s, of["energy"][:, 0])
+    return float(before - after)
 
 
 def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> tuple[tuple[str, float | None, float | None], ...]:
@@ -200,14 +211,14 @@ def _loop_end(log: Log, times: np.ndarray) -> float:
     return float(times[closed[-1]] if len(closed) else times[-1])
 
 
-def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool) -> ChannelDifference:
+def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool, peak_b: float) -> ChannelDifference:
     difference = b - a
     peak_a, peak = float(np.abs(a).max()), float(np.abs(difference).max())
     return ChannelDifference(
         name=name,
         unit=unit,
         peak_a=peak_a,
-        peak_b=float(np.abs(b).max()),
+        peak_b=peak_b,
         rms_difference=float(np.sqrt(np.mean(difference**2))),
         peak_difference=peak,
         relative=peak / peak_a if peak_a > 0.0 else None,
@@ -260,6 +271,7 @@ def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (
     moments = [
         ("first contact, run time s", *result.first_contact_s),
         ("capture after first contact, s", *result.capture_s),
+        ("energy absorbed, J", *result.absorbed_j),
     ]
     body = [
         f"<h1>{text(title)}</h1>",

@@ -4,7 +4,8 @@ The line is the one that will run: forward kinematics, wrench path, event detect
 built by the assembly from the test's own tables, at the test's own rate, with the delays of its ledger. Five things take the place of what
 would cost time or hide the answer:
 
-    stand       the virtual one: second-order drives and pure delays as the ledger has them (identified first), no noise
+    stand       as it is known: the machine of the identified `[stand_model]` with its noise, else a virtual one of second-order drives and
+                pure delays as the ledger has them (identified first), without
     mechanism   one linear contact along the mode's screw (rt_kernels.mechanisms.linear.linear_contact)
     dynamics    the two vehicles as rigid bodies, without thrust, with the integrator's delay of the test's own dynamics
     guidance    approach along the mode, loop closed just before the touch, free motion after it
@@ -23,13 +24,16 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
-from hil_server.analysis.rebound import speed_along
+from hil_server.analysis import margins
+from hil_server.analysis.margins import Margin
+from hil_server.analysis.rebound import rebound, speed_along
 from hil_server.analysis.stability import Mode
 from hil_server.config import TestConfig
 from hil_server.config.parts import check_part, part_table
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
+from hil_server.line.delay_ledger import DelayLedger
 from hil_server.line.free_run import blocks
 from rt_kernels.codes import mask
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
@@ -52,49 +56,96 @@ PARTED = 1e-3  # of the peak: a smaller force is none
 LEAD_LIMITED = mask("compensation_status", "rate_limited", "acceleration_limited")
 LATE = {0.0: "symplectic", 0.5: "constant_acceleration", 1.0: "explicit"}
 STOP = {name: bit for name, bit, severity, *_ in FAULTS if severity == "stop"}
-FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensation_status")
+FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensation_status", "contact",
+          *margins.FIELDS)  # fmt: skip
+FIELDS_OF_A_RUN = (*FIELDS, "control_A", "control_T", "capture_time", "periods")
+NOISE = ("leg_noise_m", "force_noise_n", "moment_noise_n_m")
+HEALTHY = {"leg_resolution_m": 0.0, "sensor_bias": [0.0] * 6, "sensor_drift": [0.0] * 6, "sensor_dead_zone_n": 0.0, "chain_force_n": 1e7,
+           "chain_moment_n_m": 1e7}  # fmt: skip
+PLAYS = 4  # of a machine with noise, which limits and dead bands do not average out
 
 
 @dataclass(frozen=True)
 class Played:
     """restitution: speed along the mode after the contact over before, nan where there is none; refused: why there is none, or empty;
     lead: (l1 [s], l2 [s2]) where a constant setpoint lead is all that the compensator does, else None; peak: largest measured component
-    along the screw, N (N.m)."""
+    along the screw, N (N.m); margins: to the limits of the test, nearest first; sigma: standard deviation of the restitution of one run
+    under the stand's noise, 0 without."""
 
     restitution: float
     refused: str
     lead: tuple[float, float] | None
     peak: float
+    margins: tuple[Margin, ...] = ()
+    sigma: float = 0.0
 
 
-def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None) -> Played:
+def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
+         twist: np.ndarray | None = None) -> Played:  # fmt: skip
     """One contact of `mode`, met at `speed` (m/s along its screw), through the line of `test`, with its compensator or another one.
+    twist: V_TA (6,) with which the units meet; none: that of the mode alone.
 
     Raises ConfigurationError for a compensator that cannot be built."""
-    return read(records_of(line(test, mode, speed, compensator)), mode.shape)
+    machine = assembly.stand_model(test.config.stand)
+    noisy = machine is not None and any(machine[0].get(key) for key in NOISE)
+    plays = []
+    for seed in range(1, PLAYS + 1) if noisy else (1,):
+        records = records_of(line(test, mode, speed, compensator, twist, seed=seed), FIELDS_OF_A_RUN)
+        free = records[records["motion"] == CODES["motion"]["free"]]
+        found = read_run(records, mode.shape, test.context["period_s"]) if noisy else read(records, mode.shape)
+        plays.append(replace(found, margins=margins.margins(free, test.config, test.context["period_s"])))
+    return plays[0] if len(plays) == 1 else together(plays)
+
+
+def together(plays: Sequence[Played]) -> Played:
+    """The same contact under different noise: mean and scatter of the restitution, the nearest margins; refused as soon as one is."""
+    refused = next((found.refused for found in plays if found.refused), "")
+    es = [found.restitution for found in plays]
+    nearest: dict[str, Margin] = {}
+    for margin in (margin for found in plays for margin in found.margins):
+        if margin.name not in nearest or margin.share > nearest[margin.name].share:
+            nearest[margin.name] = margin
+    ordered = tuple(sorted(nearest.values(), key=lambda margin: -margin.share))
+    mean, sigma = (math.nan, 0.0) if refused else (float(np.mean(es)), float(np.std(es, ddof=1)))
+    return Played(mean, refused, None, max(found.peak for found in plays), ordered, sigma)
 
 
 # ------------------------------------------------------------------------------------------------------------- the line
 
 
-def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None) -> Assembly:
-    """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock."""
-    config = contact_test(test, mode, compensator)
-    context = contact_context(test, mode, speed, config.guidance)
-    stand = config.stand["virtual"]
+def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
+         twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False, seed: int = 1) -> Assembly:  # fmt: skip
+    """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock.
+
+    mechanism: a MechanismPart instead of that contact (several contacts, friction); as_configured: on the stand of the test's own
+    [virtual], with its noise, limits and monitors, and not on the one that is known: what a run of this contact would do; seed: of the
+    noise of the stand that is known."""
+    config = contact_test(test, mode, compensator, as_configured)
+    context = contact_context(test, mode, speed, config.guidance, twist)
+    if as_configured:
+        context["limits"] = test.context["limits"]
+    if mechanism is not None:
+        context["mechanism"] = mechanism
+    stand = config.stand["virtual"] if as_configured else config.stand["virtual"] | {"seed": seed}
     port = assembly.build_part("simulated", stand["part"], {k: v for k, v in stand.items() if k != "part"}, context)
     context["sensor_scale"] = port.sensor_scale
     return assembly.finish(config, context, [port])
 
 
-def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float]) -> dict[str, Any]:
-    """What the parts get: the test's geometry and vehicles, a start that moves along the mode alone, its contact. way: times, s, of the
-    approach (ramp_s, constant_s, close_before_s)."""
+def twist_of(test: Assembly, mode: Mode, speed: float) -> np.ndarray:
+    """V_TA (6,) that moves the mode alone at `speed` along its screw: u . V = speed and no other mode."""
+    X_TA = np.asarray(test.context["start"].X_TA, float)
+    along = relative_inverse_inertia(test.context["vehicles"], X_TA) @ mode.shape
+    found: np.ndarray = at_active_port(X_TA) @ along / (mode.shape @ along) * speed
+    return found
+
+
+def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, float], twist: np.ndarray | None = None) -> dict[str, Any]:
+    """What the parts get: the test's geometry and vehicles, a start that moves along the mode alone or with `twist`, its contact. way:
+    times, s, of the approach (ramp_s, constant_s, close_before_s)."""
     own = test.context
     X_TA = np.asarray(own["start"].X_TA, float)
-    # the motion of the mode: u . V = 1 and no other mode
-    along = relative_inverse_inertia(own["vehicles"], X_TA) @ mode.shape
-    V_TA = at_active_port(X_TA) @ along / (mode.shape @ along) * speed
+    V_TA = twist_of(test, mode, speed) if twist is None else np.asarray(twist, float)
     # the approach begins so long before the touch at this twist
     u = -(0.5 * way["ramp_s"] + way["constant_s"] + way["close_before_s"])
     turned = Rotation.from_rotvec(u * V_TA[3:]) * Rotation.from_quat(X_TA[3:])
@@ -107,37 +158,24 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     return own | played | {"live": False}
 
 
-def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None) -> TestConfig:
+def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None, as_configured: bool = False) -> TestConfig:
     """The test's tables with those of the played contact in them."""
-    config, ledger, period = test.config, test.ledger, test.context["period_s"]
+    config, ledger = test.config, test.ledger
     document = dict(config.document)
-    for role, keys in OPEN.items():
-        name, own = config.part(role)
-        declared = part_table(role, name).parameters
-        document[role] = {"part": name, **own, **{k: v for k, v in keys.items() if k in declared}}
-    document["wrench"] = {k: v for k, v in document["wrench"].items() if k not in OF_THE_DEVICE}
-    calibration = document["wrench"].get("calibration")
-    terms = {term.name: term.seconds for term in ledger.terms}
-    step = period / max(1, round(period / PLANT_STEP_S))
-    # whole steps of the plant; what rounding takes from the sensor's delay the transport gets
-    sensor, ticks = terms["sensor"] + terms["sensor age"], round(terms["ticks"] / period)
-    whole_sensor = step * round(sensor / step)
-    transport = step * max(0, round((terms["transport"] + terms["ticks"] - min(ticks, 1) * period + sensor - whole_sensor) / step))
-    virtual = {
-        "part": registry.own("linear stand"), "drive_frequency_hz": ledger.drive_frequency_hz, "drive_damping": ledger.drive_damping,
-        "drive_delay_s": transport, "sensor_delay_s": whole_sensor, "setpoint_delay_ticks": min(ticks, 1),
-        "measured_leg_delay_ticks": min(1, round(ledger.measured_leg_delay_s / period)), "leg_resolution_m": 0.0, "plant_step_s": step,
-        "counts_per_newton": 1e4, "counts_per_newton_metre": 1e4, "chain_force_n": 1e7, "chain_moment_n_m": 1e7,
-        **({"gauge_matrix": calibration} if calibration is not None else {}),
-    }  # fmt: skip
-    known = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping, "delay_s": transport, "date": ""}
-    document["stand"] = {**config.stand, "virtual": virtual, "drive_model": known}
+    known = known_stand(test, config.document["wrench"].get("calibration"))
+    if not as_configured:
+        for role, keys in OPEN.items():
+            name, own = config.part(role)
+            declared = part_table(role, name).parameters
+            document[role] = {"part": name, **own, **{k: v for k, v in keys.items() if k in declared}}
+        document["wrench"] = {k: v for k, v in document["wrench"].items() if k not in OF_THE_DEVICE}
+        document["stand"] = {**config.stand, **known}
     document["dynamics"] = {"part": registry.own("free bodies"), "range_max_m": 1000.0, "integrator": _integrator(test)}
     document["commands"] = {"part": registry.own("commands")}
     if config.part("control")[0] != registry.own("control"):
         document["control"] = {"part": registry.own("control")}  # its thrust is that of the vehicles: none
     # the way to the contact is the test's own, since adaptive parts learn on it; after the contact all filters and drives come to rest
-    slow = 8.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
+    slow = 8.0 * _drive_time(known, ledger)
     settled = AFTER_S + slow + 4.0 * ledger.total_s
     name, own = config.part("guidance")
     way = {key: value for key, value in check_part("guidance", name, own).items() if key in WAY}
@@ -152,6 +190,41 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
     return TestConfig(document)
 
 
+def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = None) -> dict[str, Any]:
+    """Tables `virtual` and, of a linear stand, `drive_model` of the stand as it is known, with the delays of the test's ledger; the
+    setpoints of an identified machine act after its own delay."""
+    config, ledger, period = test.config, test.ledger, test.context["period_s"]
+    machine = assembly.stand_model(config.stand)
+    model = machine[0] if machine else None
+    terms = {term.name: term.seconds for term in ledger.terms}
+    wire = model.get("drive_delay_s", 0.0) if model else terms["transport"]
+    step = period / max(1, round(period / PLANT_STEP_S))
+    # whole steps of the plant; what rounding takes from the sensor's delay the transport gets
+    sensor, ticks = terms["sensor"] + terms["sensor age"], round(terms["ticks"] / period)
+    whole_sensor = step * round(sensor / step)
+    transport = step * max(0, round((wire + terms["ticks"] - min(ticks, 1) * period + sensor - whole_sensor) / step))
+    late = {
+        "drive_delay_s": transport, "sensor_delay_s": whole_sensor, "setpoint_delay_ticks": min(ticks, 1),
+        "measured_leg_delay_ticks": min(1, round(ledger.measured_leg_delay_s / period)), "plant_step_s": step,
+        **({"gauge_matrix": calibration} if calibration is not None else {"counts_per_newton": 1e4, "counts_per_newton_metre": 1e4}),
+    }  # fmt: skip
+    if model:
+        part = registry.own("hydraulic stand")
+        declared = part_table("simulated", part).parameters
+        return {"virtual": {"part": part, **{k: v for k, v in {**model, **HEALTHY, **late}.items() if k in declared}}}
+    drives = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping}
+    virtual = {"part": registry.own("linear stand"), **{f"drive_{k}": v for k, v in drives.items()}, **HEALTHY, **late}
+    return {"virtual": virtual, "drive_model": {**drives, "delay_s": transport, "date": ""}}
+
+
+def _drive_time(known: Mapping[str, Any], ledger: DelayLedger) -> float:
+    """Time constant with which the drives of the played stand come to rest, s."""
+    if "drive_model" not in known:
+        keys = dict(known["virtual"])
+        return 1.0 / float(check_part("simulated", keys.pop("part"), keys)["position_gain_1_s"])
+    return 1.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
+
+
 def _integrator(test: Assembly) -> str:
     """Of the rigid bodies: as late as the test's own dynamics. Raises ConfigurationError for a delay that none of them has."""
     late = float(getattr(test.line.stages["dynamics"], "integrator_late_ticks", 0.0))
@@ -163,11 +236,11 @@ def _integrator(test: Assembly) -> str:
 # ----------------------------------------------------------------------------------------------------------- the contact
 
 
-def records_of(test: Assembly) -> np.ndarray:
+def records_of(test: Assembly, fields: Sequence[str] = FIELDS) -> np.ndarray:
     """Runs the line until the loop is opened again; the fields that the reading wants, (n,)."""
     found = []
     for block in blocks(test):
-        found.append(block[list(FIELDS)].copy())
+        found.append(block[list(fields)].copy())
         if block["phase"][-1] >= CODES["phase"]["finish"]:
             break
     return np.concatenate(found)
@@ -194,6 +267,19 @@ def read(records: np.ndarray, screw: np.ndarray) -> Played:
     if max(abs(float(felt[-1])), abs(float(moved[-1]))) > PARTED * peak or not before * after < 0.0:
         return Played(math.nan, "the units do not part in the played contact", lead, peak)
     return Played(-after / before, "", lead, peak)
+
+
+def read_run(records: np.ndarray, screw: np.ndarray, period_s: float) -> Played:
+    """Restitution of the first contact of a run with noise, in the motion along `screw`, as it is reported of a run
+    (`hil_server.analysis.rebound`). records: with FIELDS_OF_A_RUN."""
+    flag = np.flatnonzero(np.diff(records["contact"] != 0, prepend=False, append=False))
+    peak = float(np.abs(records["F_T"] @ screw).max(initial=0.0) / (screw @ screw))
+    if trip := _trip(records):
+        return Played(math.nan, f"the contact does not end{trip}", None, peak)
+    if not len(flag):
+        return Played(math.nan, "no contact was felt", None, peak)
+    found = rebound(records, int(flag[0]), int(flag[1]), period_s, None, screw)
+    return Played(math.nan if found.restitution is None else found.restitution, found.why, None, peak)
 
 
 def _trip(records: np.ndarray) -> str:

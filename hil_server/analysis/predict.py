@@ -4,8 +4,9 @@ From the stand, the vehicles, the mechanism and the delay ledger: stiffness and 
 of its own model), in series with them the compliance of an arm that carries a port (`port_compliance_rows` of a vehicle), and the modes of
 the contact in six degrees of freedom. Each mode is then played through the line of the test (`contact_line`): its restitution is that of
 the free motion on either side. Beside it stand what closed forms say: critical delay, phase budget, PSI, and where a setpoint lead is all
-that is compensated the limit of a latched mode. For each other compensator a curve of the restitution over frequency. Exit code 1 when a
-mode would leave the band 0.98...1.02, or cannot be predicted.
+that is compensated the limit of a latched mode. For each other compensator a curve of the restitution over frequency. A stand whose machine
+was identified (`[stand_model]`) is played as that machine, nonlinear as it is, with the twist of the test. Exit code 1 when a mode would
+leave the band 0.98...1.02, cannot be predicted, or would take the stand to one of its limits (`hil_server.analysis.margins`).
 """
 
 import math
@@ -18,6 +19,7 @@ import numpy as np
 
 from hil_server import registry
 from hil_server.analysis.contact_line import Played, play, restitution_curve
+from hil_server.analysis.margins import Margin
 from hil_server.analysis.stability import (
     BAND,
     Loop,
@@ -42,13 +44,14 @@ LEAST_IDEAL = 0.1  # a contact that gives back less of its speed is judged by wh
 # share of the stiffest mode's w^2 is that force's and no mode of the touch
 PRELOAD = 1e-3
 HIGHEST_HZ = 200.0  # a mode above it is not reproduced by any stand: named, not judged
+OWN_TWIST = 0.2  # of the speed at first contact: a mode that is met faster than this along its screw is played with the test's own twist
 
 
 @dataclass(frozen=True)
 class ModePrediction:
     """One contact mode. restitution: with the stand and the configured compensator, nan where it is not judged or was refused; refused:
     why a judged mode cannot be predicted, or empty; ideal: as in orbit; latched_limit_hz: 0 for an undamped mode, nan where the
-    compensator is no mere lead."""
+    compensator is no mere lead; margins: to the stand's limits, nearest first; sigma: of the restitution of one run under the noise."""
 
     frequency_hz: float
     damping_ratio: float
@@ -64,6 +67,13 @@ class ModePrediction:
     latched_limit_hz: float
     judged: bool
     refused: str = ""
+    margins: tuple[Margin, ...] = ()
+    sigma: float = 0.0
+
+    @property
+    def touched(self) -> list[Margin]:
+        """The limits at which a run with this contact would stop, or its drives follow no longer."""
+        return [margin for margin in self.margins if margin.touched and margin.stops]
 
     @property
     def ratio(self) -> float:
@@ -71,10 +81,15 @@ class ModePrediction:
         return self.restitution / self.ideal
 
     @property
-    def within(self) -> bool:
+    def true(self) -> bool:
         """Speed of the rebound within 2 % of that in orbit, or of a tenth of the approach where less comes back."""
         share = max(self.ideal, LEAST_IDEAL)
-        return not self.judged or (BAND[0] - 1.0) * share <= self.restitution - self.ideal <= (BAND[1] - 1.0) * share
+        return (BAND[0] - 1.0) * share <= self.restitution - self.ideal <= (BAND[1] - 1.0) * share
+
+    @property
+    def within(self) -> bool:
+        """Whether a run may be armed: the rebound is true, and no limit is touched. What is not judged is no reason against it."""
+        return not self.judged or (self.true and not self.touched)
 
 
 @dataclass(frozen=True)
@@ -106,12 +121,13 @@ class Prediction:
         bad = [m for m in self.modes if not m.within]
         if not bad:
             return "inside the band"
-        refused = next((m for m in bad if m.refused), None)
-        if refused is not None:
-            return f"contact at {refused.frequency_hz:.2f} Hz cannot be predicted: {refused.refused}"
-        worst = max(bad, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
-        there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
-        return f"{there}, outside {BAND[0]}...{BAND[1]}"
+        said = [f"contact at {m.frequency_hz:.2f} Hz cannot be predicted: {m.refused}" for m in bad if m.refused][:1]
+        if wrong := [m for m in bad if not m.true and not m.refused]:
+            worst = max(wrong, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
+            there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
+            said.append(f"{there}, outside {BAND[0]}...{BAND[1]}")
+        said += [f"contact at {m.frequency_hz:.2f} Hz would reach a limit: {', '.join(map(str, m.touched))}" for m in bad if m.touched]
+        return "; ".join(said)
 
 
 def _finite(value: Any) -> Any:
@@ -216,7 +232,7 @@ def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
     ideal = math.exp(-math.pi * zeta / math.sqrt(1 - zeta * zeta))
     phase, delay = phase_budget(mode.frequency_hz)
     critical = critical_delay(mode.effective_mass, mode.stiffness, 2 * zeta * 2 * math.pi * mode.frequency_hz * mode.effective_mass)
-    played = _played(test, mode, speed) if judged else Played(math.nan, "", None, 0.0)
+    played = _played(test, mode, speed, own_twist(test, mode)) if judged else Played(math.nan, "", None, 0.0)
     if not judged or zeta <= 1e-4:
         latched = 0.0
     else:
@@ -224,13 +240,25 @@ def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:
     return ModePrediction(
         mode.frequency_hz, mode.zeta, mode.effective_mass, mode.stiffness, [float(x) for x in mode.shape], played.restitution, ideal,
         critical, phase, delay, stability_indicator(critical), latched, judged, played.refused,
+        played.margins, played.sigma,
     )  # fmt: skip
 
 
-def _played(test: Assembly, mode: Mode, speed: float) -> Played:
+def own_twist(test: Assembly, mode: Mode) -> np.ndarray | None:
+    """V_TA (6,) of the test where its stand is played as the identified machine, whose answer depends on how fast each leg moves, and the
+    mode is met by it; else None: the mode's own."""
+    if assembly.stand_model(test.config.stand) is None:
+        return None
+    start = test.context["start"]
+    V = np.asarray(start.V_TA, float)
+    at_T = np.concatenate([V[:3] - np.cross(V[3:], start.X_TA[:3]), V[3:]])
+    return V if float(mode.shape @ at_T) > OWN_TWIST * float(np.linalg.norm(V[:3])) else None
+
+
+def _played(test: Assembly, mode: Mode, speed: float, twist: np.ndarray | None) -> Played:
     """A line that cannot be built for the mode is a refusal with its reason, as one that cannot play it to the end."""
     try:
-        return play(test, mode, speed)
+        return play(test, mode, speed, None, twist)
     except ConfigurationError as error:
         return Played(math.nan, str(error), None, 0.0)
 

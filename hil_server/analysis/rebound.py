@@ -52,10 +52,11 @@ def screw_of(records: np.ndarray, start: int, stop: int) -> np.ndarray | None:
     return mean / size if size > 0.0 else None
 
 
-def rebound(records: np.ndarray, start: int, stop: int, period_s: float, vehicles: Vehicles | None = None) -> Rebound:
+def rebound(records: np.ndarray, start: int, stop: int, period_s: float, vehicles: Vehicles | None = None,
+            screw: np.ndarray | None = None) -> Rebound:  # fmt: skip
     """e of the contact whose flag is set in the rows start...stop-1. vehicles: the two as rigid bodies, for the share of control
-    forces; without it a contact under control forces is not measured."""
-    screw = screw_of(records, start, stop)
+    forces; without it a contact under control forces is not measured. screw (6,): where it is known; none: the mean wrench."""
+    screw = screw_of(records, start, stop) if screw is None else screw
     if screw is None:
         return Rebound(None, "no force was measured")
     if stop >= len(records):

@@ -73,10 +73,10 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
 def contacts_of(log: Log) -> list[dict[str, Any]]:
     """Every contact: when, how hard, and whether and how it rebounded.
 
-    begin_s, duration_s, the peaks and work_j (what the energy monitor counted for the corrected wrench, `contact_work` at the last tick)
-    are those of the contact flag; speeds and energies those of the free motion on either side where there is one, else of the ticks next
-    to the flag. rebound is e (`hil_server.analysis.rebound`), None where it is not measurable, and rebound_note then says why; energy_ratio
-    and energy_ratio_of_contact (1 + work_j/energy_before_j) are given where there is a rebound: a graze or a passage has none.
+    begin_s, duration_s and the peaks are those of the contact flag; speeds, energies and work_j (what the energy monitor counted for the
+    corrected wrench, `contact_work`) those of the free motion on either side where there is one, else of the ticks next to the flag.
+    rebound is e (`hil_server.analysis.rebound`), None where it is not measurable, and rebound_note then says why; energy_ratio and
+    energy_ratio_of_contact (1 + work_j/energy_before_j) are given where there is a rebound: a graze or a passage has none.
     rebound_predicted, rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest.
     """
     r, time_s = log.records, log.time_s
@@ -92,7 +92,8 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
         energy_before = float(r["kinetic_energy"][before])
         energy_after = float(r["kinetic_energy"][after]) if ended else None
         judged = e.restitution is not None and energy_before > 0.0
-        work = float(r["contact_work"][stop - 1])
+        # the force works on below the threshold that ends the flag
+        work = float(r["contact_work"][stop - 1 if e.after is None else e.after])
         contacts.append(
             {
                 "begin_s": float(time_s[start]),

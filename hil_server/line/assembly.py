@@ -15,12 +15,13 @@ from hil_server import registry
 from hil_server.config import TestConfig, crafts, physics
 from hil_server.config.loader import SHIPPED
 from hil_server.config.modal_data import modal_craft, rigid_of
-from hil_server.config.parts import check_part
+from hil_server.config.parts import check_part, part_table
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import ConfigurationError
 from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
+from hil_server.line.platform_lead import platform_model
 from hil_server.telemetry.commands import taken_by
 from rt_kernels.compensation.effective_mass import rotation
 from rt_kernels.context import ZERO3, Limits, Mounting, Orbit, Vehicle, Vehicles
@@ -148,6 +149,21 @@ def drive_model(stand: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def stand_model(stand: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
+    """Parameters of the machine that moves the platform, and where they are from: identified ones first, else those of the virtual stand.
+    None for a stand whose drives are all that is known."""
+    machine = registry.own("hydraulic stand")
+    known, virtual = stand.get("stand_model"), stand.get("virtual") or {}
+    if known:
+        origin = f"identified {known['date']}" if known.get("date") else "configured"
+    elif stand.get("drive_model") or virtual.get("part") != machine:
+        return None
+    else:
+        known, origin = virtual, "configured"
+    declared = part_table("simulated", machine).parameters
+    return check_part("simulated", machine, {k: v for k, v in known.items() if k in declared}), origin
+
+
 def build_part(role: str, name: str, keys: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
     """A part from its keys and the context it asks for. A ValueError of its constructor becomes a ConfigurationError."""
     cls = registry.part(role, name)
@@ -183,6 +199,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "mounting": mounting(config.stand["mounting"]),
         "limits": limits(config.stand["limits"]),
         "vehicles": vehicles(config),
+        "stand_model": (stand_model(config.stand) or (None,))[0],
         "sensor_scale": None,
         "part_of": _part_of,
         "live": False,
@@ -233,8 +250,10 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: makes
     the clock of a live run out of period, duration and block; None: a simulation."""
     first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}
+    machine = stand_model(config.stand)
+    known = platform_model(*machine, context) if machine else drive_model(config.stand)
     entries = ledger(
-        drive_model(config.stand), period_s=context["period_s"], filter_delay_s=first["wrench"].filter_delay_s,
+        known, period_s=context["period_s"], filter_delay_s=first["wrench"].filter_delay_s,
         integrator_late_ticks=getattr(first["dynamics"], "integrator_late_ticks", 0.0), **_device_delays(devices),
     )  # fmt: skip
     context["delays"] = entries.sums()

@@ -12,6 +12,9 @@ The sum is what the compensators use; there is no second delay constant anywhere
                     constant acceleration half a tick later, explicit Euler a whole one
     drive           low-frequency delay of the drive, 2 zeta / w for one of second order
 
+On a stand whose machine is known ([stand_model]) transport and drive are of the second order with delay that is nearest to its response along
+the docking axis, and `platform` holds the lead that all six directions of the platform want together, against everything in the sum.
+
 Origins: measured (on the open device, before the run), identified and its date (`hil-server identify`), configured (a key of a file),
 derived (follows from the protocol, the tick or the part).
 """
@@ -21,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hil_server.line.platform_lead import PlatformLead, PlatformModel
 from rt_kernels.context import Delays
 
 
@@ -35,12 +39,13 @@ class Term:
 
 @dataclass(frozen=True)
 class DelayLedger:
-    """All terms, the model of the drive, and the sums."""
+    """All terms, the model of the drive, and the sums. platform: the lead of the platform's six directions, None for drives alone."""
 
     terms: tuple[Term, ...]
     drive_frequency_hz: float
     drive_damping: float
     measured_leg_delay_s: float
+    platform: PlatformLead | None = None
 
     @property
     def drive_lag_s(self) -> float:
@@ -72,6 +77,8 @@ class DelayLedger:
             drive_frequency_hz=self.drive_frequency_hz,
             drive_damping=self.drive_damping,
             measured_leg_delay_s=self.measured_leg_delay_s,
+            lead_rate=self.platform and self.platform.L1.ravel().tolist(),
+            lead_acceleration=self.platform and self.platform.L2.ravel().tolist(),
         )
 
     def as_dict(self) -> dict[str, float]:
@@ -88,11 +95,13 @@ def drive_lag(frequency_hz: float, damping: float) -> float:
     return 2.0 * damping / (2.0 * math.pi * frequency_hz) if frequency_hz > 0.0 else 0.0
 
 
-def ledger(drive: Mapping[str, Any], *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0, sensor_age_s: float = 0.0,
+def ledger(drive: Mapping[str, Any] | PlatformModel, *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0, sensor_age_s: float = 0.0,
            setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
            origins: Mapping[str, str] | None = None) -> DelayLedger:  # fmt: skip
-    """drive: frequency_hz, damping, delay_s, origin. setpoint_ticks: ticks until a setpoint acts; integrator_late_ticks: against
+    """drive: frequency_hz, damping, delay_s, origin, or the machine of the stand. setpoint_ticks: ticks until a setpoint acts; integrator_late_ticks: against
     symplectic Euler; the rest in seconds. origins: of what the devices said, by its key; configured where none is given."""
+    model = drive if isinstance(drive, PlatformModel) else None
+    drive = model.drive() if model else drive
     ideal = drive["frequency_hz"] == 0.0
     origin = {"sensor_delay_s": "configured", "sensor_age_s": "configured", "setpoint_ticks": "configured"} | dict(origins or {})
     terms = (
@@ -105,4 +114,7 @@ def ledger(drive: Mapping[str, Any], *, period_s: float, filter_delay_s: float, 
         Term("integrator", (integrator_late_ticks - 1.0) * period_s, "derived"),
         Term("drive", drive_lag(drive["frequency_hz"], drive["damping"]), drive["origin"]),
     )
-    return DelayLedger(terms, drive["frequency_hz"], drive["damping"], measured_leg_delay_s)
+    # the machine's response holds its own delay
+    rest = math.fsum(term.seconds for term in terms if term.name not in ("transport", "drive"))
+    lead = model.lead(rest) if model else None
+    return DelayLedger(terms, drive["frequency_hz"], drive["damping"], measured_leg_delay_s, lead)

@@ -153,6 +153,8 @@ def _initial_sample(log: Log) -> np.ndarray:
 # Context that a live run measured before its first tick: limits beyond which no stand is
 DELAYS = {"total_s": 10.0, "transport_s": 10.0, "sensor_delay_s": 10.0, "drive_lag_s": 10.0, "drive_frequency_hz": 1e6,
           "drive_damping": 1e6, "measured_leg_delay_s": 10.0}  # fmt: skip
+LEADS = ("lead_rate", "lead_acceleration")  # 36 numbers each, or none
+LEAD_MAX = 1e3
 SCALE_MAX = 1e12
 
 
@@ -168,7 +170,12 @@ def _calibration(log: Log) -> dict[str, Any]:
             raise ConfigurationError(f"{where}.delays.{key}: {delays.get(key)!r:.80}, limit a number within -{limit:g} ... {limit:g}")
     if scale is not None and not (isinstance(scale, list) and len(scale) == 6 and all(_within(x, SCALE_MAX) and x for x in scale)):
         raise ConfigurationError(f"{where}.sensor_scale: {scale!r:.80}, limit none or six numbers other than 0")
-    return {"delays": Delays(**{key: delays[key] for key in DELAYS}), "sensor_scale": scale}
+    for key in LEADS:
+        rows = delays.get(key)
+        if rows is not None and not (isinstance(rows, list) and len(rows) == 36 and all(_within(x, LEAD_MAX) for x in rows)):
+            raise ConfigurationError(f"{where}.delays.{key}: {rows!r:.80}, limit none or 36 numbers within -{LEAD_MAX:g} ... {LEAD_MAX:g}")
+    found = {key: delays[key] for key in DELAYS} | {key: delays.get(key) for key in LEADS}
+    return {"delays": Delays(**found), "sensor_scale": scale}
 
 
 def _within(value: Any, limit: float) -> bool:

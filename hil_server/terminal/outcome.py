@@ -87,10 +87,12 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"          late p50 {late['p50']:.0f} p99 {late['p99']:.0f} max {late['max']:.0f} us, compute p50 {compute['p50']:.1f} us")
     print("peaks     " + "  ".join(f"{v:.4g}" for v in _flat(summary["peak_wrench"])) + "  (N, N.m)")
     for contact in summary["contacts"][:MOST_REBOUNDS]:
-        if contact["rebound"] is not None:
+        if contact["rebound"] is None:
+            said = f"e not measurable: {contact['rebound_note']}"
+        else:
             expected = contact["rebound_predicted"]
-            said = "not predicted" if expected is None else f"predicted {expected:.4f}"
-            print(f"contact   at {contact['begin_s']:.3f} s: e measured {contact['rebound']:.4f}, {said}")
+            said = f"e measured {contact['rebound']:.4f}, " + ("not predicted" if expected is None else f"predicted {expected:.4f}")
+        print(f"contact   at {contact['begin_s']:.3f} s: {said}")
     if summary["cause"]:
         print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
     listed = [_listed(summary["fault_details"])] if summary["fault_details"] else []

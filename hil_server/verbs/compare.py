@@ -31,6 +31,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         relative = "" if c["relative"] is None else f"{100 * c['relative']:8.2f}%"
         numbers = " ".join(f"{c[key]:11.4g}" for key in ("peak_a", "peak_b", "rms_difference", "peak_difference"))
         print(f"{c['name']:16} {c['unit']:6} {numbers} {relative:>9}")
+    print(f"{'capture':16} {'s':6} " + " ".join(f"{'-' if t is None else format(t, '.4f'):>11}" for t in figures["capture_s"]))
+    print(f"{'energy absorbed':16} {'J':6} " + " ".join(f"{energy:11.5g}" for energy in figures["absorbed_j"]))
     for name, one, two in figures["signals"]:
         times = " ".join(f"{'-' if t is None else format(t, '.3f'):>11}" for t in (one, two))
         print(f"{name:16} {'s':6} {times}")

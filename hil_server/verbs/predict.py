@@ -1,6 +1,6 @@
 """`hil-server predict [CONFIG]`: before the test, what the stand will make of a contact (`hil_server.analysis.predict`).
 
-Exit code 1 when a mode would leave the band 0.98...1.02, or cannot be predicted.
+Exit code 1 when a mode would leave the band 0.98...1.02, cannot be predicted, or would take the stand to one of its limits.
 """
 
 import argparse
@@ -40,6 +40,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _print(found: "Prediction") -> None:
+    from hil_server.analysis.margins import SAID
+
     for name, seconds in found.ledger.items():
         print(f"{name:15s} {seconds * 1e3:8.3f} ms  {found.origins.get(name, '')}".rstrip())
     print(f"compensator     {found.compensator}")
@@ -61,4 +63,8 @@ def _print(found: "Prediction") -> None:
         indicator = f"{m.indicator:5.2f}" if math.isfinite(m.indicator) else "  -  "
         print(f"{head}  {m.restitution:6.4f} {m.ideal:6.4f}  {m.ratio:6.4f}"
               f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else '   OUTSIDE'}")  # fmt: skip
+        if m.sigma > 0.0:
+            print(f"{'':23s} a single run scatters by {m.sigma:.4f} under the stand's noise")
+        if near := [margin for margin in m.margins if margin.share >= SAID]:
+            print(f"{'':23s} near its limits: {'; '.join(map(str, near))}")
     print(f"verdict         {found.verdict()}")

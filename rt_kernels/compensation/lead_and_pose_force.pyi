@@ -5,12 +5,16 @@ from rt_kernels.plugs import StagePart
 
 AUX: tuple[Any, ...]
 LEAD_PARAMETERS: tuple[Any, ...]
+LEG_OFFSET_PARAMETERS: tuple[Any, ...]
 
 class LeadAndPoseForce(StagePart):
-    def __init__(self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, **given: Any) -> None: ...
+    def __init__(
+        self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, mounting: Any, stand_model: Any, **given: Any
+    ) -> None: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
 
+OBSERVER_PARAMETERS: tuple[Any, ...]
 POSE_FORCE_PARAMETERS: tuple[Any, ...]

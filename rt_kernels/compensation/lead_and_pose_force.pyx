@@ -2,11 +2,16 @@
 
 The lead brings the platform to where the model is; a drive that is known only to some per cent, or has drifted, leaves a small x - y,
 which the force correction takes out. Neither alone holds the band: see lead.pxd and pose_force.pxd for the formulas.
+
+On a stand whose machine is known ([stand_model]) the lead is that of the platform's six directions, and the demand of the legs crosses
+their dead band and friction (leg_offset.pxd), so that x - y stays small at the amplitude of a contact, too. Where what carries the units
+rings, y is that of the units themselves (structure_observer.pxd).
 """
 
 from libc.string cimport memset
 
 from rt_kernels.compensation.lead cimport LeadParams, LeadState, fill_lead, lead_step
+from rt_kernels.compensation.leg_offset cimport LegOffsetParams, LegOffsetState, fill_leg_offset, leg_offset_step
 from rt_kernels.compensation.pose_force cimport PoseForceParams, PoseForceState, fill_pose_force, pose_force_step
 from rt_kernels.compensation.pose_force_record cimport PoseForceRecord
 from rt_kernels.plugs cimport StagePart
@@ -14,17 +19,21 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
 from rt_kernels.compensation.pose_force_record import AUX
-from rt_kernels.compensation.declarations import LEAD_PARAMETERS, POSE_FORCE_PARAMETERS, lead_inertia
+from rt_kernels.compensation.declarations import (
+    LEAD_PARAMETERS, LEG_OFFSET_PARAMETERS, OBSERVER_PARAMETERS, POSE_FORCE_PARAMETERS, carried_ports, lead_inertia, leg_constants,
+)
 from rt_kernels.parameters import checked
 
 
 cdef struct State:
     LeadState lead
     PoseForceState force
+    LegOffsetState legs
 
 cdef struct Self:
     LeadParams lead
     PoseForceParams force
+    LegOffsetParams legs
     double loop_delay
     State state
 
@@ -34,6 +43,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     # the force first: the lead foresees the acceleration that it will make
     sample.compensation_status = pose_force_step(&p.force, &p.state.force, sample)
     sample.compensation_status |= lead_step(&p.lead, &p.state.lead, sample)
+    if p.legs.active:
+        sample.compensation_status |= leg_offset_step(&p.legs, &p.state.legs, sample)
     sample.loop_delay = p.loop_delay
     (<PoseForceRecord *>aux).contact_stiffness = p.state.force.stiffness
 
@@ -41,18 +52,20 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
 cdef class LeadAndPoseForce(StagePart):
     """Lead and force correction together. Raises ValueError without a stiffness."""
 
-    PARAMETERS = LEAD_PARAMETERS + POSE_FORCE_PARAMETERS
+    PARAMETERS = LEAD_PARAMETERS + POSE_FORCE_PARAMETERS + LEG_OFFSET_PARAMETERS + OBSERVER_PARAMETERS
     AUX = AUX
-    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform")
+    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting", "stand_model")
     cdef Self c
 
-    def __init__(self, *, period_s, delays, vehicles, start, platform, **given):
+    def __init__(self, *, period_s, delays, vehicles, start, platform, mounting, stand_model, **given):
         cdef Platform legs = platform
         keys = checked(LeadAndPoseForce.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, delays, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
-        fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays)
+        fill_pose_force(&self.c.force, &self.c.state.force, keys, period_s, delays, carried_ports(stand_model, mounting, keys))
+        fill_leg_offset(&self.c.legs, &self.c.state.legs, keys, period_s, leg_constants(stand_model) if stand_model else None, legs,
+                        mounting)
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)

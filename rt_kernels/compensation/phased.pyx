@@ -44,13 +44,21 @@ cdef struct Output:
     double F_T[6]
     double lead[3]
     double offset[6]
+    double offset_rate[6]
+    double leg_offset[6]
     uint32_t status
 
 
-cdef inline void take(const Sample *o, Output *out) noexcept nogil:
+cdef inline void take(Step part_step, void *part, Sample *o, double *aux, Output *out) noexcept nogil:
+    """One part's step. What it does not write is zero, not what the other one wrote."""
+    memset(o.lead_offset_rate, 0, sizeof(o.lead_offset_rate))
+    memset(o.leg_offset, 0, sizeof(o.leg_offset))
+    part_step(part, o, aux)
     memcpy(out.F_T, o.F_T_corrected, sizeof(out.F_T))
     memcpy(out.lead, o.lead, sizeof(out.lead))
     memcpy(out.offset, o.lead_offset, sizeof(out.offset))
+    memcpy(out.offset_rate, o.lead_offset_rate, sizeof(out.offset_rate))
+    memcpy(out.leg_offset, o.leg_offset, sizeof(out.leg_offset))
     out.status = o.compensation_status
 
 
@@ -73,10 +81,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
     if sample.command_code == COMMAND_SET_COMPENSATOR and 0.0 <= sample.command_arg[0] <= 2.0:
         b.choice = <int>sample.command_arg[0]
-    front.free(parts, sample, aux)
-    take(sample, &free)
-    front.contact(parts + front.contact_offset, sample, aux + front.contact_aux)
-    take(sample, &contact)
+    take(front.free, parts, sample, aux, &free)
+    take(front.contact, parts + front.contact_offset, sample, aux + front.contact_aux, &contact)
     # the weight of the contact part
     b.w += change if contact_in_charge(b, sample, dt) else -change
     b.w = 0.0 if b.w < 0.0 else (1.0 if b.w > 1.0 else b.w)
@@ -84,6 +90,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     for i in range(6):
         sample.F_T_corrected[i] = free.F_T[i] + k * (contact.F_T[i] - free.F_T[i])
         sample.lead_offset[i] = free.offset[i] + k * (contact.offset[i] - free.offset[i])
+        sample.lead_offset_rate[i] = free.offset_rate[i] + k * (contact.offset_rate[i] - free.offset_rate[i])
+        sample.leg_offset[i] = free.leg_offset[i] + k * (contact.leg_offset[i] - free.leg_offset[i])
     for i in range(3):
         sample.lead[i] = free.lead[i] + k * (contact.lead[i] - free.lead[i])
     sample.compensation_status = contact.status if k >= 0.5 else free.status
@@ -136,7 +144,7 @@ cdef class Phased(StagePart):
         Parameter("hold_s", "float", "s", "the contact compensator stays this long after a contact", 0.05, low=0.0, high=10.0),
     )
     COMMANDS = (Command("set_compensator", numbers=(0, 1, 2)),)
-    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting", "part_of")
+    CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting", "stand_model", "part_of")
     cdef char *memory
     cdef StagePart first        # the two parts: what they know of their own blocks
     cdef StagePart second

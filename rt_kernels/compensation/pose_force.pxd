@@ -10,7 +10,10 @@ scalar stiffness k of the contact K = k u u^T, so that
 
     F = F_m g        g = 1 + (k u.(x - y) + b u.d/dt(x - y)) / |f|        g >= 0: the force is never turned around
 
-Where a full 6x6 matrix is given it is used instead, and a correction that would turn the force around is left at zero force.
+Where a full 6x6 matrix is given it is used instead, and a correction that would turn the force around is left at zero force. A contact of
+couples without a force is only known so.
+
+Where the structure that carries the ports rings, y is where the ports are, not where the legs put them (structure_observer.pxd).
 
 Contact is the event detector's flag, which has hysteresis in force and time: gating on the single sample chatters with noise.
 
@@ -19,8 +22,14 @@ the first tick of the contact, the sum over the ticks since the model touched of
 f/k + u.(x - y) counted back from the pose of the first force. Without a lead this is (w t)^2 of the energy; behind a good lead x - y
 and the sum are about zero.
 
-The stiffness is the prior, or follows a recursive least squares of the change of force on the change of pose along u, with
-forgetting, only where the pose has moved by enough, and bounded to 0.5...1.5 times the prior.
+The stiffness is the prior, or is estimated: F = K y + const holds in contact, y along u, and the simulated x is the instrument,
+
+    K = cov(x, F) / cov(x, y)
+
+from the first tick of each contact on, with forgetting; the noise of the measured pose has no part in either covariance, so that it does
+not pull the estimate down as least squares of F on y would. A known damping is taken off the force first. The prior counts as ten motions
+of `excitation_m`, and the estimate is held within 0.5...1.5 times the prior. Of a full matrix one factor is estimated. (Instrumental
+variables: Söderström and Stoica, System Identification, 1989, chapter 8.)
 """
 
 from libc.math cimport sqrt
@@ -29,12 +38,12 @@ from libc.string cimport memset
 
 from rt_kernels.algebra cimport quat, vec3
 from rt_kernels.codes cimport COMPENSATION_STATUS_ADAPTING, COMPENSATION_STATUS_CLIPPED, COMPENSATION_STATUS_GATE_OPEN
+from rt_kernels.compensation.structure_observer cimport ObserverParams, ObserverState, fill_observer, observe
 from rt_kernels.sample cimport Sample
 
 cdef enum:
     HISTORY = 256
-    SPAN = 4                    # ticks over which changes are taken for the estimate
-    RATE_SPAN = 2               # and for the rate of the error: short, because it lags by half of it
+    RATE_SPAN = 2               # ticks over which rates are taken: few, because they lag by half of it
     LOOK_BACK = 240             # ticks before the first force of a contact that are looked at
 
 cdef struct PoseForceParams:
@@ -43,14 +52,17 @@ cdef struct PoseForceParams:
     double K[36]
     double period
     double forgetting
-    double excitation           # m: least change of pose along u that is learnt from
+    double excitation           # m: the prior counts as ten motions of this size
     double pose_age             # ticks between the newest measured pose and the pose that belongs to the force
     double force_age            # ticks by which the newest measured pose is older than the newest force
+    double observed_age         # with an observer: pose_age, which is then zero, since X is already of the force's instant
+    ObserverParams observer
     int full                    # the 6x6 matrix is used
     int estimate
 
 cdef struct Measured:
-    double X[7]                 # X_TA_measured
+    double X[7]                 # X_TA_measured, or where the observer has the ports
+    double legs[7]              # X_TA_measured
     double F[6]                 # F_T
     double x[7]                 # X_TA, simulated
 
@@ -58,28 +70,62 @@ cdef struct PoseForceState:
     Measured history[256]
     double error[256]           # u.(x - y) of each tick, for its rate
     int64_t count
-    double stiffness            # estimate
-    double sum_yy
-    double sum_yf
+    double stiffness            # estimate, along the wrench
+    double factor               # estimate over prior
+    double known_xy             # covariances, unscaled, of the contacts before this one
+    double known_xf
+    double weight               # sums of this contact, from its first tick
+    double sum_x
+    double sum_y
+    double sum_f
+    double sum_xy
+    double sum_xf
+    double X_first[7]           # measured pose of the first tick
+    ObserverState observer
     double peak                 # largest force of this contact
     int in_contact
     int contact_ticks
 
 
-cdef inline void remember(PoseForceState *s, const Sample *o) noexcept nogil:
-    """The measured pair of this tick; for periods that were skipped too, so that an index is a time."""
+cdef inline uint32_t remember(const PoseForceParams *p, PoseForceState *s, const Sample *o) noexcept nogil:
+    """The measured pair of this tick; for periods that were skipped too, so that an index is a time. Returns the observer's status bits."""
     cdef int n = o.periods if 1 <= o.periods <= HISTORY else 1
+    cdef uint32_t status = 0
+    cdef double X[7]
+    cdef double F[6]
     cdef int i
     cdef Measured *m
     while n > 0:
         m = &s.history[s.count % HISTORY]
         for i in range(7):
             m.X[i] = o.X_TA_measured[i]
+            m.legs[i] = o.X_TA_measured[i]
             m.x[i] = o.X_TA[i]
         for i in range(6):
             m.F[i] = o.F_T[i]
         s.count += 1
         n -= 1
+    if p.observer.active:
+        earlier_legs(s, p.observed_age, X)
+        earlier(s, p.force_age, NULL, F)
+        status = observe(&p.observer, &s.observer, X, F, o.periods, m.X)
+    return status
+
+
+cdef inline void earlier_legs(const PoseForceState *s, double age, double *X) noexcept nogil:
+    """Relative pose by the legs `age` ticks ago, linear between the ticks."""
+    cdef int64_t whole = <int64_t>age
+    cdef double w = age - <double>whole
+    cdef const Measured *a
+    cdef const Measured *b
+    cdef int i
+    if whole > s.count - 2:
+        whole = s.count - 2 if s.count >= 2 else 0
+    a = &s.history[(s.count - 1 - whole) % HISTORY]
+    b = &s.history[(s.count - 2 - whole) % HISTORY] if s.count >= 2 else a
+    for i in range(7):
+        X[i] = a.legs[i] + w * (b.legs[i] - a.legs[i])
+    quat.normalize(X + 3)
 
 
 cdef inline void earlier(const PoseForceState *s, double age, double *X, double *F) noexcept nogil:
@@ -131,64 +177,116 @@ cdef inline void motion_at_target(const double *X_from, const double *X_to, doub
     vec3.add(d, t, d)
 
 
-cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const double *u) noexcept nogil:
-    """Recursive least squares of the change of |f| on the change of pose along u over SPAN ticks."""
-    cdef double X_new[7]
-    cdef double X_old[7]
-    cdef double F_new[6]
-    cdef double F_old[6]
-    cdef double d[6]
-    cdef double dy = 0.0, df = 0.0, k
-    cdef int i
-    earlier(s, p.pose_age, X_new, NULL)
-    earlier(s, p.pose_age + SPAN, X_old, NULL)
-    earlier(s, p.force_age, NULL, F_new)
-    earlier(s, p.force_age + SPAN, NULL, F_old)
-    motion_at_target(X_old, X_new, d)
+cdef struct Along:
+    double u[6]                 # the measured wrench, of size 1
+    double w[6]                 # w . d: a small motion d along it, m
+    double size                 # of the wrench, N
+    double stiffness            # prior along it: size = stiffness w . d
+
+
+cdef inline bint along_wrench(const PoseForceParams *p, const double *F, Along *a) noexcept nogil:
+    """Where the wrench points. A force by its size; with a matrix K the whole wrench at a lever of 1 m, w = K u / (u K u). False: none."""
+    cdef int i, j
+    a.size = sqrt(vec3.dot(F, F))
+    if p.full:
+        a.size = sqrt(a.size * a.size + vec3.dot(F + 3, F + 3))
+    if not (a.size > 1e-9):
+        return False
     for i in range(6):
-        dy += u[i] * d[i]
-    for i in range(3):
-        df += u[i] * (F_new[i] - F_old[i])
-    if dy * dy < p.excitation * p.excitation:
+        a.u[i] = F[i] / a.size
+        a.w[i] = a.u[i]
+    a.stiffness = p.stiffness
+    if p.full:
+        a.stiffness = 0.0
+        for i in range(6):
+            a.w[i] = 0.0
+            for j in range(6):
+                a.w[i] += a.u[j] * p.K[6 * j + i]
+        for i in range(6):
+            a.stiffness += a.w[i] * a.u[i]
+        if not (a.stiffness > 0.0):
+            return False
+        for i in range(6):
+            a.w[i] /= a.stiffness
+    return True
+
+
+cdef inline double motion_along(const Along *a, const double *X_from, const double *X_to) noexcept nogil:
+    """w . d of the small motion between two poses, m."""
+    cdef double d[6]
+    cdef double sum = 0.0
+    cdef int i
+    motion_at_target(X_from, X_to, d)
+    for i in range(6):
+        sum += a.w[i] * d[i]
+    return sum
+
+
+cdef inline void begin_learning(PoseForceState *s, const double *X) noexcept nogil:
+    """A new contact: what the last one has taught is kept, levels are taken from here on. X: measured pose of the force's instant."""
+    cdef int i
+    if s.weight > 0.0:
+        s.known_xy += s.sum_xy - s.sum_x * s.sum_y / s.weight
+        s.known_xf += s.sum_xf - s.sum_x * s.sum_f / s.weight
+    s.weight = s.sum_x = s.sum_y = s.sum_f = s.sum_xy = s.sum_xf = 0.0
+    for i in range(7):
+        s.X_first[i] = X[i]
+
+
+cdef inline void learn(const PoseForceParams *p, PoseForceState *s, const Along *a, const double *X, const double *x) noexcept nogil:
+    """One tick of the estimate. X, x: measured and simulated pose of the force's instant."""
+    cdef double X_then[7]
+    cdef double F[6]
+    cdef double ix, iy, force = 0.0, xy, xf, prior, k
+    cdef int i
+    earlier(s, p.force_age, NULL, F)
+    # the wrench of the pose's instant along u, which is the newest one's where the pose is not older
+    for i in range(6 if p.full else 3):
+        force += a.u[i] * F[i]
+    if p.damping > 0.0:
+        earlier(s, p.pose_age + RATE_SPAN, X_then, NULL)
+        force -= p.damping * motion_along(a, X_then, X) / (RATE_SPAN * p.period)
+    ix, iy = motion_along(a, s.X_first, x), motion_along(a, s.X_first, X)
+    s.known_xy *= p.forgetting; s.known_xf *= p.forgetting
+    s.weight = p.forgetting * s.weight + 1.0
+    s.sum_x = p.forgetting * s.sum_x + ix
+    s.sum_y = p.forgetting * s.sum_y + iy
+    s.sum_f = p.forgetting * s.sum_f + force
+    s.sum_xy = p.forgetting * s.sum_xy + ix * iy
+    s.sum_xf = p.forgetting * s.sum_xf + ix * force
+    xy = s.known_xy + s.sum_xy - s.sum_x * s.sum_y / s.weight
+    xf = s.known_xf + s.sum_xf - s.sum_x * s.sum_f / s.weight
+    prior = 10.0 * p.excitation * p.excitation
+    # motions that do not go together teach nothing
+    if not (xy + prior > 0.0):
         return
-    s.sum_yy = p.forgetting * s.sum_yy + dy * dy
-    s.sum_yf = p.forgetting * s.sum_yf + dy * df
-    # the prior counts as much as ten changes of the least size: one outlier does not move the estimate far
-    k = (s.sum_yf + 10.0 * p.excitation * p.excitation * p.stiffness) / (s.sum_yy + 10.0 * p.excitation * p.excitation)
-    s.stiffness = 0.5 * p.stiffness if k < 0.5 * p.stiffness else (1.5 * p.stiffness if k > 1.5 * p.stiffness else k)
+    k = (xf / a.stiffness + prior) / (xy + prior)
+    s.factor = 0.5 if k < 0.5 else (1.5 if k > 1.5 else k)
 
 
-cdef inline double missed(const PoseForceParams *p, const PoseForceState *s, const double *X, const double *u) noexcept nogil:
+cdef inline double missed(const PoseForceParams *p, const PoseForceState *s, const double *X, const Along *a) noexcept nogil:
     """Sum over the ticks before this one of the force along u that the model did without, N. X: measured pose of the force's instant."""
     cdef double X_then[7]
     cdef double x[7]
     cdef double F[6]
-    cdef double d[6]
-    cdef double force, error, depth, sum = 0.0
+    cdef double force = 0.0, error, depth, sum = 0.0
     cdef int i, j
     # depth of the measured pose: its force without what its damper makes of its rate
     earlier(s, p.force_age, NULL, F)
-    force = vec3.dot(u, F)
+    for i in range(6 if p.full else 3):
+        force += a.u[i] * F[i]
     earlier(s, p.pose_age + RATE_SPAN, X_then, NULL)
-    motion_at_target(X_then, X, d)
-    for i in range(6):
-        force -= p.damping * u[i] * d[i] / (RATE_SPAN * p.period)
+    force -= p.damping * motion_along(a, X_then, X) / (RATE_SPAN * p.period)
     for j in range(1, LOOK_BACK):
         if p.pose_age + p.force_age + j + 2 > s.count or p.pose_age + p.force_age + j + 2 > HISTORY:
             break
         # how deep the model was j ticks ago, and how far ahead of the pose whose force it got
         simulated(s, p.force_age + j, x)
-        motion_at_target(X, x, d)
-        depth = force / s.stiffness
-        for i in range(6):
-            depth += u[i] * d[i]
+        depth = force / s.stiffness + motion_along(a, X, x)
         if not (depth > 0.0):
             break
         earlier(s, p.pose_age + j, X_then, NULL)
-        motion_at_target(X_then, x, d)
-        error = 0.0
-        for i in range(6):
-            error += u[i] * d[i]
+        error = motion_along(a, X_then, x)
         sum += error if error < depth else depth
     return s.stiffness * sum
 
@@ -198,49 +296,55 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
     cdef double X[7]
     cdef double x[7]
     cdef double F[6]
-    cdef double u[6]
     cdef double d[6]
     cdef double correction[6]
-    cdef double f, g, along, rate, work, late
+    cdef Along a
+    cdef double g, along, rate, work, late
     cdef uint32_t status
     cdef int i, j
     cdef bint first = False
-    remember(s, o)
+    status = remember(p, s, o)
     if not o.contact:
         s.in_contact = 0
         for i in range(6):
             o.F_T_corrected[i] = o.F_T[i]
-        return 0
-    status = COMPENSATION_STATUS_GATE_OPEN
-    if not s.in_contact:
-        first = True
-        s.in_contact = 1
-        s.contact_ticks = 0
-        s.peak = 0.0
+        return status
+    status |= COMPENSATION_STATUS_GATE_OPEN
     # the pose of the force's instant; an older one is set against the model of its own instant
     earlier(s, p.pose_age, X, NULL)
     for i in range(6):
         F[i] = o.F_T[i]
     simulated(s, p.force_age, x)
-    f = sqrt(vec3.dot(F, F))
-    if f > s.peak:
-        s.peak = f
-    if not (f > 1e-9):
+    if not s.in_contact:
+        first = True
+        s.in_contact = 1
+        s.contact_ticks = 0
+        s.peak = 0.0
+        begin_learning(s, X)
+    if not along_wrench(p, F, &a):
         for i in range(6):
             o.F_T_corrected[i] = F[i]
         return status
-    motion_at_target(X, x, d)
+    if a.size > s.peak:
+        s.peak = a.size
+    s.contact_ticks += o.periods
+    if p.estimate:
+        learn(p, s, &a, X, x)
+        status |= COMPENSATION_STATUS_ADAPTING
+    s.stiffness = s.factor * a.stiffness
+    late = missed(p, s, X, &a) if first else 0.0
     if p.full:
         # K d, and no further than to zero force
+        motion_at_target(X, x, d)
         work = 0.0
         for i in range(6):
             correction[i] = 0.0
             for j in range(6):
                 correction[i] += p.K[6 * i + j] * d[j]
-        for i in range(3):
+            correction[i] = s.factor * correction[i] + late * a.u[i]
             work += (F[i] + correction[i]) * F[i]
         if work < 0.0:
-            if f > 0.2 * s.peak:
+            if a.size > 0.2 * s.peak:
                 status |= COMPENSATION_STATUS_CLIPPED
             for i in range(6):
                 o.F_T_corrected[i] = 0.0
@@ -248,30 +352,23 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
             for i in range(6):
                 o.F_T_corrected[i] = F[i] + correction[i]
         return status
-    along = 0.0
-    for i in range(6):
-        u[i] = F[i] / f
-        along += u[i] * d[i]
-    # rate of the error over SPAN ticks
+    along = motion_along(&a, X, x)
+    # rate of the error over RATE_SPAN ticks
     s.error[s.count % HISTORY] = along
-    s.contact_ticks += o.periods
     rate = (along - s.error[(s.count - RATE_SPAN) % HISTORY]) / (RATE_SPAN * p.period) if s.contact_ticks > RATE_SPAN else 0.0
-    if p.estimate and s.contact_ticks > SPAN:
-        learn(p, s, u)
-        status |= COMPENSATION_STATUS_ADAPTING
-    late = missed(p, s, X, u) if first else 0.0
-    g = 1.0 + (s.stiffness * along + p.damping * rate + late) / f
+    g = 1.0 + (s.stiffness * along + p.damping * rate + late) / a.size
     if g < 0.0:
         g = 0.0
-        if f > 0.2 * s.peak:
+        if a.size > 0.2 * s.peak:
             status |= COMPENSATION_STATUS_CLIPPED
     for i in range(6):
         o.F_T_corrected[i] = g * F[i]
     return status
 
 
-cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays) except -1:
-    """From the keys of POSE_FORCE_PARAMETERS and the ledger: the pose is as old as the measured legs, the force as the sensor's delay."""
+cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys, double period_s, delays, list ports=None) except -1:
+    """From the keys of POSE_FORCE_PARAMETERS and the ledger: the pose is as old as the measured legs, the force as the sensor's delay.
+    ports: what carries them, for the observer (see fill_observer)."""
     cdef int i
     cdef double older = (delays.sensor_delay_s - delays.measured_leg_delay_s) / period_s
     memset(p, 0, sizeof(PoseForceParams))
@@ -281,8 +378,12 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
     p.excitation, p.period = keys["excitation_m"], period_s
     p.pose_age = older if older > 0.0 else 0.0
     p.force_age = -older if older < 0.0 else 0.0
-    if max(p.pose_age, p.force_age) + SPAN + 2 > HISTORY:
-        raise ValueError(f"compensators: force and pose are {abs(older) * period_s} s apart; at most {(HISTORY - SPAN - 2) * period_s} s")
+    if ports is not None:
+        fill_observer(&p.observer, &s.observer, ports, keys["structure_max_m"], period_s)
+        if p.observer.active:
+            p.observed_age, p.pose_age = p.pose_age, 0.0
+    if max(p.pose_age, p.observed_age, p.force_age) + RATE_SPAN + 4 > HISTORY:
+        raise ValueError(f"compensators: force and pose are {abs(older) * period_s} s apart; at most {(HISTORY - RATE_SPAN - 4) * period_s} s")
     rows = keys["stiffness_rows"]
     if rows is not None:
         p.full = 1
@@ -290,5 +391,5 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
             p.K[i] = rows[i // 6][i % 6] * keys["stiffness_factor"]
     elif not p.stiffness > 0.0:
         raise ValueError("compensation.stiffness_n_per_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
-    s.stiffness = p.stiffness
+    s.stiffness, s.factor = p.stiffness, 1.0
     return 0

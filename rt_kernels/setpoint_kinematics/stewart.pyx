@@ -1,7 +1,8 @@
 """Where the platform has to be: the relative pose with its lead, through the mounting, to leg lengths and rates.
 
     X_cmd = X_TA moved by  l1 V_TA + l2 A_TA + lead_offset           (T axes; rotation by its exponential)
-    V_cmd = V_TA + l1 A_TA
+    V_cmd = V_TA + l1 A_TA + lead_offset_rate
+    leg_demand = legs of X_cmd + leg_offset
 
 Bumpless: when the source of the motion changes, the step that the command would make becomes an offset, which is taken back by a
 minimum-jerk profile over `blend_s`. (A compensator that is switched blends its own leads.)
@@ -70,6 +71,9 @@ cdef void command(const Sample *o, double *X, double *V) noexcept nogil:
     for i in range(6):
         d[i] = o.lead[1] * o.V_TA[i] + o.lead[2] * o.A_TA[i] + o.lead_offset[i]
         V[i] = o.V_TA[i] + o.lead[1] * o.A_TA[i]
+        # nothing is added where there is none: a zero keeps its sign
+        if o.lead_offset_rate[i] != 0.0:
+            V[i] += o.lead_offset_rate[i]
     move_pose(o.X_TA, d, X)
 
 
@@ -107,6 +111,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     platform_twist_of(&p.mounting, sample.X_WP, X, V, sample.V_WP)
     sample.setpoint_kinematics_status = place_legs(&p.platform, sample.X_WP, sample.V_WP, sample.leg_demand, sample.leg_rate_demand,
                                      &sample.stroke_margin, &sample.condition)
+    for i in range(6):
+        sample.leg_demand[i] += sample.leg_offset[i]
 
 
 cdef class StewartSetpoints(StagePart):

@@ -32,7 +32,8 @@ def bouncing_run(first=FIRST, force_scale=1.0, seconds=END):
     speed = np.where(touching, -SPEED * np.cos(np.pi * (t - first) / HALF_PERIOD), np.where(again, 0.0, speed))
     r["V_TA"][:, 0] = speed
     r["kinetic_energy"] = 0.5 * MASS * speed**2
-    r["contact_work"] = np.where(touching, -3.0, 0.0)
+    # the monitor counts on for a while after the flag, and keeps what it has until the next contact
+    r["contact_work"] = np.where(touching, -2.5, np.where((t >= first) & ~again, -3.0, 0.0))
     force = SPEED * np.sqrt(MASS * STIFFNESS) * np.sin(np.pi * (t - first) / HALF_PERIOD)
     r["F_T"][:, 0] = np.where(touching, -force_scale * force, 0.0)
     r["F_T"][:, 4] = 0.1 * r["F_T"][:, 0]

@@ -23,6 +23,8 @@ def test_a_run_equals_itself(bounce_log):
     assert all(c.rms_difference == 0.0 and c.peak_difference == 0.0 for c in result.channels)
     assert [c.name for c in result.channels][:6] == ["Fx", "Fy", "Fz", "Mx", "My", "Mz"], "forces first"
     assert result.aligned == "first contact" and result.capture_s == (1.0, 1.0)
+    # it parts at SPEED * RESTITUTION, and the second contact takes the rest
+    assert result.absorbed_j == pytest.approx((0.5 * MASS * SPEED**2,) * 2, rel=1e-9)
 
 
 def test_shift_of_contact_is_taken_out_and_scale_is_seen(bounce_log, write_run, make_bounce):

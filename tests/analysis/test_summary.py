@@ -134,6 +134,7 @@ def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
     print_summary(summarise(open_log(write_run(make_bounce()))))
     said = capsys.readouterr().out
     assert "faults    none" in said and "cause" not in said and "notes" not in said
+    assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in said and "at 2.000 s: e not measurable: no force was measured" in said
 
 
 def test_grazes_and_passages_have_no_ratios(write_run, make_bounce):

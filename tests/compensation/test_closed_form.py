@@ -247,40 +247,84 @@ def test_first_tick_catches_up_what_was_missed(context):
     assert s["F_T_corrected"][0, 0] == pytest.approx(1e5 * (depth_y + lag + missed), rel=1e-9)
 
 
+def with_instrument(x, y, force, forgetting, excitation, known=(0.0, 0.0)):
+    """cov(x, f) and cov(x, y) over the ticks of a contact with the forgetting's weights, those of earlier contacts faded with them."""
+    w = forgetting ** np.arange(len(x))[::-1]
+    fade = forgetting ** len(x)
+    xf, xy = (np.sum(w * x * v) - np.sum(w * x) * np.sum(w * v) / np.sum(w) for v in (force, y))
+    return known[0] * fade + xf, known[1] * fade + xy
+
+
 @pytest.mark.parametrize("older", [0.0, 1.5])
 @pytest.mark.parametrize("prior", [0.75, 1.2, 1.9, 2.2, 0.6])
-def test_stiffness_is_learnt_by_least_squares(prior, older, context):
-    """Forgetting sums over the changes along the force in four ticks, the prior counted as ten changes of the least size; changes below
-    that size teach nothing, and the estimate stays within 0.5...1.5 times the prior."""
-    k_true, excitation, forgetting, e = 1e5, 5e-5, 0.98, 3e-4
+def test_stiffness_is_learnt_with_the_simulated_pose_as_instrument(prior, older, context):
+    """Covariances over each contact, faded by the forgetting, the prior counted as ten motions of the given size; a second contact, whose
+    surfaces have moved, goes on from what the first has taught; and the estimate stays within 0.5...1.5 times the prior."""
+    k_true, excitation, forgetting = 1e5, 5e-5, 0.98
     learning = {"estimate": True, "excitation_m": excitation, "forgetting": forgetting}
     own = context | {"delays": replace(DELAYS, measured_leg_delay_s=older * H)}
     part = build("pose_referenced_force", own, stiffness_n_per_m=prior * k_true, **learning)
     u, ticks = np.array([0.6, 0.0, 0.8]), np.arange(260)
+    noise = 2e-5 * np.random.default_rng(3).normal(size=260)
 
     def depth(k):
-        return 3e-3 + 1.2e-3 * np.sin(0.03 * k)
+        return 3e-3 + 1.2e-3 * np.sin(0.03 * k) + np.where(k > 150, 4e-4, 0.0)
 
     # the pose is `older` ticks older than the force of its tick; what belongs to its instant is read off linearly between the ticks
-    y, force, x = depth(ticks - older), k_true * depth(ticks), depth(ticks) + e
-    yy = yf = 0.0
-    known, seen = prior * k_true, set()
+    y, force, x = depth(ticks - older) + noise, k_true * depth(ticks), depth(ticks) + 3e-4
+    then = np.interp(ticks - older, ticks, x), np.interp(ticks - older, ticks, force)
+    begins, known, taught = 10, (0.0, 0.0), []
     for k in range(260):
-        s = sample(contact=k > 9, F_T=force[k] * u, X_TA=x[k] * u, X_TA_measured=y[k] * u)
+        contact = 9 < k < 140 or k > 165
+        s = sample(contact=contact, F_T=force[k] * u, X_TA=x[k] * u, X_TA_measured=y[k] * u)
         part.step(s)
-        learns = k > 13
-        dy = y[k] - y[k - 4] if learns else 0.0
-        if learns and abs(dy) >= excitation:
-            df = np.diff(np.interp([k - older - 4, k - older], ticks, force))[0]
-            yy, yf = forgetting * yy + dy * dy, forgetting * yf + df * dy
-            prior_weight = 10.0 * excitation**2
-            known = np.clip((yf + prior_weight * prior * k_true) / (yy + prior_weight), 0.5 * prior * k_true, 1.5 * prior * k_true)
-        seen.add(learns and abs(dy) >= excitation)
-        if k > 10:
-            error = np.interp(k - older, ticks, x) - y[k]
-            np.testing.assert_allclose(s["F_T_corrected"][0, :3], (force[k] + known * error) * u, rtol=1e-9, atol=1e-9)
-            assert bool(s["compensation_status"][0] & 16) == learns
-    assert seen == {True, False}
+        if not contact:
+            begins = k + 1
+            known = taught[-1] if taught else known
+            continue
+        span = slice(begins, k + 1)
+        taught.append(with_instrument(then[0][span], y[span], then[1][span], forgetting, excitation, known))
+        weight = 10.0 * excitation**2
+        factor = np.clip((taught[-1][0] / (prior * k_true) + weight) / (taught[-1][1] + weight), 0.5, 1.5)
+        if k > begins:
+            expected = force[k] + factor * prior * k_true * (then[0][k] - y[k])
+            np.testing.assert_allclose(s["F_T_corrected"][0, :3], expected * u, rtol=1e-9, atol=1e-9)
+        assert bool(s["compensation_status"][0] & 16)
+
+
+def test_noise_of_the_pose_does_not_pull_the_estimate_down(context):
+    """One contact of 50 ms, 0.3 mm deep, 20 um of noise on the pose: least squares of force on pose would be 4 % low, the instrument is
+    not, by the mean of many contacts."""
+    k_true, ticks, rng = 1e5, np.arange(50), np.random.default_rng(1)
+    depth = 3e-4 * np.sin(np.pi * (ticks + 0.5) / 50)
+    found, squares = [], []
+    for _ in range(60):
+        part = build("pose_referenced_force", context, stiffness_n_per_m=k_true, estimate=True, excitation_m=1e-6, forgetting=1.0)
+        y = depth + 2e-5 * rng.normal(size=50)
+        aux = np.zeros(1)
+        for k in ticks:
+            part.step(sample(contact=1, F_T=[k_true * depth[k]], X_TA=[depth[k] + 5e-5], X_TA_measured=[y[k]]), aux)
+        found.append(aux[0] / k_true)
+        squares.append(np.polyfit(y, depth, 1)[0])
+    assert np.mean(squares) < 0.97
+    assert np.mean(found) == pytest.approx(1.0, abs=4.0 * np.std(found) / np.sqrt(60))
+    assert np.std(found) < 0.05
+
+
+def test_one_factor_of_a_stiffness_matrix_is_estimated(context):
+    """A contact of couples alone, which only a matrix knows, its stiffness 20 % wrong: the factor is found and used."""
+    k_true = 3e4
+    rows = np.zeros((6, 6))
+    rows[4, 4] = 0.8 * k_true
+    part = build("pose_referenced_force", context, stiffness_rows=rows.tolist(), estimate=True)
+    aux = np.zeros(1)
+    for k in range(100):
+        y, x = 2e-3 * np.sin(0.03 * k), 2e-3 * np.sin(0.03 * k) + 2e-4
+        turned = [[0.0, 0.0, 0.0, 0.0, np.sin(0.5 * a), 0.0, np.cos(0.5 * a)] for a in (x, y)]
+        s = sample(contact=1, F_T=[0, 0, 0, 0, k_true * (y + 1e-3), 0], X_TA=turned[0], X_TA_measured=turned[1])
+        part.step(s, aux)
+    assert aux[0] == pytest.approx(k_true, rel=2e-3)
+    assert s["F_T_corrected"][0] == pytest.approx([0, 0, 0, 0, k_true * (y + 1e-3) + aux[0] * 2e-4, 0], rel=1e-9)
 
 
 def test_stiffness_matrix_and_its_stop_at_zero_force(context):

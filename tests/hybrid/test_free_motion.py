@@ -82,6 +82,8 @@ def test_summary_of_a_soft_contact_with_coarse_thresholds(noise, tmp_path):
     assert 35.0 < contact["peak_force_n"] < 45.0
     assert contact["rebound"] == pytest.approx(-v[loud[-1] + 20] / v[loud[0] - 20], abs=0.003)
     assert contact["energy_ratio"] == pytest.approx(contact["rebound"] ** 2, abs=1e-4) and contact["rebound_note"] == ""
+    # what the corrected force has done between those ticks, and not while the flag was set
+    assert contact["energy_ratio_of_contact"] == pytest.approx(contact["energy_ratio"], abs=0.01)
 
 
 def test_thrust_beside_the_contact_is_taken_off(tmp_path):

@@ -119,3 +119,21 @@ def test_stand_without_a_virtual_one_is_predicted_from_its_drive_model():
     stand["drive_model"] = {"frequency_hz": 9.0, "damping": keys["drive_damping"], "delay_s": keys["drive_delay_s"]}
     (bare,) = predict(TestConfig({**config.document, "stand": stand})).modes
     assert bare.restitution == pytest.approx(predict(config).modes[0].restitution, abs=1e-6) and not bare.refused
+
+
+@pytest.mark.parametrize(("compensator", "keys", "name", "fault"), [
+    ("phase_lead", {"stand.limits.force_limit_n": [90.0] * 3}, "force on the load cell", "force_limit"),
+    ("none", {"safety.energy_trip": 0.2}, "energy gain", "energy_gain"),
+])  # fmt: skip
+def test_contact_that_would_trip_is_refused_before_it_does(compensator, keys, name, fault):
+    """113 N at 3 Hz and 20 mm/s: prediction and run find the same limit; a little further away the prediction only says how near it is."""
+    from rt_kernels.layout import FAULTS
+
+    found = predict(load_test(PROGRAMME, overrides(table(compensator, 3, **keys))))
+    assert not found.within and "would reach a limit" in found.verdict() and name in found.verdict()
+    bit = next(bit for fault_name, bit, *_ in FAULTS if fault_name == fault)
+    assert run(table(compensator, 3, **keys))[1]["faults"][-1] & bit
+    wider = predict(load_test(PROGRAMME, overrides(table("phase_lead", 3, **{"stand.limits.force_limit_n": [130.0] * 3}))))
+    nearest = wider.modes[0].margins[0]
+    assert wider.within and nearest.name == "force on the load cell" and nearest.share == pytest.approx(113.0 / 130.0, rel=0.01)
+    assert wider.as_dict()["modes"][0]["margins"][0]["name"] == "force on the load cell"
