@@ -432,3 +432,62 @@ def test_leg_forces_and_the_floor_against_pinocchio(seed):
     weight = mass * np.array([-9.80665, 0.0, 0.0])
     outside += floor + np.r_[weight, np.cross(c, weight)]
     assert rates == pytest.approx(outside - m.base_wrench(A, forces), rel=1e-9, abs=1e-9 * np.abs(outside).max())
+
+
+# ------------------------------------------------------------------------------------------------------------- a contact, felt by the legs
+
+
+def rebound(m, axis, frequency_hz, v0, lead=(0.0, 0.0)):
+    """Speed after over before of 300 kg on an elastic contact, by a server of 1 kHz (symplectic Euler) whose setpoints come 2 ms late."""
+    mass, tick, per, late = 300.0, 1e-3, 20, 40
+    k, e = mass * (2.0 * np.pi * frequency_hz) ** 2, np.eye(6)[axis]
+    X = PLATFORM.neutral_pose
+    m.rest(X - np.r_[e[:3] * 0.4 * v0, np.zeros(4)])
+    x, v, F, step, held, sent, touched = -0.4 * v0, v0, 0.0, 0, None, [], None
+    last = x + lead[0] * v - v * tick
+    for t in range(3000):
+        a = -F / mass
+        v += tick * a
+        x += tick * v
+        touched = t if F > 0.0 else touched
+        c = x + lead[0] * v + lead[1] * a
+        last = c - v * tick if t == 0 else last
+        sent.append((c, (c - last) / tick))
+        last = c
+        for _ in range(per):
+            now = (step - late) // per
+            if now != held:
+                place, rate = sent[now] if now >= 0 else (-0.4 * v0, 0.0)
+                m.set_legs(*PLATFORM.leg_rates(X + np.r_[e[:3] * place, np.zeros(4)], e * rate))
+                held = now
+            m.set_wrench(-F * e)
+            m.advance(1)
+            step += 1
+            depth = m.state()["X_WP"][axis] - X[axis]
+            F = k * depth if depth > 0.0 else 0.0
+        if touched is not None and t - touched > 100:
+            return -v / v0
+    raise AssertionError("the contact never ended")
+
+
+def lead_of(frequency_hz, zeta, delay_s):
+    """Lead of a drive with delay, of 2 ms of transport and of what a tick holds."""
+    w, t = 2.0 * np.pi * frequency_hz, delay_s + 2e-3 - 0.5e-3
+    return t + 2.0 * zeta / w, 1.0 / w**2 + 2.0 * zeta * t / w + 0.5 * t * t
+
+
+@pytest.mark.parametrize(
+    "axis, frequency_hz, lead, golden",
+    [
+        ("X", 3.0, (0.0, 0.0), 1.865),
+        ("X", 3.0, lead_of(26.80, 1.226, 6.59e-3), 0.998),
+        ("X", 10.0, lead_of(26.80, 1.226, 6.59e-3), 1.020),
+        ("Y", 3.0, (0.0, 0.0), 2.206),
+        ("Y", 3.0, lead_of(26.80, 1.226, 6.59e-3), 1.166),
+    ],
+)
+def test_a_contact_that_the_legs_feel(axis, frequency_hz, lead, golden):
+    """Against a separate program of the same equations (C, its own friction and integration order of the supply): no friction, no overlap;
+    0.1 m/s along X and with no lead, 0.02 m/s along Y with the lead of X, which does not fit there."""
+    v0 = 0.02 if axis == "Y" and lead[0] else 0.1
+    assert rebound(machine(**SMOOTH), AXES.index(axis), frequency_hz, v0, lead) == pytest.approx(golden, abs=0.004)
