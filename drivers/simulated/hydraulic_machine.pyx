@@ -12,7 +12,7 @@ Kroll 2003, ch. 4):
     r(d) = d / (d^2 + p_tr^2)^(1/4)          square root with a laminar middle
     x''  = w_v^2 (u - x) - 2 z_v w_v x' ,  |x'| <= slew ,  |x| <= 1 ,  |u| <= 1                                              (3)
 
-Friction of the seals by bristles (LuGre: Canudas de Wit, Olsson, Astrom, Lischinsky 1995), Stribeck's curve s after Hess and Soom 1990.
+Friction of the seals by bristles (LuGre: Canudas de Wit et al. 1995), Stribeck's curve s after Hess and Soom 1990.
 Bristles hold at rest, where a smooth sign of the speed creeps; their damping falls with s, so that they never give energy (Olsson 1996):
 
     z' = v - s0 |v| z / g ,  g = F_c + (F_s - F_c) s ,  s = 1 / (1 + (v/v_s)^2)
@@ -64,7 +64,7 @@ with them:
 """
 
 from libc.math cimport fabs, sqrt
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 import math
 
@@ -214,12 +214,14 @@ cdef inline double clip(double x, double limit) noexcept nogil:
 
 
 cdef inline void setpoints(HydraulicState *s) noexcept nogil:
-    """What the drives follow: while the blocking valves shut, where they were told to be last."""
-    if s.blocking == 1.0:
-        memcpy(s.hold, s.target, sizeof(s.hold))
-        memcpy(s.hold_rate, s.target_rate, sizeof(s.hold_rate))
-    else:
-        memset(s.hold_rate, 0, sizeof(s.hold_rate))
+    """What the drives follow: while a leg's blocking valves shut, where it was told to be last."""
+    cdef int i
+    for i in range(6):
+        if s.open[i] == 1.0:
+            s.hold[i] = s.target[i]
+            s.hold_rate[i] = s.target_rate[i]
+        else:
+            s.hold_rate[i] = 0.0
 
 
 cdef inline void commands_of_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
@@ -232,7 +234,7 @@ cdef inline void commands_of_valves(const HydraulicParams *p, HydraulicState *s)
         s.highpass[i] += p.highpass * (difference - s.highpass[i])
         wanted = p.feedforward * s.hold_rate[i] + p.position_gain * (s.hold[i] - s.legs.length[i])
         wanted *= p.speed_inverse[0] if wanted >= 0.0 else p.speed_inverse[1]
-        s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if s.blocking > 0.0 else 0.0
+        s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if s.open[i] > 0.0 else 0.0
 
 
 cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
@@ -242,7 +244,7 @@ cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s)
     for i in range(6):
         error = p.position_gain * (s.hold[i] - s.legs.length[i]) + p.feedforward * s.hold_rate[i] - s.motor_rate[i]
         u = p.speed_gain * error + s.integral[i]
-        if s.blocking == 0.0:
+        if s.open[i] == 0.0:
             # held by its brake: without current, and the integral waits
             s.command[i] = 0.0
             continue
