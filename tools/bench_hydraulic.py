@@ -73,18 +73,20 @@ def peer(folder: str) -> ctypes.CDLL:
 def as_peer(machine: HydraulicMachine, platform: Platform) -> Params:
     """Our keys in the peer's names."""
     k = machine.keys
-    gain = k["valve_flow_m3_s"] / np.sqrt(0.5 * k["valve_pressure_drop_pa"])
+    gain = k["valve_flow_m3_per_s"] / np.sqrt(0.5 * k["valve_pressure_drop_pa"])
     values = {
         "Aa": k["piston_area_a_m2"], "Ab": k["piston_area_b_m2"], "L": platform.leg_length_max - platform.leg_length_min,
-        "Va0": k["dead_volume_a_m3"], "Vb0": k["dead_volume_b_m3"], "beta": k["bulk_modulus_pa"], "Ci": k["leakage_internal_m3_s_pa"],
-        "Ce": k["leakage_external_m3_s_pa"], "lmin": platform.leg_length_min, "K": gain, "ptr": k["valve_laminar_pressure_pa"],
-        "wv": 2 * np.pi * k["valve_frequency_hz"], "zv": k["valve_damping"], "slew": k["valve_slew_1_s"], "overlap": k["valve_overlap"],
-        "sigma": k["friction_viscous_n_s_m"], "Fc": k["friction_coulomb_n"], "Fs": k["friction_static_n"],
-        "vs": k["friction_stribeck_m_s"], "vr": 5e-4, "cush": k["cushion_length_m"], "kc": k["cushion_stiffness_n_m2"],
-        "dc": k["cushion_damping_n_s_m2"], "kv": k["position_gain_1_s"], "kf": k["velocity_feedforward"], "kp": k["pressure_gain_1_pa"],
+        "Va0": k["dead_volume_a_m3"], "Vb0": k["dead_volume_b_m3"], "beta": k["bulk_modulus_pa"], "Ci": k["leakage_internal_m3_per_s_pa"],
+        "Ce": k["leakage_external_m3_per_s_pa"], "lmin": platform.leg_length_min, "K": gain, "ptr": k["valve_laminar_pressure_pa"],
+        "wv": 2 * np.pi * k["valve_frequency_hz"], "zv": k["valve_damping"], "slew": k["valve_slew_per_s"], "overlap": k["valve_overlap"],
+        "sigma": k["friction_viscous_n_s_per_m"], "Fc": k["friction_coulomb_n"], "Fs": k["friction_static_n"],
+        "vs": k["friction_stribeck_m_s"], "vr": 5e-4, "cush": k["cushion_length_m"], "kc": k["cushion_stiffness_n_per_m2"],
+        "dc": k["cushion_damping_n_s_per_m2"], "kv": k["position_gain_per_s"], "kf": k["velocity_feedforward"],
+        "kp": k["pressure_gain_per_pa"],
         "whp": 2 * np.pi * k["pressure_highpass_hz"], "Kx": gain * np.sqrt(k["supply_pressure_pa"] / 2) / k["piston_area_a_m2"],
         "ps0": k["supply_pressure_pa"], "pt": k["tank_pressure_pa"], "Vg0": k["accumulator_gas_m3"], "kappa": k["gas_exponent"],
-        "pump_max": k["pump_flow_m3_s"], "pump_gain": k["pump_gain_m3_s_pa"], "m": k["platform_mass_kg"], "com": k["platform_com_m"],
+        "pump_max": k["pump_flow_m3_per_s"], "pump_gain": k["pump_gain_m3_per_s_pa"],
+        "m": k["platform_mass_kg"], "com": k["platform_com_m"],
         "I": np.ravel(k["platform_inertia_kg_m2"]), "g": (-9.80665, 0.0, 0.0), "m1": k["cylinder_mass_kg"],
         "J1": k["cylinder_inertia_kg_m2"], "a1": k["cylinder_com_m"], "m2": k["rod_mass_kg"], "a2": k["rod_com_m"],
         "J2": k["rod_inertia_kg_m2"], "base": np.ravel(platform.base_joints), "plat": np.ravel(platform.platform_joints),

@@ -55,7 +55,7 @@ MASS, INERTIA = {"along": 600.0, "about": 6600.0}, {"along": 150.0, "about": 2.0
 CAUSES = {
     "dead band": {"valve_overlap": 0.0, "drive_dead_band_m": 0.0},
     "friction": {"friction_coulomb_n": 0.0, "friction_static_n": 0.0},
-    "saturation": {"valve_slew_1_s": 1e5, "drive_rate_max_m_s": None, "drive_acceleration_max_m_s2": None},
+    "saturation": {"valve_slew_per_s": 1e5, "drive_rate_max_m_s": None, "drive_acceleration_max_m_s2": None},
     "supply": {"accumulator_gas_m3": 0.0, "line_volume_m3": 0.0},
     "noise": {"force_noise_n": 0.0, "moment_noise_n_m": 0.0, "leg_noise_m": 0.0},
 }

@@ -35,13 +35,13 @@ METHODS = ("none", "phase_lead", "polynomial", "pose_referenced_force", "smith",
 # key → how far the true stands are spread about the preset: factors between 1/x and x
 SPREAD = {
     "platform_mass_kg": 1.3, "supply_pressure_pa": 1.2, "friction_coulomb_n": 2.0, "valve_overlap": 1.5, "bulk_modulus_pa": 1.3,
-    "friction_viscous_n_s_m": 1.5, "valve_frequency_hz": 1.2, "drive_delay_s": 1.5, "position_gain_1_s": 1.1,
+    "friction_viscous_n_s_per_m": 1.5, "valve_frequency_hz": 1.2, "drive_delay_s": 1.5, "position_gain_per_s": 1.1,
 }  # fmt: skip
 # key → relative standard deviation of its identification
 SIGMA = {
     "platform_mass_kg": 0.005, "supply_pressure_pa": 0.005, "friction_coulomb_n": 0.05, "friction_static_n": 0.1, "valve_overlap": 0.05,
-    "bulk_modulus_pa": 0.01, "friction_viscous_n_s_m": 0.1, "valve_frequency_hz": 0.03, "drive_delay_s": 0.02, "position_gain_1_s": 0.005,
-    "velocity_feedforward": 0.02, "pressure_gain_1_pa": 0.01,
+    "bulk_modulus_pa": 0.01, "friction_viscous_n_s_per_m": 0.1, "valve_frequency_hz": 0.03, "drive_delay_s": 0.02, "position_gain_per_s": 0.005,
+    "velocity_feedforward": 0.02, "pressure_gain_per_pa": 0.01,
 }  # fmt: skip
 BAND = 0.02
 

@@ -601,46 +601,46 @@ HYDRAULIC_PARAMETERS = (
     Parameter("dead_volume_a_m3", "float", "m3", "oil of chamber A with the rod in", 4e-4, low=1e-7, high=1.0),
     Parameter("dead_volume_b_m3", "float", "m3", "oil of chamber B with the rod out", 4e-4, low=1e-7, high=1.0),
     Parameter("bulk_modulus_pa", "float", "Pa", "effective bulk modulus of the oil", 1.4e9, low=1e7, high=3e9),
-    Parameter("leakage_internal_m3_s_pa", "float", "m3/(s.Pa)", "laminar leakage between the chambers", 2e-13, low=0.0, high=1e-8),
-    Parameter("leakage_external_m3_s_pa", "float", "m3/(s.Pa)", "laminar leakage of a chamber to the tank", 0.0, low=0.0, high=1e-8),
-    Parameter("valve_flow_m3_s", "float", "m3/s", "rated flow of a servo valve", 200.0 / 6e4, low=1e-6, high=1.0),
+    Parameter("leakage_internal_m3_per_s_pa", "float", "m3/(s.Pa)", "laminar leakage between the chambers", 2e-13, low=0.0, high=1e-8),
+    Parameter("leakage_external_m3_per_s_pa", "float", "m3/(s.Pa)", "laminar leakage of a chamber to the tank", 0.0, low=0.0, high=1e-8),
+    Parameter("valve_flow_m3_per_s", "float", "m3/s", "rated flow of a servo valve", 200.0 / 6e4, low=1e-6, high=1.0),
     Parameter("valve_pressure_drop_pa", "float", "Pa", "drop over both edges at the rated flow", 7e6, low=1e4, high=1e8),
     Parameter("valve_laminar_pressure_pa", "float", "Pa", "drop below which the flow is laminar", 1e5, low=1.0, high=1e7),
     Parameter("valve_frequency_hz", "float", "Hz", "natural frequency of the spool", 90.0, low=1.0, high=2000.0),
     Parameter("valve_damping", "float", "-", "damping ratio of the spool", 0.8, low=0.05, high=5.0),
-    Parameter("valve_slew_1_s", "float", "1/s", "greatest rate of the spool, strokes a second", 100.0, low=0.1, high=1e5),
+    Parameter("valve_slew_per_s", "float", "1/s", "greatest rate of the spool, strokes a second", 100.0, low=0.1, high=1e5),
     Parameter("valve_overlap", "float", "-", "overlap of the edges, share of the spool's stroke", 0.002, low=0.0, high=0.2),
-    Parameter("friction_viscous_n_s_m", "float", "N.s/m", "viscous friction of a leg", 2000.0, low=0.0, high=1e6),
+    Parameter("friction_viscous_n_s_per_m", "float", "N.s/m", "viscous friction of a leg", 2000.0, low=0.0, high=1e6),
     Parameter("friction_coulomb_n", "float", "N", "sliding friction of a leg", 300.0, low=0.0, high=1e5),
     Parameter("friction_static_n", "float", "N", "friction of a leg before it slides; not below the sliding one", 450.0, low=0.0, high=1e5),
     Parameter("friction_stribeck_m_s", "float", "m/s", "speed at which it has fallen half way", 0.01, low=1e-5, high=1.0),
-    Parameter("friction_bristle_n_m", "float", "N/m", "stiffness of the seals at rest", 3e7, low=1e4, high=1e10),
-    Parameter("friction_bristle_damping_n_s_m", "float", "N.s/m", "damping of the seals at rest", 3e4, low=0.0, high=1e7),
+    Parameter("friction_bristle_n_per_m", "float", "N/m", "stiffness of the seals at rest", 3e7, low=1e4, high=1e10),
+    Parameter("friction_bristle_damping_n_s_per_m", "float", "N.s/m", "damping of the seals at rest", 3e4, low=0.0, high=1e7),
     Parameter("cushion_length_m", "float", "m", "end cushions: length", 0.05, low=0.0, high=1.0),
-    Parameter("cushion_stiffness_n_m2", "float", "N/m2", "force by square of the depth", 5e8, low=0.0, high=1e12),
-    Parameter("cushion_damping_n_s_m2", "float", "N.s/m2", "damping by depth", 1e6, low=0.0, high=1e10),
-    Parameter("position_gain_1_s", "float", "1/s", "drive: rate by position error", 40.7, low=0.0, high=1e3),
+    Parameter("cushion_stiffness_n_per_m2", "float", "N/m2", "force by square of the depth", 5e8, low=0.0, high=1e12),
+    Parameter("cushion_damping_n_s_per_m2", "float", "N.s/m2", "damping by depth", 1e6, low=0.0, high=1e10),
+    Parameter("position_gain_per_s", "float", "1/s", "drive: rate by position error", 40.7, low=0.0, high=1e3),
     Parameter("velocity_feedforward", "float", "-", "drive: share of the velocity setpoint that it uses", 0.136, low=-1.0, high=2.0),
-    Parameter("pressure_gain_1_pa", "float", "1/Pa", "drive: spool by pressure difference", 6e-8, low=0.0, high=1e-5),
+    Parameter("pressure_gain_per_pa", "float", "1/Pa", "drive: spool by pressure difference", 6e-8, low=0.0, high=1e-5),
     Parameter("pressure_highpass_hz", "float", "Hz", "drive: a pressure difference below this is let stand", 0.5, low=0.0, high=100.0),
     Parameter("motor_force_max_n", "float", "N", "electric: force on the screw at the limit of the current", 130e3, low=1.0, high=1e7),
     Parameter("motor_mass_kg", "float", "kg", "electric: motor and screw, as a mass on the rod", 1500.0, low=1.0, high=1e6),
-    Parameter("motor_damping_n_s_m", "float", "N.s/m", "electric: viscous friction of motor and nut", 5e3, low=0.0, high=1e7),
-    Parameter("screw_stiffness_n_m", "float", "N/m", "electric: screw, nut and bearings", 2e8, low=1e5, high=1e10),
-    Parameter("screw_damping_n_s_m", "float", "N.s/m", "electric: damping of the same", 6e4, low=0.0, high=1e7),
+    Parameter("motor_damping_n_s_per_m", "float", "N.s/m", "electric: viscous friction of motor and nut", 5e3, low=0.0, high=1e7),
+    Parameter("screw_stiffness_n_per_m", "float", "N/m", "electric: screw, nut and bearings", 2e8, low=1e5, high=1e10),
+    Parameter("screw_damping_n_s_per_m", "float", "N.s/m", "electric: damping of the same", 6e4, low=0.0, high=1e7),
     Parameter("brake_force_n", "float", "N", "electric: holding force of the brake", 150e3, low=0.0, high=1e7),
-    Parameter("speed_gain_n_s_m", "float", "N.s/m", "electric: drive: force by error of the motor's speed", 3e5, low=0.0, high=1e8),
+    Parameter("speed_gain_n_s_per_m", "float", "N.s/m", "electric: drive: force by error of the motor's speed", 3e5, low=0.0, high=1e8),
     Parameter("speed_reset_s", "float", "s", "electric: drive: reset time of the speed controller", 0.05, low=1e-3, high=100.0),
     Parameter("supply_pressure_pa", "float", "Pa", "supply pressure at rest", 21e6, low=1e5, high=1e8),
     Parameter("tank_pressure_pa", "float", "Pa", "tank pressure", 0.0, low=0.0, high=1e7),
     Parameter("accumulator_gas_m3", "float", "m3", "gas of the accumulator at the supply pressure, 0: stiff supply", 0.05, low=0.0,
               high=10.0),
     Parameter("gas_exponent", "float", "-", "polytropic exponent of the gas", 1.3, low=1.001, high=2.0),
-    Parameter("pump_flow_m3_s", "float", "m3/s", "greatest flow of the pump", 429.0 / 6e4, low=0.0, high=1.0),
-    Parameter("pump_gain_m3_s_pa", "float", "m3/(s.Pa)", "flow of the pump by what the pressure lacks", 1e-8, low=0.0, high=1e-4),
+    Parameter("pump_flow_m3_per_s", "float", "m3/s", "greatest flow of the pump", 429.0 / 6e4, low=0.0, high=1.0),
+    Parameter("pump_gain_m3_per_s_pa", "float", "m3/(s.Pa)", "flow of the pump by what the pressure lacks", 1e-8, low=0.0, high=1e-4),
     Parameter("line_volume_m3", "float", "m3", "oil in the supply line, and in the return line, 0: no lines", 4e-3, low=0.0, high=1.0),
-    Parameter("line_flow_m3_s", "float", "m3/s", "flow at which a line loses line_pressure_drop_pa", 0.02, low=1e-6, high=10.0),
-    Parameter("line_pressure_drop_pa", "float", "Pa", "loss of a line at line_flow_m3_s", 3e5, low=1.0, high=1e8),
+    Parameter("line_flow_m3_per_s", "float", "m3/s", "flow at which a line loses line_pressure_drop_pa", 0.02, low=1e-6, high=10.0),
+    Parameter("line_pressure_drop_pa", "float", "Pa", "loss of a line at line_flow_m3_per_s", 3e5, low=1.0, high=1e8),
     Parameter("blocking_time_s", "float", "s", "blocking valves (electric: brakes): time to shut", 0.15, low=1e-3, high=1.0),
     Parameter("blocking_pressure_pa", "float", "Pa", "blocking valves: they shut when the supply at the valves is below this", 5e6, low=0.0,
               high=1e8),
@@ -696,28 +696,28 @@ cdef class HydraulicMachine:
         p.area_a, p.area_b = keys["piston_area_a_m2"], keys["piston_area_b_m2"]
         p.volume_a, p.volume_b = keys["dead_volume_a_m3"], keys["dead_volume_b_m3"]
         p.beta = keys["bulk_modulus_pa"]
-        p.leak_internal, p.leak_external = keys["leakage_internal_m3_s_pa"], keys["leakage_external_m3_s_pa"]
-        p.flow_gain = keys["valve_flow_m3_s"] / math.sqrt(0.5 * keys["valve_pressure_drop_pa"])
+        p.leak_internal, p.leak_external = keys["leakage_internal_m3_per_s_pa"], keys["leakage_external_m3_per_s_pa"]
+        p.flow_gain = keys["valve_flow_m3_per_s"] / math.sqrt(0.5 * keys["valve_pressure_drop_pa"])
         p.laminar2 = keys["valve_laminar_pressure_pa"] ** 2
         w = 2.0 * math.pi * keys["valve_frequency_hz"]
         p.valve_stiffness = w * w * step_s
         p.valve_keep = 1.0 / (1.0 + 2.0 * keys["valve_damping"] * w * step_s)
-        p.slew, p.overlap = keys["valve_slew_1_s"], keys["valve_overlap"]
-        p.viscous, p.coulomb = keys["friction_viscous_n_s_m"], keys["friction_coulomb_n"]
+        p.slew, p.overlap = keys["valve_slew_per_s"], keys["valve_overlap"]
+        p.viscous, p.coulomb = keys["friction_viscous_n_s_per_m"], keys["friction_coulomb_n"]
         p.stiction = keys["friction_static_n"] - p.coulomb
         if p.stiction < 0.0:
             raise ValueError(f"friction_static_n: {keys['friction_static_n']:g} N is below friction_coulomb_n, {p.coulomb:g} N")
         p.stribeck = keys["friction_stribeck_m_s"] ** -2
-        p.bristle, p.bristle_damping = keys["friction_bristle_n_m"], keys["friction_bristle_damping_n_s_m"]
+        p.bristle, p.bristle_damping = keys["friction_bristle_n_per_m"], keys["friction_bristle_damping_n_s_per_m"]
         if keys["friction_static_n"] == 0.0:
             # no seals: no bristles
             p.bristle, p.bristle_damping, p.coulomb = 0.0, 0.0, 1.0
-        p.cushion, p.cushion_stiffness = keys["cushion_length_m"], keys["cushion_stiffness_n_m2"]
-        p.cushion_damping = keys["cushion_damping_n_s_m2"]
+        p.cushion, p.cushion_stiffness = keys["cushion_length_m"], keys["cushion_stiffness_n_per_m2"]
+        p.cushion_damping = keys["cushion_damping_n_s_per_m2"]
         if 2.0 * p.cushion > p.stroke:
             raise ValueError(f"cushion_length_m: {p.cushion:g} m is more than half of the stroke, {p.stroke:g} m")
-        p.position_gain, p.feedforward = keys["position_gain_1_s"], keys["velocity_feedforward"]
-        p.pressure_gain, p.highpass = keys["pressure_gain_1_pa"], 2.0 * math.pi * keys["pressure_highpass_hz"] * step_s
+        p.position_gain, p.feedforward = keys["position_gain_per_s"], keys["velocity_feedforward"]
+        p.pressure_gain, p.highpass = keys["pressure_gain_per_pa"], 2.0 * math.pi * keys["pressure_highpass_hz"] * step_s
         p.supply_pressure, p.tank_pressure = keys["supply_pressure_pa"], keys["tank_pressure_pa"]
         a = p.area_b / p.area_a
         drops = (p.supply_pressure - a * p.tank_pressure, a * p.supply_pressure - p.tank_pressure)
@@ -726,15 +726,15 @@ cdef class HydraulicMachine:
         for i in range(2):
             p.speed_inverse[i] = p.area_a / (p.flow_gain * math.sqrt(drops[i] / (1.0 + a**3)))
         p.electric = keys["actuator"] == "electric"
-        p.motor_force, p.motor_damping = keys["motor_force_max_n"], keys["motor_damping_n_s_m"]
+        p.motor_force, p.motor_damping = keys["motor_force_max_n"], keys["motor_damping_n_s_per_m"]
         p.per_motor_mass = 1.0 / keys["motor_mass_kg"]
         p.motor_keep = 1.0 / (1.0 + step_s * p.motor_damping * p.per_motor_mass)
-        p.screw_stiffness, p.screw_damping = keys["screw_stiffness_n_m"], keys["screw_damping_n_s_m"]
+        p.screw_stiffness, p.screw_damping = keys["screw_stiffness_n_per_m"], keys["screw_damping_n_s_per_m"]
         p.brake_force = keys["brake_force_n"]
-        p.speed_gain, p.per_reset = keys["speed_gain_n_s_m"] / p.motor_force, step_s / keys["speed_reset_s"]
+        p.speed_gain, p.per_reset = keys["speed_gain_n_s_per_m"] / p.motor_force, step_s / keys["speed_reset_s"]
         p.gas_volume, p.gas_exponent = keys["accumulator_gas_m3"], keys["gas_exponent"]
-        p.pump_gain, p.pump_max = keys["pump_gain_m3_s_pa"], keys["pump_flow_m3_s"]
-        p.line_volume, p.line_gain = keys["line_volume_m3"], keys["line_flow_m3_s"] / math.sqrt(keys["line_pressure_drop_pa"])
+        p.pump_gain, p.pump_max = keys["pump_gain_m3_per_s_pa"], keys["pump_flow_m3_per_s"]
+        p.line_volume, p.line_gain = keys["line_volume_m3"], keys["line_flow_m3_per_s"] / math.sqrt(keys["line_pressure_drop_pa"])
         p.blocking_rate, p.blocking_pressure = step_s / keys["blocking_time_s"], keys["blocking_pressure_pa"]
         p.low_pressure = keys["supply_low_pa"]
         hydraulic_inject(&self.machine, INJECTION_CLEAR, 0, 0.0)

@@ -221,7 +221,7 @@ def _drive_time(known: Mapping[str, Any], ledger: DelayLedger) -> float:
     """Time constant with which the drives of the played stand come to rest, s."""
     if "drive_model" not in known:
         keys = dict(known["virtual"])
-        return 1.0 / float(check_part("simulated", keys.pop("part"), keys)["position_gain_1_s"])
+        return 1.0 / float(check_part("simulated", keys.pop("part"), keys)["position_gain_per_s"])
     return 1.0 / (ledger.drive_damping * 2.0 * math.pi * ledger.drive_frequency_hz) if ledger.drive_frequency_hz > 0.0 else 0.0
 
 

@@ -140,17 +140,17 @@ class StandResponse:
         """(A, B, B_rate, B_wrench): z' = A z + B q_r + B_rate q_r' + B_wrench W, z = (q, V, p_a, p_b, p_f, x, x'), six of each."""
         k, J = self.keys, self.J
         A_a, A_b = k["piston_area_a_m2"], k["piston_area_b_m2"]
-        C_i, C_e = k["leakage_internal_m3_s_pa"], k["leakage_external_m3_s_pa"]
+        C_i, C_e = k["leakage_internal_m3_per_s_pa"], k["leakage_external_m3_per_s_pa"]
         (g_a, g_b), (V_a, V_b) = self.flow_gains, self.volumes
         w_v, z_v = 2.0 * np.pi * k["valve_frequency_hz"], k["valve_damping"]
-        w_hp, k_p = 2.0 * np.pi * k["pressure_highpass_hz"], k["pressure_gain_1_pa"]
+        w_hp, k_p = 2.0 * np.pi * k["pressure_highpass_hz"], k["pressure_gain_per_pa"]
         K_x, ratio, one = speed_gain(k), A_b / A_a, np.eye(6)
         q, V, a, b, f, x, dx = (slice(6 * i, 6 * i + 6) for i in range(7))
         A = np.zeros((42, 42))
         A[q, V] = one
         inverse = np.linalg.inv(self.mass_matrix)
         A[V, q] = -inverse @ self.weight_stiffness
-        A[V, V] = -inverse @ J.T @ (k["friction_viscous_n_s_m"] * J)
+        A[V, V] = -inverse @ J.T @ (k["friction_viscous_n_s_per_m"] * J)
         A[V, a], A[V, b] = inverse @ J.T * A_a, -inverse @ J.T * A_b
         c_a, c_b = np.diag(k["bulk_modulus_pa"] / V_a), np.diag(k["bulk_modulus_pa"] / V_b)
         A[a, V], A[a, a], A[a, b], A[a, x] = -c_a @ J * A_a, -c_a * (C_i + C_e), c_a * C_i, c_a @ np.diag(g_a)
@@ -158,10 +158,10 @@ class StandResponse:
         A[f, a], A[f, b], A[f, f] = w_hp * one, -w_hp * ratio * one, -w_hp * one
         A[x, dx] = one
         A[dx, x], A[dx, dx] = -(w_v**2) * one, -2.0 * z_v * w_v * one
-        A[dx, q], A[dx, a] = -(w_v**2) * k["position_gain_1_s"] / K_x * J, -(w_v**2) * k_p * one
+        A[dx, q], A[dx, a] = -(w_v**2) * k["position_gain_per_s"] / K_x * J, -(w_v**2) * k_p * one
         A[dx, b], A[dx, f] = w_v**2 * k_p * ratio * one, w_v**2 * k_p * one
         B, B_rate, B_wrench = np.zeros((42, 6)), np.zeros((42, 6)), np.zeros((42, 6))
-        B[dx] = w_v**2 * k["position_gain_1_s"] / K_x * J
+        B[dx] = w_v**2 * k["position_gain_per_s"] / K_x * J
         B_rate[dx] = w_v**2 * k["velocity_feedforward"] / K_x * J
         B_wrench[V] = inverse
         return A, B, B_rate, B_wrench
@@ -192,7 +192,7 @@ class StandResponse:
         k = self.keys
         if quantity == "force":
             force: Array = k["piston_area_a_m2"] * z[..., 12:18, :] - k["piston_area_b_m2"] * z[..., 18:24, :]
-            force -= k["friction_viscous_n_s_m"] * self.J @ z[..., 6:12, :]
+            force -= k["friction_viscous_n_s_per_m"] * self.J @ z[..., 6:12, :]
             return force
         at = {"pressure_a": 12, "pressure_b": 18, "valve": 30}[quantity]
         found: Array = z[..., at : at + 6, :]
@@ -224,7 +224,7 @@ def root(d: Any, transition: float) -> Any:
 
 def valve_gain(keys: Mapping[str, Any]) -> float:
     """K = Q_n/sqrt(dp_n/2), m3/(s sqrt(Pa)): flow over one edge at full opening; the rated drop is that over both."""
-    return float(keys["valve_flow_m3_s"] / np.sqrt(0.5 * keys["valve_pressure_drop_pa"]))
+    return float(keys["valve_flow_m3_per_s"] / np.sqrt(0.5 * keys["valve_pressure_drop_pa"]))
 
 
 def speed_gain(keys: Mapping[str, Any]) -> float:

@@ -104,26 +104,26 @@ def leg_constants(model):
     Pairs: with the rod going out, going in."""
     area_a, area_b = model["piston_area_a_m2"], model["piston_area_b_m2"]
     share = area_b / area_a
-    gain = model["valve_flow_m3_s"] / math.sqrt(0.5 * model["valve_pressure_drop_pa"])
+    gain = model["valve_flow_m3_per_s"] / math.sqrt(0.5 * model["valve_pressure_drop_pa"])
     supply, tank = model["supply_pressure_pa"], model["tank_pressure_pa"]
     # no-load speed at full spool over the position gain: what the demand must move for a spool that is full open
-    reach = [gain / area_a * math.sqrt(drop / (1.0 + share**3)) / model["position_gain_1_s"]
+    reach = [gain / area_a * math.sqrt(drop / (1.0 + share**3)) / model["position_gain_per_s"]
              for drop in (supply - share * tank, share * supply - tank)]  # fmt: skip
     oil = model["bulk_modulus_pa"]
     spool = 2.0 * model["valve_damping"] / (2.0 * math.pi * model["valve_frequency_hz"])
     return {
         "dead_band_m": [x * model["valve_overlap"] for x in reach],
-        "pressure_m_per_n": [x * model["pressure_gain_1_pa"] / area_a for x in reach],
+        "pressure_m_per_n": [x * model["pressure_gain_per_pa"] / area_a for x in reach],
         "coulomb_n": model["friction_coulomb_n"],
         "stiction_n": max(0.0, model["friction_static_n"] - model["friction_coulomb_n"]),
         "stribeck": 1.0 / model["friction_stribeck_m_s"] ** 2,
-        "bristle_n_per_m": model["friction_bristle_n_m"],
+        "bristle_n_per_m": model["friction_bristle_n_per_m"],
         "high_pass": 2.0 * math.pi * model["pressure_highpass_hz"],
         "areas_and_volumes": (area_a, area_b, model["dead_volume_a_m3"], model["dead_volume_b_m3"]),
         "oil": (oil * area_a**2, oil * area_b**2),
-        "position_gain": model["position_gain_1_s"],
+        "position_gain": model["position_gain_per_s"],
         # the feed-forward of the demand's rate leads by k_f/k_v, drive and spool are late
-        "ahead_s": model["drive_delay_s"] + spool - model["velocity_feedforward"] / model["position_gain_1_s"],
+        "ahead_s": model["drive_delay_s"] + spool - model["velocity_feedforward"] / model["position_gain_per_s"],
     }
 
 

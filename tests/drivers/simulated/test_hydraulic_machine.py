@@ -13,8 +13,8 @@ STAND = load_test(None, [f"test.stand={SHIPPED}/stands/hydraulic_stand.toml"]).s
 PLATFORM = Platform.from_dict(STAND["platform"])
 STIFF = {"accumulator_gas_m3": 0.0, "line_volume_m3": 0.0}  # the supply never gives way
 SMOOTH = {"valve_overlap": 0.0, "friction_coulomb_n": 0.0, "friction_static_n": 0.0, **STIFF}
-SHUT = {"position_gain_1_s": 0.0, "velocity_feedforward": 0.0, "pressure_gain_1_pa": 0.0}  # the drives leave their spools alone
-FREE = SMOOTH | SHUT | {"friction_viscous_n_s_m": 0.0, "leakage_internal_m3_s_pa": 0.0}
+SHUT = {"position_gain_per_s": 0.0, "velocity_feedforward": 0.0, "pressure_gain_per_pa": 0.0}  # the drives leave their spools alone
+FREE = SMOOTH | SHUT | {"friction_viscous_n_s_per_m": 0.0, "leakage_internal_m3_per_s_pa": 0.0}
 AXES = "X Y Z RX RY RZ".split()
 
 
@@ -91,7 +91,7 @@ def test_oil_spring_of_one_leg_in_the_middle_of_its_stroke():
 @pytest.mark.parametrize("area_b", [6.2e-3, 4.0e-3])
 def test_steady_speed_of_a_held_spool(spool, area_b):
     """Flow over the square root of the drop: s = p_s - p_a = (A_a p_s - F) / (A_a (1 + a^3)) out, with the areas' ratio a; in likewise."""
-    keys = {"velocity_feedforward": 1.0, "position_gain_1_s": 0.0, "pressure_highpass_hz": 5.0, "piston_area_b_m2": area_b}
+    keys = {"velocity_feedforward": 1.0, "position_gain_per_s": 0.0, "pressure_highpass_hz": 5.0, "piston_area_b_m2": area_b}
     m = machine(**SMOOTH | keys | {"valve_overlap": 0.002})
     m.rest(PLATFORM.neutral_pose - np.r_[0.3 * np.sign(spool), np.zeros(6)])
     a, K, A, ps = area_b / 6.2e-3, 200.0 / 6e4 / np.sqrt(3.5e6), 6.2e-3, 21e6
@@ -119,7 +119,7 @@ def test_the_end_cushion_takes_the_energy_of_the_platform(end):
     X = PLATFORM.neutral_pose.copy()
     X[0] = np.sqrt((4.0 + 0.94 * end) ** 2 - across2)
     for damping in (0.0, 1e6):
-        m = HydraulicMachine(platform=PLATFORM, gravity_m_s2=(0.0, 0.0, 0.0), **FREE | THIN, cushion_damping_n_s_m2=damping)
+        m = HydraulicMachine(platform=PLATFORM, gravity_m_s2=(0.0, 0.0, 0.0), **FREE | THIN, cushion_damping_n_s_per_m2=damping)
         m.rest(X)
         m.set_motion(X, [0.4 * end, 0, 0, 0, 0, 0])
         before = 0.5 * m.state()["V_WP"] @ m.mass_matrix() @ m.state()["V_WP"]
@@ -187,7 +187,7 @@ def test_free_fall_with_open_valves():
         "piston_area_a_m2": 1e-4,
         "piston_area_b_m2": 1e-4,
         "supply_pressure_pa": 1e5,
-        "valve_flow_m3_s": 0.1,
+        "valve_flow_m3_per_s": 0.1,
         "blocking_pressure_pa": 0.0,
     }
     m = machine(**FREE | light | thin | {"velocity_feedforward": 1.0})
@@ -219,7 +219,7 @@ def shake(m, amplitude, frequency_hz, seconds, axis=0):
     [
         STIFF,
         {},
-        {"piston_area_b_m2": 4.5e-3, "leakage_internal_m3_s_pa": 1e-11, "leakage_external_m3_s_pa": 1e-11},
+        {"piston_area_b_m2": 4.5e-3, "leakage_internal_m3_per_s_pa": 1e-11, "leakage_external_m3_per_s_pa": 1e-11},
         {"tank_pressure_pa": 5e5},
     ],
     ids=["stiff", "preset", "unequal", "tank"],
@@ -291,7 +291,7 @@ def test_gas_is_polytropic_and_the_pump_fills_it_up():
 def test_seals_hold_at_rest_and_slide_above_their_break_away_force():
     """Legs without oil that counts and without weight: a load of 0.9 of the static friction does not creep, 1.2 of it slides.
     The bristles bend, and slip the more the nearer they are to breaking away: z' = v (1 - s0 z / F_s) up to s0 z = 0.9 F_s."""
-    held = {"friction_viscous_n_s_m": 2000.0, "friction_coulomb_n": 300.0, "friction_static_n": 450.0}
+    held = {"friction_viscous_n_s_per_m": 2000.0, "friction_coulomb_n": 300.0, "friction_static_n": 450.0}
     m = HydraulicMachine(platform=PLATFORM, gravity_m_s2=(0.0, 0.0, 0.0), **FREE | held | THIN)
     along = m.jacobian().T @ np.ones(6)
     for share in np.linspace(0.0, 0.9, 2001):

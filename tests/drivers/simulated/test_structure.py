@@ -340,8 +340,8 @@ def hydraulic(**keys):
 def test_platform_and_unit_ring_as_a_coupled_pair_on_the_oil():
     """Spools shut, no friction, no leakage: modes of the platform's mass on its oil springs and of the unit on the platform, by the
     eigenvalues of the twelve equations, found in the spectrum of the platform's own motion after a push at the unit."""
-    still = {"friction_viscous_n_s_m": 0.0, "friction_coulomb_n": 0.0, "friction_static_n": 0.0, "leakage_internal_m3_s_pa": 0.0,
-             "position_gain_1_s": 0.1, "velocity_feedforward": 0.0, "pressure_gain_1_pa": 0.0, "valve_overlap": 0.1}  # fmt: skip
+    still = {"friction_viscous_n_s_per_m": 0.0, "friction_coulomb_n": 0.0, "friction_static_n": 0.0, "leakage_internal_m3_per_s_pa": 0.0,
+             "position_gain_per_s": 0.1, "velocity_feedforward": 0.0, "pressure_gain_per_pa": 0.0, "valve_overlap": 0.1}  # fmt: skip
     unit = UNIT | {"unit_mode_damping": [0.0] * 6, "unit_com_m": [0.0, 0.0, 0.0]}
     stand = hydraulic(**still, **unit)
     machine = stand.machine
