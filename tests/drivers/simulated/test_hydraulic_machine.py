@@ -307,6 +307,18 @@ def test_seals_hold_at_rest_and_slide_above_their_break_away_force():
     assert (m.state()["leg_rate"] > 0.01).all()
 
 
+@pytest.mark.parametrize("speed", [0.02, 0.1])
+def test_sliding_friction_falls_with_the_speed(speed):
+    """F_c + (F_s - F_c) / (1 + (v / v_s)^2) + sigma v once it slides."""
+    open_loop = {"velocity_feedforward": 1.0, "position_gain_per_s": 0.0, "pressure_highpass_hz": 5.0}
+    m = machine(**STIFF | open_loop | {"valve_overlap": 0.0, "friction_static_n": 900.0})
+    m.set_legs(np.zeros(6), np.full(6, speed))
+    m.advance(30000)
+    v = m.state()["leg_rate"]
+    assert v == pytest.approx(np.full(6, speed), rel=0.2)
+    assert m.state()["friction"] == pytest.approx(300.0 + 600.0 / (1.0 + (v / 0.01) ** 2) + 2000.0 * v, rel=0.01)
+
+
 @pytest.mark.parametrize("axis, speed", [(0, 0.4), (0, -0.4), (1, 0.3), (3, 0.2)])
 def test_blocking_valves_stop_the_platform_within_200_milliseconds(axis, speed):
     """Full motion, then the chain: what is left after 0.2 s is the platform on its oil springs, within a tenth of the speed."""
