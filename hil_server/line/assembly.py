@@ -161,7 +161,9 @@ def stand_model(stand: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
     else:
         known, origin = virtual, "configured"
     declared = part_table("simulated", machine).parameters
-    return check_part("simulated", machine, {k: v for k, v in known.items() if k in declared}), origin
+    keys = check_part("simulated", machine, {k: v for k, v in known.items() if k in declared})
+    # the response is that of hydraulic legs: of electric ones the ledger knows what [drive_model] says
+    return (keys, origin) if keys["actuator"] == "hydraulic" else None
 
 
 def build_part(role: str, name: str, keys: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
