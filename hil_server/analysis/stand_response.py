@@ -64,6 +64,7 @@ class StandResponse:
         self.gravity = np.asarray(gravity_m_s2, float)
         self.J = np.asarray(platform.jacobian(self.X_WP))
         self.rod = np.asarray(platform.leg_lengths(self.X_WP)) - platform.leg_length_min
+        self.stroke = platform.leg_length_max - platform.leg_length_min
 
     # ------------------------------------------------------------------------------------------------------------- rigid body
     @cached_property
@@ -96,29 +97,34 @@ class StandResponse:
     def volumes(self) -> tuple[Array, Array]:
         """m3, (6,) each: V_a, V_b with the dead volumes."""
         k = self.keys
-        return (k["dead_volume_a_m3"] + k["area_a_m2"] * self.rod, k["dead_volume_b_m3"] + k["area_b_m2"] * (k["stroke_m"] - self.rod))
+        return (
+            k["dead_volume_a_m3"] + k["piston_area_a_m2"] * self.rod,
+            k["dead_volume_b_m3"] + k["piston_area_b_m2"] * (self.stroke - self.rod),
+        )
 
     @cached_property
     def oil_stiffness(self) -> Array:
         """(6,) N/m of each leg with its valve closed: beta (A_a^2/V_a + A_b^2/V_b)."""
         V_a, V_b = self.volumes
-        stiffness: Array = self.keys["bulk_modulus_pa"] * (self.keys["area_a_m2"] ** 2 / V_a + self.keys["area_b_m2"] ** 2 / V_b)
+        stiffness: Array = self.keys["bulk_modulus_pa"] * (
+            self.keys["piston_area_a_m2"] ** 2 / V_a + self.keys["piston_area_b_m2"] ** 2 / V_b
+        )
         return stiffness
 
     @cached_property
     def rest_pressures(self) -> tuple[Array, Array]:
         """Pa, (6,) each: p_a, p_b that carry the weight."""
         k = self.keys
-        middle = 0.5 * (k["supply_pressure_pa"] + k["tank_pressure_pa"])
-        p_a = middle + 0.5 * self.leg_loads / k["area_a_m2"]
-        return p_a, (k["area_a_m2"] * p_a - self.leg_loads) / k["area_b_m2"]
+        A_a, A_b = k["piston_area_a_m2"], k["piston_area_b_m2"]
+        p_a = k["tank_pressure_pa"] + (k["supply_pressure_pa"] - k["tank_pressure_pa"]) * A_b / (A_a + A_b) + 0.5 * self.leg_loads / A_a
+        return p_a, (A_a * p_a - self.leg_loads) / A_b
 
     @cached_property
     def flow_gains(self) -> tuple[Array, Array]:
         """m3/s per opening, (6,) each, into a and out of b: mean of the two directions of the spool."""
         k = self.keys
         (p_a, p_b), p_s, p_t = self.rest_pressures, k["supply_pressure_pa"], k["tank_pressure_pa"]
-        K, turn = valve_gain(k), k["transition_pressure_pa"]
+        K, turn = valve_gain(k), k["valve_laminar_pressure_pa"]
         return (0.5 * K * (root(p_s - p_a, turn) + root(p_a - p_t, turn)), 0.5 * K * (root(p_b - p_t, turn) + root(p_s - p_b, turn)))
 
     def oil_modes(self) -> tuple[Array, Array]:
@@ -133,18 +139,18 @@ class StandResponse:
     def state_space(self) -> tuple[Array, Array, Array, Array]:
         """(A, B, B_rate, B_wrench): z' = A z + B q_r + B_rate q_r' + B_wrench W, z = (q, V, p_a, p_b, p_f, x, x'), six of each."""
         k, J = self.keys, self.J
-        A_a, A_b = k["area_a_m2"], k["area_b_m2"]
-        C_i, C_e = k["leakage_m3_per_s_pa"], k["external_leakage_m3_per_s_pa"]
+        A_a, A_b = k["piston_area_a_m2"], k["piston_area_b_m2"]
+        C_i, C_e = k["leakage_internal_m3_s_pa"], k["leakage_external_m3_s_pa"]
         (g_a, g_b), (V_a, V_b) = self.flow_gains, self.volumes
         w_v, z_v = 2.0 * np.pi * k["valve_frequency_hz"], k["valve_damping"]
-        w_hp, k_p = 2.0 * np.pi * k["pressure_high_pass_hz"], k["pressure_gain_per_pa"]
+        w_hp, k_p = 2.0 * np.pi * k["pressure_highpass_hz"], k["pressure_gain_1_pa"]
         K_x, ratio, one = speed_gain(k), A_b / A_a, np.eye(6)
         q, V, a, b, f, x, dx = (slice(6 * i, 6 * i + 6) for i in range(7))
         A = np.zeros((42, 42))
         A[q, V] = one
         inverse = np.linalg.inv(self.mass_matrix)
         A[V, q] = -inverse @ self.weight_stiffness
-        A[V, V] = -inverse @ J.T @ (k["viscous_friction_n_s_per_m"] * J)
+        A[V, V] = -inverse @ J.T @ (k["friction_viscous_n_s_m"] * J)
         A[V, a], A[V, b] = inverse @ J.T * A_a, -inverse @ J.T * A_b
         c_a, c_b = np.diag(k["bulk_modulus_pa"] / V_a), np.diag(k["bulk_modulus_pa"] / V_b)
         A[a, V], A[a, a], A[a, b], A[a, x] = -c_a @ J * A_a, -c_a * (C_i + C_e), c_a * C_i, c_a @ np.diag(g_a)
@@ -152,10 +158,10 @@ class StandResponse:
         A[f, a], A[f, b], A[f, f] = w_hp * one, -w_hp * ratio * one, -w_hp * one
         A[x, dx] = one
         A[dx, x], A[dx, dx] = -(w_v**2) * one, -2.0 * z_v * w_v * one
-        A[dx, q], A[dx, a] = -(w_v**2) * k["position_gain_per_s"] / K_x * J, -(w_v**2) * k_p * one
+        A[dx, q], A[dx, a] = -(w_v**2) * k["position_gain_1_s"] / K_x * J, -(w_v**2) * k_p * one
         A[dx, b], A[dx, f] = w_v**2 * k_p * ratio * one, w_v**2 * k_p * one
         B, B_rate, B_wrench = np.zeros((42, 6)), np.zeros((42, 6)), np.zeros((42, 6))
-        B[dx] = w_v**2 * k["position_gain_per_s"] / K_x * J
+        B[dx] = w_v**2 * k["position_gain_1_s"] / K_x * J
         B_rate[dx] = w_v**2 * k["velocity_feedforward"] / K_x * J
         B_wrench[V] = inverse
         return A, B, B_rate, B_wrench
@@ -167,7 +173,7 @@ class StandResponse:
         if load:
             right = np.broadcast_to(B_wrench + 0j, (*s.shape[:-2], 42, 6))
         else:
-            right = (B + s * B_rate) * np.exp(-s * self.keys["drive_delay_s"])
+            right = (B + s * B_rate) * np.exp(-s * self.keys.get("drive_delay_s", 0.0))
         answer: Array = np.linalg.solve(s * np.eye(42) - A, right)
         return answer
 
@@ -185,8 +191,8 @@ class StandResponse:
         z = self._answer(frequency_hz, False)
         k = self.keys
         if quantity == "force":
-            force: Array = k["area_a_m2"] * z[..., 12:18, :] - k["area_b_m2"] * z[..., 18:24, :]
-            force -= k["viscous_friction_n_s_per_m"] * self.J @ z[..., 6:12, :]
+            force: Array = k["piston_area_a_m2"] * z[..., 12:18, :] - k["piston_area_b_m2"] * z[..., 18:24, :]
+            force -= k["friction_viscous_n_s_m"] * self.J @ z[..., 6:12, :]
             return force
         at = {"pressure_a": 12, "pressure_b": 18, "valve": 30}[quantity]
         found: Array = z[..., at : at + 6, :]
@@ -218,12 +224,14 @@ def root(d: Any, transition: float) -> Any:
 
 def valve_gain(keys: Mapping[str, Any]) -> float:
     """K = Q_n/sqrt(dp_n/2), m3/(s sqrt(Pa)): flow over one edge at full opening; the rated drop is that over both."""
-    return float(keys["rated_flow_m3_s"] / np.sqrt(0.5 * keys["rated_pressure_drop_pa"]))
+    return float(keys["valve_flow_m3_s"] / np.sqrt(0.5 * keys["valve_pressure_drop_pa"]))
 
 
 def speed_gain(keys: Mapping[str, Any]) -> float:
-    """K_x = K sqrt(p_s0/2)/A_a, m/s: no-load speed at full opening, what the drive's controller divides by."""
-    return float(valve_gain(keys) * np.sqrt(0.5 * keys["supply_pressure_pa"]) / keys["area_a_m2"])
+    """K_x, m/s: no-load speed at full opening, what the drive's controller divides by; of its two directions the mean of the inverse."""
+    p_s, p_t, a = keys["supply_pressure_pa"], keys["tank_pressure_pa"], keys["piston_area_b_m2"] / keys["piston_area_a_m2"]
+    out, back = np.sqrt((p_s - a * p_t) / (1.0 + a**3)), np.sqrt((a * p_s - p_t) / (1.0 + a**3))
+    return float(valve_gain(keys) / keys["piston_area_a_m2"] * 2.0 / (1.0 / out + 1.0 / back))
 
 
 def rigid_body(keys: Mapping[str, Any], platform: Any, X_WP: Array, gravity: Array) -> tuple[Array, Array]:

@@ -12,11 +12,11 @@ from rt_kernels.stewart.platform import Platform
 
 STAND = Path("stand_configs/stands/docking_stand.toml")
 KEYS = {
-    "area_a_m2": 6.2e-3, "area_b_m2": 6.2e-3, "stroke_m": 2.0, "dead_volume_a_m3": 4e-4, "dead_volume_b_m3": 4e-4,
-    "bulk_modulus_pa": 1.4e9, "leakage_m3_per_s_pa": 2e-13, "external_leakage_m3_per_s_pa": 0.0, "supply_pressure_pa": 21e6,
-    "tank_pressure_pa": 0.0, "rated_flow_m3_s": 200 / 6e4, "rated_pressure_drop_pa": 7e6, "transition_pressure_pa": 1e5,
-    "valve_frequency_hz": 90.0, "valve_damping": 0.8, "viscous_friction_n_s_per_m": 2000.0, "position_gain_per_s": 40.7,
-    "velocity_feedforward": 0.136, "pressure_gain_per_pa": 6e-8, "pressure_high_pass_hz": 0.5, "drive_delay_s": 0.0,
+    "piston_area_a_m2": 6.2e-3, "piston_area_b_m2": 6.2e-3, "dead_volume_a_m3": 4e-4, "dead_volume_b_m3": 4e-4,
+    "bulk_modulus_pa": 1.4e9, "leakage_internal_m3_s_pa": 2e-13, "leakage_external_m3_s_pa": 0.0, "supply_pressure_pa": 21e6,
+    "tank_pressure_pa": 0.0, "valve_flow_m3_s": 200 / 6e4, "valve_pressure_drop_pa": 7e6, "valve_laminar_pressure_pa": 1e5,
+    "valve_frequency_hz": 90.0, "valve_damping": 0.8, "friction_viscous_n_s_m": 2000.0, "position_gain_1_s": 40.7,
+    "velocity_feedforward": 0.136, "pressure_gain_1_pa": 6e-8, "pressure_highpass_hz": 0.5, "drive_delay_s": 0.0,
     "platform_mass_kg": 2500.0, "platform_com_m": [0.15, 0.0, 0.0], "platform_inertia_kg_m2": np.diag([3400.0, 2100.0, 2100.0]).tolist(),
     "cylinder_mass_kg": 180.0, "cylinder_com_m": 0.9, "cylinder_inertia_kg_m2": 232.0, "rod_mass_kg": 70.0, "rod_com_m": 1.0,
     "rod_inertia_kg_m2": 28.0,
@@ -89,15 +89,15 @@ def test_oil_springs(platform, neutral):
 def test_mass_weight_and_valve(neutral):
     """Mass with the legs along and across; load pressure of the weight; K and K_x."""
     assert np.diag(neutral.mass_matrix)[:3] == pytest.approx([2896, 2846, 2846], abs=0.5)
-    assert neutral.leg_loads / KEYS["area_a_m2"] == pytest.approx([0.919e6] * 6, rel=1e-3)
+    assert neutral.leg_loads / KEYS["piston_area_a_m2"] == pytest.approx([0.919e6] * 6, rel=1e-3)
     assert valve_gain(KEYS) == pytest.approx(1.782e-6, rel=1e-3) and speed_gain(KEYS) == pytest.approx(0.931, abs=5e-4)
     assert root(1e7, 1e5) == pytest.approx(np.sqrt(1e7), rel=1e-4) and root(0.0, 1e5) == 0.0
 
 
 def test_oil_modes_are_those_of_the_state_space(platform):
     """With closed valves and nothing damped the eigenvalues of the state space are the oil springs, the weight's part included."""
-    off = {"position_gain_per_s": 0.0, "velocity_feedforward": 0.0, "pressure_gain_per_pa": 0.0, "viscous_friction_n_s_per_m": 0.0,
-           "leakage_m3_per_s_pa": 0.0}  # fmt: skip
+    off = {"position_gain_1_s": 0.0, "velocity_feedforward": 0.0, "pressure_gain_1_pa": 0.0, "friction_viscous_n_s_m": 0.0,
+           "leakage_internal_m3_s_pa": 0.0}  # fmt: skip
     stand = StandResponse(KEYS | off, platform, [3.2, 0.2, -0.1, 0.0, 0.0, 0.05, np.sqrt(1 - 0.05**2)])
     roots = np.linalg.eigvals(stand.state_space[0])
     swinging = np.sort(roots.imag[(np.abs(roots.real) < 1e-3) & (roots.imag > 1.0)]) / 2 / np.pi
