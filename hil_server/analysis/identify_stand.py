@@ -7,8 +7,9 @@ Klein and Morelli 2006, chapter 6),
 
     x = argmin sum ((measured - played(x)) / noise)^2 + sum ((x - data sheet) / spread)^2
 
-Gauss-Newton; the Jacobian by differences of runs at a coarser step of the machine first, at its own step last. Parameters that must be above
-zero go by their logarithm. The data sheet (`[virtual]` or `[stand_model]` of the stand's file) is the start, with a spread of a factor of
+Gauss-Newton; the Jacobian by differences of runs at a coarser step of the machine first, at its own step last. Parameters that must be
+above zero go by their logarithm.
+The data sheet (`[virtual]` or `[stand_model]` of the stand's file) is the start, with a spread of a factor of
 two: it decides only what the run does not. Offsets of the channels are taken out, each part of the run by itself.
 
 Standard deviations are of the inverse of the normal matrix, times what the residuals of half a second at a time scatter more than white
@@ -29,7 +30,8 @@ from typing import Any
 import numpy as np
 
 from drivers.simulated.hydraulic_machine import HydraulicMachine
-from hil_server.analysis.stand_response import DIRECTIONS, StandResponse
+from hil_server.analysis.identify import SPEC_DB, SPEC_DEG, SPEC_HZ
+from hil_server.analysis.stand_response import DIRECTIONS, StandResponse, speed_gain
 from hil_server.analysis.structure_modes import Mode, decay_modes
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
@@ -38,7 +40,7 @@ Array = np.ndarray
 
 # ticks that are averaged to one sample of the residual, and s of the blocks that are held against white noise
 EVERY, BLOCK_S = 4, 0.5
-COARSE_STEP_S = 2.5e-4
+COARSE_STEP_S = 5e-4
 # channels of HydraulicMachine.play
 CHANNELS = {"measured_leg": slice(0, 6), "leg_pressure_a": slice(6, 12), "leg_pressure_b": slice(12, 18), "leg_valve": slice(18, 24),
             "supply_pressure": slice(24, 25)}  # fmt: skip
@@ -141,6 +143,11 @@ class Run:
     six_period_s: float
     fade_s: float
 
+    @property
+    def played(self) -> int:
+        """Ticks that the machine is played: up to the tap."""
+        return max(int(part.stop) for name, part in self.parts.items() if name != "tap")
+
 
 def run_of(records: Array, period_s: float, guidance: Any, setpoint_delay_s: float, measured_leg_delay_s: float) -> Run:
     """From the samples of a log. setpoint_delay_s: from the tick to the drives without their own transport delay. Raises
@@ -191,7 +198,7 @@ class Stand:
     cores: int = 2
 
     def play(self, keys: Mapping[str, Any], run: Run, step_s: float = 5e-5) -> Array:
-        """(n, 25): the run's setpoints given to the machine of these keys. Delays that are no multiple of a step go by the slope."""
+        """(played, 25): the run's setpoints given to the machine of these keys. Delays that are no multiple of a step go by the slope."""
         own = {p.key for p in HydraulicMachine.PARAMETERS}
         machine = HydraulicMachine(
             platform=self.platform, gravity_m_s2=self.gravity_m_s2, carried_mass_kg=self.carried_mass_kg, carried_com_m=self.carried_com_m,
@@ -199,14 +206,14 @@ class Stand:
         )  # fmt: skip
         delay = run.setpoint_delay_s + keys["drive_delay_s"]
         steps = max(0, round(delay / step_s))
-        out = machine.play(run.leg, run.rate, round(run.period_s / step_s), steps)
+        out = machine.play(run.leg[: run.played], run.rate[: run.played], round(run.period_s / step_s), steps)
         found: Array = out - (delay - steps * step_s) * np.gradient(out, run.period_s, axis=0)
         return found
 
 
 def residual(run: Run, difference: Array, noise: Array) -> Array:
-    """(samples, channels): a difference of channels in units of the noise, averaged over `EVERY` ticks, without its mean in each part of the
-    run; the pauses and the tap left out."""
+    """(samples, channels): a difference of channels in units of the noise, averaged over `EVERY` ticks, without its mean in each part of
+    the run; the pauses and the tap left out."""
     use = noise > 0.0
     found = []
     for name, part in run.parts.items():
@@ -220,8 +227,9 @@ def residual(run: Run, difference: Array, noise: Array) -> Array:
 # ------------------------------------------------------------------------------------------------------------------ least squares
 @dataclass(frozen=True)
 class Fit:
-    """keys: the machine's, found; x, sigma: (unknowns,); covariance of x; unknowns in the order of x; misfit: mean square of the residual, 1:
-    nothing but noise; excess: what the sigmas were multiplied by; noise: (25,) as the residual has it; played: (n, 25) of the keys."""
+    """keys: the machine's, found; x, sigma: (unknowns,); covariance of x; unknowns in the order of x; misfit: mean square of the residual,
+    1: nothing but noise; excess: what the sigmas were multiplied by, squared; noise: (25,) as the residual has it; played: (played, 25) of
+    the keys."""
 
     unknowns: tuple[Unknown, ...]
     keys: dict[str, Any]
@@ -246,8 +254,8 @@ class Fit:
                 if abs(C[i, j]) > 0.95]  # fmt: skip
 
 
-def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unknown] = UNKNOWNS, say: Callable[[str], None] = lambda _: None,
-        fine: int = 2) -> Fit:  # fmt: skip
+def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unknown] = UNKNOWNS,
+        say: Callable[[str], None] = lambda _: None, fine: int = 2) -> Fit:  # fmt: skip
     """The machine's parameters out of the run. sheet: keys to begin with, all of the machine and drive_delay_s; a parameter that is 0 there
     and goes by its logarithm stays 0. fine: iterations with the Jacobian at the machine's own step. Raises ConfigurationError when the
     machine cannot be brought to follow the run."""
@@ -265,14 +273,14 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
         return keys
 
     def measured_less(played: Array) -> Array:
-        return residual(run, run.measured - played, noise)
+        return residual(run, run.measured[: run.played] - played, noise)
 
     def columns(x: Array, played: Array, step_s: float, pool: ThreadPoolExecutor) -> Array:
         base = played if step_s == 5e-5 else stand.play(keys_at(x), run, step_s)
 
         def column(k: int) -> Array:
             if unknowns[k].key == "drive_delay_s":
-                return residual(run, -unknowns[k].scale * np.gradient(played, run.period_s, axis=0), noise).ravel()
+                return residual(run, -(unknowns[k].scale or 1.0) * np.gradient(played, run.period_s, axis=0), noise).ravel()
             h = 1e-3 if unknowns[k].scale is None else 1e-2
             moved = x.copy()
             moved[k] += h
@@ -314,7 +322,7 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
                 left_fine -= 1
             elif gained < 0.02 * cost:
                 # near: noise as the residual has it, and the Jacobian at the machine's own step
-                noise = np.where(noise > 0.0, channel_noise(run.measured - played), 0.0)
+                noise = np.where(noise > 0.0, channel_noise(run.measured[: run.played] - played), 0.0)
                 r = measured_less(played)
                 left_fine -= 1
             if left_fine <= 0:
@@ -430,7 +438,7 @@ class StandIdentification:
             table["mode_damping"] = [m.damping for m in self.modes]
             sigma["mode_hz"] = [m.frequency_sigma_hz for m in self.modes]
             sigma["mode_damping"] = [m.damping_sigma for m in self.modes]
-        table["date"], table["misfit"], table["not_separated"] = self.date, f.misfit, self.not_separated
+        table["date"], table["misfit"], table["not_separated"] = self.date, f.misfit, "; ".join(self.not_separated)
         table["sigma"] = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in sigma.items()}
         return table
 
@@ -454,14 +462,96 @@ class StandIdentification:
         T = np.diag(self.response.response(frequency_hz))
         return [(name, 20 * math.log10(abs(h)), math.degrees(math.atan2(h.imag, h.real))) for name, h in zip(DIRECTIONS, T, strict=True)]
 
+    @property
+    def within_spec(self) -> bool:
+        """Whether every direction meets 2 dB and 70 degrees at 10 Hz, the drive's transport delay apart, within 0.05 dB and 0.5 degrees."""
+        turned = 360.0 * SPEC_HZ * self.fit.keys["drive_delay_s"]
+        return all(abs(db) <= SPEC_DB + 0.05 and abs((deg + turned + 180.0) % 360.0 - 180.0) <= SPEC_DEG + 0.5
+                   for _, db, deg in self.table(SPEC_HZ))  # fmt: skip
+
+    def report(self) -> list[str]:
+        """What was found, as lines for a person."""
+        f = self.fit
+        lines = []
+        for k, u in enumerate(f.unknowns):
+            value = f"{u.of(f.keys):12.6g} +- {self.sigma(k):.2g}" if f.found(k) else f"{u.of(f.keys):12.6g} (the data sheet's)"
+            lines.append(f"{u.name:32s} {value}")
+        lines += [f"mode of the structure            {m.frequency_hz:9.3f} +- {m.frequency_sigma_hz:.3f} Hz  zeta {m.damping:.4f} "
+                  f"+- {m.damping_sigma:.4f}" for m in self.modes]  # fmt: skip
+        if not self.modes:
+            lines.append("mode of the structure            none: nobody has tapped, or nothing rings")
+        shares = (1.0, 3.0, 5.0, SPEC_HZ, 15.0)
+        lines.append("small signal, dB / degrees       " + "".join(f"{f'{hz:g} Hz':>16s}" for hz in shares))
+        tables = [self.table(hz) for hz in shares]
+        for i, name in enumerate(DIRECTIONS):
+            lines.append(f"  {name:31s}" + "".join(f"{t[i][1]:+8.2f} /{t[i][2]:6.1f}" for t in tables))
+        for d in self.direct:
+            # both sides of the comparison have met friction and dead band
+            ratio = d.response / d.played
+            at = (d.lines_hz <= 15.0) & (d.noise < 0.05 * np.abs(d.response))
+            if at.any():
+                db, deg = 20 * np.log10(np.abs(ratio[at])), np.degrees(np.angle(ratio[at]))
+                lines.append(f"measured against the model       at {1e3 * d.rate_rms_m_s:.1f} mm/s rms: at most {np.abs(db).max():.2f} dB, "
+                             f"{np.abs(deg).max():.1f} degrees over {at.sum()} lines to 15 Hz")  # fmt: skip
+        band = f.keys["valve_overlap"] * speed_gain(f.keys) / max(f.keys["position_gain_1_s"], 1e-9)
+        lines.append(f"dead band of a leg               +-{1e6 * band:.1f} um")
+        lines.append(f"confidence                       misfit {f.misfit:.3f} (1: nothing but noise), standard deviations times "
+                     f"{math.sqrt(f.excess):.2f} for what is no noise")  # fmt: skip
+        lines += [f"not separated                    {text}" for text in self.not_separated]
+        side = "inside" if self.within_spec else "OUTSIDE"
+        lines.append(f"verdict   {side} 2 dB and 70 degrees at 10 Hz in the six directions, transport delay apart")
+        return lines
+
+
+def picture(found: StandIdentification, path: str | Path) -> Path:
+    """Small-signal response of the six directions as lines, what was measured at each rate as points, and the figure at 10 Hz."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 6, sharex=True, sharey="row", figsize=(16, 6))
+    fine = np.geomspace(0.5, 25.0, 200)
+    T = found.response.response(fine)
+    for i, name in enumerate(DIRECTIONS):
+        upper, lower = axes[0, i], axes[1, i]
+        h = T[:, i, i]
+        upper.semilogx(fine, 20 * np.log10(np.abs(h)), "k")
+        lower.semilogx(fine, np.degrees(np.unwrap(np.angle(h))), "k")
+        for d in found.direct:
+            own = d.direction == i
+            upper.plot(d.lines_hz[own], 20 * np.log10(np.abs(d.response[own])), ".", label=f"{1e3 * d.rate_rms_m_s:.1f} mm/s")
+            lower.plot(d.lines_hz[own], np.degrees(np.unwrap(np.angle(d.response[own]))), ".")
+        upper.plot([SPEC_HZ] * 2, [-SPEC_DB, SPEC_DB], "k_-", linewidth=2)
+        lower.plot([SPEC_HZ], [-SPEC_DEG], "k_", markersize=14)
+        upper.set(title=name)
+        lower.set(xlabel="frequency, Hz")
+        for a in (upper, lower):
+            a.grid(True, which="both", alpha=0.3)
+    axes[0, 0].set(ylabel="magnitude, dB")
+    axes[1, 0].set(ylabel="phase, degrees")
+    axes[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return Path(path)
+
+
+def is_hydraulic(stand: Mapping[str, Any]) -> bool:
+    """Whether a stand file is that of a loaded machine: by its `[stand_model]`, or by the stand in software that takes its place."""
+    from hil_server import registry
+
+    if "stand_model" in stand or "virtual" not in stand:
+        return "stand_model" in stand
+    return bool(getattr(registry.part("simulated", stand["virtual"]["part"]), "MACHINE", "") == "hydraulic")
+
 
 def data_sheet(stand: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a hydraulic stand before it is identified: `[stand_model]`, else `[virtual]`, the machine's defaults for the rest.
     Raises ConfigurationError when the stand file has neither."""
-    known = stand.get("stand_model") or (stand.get("virtual") if stand.get("virtual", {}).get("part") == "hydraulic_stand" else None)
+    known = stand.get("stand_model") or (stand["virtual"] if is_hydraulic(stand) else None)
     if known is None:
-        raise ConfigurationError("stand: a hydraulic stand is identified from its data sheet: neither [stand_model] nor [virtual] with "
-                                 'part = "hydraulic_stand"')  # fmt: skip
+        raise ConfigurationError("stand: a hydraulic stand is identified from its data sheet, [stand_model] or the [virtual] of one")
     sheet = {p.key: np.array(p.default).tolist() if isinstance(p.default, tuple) else p.default for p in HydraulicMachine.PARAMETERS}
     return {**sheet, "drive_delay_s": 0.002, **{k: v for k, v in known.items() if k in sheet or k == "drive_delay_s"}}
 

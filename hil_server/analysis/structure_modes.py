@@ -83,7 +83,8 @@ def _realized(realization: tuple[Array, Array, Array, Array, float], order: int,
             best = fit
         if len(best) == order:
             break
-    return best.real.clip(max=-1e-2) + 1j * best.imag
+    damped: Array = best.real.clip(max=-1e-2) + 1j * best.imag
+    return damped
 
 
 def _basis(poles: Array, t: Array) -> Array:
@@ -91,47 +92,54 @@ def _basis(poles: Array, t: Array) -> Array:
     return np.hstack([waves.real, waves.imag, np.ones((len(t), 1))])
 
 
-def _projected(poles: Array, t: Array, y: Array) -> tuple[Array, Array]:
-    """What is left of y, flat, and the amplitudes (2 n + 1, channels)."""
-    B = _basis(poles, t)
-    amplitudes, *_ = np.linalg.lstsq(B, y, rcond=None)
-    return (y - B @ amplitudes).ravel(), amplitudes
+def _projected(poles: Array, t: Array, y: Array) -> tuple[Array, Array, Array]:
+    """What is left of y, flat, the amplitudes (2 n + 1, channels), and an orthonormal basis of the waves."""
+    Q, R = np.linalg.qr(_basis(poles, t))
+    share = Q.T @ y
+    return (y - Q @ share).ravel(), np.linalg.solve(R, share), Q
+
+
+def _slopes(poles: Array, t: Array, amplitudes: Array, Q: Array, by: Array) -> Array:
+    """(samples, unknowns) of the signal by the poles, amplitudes and constants taken out (Kaufman 1975). by: (n, unknowns a pole) complex,
+    d pole / d unknown; pole by pole."""
+    n = len(poles)
+    columns = []
+    for k in range(n):
+        wave = np.multiply.outer(np.exp(t * poles[k]) * t, amplitudes[k] - 1j * amplitudes[n + k])  # Re(a e^{st}) = a_r Re - a_i Im
+        for slope in by[k]:
+            d = (wave * slope).real
+            columns.append((d - Q @ (Q.T @ d)).ravel())
+    return np.column_stack(columns)
 
 
 def _refined(start: Array, t: Array, y: Array) -> Array:
-    n = len(start)
     scale = np.abs(start)
 
     def poles_of(x: Array) -> Array:
-        return scale * (x[:n] + 1j * x[n:])
+        return scale * (x[::2] + 1j * x[1::2])
 
-    x0 = np.concatenate([start.real, start.imag]) / np.tile(scale, 2)
-    low = np.concatenate([np.full(n, -HIGHEST_DAMPING), np.full(n, 0.2)])
-    high = np.concatenate([np.full(n, -1e-6), np.full(n, 3.0)])
-    found = least_squares(lambda x: _projected(poles_of(x), t, y)[0], np.clip(x0, low + 1e-9, high - 1e-9), bounds=(low, high), x_scale=1e-2)
-    return poles_of(found.x)
+    def left(x: Array) -> Array:
+        return _projected(poles_of(x), t, y)[0]
+
+    def slopes(x: Array) -> Array:
+        _, amplitudes, Q = _projected(poles_of(x), t, y)
+        return -_slopes(poles_of(x), t, amplitudes, Q, scale[:, None] * np.array([1.0, 1j]))
+
+    x0 = np.column_stack([start.real, start.imag]).ravel() / np.repeat(scale, 2)
+    low, high = np.tile([-HIGHEST_DAMPING, 0.2], len(start)), np.tile([-1e-6, 3.0], len(start))
+    found = least_squares(left, np.clip(x0, low + 1e-9, high - 1e-9), jac=slopes, bounds=(low, high), x_scale=1e-2)
+    poles: Array = poles_of(found.x)
+    return poles
 
 
 def _modes(poles: Array, t: Array, y: Array, noise: Array, use: Array) -> list[Mode]:
     """Figures and standard deviations: Jacobian of all unknowns, amplitudes included, in frequency and damping."""
-    left, amplitudes = _projected(poles, t, y)
+    left, amplitudes, Q = _projected(poles, t, y)
     n, channels = len(poles), y.shape[1]
     w, zeta = np.abs(poles), -poles.real / np.abs(poles)
-    columns = []
-    for k in range(n):
-        wave = np.exp(t * poles[k]) * t
-        a = amplitudes[k] - 1j * amplitudes[n + k]  # Re(a e^{st}) = a_r Re - a_i Im
-        by_pole = np.multiply.outer(wave, a)
-        root = np.sqrt(1.0 - zeta[k] ** 2)
-        for slope in (-zeta[k] + 1j * root, w[k] * (-1.0 - 1j * zeta[k] / root)):
-            columns.append((by_pole * slope).real.ravel())
-    B = _basis(poles, t)
-    J = np.column_stack(columns)
-    # amplitudes and constants taken out of the columns
-    Q, _ = np.linalg.qr(B)
-    J = J.reshape(len(t), channels, -1)
-    J = (J - np.einsum("tb,bck->tck", Q, np.einsum("tb,tck->bck", Q, J))).reshape(len(t) * channels, -1)
-    free = len(left) - channels * B.shape[1] - 2 * n
+    root = np.sqrt(1.0 - zeta**2)
+    J = _slopes(poles, t, amplitudes, Q, np.column_stack([-zeta + 1j * root, w * (-1.0 - 1j * zeta / root)]))
+    free = len(left) - channels * Q.shape[1] - 2 * n
     covariance = np.linalg.inv(J.T @ J) * max(1.0, float(left @ left) / max(1, free))
     sigma = np.sqrt(np.diag(covariance)).reshape(n, 2)
     modes = []
