@@ -116,7 +116,8 @@ def _refined(start: Array, t: Array, y: Array) -> Array:
     scale = np.abs(start)
 
     def poles_of(x: Array) -> Array:
-        return scale * (x[::2] + 1j * x[1::2])
+        found: Array = scale * (x[::2] + 1j * x[1::2])
+        return found
 
     def left(x: Array) -> Array:
         return _projected(poles_of(x), t, y)[0]
@@ -127,9 +128,7 @@ def _refined(start: Array, t: Array, y: Array) -> Array:
 
     x0 = np.column_stack([start.real, start.imag]).ravel() / np.repeat(scale, 2)
     low, high = np.tile([-HIGHEST_DAMPING, 0.2], len(start)), np.tile([-1e-6, 3.0], len(start))
-    found = least_squares(left, np.clip(x0, low + 1e-9, high - 1e-9), jac=slopes, bounds=(low, high), x_scale=1e-2)
-    poles: Array = poles_of(found.x)
-    return poles
+    return poles_of(least_squares(left, np.clip(x0, low + 1e-9, high - 1e-9), jac=slopes, bounds=(low, high), x_scale=1e-2).x)
 
 
 def _modes(poles: Array, t: Array, y: Array, noise: Array, use: Array) -> list[Mode]:
