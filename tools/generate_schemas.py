@@ -82,7 +82,8 @@ def campaign() -> Schema:
 
 def stand() -> Schema:
     schema = table(tables.STAND)
-    inner = {"platform": Platform.PARAMETERS, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL}
+    inner = {"platform": Platform.PARAMETERS, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL,
+             "stand_model": tables.stand_model()}  # fmt: skip
     schema["properties"] |= {name: table(declared) for name, declared in inner.items()}
     schema["properties"] |= {name: part_table(role) for name, role in DEVICES.items()}
     schema["required"] += ["platform", "mounting", "limits"]

@@ -64,7 +64,7 @@ with them:
 """
 
 from libc.math cimport fabs, sqrt
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import math
 
@@ -789,6 +789,34 @@ cdef class HydraulicMachine:
         with nogil:
             for _ in range(steps):
                 hydraulic_advance(&self.machine)
+
+    def play(self, leg, rate, int64_t steps, int64_t delay=0):
+        """A row of setpoints every `steps` steps, each `delay` steps late; the first holds before. leg, rate: (n, 6) m joint to joint, m/s.
+
+        Returns (n, 25) at the rows' own times: leg lengths m, pressures a and b Pa, spools, six each, and the pressure at the valves."""
+        cdef double[:, ::1] u = np.ascontiguousarray(leg, float), du = np.ascontiguousarray(rate, float)
+        cdef int64_t n = u.shape[0], k, j, row, step = 0
+        if u.shape[1] != 6 or du.shape[0] != n or du.shape[1] != 6:
+            raise ValueError(f"leg and rate: must be (n, 6) both, got ({u.shape[0]}, {u.shape[1]}), ({du.shape[0]}, {du.shape[1]})")
+        if n == 0 or steps < 1 or delay < 0:
+            raise ValueError(f"steps: must be at least 1, delay at least 0, and a row at least, got {steps}, {delay}, {n}")
+        found = np.empty((n, 25))
+        cdef double[:, ::1] out = found
+        cdef HydraulicState *s = &self.machine.state
+        with nogil:
+            for k in range(n):
+                memcpy(&out[k, 0], s.legs.length, sizeof(s.legs.length))
+                memcpy(&out[k, 6], s.pressure_a, sizeof(s.pressure_a))
+                memcpy(&out[k, 12], s.pressure_b, sizeof(s.pressure_b))
+                memcpy(&out[k, 18], s.spool, sizeof(s.spool))
+                out[k, 24] = s.line
+                for j in range(steps):
+                    row = (step - delay) // steps if step >= delay else 0
+                    memcpy(s.target, &u[row, 0], sizeof(s.target))
+                    memcpy(s.target_rate, &du[row, 0], sizeof(s.target_rate))
+                    hydraulic_advance(&self.machine)
+                    step += 1
+        return found
 
     def set_legs(self, leg, rate=None):
         """Setpoints of the drives, (6,) m joint to joint and (6,) m/s; they act in the next step."""

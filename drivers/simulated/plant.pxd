@@ -52,6 +52,8 @@ cdef struct PlantParams:
     double drift[6]             # N/s, N.m/s
     double dead_zone            # N: a force channel reads zero below it
     double leg_noise            # m
+    double pressure_noise       # Pa
+    double valve_noise          # of the measured spool
     double leg_step             # m, quantisation
     double full_scale           # counts
     double chain_force          # analogue thresholds
@@ -126,7 +128,7 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil
 cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil
 cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
                         uint32_t *chain) noexcept nogil
-cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexcept nogil
+cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nogil
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil
 
 cdef class PlantPart:

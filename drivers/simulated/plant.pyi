@@ -22,3 +22,4 @@ class PlantPart:
     PARAMETERS: tuple[Any, ...]
 
 STRUCTURE_PARAMETERS: tuple[Any, ...]
+TRANSDUCERS: tuple[Any, ...]

@@ -356,8 +356,10 @@ cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *cou
     chain[0] = plant.state.chain
 
 
-cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexcept nogil:
-    """Forces, pressures, valves and supply of a loaded machine, and what its drives say of them; zeros of the linear drives."""
+cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nogil:
+    """Forces, pressures, valves and supply of a loaded machine with the noise of their transducers, and what its drives say of them; zeros
+    of the linear drives."""
+    cdef double noise
     cdef uint32_t all_legs
     cdef int i
     memset(out, 0, sizeof(MachineReadings))
@@ -368,6 +370,17 @@ cdef void plant_measure_machine(const Plant *plant, MachineReadings *out) noexce
     memcpy(out.pressure_b, plant.machine.state.pressure_b, sizeof(out.pressure_b))
     memcpy(out.valve, plant.machine.state.spool, sizeof(out.valve))
     out.supply_pressure = 0.0 if plant.machine.params.electric else plant.machine.state.line
+    noise = plant.params.pressure_noise
+    if noise > 0.0 and not plant.machine.params.electric:
+        out.supply_pressure += noise * normal_noise(&plant.state.random)
+        for i in range(6):
+            out.pressure_a[i] += noise * normal_noise(&plant.state.random)
+            out.pressure_b[i] += noise * normal_noise(&plant.state.random)
+            # a drive has its force from its pressures
+            out.force[i] = plant.machine.params.area_a * out.pressure_a[i] - plant.machine.params.area_b * out.pressure_b[i]
+    if plant.params.valve_noise > 0.0:
+        for i in range(6):
+            out.valve[i] += plant.params.valve_noise * normal_noise(&plant.state.random)
     all_legs = DRIVE_STATUS_HYDRAULICS_BLOCKED if hydraulic_blocked(plant.machine) else 0
     if hydraulic_supply_low(plant.machine):
         all_legs |= DRIVE_STATUS_SUPPLY_LOW
@@ -454,10 +467,15 @@ DRIVE_PARAMETERS = (
 # what only the linear drives have
 LINEAR = ("drive_frequency_hz", "drive_damping", "drive_feedforward", "drive_rate_max_m_s", "drive_acceleration_max_m_s2",
           "drive_dead_band_m", "drive_spread")
+# what only a loaded machine's drives measure
+TRANSDUCERS = (
+    Parameter("pressure_noise_pa", "float", "Pa", "noise of each pressure transducer, rms", 0.0, low=0.0, high=1e6),
+    Parameter("valve_noise", "float", "-", "noise on the measured spool, rms", 0.0, low=0.0, high=0.1),
+)
 # machine → keys of its plant
 MACHINES = {
     "linear": DRIVE_PARAMETERS,
-    "hydraulic": (*(p for p in DRIVE_PARAMETERS if p.key not in LINEAR), *HYDRAULIC_PARAMETERS),
+    "hydraulic": (*(p for p in DRIVE_PARAMETERS if p.key not in LINEAR), *TRANSDUCERS, *HYDRAULIC_PARAMETERS),
 }
 
 
@@ -561,6 +579,7 @@ cdef class PlantPart:
                 carried_mass_kg=p.carried_mass if rides else 0.0, carried_com_m=[com_P[0], com_P[1], com_P[2]],
                 **{q.key: keys[q.key] for q in HYDRAULIC_PARAMETERS})
             self.plant.machine = &self.machine.machine
+            p.pressure_noise, p.valve_noise = keys["pressure_noise_pa"], keys["valve_noise"]
             if p.structure.elastic:
                 # its legs carry what hangs on it from the start
                 self.machine.set_wrench([s.structure.on_platform[i] for i in range(6)])

@@ -12,6 +12,7 @@ direction of the run:
 and the verdict against -2 dB and -70 degrees at 10 Hz, what hydraulic docking stands are built to.
 """
 
+import json
 import math
 import time
 from dataclasses import dataclass
@@ -245,18 +246,32 @@ def identify_log(path: str | Path) -> Identification:
     return identify(log.records, log.header.period_ns * 1e-9, guidance, known)
 
 
-def write_stand(source: str | Path, target: str | Path, model: dict[str, Any]) -> None:
-    """A copy of the stand file with this [drive_model] in place of the one it had."""
+def write_stand(source: str | Path, target: str | Path, model: dict[str, Any], table: str = "drive_model") -> None:
+    """A copy of the stand file with this table in place of the one it had, and of what it has below ([stand_model.sigma])."""
     lines = Path(source).read_text().splitlines()
-    if "[drive_model]" in lines:
-        begin = lines.index("[drive_model]")
-        end = next((i for i in range(begin + 1, len(lines)) if lines[i].startswith("[")), len(lines))
-        del lines[begin:end]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    table = [f'{k} = "{v}"' if isinstance(v, str) else f"{k} = {v:.6g}" for k, v in model.items()]
-    floats = [t if '"' in t or "." in t or "e" in t else f"{t}.0" for t in table]
-    Path(target).write_text("\n".join([*lines, "", "[drive_model]", *floats]) + "\n")
+    kept, inside = [], False
+    for text in lines:
+        if text.startswith("["):
+            inside = text.startswith((f"[{table}]", f"[{table}."))
+        if not inside:
+            kept.append(text)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    below = {k: v for k, v in model.items() if isinstance(v, dict)}
+    found = [*kept, "", f"[{table}]", *(f"{k} = {_toml(v)}" for k, v in model.items() if k not in below)]
+    for name, inner in below.items():
+        found += ["", f"[{table}.{name}]", *(f"{k} = {_toml(v)}" for k, v in inner.items())]
+    Path(target).write_text("\n".join(found) + "\n")
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML has it; numbers with six digits that count, always as floating-point ones."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    text = f"{value:.6g}"
+    return text if "." in text or "e" in text else f"{text}.0"
 
 
 def picture(found: Identification, path: str | Path) -> Path:

@@ -305,7 +305,8 @@ def _name_overrides(faults: Sequence[str], labels: dict[str, str], settings: lis
 # -------------------------------------------------------------------------------------------------------------------- checks
 @lru_cache
 def _table(name: str) -> Table:
-    return Table(tables.CAMERAS[name] if name in tables.CAMERAS else getattr(tables, name))
+    declared = tables.CAMERAS[name] if name in tables.CAMERAS else getattr(tables, name)
+    return Table(declared() if callable(declared) else declared)
 
 
 @lru_cache
@@ -420,7 +421,7 @@ class _Check:
             return
         stand = self.document["stand"]
         file, path = self.where("stand")
-        known = [*_table("STAND").parameters, "platform", "mounting", "limits", "drive_model", *DEVICES]
+        known = [*_table("STAND").parameters, "platform", "mounting", "limits", "drive_model", "stand_model", *DEVICES]
         self.faults += [unknown_table(file, join(path, k), k, v, known) for k, v in stand.items() if k not in known]
         self.fixed("stand", "STAND")
         self.platform()
@@ -428,6 +429,8 @@ class _Check:
         self.fixed("stand.limits", "LIMITS", physics.limits_faults)
         if "drive_model" in stand:
             self.fixed("stand.drive_model", "DRIVE_MODEL")
+        if "stand_model" in stand:
+            self.fixed("stand.stand_model", "stand_model", physics.stand_model_faults)
         for table, role in DEVICES.items():
             # A virtual stand can do without wire and signals; a stand without anything to drive or to measure is none.
             if table in stand or (table in ("drives", "wrench_sensor") and "virtual" not in stand):

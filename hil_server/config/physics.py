@@ -68,6 +68,17 @@ ORBITAL_RATE_MAX_RAD_S = 0.01  # of initial_conditions.orbital_rate_rad_s
 ORBITAL_RATE_AGREES = 0.01  # share by which a given orbital rate may differ from that of the orbit
 
 
+def stand_model_faults(model: Mapping[str, Any], file: str, path: str) -> list[str]:
+    """Of an identified machine: as many damping ratios as modes, standard deviations of its own keys."""
+    found = []
+    if len(model["mode_hz"]) != len(model["mode_damping"]):
+        found.append(line(file, join(path, "mode_damping"), "a damping ratio for each of mode_hz", len(model["mode_damping"]),
+                          limit=str(len(model["mode_hz"])), unit="-"))  # fmt: skip
+    found += [line(file, join(path, f"sigma.{key}"), "standard deviation of a key that the model does not have", value,
+                   limit="a key of the model", unit="-") for key, value in model["sigma"].items() if key not in model]  # fmt: skip
+    return found
+
+
 def orbit_faults(orbit: Mapping[str, Any], file: str, path: str) -> list[str]:
     """Two directions that span a plane, and a place outside of the planet."""
     R, F = (np.asarray(orbit[f"{name}_direction"], float) for name in ("radius", "flight"))

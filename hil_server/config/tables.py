@@ -172,6 +172,26 @@ DRIVE_MODEL = (
     Parameter("confidence", "float", "-", "share of the chirp's motion that the model explains", default=0.0, low=0.0, high=1.0),
 )
 
+# Beside the parameters of the machine itself (`stand_model`).
+IDENTIFIED = (
+    Parameter("drive_delay_s", "float", "s", "transport delay of the drives", default=0.002, low=-0.1, high=0.1),
+    Parameter("mode_hz", "floats", "Hz", "what rings on the load cell after a tap", default=(), low=0.1, high=1000.0),
+    Parameter("mode_damping", "floats", "-", "damping ratio of each", default=(), low=0.0, high=1.0),
+    Parameter("date", "str", "-", "when it was identified; empty: the manufacturers' figures", default=""),
+    Parameter("misfit", "float", "-", "mean square of what the machine did not follow, in units of the noise; 1: nothing but noise",
+              default=0.0, low=0.0),
+    Parameter("not_separated", "str", "-", "what the run could not say", default=""),
+    Parameter("sigma", "table", "as each key", "standard deviations of what was found", default={}),
+)  # fmt: skip
+
+
+def stand_model() -> tuple[Parameter, ...]:
+    """`[stand_model]` of a stand file: the hydraulic machine as it was identified. Its parameters are those of the machine in software."""
+    from drivers.simulated.hydraulic_machine import HydraulicMachine
+
+    return (*HydraulicMachine.PARAMETERS, *IDENTIFIED)
+
+
 # ------------------------------------------------------------------------------------------------- vehicle and mechanism file
 VEHICLE = (*craft_file.CRAFT, *craft_file.ONE_BODY)  # of one rigid body
 CRAFT = (*craft_file.CRAFT, *craft_file.BODIES)  # of several bodies

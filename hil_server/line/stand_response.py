@@ -57,7 +57,7 @@ class StandResponse:
     keys: parameters of the hydraulic machine (`[stand_model]`, or `[virtual]` of a hydraulic stand); platform: Platform; X_WP: pose (7,),
     neutral if not given; gravity_m_s2: (3,) in W. Raises KeyError for a parameter that is not there."""
 
-    def __init__(self, keys: Mapping[str, Any], platform: Any, X_WP: Sequence[float] | None = None,
+    def __init__(self, keys: Mapping[str, Any], platform: Any, X_WP: Sequence[float] | Array | None = None,
                  gravity_m_s2: Sequence[float] = (-9.80665, 0.0, 0.0)) -> None:  # fmt: skip
         self.keys, self.platform = keys, platform
         self.X_WP = np.array(platform.neutral_pose if X_WP is None else X_WP, float)

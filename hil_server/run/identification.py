@@ -1,12 +1,19 @@
-"""The identification programme on a stand: the run in air whose log `hil_server.analysis.identify` evaluates."""
+"""The identification programme on a stand: the run in air whose log `hil_server.analysis.identify` evaluates, of a stand that feels its
+load `hil_server.analysis.identify_stand`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hil_server.analysis.identify import Identification, identify_log
-from hil_server.config.loader import SHIPPED, load_test
+from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
+from hil_server.config.loader import SHIPPED, TestConfig, load_test
+from hil_server.line import assembly
 from hil_server.run.session import Options, run_live, simulate
 
 PROGRAMME = "programmes/identify.toml"
+HYDRAULIC = "programmes/identify_hydraulic.toml"
+# the tap of a virtual stand: s after the pause has begun, its length, and N, N.m at the load cell
+TAP_AFTER_S, TAP_S, TAP = 0.5, 0.004, (900.0, 700.0, -700.0, 160.0, -160.0, 160.0)
 
 
 def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False) -> tuple[Identification, str]:
@@ -18,3 +25,47 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     options = Options(out=out, quiet=True, report=False, force=True)
     summary = (run_live if live or "drives" in config.stand else simulate)(config, options)
     return identify_log(summary["log"]), str(summary["log"])
+
+
+def feels_load(stand: str | Path) -> bool:
+    """Whether a stand file is that of a hydraulic stand. Raises ConfigurationError."""
+    return is_hydraulic(load_test(SHIPPED / HYDRAULIC, (_of(stand),)).stand)
+
+
+def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False,
+                     say: Callable[[str], None] = lambda _: None) -> tuple[StandIdentification, str]:  # fmt: skip
+    """As `run_on`, of a hydraulic stand. The unit of a stand in process is tapped by itself; on others a person taps it in the pause at the
+    end of the run."""
+    config = load_test(SHIPPED / HYDRAULIC, (_of(stand), *overrides))
+    live = live or "drives" in config.stand
+    options = Options(out=out, quiet=True, report=False, force=True)
+    if live:
+        summary = run_live(config, options)
+    else:
+        summary = simulate(load_test(SHIPPED / HYDRAULIC, (_of(stand), *overrides, *tap(config))), options)
+    return identify_stand_log(summary["log"], say=say), str(summary["log"])
+
+
+def tap(config: TestConfig) -> tuple[str, ...]:
+    """Overrides that tap the unit on the load cell of a stand in process, in the pause that the run makes for it."""
+    name, keys = config.part("guidance")
+    schedule = assembly.build_part("guidance", name, keys, {"period_s": 1.0 / config.test["rate_hz"]}).schedule
+    if "tap" not in schedule or config.stand.get("virtual", {}).get("faults"):
+        return ()
+    begin = schedule["tap"][0] + TAP_AFTER_S
+    faults = [f'{{fault="external_force", at_s={at:.4f}, index={i}, value={force}}}'
+              for at, on in ((begin, 1.0), (begin + TAP_S, 0.0)) for i, force in enumerate(on * f for f in TAP)]  # fmt: skip
+    return (f"stand.virtual.faults=[{', '.join(faults)}]",)
+
+
+def _of(stand: str | Path) -> str:
+    path = Path(stand)
+    return f'test.stand="{path.resolve() if path.exists() else stand}"'
+
+
+def in_six_directions(log: str | Path) -> bool:
+    """Whether a log is that of a run in six directions. Raises ConfigurationError."""
+    from hil_server.line.run_header import configuration
+    from hil_server.telemetry.log_file import open_log
+
+    return bool(configuration(open_log(log)).part("guidance")[1].get("six_rate_rms_m_s"))

@@ -1,4 +1,5 @@
-"""`hil-server identify STAND|LOG`: how the drives of a stand answer, out of a run in air (`hil_server.analysis.identify`)."""
+"""`hil-server identify STAND|LOG`: how the drives of a stand answer, out of a run in air (`hil_server.analysis.identify`); of a hydraulic
+stand its whole machine (`hil_server.analysis.identify_stand`)."""
 
 import argparse
 from dataclasses import asdict
@@ -8,7 +9,7 @@ from typing import Any
 from hil_server.errors import ConfigurationError
 
 ORDER = 100
-SUMMARY = "delay and response of the drives from a log"
+SUMMARY = "response of the drives from a log; mass, oil, valves, friction and structure of a hydraulic stand"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,16 +17,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stand", metavar="STAND|LOG", help="stand file, or the log of an identification run")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key of the programme")
     parser.add_argument("--out", metavar="DIR", help="folder for log and picture")
-    parser.add_argument("--write", metavar="TOML", help="writes the stand file with the identified [drive_model]; may be the same file")
+    parser.add_argument("--write", metavar="TOML", help="writes the stand file with the identified [drive_model], of a hydraulic stand "
+                        "[stand_model]; may be the same file")  # fmt: skip
     parser.add_argument("--live", action="store_true", help="over the wire, also where there is only a virtual stand")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Identifies the drives from a run or its log; returns the responses."""
+    """Identifies the drives, or the hydraulic machine, from a run or its log; returns what was found."""
+    from hil_server.run.identification import feels_load, in_six_directions
+
+    of_log = Path(args.stand).suffix == ".mcap"
+    if args.write and of_log:
+        raise ConfigurationError("--write needs the stand file, not a log")
+    if in_six_directions(args.stand) if of_log else feels_load(args.stand):
+        return _machine(args, of_log)
+    return _drives(args, of_log)
+
+
+def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
     from hil_server.analysis.identify import identify_log, picture, write_stand
     from hil_server.run.identification import run_on
 
-    if Path(args.stand).suffix == ".mcap":
+    if of_log:
         found, log = identify_log(args.stand), args.stand
     else:
         found, log = run_on(args.stand, tuple(args.set), args.out, args.live)
@@ -41,9 +54,29 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print(f"verdict   {side} 2 dB and 70 degrees at 10 Hz (drives without transport delay: {worst:.1f} degrees)")
     print(f"picture   {image}\nlog       {log}")
     if args.write:
-        if Path(args.stand).suffix == ".mcap":
-            raise ConfigurationError("--write needs the stand file, not a log")
         write_stand(args.stand, args.write, found.model)
         print(f"written   {args.write}")
     legs = [{k: v for k, v in asdict(r).items() if k not in ("lines_hz", "response", "noise")} for r in found.legs]
     return {"legs": legs, "model": found.model, "within_spec": found.within_spec, "log": log, "exit_code": 0 if found.within_spec else 1}
+
+
+def _machine(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
+    from hil_server.analysis.identify import write_stand
+    from hil_server.analysis.identify_stand import identify_stand_log, picture
+    from hil_server.run.identification import run_on_hydraulic
+
+    def say(text: str) -> None:
+        print(f"fit       {text}", flush=True)
+
+    if of_log:
+        found, log = identify_stand_log(args.stand, say=say), args.stand
+    else:
+        found, log = run_on_hydraulic(args.stand, tuple(args.set), args.out, args.live, say)
+    image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
+    print("\n".join(found.report()))
+    print(f"picture   {image}\nlog       {log}")
+    if args.write:
+        write_stand(args.stand, args.write, found.model, "stand_model")
+        print(f"written   {args.write}")
+    within = found.within_spec
+    return {"model": found.model, "within_spec": within, "log": log, "exit_code": 0 if within else 1}

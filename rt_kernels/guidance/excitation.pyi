@@ -10,9 +10,14 @@ class Excitation(StagePart):
     lines: list[Any]
     fade_s: float
     multisine_s: float
+    six_lines: list[Any]
+    six_period_s: float
     PARAMETERS: tuple[Any, ...]
     COMMANDS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
     IN_AIR: bool
 
 def raise_for(lines_hz: Any, multisine_s: Any) -> Any: ...
+def raise_for_six(rates: Any, grid: Any, poses: Any) -> Any: ...
+def round_down(x: Any) -> Any: ...
+def round_up(x: Any) -> Any: ...

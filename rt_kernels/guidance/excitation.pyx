@@ -1,4 +1,4 @@
-"""Programmed motion for the identification of the drives, in air: slow sine, multisine, chirp, one after another along one direction.
+"""Programmed motion for the identification of a stand, in air: parts one after another, along one direction
 
     X_TA = X_0 moved by s(t) d
 
@@ -6,8 +6,16 @@ slow sine   s = a sin(2 pi f t), whole periods: dead band and static gain
 multisine   s = sum_k a_k sin(2 pi f_k t + phi_k), lines on a grid of 1/period, Schroeder phases; one period to settle, `periods` to measure
 chirp       s = a(t) sin(2 pi (f_0 t + (f_1 - f_0) t^2/(2 T))): checks what was fitted
 
+and, where the stand feels its load, in all six:
+
+six         a multisine in each direction at once, the lines of a grid dealt to the directions in turn, so that each answers by its own
+            lines; once for every rate of `six_rate_rms_m_s`, down to the motion of a contact
+high        a second chirp, along `direction`, near the frequencies of the structure
+poses       moves to other poses and stands still there: what the weight does
+tap         stands still for `tap_s`: the unit on the load cell is tapped
+
 Each part is faded in and out over `fade_s`; a line's amplitude falls with its frequency, so that all have the same share of the rate.
-The loop is never closed: the phases are idle, approach (moving), finish, ended. The parts' times are in `SCHEDULE` of the Python class.
+The loop is never closed: the phases are idle, approach (moving), finish, ended. The parts' times are in `schedule` of the Python class.
 """
 
 from libc.math cimport floor
@@ -29,26 +37,48 @@ from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
     MAX_LINES = 32
+    MAX_SIX = 256
+    MAX_LEVELS = 6
+    MAX_POSES = 12
+    MAX_PARTS = 12
+    # kinds of parts
+    SLOW = 0
+    MULTISINE = 1
+    CHIRP = 2
+    SIX = 3
+    HIGH = 4
+    POSES = 5
+    TAP = 6
 
 cdef double TURN = 6.283185307179586
 
 cdef struct Params:
     double period
     double direction[6]
-    double begin[3]             # s, of the three parts
-    double length[3]
+    double begin[12]            # s, of the parts
+    double length[12]
+    double scale[12]            # m/s, of the lines of a part `six`
+    int kind[12]
+    int parts
+    int poses
     double fade
     double slow_amplitude
     double slow_frequency
     double frequency[32]
     double amplitude[32]
     double phase[32]            # turns
-    double chirp_from
-    double chirp_rate           # Hz/s
-    double chirp_speed          # m/s
+    double chirp_from[2]        # chirp, high
+    double chirp_rate[2]        # Hz/s
+    double chirp_speed[2]       # m/s
+    double six_frequency[256]
+    double six_amplitude[256]   # s or rad.s/m: m or rad at a rate of 1 m/s
+    double six_phase[256]       # turns
+    double pose[12][6]          # displacements, m, rad
+    double move
+    double stay
     double end
     int lines
-    int unused
+    int six_lines
 
 cdef struct State:
     double X_0[7]
@@ -70,35 +100,30 @@ cdef inline void sine(double turns, double w, double a, double *s, double *ds, d
     dds[0] -= a * w * w * sn
 
 
-cdef void excitation(const Params *p, double t, double *s, double *ds, double *dds) noexcept nogil:
-    """s(t) and its derivatives. Outside the parts: zero."""
-    cdef double x, dx, ddx, w, u, du, ddu, f
-    cdef int part = -1, i
+cdef inline void along(const Params *p, int kind, double t, double *s, double *ds, double *dds) noexcept nogil:
+    """s(t) of a part along `direction`, and its derivatives."""
+    cdef double w
+    cdef int i
     s[0] = ds[0] = dds[0] = 0.0
-    for i in range(3):
-        if p.begin[i] <= t < p.begin[i] + p.length[i]:
-            part = i
-    if part < 0:
-        return
-    t -= p.begin[part]
-    if part == 0:
+    if kind == SLOW:
         sine(p.slow_frequency * t, TURN * p.slow_frequency, p.slow_amplitude, s, ds, dds)
-    elif part == 1:
+    elif kind == MULTISINE:
         for i in range(p.lines):
             sine(p.frequency[i] * t + p.phase[i], TURN * p.frequency[i], p.amplitude[i], s, ds, dds)
     else:
-        f = p.chirp_from + p.chirp_rate * t
-        w = TURN * f
-        sine((p.chirp_from + 0.5 * p.chirp_rate * t) * t, w, p.chirp_speed / w, s, ds, dds)
-    # fade: quintic from 0 to 1, and back
-    u = s[0]
-    du = ds[0]
-    ddu = dds[0]
+        i = 1 if kind == HIGH else 0
+        w = TURN * (p.chirp_from[i] + p.chirp_rate[i] * t)
+        sine((p.chirp_from[i] + 0.5 * p.chirp_rate[i] * t) * t, w, p.chirp_speed[i] / w, s, ds, dds)
+
+
+cdef inline void window(const Params *p, double t, double length, double *s, double *ds, double *dds) noexcept nogil:
+    """Fades s in and out: quintic from 0 to 1, and back."""
+    cdef double x, dx, ddx, u = s[0], du = ds[0], ddu = dds[0]
     if t < p.fade:
         quintic(t / p.fade, &x, &dx, &ddx)
         dx /= p.fade
-    elif p.length[part] - t < p.fade:
-        quintic((p.length[part] - t) / p.fade, &x, &dx, &ddx)
+    elif length - t < p.fade:
+        quintic((length - t) / p.fade, &x, &dx, &ddx)
         dx /= -p.fade
     else:
         return
@@ -108,11 +133,68 @@ cdef void excitation(const Params *p, double t, double *s, double *ds, double *d
     dds[0] = x * ddu + 2.0 * dx * du + ddx * u
 
 
+cdef inline void from_pose_to_pose(const Params *p, double t, double *s, double *ds, double *dds) noexcept nogil:
+    """Displacement (6): one pose after another by quintics, standing still in each, and back."""
+    cdef double leg = p.move + p.stay, x, dx, ddx, start, way
+    cdef int at = <int>floor(t / leg), i
+    at = p.poses if at > p.poses else at
+    t -= at * leg
+    quintic(t / p.move if t < p.move else 1.0, &x, &dx, &ddx)
+    for i in range(6):
+        start = p.pose[at - 1][i] if at > 0 else 0.0
+        way = (p.pose[at][i] if at < p.poses else 0.0) - start
+        s[i] = start + x * way
+        ds[i] = dx * way / p.move
+        dds[i] = ddx * way / (p.move * p.move)
+
+
+cdef void excitation(const Params *p, double t, double *s, double *ds, double *dds) noexcept nogil:
+    """Displacement (6), a rotation vector below, and its derivatives. Outside the parts: zero."""
+    cdef double x, dx, ddx
+    cdef int part = -1, i
+    memset(s, 0, 6 * sizeof(double))
+    memset(ds, 0, 6 * sizeof(double))
+    memset(dds, 0, 6 * sizeof(double))
+    for i in range(p.parts):
+        if p.begin[i] <= t < p.begin[i] + p.length[i]:
+            part = i
+    if part < 0 or p.kind[part] == TAP:
+        return
+    t -= p.begin[part]
+    if p.kind[part] == POSES:
+        from_pose_to_pose(p, t, s, ds, dds)
+    elif p.kind[part] == SIX:
+        for i in range(p.six_lines):
+            sine(p.six_frequency[i] * t + p.six_phase[i], TURN * p.six_frequency[i], p.scale[part] * p.six_amplitude[i], s + i % 6,
+                 ds + i % 6, dds + i % 6)
+        for i in range(6):
+            window(p, t, p.length[part], s + i, ds + i, dds + i)
+    else:
+        along(p, p.kind[part], t, &x, &dx, &ddx)
+        window(p, t, p.length[part], &x, &dx, &ddx)
+        for i in range(6):
+            s[i] = x * p.direction[i]
+            ds[i] = dx * p.direction[i]
+            dds[i] = ddx * p.direction[i]
+        return
+    # the twist of a turning rotation vector, to its second order
+    turn(s + 3, dds + 3)
+    turn(s + 3, ds + 3)
+
+
+cdef inline void turn(const double *phi, double *d) noexcept nogil:
+    """Adds phi x d / 2."""
+    cdef double c[3]
+    vec3.cross(phi, d, c)
+    vec3.add_scaled(d, 0.5, c, d)
+
+
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
-    cdef double x, dx, ddx
-    cdef double phi[3]
+    cdef double x[6]
+    cdef double dx[6]
+    cdef double ddx[6]
     cdef double dq[4]
     cdef int i
     sample.guidance_fault = 0
@@ -146,16 +228,15 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
                 s.time = 0.0
                 sample.phase_time = 0.0
     elif s.phase == PHASE_APPROACH:
-        excitation(p, s.time, &x, &dx, &ddx)
+        excitation(p, s.time, x, dx, ddx)
         for i in range(3):
-            sample.profile_X_TA[i] = s.X_0[i] + x * p.direction[i]
-        vec3.scale(x, p.direction + 3, phi)
-        quat.exponential(phi, dq)
+            sample.profile_X_TA[i] = s.X_0[i] + x[i]
+        quat.exponential(x + 3, dq)
         quat.multiply(dq, s.X_0 + 3, sample.profile_X_TA + 3)
         quat.normalize(sample.profile_X_TA + 3)
         for i in range(6):
-            sample.profile_V_TA[i] = dx * p.direction[i]
-            sample.profile_A_TA[i] = ddx * p.direction[i]
+            sample.profile_V_TA[i] = dx[i]
+            sample.profile_A_TA[i] = ddx[i]
         s.time += p.period * sample.periods
         if s.time >= p.end:
             s.phase = PHASE_ENDED
@@ -169,7 +250,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
 
 
 cdef class Excitation(StagePart):
-    """Identification run. `schedule`: name -> (begin, length) in s of the phase `approach`; `lines`: (frequency Hz, amplitude m)."""
+    """Identification run. `schedule`: name -> (begin, length) in s of the phase `approach`; `lines`: (frequency Hz, amplitude m);
+    `six_lines`: (frequency Hz, direction 0...5)."""
 
     PARAMETERS = (
         Parameter("direction", "floats", "m, rad", "motion of the moving port for s = 1 m, T axes", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
@@ -187,6 +269,22 @@ cdef class Excitation(StagePart):
         Parameter("chirp_s", "float", "s", "length of the chirp", 6.0, low=0.5, high=600.0),
         Parameter("chirp_rate_m_s", "float", "m/s", "rate amplitude of the chirp", 0.03, low=1e-4, high=1.0),
         Parameter("fade_s", "float", "s", "every part begins and ends over this time", 0.5, low=0.05, high=10.0),
+        Parameter("six_rate_rms_m_s", "floats", "m/s", "rates of the multisines in all six directions, one after another, rms; none: no "
+                  "such part", (), low=1e-5, high=1.0),
+        Parameter("six_hz", "floats", "Hz", "lines from, to: all of the grid between", (0.5, 20.0), shape=2, low=0.05, high=200.0),
+        Parameter("six_period_s", "float", "s", "their period: the grid is 1/period", 4.0, low=0.1, high=600.0),
+        Parameter("six_periods", "int", "-", "periods that are measured at each rate; one more to settle", 2, low=1, high=1000),
+        Parameter("six_radius_m", "float", "m", "turning rates are rates over this radius", 1.8, low=0.01, high=100.0),
+        Parameter("high_hz", "floats", "Hz", "chirp near the frequencies of the structure: from, to", (20.0, 60.0), shape=2, low=0.05,
+                  high=200.0),
+        Parameter("high_s", "float", "s", "its length, 0: none", 0.0, low=0.0, high=600.0),
+        Parameter("high_rate_m_s", "float", "m/s", "its rate amplitude", 0.005, low=1e-5, high=1.0),
+        Parameter("poses", "rows", "m, rad", "displacements of the moving port to stand still at, T axes; the last move leads back", (),
+                  shape=(None, 6), low=-3.0, high=3.0),
+        Parameter("move_s", "float", "s", "time of a move to the next pose", 2.0, low=0.1, high=60.0),
+        Parameter("still_s", "float", "s", "time to stand still there", 1.0, low=0.1, high=60.0),
+        Parameter("tap_s", "float", "s", "time to stand still while the unit on the load cell is tapped, 0: none", 0.0, low=0.0,
+                  high=600.0),
     )
     COMMANDS = (Command("abort"), Command("stop", ("approach",)), Command("park", ("approach",)))
     CONTEXT = ("period_s",)
@@ -196,11 +294,13 @@ cdef class Excitation(StagePart):
     cdef readonly list lines
     cdef readonly double fade_s
     cdef readonly double multisine_s
+    cdef readonly list six_lines
+    cdef readonly double six_period_s
 
     def __init__(self, *, period_s, **given):
         cdef Params *p = &self.c.params
         keys = checked(Excitation.PARAMETERS, given)
-        cdef int k, n = len(keys["lines_hz"])
+        cdef int i, k, n = len(keys["lines_hz"])
         memset(&self.c, 0, sizeof(Self))
         raise_for(keys["lines_hz"], keys["multisine_s"])
         p.period = period_s
@@ -215,14 +315,41 @@ cdef class Excitation(StagePart):
             p.amplitude[k] = keys["rate_rms_m_s"] * math.sqrt(2.0 / n) / (2.0 * math.pi * keys["lines_hz"][k])
             p.phase[k] = -0.5 * k * (k + 1) / n
             self.lines.append((keys["lines_hz"][k], p.amplitude[k]))
-        begin, end = keys["chirp_hz"]
-        p.chirp_from, p.chirp_rate, p.chirp_speed = begin, (end - begin) / keys["chirp_s"], keys["chirp_rate_m_s"]
+        for k, name in enumerate(("chirp", "high")):
+            begin, end = keys[f"{name}_hz"]
+            p.chirp_from[k], p.chirp_rate[k] = begin, (end - begin) / max(keys[f"{name}_s"], 0.5)
+            p.chirp_speed[k] = keys[f"{name}_rate_m_s"]
+        self.six_lines, self.six_period_s = [], keys["six_period_s"]
+        rates = keys["six_rate_rms_m_s"]
+        grid = [n / self.six_period_s for n in range(round_up(keys["six_hz"][0] * self.six_period_s),
+                                                     round_down(keys["six_hz"][1] * self.six_period_s) + 1)]
+        raise_for_six(rates, grid, keys["poses"])
+        p.six_lines = len(grid) if rates else 0
+        for k in range(p.six_lines):
+            each, n = k // 6, (len(grid) - k % 6 + 5) // 6
+            p.six_frequency[k] = grid[k]
+            p.six_amplitude[k] = math.sqrt(2.0 / n) / (2.0 * math.pi * grid[k]) / (1.0 if k % 6 < 3 else keys["six_radius_m"])
+            # directions apart by a part of a turn, so that their peaks do not meet
+            p.six_phase[k] = -0.5 * each * (each + 1) / n + 0.37 * (k % 6)
+            self.six_lines.append((grid[k], k % 6))
+        p.poses, p.move, p.stay = len(keys["poses"]), keys["move_s"], keys["still_s"]
+        for k in range(p.poses):
+            for i in range(6):
+                p.pose[k][i] = keys["poses"][k][i]
         pause, at = 0.3, 0.3
         self.schedule = {}
         slow = (keys["slow_periods"] + 1) / keys["slow_hz"] + 2 * self.fade_s
         multisine = (keys["periods"] + 1) * self.multisine_s + 2 * self.fade_s
-        for k, (name, length) in enumerate((("slow", slow), ("multisine", multisine), ("chirp", keys["chirp_s"]))):
-            p.begin[k], p.length[k] = at, length
+        parts = [("slow", SLOW, slow), ("multisine", MULTISINE, multisine), ("chirp", CHIRP, keys["chirp_s"])]
+        six = (keys["six_periods"] + 1) * self.six_period_s + 2 * self.fade_s
+        parts += [(f"six {k + 1}", SIX, six) for k in range(len(rates))]
+        parts += [("high", HIGH, keys["high_s"])] * (keys["high_s"] > 0.0)
+        parts += [("poses", POSES, (p.poses + 1) * (p.move + p.stay))] * (p.poses > 0)
+        parts += [("tap", TAP, keys["tap_s"])] * (keys["tap_s"] > 0.0)
+        p.parts = len(parts)
+        for k, (name, kind, length) in enumerate(parts):
+            p.begin[k], p.length[k], p.kind[k] = at, length, kind
+            p.scale[k] = rates[k - 3] if kind == SIX else 0.0
             self.schedule[name] = (at, length)
             at += length + pause
         p.end = at
@@ -245,3 +372,21 @@ def raise_for(lines_hz, multisine_s):
     for f in lines_hz:
         if abs(f * multisine_s - round(f * multisine_s)) > 1e-9:
             raise ValueError(f"guidance.lines_hz: {f} Hz is no multiple of 1/period, {1.0 / multisine_s} Hz")
+
+
+def raise_for_six(rates, grid, poses):
+    """ValueError for too many rates, lines or poses, or less than two lines a direction."""
+    if len(rates) > MAX_LEVELS:
+        raise ValueError(f"guidance.six_rate_rms_m_s: at most {MAX_LEVELS} rates, got {len(rates)}")
+    if rates and not 12 <= len(grid) <= MAX_SIX:
+        raise ValueError(f"guidance.six_hz: 12...{MAX_SIX} lines of 1/six_period_s, got {len(grid)}")
+    if len(poses) > MAX_POSES:
+        raise ValueError(f"guidance.poses: at most {MAX_POSES} poses, got {len(poses)}")
+
+
+def round_up(x):
+    return math.ceil(x - 1e-9)
+
+
+def round_down(x):
+    return math.floor(x + 1e-9)
