@@ -208,9 +208,16 @@ cdef extern from *:
     #define SETPOINT_STATUS_ACCELERATION4 ((uint32_t)1 << 19)
     #define SETPOINT_STATUS_ACCELERATION5 ((uint32_t)1 << 20)
     #define SETPOINT_STATUS_ACCELERATION6 ((uint32_t)1 << 21)
+    #define SETPOINT_STATUS_BLOCKED1 ((uint32_t)1 << 24)
+    #define SETPOINT_STATUS_BLOCKED2 ((uint32_t)1 << 25)
+    #define SETPOINT_STATUS_BLOCKED3 ((uint32_t)1 << 26)
+    #define SETPOINT_STATUS_BLOCKED4 ((uint32_t)1 << 27)
+    #define SETPOINT_STATUS_BLOCKED5 ((uint32_t)1 << 28)
+    #define SETPOINT_STATUS_BLOCKED6 ((uint32_t)1 << 29)
     #define SETPOINT_STATUS_LENGTH ((uint32_t)0x3f)
     #define SETPOINT_STATUS_RATE ((uint32_t)0x3f00)
     #define SETPOINT_STATUS_ACCELERATION ((uint32_t)0x3f0000)
+    #define SETPOINT_STATUS_BLOCKED ((uint32_t)0x3f000000)
     """
     const int64_t FAULT_SENSOR_NO_DATA  # stop: no record of the force sensor for the configured number of periods
     const int64_t FAULT_SENSOR_STALE  # stop: the sensor's own counter does not advance
@@ -417,9 +424,16 @@ cdef extern from *:
     const uint32_t SETPOINT_STATUS_ACCELERATION4
     const uint32_t SETPOINT_STATUS_ACCELERATION5
     const uint32_t SETPOINT_STATUS_ACCELERATION6
+    const uint32_t SETPOINT_STATUS_BLOCKED1
+    const uint32_t SETPOINT_STATUS_BLOCKED2
+    const uint32_t SETPOINT_STATUS_BLOCKED3
+    const uint32_t SETPOINT_STATUS_BLOCKED4
+    const uint32_t SETPOINT_STATUS_BLOCKED5
+    const uint32_t SETPOINT_STATUS_BLOCKED6
     const uint32_t SETPOINT_STATUS_LENGTH  # all of the run
     const uint32_t SETPOINT_STATUS_RATE  # all of the run
     const uint32_t SETPOINT_STATUS_ACCELERATION  # all of the run
+    const uint32_t SETPOINT_STATUS_BLOCKED  # all of the run
 
 
 cdef enum:
@@ -542,6 +556,7 @@ cdef enum:
     SAFETY_STATE_DECELERATING = 1
     SAFETY_STATE_HELD = 2
     SAFETY_STATE_NOT_ARMED = 3
+    SAFETY_STATE_BLOCKED = 4
 
 
 cdef enum:

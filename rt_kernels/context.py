@@ -101,12 +101,15 @@ class Orbit:
 @dataclass(frozen=True)
 class Limits:
     """Software limits of the wrench on the load cell, each component; the legs (6,) from which a run may start, None for those of the
-    platform's neutral pose, and how far from there each may be."""
+    platform's neutral pose, and how far from there each may be; the lowest pressure of a hydraulic supply, 0: not judged; whether the
+    drives close blocking valves when they lose their power."""
 
     force_limit_n: Sequence[float]
     moment_limit_n_m: Sequence[float]
     start_tolerance_m: float
     start_leg_m: Sequence[float] | None = None
+    supply_pressure_min_pa: float = 0.0
+    blocking_valves: bool = False
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,8 @@ FIELDS = (
     ("trip_tick", "i8", 1, "-", "", "safety", "state", 1, "tick of the first stop fault, -1 without one"),  # noqa: E501
     ("contact_work", "f8", 1, "J", "", "safety", "state", 1, "energy monitor: work that the corrected wrench has done on the vehicles' model since the contact began; positive: the model has gained energy, which a passive contact cannot give"),  # noqa: E501
     ("contact_energy_ratio", "f8", 1, "-", "", "safety", "state", 1, "energy monitor: energy of relative motion at the start of this contact plus the work since, against itself"),  # noqa: E501
-    ("safety_state", "i4", 1, "-", "", "safety", "state", 1, "what the setpoints do: follow the demand, decelerate to rest, stand there, or not sent yet because the legs are not known"),  # noqa: E501
-    ("setpoint_status", "u4", 1, "-", "", "safety", "state", 1, "what of each leg's setpoint was clipped"),  # noqa: E501
+    ("safety_state", "i4", 1, "-", "", "safety", "state", 1, "what the setpoints do: follow the demand, decelerate to rest, stand there, not sent yet because the legs are not known; or stand there with the drives' power off and their blocking valves closed"),  # noqa: E501
+    ("setpoint_status", "u4", 1, "-", "", "safety", "state", 1, "what of each leg's setpoint was clipped, and which drives have lost their power for their blocking valves to close"),  # noqa: E501
     ("record_crc", "u4", 1, "-", "", "telemetry", "diagnostic", 0, "CRC-32 of the record with this field zero: names a damaged channel after the fact"),  # noqa: E501
 )
 
@@ -323,9 +323,9 @@ INJECTIONS = (
     ("external_force", 7, "plant", "something else pulls at the load cell", 5500.0, "N or N.m", (), "force_limit", ('in_process', 'served'), False, ""),  # noqa: E501
     ("chain_tripped", 8, "plant", "the independent emergency chain trips and blocks the hydraulics", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
     ("chain_unhealthy", 9, "plant", "the independent emergency chain is not healthy", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
-    ("supply_loss", 10, "plant", "the hydraulic supply falls to the tank's pressure with this time constant", 0.05, "s", (), "supply_pressure", ('hydraulic',), False, ""),  # noqa: E501
-    ("line_burst", 11, "plant", "the hose of a leg's chamber A opens to the air through an orifice of this area", 2e-05, "m2", (), "following_error", ('hydraulic',), False, ""),  # noqa: E501
-    ("valve_stuck", 12, "plant", "the spool of a leg's servo valve stays where it is", 1.0, "not used", (), "following_error", ('hydraulic',), False, ""),  # noqa: E501
+    ("supply_loss", 10, "plant", "the hydraulic supply falls to the tank's pressure with this time constant", 0.05, "s", (), "supply_pressure", ('hydraulic', 'served'), False, ""),  # noqa: E501
+    ("line_burst", 11, "plant", "the hose of a leg's chamber A opens to the air through an orifice of this area", 0.0002, "m2", (), "following_error", ('hydraulic', 'served'), False, ""),  # noqa: E501
+    ("valve_stuck", 12, "plant", "the spool of a leg's servo valve stays where it is", 1.0, "not used", (), "following_error", ('hydraulic', 'served'), False, ""),  # noqa: E501
     ("sensor_lost", 20, "sensor", "every n-th record is not sent", 3.0, "n, 1 = all", (('wrench_status', 'lost'),), "sensor_lost", ('in_process', 'served'), False, ""),  # noqa: E501
     ("sensor_duplicate", 21, "sensor", "every n-th record is sent twice", 2.0, "n", (), "", ('served',), False, ""),  # noqa: E501
     ("sensor_delay", 22, "sensor", "records leave late: a gap, then old ones", 50.0, "ms", (('wrench_status', 'no_data'),), "sensor_no_data", ('served',), False, ""),  # noqa: E501
@@ -377,7 +377,7 @@ CODES = {
     "speed_mode": {"vernier": 0, "coarse": 1},  # noqa: E501
     "supervisory": {"idle": 0, "step": 1, "insert": 2, "done": 3, "aborted": 4},  # noqa: E501
     "realtime_mode": {"free_running": 0, "soft": 1, "real_time": 2},  # noqa: E501
-    "safety_state": {"following": 0, "decelerating": 1, "held": 2, "not_armed": 3},  # noqa: E501
+    "safety_state": {"following": 0, "decelerating": 1, "held": 2, "not_armed": 3, "blocked": 4},  # noqa: E501
     "late_cause": {"none": 0, "wake_up": 1, "compute": 2, "io": 3},  # noqa: E501
 }
 
@@ -400,14 +400,14 @@ BITS = {
     "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32, "dead_band": 64, "mode_observed": 128, "authority_limited": 256},  # noqa: E501
     "dynamics_status": {"not_finite": 1, "out_of_range": 2, "joined": 4, "drive_saturated": 8, "joint_near_stop": 16, "near_singular": 32, "overload": 64, "path_done": 128},  # noqa: E501
     "setpoint_kinematics_status": {"out_of_reach": 1, "near_singular": 2, "not_finite": 4},  # noqa: E501
-    "setpoint_status": {"length1": 1, "length2": 2, "length3": 4, "length4": 8, "length5": 16, "length6": 32, "rate1": 256, "rate2": 512, "rate3": 1024, "rate4": 2048, "rate5": 4096, "rate6": 8192, "acceleration1": 65536, "acceleration2": 131072, "acceleration3": 262144, "acceleration4": 524288, "acceleration5": 1048576, "acceleration6": 2097152},  # noqa: E501
+    "setpoint_status": {"length1": 1, "length2": 2, "length3": 4, "length4": 8, "length5": 16, "length6": 32, "rate1": 256, "rate2": 512, "rate3": 1024, "rate4": 2048, "rate5": 4096, "rate6": 8192, "acceleration1": 65536, "acceleration2": 131072, "acceleration3": 262144, "acceleration4": 524288, "acceleration5": 1048576, "acceleration6": 2097152, "blocked1": 16777216, "blocked2": 33554432, "blocked3": 67108864, "blocked4": 134217728, "blocked5": 268435456, "blocked6": 536870912},  # noqa: E501
 }
 
 # list -> name of a run without its number -> mask of all its bits
 RUNS = {
     "mechanism_signal": {"lever_contact": 224, "latch": 7680, "ring_aligned": 114688},
     "wrench_channel_fault": {"out_of_range": 63, "saturated": 16128, "broken_wire": 4128768},
-    "setpoint_status": {"length": 63, "rate": 16128, "acceleration": 4128768},
+    "setpoint_status": {"length": 63, "rate": 16128, "acceleration": 4128768, "blocked": 1056964608},
 }
 
 # field -> kind of its list (code or bits), name of the list

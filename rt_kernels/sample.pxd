@@ -112,8 +112,8 @@ cdef struct Sample:
     int32_t speed_mode  # guidance, state: scale of the hand controllers
     int32_t supervisory  # guidance, state: state of the supervisory commands Step and Insert
     int32_t supervisory_queue  # guidance, state: supervisory commands that wait
-    # safety, state: what the setpoints do: follow the demand, decelerate to rest, stand there, or not sent yet because the legs are not
-    # known
+    # safety, state: what the setpoints do: follow the demand, decelerate to rest, stand there, not sent yet because the legs are not known;
+    # or stand there with the drives' power off and their blocking valves closed
     int32_t safety_state
     uint32_t wrench_status  # ports, input: status bits of the force sensor, one word for all devices
     uint32_t wrench_device_status  # ports, input: the device's own status word
@@ -137,6 +137,7 @@ cdef struct Sample:
     uint32_t compensation_status  # compensation, state: what limits the compensator's correction, and what in it acts
     uint32_t dynamics_status  # dynamics, state: state of the vehicles' model; of a manipulator also what its drives and path do
     uint32_t setpoint_kinematics_status  # setpoint_kinematics, output: why the demanded pose has no legs
-    uint32_t setpoint_status  # safety, state: what of each leg's setpoint was clipped
+    # safety, state: what of each leg's setpoint was clipped, and which drives have lost their power for their blocking valves to close
+    uint32_t setpoint_status
     uint32_t record_crc  # telemetry, diagnostic: CRC-32 of the record with this field zero: names a damaged channel after the fact
     uint32_t pad  # keeps the size a multiple of eight

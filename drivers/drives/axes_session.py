@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from drivers.drives.canopen_setup import DriveSetupError, Link, Node
+from drivers.drives.drive_channels import CHANNEL_PARAMETERS, DriveChannels
 from drivers.raw_frames.can_link import link_names, open_link
 from rt_kernels.parameters import Parameter
 
@@ -21,6 +22,7 @@ COMMON_PARAMETERS = (
     Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is lost; 0: three heartbeats", 0, 0, 60000),
     Parameter("bitrate", "float", "bit/s", "bit rate of the buses, for the bus budget", 1e6, 1e4, 1e6),
     Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
+    *CHANNEL_PARAMETERS,
 )
 
 
@@ -53,10 +55,19 @@ class Profile(Protocol):
 
 
 class AxesSession:
-    """Six axes on one to three links, from `open` to `close`."""
+    """Six axes on one to three links, from `open` to `close`. channels: what they say beside their position."""
 
-    def __init__(self, profile: Profile, links: str, axis_link: Sequence[float], axis_node: Sequence[float], answer_s: float):
+    def __init__(
+        self,
+        profile: Profile,
+        links: str,
+        axis_link: Sequence[float],
+        axis_node: Sequence[float],
+        answer_s: float,
+        channels: DriveChannels,
+    ):
         self._profile = profile
+        self.channels = channels
         self._names = link_names(links)
         self.axis_link = [_whole("axis_link", x) for x in axis_link]
         self.axis_node = [_whole("axis_node", x) for x in axis_node]
@@ -119,8 +130,9 @@ class AxesSession:
         profile = self._profile
         for node in nodes:
             node.command_nmt("PRE-OPERATIONAL")
-        for node in nodes:
+        for axis, node in enumerate(nodes):
             profile.prepare(node)
+            self.channels.prepare(node, axis)
         for node in nodes:
             node.await_nmt("PRE-OPERATIONAL")
         for node in nodes:
@@ -141,6 +153,8 @@ class AxesSession:
         for node in nodes:
             if code := node.pending_emergency():
                 raise DriveSetupError(f"{node}: emergency message 0x{code:04X} is pending")
+        for axis, node in enumerate(nodes):
+            self.channels.read_first(node, axis)
         return status, positions
 
     def _drop(self) -> None:

@@ -13,8 +13,9 @@ from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING
 from rt_kernels.plugs cimport PortPart
 
 from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
-from drivers.drives.bus_budget import bus_load
+from drivers.drives.bus_budget import bus_loads
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
+from drivers.drives.drive_channels import DriveChannels
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -39,6 +40,7 @@ cdef enum:
     INTERNAL_LIMIT_BIT = 0x0800
     TARGET_USED_BIT = 0x1000        # 0: the target position is ignored
     FOLLOWING_ERROR_BIT = 0x2000
+    OWN_BITS = 0x3EFF               # all but 8, 14 and 15, which are the manufacturer's
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 MODE, MODE_DISPLAY, CYCLIC_SYNCHRONOUS_POSITION = 0x6060, 0x6061, 8
@@ -159,8 +161,9 @@ class Cia402Profile:
 
 cdef class Cia402Port(PortPart):
     """Six CiA 402 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status, drive_lost_total,
-    drive_corrupt_total; sends leg_setpoint (and
-    leg_rate_setpoint as velocity offset when velocity_feed_forward is on).
+    drive_corrupt_total, and what `channels` names of leg_force, leg_pressure_a, leg_pressure_b, leg_valve, supply_pressure; sends
+    leg_setpoint (and leg_rate_setpoint as velocity offset when velocity_feed_forward is on). Blocked by the safety stage the drives lose
+    their power stage (disable voltage).
 
     `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
     Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
@@ -179,6 +182,7 @@ cdef class Cia402Port(PortPart):
 
     cdef CyclicAxes _cyclic
     cdef object _session
+    cdef object _channels
     cdef dict _given
     cdef readonly double _rate_hz
     cdef readonly list close_problems
@@ -187,11 +191,12 @@ cdef class Cia402Port(PortPart):
         given = self._given = checked(Cia402Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
-        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])
+        self._channels = DriveChannels(402, OWN_BITS, given)
+        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"], self._channels)
         self._cyclic = CyclicAxes()
         self._cyclic.configure(
             self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ENABLED,
-            given["velocity_feed_forward"], given["rate_window_periods"], given["no_data_periods"],
+            SWITCH_ON_DISABLED_WORD, given["velocity_feed_forward"], given["rate_window_periods"], given["no_data_periods"],
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
@@ -206,7 +211,8 @@ cdef class Cia402Port(PortPart):
     def open(self):
         self.close()
         status, positions = self._session.open()
-        self._cyclic.start(self._session.descriptors, status, positions)
+        self._cyclic.listen(self._channels)
+        self._cyclic.start(self._session.descriptors, status, positions, self._channels.first_values())
 
     def begin(self):
         """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
@@ -232,8 +238,4 @@ cdef class Cia402Port(PortPart):
     def bus_loads(self):
         """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
         extra = (4,) if self._given["velocity_feed_forward"] else ()
-        result = []
-        for link in range(max(self._session.axis_link) + 1):
-            axes = self._session.axis_link.count(link)
-            result.append(bus_load(axes, 6, 6, self._rate_hz, self._given["bitrate"], extra_frames=extra * axes))
-        return result
+        return bus_loads(self._session.axis_link, self._channels, self._rate_hz, self._given["bitrate"], extra)

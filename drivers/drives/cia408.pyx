@@ -16,8 +16,9 @@ from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING
 from rt_kernels.plugs cimport PortPart
 
 from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
-from drivers.drives.bus_budget import bus_load
+from drivers.drives.bus_budget import bus_loads
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
+from drivers.drives.drive_channels import DriveChannels
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -41,6 +42,7 @@ cdef enum:
     LOCAL_CONTROL_BIT = 0x0010
     LIMIT_TOUCHED_BIT = 0x0400
     DEVIATION_BIT = 0x0800
+    OWN_BITS = 0x0F1F               # state, local, mode specific, ramp, limit touched, deviation; the others are reserved or vendors'
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 DEVICE_MODE, SET_POINT_FROM_BUS = 0x6042, 1
@@ -138,7 +140,8 @@ class Cia408Profile:
 
 cdef class Cia408Port(PortPart):
     """Six CiA 408 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status, drive_lost_total,
-    drive_corrupt_total; sends leg_setpoint.
+    drive_corrupt_total, and what `channels` names of leg_force, leg_pressure_a, leg_pressure_b, leg_valve, supply_pressure; sends
+    leg_setpoint. Blocked by the safety stage the valves go to DISABLED, their hydraulic fail-safe position.
 
     `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
     Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
@@ -153,6 +156,7 @@ cdef class Cia408Port(PortPart):
 
     cdef CyclicAxes _cyclic
     cdef object _session
+    cdef object _channels
     cdef dict _given
     cdef readonly double _rate_hz
     cdef readonly list close_problems
@@ -161,11 +165,12 @@ cdef class Cia408Port(PortPart):
         given = self._given = checked(Cia408Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia408Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
-        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"])
+        self._channels = DriveChannels(408, OWN_BITS, given)
+        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"], self._channels)
         self._cyclic = CyclicAxes()
         self._cyclic.configure(
             self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ACTIVE,
-            False, given["rate_window_periods"], given["no_data_periods"],
+            CONTROL_DISABLED, False, given["rate_window_periods"], given["no_data_periods"],
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
@@ -179,7 +184,8 @@ cdef class Cia408Port(PortPart):
     def open(self):
         self.close()
         status, positions = self._session.open()
-        self._cyclic.start(self._session.descriptors, status, positions)
+        self._cyclic.listen(self._channels)
+        self._cyclic.start(self._session.descriptors, status, positions, self._channels.first_values())
 
     def begin(self):
         """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
@@ -204,5 +210,4 @@ cdef class Cia408Port(PortPart):
 
     def bus_loads(self):
         """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
-        used = self._session.axis_link
-        return [bus_load(used.count(k), 6, 6, self._rate_hz, self._given["bitrate"]) for k in range(max(used) + 1)]
+        return bus_loads(self._session.axis_link, self._channels, self._rate_hz, self._given["bitrate"])

@@ -8,10 +8,35 @@ cdef enum:
     AXES = 6
     LINKS = 3
     HISTORY = 16            # positions kept for the rate, a power of two
+    SLOW_PDOS = 2           # TPDO3 and TPDO4: what an axis says beside its position
+    SLOW_VALUES = 4         # in one of them at most
+    KINDS = 8               # of frames, of one axis
+
+# What an axis may say beside its position: places in `drive_channels.NAMES`.
+cdef enum:
+    CHANNEL_FORCE = 0
+    CHANNEL_PRESSURE_A = 1
+    CHANNEL_PRESSURE_B = 2
+    CHANNEL_VALVE = 3
+    CHANNEL_SUPPLY = 4
+    CHANNEL_STATUS = 5
+    CHANNELS = 6
 
 
 # What a profile says about a status word: bits of the table's drive_status.
 ctypedef uint32_t (*DecodeStatus)(uint16_t status_word) noexcept nogil
+
+
+cdef struct SlowValue:
+    int32_t channel
+    int32_t bytes           # 2 or 4, signed but for CHANNEL_STATUS
+    double unit             # one count in SI units
+
+
+cdef struct SlowPdo:
+    int32_t bytes           # 0: not mapped
+    int32_t count
+    SlowValue value[SLOW_VALUES]
 
 
 cdef struct AxisParams:
@@ -19,20 +44,26 @@ cdef struct AxisParams:
     int32_t node
     double counts_per_metre
     double zero_m           # leg length at count 0
+    SlowPdo slow[SLOW_PDOS]
 
 
 cdef struct AxesParams:
     int32_t fd[LINKS]       # -1: closed or not used
     int32_t links
     uint16_t control_word   # that keeps the axes enabled
+    uint16_t blocking_word  # that takes the power off them: their blocking valves close
     int32_t feed_forward    # 1: a second setpoint frame with the velocity
     int32_t rate_window     # periods over which the leg rate is the difference quotient
     int32_t no_data_periods
     uint32_t not_judged     # bits of drive_status that these drives do not set as the profile asks
+    int32_t slow_every      # SYNCs from one slow actual value to the next
+    int32_t supply_axis     # whose drive says the supply pressure, -1 nobody's
+    uint32_t channels       # bit n: channel n is sent
+    int32_t hydraulic_bit[3]  # of valve_saturated, supply_low, hydraulics_blocked: 0...15 status word, 16...31 CHANNEL_STATUS, -1 none
     int64_t heartbeat_timeout_ns
     AxisParams axis[AXES]
     DecodeStatus decode
-    int8_t receiver[LINKS][2048]    # COB-ID -> 1 + 4 * axis + kind, 0: nobody
+    int8_t receiver[LINKS][2048]    # COB-ID -> 1 + KINDS * axis + kind, 0: nobody
 
 
 cdef struct AxisState:
@@ -56,6 +87,9 @@ cdef struct AxisState:
     int64_t past_ns[HISTORY]        # SYNC at which it was sampled
     int64_t lost_total
     int64_t corrupt_total
+    double channel[CHANNELS]        # newest values, SI units
+    uint32_t hydraulic_word         # newest CHANNEL_STATUS
+    int32_t slow_silent[SLOW_PDOS]  # periods since the newest
 
 
 cdef struct AxesState:

@@ -24,6 +24,11 @@ are no frame and bus errors that the controller reports (`drive_corrupt_total`).
 and counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; while frames are left waiting the link is `stale`, after
 `no_data_periods` such ticks in a row it has no data.
 
+What the axes say beside their position (`drive_channels`: force, pressures, spool, supply, a word of the hydraulics) comes with every n-th
+SYNC in frames of its own and is held between. Such a frame that has not come for two of its periods is lost, one more for each further
+period; after `no_data_periods` of them the axis has no data. An axis that the safety stage blocks gets the control word that takes its
+power off; its blocking valves then close.
+
 Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time
 of the run, so that a loop that stood still hears first and judges then. From the second answer after the first setpoints on a drive must
 follow (`not_following`, CiA 402 status bit 12).
@@ -31,7 +36,8 @@ follow (`not_following`, CiA 402 status bit 12).
 `measured_leg_rate` is a difference quotient over the last `rate_window` samples and the true time between their SYNCs; its delay is half
 that window, its quantum one count divided by the window.
 
-COB-IDs of node n: SYNC 0x080, emergency 0x080 + n, TPDO1 0x180 + n, RPDO1 0x200 + n, RPDO2 0x300 + n, heartbeat 0x700 + n (CiA 301).
+COB-IDs of node n: SYNC 0x080, emergency 0x080 + n, TPDO1 0x180 + n, RPDO1 0x200 + n, RPDO2 0x300 + n, TPDO3 0x380 + n, TPDO4 0x480 + n,
+heartbeat 0x700 + n (CiA 301).
 """
 
 from libc.string cimport memset
@@ -61,19 +67,22 @@ from drivers.raw_frames.frame_io cimport (
     io_store_le32,
 )
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_EMERGENCY,
-                               DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED,
-                               DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE, DRIVE_STATUS_TX_DROP,
-                               DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED)
+                               DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LIMIT_TOUCHED,
+                               DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
+                               DRIVE_STATUS_STALE, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_VALVE_SATURATED,
+                               DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED, SETPOINT_STATUS_BLOCKED1)
 
 cdef enum:
     KIND_ACTUAL = 0         # TPDO1: status word, position
     KIND_EMERGENCY = 1
     KIND_HEARTBEAT = 2
+    KIND_SLOW = 3           # TPDO3, and one more TPDO4
     ERROR_CLASS = 0xFF00    # of an emergency code: 0, when it takes one back
     COB_SYNC = 0x080
     COB_TPDO1 = 0x180
     COB_RPDO1 = 0x200
     COB_RPDO2 = 0x300
+    COB_TPDO3 = 0x380       # and TPDO4 0x100 further
     COB_HEARTBEAT = 0x700
     NMT_OPERATIONAL = 5
     GENERIC_ERROR = 0x1000  # emergency code of an error that only the error register tells
@@ -122,9 +131,21 @@ cdef inline double counts_rate(const AxisState *a, int window) noexcept nogil:
     return (<double>a.past_counts[newest] - <double>a.past_counts[oldest]) * 1e9 / <double>elapsed
 
 
-# How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched), 2 a fault.
+# How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched, valve at its end), 2 a fault.
 cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(DRIVE_STATUS_WARNING | DRIVE_STATUS_LIMIT_TOUCHED) else 1 if found else 0
+    return 2 if found & ~(DRIVE_STATUS_WARNING | DRIVE_STATUS_LIMIT_TOUCHED | DRIVE_STATUS_VALVE_SATURATED) else 1 if found else 0
+
+
+# What the bits of the drive's own words say of its hydraulics: status word in the lower half, CHANNEL_STATUS in the upper one.
+cdef inline uint32_t hydraulic_status(const AxesParams *p, uint32_t words) noexcept nogil:
+    cdef uint32_t status = 0
+    if p.hydraulic_bit[0] >= 0 and words >> p.hydraulic_bit[0] & 1:
+        status |= DRIVE_STATUS_VALVE_SATURATED
+    if p.hydraulic_bit[1] >= 0 and words >> p.hydraulic_bit[1] & 1:
+        status |= DRIVE_STATUS_SUPPLY_LOW
+    if p.hydraulic_bit[2] >= 0 and words >> p.hydraulic_bit[2] & 1:
+        status |= DRIVE_STATUS_HYDRAULICS_BLOCKED
+    return status
 
 
 # A status word of this tick: the union of the bits, and the worst word (the newest of equally bad ones).
@@ -143,7 +164,7 @@ cdef inline bint follows(const AxesState *s) noexcept nogil:
 # An actual value: status word and position.
 cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame *f) noexcept nogil:
     a.status_word = io_load_le16(f.data)
-    a.status = axes.p.decode(a.status_word) & ~axes.p.not_judged
+    a.status = axes.p.decode(a.status_word) & ~axes.p.not_judged | hydraulic_status(&axes.p, a.status_word)
     if not follows(&axes.s):
         a.status &= ~DRIVE_STATUS_NOT_FOLLOWING
     judge_word(a, a.status_word, a.status)
@@ -152,6 +173,26 @@ cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame
     a.silent_periods = 0
     if axes.s.sync_ns[link] > 0:
         keep_position(a, axes.s.sync_ns[link])
+
+
+# What an axis says beside its position: counts of two or four bytes, one after the other. All words of a tick are judged, as above.
+cdef inline void take_slow(Axes *axes, AxisState *a, const SlowPdo *pdo, int number, const can_frame *f) noexcept nogil:
+    cdef const SlowValue *v
+    cdef int32_t counts
+    cdef int i, at = 0
+    for i in range(pdo.count):
+        v = &pdo.value[i]
+        if v.bytes == 2:
+            counts = <int16_t>io_load_le16(f.data + at)
+        else:
+            counts = <int32_t>io_load_le32(f.data + at)
+        at += v.bytes
+        if v.channel == CHANNEL_STATUS:
+            a.hydraulic_word = <uint32_t>counts & 0xFFFF
+            a.seen |= hydraulic_status(&axes.p, a.hydraulic_word << 16)
+        else:
+            a.channel[v.channel] = <double>counts * v.unit
+    a.slow_silent[number] = 0
 
 
 # An emergency message: an error, or (code 0) one that went; then the error register tells whether others stand.
@@ -195,6 +236,7 @@ cdef inline void take_error_frame(AxesState *s, int link, const can_frame *f) no
 cdef void take_frame(Axes *axes, int link, const can_frame *f) noexcept nogil:
     cdef AxesState *s = &axes.s
     cdef AxisState *a
+    cdef const SlowPdo *slow = NULL
     cdef int who, kind
     if f.can_id & CAN_ERR_FLAG:
         take_error_frame(s, link, f)
@@ -203,19 +245,23 @@ cdef void take_frame(Axes *axes, int link, const can_frame *f) noexcept nogil:
     if who == 0:
         s.ignored_total[link] += 1
         return
-    a = &s.axis[(who - 1) >> 2]
-    kind = (who - 1) & 3
+    a = &s.axis[(who - 1) // KINDS]
+    kind = (who - 1) % KINDS
+    if kind >= KIND_SLOW:
+        slow = &axes.p.axis[(who - 1) // KINDS].slow[kind - KIND_SLOW]
 
     # A frame of the wrong length is damaged, whatever it says.
-    if f.can_dlc != (PDO_BYTES if kind == KIND_ACTUAL else 8 if kind == KIND_EMERGENCY else 1):
+    if f.can_dlc != (PDO_BYTES if kind == KIND_ACTUAL else 8 if kind == KIND_EMERGENCY else 1 if kind == KIND_HEARTBEAT else slow.bytes):
         a.corrupt_total += 1
         a.seen |= DRIVE_STATUS_CORRUPT
     elif kind == KIND_ACTUAL:
         take_actual(axes, link, a, f)
     elif kind == KIND_EMERGENCY:
         take_emergency(a, f)
-    else:
+    elif kind == KIND_HEARTBEAT:
         take_heartbeat(a, f)
+    else:
+        take_slow(axes, a, slow, kind - KIND_SLOW, f)
 
 
 # Everything that waits on one link, but not more than MOST_ROUNDS batches. Returns whether others may wait.
@@ -261,6 +307,23 @@ cdef void send(Axes *axes, int link, const can_frame *frames, int count) noexcep
         axes.s.link_seen[link] |= DRIVE_STATUS_BUS_FAULT
 
 
+# Slow actual values that did not come: lost for the second time that one should have, and for each one after it.
+cdef inline uint32_t slow_silence(const Axes *axes, const AxisParams *p, AxisState *a) noexcept nogil:
+    cdef uint32_t status = 0
+    cdef int k, every = axes.p.slow_every
+    for k in range(SLOW_PDOS):
+        if p.slow[k].count == 0:
+            continue
+        a.slow_silent[k] += 1
+        if a.slow_silent[k] >= 2 * every and a.slow_silent[k] % every == 0:
+            a.lost_total += 1
+            status |= DRIVE_STATUS_LOST
+        if a.slow_silent[k] >= (1 + axes.p.no_data_periods) * every:
+            a.slow_silent[k] = (1 + axes.p.no_data_periods) * every + a.slow_silent[k] % every
+            status |= DRIVE_STATUS_NO_DATA
+    return status
+
+
 # Status bits of one axis for the tick at run time `time_ns`.
 cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns) noexcept nogil:
     cdef AxisState *a = &axes.s.axis[i]
@@ -276,6 +339,9 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
         if a.silent_periods >= axes.p.no_data_periods:
             status |= DRIVE_STATUS_NO_DATA
 
+    if axes.s.cycles > 0:
+        status |= slow_silence(axes, &axes.p.axis[i], a)
+
     # Heartbeats: heard in this tick, or too long ago. The set-up has heard one of every axis.
     if a.beat or axes.s.cycles == 0:
         a.heartbeat_ns = time_ns
@@ -284,7 +350,7 @@ cdef uint32_t axis_status(Axes *axes, int i, uint32_t link_bits, int64_t time_ns
 
     # What stands: the newest word, an emergency, a node that restarted or left the operational state.
     judge_word(a, a.status_word, a.status)
-    status |= a.seen
+    status |= a.seen | hydraulic_status(&axes.p, a.hydraulic_word << 16)
     if a.emergency:
         status |= DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_DEVICE_FAULT
     if a.nmt_state != NMT_OPERATIONAL:
@@ -300,6 +366,25 @@ cdef inline void begin_tick(AxisState *a) noexcept nogil:
     a.emergency_seen = 0
     a.fresh = 0
     a.beat = 0
+
+
+# What the drives say beside their position; a channel that none of them sends stays as it is.
+cdef inline void show_channels(const Axes *axes, Sample *sample) noexcept nogil:
+    cdef uint32_t sent = axes.p.channels
+    cdef int i
+    if sent == 0:
+        return
+    for i in range(AXES):
+        if sent >> CHANNEL_FORCE & 1:
+            sample.leg_force[i] = axes.s.axis[i].channel[CHANNEL_FORCE]
+        if sent >> CHANNEL_PRESSURE_A & 1:
+            sample.leg_pressure_a[i] = axes.s.axis[i].channel[CHANNEL_PRESSURE_A]
+        if sent >> CHANNEL_PRESSURE_B & 1:
+            sample.leg_pressure_b[i] = axes.s.axis[i].channel[CHANNEL_PRESSURE_B]
+        if sent >> CHANNEL_VALVE & 1:
+            sample.leg_valve[i] = axes.s.axis[i].channel[CHANNEL_VALVE]
+    if axes.p.supply_axis >= 0:
+        sample.supply_pressure = axes.s.axis[axes.p.supply_axis].channel[CHANNEL_SUPPLY]
 
 
 cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -339,6 +424,7 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
         begin_tick(a)
         sample.measured_leg[i] = p.zero_m + <double>a.counts / p.counts_per_metre
         sample.measured_leg_rate[i] = counts_rate(a, axes.p.rate_window) / p.counts_per_metre
+    show_channels(axes, sample)
     s.cycles += 1
 
 
@@ -347,6 +433,7 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
     cdef AxisState *a
     cdef const AxisParams *p
     cdef can_frame frames[2 * AXES]
+    cdef uint16_t word
     cdef int i, n, link
 
     for link in range(axes.p.links):
@@ -359,14 +446,15 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
                 continue
             a = &axes.s.axis[i]
 
-            # Position setpoint in counts, with the control word that keeps the axis enabled. Before the setpoints have started the
-            # drive holds the position that it reported itself when it was enabled.
+            # Position setpoint in counts, with the control word that keeps the axis enabled, or blocks it. Before the setpoints have
+            # started the drive holds the position that it reported itself when it was enabled.
             if sample.safety_state != SAFETY_STATE_NOT_ARMED:
                 a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
             memset(&frames[n], 0, sizeof(can_frame))
             frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
             frames[n].can_dlc = PDO_BYTES
-            io_store_le16(frames[n].data, axes.p.control_word)
+            word = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else axes.p.control_word
+            io_store_le16(frames[n].data, word)
             io_store_le32(frames[n].data + 2, <uint32_t>a.target)
             n += 1
 
@@ -394,10 +482,13 @@ cdef class CyclicAxes:
         memset(&self.axes, 0, sizeof(Axes))
         for link in range(LINKS):
             self.axes.p.fd[link] = -1
+        self.axes.p.supply_axis = -1
+        for k in range(3):
+            self.axes.p.hydraulic_bit[k] = -1
         self.axes.p.decode = decode_nothing
 
-    def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, bint feed_forward, int rate_window, int no_data_periods,
-                  int64_t heartbeat_timeout_ns):
+    def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, int blocking_word, bint feed_forward, int rate_window,
+                  int no_data_periods, int64_t heartbeat_timeout_ns):
         """links, nodes, counts_per_metre, zero_m: six each. Raises ValueError when two axes share a link and a node,
         or nobody uses a link."""
         if len(set(zip(links, nodes, strict=True))) != AXES:
@@ -410,22 +501,49 @@ cdef class CyclicAxes:
             self.axes.p.axis[i].counts_per_metre = counts_per_metre[i]
             self.axes.p.axis[i].zero_m = zero_m[i]
             for kind, base in ((KIND_ACTUAL, COB_TPDO1), (KIND_EMERGENCY, COB_SYNC), (KIND_HEARTBEAT, COB_HEARTBEAT)):
-                self.axes.p.receiver[<int>links[i]][<int>(base + nodes[i])] = 1 + 4 * i + kind
+                self.axes.p.receiver[<int>links[i]][<int>(base + nodes[i])] = 1 + KINDS * i + kind
         self.axes.p.control_word = control_word
+        self.axes.p.blocking_word = blocking_word
         self.axes.p.feed_forward = feed_forward
         self.axes.p.rate_window = rate_window
         self.axes.p.no_data_periods = no_data_periods
         self.axes.p.heartbeat_timeout_ns = heartbeat_timeout_ns
 
-    def start(self, descriptors, status_words, positions):
-        """Takes over open descriptors, one per link, with the status words and positions [counts] that the set-up read last."""
+    def listen(self, channels):
+        """channels: DriveChannels after the set-up: what the axes say beside their position. To be called before `start`."""
+        p = &self.axes.p
+        p.slow_every, p.channels, p.supply_axis = channels.every, 0, -1
+        for k in range(3):
+            p.hydraulic_bit[k] = channels.bits[k]
+        for i, layouts in enumerate(channels.layouts()):
+            memset(p.axis[i].slow, 0, sizeof(p.axis[i].slow))
+            for k, (size, values) in enumerate(layouts):
+                p.axis[i].slow[k].bytes, p.axis[i].slow[k].count = size, len(values)
+                for j, (number, bytes, unit) in enumerate(values):
+                    p.axis[i].slow[k].value[j].channel = number
+                    p.axis[i].slow[k].value[j].bytes = bytes
+                    p.axis[i].slow[k].value[j].unit = unit
+                    p.channels |= <uint32_t>1 << <int>number
+                    if number == CHANNEL_SUPPLY:
+                        p.supply_axis = i
+                p.receiver[p.axis[i].link][<int>(COB_TPDO3 + 0x100 * k + p.axis[i].node)] = <int8_t>(1 + KINDS * i + KIND_SLOW + k)
+
+    def start(self, descriptors, status_words, positions, first_values=((),) * 6):
+        """Takes over open descriptors, one per link, with the status words, positions [counts] and values of channels (per axis: number of
+        the channel, SI units) that the set-up read last."""
         memset(&self.axes.s, 0, sizeof(AxesState))
         for i in range(AXES):
             self.axes.s.axis[i].status_word = status_words[i]
-            self.axes.s.axis[i].status = self.axes.p.decode(status_words[i]) & ~DRIVE_STATUS_NOT_FOLLOWING
+            self.axes.s.axis[i].status = (self.axes.p.decode(status_words[i]) & ~DRIVE_STATUS_NOT_FOLLOWING
+                                          | hydraulic_status(&self.axes.p, status_words[i]))
             self.axes.s.axis[i].counts = positions[i]
             self.axes.s.axis[i].target = positions[i]
             self.axes.s.axis[i].nmt_state = NMT_OPERATIONAL
+            for number, value in first_values[i]:
+                if number == CHANNEL_STATUS:
+                    self.axes.s.axis[i].hydraulic_word = <uint32_t>value
+                else:
+                    self.axes.s.axis[i].channel[<int>number] = value
         for link in range(self.axes.p.links):
             self.axes.p.fd[link] = descriptors[link]
 

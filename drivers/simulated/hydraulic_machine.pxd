@@ -121,6 +121,7 @@ cdef struct HydraulicState:
     double spool_free[6]        # 0: the spool stands (injected)
     double burst[6]             # flow gain of a burst line of chamber A
     double blocking             # opening of the blocking valves of all legs, 1: open
+    double own_valve[6]         # opening of each leg's own blocking valves, 1: open
     double supply               # pressure of the accumulator
     double gas                  # its volume
     double line                 # pressure at the valves
@@ -131,11 +132,11 @@ cdef struct HydraulicState:
     int64_t cavitation          # times a pressure was kept from falling below zero
     int64_t step
     uint32_t held               # legs whose own blocking valves are shut (injected)
+    uint32_t shut               # legs whose drives have no power: their own blocking valves shut, too
     uint32_t broken             # legs with a burst line
     uint32_t saturated          # legs whose command or spool is at its end
     uint32_t blocked            # the chain has shut the blocking valves
     uint32_t status
-    uint32_t unused
 
 cdef struct Hydraulic:
     HydraulicParams params
@@ -143,7 +144,7 @@ cdef struct Hydraulic:
 
 cdef void hydraulic_advance(Hydraulic *machine) noexcept nogil
 cdef void hydraulic_inject(Hydraulic *machine, int code, int index, double value) noexcept nogil
-cdef int hydraulic_blocked(const Hydraulic *machine) noexcept nogil
+cdef int hydraulic_blocked(const Hydraulic *machine, int leg) noexcept nogil
 cdef int hydraulic_supply_low(const Hydraulic *machine) noexcept nogil
 
 

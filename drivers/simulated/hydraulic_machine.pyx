@@ -47,10 +47,10 @@ One step (order matters): drive and spool (damping implicit) -> forces with the 
 implicit: (M + dt J' D J) V' = ... -> pose with the new twist -> pressures with the new rod rates, slope of the edges implicit -> supply.
 Pressure and speed are a symplectic pair: the undamped oil spring neither grows nor decays. First order in dt; 50 us is usual.
 
-Blocking valves sit at the cylinder's ports, and shut both over `blocking_time_s` when the emergency chain asks for it or the supply falls
-below the pressure that keeps them open. While they shut the drive holds the last setpoint, so that the platform stops under control; then
-the drive lets go of its spool and the leg stands on its oil. A burst line is the hose between valve and blocking valve, so that a shut
-blocking valve holds this leg too.
+Blocking valves sit at the cylinder's ports, and shut both over `blocking_time_s` when the emergency chain asks for it, the leg's drive has
+no power, or the supply falls below the pressure that keeps them open. While they shut a drive with power holds the last setpoint, so that
+the platform stops under control; then it lets go of its spool and the leg stands on its oil. A burst line is the hose between valve and
+blocking valve, so that a shut blocking valve holds this leg too.
 
 Cavitation: a pressure that would fall below zero is kept there and counted.
 
@@ -213,6 +213,16 @@ cdef inline double clip(double x, double limit) noexcept nogil:
     return -limit if x < -limit else (limit if x > limit else x)
 
 
+cdef inline double way_to_valve(const HydraulicState *s, int i) noexcept nogil:
+    """Opening of the way between a leg's chambers and its valve: what the blocking valves leave."""
+    return s.own_valve[i] if s.own_valve[i] < s.blocking else s.blocking
+
+
+cdef inline bint driven(const HydraulicState *s, int i) noexcept nogil:
+    """Whether a leg's drive moves anything: it has power, and the blocking valves of its leg are not shut."""
+    return s.open[i] > 0.0 and not (s.shut >> i) & 1
+
+
 cdef inline void setpoints(HydraulicState *s) noexcept nogil:
     """What the drives follow: while a leg's blocking valves shut, where it was told to be last."""
     cdef int i
@@ -234,7 +244,7 @@ cdef inline void commands_of_valves(const HydraulicParams *p, HydraulicState *s)
         s.highpass[i] += p.highpass * (difference - s.highpass[i])
         wanted = p.feedforward * s.hold_rate[i] + p.position_gain * (s.hold[i] - s.legs.length[i])
         wanted *= p.speed_inverse[0] if wanted >= 0.0 else p.speed_inverse[1]
-        s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if s.open[i] > 0.0 else 0.0
+        s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if driven(s, i) else 0.0
 
 
 cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
@@ -244,7 +254,7 @@ cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s)
     for i in range(6):
         error = p.position_gain * (s.hold[i] - s.legs.length[i]) + p.feedforward * s.hold_rate[i] - s.motor_rate[i]
         u = p.speed_gain * error + s.integral[i]
-        if s.open[i] == 0.0:
+        if not driven(s, i):
             # held by its brake: without current, and the integral waits
             s.command[i] = 0.0
             continue
@@ -340,7 +350,7 @@ cdef inline void pressures(const HydraulicParams *p, HydraulicState *s, const do
     if s.broken:
         # the hose of chamber A is open to the air; its blocking valve may shut
         for i in range(6):
-            k = s.burst[i] * s.blocking
+            k = s.burst[i] * way_to_valve(s, i)
             burst[i] = k * root(s.pressure_a[i], p.laminar2, &slope_a)
             burst_slope[i] = k * slope_a
     for i in range(6):
@@ -466,7 +476,8 @@ cdef inline void motors(const HydraulicParams *p, HydraulicState *s, const doubl
 
 
 cdef inline void blocking_valves(const HydraulicParams *p, HydraulicState *s) noexcept nogil:
-    """Opening of each leg's way to its valve: the chain or a lost supply shuts them over a stated time; they open at once."""
+    """Opening of each leg's way to its valve: the chain, a lost supply, or a drive without power shuts it over a stated time; it opens at
+    once."""
     cdef int i
     if s.blocked or s.line < p.blocking_pressure:
         s.blocking -= p.blocking_rate
@@ -475,14 +486,13 @@ cdef inline void blocking_valves(const HydraulicParams *p, HydraulicState *s) no
     else:
         s.blocking = 1.0
     for i in range(6):
-        if (s.held >> i) & 1:
-            s.open[i] -= p.blocking_rate
-            if s.open[i] < 0.0:
-                s.open[i] = 0.0
-            if s.open[i] > s.blocking:
-                s.open[i] = s.blocking
+        if ((s.held | s.shut) >> i) & 1:
+            s.own_valve[i] -= p.blocking_rate
+            if s.own_valve[i] < 0.0:
+                s.own_valve[i] = 0.0
         else:
-            s.open[i] = s.blocking
+            s.own_valve[i] = 1.0
+        s.open[i] = way_to_valve(s, i)
 
 
 cdef void place(HydraulicParams *p, HydraulicState *s) noexcept nogil:
@@ -572,8 +582,9 @@ cdef void hydraulic_inject(Hydraulic *machine, int code, int index, double value
         s.spool_free[index] = 0.0
 
 
-cdef int hydraulic_blocked(const Hydraulic *machine) noexcept nogil:
-    return machine.state.blocking < 1.0
+cdef int hydraulic_blocked(const Hydraulic *machine, int leg) noexcept nogil:
+    """What the drive of a leg knows: the blocking valves of all legs, or its own, which it has let go."""
+    return machine.state.blocking < 1.0 or (machine.state.shut >> leg) & 1
 
 
 cdef int hydraulic_supply_low(const Hydraulic *machine) noexcept nogil:
@@ -766,6 +777,8 @@ cdef class HydraulicMachine:
         s.back = p.tank_pressure
         s.gas = p.gas_volume
         s.blocking = 1.0
+        for i in range(6):
+            s.own_valve[i] = 1.0
         place(p, s)
         forces = self.leg_forces(np.zeros(6))
         for i in range(6):

@@ -105,11 +105,13 @@ def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float
     return injection.number, injection.value if value is None else float(value)
 
 
-def served_by(variant: str) -> dict[int, str]:
-    """Number → name of what an operator may inject into the served stand: all that both stands know and this sensor family can say."""
+def served_by(variant: str, machine: str = "linear") -> dict[int, str]:
+    """Number → name of what an operator may inject into the served stand: all that both stands know, this sensor family can say and what
+    moves the platform (machine) can have."""
+    known = HYDRAULIC if machine == "hydraulic" else IN_PROCESS
     found = {}
     for injection in SERVED:
-        if "in_process" not in injection.stands:
+        if injection.name not in known:
             continue
         try:
             wire_fault(injection.name, None, variant)

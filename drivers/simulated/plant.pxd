@@ -129,6 +129,7 @@ cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil
 cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *counts, uint32_t *signals, double *analog,
                         uint32_t *chain) noexcept nogil
 cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nogil
+cdef void plant_block(Plant *plant, uint32_t legs) noexcept nogil
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil
 
 cdef class PlantPart:

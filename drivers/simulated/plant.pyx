@@ -381,13 +381,19 @@ cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nog
     if plant.params.valve_noise > 0.0:
         for i in range(6):
             out.valve[i] += plant.params.valve_noise * normal_noise(&plant.state.random)
-    all_legs = DRIVE_STATUS_HYDRAULICS_BLOCKED if hydraulic_blocked(plant.machine) else 0
-    if hydraulic_supply_low(plant.machine):
-        all_legs |= DRIVE_STATUS_SUPPLY_LOW
+    all_legs = DRIVE_STATUS_SUPPLY_LOW if hydraulic_supply_low(plant.machine) else 0
     for i in range(6):
         out.status[i] = all_legs
+        if hydraulic_blocked(plant.machine, i):
+            out.status[i] |= DRIVE_STATUS_HYDRAULICS_BLOCKED
         if (plant.machine.state.saturated >> i) & 1:
             out.status[i] |= DRIVE_STATUS_VALVE_SATURATED
+
+
+cdef void plant_block(Plant *plant, uint32_t legs) noexcept nogil:
+    """The drives of these legs (bit i: leg i) have no power, all others have: blocking valves of a loaded machine follow it."""
+    if plant.machine != NULL:
+        plant.machine.state.shut = legs
 
 
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil:

@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from drivers.simulated.injections import BY_NAME, wire_fault
 from drivers.simulated.plant import PlantPart
 from drivers.simulated.stand_server_loop import StandLoop
@@ -74,7 +76,36 @@ DEFAULTS: dict[str, Any] = {
         "command_output": 1,
         "port": 0,
     },
+    "truth_file": "",  # NumPy file into which it writes at its end where the plant truly was at each SYNC (`StandLoop.truth`)
+    "truth_s": 120.0,  # for so long
     "faults": [],  # tables with name, index, value, at_s, duration_s
+}
+# What the drives of a loaded machine say, as a stand file would state it for `drivers.drives` (objects: stand_server_node.pxd).
+_OWN_RECORD = [
+    {"channel": "leg_force", "object": "0x2600:1", "bits": 16, "unit": 10.0},
+    {"channel": "leg_pressure_a", "object": "0x2600:2", "bits": 16, "unit": 1000.0},
+    {"channel": "leg_pressure_b", "object": "0x2600:3", "bits": 16, "unit": 1000.0},
+]
+_SUPPLY = {"channel": "supply_pressure", "object": "0x2600:5", "bits": 16, "unit": 1000.0}
+MACHINE_CHANNELS: dict[str, dict[str, Any]] = {
+    "cia402": {
+        "channels": [*_OWN_RECORD, {"channel": "leg_valve", "object": "0x2600:4", "bits": 16, "unit": 1.0 / 16384.0}, _SUPPLY],
+        "valve_saturated_bit": 8,
+        "supply_low_bit": 14,
+        "hydraulics_blocked_bit": 15,
+    },
+    "cia408": {
+        "channels": [
+            *_OWN_RECORD,
+            {"channel": "leg_valve"},
+            {"channel": "hydraulic_status", "object": "0x2600:6", "bits": 16},
+            _SUPPLY,
+        ],
+        "channels_every": 12,  # at 10 the bus of three axes is beyond its budget
+        "valve_saturated_bit": 16,
+        "supply_low_bit": 17,
+        "hydraulics_blocked_bit": 18,
+    },
 }
 _FAULT_KEYS = {"name", "index", "value", "at_s", "duration_s"}
 _GAUGE_16_FACTOR = 10000  # counts per step of the 16-bit values of the TCP interface
@@ -101,6 +132,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         for value in drives[key]:
             _within(f"drives.{key}", value, low, high, "")
     _within("drives.counts_per_metre", drives["counts_per_metre"], 1, 1e10, "1/m")
+    _within("truth_s", config["truth_s"], 0, 3600, "s")
     _within("priority", config["priority"], 0, 99, "")
     for fault in config["faults"]:
         if unknown := set(fault) - _FAULT_KEYS:
@@ -289,6 +321,7 @@ class Stand:
             sensor,
             module,
             faults,
+            config["truth_s"] if config["truth_file"] else 0.0,
         )
         self._set_up = SetUpServers(address, sensor, counts_per_unit(sensor, plant.sensor_scale), self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
@@ -308,7 +341,10 @@ class Stand:
                 "zero_m": drives["zero_m"],
             },
             "control_port": self._control.getsockname()[1],
+            "machine": "linear" if plant.machine is None else "hydraulic",
         }
+        if plant.machine is not None:
+            self.ports["drives"] |= MACHINE_CHANNELS[drives["profile"]]
         if module is not None:
             self.ports["mechanism_signals"] = {
                 "link": names[-1],
@@ -324,8 +360,10 @@ class Stand:
         self.loop.stop()
 
     def close(self) -> None:
-        """Closes the set-up servers and all sockets."""
+        """Closes the set-up servers and all sockets; writes the true motion where it was asked for."""
         self._set_up.close()
+        if self.config["truth_file"]:
+            np.save(self.config["truth_file"], self.loop.truth())
         for s in self._sockets:
             s.close()
 

@@ -27,10 +27,12 @@ class StandControl:
     COMMANDS: of an operator's commands those that it acts on (`obey`), with the numbers of the faults that it can show.
     """
 
-    def __init__(self, port: int, variant: str = "net_ft", address: str = "127.0.0.1", timeout_s: float = 2.0):
+    def __init__(
+        self, port: int, variant: str = "net_ft", address: str = "127.0.0.1", timeout_s: float = 2.0, machine: str = "linear"
+    ):
         self._variant = variant
-        self.address = {"port": port, "variant": variant, "address": address}
-        self._known = served_by(variant)
+        self.address = {"port": port, "variant": variant, "address": address, "machine": machine}
+        self._known = served_by(variant, machine)
         self.COMMANDS = (Command("inject_fault", numbers=tuple(self._known)), Command("clear_injection"))
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.settimeout(timeout_s)
@@ -108,7 +110,7 @@ class StandProcess:
             pass  # it said why on its standard error
         answer = self._line(timeout_s)
         self.ports: dict[str, Any] = {role: answer[role] for role in ("wrench_sensors", "drives", "mechanism_signals") if role in answer}
-        self.control = StandControl(answer["control_port"], answer["wrench_sensors"]["variant"])
+        self.control = StandControl(answer["control_port"], answer["wrench_sensors"]["variant"], machine=answer["machine"])
         self.counters: dict[str, Any] = {}
 
     @property

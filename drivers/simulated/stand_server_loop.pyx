@@ -13,6 +13,8 @@ not known), 0.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
+import numpy as np
+
 from drivers.raw_frames.frame_io cimport (
     IO_BATCH,
     POLLIN,
@@ -36,15 +38,21 @@ from drivers.raw_frames.frame_io cimport (
 from drivers.simulated.injections cimport *
 from drivers.simulated.plant cimport (
     PLANT_MECHANISM_INVALID,
+    MachineReadings,
     Plant,
     PlantPart,
     plant_advance,
+    plant_block,
     plant_inject,
     plant_measure,
+    plant_measure_machine,
     plant_set_commands,
     plant_set_target,
 )
 from drivers.simulated.stand_server_node cimport (
+    BIT_BLOCKED,
+    BIT_SUPPLY_LOW,
+    BIT_VALVE_AT_END,
     DRIVE_SWITCH_ON_DISABLED,
     EMERGENCY_DEVICE,
     OUTBOX,
@@ -54,6 +62,7 @@ from drivers.simulated.stand_server_node cimport (
     axis_fault,
     axis_follows,
     axis_in_fault,
+    axis_powered,
     make_node,
     node_timers,
     send_emergency,
@@ -62,6 +71,7 @@ from drivers.simulated.stand_server_node cimport (
     sync_setpoints,
     take_node_frame,
 )
+from rt_kernels.codes cimport DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_VALVE_SATURATED
 
 cdef enum:
     AXES = 6
@@ -78,8 +88,14 @@ cdef enum:
     CONTROL_BYTES = 40
     MAGIC = 0x53444E54
     COB_SYNC = 0x080
+    TRUTH = 19                  # time, legs, their rates, twist of the platform in W
 
 cdef int64_t STEP_NS = 50000
+
+# of what a loaded machine says: see stand_server_node.pxd
+cdef double FORCE_UNIT = 10.0           # N
+cdef double PRESSURE_UNIT = 1000.0      # Pa
+cdef double SPOOL_COUNTS = 16384.0
 
 
 cdef struct Sensor:
@@ -148,6 +164,7 @@ cdef struct Stand:
     double analog[ANALOG]
     uint32_t signals
     uint32_t chain
+    uint32_t shut               # axes whose blocking valves are closed
     uint32_t outputs            # of the input module: commands to the mechanism
     double target[AXES]
     double target_rate[AXES]
@@ -160,6 +177,9 @@ cdef struct Stand:
     double analog_offset[ANALOG]
     int64_t first_sync_ns
     int64_t sync_total
+    double *truth               # rows of TRUTH numbers, one for each SYNC on the first link; NULL: not kept
+    int64_t truth_rows
+    int64_t truth_used
     int64_t frame_total
     int64_t bad_total
     int64_t stall_total         # passes that found more than 5 ms gone
@@ -184,6 +204,41 @@ cdef void advance_plant(Stand *s, int64_t now) noexcept nogil:
     plant_advance(s.plant, steps if steps < MOST_ADVANCE_STEPS else MOST_ADVANCE_STEPS)
 
 
+cdef inline int32_t clamp16(double x) noexcept nogil:
+    cdef int32_t whole = rounded(x)
+    return -32768 if whole < -32768 else 32767 if whole > 32767 else whole
+
+
+cdef inline void put16(Node *n, int place, double counts) noexcept nogil:
+    n.object[place].value = <uint32_t>clamp16(counts) & 0xFFFF
+
+
+# What the drives of a loaded machine say beside lengths; those of the linear one have no such objects.
+cdef void measure_machine(Stand *s) noexcept nogil:
+    cdef MachineReadings machine
+    cdef Node *n
+    cdef int i
+    if s.plant.machine == NULL:
+        return
+    plant_measure_machine(s.plant, &machine)
+    for i in range(AXES):
+        n = &s.node[i]
+        if n.kind == 402:
+            put16(n, n.force, 1000.0 * machine.force[i] / n.rated_force)
+            put16(n, n.force + 1, 1000.0 * machine.valve[i])
+        else:
+            put16(n, n.force, SPOOL_COUNTS * machine.valve[i])
+            put16(n, n.load_pressure, (machine.pressure_a[i] - machine.pressure_b[i]) / PRESSURE_UNIT)
+        put16(n, n.record, machine.force[i] / FORCE_UNIT)
+        put16(n, n.record + 1, machine.pressure_a[i] / PRESSURE_UNIT)
+        put16(n, n.record + 2, machine.pressure_b[i] / PRESSURE_UNIT)
+        put16(n, n.record + 3, SPOOL_COUNTS * machine.valve[i])
+        put16(n, n.record + 4, machine.supply_pressure / PRESSURE_UNIT)
+        n.object[n.record + 5].value = ((BIT_VALVE_AT_END if machine.status[i] & DRIVE_STATUS_VALVE_SATURATED else 0)
+                                        | (BIT_SUPPLY_LOW if machine.status[i] & DRIVE_STATUS_SUPPLY_LOW else 0)
+                                        | (BIT_BLOCKED if machine.status[i] & DRIVE_STATUS_HYDRAULICS_BLOCKED else 0))
+
+
 # Everything that can be measured, into the objects of the nodes.
 cdef void measure(Stand *s) noexcept nogil:
     cdef double rate[AXES]
@@ -194,6 +249,7 @@ cdef void measure(Stand *s) noexcept nogil:
     for i in range(AXES):
         n = &s.node[i]
         n.object[n.actual].value = <uint32_t>rounded((s.leg[i] - s.zero_m[i]) * s.counts_per_metre)
+    measure_machine(s)
     if s.nodes <= MODULE:
         return
 
@@ -213,9 +269,19 @@ cdef void measure(Stand *s) noexcept nogil:
         n.object[n.actual + i].value = <uint32_t>clamp16((s.analog[i] - s.analog_offset[i]) / s.analog_scale[i]) & 0xFFFF
 
 
-cdef inline int32_t clamp16(double x) noexcept nogil:
-    cdef int32_t whole = rounded(x)
-    return -32768 if whole < -32768 else 32767 if whole > 32767 else whole
+# The blocking valve of an axis without power is closed.
+cdef void set_blocking(Stand *s) noexcept nogil:
+    cdef uint32_t shut = 0
+    cdef int i
+    if s.plant.machine == NULL:
+        return
+    for i in range(AXES):
+        if not axis_powered(&s.node[i]):
+            shut |= <uint32_t>1 << i
+    if shut != s.shut:
+        s.shut = shut
+        plant_block(s.plant, shut)
+        measure_machine(s)
 
 
 # Targets of the axes: the setpoint while it is used, the place where it was otherwise.
@@ -224,6 +290,7 @@ cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept no
     cdef double leg
     cdef int i
     cdef bint changed = False
+    set_blocking(s)
     for i in range(AXES):
         n = &s.node[i]
         if axis_follows(n):
@@ -426,6 +493,8 @@ cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nog
 # Injects or clears one fault. Returns 0, or 1 when there is no such fault or index.
 cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexcept nogil:
     cdef int i, result = 0
+    if s.plant.machine == NULL and INJECTION_SUPPLY_LOSS <= number <= INJECTION_VALVE_STUCK:
+        return 1        # the linear drives have no oil
     if INJECTIONS_PLANT_FIRST <= number <= INJECTIONS_PLANT_LAST:
         # Taking one fault of the plant back makes the whole plant whole: that is what it offers.
         plant_inject(s.plant, number if on else INJECTION_CLEAR, index if index >= 0 else 0, value)
@@ -544,11 +613,26 @@ cdef void flush(Stand *s, int link) noexcept nogil:
     out.count = 0
 
 
+# Where the plant truly is, whatever its devices say.
+cdef inline void keep_truth(Stand *s, int64_t now) noexcept nogil:
+    cdef double *row
+    if s.truth == NULL or s.truth_used >= s.truth_rows:
+        return
+    row = s.truth + TRUTH * s.truth_used
+    row[0] = <double>(now - s.first_sync_ns) * 1e-9
+    memcpy(row + 1, s.plant.state.leg, 6 * sizeof(double))
+    memcpy(row + 7, s.plant.state.leg_rate, 6 * sizeof(double))
+    memcpy(row + 13, s.plant.state.V_WP, 6 * sizeof(double))
+    s.truth_used += 1
+
+
 cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
     cdef int i
     if s.first_sync_ns == 0:
         s.first_sync_ns = now
     s.sync_total += 1
+    if link == 0:
+        keep_truth(s, now)
     for i in range(s.nodes):
         if s.node[i].link == link and not s.node[i].silent:
             sync_setpoints(&s.node[i], &s.outbox[link])
@@ -647,18 +731,24 @@ cdef class StandLoop:
 
     plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one).
     drives, sensor, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s,
-    duration_s).
+    duration_s). truth_s: for so long it keeps the true motion at each SYNC.
     """
 
     cdef Stand stand
     cdef PlantPart _plant
+    cdef object _truth
 
-    def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=()):
+    def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=(), double truth_s=0.0):
         cdef Stand *s = &self.stand
         memset(s, 0, sizeof(Stand))
         self._plant = plant
         s.plant = &plant.plant
         s.control_fd = control_fd
+        # room for a SYNC every 250 us
+        self._truth = np.zeros((int(4000 * truth_s), TRUTH))
+        cdef double[:, ::1] truth = self._truth
+        if truth_s > 0.0:
+            s.truth, s.truth_rows = &truth[0, 0], truth.shape[0]
         s.links = len(link_fds)
         for i, fd in enumerate(link_fds):
             s.link_fd[i] = fd
@@ -681,12 +771,13 @@ cdef class StandLoop:
         s.nodes = AXES if module is None else NODES
         for i in range(AXES):
             s.zero_m[i] = drives["zero_m"][i]
-            make_node(&s.node[i], 402 if drives["profile"] == "cia402" else 408, drives["axis_node"][i], drives["axis_link"][i], window)
+            make_node(&s.node[i], 402 if drives["profile"] == "cia402" else 408, drives["axis_node"][i], drives["axis_link"][i], window,
+                      s.plant.params.platform.force_max if s.plant.machine != NULL else 0.0)
         for i in range(INPUTS):
             s.signal_bit[i] = -1
         if module is None:
             return
-        make_node(&s.node[MODULE], 401, module["node"], s.links - 1, 0)
+        make_node(&s.node[MODULE], 401, module["node"], s.links - 1, 0, 0.0)
         for i, number in enumerate(module["signal_bits"]):
             s.signal_bit[i] = number
         for i in range(3):
@@ -719,6 +810,10 @@ cdef class StandLoop:
     def gauge(self):
         """The six values of the sensor as the plant said them last, in counts."""
         return [self.stand.gauge[i] for i in range(6)]
+
+    def truth(self):
+        """True motion at each SYNC on the first link, rows of: s since the first one, six legs [m], their rates [m/s], twist of P in W."""
+        return self._truth[:self.stand.truth_used].copy()
 
     def counters(self):
         """Records sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""

@@ -1,6 +1,11 @@
 """A CANopen node in software (inline, header only): object dictionary, expedited SDO server, NMT, PDOs, heartbeat, emergency messages, and
 the state machines of a CiA 402 and a CiA 408 axis. One struct per node, no allocation; frames to send go to an outbox.
 
+A node may be an axis of a loaded machine (`rated_force` above 0): it then says force, pressures and spool, too, by the objects of its
+profile (CiA 402 6076h, 6077h, 6078h; CiA 408 6301h, 6381h with unit and prefix by CiA 303-2) and by a record of its own, 2600h: 1 force in
+10 N, 2 and 3 chamber pressures in kPa, 4 spool in 1/16384, 5 supply pressure in kPa, 6 bits: 0 valve at its end, 1 supply low, 2 blocking
+valves closed. CiA 402 leaves bits 8, 14 and 15 of the status word to the manufacturer: here they are the same three. It has four TPDOs.
+
 It is the other end of `drivers.drives` and `drivers.mechanism_signals` and knows nothing of them: it follows CiA 301, CiA 402 and CiA 408
 as a device would, and refuses (SDO abort) what a device would refuse.
 """
@@ -17,7 +22,7 @@ cdef enum:
     OBJECTS = 128
     PDO_ENTRIES = 8
     RPDOS = 2
-    TPDOS = 3
+    TPDOS = 4
     OUTBOX = 64
 
     NMT_STOPPED = 0x04
@@ -60,6 +65,9 @@ cdef enum:
     INTERNAL_LIMIT = 0x0800
     TARGET_USED = 0x1000
     FOLLOWING_ERROR = 0x2000
+    DRIVE_VALVE_AT_END = 0x0100     # the manufacturer's
+    DRIVE_SUPPLY_LOW = 0x4000
+    DRIVE_BLOCKED = 0x8000
 
     # bits of a CiA 408 control word (D H M, R resets by its edge) and status word
     VALVE_D = 0x1
@@ -77,6 +85,14 @@ cdef enum:
     VALVE_ACTIVE = 0xF
     VALVE_FAULT_DISABLED = 0x1
     VALVE_FAULT_HOLD = 0x3
+
+    # bits of 2600h:6
+    BIT_VALVE_AT_END = 0x1
+    BIT_SUPPLY_LOW = 0x2
+    BIT_BLOCKED = 0x4
+
+    UNIT_PASCAL = 0x22              # CiA 303-2
+    PREFIX_KILO = 3
 
     EMERGENCY_KIND = 0xF000         # of an emergency code
     EMERGENCY_OF_BUS = 0x8000
@@ -134,6 +150,10 @@ cdef struct Node:
     int32_t device_mode
     int32_t window
     int32_t error_code
+    int32_t force                   # first of what a loaded machine says: CiA 402 6077h, 6078h; CiA 408 6301h:1
+    int32_t load_pressure           # CiA 408 6381h:1
+    int32_t record                  # 2600h:1, the others follow
+    double rated_force              # N, 0: says nothing of it
     # the axis
     int32_t state
     int32_t control_before
@@ -185,12 +205,38 @@ cdef inline uint32_t value_of(const Node *n, int index, int sub) noexcept nogil:
     return n.object[i].value if i >= 0 else 0
 
 
+# What an axis of a loaded machine says beside its position.
+cdef inline void add_machine_objects(Node *n) noexcept nogil:
+    cdef double rated = n.rated_force * 1000.0
+    cdef int k, place
+    if n.kind == 402:
+        add_object(n, 0x6076, 0, 4, 0, <uint32_t>rated if rated < 4294967295.0 else 0xFFFFFFFFu)
+        n.force = add_object(n, 0x6077, 0, 2, 0, 0)
+        add_object(n, 0x6078, 0, 2, 0, 0)
+    else:
+        add_object(n, 0x6301, 0, 1, 0, 3)
+        n.force = add_object(n, 0x6301, 1, 2, 0, 0)
+        add_object(n, 0x6301, 2, 1, 0, 0)               # a share: no unit
+        add_object(n, 0x6301, 3, 1, 0, 0)
+        add_object(n, 0x6381, 0, 1, 0, 3)
+        n.load_pressure = add_object(n, 0x6381, 1, 2, 0, 0)
+        add_object(n, 0x6381, 2, 1, 0, UNIT_PASCAL)
+        add_object(n, 0x6381, 3, 1, 0, PREFIX_KILO)
+    add_object(n, 0x2600, 0, 1, 0, 6)
+    for k in range(6):
+        place = add_object(n, 0x2600, k + 1, 2, 0, 0)
+        if k == 0:
+            n.record = place
+
+
 # Power-up state of a node: dictionary with default PDOs (all switched off except TPDO1/RPDO1 as CiA 301 presets them), pre-operational.
-cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t window_counts) noexcept nogil:
+cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t window_counts, double rated_force) noexcept nogil:
     cdef int i, k, base
     memset(n, 0, sizeof(Node))
     n.id, n.link, n.kind, n.nmt = node_id, link, kind, NMT_PRE_OPERATIONAL
     n.control = n.status = n.target = n.actual = n.velocity = n.mode = n.mode_display = n.device_mode = n.window = n.error_code = -1
+    n.force = n.load_pressure = n.record = -1
+    n.rated_force = rated_force
     add_object(n, 0x1000, 0, 4, 0, <uint32_t>kind)
     add_object(n, 0x1001, 0, 1, 0, 0)
     add_object(n, 0x1006, 0, 4, 1, 0)
@@ -204,7 +250,7 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
         add_object(n, 0x1400 + i, 5, 2, 1, 0)
         for k in range(PDO_ENTRIES + 1):
             add_object(n, 0x1600 + i, k, 4 if k else 1, 1, 0)
-    for i in range(TPDOS if kind == 401 else 2):
+    for i in range(3 if kind == 401 else TPDOS if rated_force > 0.0 else 2):
         add_object(n, 0x1800 + i, 0, 1, 0, 5)
         add_object(n, 0x1800 + i, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>(0x180 + 0x100 * i + node_id))
         add_object(n, 0x1800 + i, 2, 1, 1, 255)
@@ -251,6 +297,8 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
         add_object(n, 0x5700, 0, 1, 1, 1)
         add_object(n, 0x585C, 0, 1, 1, 0)
         add_object(n, 0x2831, 1, 4, 0, 0)
+    if rated_force > 0.0:
+        add_machine_objects(n)
 
 
 # ----------------------------------------------------------------------------------------------------------------- output
@@ -358,9 +406,14 @@ cdef inline void control_axis(Node *n, Outbox *out) noexcept nogil:
     n.control_before = word
 
 
+# Whether the axis has power, so that its blocking valve is open: in CiA 408 HOLD is position control at the hold setpoint.
+cdef inline bint axis_powered(const Node *n) noexcept nogil:
+    return n.state == DRIVE_ENABLED if n.kind == 402 else n.state & VALVE_H != 0
+
+
 # Status word as it is now.
 cdef inline void update_status(Node *n) noexcept nogil:
-    cdef uint32_t word
+    cdef uint32_t word, machine = n.object[n.record + 5].value if n.record >= 0 else 0
     cdef int64_t error
     cdef bint deviates, local
     if n.kind == 401:
@@ -374,6 +427,9 @@ cdef inline void update_status(Node *n) noexcept nogil:
         word |= INTERNAL_LIMIT if n.limit else 0
         word |= FOLLOWING_ERROR if deviates else 0
         word |= TARGET_USED if axis_follows(n) else 0
+        word |= DRIVE_VALVE_AT_END if machine & BIT_VALVE_AT_END else 0
+        word |= DRIVE_SUPPLY_LOW if machine & BIT_SUPPLY_LOW else 0
+        word |= DRIVE_BLOCKED if machine & BIT_BLOCKED else 0
     else:
         word = <uint32_t>n.state
         word |= VALVE_LOCAL if local else 0
@@ -560,7 +616,7 @@ cdef inline void serve_sdo(Node *n, Outbox *out, const can_frame *f, int64_t now
 cdef inline void start_up(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
     cdef uint32_t window = n.object[n.window].value if n.window >= 0 else 0
     cdef Node fresh
-    make_node(&fresh, n.kind, n.id, n.link, window)
+    make_node(&fresh, n.kind, n.id, n.link, window, n.rated_force)
     fresh.silent, fresh.local_control, fresh.deviation, fresh.limit = n.silent, n.local_control, n.deviation, n.limit
     fresh.stuck_fault, fresh.wrong_length = n.stuck_fault, n.wrong_length
     fresh.not_following, fresh.no_heartbeat, fresh.sparse = n.not_following, n.no_heartbeat, n.sparse

@@ -10,6 +10,7 @@ HYDRAULIC: dict[Any, Any]
 class HydraulicStandPort(VirtualStandPort):
     PARAMETERS: tuple[Any, ...]
     MACHINE: str
+    SAYS: tuple[Any, ...]
     INJECTIONS: dict[Any, Any]
     COMMANDS: tuple[Any, ...]
 

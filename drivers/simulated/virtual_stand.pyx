@@ -10,9 +10,9 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from drivers.simulated.injections cimport *
-from drivers.simulated.plant cimport (MachineReadings, PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_inject,
-                                      plant_measure, plant_measure_acceleration, plant_measure_machine, plant_set_commands,
-                                      plant_set_target)
+from drivers.simulated.plant cimport (MachineReadings, PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_block,
+                                      plant_inject, plant_measure, plant_measure_acceleration, plant_measure_machine,
+                                      plant_set_commands, plant_set_target)
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
@@ -23,6 +23,7 @@ from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
     MAX_SCHEDULED = 32
+    ALL_LEGS = 0x3F
 
 cdef struct Scheduled:
     int64_t time_ns
@@ -219,6 +220,8 @@ cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
     elif sample.command_code == COMMAND_CLEAR_INJECTION:
         inject(me, INJECTION_CLEAR, 0, 0.0)
     plant_set_commands(me.plant, sample.mechanism_command)
+    # what the safety stage blocks has no power any more
+    plant_block(me.plant, sample.setpoint_status // SETPOINT_STATUS_BLOCKED1 & ALL_LEGS)
     # before the legs are known there is nothing to send
     if sample.safety_state == SAFETY_STATE_NOT_ARMED:
         return
@@ -300,5 +303,6 @@ cdef class HydraulicStandPort(VirtualStandPort):
 
     PARAMETERS = MACHINES["hydraulic"] + PORT_PARAMETERS
     MACHINE = "hydraulic"
+    SAYS = ("leg_force", "leg_pressure_a", "leg_pressure_b", "leg_valve", "supply_pressure")
     INJECTIONS = HYDRAULIC
     COMMANDS = (Command("inject_fault", numbers=tuple(HYDRAULIC.values())), Command("clear_injection"))

@@ -17,6 +17,9 @@ from rt_kernels.codes import bit_names, code_name
 from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES, FAULTS, RUNS
 
+# what of a setpoint may be clipped
+CLIPS = {name: mask for name, mask in RUNS["setpoint_status"].items() if name != "blocked"}
+
 WRENCH_NAMES = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 END_EXIT = {"tripped": 3, "record_lost": 3, "not_aligned": 1}  # exit code of a run by its end, 0 of every other
@@ -263,7 +266,7 @@ def _loads(log: Log) -> dict[str, Any]:
     r = log.records
     if not log.ticks:
         zeros: dict[str, float] = dict.fromkeys(WRENCH_NAMES, 0.0)
-        nothing = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(RUNS["setpoint_status"], 0)}
+        nothing = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPS, 0)}
         return {"peak_wrench": zeros, "peak_wrench_time_s": dict(zeros), **nothing}
     at = np.abs(r["F_T"]).argmax(axis=0)
     return {
@@ -271,5 +274,5 @@ def _loads(log: Log) -> dict[str, Any]:
         "peak_wrench_time_s": {name: float(log.time_s[at[i]]) for i, name in enumerate(WRENCH_NAMES)},
         "stroke_margin_min_m": float(r["stroke_margin"].min()),
         "following_error_max_m": float(np.abs(r["following_error"]).max()),
-        "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in RUNS["setpoint_status"].items()},
+        "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in CLIPS.items()},
     }

@@ -122,6 +122,8 @@ def limits(table: Mapping[str, Any]) -> Limits:
         moment_limit_n_m=table["moment_limit_n_m"],
         start_tolerance_m=table["start_tolerance_m"],
         start_leg_m=table.get("start_leg_m"),
+        supply_pressure_min_pa=table["supply_pressure_min_pa"],
+        blocking_valves=table["blocking_valves"],
     )
 
 

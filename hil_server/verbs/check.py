@@ -87,7 +87,7 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
     for table, path in config.paths.items():
         print(f"  {table:15s} {path}")
     said = {"faults": [], "hash": config.hash, "chosen": list(config.chosen), "R1": r1, "R2": r2, "files": config.paths}
-    return said | {"buses": _buses(config, summary)}
+    return said | {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
 
 
 def _assemble(config: "TestConfig") -> None:
@@ -117,6 +117,37 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
         if not load.fits:
             summary["exit_code"] = max(summary["exit_code"], 1)
     return rows
+
+
+def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]:
+    """What the drives say beside their position, and the limits that rest on it; exit code 1 where a limit rests on what nobody says."""
+    from hil_server import registry
+
+    stand, limits, safety = config.stand, config.stand["limits"], config.safety
+    if "drives" in stand:
+        said = [str(table.get("channel")) for table in stand["drives"].get("channels", ())]
+    else:
+        said = list(getattr(registry.part("simulated", stand["virtual"]["part"]), "SAYS", ()))
+    found: dict[str, Any] = {"channels": said}
+    if said:
+        every = f", every {stand['drives'].get('channels_every', 10)} cycles" if "drives" in stand else ""
+        print(f"  drives say {', '.join(said)}{every}")
+    if "leg_force" in said:
+        found["leg_force_max_n"] = stand["platform"]["leg_force_max_n"]
+        print(f"  limit of a leg's force: {found['leg_force_max_n']:g} N")
+    if "leg_valve" in said:
+        found["valve_saturated_s"] = safety["valve_saturated_s"]
+        print(f"  limit of a valve at its end: {found['valve_saturated_s']:g} s")
+    if limits["supply_pressure_min_pa"] > 0.0:
+        found["supply_pressure_min_pa"] = limits["supply_pressure_min_pa"]
+        nobody = "supply_pressure" not in said
+        verdict = ": NOBODY SAYS the supply pressure, no run would start; add the channel, or omit the limit" if nobody else ""
+        print(f"  limit of the supply pressure: {limits['supply_pressure_min_pa'] / 1e6:g} MPa{verdict}")
+        if nobody:
+            summary["exit_code"] = max(summary["exit_code"], 1)
+    if limits["blocking_valves"]:
+        print("  drives that cannot follow a stop lose their power, and blocking valves hold the legs")
+    return found
 
 
 def _faulty(error: ConfigurationError, summary: dict[str, Any]) -> dict[str, Any]:

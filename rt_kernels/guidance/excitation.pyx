@@ -28,7 +28,8 @@ from rt_kernels.algebra.sincos cimport sincos
 from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_STOP, END_CAUSE_COMPLETE, END_CAUSE_RECORD_LOST,
                                END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, GUIDANCE_FAULT_OPERATOR_STOP,
                                GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
-                               PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
+                               PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_BLOCKED, SAFETY_STATE_HELD,
+                               SAFETY_STATE_NOT_ARMED)
 from rt_kernels.guidance.profiles cimport quintic
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
@@ -243,7 +244,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             s.end_cause = END_CAUSE_COMPLETE
     elif s.phase == PHASE_FAULT:
         sample.motion = MOTION_FREEZE
-        if sample.safety_state == SAFETY_STATE_HELD or sample.safety_state == SAFETY_STATE_NOT_ARMED:
+        if (sample.safety_state == SAFETY_STATE_HELD or sample.safety_state == SAFETY_STATE_NOT_ARMED
+                or sample.safety_state == SAFETY_STATE_BLOCKED):
             s.phase = PHASE_ENDED
     sample.phase = s.phase
     sample.end_cause = s.end_cause

@@ -33,6 +33,14 @@ closed at most as fast as half the acceleration limit can stop it, on top of the
 **Trip.** All legs come to rest in the ratio of their rates, the fastest with the braking acceleration, and are held; once, for good.
 Fault bits are latched for the run. The independent analogue chain is read and recorded; nothing here can override it.
 
+**Hydraulics.** What the drives say of force, spool and supply has limits of its own: the legs' greatest force, the lowest supply pressure
+(`limits.supply_pressure_min_pa`), and how long a spool may stay at its end. What a stand does not measure is zero and has none of these
+faults. Where the drives may not follow (these limits, a leg behind its setpoint), decelerating setpoints take the speed off as far as the
+drives still do. A stand with blocking valves (`limits.blocking_valves`) does more: of a leg that is behind its setpoint, once the trip has
+come, of all legs when the setpoints have rested for `blocking_delay_s`, or when a drive says that its hydraulics are blocked, the ports
+take the power off the drives (`setpoint_status`, bits `blocked`), which closes the valves. What a drive says once it has lost its power is
+no further fault.
+
 **Energy monitor** (hybrid-stability notes 5.4 (5), R-St-32): work of the corrected wrench (what moves the model) on its relative motion
 from the free motion before a contact to the free motion after it, against the kinetic energy of that free motion before. See
 `energy_faults`.
@@ -65,6 +73,12 @@ cdef uint32_t NOT_FRESH = (DRIVE_STATUS_NO_DATA | DRIVE_STATUS_STALE | DRIVE_STA
                            | DRIVE_STATUS_DEVICE_FAULT | DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_BUS_FAULT
                            | DRIVE_STATUS_HEARTBEAT_LOST)
 
+# faults of drives that may not follow: resting setpoints do not hold them
+cdef int64_t MAY_NOT_FOLLOW = FAULT_SUPPLY_PRESSURE | FAULT_FOLLOWING_ERROR | FAULT_VALVE_SATURATED | FAULT_LEG_FORCE_LIMIT
+
+# what drives say whose power we took ourselves
+cdef uint32_t AFTER_BLOCKING = DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_NOT_FOLLOWING | DRIVE_STATUS_HYDRAULICS_BLOCKED
+
 cdef struct Params:
     double period               # T: of one frame
     double leg_min[6]
@@ -93,11 +107,17 @@ cdef struct Params:
     double energy_floor         # J: contacts below it are not judged
     double damaged_max          # lost, or damaged, records in a second
     double drive_lost_max       # answers of one drive missing in a second
+    double leg_force_max        # N, of a leg's actuator
+    double supply_min           # Pa, 0: not judged
+    double valve_end            # a spool beyond it is at its end
+    double valve_time           # s that it may stay there
     int64_t supervisor_ns
     int periods_max             # skipped at once
     int missing_sensor          # periods without a record
     int missing_drive
     int missing_signals
+    double blocking_delay       # s from resting setpoints to blocked drives: the drives' own lag
+    int blocking_valves         # 1: the stand has some
 
 # Records of one kind: their total at the tick before, and about how many came in the last second.
 cdef struct Count:
@@ -129,8 +149,11 @@ cdef struct State:
     int64_t sensor_silent       # periods without a record
     int64_t signals_silent
     int64_t drive_silent[6]
+    double saturated_time[6]    # s for which each valve has been at its end
+    double held_time            # s since the setpoints have come to rest after a trip
     int64_t faults
     int64_t trip_tick
+    uint32_t blocked            # bit i: the drive of leg i is to have no power
     int mode                    # safety_state of the table
     int good_ticks              # running, with legs that can be started from
     int counting                # the totals of the tick before are known
@@ -298,6 +321,8 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
     cdef uint32_t d
     for i in range(6):
         d = o.drive_status[i]
+        if s.blocked >> i & 1:
+            d &= ~AFTER_BLOCKING
         s.drive_silent[i] = s.drive_silent[i] + o.periods if d & DRIVE_STATUS_NO_DATA else 0
         if s.drive_silent[i] >= p.missing_drive:
             f |= FAULT_DRIVE_NO_DATA
@@ -321,6 +346,27 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
             f |= FAULT_DRIVE_LIMIT_TOUCHED
         if d & DRIVE_STATUS_LOCAL_CONTROL:
             f |= FAULT_DRIVE_LOCAL_CONTROL
+        if d & DRIVE_STATUS_SUPPLY_LOW or d & DRIVE_STATUS_HYDRAULICS_BLOCKED:
+            f |= FAULT_SUPPLY_PRESSURE
+    return f
+
+
+cdef int64_t hydraulic_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """Force of each actuator, spools at their end, supply pressure; what is not a number is beyond its limit."""
+    cdef int64_t f = 0
+    cdef int i
+    for i in range(6):
+        if not (fabs(o.leg_force[i]) <= p.leg_force_max):
+            f |= FAULT_LEG_FORCE_LIMIT
+        if fabs(o.leg_valve[i]) < p.valve_end and not o.drive_status[i] & DRIVE_STATUS_VALVE_SATURATED:
+            s.saturated_time[i] = 0.0
+        else:
+            # the time before the tick that first shows it is not counted
+            s.saturated_time[i] += dt if s.saturated_time[i] > 0.0 else p.period
+        if s.saturated_time[i] > p.valve_time:
+            f |= FAULT_VALVE_SATURATED
+    if p.supply_min > 0.0 and not (o.supply_pressure >= p.supply_min) and s.mode != SAFETY_STATE_BLOCKED:
+        f |= FAULT_SUPPLY_PRESSURE
     return f
 
 
@@ -528,6 +574,26 @@ cdef inline void trip(State *s, int64_t tick) noexcept nogil:
             s.mode = SAFETY_STATE_DECELERATING
 
 
+cdef inline void block(const Params *p, State *s, const Sample *o) noexcept nogil:
+    """Closes blocking valves after a trip: of a leg that is behind its setpoint at once, of all where drives may not follow some time after
+    the setpoints have come to rest, or when those of a drive are closed without us."""
+    cdef bint all_legs
+    cdef int i
+    if s.mode == SAFETY_STATE_HELD:
+        s.held_time += p.period * o.periods
+    if not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_FOLLOWING or s.mode == SAFETY_STATE_NOT_ARMED:
+        return
+    all_legs = s.held_time > p.blocking_delay
+    for i in range(6):
+        if o.drive_status[i] & DRIVE_STATUS_HYDRAULICS_BLOCKED and not s.blocked >> i & 1:
+            all_legs = True
+    for i in range(6):
+        if all_legs or s.following_time[i] > p.following_time or o.drive_status[i] & DRIVE_STATUS_FOLLOWING_ERROR:
+            s.blocked |= 1u << i
+    if all_legs:
+        s.mode = SAFETY_STATE_BLOCKED
+
+
 cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept nogil:
     """Setpoints of this tick, moved by one period's worth however many have passed. Returns the clip bits."""
     cdef uint32_t clipped = 0
@@ -543,6 +609,8 @@ cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept no
     elif s.mode == SAFETY_STATE_DECELERATING:
         if brake_legs(p, s):
             s.mode = SAFETY_STATE_HELD
+    elif s.mode == SAFETY_STATE_BLOCKED:
+        brake_legs(p, s)
     return clipped
 
 
@@ -551,7 +619,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef State *s = &(<Self *>self).state
     cdef double dt = p.period * sample.periods
     cdef int i
-    s.faults |= sensor_faults(p, s, sample) | drive_faults(p, s, sample) | guidance_faults(sample)
+    s.faults |= sensor_faults(p, s, sample) | drive_faults(p, s, sample) | hydraulic_faults(p, s, sample, dt) | guidance_faults(sample)
     s.counting = 1
     # setpoints start where the legs are; after a trip they do not start any more
     if s.mode == SAFETY_STATE_NOT_ARMED and s.trip_tick < 0 and not (s.faults & FAULTS_STOP):
@@ -559,7 +627,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     if s.mode != SAFETY_STATE_NOT_ARMED and sample.phase != PHASE_IDLE:
         s.faults |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
     trip(s, sample.tick)
-    sample.setpoint_status = next_frame(p, s, sample)
+    block(p, s, sample)
+    sample.setpoint_status = next_frame(p, s, sample) | s.blocked * SETPOINT_STATUS_BLOCKED1
     trip(s, sample.tick)
     for i in range(6):
         if s.mode == SAFETY_STATE_NOT_ARMED:
@@ -606,6 +675,10 @@ cdef class SafetyLimits(StagePart):
         Parameter("drive_lost_max_per_s", "float", "1/s", "answers of a drive missing in a second that are tolerated", 5.0, low=0.0,
                   high=1e4),
         Parameter("arming_s", "float", "s", "legs that cannot be started from for this long are a fault", 0.5, low=0.0, high=60.0),
+        Parameter("valve_end", "float", "-", "a spool beyond this share of its way is at its end", 0.98, low=0.1, high=1.0),
+        Parameter("valve_saturated_s", "float", "s", "a servo valve at its end for this long", 0.1, low=0.0, high=10.0),
+        Parameter("blocking_delay_s", "float", "s", "resting setpoints of drives that may not follow, before their blocking valves close",
+                  0.08, low=0.0, high=1.0),
         Parameter("sensor_missing_periods", "int", "-", "periods without a sensor record that trip", 1, low=1, high=1000),
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
         Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000),
@@ -648,6 +721,9 @@ cdef class SafetyLimits(StagePart):
         p.drift_max, p.drift_time = keys["drift_max_n"], keys["drift_time_s"]
         p.energy_warn, p.energy_trip, p.energy_floor = keys["energy_warn"], keys["energy_trip"], keys["energy_floor_j"]
         p.damaged_max, p.drive_lost_max = keys["damaged_max_per_s"], keys["drive_lost_max_per_s"]
+        p.leg_force_max, p.supply_min = legs.params.force_max, limits.supply_pressure_min_pa
+        p.blocking_valves, p.blocking_delay = limits.blocking_valves, keys["blocking_delay_s"]
+        p.valve_end, p.valve_time = keys["valve_end"], keys["valve_saturated_s"]
         p.supervisor_ns = <int64_t>(keys["supervisor_s"] * 1e9)
         p.periods_max = keys["skipped_periods_max"]
         p.missing_sensor, p.missing_drive = keys["sensor_missing_periods"], keys["drive_missing_periods"]

@@ -19,16 +19,19 @@ _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
 OBJECTS_402 = {
     (0x6040, 0): 2, (0x6041, 0): 2, (0x6060, 0): -1, (0x6061, 0): -1, (0x607A, 0): -4, (0x6064, 0): -4, (0x60B1, 0): -4,
-    (0x60C2, 1): 1, (0x60C2, 2): -1,
+    (0x60C2, 1): 1, (0x60C2, 2): -1, (0x6076, 0): 4, (0x6077, 0): -2, (0x6078, 0): -2,
 }  # fmt: skip
+# a manufacturer's own record: force, pressures A and B, spool, supply pressure; a word of bits
+OBJECTS_OF_HYDRAULICS = {(0x2600, sub): -2 for sub in range(1, 6)} | {(0x2600, 6): 2}
 OBJECTS_401 = {(0x6000, k): 1 for k in range(1, 5)} | {(0x6401, k): -2 for k in range(1, 9)}
-OBJECTS_408 = {(0x6040, 0): 2, (0x6041, 0): 2, (0x6042, 0): -1, (0x6043, 0): -1, (0x6600, 1): -4, (0x6601, 1): -4}
+OBJECTS_408 = {(0x6040, 0): 2, (0x6041, 0): 2, (0x6042, 0): -1, (0x6043, 0): -1, (0x6600, 1): -4, (0x6601, 1): -4,
+               (0x6301, 1): -2, (0x6381, 1): -2}  # fmt: skip
 
 
 def object_dictionary(kind):
     """Objects of a device of type `kind` (drives 402 and 408, input module 401), with RPDO 1 and 2, TPDO 1 to 4."""
     own = {401: OBJECTS_401, 402: OBJECTS_402, 408: OBJECTS_408}[kind]
-    objects = {(0x1000, 0): 4, (0x1001, 0): 1, (0x1006, 0): 4, (0x1017, 0): 2, **own}
+    objects = {(0x1000, 0): 4, (0x1001, 0): 1, (0x1006, 0): 4, (0x1017, 0): 2, **own, **(OBJECTS_OF_HYDRAULICS if kind != 401 else {})}
     for base in (0x1400, 0x1401, 0x1800, 0x1801, 0x1802, 0x1803):
         objects |= {(base, 1): 4, (base, 2): 1, (base, 5): 2, (base + 0x200, 0): 1}
         objects |= {(base + 0x200, place): 4 for place in range(1, 9)}

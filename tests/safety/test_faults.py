@@ -44,6 +44,7 @@ DRIVE_BITS = {
     "following_error": "following_error", "bus_fault": "bus_fault", "limit_touched": "drive_limit_touched",
     "local_control": "drive_local_control", "not_following": "drive_not_following", "heartbeat_lost": "drive_heartbeat_lost",
     "no_data": "drive_no_data", "stale": None, "lost": None, "corrupt": None, "warning": None, "tx_drop": None,
+    "valve_saturated": None, "supply_low": "supply_pressure", "hydraulics_blocked": "supply_pressure",
 }  # fmt: skip
 
 

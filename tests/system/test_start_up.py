@@ -103,6 +103,12 @@ sys.stdin.read()
     assert pid not in live_runs()
 
 
+def test_check_names_a_limit_of_what_nobody_says(capsys):
+    """A lowest supply pressure on a stand that does not measure it would trip every run before its start."""
+    assert cli.main(["check", "--set", "stand.limits.supply_pressure_min_pa=14e6"]) == 1
+    assert "14 MPa: NOBODY SAYS the supply pressure" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9"])
 def test_a_measurement_has_a_length(seconds, measured, capsys):
     assert cli.main(["check", "--measure", "--seconds", seconds]) == 2 and measured == []
