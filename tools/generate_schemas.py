@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hil_server import registry  # noqa: E402
 from hil_server.campaign.plan import BOX, CAMPAIGN  # noqa: E402
+from hil_server.campaign.rare import RARE  # noqa: E402
+from hil_server.campaign.variables import CORRELATION, VARY  # noqa: E402
 from hil_server.config import modal_data, tables  # noqa: E402
 from hil_server.config.loader import FILLED  # noqa: E402
 from hil_server.config.tables import DEVICES  # noqa: E402
@@ -76,8 +78,16 @@ def programme() -> Schema:
 
 
 def campaign() -> Schema:
-    own = {"campaign": table(CAMPAIGN.parameters.values()), "box": table(BOX.parameters.values())}
-    return tables_of(own, required=own)
+    text: Schema = {"type": "string"}
+    vary, correlation = table(VARY.parameters.values()), table(CORRELATION.parameters.values())
+    key = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
+    vary["properties"] |= {"key": key, "values": {"type": "array", "minItems": 1}}
+    vary["required"] = [*vary["required"], "key"]
+    correlation["properties"]["between"] = {"type": "array", "items": text, "minItems": 2, "maxItems": 2}
+    correlation["required"] = [*correlation["required"], "between"]
+    several = {name: {"type": "array", "items": one} for name, one in (("vary", vary), ("correlation", correlation))}
+    own = {name: table(of.parameters.values()) for name, of in (("campaign", CAMPAIGN), ("box", BOX), ("rare", RARE))}
+    return tables_of(own | several, required=("campaign",))
 
 
 def stand() -> Schema:

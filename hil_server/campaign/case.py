@@ -17,14 +17,14 @@ CLOSED = [CODES["phase"][name] for name in ("contact", "latched")]  # neighbours
 PEAKS = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
 
 
-def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float]) -> dict[str, Any]:
-    """Runs one case. text: the base test (`TestConfig.as_toml()`). Returns a row: number, conditions, end, captured, times, peak loads per
+def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float], settings: Sequence[str]) -> dict[str, Any]:
+    """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
+    same as `--set` would say it. Returns a row: number, conditions, end, captured, times, peak loads per
     component in the closed loop, largest strokes (analogue signals), largest magnitude of every named channel of the parts (columns such as
     `peak probe.stroke`), faults. An error of the case is its result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
     try:
-        overrides = [f"initial_conditions.{key}={float(v)!r}" for key, v in zip(keys, values, strict=True)]
-        test = assembly.simulation(test_from_toml(text, overrides, label=f"case {number}"))
+        test = assembly.simulation(test_from_toml(text, settings, label=f"case {number}"))
     except HilError as error:
         return row | _empty() | {"end": "error", "error": str(error)}
     channels = [f"peak {name}" for c in aux_channels(test.aux) for name in scalar_names(c.name, c.count)]
@@ -65,9 +65,10 @@ def _empty() -> dict[str, Any]:
     }
 
 
-def run_chunk(text: str, numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
+def run_chunk(text: str, numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]],
+              settings: Sequence[Sequence[str]]) -> list[dict[str, Any]]:  # fmt: skip
     """Several cases, one after another, in this process."""
-    return [run_case(text, n, keys, c) for n, c in zip(numbers, conditions, strict=True)]
+    return [run_case(text, n, keys, c, s) for n, c, s in zip(numbers, conditions, settings, strict=True)]
 
 
 def failed_chunk(numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]], why: str) -> list[dict[str, Any]]:

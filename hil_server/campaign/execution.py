@@ -16,8 +16,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hil_server.campaign.case import failed_chunk, run_chunk
 from hil_server.campaign.plan import Plan
+from hil_server.campaign.rare import study
 from hil_server.config import files
 from hil_server.errors import ConfigurationError
 
@@ -25,9 +28,10 @@ DEATHS_TOLERATED = 3
 Chunk = tuple[int, int]  # first case, one behind the last
 
 
-def chunks(plan: Plan) -> list[Chunk]:
-    """The cases of a plan in pieces (first, one after the last), each the work of one call."""
-    return [(first, min(first + plan.chunk, plan.cases)) for first in range(0, plan.cases, plan.chunk)]
+def chunks(plan: Plan, first: int = 0, last: int | None = None) -> list[Chunk]:
+    """The cases of a plan, or from `first` to before `last`, in pieces (first, one after the last), each the work of one call."""
+    last = plan.cases if last is None else last
+    return [(at, min(at + plan.chunk, last)) for at in range(first, last, plan.chunk)]
 
 
 def part_file(folder: Path, chunk: Chunk) -> Path:
@@ -35,9 +39,8 @@ def part_file(folder: Path, chunk: Chunk) -> Path:
     return folder / "parts" / f"cases-{chunk[0]:07d}-{chunk[1] - 1:07d}.parquet"
 
 
-def prepare(plan: Plan, folder: Path) -> list[Chunk]:
-    """Makes the folder, or takes up the campaign in it; returns the chunks still to be run. Raises ConfigurationError when the folder holds
-    another campaign."""
+def prepare(plan: Plan, folder: Path) -> None:
+    """Makes the folder, or takes up the campaign in it. Raises ConfigurationError when the folder holds another campaign."""
     try:
         (folder / "parts").mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -56,7 +59,6 @@ def prepare(plan: Plan, folder: Path) -> list[Chunk]:
         _write_whole(folder / "test.toml", plan.base.as_toml().encode())
     for leftover in (folder / "parts").glob("*.tmp"):
         leftover.unlink()
-    return [c for c in chunks(plan) if not part_file(folder, c).exists()]
 
 
 def _card(file: Path) -> dict[str, Any]:
@@ -74,24 +76,51 @@ def _card(file: Path) -> dict[str, Any]:
 def run(plan: Plan, folder: Path, workers: int | None = None, scheduler: str | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None) -> None:  # fmt: skip
     """Runs what is missing; `progress(done cases, all cases)` after every chunk."""
-    todo = prepare(plan, folder)
-    done = plan.cases - sum(b - a for a, b in todo)
-    progress(done, plan.cases)
-    conditions = plan.conditions()
+    prepare(plan, folder)
+    run_cases(plan, folder, 0, plan.conditions(), workers, scheduler, progress)
+
+
+def run_cases(plan: Plan, folder: Path, first: int, conditions: np.ndarray, workers: int | None = None, scheduler: str | None = None,
+              progress: Callable[[int, int], None] = lambda done, total: None) -> None:  # fmt: skip
+    """Cases `first` and following with these conditions (n, keys), those that the folder does not have yet; `progress(done, first + n)`."""
+    last = first + len(conditions)
+    todo = [c for c in chunks(plan, first, last) if not part_file(folder, c).exists()]
+    done = last - sum(b - a for a, b in todo)
+    progress(done, last)
     text = plan.base.as_toml()
 
     def job(chunk: Chunk) -> tuple[Any, ...]:
-        return text, list(range(*chunk)), plan.keys, conditions[chunk[0] : chunk[1]].tolist()
+        rows = conditions[chunk[0] - first : chunk[1] - first].tolist()
+        return text, list(range(*chunk)), plan.keys, rows, [plan.settings(row) for row in rows]
 
     source = _on_cluster(todo, job, scheduler) if scheduler else _on_this_machine(todo, job, workers or os.cpu_count() or 1)
     for chunk, rows in source:
         write_part(part_file(folder, chunk), rows)
         done += chunk[1] - chunk[0]
-        progress(done, plan.cases)
+        progress(done, last)
+
+
+def run_rare(plan: Plan, folder: Path, workers: int | None = None, scheduler: str | None = None,
+             progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, Any]:  # fmt: skip
+    """The study of the plan's rare event (`hil_server.campaign.rare.study`), whose levels are run as cases of the campaign."""
+    assert plan.rare is not None
+    prepare(plan, folder)
+
+    def evaluate(first: int, conditions: np.ndarray) -> list[dict[str, Any]]:
+        run_cases(plan, folder, first, conditions, workers, scheduler, lambda done, _: progress(done, plan.cases))
+        rows: list[dict[str, Any]] = []
+        for chunk in chunks(plan, first, first + len(conditions)):
+            rows += _read_part(part_file(folder, chunk)).to_pylist()
+        # the same level again, or it is not this study's
+        if not np.array_equal([[row[key] for key in plan.keys] for row in rows], conditions):
+            raise ConfigurationError(f"{folder / 'parts'}: cases from {first} on are not those of this study; choose another --out")
+        return rows
+
+    return study(plan.rare, plan.at, len(plan.keys), plan.cases, plan.seed, evaluate)
 
 
 def _failed(arguments: tuple[Any, ...], why: str) -> list[dict[str, Any]]:
-    _, numbers, keys, conditions = arguments
+    _, numbers, keys, conditions, _ = arguments
     return failed_chunk(numbers, keys, conditions, why)
 
 
@@ -165,20 +194,24 @@ def write_part(file: Path, rows: list[dict[str, Any]]) -> None:
     os.replace(temporary, file)
 
 
+def _read_part(part: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(part)
+    except (OSError, pa.ArrowException) as error:
+        raise ConfigurationError(f"{part}: damaged: {' '.join(str(error).split())}; delete it: its cases are run again") from None
+
+
 def read_results(folder: Path) -> Any:
     """All rows that are there, a pyarrow table sorted by case number."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     parts = sorted((folder / "parts").glob("cases-*.parquet"))
     if not parts:
         raise ConfigurationError(f"{folder}: no results yet")
-    tables = []
-    for part in parts:
-        try:
-            tables.append(pq.read_table(part))
-        except (OSError, pa.ArrowException) as error:
-            raise ConfigurationError(f"{part}: damaged: {' '.join(str(error).split())}; delete it: its cases are run again") from None
+    tables = [_read_part(part) for part in parts]
     try:
         return pa.concat_tables(tables, promote_options="permissive").sort_by("number")
     except (pa.ArrowException, UnicodeDecodeError, KeyError) as error:

@@ -1,11 +1,11 @@
-"""A campaign file, and the initial conditions of each of its cases.
+"""A campaign file, and what each of its cases has: initial conditions, and whatever else is varied.
 
     [campaign]
     name = "idss"
     test = "docking.toml"                # the test that every case starts from
     cases = 2000
     seed = 1
-    sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners, expert
+    sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners, expert, saltelli
     chunk = 20                           # cases that one worker takes at a time
     worst = 5                            # worst runs that are run again with full logs
     set = { "guidance.contact_max_s" = 40.0 }
@@ -14,25 +14,35 @@
     [box]                                # keys of [initial_conditions]: [low, high]
     lateral_y_m = [-0.1, 0.1]
 
+    [[vary]], [[correlation]]            # any other number of the test: see hil_server.campaign.variables
+    [rare]                               # the probability of a rare event: see hil_server.campaign.rare
+
 uniform and latin_hypercube fill the box; normal is centred in it with the box at three standard deviations, cut there; corners are the
 box's worst cases: every parameter at one of its ends, signs drawn; expert takes the cases that the key `expert` lists, a row a case, values
-in the order of the box. A case is its number: the same number and seed give the same conditions, whoever computes them.
+in the order of the box; saltelli is the design of SALib for first-order and total Sobol' indices, a number of cases that is a power of two
+times two more than there are variables. A case is its number: the same number and seed give the same conditions, whoever computes them.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hil_server.campaign import variables
+from hil_server.campaign.rare import Rare, read_rare
+from hil_server.campaign.variables import Variable
 from hil_server.config import TestConfig, files, load_test, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
+from hil_server.config.loader import named_file
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
 from rt_kernels.parameters import Parameter
 
-SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners", "expert")
+SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners", "expert", "saltelli")
+TABLES = ("campaign", "box", "vary", "correlation", "rare")
 CAMPAIGN = Table(
     (
         Parameter("name", "str", "-", "short name, shown in reports"),
@@ -56,7 +66,8 @@ BOX = Table([replace(p, kind="floats", shape=2, default=None) for p in BOX_KEYS.
 
 @dataclass(frozen=True)
 class Plan:
-    """A checked campaign. base: the test with the campaign's overrides; low, high: of the box, in the order of `keys`."""
+    """A checked campaign. base: the test with the campaign's overrides; keys: columns of what is varied, the box first; low, high: of the
+    box, in their order; vary: what is varied beside it; R: correlation of the normal scores; base_values: what factors multiply."""
 
     name: str
     cases: int
@@ -72,37 +83,73 @@ class Plan:
     source: str = ""
     expert: tuple[tuple[float, ...], ...] = ()
     pairs: tuple[tuple[str, str], ...] = ()
+    vary: tuple[Variable, ...] = ()
+    R: np.ndarray | None = None
+    base_values: dict[str, Any] = field(default_factory=dict)
+    rare: Rare | None = None
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All that is varied, in the order of `keys`."""
+        box = zip(self.keys, self.low, self.high, strict=False)
+        return (*(variables.initial_condition(*end) for end in box), *self.vary)
+
+    def settings(self, values: Sequence[float]) -> list[str]:
+        """What `--set` would say for a case. values: in the order of `keys`."""
+        return [item for v, x in zip(self.variables, values, strict=True) for item in v.settings(float(x), self.base_values)]
 
     @property
     def identity(self) -> str:
         """16 hexadecimal digits of everything that decides a case's result: what resumes must have the same."""
         text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high, self.expert, self.pairs)) + self.base.as_toml()
+        if self.vary or self.R is not None or self.rare is not None:
+            text += repr((self.vary, None if self.R is None else self.R.tolist(), self.rare))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def conditions(self) -> np.ndarray:
-        """Initial conditions of all cases, shape (cases, len(keys)), in the units of the keys."""
+        """What is varied, of all cases, shape (cases, len(keys)), in the units of the keys; of a table of texts the place in it."""
         if self.sampling == "expert":
             return np.array(self.expert[: self.cases])
-        low, high = np.array(self.low), np.array(self.high)
-        d = len(self.keys)
+        return self.at(self._unit())
+
+    def at(self, unit: np.ndarray) -> np.ndarray:
+        """Values for points of the unit cube, (n, len(keys)) each."""
+        unit = variables.correlated(unit, self.R)
+        found: np.ndarray = np.column_stack([v.quantile(u) for v, u in zip(self.variables, unit.T, strict=True)])
+        return found
+
+    def _unit(self) -> np.ndarray:
+        """The cases in the unit cube, (cases, len(keys)): the box first, so that a campaign without more is as it always was."""
+        if self.sampling == "saltelli":
+            from hil_server.campaign.sensitivity import design
+
+            return design(self.keys, self.cases, self.seed)
         rng = np.random.default_rng(self.seed)
-        if self.sampling == "latin_hypercube":
-            # a permutation of the strata for every parameter, a place drawn inside each
-            strata = np.column_stack([rng.permutation(self.cases) for _ in range(d)])
-            unit = (strata + rng.random((self.cases, d))) / self.cases
-        elif self.sampling == "uniform":
-            unit = rng.random((self.cases, d))
-        elif self.sampling == "normal":
-            unit = 0.5 + rng.normal(size=(self.cases, d)) / 6.0
-            while np.any(outside := self._outside(unit)):
-                unit[outside] = 0.5 + rng.normal(size=int(outside.sum())) / 6.0
-        else:
-            unit = rng.integers(0, 2, (self.cases, d)).astype(float)
+        d = len(self.low)
+        unit = self._filled(rng, d)
         if self.sampling != "normal":
             for i, j in self._round():
                 unit[:, i], unit[:, j] = disc(unit[:, i], unit[:, j])
-        found: np.ndarray = low + unit * (high - low)
-        return found
+        if not self.vary:
+            return unit
+        # a normal box says nothing of the others: they have distributions of their own
+        return np.hstack([unit, self._filled(rng, len(self.vary), "latin_hypercube" if self.sampling == "normal" else self.sampling)])
+
+    def _filled(self, rng: np.random.Generator, d: int, sampling: str = "") -> np.ndarray:
+        sampling = sampling or self.sampling
+        if sampling == "latin_hypercube":
+            # a permutation of the strata for every parameter, a place drawn inside each
+            strata = np.column_stack([rng.permutation(self.cases) for _ in range(d)]) if d else np.empty((self.cases, 0))
+            found: np.ndarray = (strata + rng.random((self.cases, d))) / self.cases
+            return found
+        if sampling == "uniform":
+            return rng.random((self.cases, d))
+        if sampling == "normal":
+            unit: np.ndarray = 0.5 + rng.normal(size=(self.cases, d)) / 6.0
+            while np.any(outside := self._outside(unit)):
+                unit[outside] = 0.5 + rng.normal(size=int(outside.sum())) / 6.0
+            return unit
+        return rng.integers(0, 2, (self.cases, d)).astype(float)
 
     def _round(self) -> list[tuple[int, int]]:
         return [(self.keys.index(a), self.keys.index(b)) for a, b in self.pairs]
@@ -129,23 +176,39 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     """Reads and checks a campaign file. Raises ConfigurationError with all faults."""
     from hil_server.run.programme import _flat
 
-    file = Path(file)
+    file = named_file(file)
     try:
         document = files.parse_toml(files.read_text(file))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from None
-    faults = [unknown_key(str(file), k, v, k, ("campaign", "box")) for k, v in document.items() if k not in ("campaign", "box")]
-    head, box = document.get("campaign"), document.get("box")
+    faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]
+    head, box = document.get("campaign"), document.get("box", {} if document.get("vary") else None)
     faults += CAMPAIGN.faults(head, str(file), "campaign")
-    faults += _box_faults(box, str(file))
+    faults += _box_faults(box, str(file)) if box != {} or not document.get("vary") else []
+    vary = variables.read(document.get("vary"), str(file), faults)
+    rare = read_rare(document.get("rare"), str(file), faults)
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict) and isinstance(box, dict)
-    if faults := [*_expert_faults(head, box, cases, str(file)), *_round_faults(head, box, str(file))]:
+    faults = [*_expert_faults(head, box, vary, cases, str(file)), *_round_faults(head, box, str(file))]
+    names = (*box, *(v.name for v in vary))
+    R = variables.correlations(document.get("correlation"), names, str(file), faults)
+    if both := set(box) & {v.name for v in vary}:
+        faults.append(line(str(file), "vary", "in the box, too", ", ".join(sorted(both)), limit="one of both", unit="-"))
+    if faults:
         raise ConfigurationError(faults)
     head = CAMPAIGN.with_defaults(head)
+    wanted = head["cases"] if cases is None else cases
+    if head["sampling"] == "saltelli":
+        from hil_server.campaign.sensitivity import design_cases
+
+        if R is not None or head["round"]:
+            what = "correlation" if R is not None else "campaign.round"
+            limit = "independent variables"
+            raise ConfigurationError(line(str(file), what, "not with sampling 'saltelli'", "given", limit=limit, unit="-"))
+        wanted = design_cases(wanted, len(names), str(file))
     import stand_configs
 
     shipped = Path(stand_configs.__file__).parent / "programmes"
@@ -153,21 +216,26 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     if base is None:
         raise ConfigurationError(line(str(file), "campaign.test", "no such file", head["test"], limit="a test file", unit="-"))
     settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(head["set"])]
+    test = load_test(base, [*settings, *overrides])
     return Plan(
         name=head["name"],
-        cases=head["cases"] if cases is None else cases,
+        cases=wanted,
         seed=head["seed"],
         sampling=head["sampling"],
         chunk=head["chunk"],
         worst=head["worst"],
-        keys=tuple(box),
+        keys=names,
         low=tuple(float(v[0]) for v in box.values()),
         high=tuple(float(v[1]) for v in box.values()),
-        base=load_test(base, [*settings, *overrides]),
+        base=test,
         description=head["description"],
         source=head["source"],
         expert=tuple(tuple(map(float, row)) for row in head["expert"]),
         pairs=tuple(head["round"].items()),
+        vary=vary,
+        R=R,
+        base_values=variables.base_values(vary, test, str(file)),
+        rare=rare,
     )
 
 
@@ -180,14 +248,14 @@ def _box_faults(box: Any, file: str) -> list[str]:
     return [line(file, f"box.{key}", "not in order", value, limit="[low, high]", unit=BOX_KEYS[key].unit) for key, value in turned.items()]
 
 
-def _expert_faults(head: dict[str, Any], box: dict[str, Any], cases: int | None, file: str) -> list[str]:
+def _expert_faults(head: dict[str, Any], box: dict[str, Any], vary: Sequence[Variable], cases: int | None, file: str) -> list[str]:
     """Listed cases: as many as there are to be, each with a value in the box for every key."""
     rows, wanted = head.get("expert", []), head["cases"] if cases is None else cases
     if head.get("sampling") != "expert":
         return [line(file, "campaign.expert", "cases listed", len(rows), limit="only with sampling 'expert'", unit="-")] if rows else []
     if len(rows) < wanted:
         return [line(file, "campaign.expert", "too few cases listed", len(rows), limit=f"at least {wanted}, the number of cases", unit="-")]
-    faults = []
+    faults = [line(file, "vary", "not with sampling 'expert'", vary[0].name, limit="keys of the box", unit="-")] if vary else []
     for i, row in enumerate(rows):
         if len(row) != len(box):
             faults.append(must_be(file, f"campaign.expert[{i}]", f"{len(box)} numbers, one for each key of the box", row))

@@ -1,5 +1,6 @@
 """The page of a campaign: one HTML file that needs no network."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from scipy.stats import gaussian_kde
 
 from hil_server.campaign.case import PEAKS
 from hil_server.campaign.plan import Plan
+from hil_server.campaign.sensitivity import Index
 from hil_server.campaign.statistics import column, magnitude, rank_correlation, wilson
 from hil_server.line import assembly
 from hil_server.pages.figures import COLOURS, embedded
@@ -21,11 +24,16 @@ QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
 # pairs of conditions that are looked at together; those that the box has
 PAIRS = (("lateral_y_m", "lateral_z_m"), ("yaw_deg", "pitch_deg"), ("velocity_x_m_s", "roll_deg"),
          ("velocity_y_m_s", "velocity_z_m_s"), ("rate_y_deg_s", "rate_z_deg_s"), ("velocity_x_m_s", "rate_x_deg_s"))  # fmt: skip
-UNITS = (("_deg_s", "deg/s"), ("_m_s", "m/s"), ("_deg", "deg"), ("_m", "m"))
+UNITS = (("_kg_m2", "kg m²"), ("_n_per_m", "N/m"), ("_n_s_per_m", "N s/m"), ("_deg_s", "deg/s"), ("_m_s", "m/s"), ("_n_m", "N m"),
+         ("_deg", "deg"), ("_kg", "kg"), ("_n", "N"), ("_m", "m"))  # fmt: skip
+BOUNDARY_CASES = 10  # captured and lost ones, at least, for a boundary to be drawn
+BOUNDARY_NEAR = 1.0  # cases that the kernel must see at a place
 
 
-def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str, Any]], file: Path) -> None:
-    """table: of results; summary: of `statistics`; worst: rows `number`, `log` of the cases that were run again."""
+def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str, Any]], file: Path,
+          indices: dict[str, list[Index]] | None = None, rare: dict[str, Any] | None = None) -> None:  # fmt: skip
+    """table: of results; summary: of `statistics`; worst: rows `number`, `log` of the cases that were run again; indices: of `sensitivity`;
+    rare: of `rare.study`."""
     base = plan.base
     invented = [t["name"] for t in (base.mechanism, base.active_vehicle, base.target_vehicle) if t.get("synthetic")]
     parts = [
@@ -36,13 +44,17 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
         *([f'<p class="banner">Made with synthetic geometry: {text(", ".join(invented))}.</p>'] if invented else []),
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
           if summary["errors"] else []),  # fmt: skip
+        *_rare(rare),
         "<h2>Outcome</h2>", _outcome(summary),
         "<h2>Loads</h2><p>Peak of each component of the contact wrench, at and in the target port, in the closed loop.</p>",
         table_html(("peak", *QUANTILES.values()), [(LOADS[n], *(v[q] for q in QUANTILES)) for n, v in summary["loads"].items()]),
         embedded(_loads(table)),
-        "<h2>Capture envelope</h2><p>Every case by its initial conditions.</p>", embedded(_pairs(table, plan.keys)),
+        "<h2>Capture envelope</h2><p>Every case by what was varied. Lines, where there are enough cases on both sides: the boundary at "
+        "which half of the cases, nine in ten and ninety-nine in a hundred are captured (kernel estimate over the two shown).</p>",
+        embedded(_pairs(table, plan.keys)),
         "<p>Share of captured cases over each condition, with 95 % intervals.</p>", embedded(_envelope(summary, plan.keys)),
-        "<h2>Initial conditions</h2>", _conditions(plan, table),
+        *_sensitivity(indices or {}),
+        "<h2>What was varied</h2>", _conditions(plan, table),
         "<h2>Worst cases</h2>", _worst(plan, table, worst, file.parent),
         *_channels(summary),
     ]  # fmt: skip
@@ -59,8 +71,8 @@ def named(key: str) -> str:
     """`lateral_y_m` as `lateral y, m`."""
     for ending, unit in UNITS:
         if key.endswith(ending):
-            return f"{key.removesuffix(ending).replace('_', ' ')}, {unit}"
-    return key
+            return f"{key.removesuffix(ending).replace('_', ' ').replace('.', ': ')}, {unit}"
+    return key.replace("_", " ").replace(".", ": ")
 
 
 # ---------------------------------------------------------------------------------------------------------------------- tables
@@ -84,12 +96,47 @@ def _outcome(s: dict[str, Any]) -> str:
 def _conditions(plan: Plan, table: Any) -> str:
     force, captured = magnitude(table, PEAKS[:3]), np.array(table["captured"].to_pylist(), float)
     rows = []
-    for key, low, high in zip(plan.keys, plan.low, plan.high, strict=True):
-        away = np.abs(column(table, key) - (low + high) / 2)
-        rows.append((named(key), low, high, *(f"{rank_correlation(away, y):+.2f}" for y in (force, captured))))
-    return "<p>Rank correlation (Spearman) of the distance from the box's centre.</p>" + table_html(
-        ("condition", "from", "to", "with the peak force", "with the capture"), rows
+    for v in plan.variables:
+        x = column(table, v.name)
+        if v.values:
+            ends, centre = (", ".join(v.shown(v.values[i] if v.numbers else i) for i in range(len(v.values))), ""), float(np.median(x))
+        else:
+            ends, centre = (v.shown(v.low), v.shown(v.high)), (v.low + v.high) / 2
+        correlation = (f"{rank_correlation(np.abs(x - centre), y):+.2f}" for y in (force, captured))
+        rows.append((named(v.name), v.distribution + (", factor" if v.factor else ""), *ends, *correlation))
+    return "<p>Rank correlation (Spearman) of the distance from the middle.</p>" + table_html(
+        ("", "distribution", "from", "to", "with the peak force", "with the capture"), rows
     )
+
+
+def _sensitivity(indices: dict[str, list[Index]]) -> list[str]:
+    """A picture and a table of Sobol' indices; nothing where none were found."""
+    if not indices:
+        return []
+    rows = []
+    for outcome, found in indices.items():
+        for i in sorted(found, key=lambda i: -i.first):
+            total = "" if math.isnan(i.total) else f"{i.total:.3f} ± {i.total_half:.3f}"
+            rows.append((outcome, named(i.key), f"{i.first:.3f} ± {i.first_half:.3f}", total))
+    said = (
+        "<p>Share of an outcome's variance that each variable explains (Sobol' indices with 95 % intervals): first order alone, total "
+        "with its interactions (only from the sampling saltelli).</p>"
+    )
+    listed = table_html(("outcome", "variable", "first order", "total"), rows)
+    return ["<h2>Sensitivity</h2>", said, embedded(_shares(indices)), f"<details><summary>figures</summary>{listed}</details>"]
+
+
+def _rare(rare: dict[str, Any] | None) -> list[str]:
+    if rare is None:
+        return []
+    low, high = rare["interval_95"]
+    rows = [("probability", f"{rare['probability']:.3g}"), ("95 % interval", f"{low:.3g} … {high:.3g}"),
+            ("coefficient of variation", f"{rare['coefficient_of_variation']:.2f}"), ("method", rare["method"].replace("_", " ")),
+            ("cases by level", ", ".join(map(str, rare["levels"]))),
+            ("cases without the outcome, counted", rare["without_outcome"])]  # fmt: skip
+    return [f"<h2>{text(rare['event'])}</h2>", table_html(("", ""), rows),
+            '<p class="banner">All that follows is of the cases that were run, which crowd towards the event: their shares are not those '
+            "of the campaign's distribution.</p>"]  # fmt: skip
 
 
 def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) -> str:
@@ -165,9 +212,42 @@ def _pairs(table: Any, keys: tuple[str, ...]) -> Figure:
             small = name == "captured"
             one.scatter(column(table, x)[mask], column(table, y)[mask], s=3 if small else 9, c=colour, label=name,
                         alpha=0.35 if small else 0.9, linewidths=0)  # fmt: skip
+        _boundary(one, column(table, x), column(table, y), np.array(table["captured"].to_pylist(), bool))
         one.set_xlabel(named(x), fontsize=9)
         one.set_ylabel(named(y), fontsize=9)
     axes[0].legend(fontsize=7, markerscale=2)
+    return drawn
+
+
+def _boundary(one: Axes, x: np.ndarray, y: np.ndarray, captured: np.ndarray) -> None:
+    """Contours of the share of captured cases: the density of the captured ones over that of all, with one kernel, that of all."""
+    if min(captured.sum(), (~captured).sum()) < BOUNDARY_CASES or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return
+    unit = np.array([(x - x.min()) / np.ptp(x), (y - y.min()) / np.ptp(y)])
+    width = float(gaussian_kde(unit).factor)
+    ticks = np.linspace(0.0, 1.0, 41)
+    places = np.array(np.meshgrid(ticks, ticks)).reshape(2, -1)
+    near = np.exp(-0.5 * ((places[:, :, None] - unit[:, None, :]) ** 2).sum(axis=0) / (0.5 * width) ** 2)
+    cases = near.sum(axis=1)
+    share = np.where(cases > BOUNDARY_NEAR, near[:, captured].sum(axis=1) / np.maximum(cases, 1e-12), np.nan).reshape(41, 41)
+    if np.nanmin(share) < 0.99:
+        lines = one.contour(x.min() + ticks * np.ptp(x), y.min() + ticks * np.ptp(y), np.ma.masked_invalid(share), levels=(0.5, 0.9, 0.99),
+                            colors="black", linewidths=(1.4, 0.9, 0.5))  # fmt: skip
+        one.clabel(lines, fmt={0.5: "50 %", 0.9: "90 %", 0.99: "99 %"}, fontsize=6)
+
+
+def _shares(indices: dict[str, list[Index]]) -> Figure:
+    drawn, axes = _grid(len(indices), 2, 2.6)
+    for one, (outcome, found) in zip(axes, indices.items(), strict=False):
+        rows = sorted(found, key=lambda i: i.first)
+        places = np.arange(len(rows))
+        one.barh(places, [i.first for i in rows], xerr=[i.first_half for i in rows], color=COLOURS[0], height=0.5, label="first order")
+        if not math.isnan(rows[0].total):
+            one.barh(places + 0.3, [i.total for i in rows], xerr=[i.total_half for i in rows], color=COLOURS[1], height=0.25, label="total")
+        one.set_yticks(places, [named(i.key) for i in rows], fontsize=7)
+        one.set_xlim(-0.02, 1.02)
+        one.set_title(outcome, fontsize=9)
+    axes[0].legend(fontsize=7)
     return drawn
 
 

@@ -4,23 +4,23 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hil_server.campaign.plan import Plan
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
 from hil_server.run.session import Options, simulate
 
 
-def rerun(plan: Plan, numbers: list[int], folder: Path) -> list[dict[str, Any]]:
-    """The worst cases again, with full logs; those that are there already stay."""
-    conditions = plan.conditions()
+def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[dict[str, Any]]:
+    """The worst cases again, with full logs; those that are there already stay. conditions: of all cases, (cases, keys)."""
     done = []
     for number in numbers:
         out = folder / "worst" / f"case-{number:07d}"
         log = out / "run.mcap"
         if not (out / "run.html").exists():  # the report comes last: without it the run was cut off
             shutil.rmtree(out, ignore_errors=True)
-            overrides = [f"initial_conditions.{k}={float(v)!r}" for k, v in zip(plan.keys, conditions[number], strict=True)]
-            overrides.append("telemetry.log_every=1")
+            overrides = [*plan.settings(conditions[number]), "telemetry.log_every=1"]
             try:
                 simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
             except HilError:

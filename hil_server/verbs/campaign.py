@@ -4,11 +4,12 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 ORDER = 140
-SUMMARY = "many simulated runs: sampling, execution, statistics"
+SUMMARY = "many simulated runs: sampling, execution, statistics, sensitivity, rare events"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Runs or resumes the campaign; returns its statistics."""
-    from hil_server.campaign import execution, report, statistics
+    import numpy as np
+
+    from hil_server.campaign import execution, report, sensitivity, statistics
     from hil_server.campaign.cores import idle_and_all_time, share_used
     from hil_server.campaign.plan import load_plan
     from hil_server.campaign.worst import rerun
@@ -40,8 +43,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if not args.quiet and sys.stderr.isatty():
             print(f"\r{done} of {total} cases, {time.monotonic() - began:.0f} s", end="", file=sys.stderr, flush=True)
 
+    rare = None
     try:
-        execution.run(plan, folder, args.workers, args.scheduler, progress)
+        if plan.rare is None:
+            execution.run(plan, folder, args.workers, args.scheduler, progress)
+        else:
+            rare = execution.run_rare(plan, folder, args.workers, args.scheduler, progress)
     except KeyboardInterrupt:
         print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
@@ -51,8 +58,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     table = execution.read_results(folder)
     summary = statistics.statistics(table, plan.keys)
     numbers = statistics.worst(table, plan.worst)
-    logs = rerun(plan, numbers, folder)
-    report.write(plan, table, summary, logs, folder / "report.html")
+    conditions = np.column_stack([statistics.column(table, key) for key in plan.keys])
+    logs = rerun(plan, numbers, conditions, folder)
+    indices = sensitivity.analysis(plan, table)
+    report.write(plan, table, summary, logs, folder / "report.html", indices, rare)
+    if rare is not None:
+        low, high = rare["interval_95"]
+        print(f"\n{rare['event']}: probability {rare['probability']:.3g} (95 %: {low:.3g}...{high:.3g}) of {rare['cases']} cases, "
+              f"{rare['method'].replace('_', ' ')}, {len(rare['levels'])} levels")  # fmt: skip
+        if rare["without_outcome"]:
+            print(f"          {rare['without_outcome']} cases without the outcome were counted as the event")
+        print("          what follows is of these cases, which crowd towards the event, not of the campaign's distribution")
     low, high = summary["capture_interval_95"]
     print(f"\n{summary['cases']} cases: capture probability {summary['capture_probability']:.4f} (95 %: {low:.4f}...{high:.4f})")
     print("ends      " + ", ".join(f"{k} {v}" for k, v in summary["ends"].items()))
@@ -60,8 +76,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"          {summary['captured_within_limits']} captured within the limits, the others tripped after the capture")
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
+    for outcome, rows in indices.items():
+        shares = ", ".join(f"{i.key} {i.first:.2f}" for i in sorted(rows, key=lambda i: -i.first)[:4] if i.first > i.first_half)
+        print(f"variance of the {outcome}: {shares or 'no single variable explains it'}")
     cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases, {100 * idle:.1f} % was idle"
     print(f"time      {time.monotonic() - began:.0f} s{cores}")
     print(f"report    {folder / 'report.html'}")
-    return summary | {"folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
+    found = {name: [asdict(i) for i in rows] for name, rows in indices.items()}
+    return summary | {"sensitivity": found, "rare": rare, "folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
                       "seconds": time.monotonic() - began, "busy": busy, "idle": idle, "exit_code": 0}  # fmt: skip
