@@ -1,26 +1,36 @@
-"""`hil-server compare LOG OTHER`: two runs side by side, or a run and its prediction; forces first."""
+"""`hil-server compare LOG OTHER`: two runs side by side, or a run and its prediction; a recording against one run or several."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
 ORDER = 90
-SUMMARY = "two runs side by side"
+SUMMARY = "two runs side by side; a recording against runs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server compare`."""
-    parser.add_argument("log", metavar="LOG", help="log of the run")
-    parser.add_argument("other", metavar="OTHER", help="log of the prediction, or of another run")
+    parser.add_argument("log", metavar="LOG|RECORDING", help="log of the run, or recording.toml (sensors of another stand, or of a flight)")
+    parser.add_argument("other", metavar="OTHER", nargs="+", help="log of the prediction, or of another run; of a recording: all it may be")
     parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="an auxiliary channel too, as probe.stroke")
     parser.add_argument("--out", metavar="DIR", help="folder for the page with pictures (default: beside LOG)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Compares the two logs, forces first; returns the differences."""
+    """Compares the logs, forces first, or a recording with runs; returns the differences."""
+    from hil_server.errors import UsageError
+
+    if Path(args.log).suffix == ".toml":
+        return _recording(args)
+    if len(args.other) > 1:
+        raise UsageError("several logs are compared with a recording (recording.toml), two runs with each other")
+    return _runs(args)
+
+
+def _runs(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.comparison import compare
 
-    log, other = Path(args.log), Path(args.other)
+    log, other = Path(args.log), Path(args.other[0])
     # the logs of runs are all called run: their folders tell them apart
     names = [path.parent.name if path.stem == "run" and path.parent.name else path.stem for path in (log, other)]
     figures = compare(log, other, Path(args.out or log.parent) / f"{names[0]}_and_{names[1]}.html", args.channel)
@@ -40,3 +50,39 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"not the same variant: {line}")
     print(f"page: {figures['page']}")
     return {**figures, "exit_code": 0}
+
+
+def _recording(args: argparse.Namespace) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from hil_server.analysis import recordings
+    from hil_server.telemetry.log_file import open_log
+
+    recording = recordings.load(args.log)
+    logs = [open_log(path) for path in args.other]
+    ranked = recordings.best_run(recording, logs)
+    best = ranked[0]
+    log = next(one for one in logs if recordings.run_name(one) == best.run)
+    print(f"{recording.name}: correlation with {len(ranked)} run{'s' if len(ranked) > 1 else ''}")
+    columns = list(best.correlation)
+    for i, name in enumerate(columns):
+        print(f"  {i + 1:2d}  {name}")
+    print(f"{'run':24} {'mean':>7} " + " ".join(f"{i + 1:7d}" for i in range(len(columns))))
+    for m in ranked:
+        print(f"{m.run:24} {m.mean:7.4f} " + " ".join(f"{m.correlation[c]:7.4f}" for c in columns))
+    print(f"\nagainst {best.run}")
+    for sensor, offset in best.offset_s.items():
+        print(f"clock of {sensor}: {offset:+.4f} s ahead of the run's")
+    for name in columns:
+        phases = ", ".join(f"{phase} {value:.3g}" for phase, value in best.phases[name].items())
+        print(f"rms difference of {name}: {best.rms[name]:.4g} ({phases})")
+    loads = recordings.reconstructed(recording, log, best)
+    for craft, one in loads.items():
+        impulse = ", ".join(f"{v:+.2f} ± {s:.2f}" for v, s in zip(one["impulse_n_s"], one["sigma_n_s"], strict=True))
+        felt = ", ".join(f"{v:+.2f}" for v in one["run_n_s"])
+        print(f"impulse of the contact on the {craft} craft, its axes, N.s: {impulse} (run: {felt})")
+    folder = Path(args.out or Path(args.log).parent)
+    page = recordings.write_page(recording, log, ranked, loads, folder / f"{Path(args.log).stem}_and_runs.html")
+    print(f"page: {page}")
+    return {"recorded": recording.name, "best": best.run, "matches": [asdict(m) | {"mean": m.mean} for m in ranked], "loads": loads,
+            "page": str(page), "exit_code": 0}  # fmt: skip
