@@ -1,0 +1,44 @@
+"""`hil-server life LOG ...`: load spectra over many dockings, and the share of a life that they use (`hil_server.analysis.life`)."""
+
+import argparse
+from typing import Any
+
+ORDER = 95
+SUMMARY = "load spectra and use of life over many dockings"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server life`."""
+    parser.add_argument("log", nargs="+", metavar="LOG", help="logs of dockings")
+    parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="a load of an interface (default: F_T[0]...F_T[5])")
+    parser.add_argument("--curve", metavar="M:RANGE@CYCLES", help="S-N curve: CYCLES of the double amplitude RANGE are a life, exponent M")
+    parser.add_argument("--least", type=float, default=0.05, metavar="SHARE", help="leaves out cycles below this part of the largest range")
+    parser.add_argument("--bins", type=int, default=8, metavar="N", help="rows of each spectrum")
+    parser.add_argument("--picture", metavar="FILE", help="writes a picture (png, svg, pdf)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Prints the spectra; returns them with the damage of each channel."""
+    from hil_server.analysis import life
+    from hil_server.errors import UsageError
+    from hil_server.telemetry.log_file import open_log
+
+    if not 1 <= args.bins <= 1000:
+        raise UsageError(f"--bins {args.bins}: must be within 1...1000")
+    if not 0.0 <= args.least < 1.0:
+        raise UsageError(f"--least {args.least}: must be within 0...1")
+    sn = None if args.curve is None else life.curve(args.curve)
+    found = life.spectra([open_log(path) for path in args.log], args.channel or life.WRENCH, sn, args.least)
+    for one in found:
+        total = float(one.counts.sum())
+        print(f"{one.name}: {total:g} cycles, largest range {one.ranges.max() if len(one.ranges) else 0.0:.5g}")
+        for low, high, count in one.table(args.bins):
+            print(f"  {low:10.4g} ... {high:10.4g}  {count:10.1f}")
+        if sn is not None:
+            more = f", a life is {len(args.log) / one.damage:.3g} dockings" if one.damage > 0.0 else ""
+            print(f"  of a life: {one.damage:.3g} in {len(args.log)} dockings{more}")
+    if args.picture:
+        life.draw(found, args.picture)
+        print(f"picture   {args.picture}")
+    rows = [{"channel": s.name, "cycles": float(s.counts.sum()), "spectrum": s.table(args.bins), "damage": s.damage} for s in found]
+    return {"logs": len(args.log), "channels": rows, "exit_code": 0}
