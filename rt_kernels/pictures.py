@@ -49,6 +49,17 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Diagram:
+    """One diagram of the report of a run over time: the unit's auxiliary channels (whole ones, or `name[i]`) with their labels; what a run
+    does not have is left out. factor: from the channels' unit to that of `label`. flags: the channels are 0 or 1 and are drawn as bars."""
+
+    label: str
+    channels: Mapping[str, str]
+    factor: float = 1.0
+    flags: bool = False
+
+
+@dataclass(frozen=True)
 class Mimic:
     """What stands in the mimic display. projections: of the wire-frames in the upper window (side, top, axial, axonometric); numbers:
     groups beside them before the capture; below: groups in the middle window; panels: kinds and options of what is drawn there."""
@@ -81,9 +92,11 @@ class Looks:
 class Picture:
     """The picture of a unit of which nothing is known: two flanges and an axis. table: of the mechanism, with all defaults.
 
-    KERNEL: the part answers for a pose alone where the units touch (`contacts(X_TA)`)."""
+    KERNEL: the part answers for a pose alone where the units touch (`contacts(X_TA)`). DIAGRAMS: the state of the unit over time, as the
+    texts draw it."""
 
     MIMIC = ONE_PROBE
+    DIAGRAMS: tuple[Diagram, ...] = ()
     KERNEL = False
 
     def __init__(self, table: Mapping[str, Any]) -> None:

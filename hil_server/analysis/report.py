@@ -86,6 +86,7 @@ def page(log: Log) -> str:
         *_rehearsal(log),
         section("Contacts", _contacts(s)),
         *_crafts(log, s),
+        *_unit(log),
         *_pictures(log),
         section("Time", _time(log, s)),
         section("Configuration", _configuration(log)),
@@ -235,6 +236,21 @@ def _crafts(log: Log, s: dict[str, Any]) -> list[str]:
             body += table_html((kind, *columns.values()), rows)
     drawn = (pictures.joints(log), pictures.structure(log))
     return [section("Loads and motion within the crafts", body + "".join(embedded(one) for one in drawn if one is not None))]
+
+
+def _unit(log: Log) -> list[str]:
+    """Sensors and state of the docking unit over the run, and the list of events."""
+    if not log.ticks:
+        return []
+    from hil_server.analysis import unit_course
+
+    drawn = (unit_course.sensors(log), unit_course.state(log))
+    body = "".join(embedded(one) for one in drawn if one is not None)
+    happened = unit_course.events(log)
+    rows = [(f"{at:.3f}", what) for at, what in happened[: unit_course.EVENTS_MOST]]
+    more = f"<p>{len(happened) - len(rows)} more are in the log.</p>" if len(happened) > len(rows) else ""
+    listed = f"<details><summary>{len(happened)} events</summary>{table_html(('run time, s', ''), rows)}{more}</details>"
+    return [section("Docking unit", body + listed)]
 
 
 def _pictures(log: Log) -> list[str]:

@@ -11,6 +11,7 @@ from rt_kernels.pictures import (
     ARM_AND_HEAD,
     TARGET,
     Bar,
+    Diagram,
     Looks,
     Picture,
     Poses,
@@ -26,6 +27,14 @@ from rt_kernels.pictures import (
 
 class BerthingHeadPicture(Picture):
     """The head turns on its hinge where the values say by how much."""
+
+    # figure 8.3.8 of Yaskevich 2020: hinge and latches of the head
+    DIAGRAMS = (
+        Diagram("hinge of the head, deg", {"hinge_angle": "axis"}, 57.29577951308232),
+        Diagram("latches, deg", {"latch_angle": "latch"}, 57.29577951308232),
+        Diagram("latches have closed", {"latch_fired": "latch"}, flags=True),
+        Diagram("contacts", {"contacts": "touching"}),
+    )
 
     MIMIC = ARM_AND_HEAD
     KERNEL = True

@@ -2,11 +2,17 @@
 
 from typing import Any
 
-from rt_kernels.pictures import ACTIVE, ARM_AND_HEAD, TARGET, Bar, Looks, Picture, Shape, revolved
+from rt_kernels.pictures import ACTIVE, ARM_AND_HEAD, TARGET, Bar, Diagram, Looks, Picture, Shape, revolved
 
 
 class BerthingPinsPicture(Picture):
     """Plane, pins and lock."""
+
+    DIAGRAMS = (
+        Diagram("lock in its socket, mm", {"lock_depth": "lock"}, 1e3),
+        Diagram("lock, N", {"lock_force": "lock"}),
+        Diagram("contacts", {"contacts": "touching"}),
+    )
 
     MIMIC = ARM_AND_HEAD
     KERNEL = True

@@ -9,6 +9,7 @@ from rt_kernels.pictures import (
     ACTIVE,
     TARGET,
     Bar,
+    Diagram,
     Looks,
     Picture,
     Poses,
@@ -31,6 +32,24 @@ SURFACES = (("lining", LININGS), ("roller", ROLLERS))
 
 class ProbeConePicture(Picture):
     """The unit with its inner state, where the values have it (channels `probe.*`)."""
+
+    # what figures 6.2.2 to 6.2.4, 6.4.3 and 6.5.3 of Yaskevich 2020 draw of a docking
+    DIAGRAMS = (
+        Diagram("travel of probe and limiter, mm",
+                {"probe.stroke": "probe", "probe.limiter": "limiter", "probe.movable_x": "movable limiter"}, 1e3),
+        Diagram("probe, deg", {"probe.swing_y": "swing y", "probe.swing_z": "swing z", "probe.bend_y": "bend y", "probe.bend_z": "bend z",
+                               "probe.twist": "twist"}, 57.29577951308232),
+        Diagram("rods of the lateral dampers, mm", {"probe.spring1_stroke": "rod 1", "probe.spring2_stroke": "rod 2"}, 1e3),
+        Diagram("brakes, N·m", {"probe.brake1_torque": "brake 1", "probe.brake2_torque": "brake 2", "probe.clutch_moment": "clutch"}),
+        Diagram("slip of the clutches, rad", {"probe.clutch_slip": "main", "probe.clutch_slip1": "first"}),
+        Diagram("drive, rad/s", {"probe.drive_rate": "drive", "probe.drive_wheel_a_rate": "motor a", "probe.drive_wheel_b_rate": "motor b",
+                                 "probe.nut_rate": "nut"}),
+        Diagram("head in the cone, N", {f"probe.head_contact{i}_force": f"contact {i}" for i in (1, 2, 3)}),
+        Diagram("rollers on the cone, N", {f"probe.roller{i}_force": f"roller {i}" for i in range(1, ROLLERS + 1)}),
+        Diagram("latches in the receptacle, N", {f"probe.latch{i}_force": f"latch {i}" for i in range(1, 5)}),
+        Diagram("pushers' gaps, mm", {f"probe.pusher{i}_gap": f"pusher {i}" for i in range(1, 5)}, 1e3),
+        Diagram("pushers, N", {f"probe.pusher{i}_force": f"pusher {i}" for i in range(1, 5)}),
+    )  # fmt: skip
 
     def build(self, m: dict[str, Any]) -> Looks:
         """Shapes of receptacle, probe, head, limiter and rings, of the mechanism's keys m."""

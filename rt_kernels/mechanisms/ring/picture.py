@@ -5,13 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from rt_kernels.pictures import ACTIVE, TARGET, Bar, Line, Looks, Mimic, Picture, Poses, Shape, Values, circle, multiply, rotate
+from rt_kernels.pictures import ACTIVE, TARGET, Bar, Diagram, Line, Looks, Mimic, Picture, Poses, Shape, Values, circle, multiply, rotate
 
 RING = Mimic(("side", "axial", "top"), (1,), (4, 5), (("bars", {"place": "spring"}),))
 
 
 class RingPicture(Picture):
     """Both rings with petals and latches, the legs, and what their springs do."""
+
+    DIAGRAMS = (
+        Diagram("ring against the base, mm", {"ring_position": ""}, 1e3),
+        Diagram("travel of the rods, mm", {"stroke": "rod"}, 1e3),
+        Diagram("springs of the rods, N", {"spring_force": "rod"}),
+        Diagram("latches pressed in, mm", {"latch_compression": "latch"}, 1e3),
+        Diagram("latches have closed", {"latch_fired": "latch"}, flags=True),
+        Diagram("plungers of the alignment sensors, mm", {"plunger": "plunger"}, 1e3),
+    )
 
     MIMIC = RING
 
@@ -56,6 +65,17 @@ class RingPicture(Picture):
 
 class ElasticRingPicture(RingPicture):
     """The same with legs that are compressed and whose clutches block."""
+
+    # figure 7.6.4 of Yaskevich 2020: clutches, cables, drive beside the rods
+    DIAGRAMS = (
+        *RingPicture.DIAGRAMS,
+        Diagram("springs' compression, mm", {"compression": "rod"}, 1e3),
+        Diagram("clutches hold", {"clutch_blocked": "clutch"}, flags=True),
+        Diagram("rods in their initial position", {"initial_position": "rod"}, flags=True),
+        Diagram("cables, N", {"cable_tension": "cable"}),
+        Diagram("cables have caught", {"cable_joined": "cable"}, flags=True),
+        Diagram("drive, rad/s", {"drive_rate": "drive", "wheel_rate": "motor"}),
+    )
 
     def springs(self, m: dict[str, Any]) -> list[Bar]:
         """Bars of the six spring mechanisms, m."""

@@ -1,0 +1,110 @@
+"""What the docking unit did over a run: its sensors and switches, its state as it declares it (`rt_kernels.pictures.Diagram`), and a list
+of all that happened, in order."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from hil_server import registry
+from hil_server.analysis.pictures import finish
+from hil_server.errors import HilError
+from hil_server.line.run_header import configuration
+from hil_server.pages.figures import COLOURS, figure, lines
+from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.record import scalar_names
+from rt_kernels.layout import BITS, CODES
+from rt_kernels.pictures import Diagram, Picture
+
+EVENTS_MOST = 400  # a switch that chatters is not listed without end
+
+
+def switchings(words: np.ndarray, names: dict[str, int]) -> list[tuple[int, str, bool]]:
+    """(index, name, on) of every change of a bit in words (n,), in order; the first value is no change."""
+    words = words.astype(np.int64)
+    found = []
+    for name, mask in names.items():
+        on = (words & mask) != 0
+        found += [(int(i) + 1, name, bool(on[i + 1])) for i in np.flatnonzero(np.diff(on.astype(np.int8)))]
+    return sorted(found)
+
+
+def events(log: Log) -> list[tuple[float, str]]:
+    """(run time s, what happened): phases, first contact, capture, sensors, commands to the unit, faults, in order."""
+    if not log.ticks:
+        return []
+    r, t = log.records, log.time_s
+    phases = {number: name for name, number in CODES["phase"].items()}
+    change = np.flatnonzero(np.diff(r["phase"], prepend=r["phase"][:1] - 1))
+    found = [(float(t[i]), f"phase {phases.get(int(r['phase'][i]), '?')}") for i in change]
+    for field, words in (("first_contact_time", "first contact"), ("capture_time", "capture")):
+        if r[field][-1] >= 0.0:
+            found.append((float(r[field][-1]), words))
+    for field, group, said in (("signal_discrete", "mechanism_signal", ""), ("mechanism_command", "mechanism_command", "command ")):
+        found += [(float(t[i]), f"{said}{name} {'on' if on else 'off'}") for i, name, on in switchings(r[field], BITS[group])]
+    from hil_server.analysis.summary import faults_of
+
+    found += [(float(f["time_s"]), f"{f['severity']}: {f['name']}") for f in faults_of(log)]
+    return sorted(found, key=lambda event: event[0])
+
+
+def diagrams(log: Log) -> tuple[Diagram, ...]:
+    """What the unit of this run declares; none for one that is not in software."""
+    try:
+        config = configuration(log)
+        part = registry.part("mechanisms", config.mechanism["part"])
+    except (HilError, KeyError, AttributeError):
+        return ()
+    found: tuple[Diagram, ...] = getattr(part, "PICTURE", Picture).DIAGRAMS
+    return found
+
+
+def sensors(log: Log) -> Figure | None:
+    """Bars where each sensor of the unit is on, those that switched in the run, in the order of their first switching; None without any."""
+    seen = switchings(log.records["signal_discrete"], BITS["mechanism_signal"])
+    order = list(dict.fromkeys(name for _, name, _ in seen))
+    if not order:
+        return None
+    drawn, axes = figure(1, max(1.6, 0.28 * len(order) + 0.8))
+    words = log.records["signal_discrete"].astype(np.int64)
+    for height, name in enumerate(reversed(order)):
+        _bars(axes[0], log.time_s, (words & BITS["mechanism_signal"][name]) != 0, height, COLOURS[0])
+    axes[0].set_yticks(range(len(order)), list(reversed(order)), fontsize=8)
+    drawn.subplots_adjust(left=0.15)
+    return finish(log, drawn, axes)
+
+
+def _bars(axes: Any, time: np.ndarray, on: np.ndarray, height: int, colour: str) -> None:
+    edges = np.flatnonzero(np.diff(on.astype(np.int8), prepend=0, append=0))
+    spans = [(time[a], max(time[min(b, len(time) - 1)] - time[a], 1e-3)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    axes.broken_barh(spans, (height - 0.35, 0.7), color=colour)
+
+
+def _series(log: Log, one: Diagram) -> tuple[np.ndarray, list[str]] | None:
+    """Columns (ticks, k) of a diagram with their labels; None when the run has none of them."""
+    there = {c.name: c.count for c in log.header.aux}
+    columns, names = [], []
+    for channel, label in one.channels.items():
+        if channel in there:
+            columns.append(log.aux(channel).reshape(log.ticks, -1))
+            names += [label or channel] if there[channel] == 1 else [
+                f"{label or name} {i + 1}" if label else name for i, name in enumerate(scalar_names(channel, there[channel]))
+            ]  # fmt: skip
+    return (np.hstack(columns), names) if columns else None
+
+
+def state(log: Log) -> Figure | None:
+    """The diagrams of the unit that the run has something for and in which something moves, one under another; None without any."""
+    found = [(one, *series) for one in diagrams(log) if (series := _series(log, one)) is not None and np.ptp(series[0], axis=0).any()]
+    if not found:
+        return None
+    drawn, axes = figure(len(found), 1.7)
+    for on, (one, values, names) in zip(axes, found, strict=True):
+        if one.flags:
+            for height in range(values.shape[1]):
+                _bars(on, log.time_s, values[:, height] > 0.5, height, COLOURS[height % len(COLOURS)])
+            on.set_yticks(range(len(names)), names, fontsize=7)
+        else:
+            lines(on, log.time_s, one.factor * values, names, "")
+        on.set_title(one.label, loc="left", fontsize=8)  # a low diagram has no room for it at its side
+    return finish(log, drawn, axes)

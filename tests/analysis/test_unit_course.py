@@ -1,0 +1,56 @@
+"""What a docking unit did over a run: switchings, events in order, diagrams that the units declare."""
+
+import numpy as np
+import pytest
+
+from hil_server import registry
+from hil_server.analysis import unit_course
+from hil_server.analysis.report import make_report
+from hil_server.config import load_test
+from hil_server.run.session import Options, simulate
+from hil_server.telemetry.log_file import open_log
+from rt_kernels.pictures import Picture
+
+
+def test_switchings_are_the_changes_of_bits():
+    words = np.array([1, 1, 3, 2, 2, 0], np.uint32)
+    assert unit_course.switchings(words, {"a": 1, "b": 2}) == [(2, "b", True), (3, "a", False), (5, "b", False)]
+
+
+@pytest.mark.parametrize("name", sorted(registry.parts("mechanisms")))
+def test_every_channel_of_a_declared_diagram_is_one_of_the_unit(name):
+    part = registry.part("mechanisms", name)
+    known = {channel.name for channel in part.AUX}
+    for one in getattr(part, "PICTURE", Picture).DIAGRAMS:
+        assert set(one.channels) <= known, one.label
+
+
+@pytest.fixture(scope="module")
+def docking(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ring")
+    short = ("guidance.finish_on_capture=true", "guidance.after_capture_s=0.5", "guidance.contact_max_s=8.0", "test.duration_max_s=12.0",
+             "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0")  # fmt: skip
+    simulate(load_test("programmes/virtual_docking_ring.toml", short), Options(out=str(folder), quiet=True, report=False))
+    return open_log(folder / "run.mcap")
+
+
+def test_events_are_in_order_and_tell_the_docking(docking):
+    found = unit_course.events(docking)
+    times, words = zip(*found, strict=True)
+    assert list(times) == sorted(times)
+    contact, capture = words.index("first contact"), words.index("capture")
+    assert words[0].startswith("phase ") and contact < capture
+    latches = [i for i, word in enumerate(words) if word.startswith("latch") and word.endswith(" on")]
+    assert latches and contact < latches[0] and times[latches[-1]] <= times[capture] + 1e-9
+
+
+def test_the_report_draws_the_unit(docking, tmp_path):
+    drawn = unit_course.state(docking)
+    titles = [axes.get_title(loc="left") for axes in drawn.axes]
+    assert "travel of the rods, mm" in titles and "latches have closed" in titles
+    rods = drawn.axes[titles.index("travel of the rods, mm")]
+    peak = max(np.abs(line.get_ydata()).max() for line in rods.get_lines() if len(line.get_ydata()) > 2)
+    assert peak == pytest.approx(1e3 * np.abs(docking.aux("stroke")).max(), rel=0.02)
+    assert unit_course.sensors(docking) is not None
+    page = make_report(docking.path, tmp_path).read_text()
+    assert "Docking unit" in page and "first contact" in page
