@@ -7,7 +7,7 @@
     [[variant]]
     number = "RT-01"                         # kept across facilities
     description = "nominal"
-    expect = "captured"                      # required: captured, not_captured, complete, not_aligned or tripped
+    expect = "captured"                      # required: captured, not_captured, complete, not_aligned, separated or tripped
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensation.part" = "none" }
 
 `set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
@@ -27,7 +27,7 @@ from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
 
 PROGRESS = "programme.json"
-VERDICTS = ("captured", "not_captured", "complete", "not_aligned", "tripped")
+VERDICTS = ("captured", "not_captured", "complete", "not_aligned", "separated", "tripped")
 NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 PROGRAMME = Table(
@@ -191,14 +191,14 @@ def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]]
 def verdict(summary: dict[str, Any]) -> str:
     """What became of the docking: the end of the run where it says more than the capture does, else whether it captured."""
     end = summary.get("end")
-    if end in ("tripped", "complete", "not_aligned"):
+    if end in ("tripped", "complete", "not_aligned", "separated"):
         return str(end)
     return "captured" if summary.get("captured") else "not_captured"
 
 
 def as_expected(expect: str, found: str) -> bool:
     """A completed docking has also captured; one whose retraction did not align the units is only what it is."""
-    return found == expect or (expect == "captured" and found == "complete")
+    return found == expect or (expect == "captured" and found in ("complete", "separated"))
 
 
 def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -87,7 +87,8 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "brakes": (_switch(),),
     "limp": (_switch(),),
     "release": (_switch(),),
-    "mechanism_drive": (_switch(),),
+    # 1 draws the probe in, -1 extends it
+    "mechanism_drive": (Argument("on", "-", -1, 1, 1, whole=True),),
     "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
     "joint": (
         Argument("craft", "-", 0, 1, whole=True, names={"active": 0, "target": 1}),

@@ -11,6 +11,9 @@ The stand's own phases before and after the test: `stand_phases`. The test:
   `capture_limit_s`: thrust reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for
   30 s; drive at 35 s; complete when the unit's sensors say that the planes are together all round and the ports are aligned within
   `complete_tilt_deg` and `complete_offset_m`. A retraction that has not come to that when the time is up ends as not_aligned.
+* undocking, with `undock`: from the completed docking, `undock_after_s` later, the latches are drawn in and the pushers separate the craft;
+  the run ends as separated when the ports are `separation_m` further apart.
+* extension, with `extend_first`: a probe that is drawn in is extended to its initial position before the approach begins.
 
 The programmed relative motion is X(u) = line through the nominal first contact, u the time to it at constant rate (u = 0 there).
 """
@@ -22,13 +25,17 @@ from libc.string cimport memset
 
 from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHANISM_DRIVE, COMMAND_RELEASE,
                                CONTROL_REQUEST_ATTITUDE, CONTROL_REQUEST_PRESS, CONTROL_REQUEST_RETREAT, END_CAUSE_CAPTURED,
-                               END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED, END_CAUSE_TIME,
-                               GUIDANCE_FAULT_REGION_ENDED, MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_EXTRA_BRAKES,
+                               END_CAUSE_COMPLETE, END_CAUSE_NOT_ALIGNED, END_CAUSE_REGION, END_CAUSE_RETREATED,
+                               END_CAUSE_SEPARATED, END_CAUSE_TIME,
+                               GUIDANCE_FAULT_REGION_ENDED, MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_EXTEND,
+                               MECHANISM_COMMAND_EXTRA_BRAKES,
                                MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_DSG,
+                               MECHANISM_SIGNAL_INITIAL_POSITION,
                                MECHANISM_SIGNAL_LEVER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_RING_ALIGNED,
                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, PHASE_APPROACH, PHASE_CLOSING,
-                               PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK, SEQUENCE_APPROACH, SEQUENCE_CAPTURED,
-                               SEQUENCE_COMPLETE, SEQUENCE_DAMPING, SEQUENCE_MANUAL, SEQUENCE_PRESS, SEQUENCE_RETRACT, SEQUENCE_RETREAT)
+                               PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, SEQUENCE_APPROACH, SEQUENCE_CAPTURED,
+                               SEQUENCE_COMPLETE, SEQUENCE_DAMPING, SEQUENCE_EXTENSION, SEQUENCE_MANUAL, SEQUENCE_PRESS, SEQUENCE_RETRACT, SEQUENCE_RETREAT,
+                               SEQUENCE_SEPARATION)
 from rt_kernels.guidance.profiles cimport pose_on_line, ramp
 from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, enter,
                                                fill_stand, may_hold, obey_stand, run_stand, stand_idle, trip)
@@ -61,16 +68,21 @@ cdef struct Params:
     int finish_on_capture
     int finish_at_region_end
     int latch_on_capture        # latched phase: join the model after capture and hold
+    int undock                  # a completed docking is taken apart again
+    int extend_first            # a probe that is drawn in is extended before the approach
     int unused
     double latch_after
+    double undock_after
+    double separation
 
 cdef struct State:
     StandState stand
     double sequence_time
     double start_of_docking     # time since it, negative before
     double together             # for how long the units have been together and aligned
+    double x_docked             # place of A along X_T when the latches were drawn in
     int32_t sequence
-    int32_t manual_drive
+    int32_t manual_drive        # 1 retracts, -1 extends
     int32_t manual_release
     int32_t unused
 
@@ -107,6 +119,15 @@ cdef inline bint aligned(const Params *p, const Sample *o) noexcept nogil:
         offset2 <= p.complete_offset * p.complete_offset
 
 
+cdef inline void run_undocking(const Params *p, State *s, const Sample *o) noexcept nogil:
+    """From the completed docking to the release of the latches."""
+    if not p.undock:
+        return
+    if s.sequence == SEQUENCE_COMPLETE and s.sequence_time >= p.undock_after:
+        s.sequence = SEQUENCE_SEPARATION
+        s.x_docked = o.X_TA[0]
+
+
 cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
     """What the control is to do and the commands to the mechanism, from the (real or modelled) sensors; timers run from the first DK1."""
     cdef bint touched = (o.mechanism_state & MECHANISM_SIGNAL_DK1) != 0
@@ -131,6 +152,8 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
         s.together = s.together + dt if aligned(p, o) else 0.0
         if s.together > p.complete_hold:
             s.sequence = SEQUENCE_COMPLETE
+            s.sequence_time = 0.0
+    run_undocking(p, s, o)
     # thrust along the docking axis of the active vehicle, until the head has been on the bottom
     if (s.sequence == SEQUENCE_PRESS or s.sequence == SEQUENCE_CAPTURED) and not bottom:
         o.control_request |= CONTROL_REQUEST_PRESS
@@ -141,11 +164,13 @@ cdef void run_sequence(const Params *p, State *s, Sample *o, double dt) noexcept
         o.control_request |= CONTROL_REQUEST_ATTITUDE
     # mechanism commands
     o.mechanism_command = 0
-    if s.sequence == SEQUENCE_RETRACT or s.manual_drive:
+    if s.sequence == SEQUENCE_RETRACT or s.manual_drive != 0:
         o.mechanism_command |= MECHANISM_COMMAND_DRIVE
+    if s.manual_drive < 0:
+        o.mechanism_command |= MECHANISM_COMMAND_EXTEND
     if s.start_of_docking >= p.brakes_after and s.start_of_docking < p.brakes_after + p.brakes_for:
         o.mechanism_command |= MECHANISM_COMMAND_EXTRA_BRAKES
-    if s.manual_release:
+    if s.manual_release or s.sequence == SEQUENCE_SEPARATION:
         o.mechanism_command |= MECHANISM_COMMAND_RELEASE
     s.sequence_time += dt
     if s.start_of_docking >= 0.0:
@@ -166,7 +191,7 @@ cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
     elif c == COMMAND_MANUAL_MODE:
         s.sequence = SEQUENCE_MANUAL
     elif c == COMMAND_MECHANISM_DRIVE:
-        s.manual_drive = o.command_arg[0] > 0.5
+        s.manual_drive = (o.command_arg[0] > 0.5) - (o.command_arg[0] < -0.5)
     elif c == COMMAND_RELEASE:
         s.manual_release = o.command_arg[0] > 0.5
     else:
@@ -177,6 +202,18 @@ cdef void obey(const Params *p, State *s, Sample *o) noexcept nogil:
 
 cdef void finish(const Params *p, State *s, Sample *o, int cause) noexcept nogil:
     begin_finish(&p.stand, &s.stand, o, cause)
+
+
+cdef void extend_probe(const Params *p, State *s, Sample *o) noexcept nogil:
+    """Before the approach: the drive extends the probe until its sensor says that it is in the initial position."""
+    if not p.extend_first or s.stand.phase != PHASE_POSITION:
+        return
+    if s.sequence == SEQUENCE_APPROACH and not o.signal_discrete & MECHANISM_SIGNAL_INITIAL_POSITION:
+        s.sequence = SEQUENCE_EXTENSION
+        o.mechanism_command = MECHANISM_COMMAND_DRIVE | MECHANISM_COMMAND_EXTEND
+    elif s.sequence == SEQUENCE_EXTENSION and o.signal_discrete & MECHANISM_SIGNAL_INITIAL_POSITION:
+        s.sequence = SEQUENCE_APPROACH
+        o.mechanism_command = 0
 
 
 cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept nogil:
@@ -200,8 +237,10 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
             enter(&s.stand, o, PHASE_LATCHED)
         elif captured and p.finish_on_capture and 1e-9 * <double>o.time_ns - o.capture_time >= p.after_capture:
             finish(p, s, o, END_CAUSE_CAPTURED)
-        elif s.sequence == SEQUENCE_COMPLETE:
+        elif s.sequence == SEQUENCE_COMPLETE and not p.undock:
             finish(p, s, o, END_CAUSE_COMPLETE)
+        elif s.sequence == SEQUENCE_SEPARATION and o.X_TA[0] <= s.x_docked - p.separation:
+            finish(p, s, o, END_CAUSE_SEPARATED)
         elif s.sequence == SEQUENCE_RETREAT and o.X_TA[0] <= p.X_contact[0] - p.retreat_range:
             finish(p, s, o, END_CAUSE_RETREATED)
         elif p.finish_at_region_end and region_ended(o):
@@ -217,7 +256,8 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
     else:
         if phase == PHASE_PARK:
             o.mechanism_command = 0
-        if run_stand(&p.stand, &s.stand, o):
+        extend_probe(p, s, o)
+        if run_stand(&p.stand, &s.stand, o) and s.sequence != SEQUENCE_EXTENSION:
             enter(&s.stand, o, PHASE_APPROACH)
 
 
@@ -264,6 +304,10 @@ cdef class DockingGuidance(StagePart):
                   low=0.01, high=10.0),
         Parameter("complete_offset_m", "float", "m", "complete: the ports' axes no further apart than this", 0.010, low=1e-4, high=1.0),
         Parameter("complete_hold_s", "float", "s", "complete: all of it for this long", 0.5, low=0.0, high=60.0),
+        Parameter("undock", "bool", "-", "a completed docking is taken apart again: latches drawn in, pushers, probe extended", False),
+        Parameter("undock_after_s", "float", "s", "undock: this long after the docking is complete", 5.0, low=0.0, high=3600.0),
+        Parameter("separation_m", "float", "m", "undock: the run ends when the ports are this much further apart", 0.3, low=0.01, high=10.0),
+        Parameter("extend_first", "bool", "-", "a probe that is drawn in is extended before the approach", False),
         Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
@@ -297,6 +341,8 @@ cdef class DockingGuidance(StagePart):
         p.complete_offset, p.complete_hold = keys["complete_offset_m"], keys["complete_hold_s"]
         p.finish_on_capture = keys["finish_on_capture"]
         p.finish_at_region_end = keys["finish_at_region_end"]
+        p.undock, p.undock_after, p.separation = keys["undock"], keys["undock_after_s"], keys["separation_m"]
+        p.extend_first = keys["extend_first"]
         p.latch_on_capture, p.latch_after = keys["latch_on_capture"], keys["latch_after_s"]
         self.c.state.start_of_docking = -1.0
         stand_idle(&self.c.state.stand)

@@ -5,6 +5,7 @@ cdef struct Drive:
     double carrier_share[2]   # R_a/(2 R_H), R_b/(2 R_H)
     double motor_ratio[2]     # motor speed per wheel speed
     double stall              # k_u u, motor torque at rest, N.m
+    double share[2]           # of its torque that each motor still gives; 0: dead, its stopping clutch holds the wheel
     double back_emf           # k_w + c_d, N.m.s/rad
     double friction           # N.m at the motor
     double i_PG               # output shaft per carrier

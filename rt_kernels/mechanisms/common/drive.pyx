@@ -2,7 +2,7 @@
 
 Yaskevich 2020 (6.1.2)-(6.1.4) with the corrected signs (errata E48-E50): the load of the clutch on the output shaft is +m_FR/(eta i),
 reflected to the carrier by *multiplication* with i_PG < 1. Without voltage the stopping clutches hold both wheels; with it they pass motion
-from motor to shaft only.
+from motor to shaft only. The wheel of a dead motor is held too, and the other one turns the carrier at half the speed.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ cdef inline double motor_torque(const Drive *d, const DriveState *s, int i, doub
     cdef double direction = sign
     if w != 0.0:
         direction = 1.0 if w > 0.0 else -1.0
-    return d.motor_ratio[i] * (sign * d.stall - d.back_emf * w - direction * d.friction)
+    return d.motor_ratio[i] * (sign * d.share[i] * d.stall - d.back_emf * w - direction * d.friction)
 
 
 cdef void drive_step(const Drive *d, DriveState *s, double sign, double load, double h) noexcept nogil:
@@ -69,6 +69,11 @@ cdef int fill_drive(object v, Drive *d) except -1:
     ])
     inverse = np.linalg.inv(A).ravel()
     cdef int i
+    # motors that are dead or weak, where the unit has such keys: a held wheel takes no part in the motion
+    for i, key in enumerate(("motor_a_share", "motor_b_share")):
+        d.share[i] = v[key] if key in v else 1.0
+    if d.share[0] == 0.0 or d.share[1] == 0.0:
+        inverse = np.array([1.0 / A[0, 0] if d.share[0] else 0.0, 0.0, 0.0, 1.0 / A[1, 1] if d.share[1] else 0.0])
     for i in range(4):
         d.inverse[i] = inverse[i]
     d.carrier_share[0] = Ra / (2 * RH)

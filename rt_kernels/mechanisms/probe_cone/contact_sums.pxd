@@ -58,4 +58,6 @@ cdef inline double contact_reaction(Unit *u, const ContactLaw *law, const Contac
     sums.stored += 0.5 * law.stiffness * c.depth * c.depth
     if c.depth > u.deepest:
         u.deepest = c.depth
+        u.deepest_part, u.deepest_number = u.touching_part, u.touching_number
+        vec3.copy(c.r, u.deepest_at)
     return out.normal

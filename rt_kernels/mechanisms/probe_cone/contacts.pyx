@@ -11,7 +11,9 @@ from rt_kernels.contact.primitives cimport Contact, FACE, segment_circle, sphere
 from rt_kernels.codes cimport (MECHANISM_SIGNAL_DK1, MECHANISM_SIGNAL_DK2, MECHANISM_SIGNAL_LEVER1_CONTACT,
                                MECHANISM_SIGNAL_LIMITER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_PUSHERS)
 from rt_kernels.mechanisms.probe_cone.contact_sums cimport Body, Sums, apply_force, contact_reaction
-from rt_kernels.mechanisms.probe_cone.model cimport LENGTH, LININGS, PUSHERS, Unit
+from rt_kernels.mechanisms.probe_cone.model cimport (
+    LENGTH, LININGS, PART_HEAD, PART_LINING, PART_PLANE, PART_ROLLER, PUSHERS, Unit,
+)
 from rt_kernels.mechanisms.probe_cone.record cimport ProbeConeRoller, ProbeConeTouch
 
 
@@ -27,20 +29,36 @@ cdef void head_contacts(Unit *u, Body *head, Sums *sums) noexcept nogil:
     cdef Contact found[4]
     cdef double normal
     cdef int i, n
+    u.touching_part, u.touching_number = PART_HEAD, 1
     n = sphere_in_cavity(&u.cone, head.p, u.head_radius, found, 4)
     for i in range(n):
         normal = contact_reaction(u, &u.head_law, &found[i], head, sums)
-        u.signals |= MECHANISM_SIGNAL_DK1
-        if found[i].kind == FACE and found[i].index == u.bottom_face:
+        if not u.dk1_dead:
+            u.signals |= MECHANISM_SIGNAL_DK1
+        if found[i].kind == FACE and found[i].index == u.bottom_face and not u.dk2_dead:
             u.signals |= MECHANISM_SIGNAL_DK2
         if i < 3:
             note_touch(&u.record.head_contact[i], &found[i], normal)
 
 
-cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
-    """Linings of the limiter: edges against the mouth circle, front points against the cones."""
-    cdef Contact found[3]
+cdef inline bint mouth_contact(const Unit *u, const double *P, const double *L, Contact *found) noexcept nogil:
+    """Edge of a lining, from P along L, against the mouth circle. Where the rear end has just passed the plane of the circle the edge
+    still lies on it with what is before its end: the line is drawn on by a tenth, and the foot has to be on the lining itself."""
     cdef double axis[3]
+    cdef double longer[3]
+    cdef double foot[3]
+    vec3.fill(1.0, 0.0, 0.0, axis)
+    vec3.scale(1.1, L, longer)
+    if not segment_circle(P, longer, u.mouth, axis, u.mouth_radius, True, 3, found):
+        return False
+    vec3.sub(found.r, P, foot)
+    return vec3.dot(foot, L) <= vec3.dot(L, L)
+
+
+cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
+    """Linings of the limiter: edges against the mouth circle, both end points against cones and rim."""
+    cdef Contact found[4]
+    cdef double rear[3]
     cdef double P[3]
     cdef double L[3]
     cdef double normal
@@ -49,14 +67,17 @@ cdef void limiter_contacts(Unit *u, Body *limiter, Sums *sums) noexcept nogil:
     # nothing of the limiter has reached the mouth plane
     if limiter.p[0] + limiter.R[0] * u.lining_front + sqrt(tilt) * u.lining_reach < u.mouth[0] - 1e-3:
         return
-    vec3.fill(1.0, 0.0, 0.0, axis)
     for i in range(LININGS):
         rot3.apply(limiter.R, u.lining + 3 * i, P)
         vec3.add(P, limiter.p, P)
         rot3.apply(limiter.R, u.lining_run + 3 * i, L)
+        vec3.add(P, L, rear)
         n = sphere_in_cavity(&u.cone, P, 0.0, found, 2) if P[0] > u.mouth[0] else 0
-        if segment_circle(P, L, u.mouth, axis, u.mouth_radius, True, 3, &found[n]):
+        if mouth_contact(u, P, L, &found[n]):
             n += 1
+        elif rear[0] > u.mouth[0]:
+            n += sphere_in_cavity(&u.cone, rear, 0.0, &found[n], 2)
+        u.touching_part, u.touching_number = PART_LINING, i + 1
         for j in range(n):
             normal = contact_reaction(u, &u.limiter_law, &found[j], limiter, sums)
             u.signals |= MECHANISM_SIGNAL_LIMITER_CONTACT
@@ -93,6 +114,7 @@ cdef void roller_contacts(Unit *u, Body *body, Sums *sums) noexcept nogil:
         if P[0] < u.mouth[0]:
             continue
         n = sphere_in_cavity(&u.cone, P, u.roller_radius, found, 2)
+        u.touching_part, u.touching_number = PART_ROLLER, i + 1
         for j in range(n):
             normal = contact_reaction(u, &u.roller_law, &found[j], body, sums)
             u.signals |= MECHANISM_SIGNAL_LEVER1_CONTACT << i
@@ -130,6 +152,7 @@ cdef void plane_contacts(Unit *u, Body *base, Sums *sums) noexcept nogil:
                 c.depth = -gap
                 vec3.fill(1.0, 0.0, 0.0, c.n)
                 vec3.copy(P, c.r)
+                u.touching_part, u.touching_number = PART_PLANE, i + 1
                 f += contact_reaction(u, &u.plane_law, &c, base, sums)
         u.record.pusher[i].gap = gap
         u.record.pusher[i].force = f

@@ -9,7 +9,6 @@ along its leg, each brake chain with the torque of its magnetic brake against th
 from libc.math cimport fabs
 
 from rt_kernels.algebra.sincos cimport atan2
-from rt_kernels.codes cimport MECHANISM_STATUS_OUT_OF_RANGE
 from rt_kernels.mechanisms.common.hysteresis cimport HysteresisState, HysteresisTable, hysteresis_step, stored_energy
 from rt_kernels.mechanisms.probe_cone.chains cimport brake_gain, spring_gain
 from rt_kernels.mechanisms.probe_cone.magnetic_brake cimport table_torque
@@ -56,10 +55,10 @@ cdef inline void lateral_brake(Unit *u, int i, double *Q) noexcept nogil:
     cdef int j
     if c.rate < 0.0:
         torque = -torque
-    torque *= u.brake_factor
+    torque *= u.brake_factor * u.crank_share[i]
     angle = atan2(c.sine, c.cosine) - u.crank_zero[i]
-    if fabs(angle) > u.crank_stop:
-        excess = angle - u.crank_stop if angle > 0.0 else angle + u.crank_stop
+    if fabs(angle) > u.crank_stop[i]:
+        excess = angle - u.crank_stop[i] if angle > 0.0 else angle + u.crank_stop[i]
         stop = u.crank_stiffness * excess
         u.record.stored.lateral += 0.5 * stop * excess
         stop += u.crank_damping * c.rate
@@ -69,8 +68,6 @@ cdef inline void lateral_brake(Unit *u, int i, double *Q) noexcept nogil:
     r.rate = c.rate
     r.torque = torque
     r.stop = stop
-    if c.out_of_reach > 0.0:
-        u.status |= MECHANISM_STATUS_OUT_OF_RANGE
 
 
 cdef void joint_forces(Unit *u, double *Q) noexcept nogil:

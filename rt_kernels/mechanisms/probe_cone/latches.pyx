@@ -12,7 +12,7 @@ from rt_kernels.codes cimport MECHANISM_SIGNAL_DSG, MECHANISM_SIGNAL_LATCH1
 from rt_kernels.contact.latches cimport FIRED, FREE, PRESSED, LatchGeometry, inside_groove, latch_force, latch_in_groove, pressed_angle
 from rt_kernels.contact.primitives cimport Contact
 from rt_kernels.mechanisms.probe_cone.contact_sums cimport Body, Sums, apply_force, contact_reaction
-from rt_kernels.mechanisms.probe_cone.model cimport BEND_Y, BEND_Z, LATCHES, LEVERS, State, Unit
+from rt_kernels.mechanisms.probe_cone.model cimport BEND_Y, BEND_Z, LATCHES, LEVERS, PART_LATCH, State, Unit
 from rt_kernels.mechanisms.probe_cone.record cimport ProbeConeLatch, ProbeConeSensor
 
 
@@ -67,6 +67,15 @@ cdef void one_latch(Unit *u, int k, Body *head, const double *R_TH, Sums *sums) 
     cdef Contact found[2]
     cdef int j, n
     cdef ProbeConeLatch *r = &u.record.latch[k]
+    u.touching_part, u.touching_number = PART_LATCH, k + 1
+    # drawn into the head by the release command, or jammed there: nothing of it reaches the receptacle
+    if u.latches_held or u.latch_jammed == k + 1 or u.latch_jammed > LATCHES:
+        u.state.latch_phase[k] = PRESSED
+        u.state.lost.latch += u.state.latch_last[k]
+        u.state.latch_last[k] = 0.0
+        u.state.latch_angle[k] = r.angle = g.angle_max
+        r.phase = u.state.latch_phase[k]
+        return
     # outermost point and locking segment at rest, in T
     head_point(head, R_TH, g.pivot_x + g.tip_x, g.pivot_rho + g.tip_rho, uy, uz, tip)
     head_point(head, R_TH, g.lock_x, g.lock_rho_inner, uy, uz, inner)
@@ -96,7 +105,11 @@ cdef void one_lever(Unit *u, int k, Body *head, const double *R_TH, Sums *sums) 
     cdef bint bottomed
     cdef ProbeConeSensor *r = &u.record.sensor[k]
     head_point(head, R_TH, g.pivot_x + g.nose_x, g.pivot_rho + g.nose_rho, uy, uz, centre)
-    if s.lever_phase[k] != FIRED:
+    if u.latches_held:
+        s.lever_phase[k] = FREE
+        s.lost.latch += s.lever_last[k]
+        s.lever_angle[k] = s.lever_last[k] = 0.0
+    elif s.lever_phase[k] != FIRED:
         s.lever_angle[k] = pressed_angle(&u.cone, u.entry_x, u.entry_radius, head.p, R_TH, uy, uz, g, s.lever_angle[k], &touch, &bottomed)
         s.lever_phase[k] = PRESSED if s.lever_angle[k] > 0.0 else FREE
         if centre[0] >= u.release_x:
@@ -162,6 +175,6 @@ cdef void latch_contacts(Unit *u, Body *head, Sums *sums) noexcept nogil:
         one_lever(u, k, head, R_TH, sums)
     # captured: all latches in their grooves and all levers released
     if all_fired(s.lever_phase, LEVERS):
-        if all_fired(s.latch_phase, LATCHES):
+        if all_fired(s.latch_phase, LATCHES) and u.lever_dead == 0:
             u.signals |= MECHANISM_SIGNAL_DSG
         socket_friction(u, head, sums)

@@ -33,6 +33,20 @@ cdef enum:
     ROLLERS = 3
     PUSHERS = 4
 
+# what can be beyond its valid range, in the order of `INVALID` in declaration.py
+cdef enum:
+    PART_NONE = 0
+    PART_HEAD = 1
+    PART_LINING = 2
+    PART_ROLLER = 3
+    PART_LATCH = 4
+    PART_PLANE = 5
+    PART_BENDING = 6
+    PART_TORSION = 7
+    PART_LATERAL_SPRING = 8
+    PART_BRAKE_CHAIN = 9
+    PART_COVER = 10
+
 
 # ------------------------------------------------------------------------------------------------------------------ bodies and chains
 
@@ -147,7 +161,13 @@ cdef struct State:
     int latch_phase[LATCHES]
     int lever_phase[LEVERS]
     int over_limit                 # ticks in which a law was used beyond its valid range
+    int invalid_part               # where that was first: part of `INVALID` and its number, 0: nowhere
+    int invalid_number
     int spare
+    double invalid_value           # how far, and the limit
+    double invalid_limit
+    double invalid_at[3]           # place in T, contacts only
+    double invalid_time
 
 
 cdef struct Unit:
@@ -197,7 +217,9 @@ cdef struct Unit:
     TorqueTable axial_brake
     TorqueTable lateral_brake
     double extra_brakes
-    double crank_stop, crank_stiffness, crank_damping
+    double crank_stop[2]
+    double crank_share[2]              # of its magnetic torque that a lateral brake still has
+    double crank_stiffness, crank_damping
     double crank_zero[2]
     Drive drive
     # movable limiter
@@ -205,6 +227,10 @@ cdef struct Unit:
     double limiter_front, limiter_travel, limiter_force_front, limiter_force_end, limiter_stiffness, limiter_damping, limiter_gap
     # docking planes
     double plane_x, pusher_radius, pusher_length, pusher_stiffness, together_gap
+    # failed parts
+    int latch_jammed, lever_dead
+    bint dk1_dead, dk2_dead
+    double axial_brake_share
     # hatch cover
     bint cover_on
     double cover_mass, cover_damping
@@ -216,6 +242,10 @@ cdef struct Unit:
     double force_T[6]                  # on the target, summed over the sub-steps
     double force_A[6]
     double deepest                     # penetration of the tick
+    double deepest_at[3]               # its place in T
+    int deepest_part, deepest_number   # and whose it is
+    int touching_part, touching_number # whose contacts are being looked for
+    int latches_held                   # drawn into the head by the release command
     double limiter_loss                # power lost in the movable limiter's stops, W
     double brake_factor                # of the lateral magnetic brakes: extra brakes on or not
     uint32_t signals

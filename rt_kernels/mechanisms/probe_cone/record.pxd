@@ -83,6 +83,15 @@ cdef struct ProbeConeCover:
     double force  # [N] its force
 
 
+cdef struct ProbeConeInvalid:
+    double part  # what was first beyond the valid range of its law, 0: nothing, else as `INVALID` of the unit
+    double number  # which of them
+    double value  # [SI] how far it was
+    double limit  # [SI] how far its law holds
+    double at[3]  # [m] place of the contact in T
+    double time  # [s] time of the unit at which it was
+
+
 cdef struct ProbeConeStored:
     double kinetic  # [J] relative to the base
     double contact  # [J] stored in contacts
@@ -169,3 +178,4 @@ cdef struct ProbeConeRecord:
     # [SI] generalised_swing_y, generalised_swing_z, generalised_bend_y, generalised_bend_z, generalised_twist, generalised_length,
     # generalised_limiter: generalised force
     double generalised[7]
+    ProbeConeInvalid invalid

@@ -333,4 +333,12 @@ AUX = (
     Aux("probe.generalised_twist", "SI", "generalised force"),
     Aux("probe.generalised_length", "SI", "generalised force"),
     Aux("probe.generalised_limiter", "SI", "generalised force"),
+    Aux("probe.invalid_part", "-", "what was first beyond the valid range of its law, 0: nothing, else as `INVALID` of the unit"),
+    Aux("probe.invalid_number", "-", "which of them"),
+    Aux("probe.invalid_value", "SI", "how far it was"),
+    Aux("probe.invalid_limit", "SI", "how far its law holds"),
+    Aux("probe.invalid_at_x", "m", "place of the contact in T, x"),
+    Aux("probe.invalid_at_y", "m", "place of the contact in T, y"),
+    Aux("probe.invalid_at_z", "m", "place of the contact in T, z"),
+    Aux("probe.invalid_time", "s", "time of the unit at which it was"),
 )

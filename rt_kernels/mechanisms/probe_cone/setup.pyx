@@ -95,7 +95,7 @@ cdef int fill_latches(Unit *u, v) except -1:
     u.lever.angle_max = v["sensor_angle_max_rad"]
     u.lever.torque_preload, u.lever.torque_rate = v["sensor_torque"]
     u.release_x = v["sensor_release_x_m"]
-    u.lever_friction = v["sensor_friction_n"]
+    u.lever_friction = <double>v["sensor_friction_n"] * <double>v["friction_share"]
     if not u.latch.lock_rho_inner < u.groove.plane < u.latch.lock_rho_outer:
         raise ValueError(f"latch_lock_m: the segment must cross the groove plane at {u.groove.plane} m")
     return 0
@@ -162,7 +162,7 @@ cdef int fill_chains(Unit *u, v) except -1:
 cdef int fill_law(ContactLaw *law, v, str part, double dt) except -1:
     law.stiffness = v[part + "_stiffness_n_per_m"]
     law.damping = v[part + "_damping_n_s_per_m"]
-    law.friction = v[part + "_friction"]
+    law.friction = <double>v[part + "_friction"] * <double>v["friction_share"]
     law.ramp = v["damping_ramp_m"]
     law.slip_speed = v["slip_speed_m_s"]
     # half of what would stop the smallest mass in one sub-step of 0.5 ms
@@ -197,18 +197,37 @@ cdef int fill_contacts(Unit *u, v) except -1:
     return 0
 
 
+def _slipping(forward, backward, share):
+    """Both branches of a friction clutch whose slip moment is `share` of that as built: cut off where the loading branch reaches it, or
+    its last line drawn on to it."""
+    if share == 1.0:
+        return forward, backward
+    moment = share * forward[-1, 1]
+    i = min(int(np.searchsorted(forward[:, 1], moment)), len(forward) - 1)
+    (q0, Q0), (q1, Q1) = forward[i - 1], forward[i]
+    end = [q0 + (moment - Q0) * (q1 - q0) / (Q1 - Q0), moment]
+    return tuple(np.vstack([rows[:-1][(rows[:-1] < end).all(axis=1)], end]) for rows in (forward, backward))
+
+
 cdef int fill_elastic(Unit *u, v) except -1:
     """Tables and structural damping of the elastic elements, slipping brakes of the modified axial damper."""
     fill_table(&u.bend, "bend", v["bend_forward"], v["bend_return"], None, None, False)
     fill_table(&u.twist, "twist", v["twist_forward"], v["twist_return"], None, None, False)
     fill_table(&u.lateral, "spring", v["spring_forward"], v["spring_return"], None, None, False)
     fill_table(&u.cover, "cover", v["cover_forward"], v["cover_return"], None, None, False)
-    fill_table(&u.axial, "axial", v["axial_forward"], v["axial_return"], v["axial_pull_forward"], v["axial_pull_return"], True)
+    share = v["clutch_share"]
+    push, pull = _slipping(v["axial_forward"], v["axial_return"], share), _slipping(v["axial_pull_forward"], v["axial_pull_return"], share)
+    fill_table(&u.axial, "axial", push[0], push[1], pull[0], pull[1], True)
     u.two_brakes = v["axial_damper"] == "two_brakes"
     if u.two_brakes:
         fill_series_clutch(&u.brakes, "axial", v["axial_pull_forward"], v["axial_pull_return"], v["brake1_moment_n_m"][0],
-                           v["brake1_moment_n_m"][1],
-                           v["brake1_stroke_rad"], v["brake2_moment_n_m"][0], v["brake2_moment_n_m"][1])
+                           v["brake1_moment_n_m"][1], v["brake1_stroke_rad"], v["brake2_moment_n_m"][0], v["brake2_moment_n_m"][1])
+        u.brakes.moment1_in *= <double>v["brake1_share"]
+        u.brakes.moment1_out *= <double>v["brake1_share"]
+        u.brakes.moment2_in *= <double>share
+        u.brakes.moment2_out *= <double>share
+        if v["brake1_stuck"]:
+            u.brakes.stroke1 = 0.0
     u.bend_damping = v["bend_damping_n_m_s_per_rad"]
     u.twist_damping = v["twist_damping_n_m_s_per_rad"]
     u.lateral_damping = v["spring_damping_n_s_per_m"]
@@ -218,6 +237,7 @@ cdef int fill_elastic(Unit *u, v) except -1:
 
 cdef int fill_stroke(Unit *u, v) except -1:
     """Ball screw, magnetic brakes, drive."""
+    cdef int i
     u.length0 = v["probe_length_m"]
     u.length_min, u.length_max = v["probe_length_range_m"]
     if not u.length_min < u.length0 <= u.length_max:
@@ -226,14 +246,20 @@ cdef int fill_stroke(Unit *u, v) except -1:
     u.stop_damping = v["travel_stop_damping_n_s_per_m"]
     u.clutch_ratio = v["clutch_ratio"]
     u.drive_ratio = v["drive_ratio"]
-    u.screw_friction = v["screw_friction"]
+    u.screw_friction = <double>v["screw_friction"] * <double>v["friction_share"]
+    if not u.screw_friction < 1.0:
+        raise ValueError(f"friction_share: the ball screw would lock itself, friction {u.screw_friction:g}, limit below 1")
     fill_torques(&u.axial_brake, "axial_brake_table", v["axial_brake_table"])
     fill_torques(&u.lateral_brake, "brake_table", v["brake_table"])
     u.extra_brakes = v["brake_extra"]
-    u.crank_stop = v["brake_stop_rad"]
+    for i in range(2):
+        u.crank_stop[i] = <double>v["brake_stop_rad"] * <double>v[f"lateral_brake{i + 1}_travel"]
+        u.crank_share[i] = v[f"lateral_brake{i + 1}_share"]
     u.crank_stiffness = v["brake_stop_stiffness_n_m_per_rad"]
     u.crank_damping = v["brake_stop_damping_n_m_s_per_rad"]
     fill_drive(v, &u.drive)
+    u.drive.friction *= <double>v["friction_share"]
+    u.axial_brake_share = v["axial_brake_share"]
     return 0
 
 
@@ -252,6 +278,9 @@ cdef int fill_rest(Unit *u, v) except -1:
     u.pusher_length = v["pusher_length_m"]
     u.pusher_stiffness = v["pusher_stiffness_n_per_m"]
     u.together_gap = v["together_gap_m"]
+    # sensors and latches that have failed
+    u.latch_jammed, u.lever_dead = v["latch_jammed"], v["capture_lever_dead"]
+    u.dk1_dead, u.dk2_dead = v["dk1_dead"], v["dk2_dead"]
     u.cover_on = v["cover"]
     u.cover_mass = v["cover_mass_kg"]
     u.cover_damping = v["cover_damping_n_s_per_m"]
@@ -271,6 +300,13 @@ cdef int fill_unit(Unit *u, v) except -1:
     fill_elastic(u, v)
     fill_stroke(u, v)
     fill_rest(u, v)
-    u.state.q[LENGTH] = u.length0
-    u.state.q[LIMITER] = u.limiter_front if u.movable else 0.0
+    start = v["probe_start_m"] or u.length0
+    if not u.length_min <= start <= u.length0:
+        raise ValueError(f"probe_start_m must be 0 or within {u.length_min:g} ... {u.length0:g} m (drawn in ... extended), got {start:g}")
+    u.state.q[LENGTH] = start
+    # nothing is wound up: the drive's shaft stands where it brought the nut
+    angle = u.nut_ratio * (u.length0 - <double>start) * u.drive_ratio / (u.drive.i_PG * (u.drive.carrier_share[0] + u.drive.carrier_share[1]))
+    u.state.drive.angle[0] = u.state.drive.angle[1] = angle
+    # a head that is drawn in holds the movable limiter back
+    u.state.q[LIMITER] = min(u.limiter_front, u.inertias.exit_x + <double>start - u.limiter_gap) if u.movable else 0.0
     return 0

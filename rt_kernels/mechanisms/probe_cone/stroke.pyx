@@ -93,7 +93,7 @@ cdef void axial_friction(Unit *u, const double *M, double f_H, double h, double 
     cdef double brake = 0.0, limit, stopping, force, speed
     cdef int i
     if not u.two_brakes:
-        brake = u.nut_ratio * table_torque(&u.axial_brake, u.nut_ratio * fabs(s.v[LENGTH]))
+        brake = u.axial_brake_share * u.nut_ratio * table_torque(&u.axial_brake, u.nut_ratio * fabs(s.v[LENGTH]))
     limit = screw + brake
     u.record.axial_brake = brake
     u.record.screw_limit = screw

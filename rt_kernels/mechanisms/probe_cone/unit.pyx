@@ -26,9 +26,8 @@ from rt_kernels.algebra cimport quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport atan2
 from rt_kernels.codes cimport (MECHANISM_COMMAND_EXTRA_BRAKES, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_INITIAL_POSITION,
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
-from rt_kernels.contact.latches cimport FREE
 from rt_kernels.mechanisms.common.drive cimport drive_angle, drive_rate
-from rt_kernels.mechanisms.common.hysteresis cimport beyond_table
+from rt_kernels.mechanisms.common.hysteresis cimport HysteresisTable, beyond_table
 from rt_kernels.mechanisms.probe_cone.contact_sums cimport Body, Sums
 from rt_kernels.mechanisms.probe_cone.contacts cimport head_contacts, limiter_contacts, plane_contacts, roller_contacts
 from rt_kernels.mechanisms.probe_cone.cover cimport cover_step
@@ -36,14 +35,15 @@ from rt_kernels.mechanisms.probe_cone.dynamics cimport assemble, base_wrench, fa
 from rt_kernels.mechanisms.probe_cone.joints cimport accept_joints, joint_forces, lateral_losses
 from rt_kernels.mechanisms.probe_cone.latches cimport latch_contacts
 from rt_kernels.mechanisms.probe_cone.model cimport (
-    DOF, LATCHES, LENGTH, LEVERS, LIMITER, TWIST, Motion, State, Unit,
+    DOF, LENGTH, LIMITER, PART_BENDING, PART_BRAKE_CHAIN, PART_COVER, PART_LATERAL_SPRING, PART_NONE, PART_TORSION, TWIST, Motion, State,
+    Unit,
 )
 from rt_kernels.mechanisms.probe_cone.record cimport ProbeConeRecord
 from rt_kernels.mechanisms.probe_cone.setup cimport fill_unit
 from rt_kernels.mechanisms.probe_cone.stroke cimport accept_stroke, axial_friction, run_drive, stroke_forces
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
-from rt_kernels.mechanisms.probe_cone.declaration import PARAMETERS
+from rt_kernels.mechanisms.probe_cone.declaration import INVALID, PARAMETERS
 from rt_kernels.mechanisms.probe_cone.picture import ProbeConePicture
 from rt_kernels.mechanisms.probe_cone.record import AUX
 from rt_kernels.parameters import checked
@@ -278,14 +278,40 @@ cdef void substep(Unit *u, const double *p_TA, const double *q_TA, const double 
 
 # -------------------------------------------------------------------------------------------------------------------------- step
 
-cdef inline bint elastic_beyond(const Unit *u) noexcept nogil:
-    """Has an elastic element been deformed further than its table goes? The axial train slips at the ends of its table instead."""
+cdef inline void out_of_range(Unit *u, int part, int number, double value, double limit, const double *at) noexcept nogil:
+    """A law is used beyond its valid range; the first time is remembered: part, number, value, limit, place in T (or NULL)."""
+    cdef State *s = &u.state
+    u.status |= MECHANISM_STATUS_OUT_OF_RANGE
+    if s.invalid_part != PART_NONE:
+        return
+    s.invalid_part, s.invalid_number = part, number
+    s.invalid_value, s.invalid_limit = value, limit
+    s.invalid_time = s.time
+    if at != NULL:
+        vec3.copy(at, s.invalid_at)
+
+
+cdef inline void check_element(Unit *u, int part, int number, const HysteresisTable *t, double x) noexcept nogil:
+    """Has an elastic element been deformed further than its table goes?"""
+    if beyond_table(t, x):
+        out_of_range(u, part, number, x, t.up.q[t.up.n - 1] if x > 0.0 else t.up.q[0], NULL)
+
+
+cdef inline void check_validity(Unit *u) noexcept nogil:
+    """Penetration of the contacts, tables of the elastic elements, reach of the brake chains. The axial train slips at the ends of its
+    table instead."""
     cdef const State *s = &u.state
     cdef int i
+    if u.deepest > u.depth_limit:
+        out_of_range(u, u.deepest_part, u.deepest_number, u.deepest, u.depth_limit, u.deepest_at)
     for i in range(2):
-        if beyond_table(&u.bend, s.bend[i].q) or beyond_table(&u.lateral, s.lateral[i].q):
-            return True
-    return beyond_table(&u.twist, s.twist.q) or u.cover_on and beyond_table(&u.cover, s.cover.q)
+        check_element(u, PART_BENDING, i + 1, &u.bend, s.bend[i].q)
+        check_element(u, PART_LATERAL_SPRING, i + 1, &u.lateral, s.lateral[i].q)
+        if u.motion.brake[i].out_of_reach > 0.0:
+            out_of_range(u, PART_BRAKE_CHAIN, i + 1, u.motion.brake[i].out_of_reach, 0.0, NULL)
+    check_element(u, PART_TORSION, 1, &u.twist, s.twist.q)
+    if u.cover_on:
+        check_element(u, PART_COVER, 1, &u.cover, s.cover.q)
 
 
 cdef inline void on_the_cover(const State *s, double *p, const double *q, double *V) noexcept nogil:
@@ -303,12 +329,8 @@ cdef inline void on_the_cover(const State *s, double *p, const double *q, double
 
 
 cdef inline void release(Unit *u) noexcept nogil:
-    # latches and levers are free again
-    cdef int i
-    for i in range(LATCHES):
-        u.state.latch_phase[i] = FREE
-    for i in range(LEVERS):
-        u.state.lever_phase[i] = FREE
+    # latches and capture levers are drawn into the head for as long as the command stands
+    u.latches_held = True
     u.signals |= MECHANISM_SIGNAL_RELEASED
 
 
@@ -324,9 +346,7 @@ cdef inline void report(Unit *u, MechanismOutput *out) noexcept nogil:
         out.F_A[0] = s.cover_force
     if s.q[LENGTH] >= u.length0 - 1e-3:
         u.signals |= MECHANISM_SIGNAL_INITIAL_POSITION
-    # validity of the laws: penetration of the contacts, tables of the elastic elements
-    if u.deepest > u.depth_limit or elastic_beyond(u):
-        u.status |= MECHANISM_STATUS_OUT_OF_RANGE
+    check_validity(u)
     if u.status & MECHANISM_STATUS_OUT_OF_RANGE:
         s.over_limit += 1
     out.signals = u.signals
@@ -380,6 +400,9 @@ cdef inline void note_state(Unit *u, const double *p, const double *V, uint32_t 
     vec3.copy(V + 3, r.base_w)
     r.penetration = u.deepest
     r.over_limit = s.over_limit
+    r.invalid.part, r.invalid.number = s.invalid_part, s.invalid_number
+    r.invalid.value, r.invalid.limit, r.invalid.time = s.invalid_value, s.invalid_limit, s.invalid_time
+    vec3.copy(s.invalid_at, r.invalid.at)
     r.commands = commands
     r.time = s.time
     # ledger
@@ -408,6 +431,7 @@ cdef void advance(void *self, const MechanismInput *inp, MechanismOutput *out, d
     u.deepest = 0.0
     u.signals = 0
     u.status = 0
+    u.latches_held = False
     if inp.commands & MECHANISM_COMMAND_RELEASE:
         release(u)
     # rotation of one sub-step, in T axes
@@ -431,7 +455,8 @@ cdef class ProbeCone(MechanismPart):
     Signals: bits of `mechanism_signal` in the channel table. Analogue signals: LPS (compression of the probe, m), BPR and BPT (strokes of
     the two lateral rods, m), widest gap of the docking planes (m), clutch slip (rad), deepest penetration (m),
     position of the movable limiter (m), drive rate (rad/s).
-    Commands: bit 0 drive on, bit 1 extra lateral brakes, bit 2 release the latches, bit 3 drive extends instead of retracting.
+    Commands: bit 0 drive on, bit 1 extra lateral brakes, bit 2 latches and capture levers drawn into the head while it is set, bit 3 drive
+    extends instead of retracting.
     """
 
     cdef Unit unit
@@ -439,6 +464,7 @@ cdef class ProbeCone(MechanismPart):
     PARAMETERS = PARAMETERS
     PICTURE = ProbeConePicture
     AUX = AUX
+    INVALID = INVALID
 
     def __init__(self, **given):
         cdef Unit *u = &self.unit
@@ -453,8 +479,8 @@ cdef class ProbeCone(MechanismPart):
         self.plug.advance = advance
 
     def max_penetration(self, X_TA):
-        """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state;
-        0 without contact."""
+        """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state,
+        before the first step with the probe extended; 0 without contact."""
         cdef Unit *u = &self.unit
         cdef Unit copy
         cdef ProbeConeRecord record
@@ -473,6 +499,9 @@ cdef class ProbeCone(MechanismPart):
             V[i] = 0.0
         copy.record = &record
         copy.deepest = 0.0
+        if u.state.time == 0.0:
+            copy.state.q[LENGTH] = u.length0
+            copy.state.q[LIMITER] = u.limiter_front if u.movable else 0.0
         substep(&copy, p, q, V, w, 1e-9, 0)
         return copy.deepest
 

@@ -85,7 +85,7 @@ def test_modified_axial_loss_is_the_work_of_the_slipping_brakes():
     """FrT1 slips in to its stop, then FrT2; drawn out FrT1 comes back at a third of its moment: moments times slips, and the train."""
     v = configuration("probe_cone_modified")
     part = ProbeCone(**v, screw_friction=0.0, head_friction=0.0, sensor_friction_n=0.0)
-    X, _ = part.glide(pose(-0.655 - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
+    X, _ = part.glide(pose(-0.755 - 0.06), [0.1, 0, 0, 0, 0, 0], DT, 1200)
     X, rest = part.glide(X, np.zeros(6), DT, 2000)
     rows = cycle(part, X, [(0.22, "push"), (0.0, "circle"), (0.0, "circle")], period=12.0)
     names = ("clutch_angle", "clutch_slip1", "clutch_slip")

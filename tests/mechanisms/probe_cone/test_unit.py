@@ -294,7 +294,7 @@ def test_planes_are_together_only_when_all_four_gaps_are_closed(axis, tilt):
     """At the pushers' 0.6 m a tilt of 0.008 rad opens one side by 4.8 mm more and closes the other; one closed gap says nothing."""
     gaps = {}
     for gap in (0.0049, 0.0151, 0.03):
-        part, angles = ProbeCone(), [0.0, 0.0, 0.0]
+        part, angles = ProbeCone(together_gap_m=0.010), [0.0, 0.0, 0.0]
         angles[axis - 1] = tilt
         out = part.advance(pose(-0.3 * np.cos(tilt) - gap, angles=angles), np.zeros(6), 1e-7, aux=(aux := np.zeros(len(NAMES))))
         four = np.array([aux[NAMES.index(f"pusher{i}_gap")] for i in range(1, 5)])
