@@ -64,13 +64,40 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
     r = log.records
     stall = np.flatnonzero((r["periods"] > STALL_PERIODS) & (log.time_s <= first["time_s"]) & (log.time_s >= first["time_s"] - STALL_S))
     if first["name"] not in STALLED or not len(stall):
-        return {"text": f"{first['name']}: {first['meaning']}", "tick": first["tick"], "time_s": first["time_s"]}
+        return {"text": f"{first['name']}: {_what_was_invalid(log, first) or first['meaning']}", "tick": first["tick"], "time_s": first["time_s"]}
     at = stall[r["periods"][stall].argmax()]
     missed, why = int(r["periods"][at]) - 1, code_name("late_cause", int(r["late_cause"][at])).replace("_", "-")
     after = ", ".join(fault["name"] for fault in faults if fault["name"] in STALLED)
     lost_ms = missed * log.header.period_ns * 1e-6
     text = f"host too busy: {missed} periods ({lost_ms:.0f} ms) missed, late by {why}; {after} followed from it"
     return {"text": text, "tick": int(r["tick"][at]), "time_s": float(log.time_s[at])}
+
+
+def _what_was_invalid(log: Log, fault: dict[str, Any]) -> str | None:
+    """What left the valid range of its law, and where, from the unit's channels `*.invalid_*`; None where it is another fault or the unit does
+    not say. What the codes of `invalid_part` mean, the part's `INVALID` tells."""
+    if fault["name"] != "mechanism_invalid":
+        return None
+    values, unit, at = {}, "", 0
+    for channel in log.header.aux:
+        prefix, _, name = channel.name.rpartition(".invalid_")
+        if prefix:
+            unit, values[name] = prefix, float(log.records["aux"][-1, at])
+        at += channel.count
+    try:
+        name = tomllib.loads(log.header.configuration.get("configuration.toml", ""))["mechanism"]["part"]
+        named = getattr(registry.part("mechanisms", name), "INVALID", ())
+    except (ValueError, KeyError, TypeError, HilError):
+        return None
+    part = int(values.get("part", 0.0))
+    if not 0 < part < len(named):
+        return None
+    what, measured, si = named[part]
+    factor, shown = (1e3, "mm") if si == "m" else (1.0, "" if si == "-" else f" {si}")
+    value, limit = (f"{factor * values[key]:.3g} {shown}".strip() for key in ("value", "limit"))
+    place = ", ".join(f"{values[f'at_{axis}']:.3f}" for axis in "xyz")
+    where = f", at ({place}) m in the target port" if measured == "penetration" else ""
+    return f"{unit}: {what} {values['number']:.0f}: {measured} {value}, its law holds to {limit}{where}"
 
 
 def contacts_of(log: Log) -> list[dict[str, Any]]:

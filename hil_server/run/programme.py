@@ -9,6 +9,8 @@
     description = "nominal"
     expect = "captured"                      # required: captured, not_captured, complete, not_aligned, separated or tripped
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensation.part" = "none" }
+    case = "20 t to 420 t"                   # variants of one case are laid side by side (hil_server.analysis.side_by_side) ...
+    design = "existing"                      # ... under these names; what the first one is called, the others are measured against
 
 `set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
 stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.
@@ -43,6 +45,8 @@ VARIANT = Table(
         Parameter("description", "str", "-", "what it is"),
         Parameter("expect", "str", "-", "verdict that counts as passed", choices=VERDICTS),
         Parameter("set", "table", "-", "overrides of the test", default={}),
+        Parameter("case", "str", "-", "variants of one case are laid side by side", default=""),
+        Parameter("design", "str", "-", "what this one is in its case; the first is the reference", default=""),
     )
 )
 
@@ -55,6 +59,8 @@ class Variant:
     description: str
     expect: str
     config: TestConfig
+    case: str = ""
+    design: str = ""
 
 
 def is_programme(file: str | Path | None) -> bool:
@@ -95,6 +101,10 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     numbers = [row["number"] for row in rows]
     twice = [i for i, n in enumerate(numbers) if n in numbers[:i]]
     faults += [line(str(file), f"variant[{i}].number", "used twice", numbers[i], limit="a number of its own", unit="-") for i in twice]
+    for i, row in enumerate(rows):
+        if bool(row.get("case")) != bool(row.get("design")):
+            here, other = ("case", "design") if row.get("case") else ("design", "case")
+            faults.append(missing(str(file), f"variant[{i}].{other}", "key", f"with {here} = {row[here]!r}, what it is compared as"))
     if faults:
         raise ConfigurationError(dict.fromkeys(faults))
     return head["name"], [v for v in variants if v is not None]
@@ -106,7 +116,7 @@ def _variant(file: Path, base: Path, index: int, row: dict[str, Any], overrides:
         faults.append(line(str(file), f"variant[{index}].number", "no folder name", number, limit="letters, digits, . _ -", unit="-"))
     settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(row["set"])]
     try:
-        return Variant(number, row["description"], row["expect"], load_test(base, [*settings, *overrides]))
+        return Variant(number, row["description"], row["expect"], load_test(base, [*settings, *overrides]), row["case"], row["design"])
     except ConfigurationError as error:
         faults += [f"{file}: variant {number}: {fault}" for fault in error.faults]
         return None
@@ -143,7 +153,7 @@ def run_programme(
             say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
             summary = _one(variant, run_one, out / variant.number)
             passed = as_expected(variant.expect, verdict(summary))
-            rows.append({"number": variant.number, "description": variant.description, "R1": r1, "R2": r2, "expect": variant.expect,
+            rows.append({"number": variant.number, "description": variant.description, "case": variant.case, "design": variant.design, "R1": r1, "R2": r2, "expect": variant.expect,
                          "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
             exit_code = max(exit_code, 0 if passed else 1)
             if summary.get("end") == "record_lost":

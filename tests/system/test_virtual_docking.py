@@ -23,7 +23,8 @@ HEAD_ON = tuple(f"initial_conditions.{k}=0.0" for k in (
 # ------------------------------------------------------------------------------------------------------------------- course
 
 GROOVES = tuple(f"probe.latch{k}_groove_force" for k in range(1, 5))
-WHOLE = ("probe.clutch_slip", "probe.stroke", *GROOVES)
+PUSHERS = tuple(f"probe.pusher{i}_{c}" for i in range(1, 5) for c in ("gap", "force"))
+WHOLE = ("probe.clutch_slip", "probe.stroke", *GROOVES, *PUSHERS)
 
 
 def test_N9_order_of_events_of_a_whole_docking_through_the_line():
@@ -65,14 +66,18 @@ def test_N9_order_of_events_of_a_whole_docking_through_the_line():
     assert tilt_of(out, k) > 2.0 and not on["planes_together"][k] and complete - out["time"][k] > 30.0
 
 
-def test_N8_whole_process_takes_nearly_five_minutes():
-    """The shipped unit as it is: first contact to planes together in 4.9 min. The text has 5 to 7 min; it gives neither the probe's way nor
-    the drive's speed but for one unit (1 mm/s), and the shipped ones (190 mm, 0.8 mm/s) are invented."""
+def test_N8_whole_process_takes_six_minutes_and_ends_parallel_and_centred():
+    """The shipped unit as it is: first contact to the true end in 5.9 min, the text has 5 to 7. The end is one: axes within 0.1 deg and 1 mm,
+    every gap at a pusher within half a millimetre."""
     out = course(CONFIG, WHOLE)
-    contact, drive, pushers, together = (first(out, signal(out, name)) for name in ("DK1", "drive_running", "pushers", "planes_together"))
-    assert together - contact == pytest.approx(295.0, abs=6.0)
+    contact, drive, pushers = (first(out, signal(out, name)) for name in ("DK1", "drive_running", "pushers"))
+    process = first(out, out["sequence"] == SEQUENCE["complete"]) - contact
+    assert 300.0 < process < 420.0 and process == pytest.approx(355.0, abs=15.0)
+    end = int(np.argmax(out["end_cause"] != 0))
+    assert tilt_of(out, end) <= 0.1 and np.hypot(*out["X_TA"][end, 1:3]) <= 0.001
+    assert all(out[f"probe.pusher{i}_gap"][end] <= 0.0005 for i in range(1, 5))
     on = (out["time"] > drive + 10.0) & (out["time"] < pushers)
-    assert np.polyfit(out["time"][on], out["probe.stroke"][on], 1)[0] == pytest.approx(-8.1e-4, rel=0.02)
+    assert np.polyfit(out["time"][on], out["probe.stroke"][on], 1)[0] == pytest.approx(-7.7e-4, rel=0.02)
 
 
 def test_press_thrust_ends_at_the_bottom_signal_through_the_line():
@@ -114,9 +119,43 @@ def together(out):
         assert tilt_of(out, k) <= 0.5 and np.hypot(*out["X_TA"][k, 1:3]) <= 0.010
 
 
+def test_undocking_from_the_completed_docking_separates_at_the_speed_of_the_pushers_energy():
+    """Four springs pressed from 20 mm: 8 J on the reduced mass, 0.029 m/s; what the pressed planes give besides is below 2 % of the speed."""
+    out = course(CONFIG, ("probe.energy_pusher", "probe.latch1_phase", "probe.stroke"), ("guidance.undock=true",))
+    assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["separated"]
+    release, loop = int(np.argmax(out["sequence"] == SEQUENCE["separation"])), np.flatnonzero(out["phase"] == PHASE["contact"])
+    last = loop[-1]
+    # five seconds docked and at rest, then no pusher and no latch touches any more
+    complete = first(out, out["sequence"] == SEQUENCE["complete"])
+    assert out["time"][release] - complete == pytest.approx(5.0, abs=2 * DT) and np.abs(out["V_TA"][release]).max() < 1e-4
+    energy, reduced = out["probe.energy_pusher"][release], 20e3 * 420e3 / 440e3
+    assert energy == pytest.approx(4 * 0.5 * 1e4 * 0.020**2, rel=0.03) and out["probe.energy_pusher"][last] == 0.0
+    assert -out["V_TA"][last, 0] == pytest.approx(np.sqrt(2 * energy / reduced), rel=0.02)
+    # straight back: no turn to speak of, and the kinetic energy that the craft have gained is that of the motion apart
+    assert np.abs(out["V_TA"][last, 1:3]).max() < 1e-3 and np.degrees(np.abs(out["V_TA"][last, 3:]).max()) < 0.02
+    gained = out["kinetic_energy"][last] - out["kinetic_energy"][release]
+    assert gained == pytest.approx(0.5 * reduced * out["V_TA"][last, 0] ** 2, rel=0.005)
+    assert not signal(out, "DSG")[last] and out["X_TA"][last, 0] < out["X_TA"][release, 0] - 0.3
+
+
+def test_a_probe_that_is_drawn_in_is_extended_before_the_approach():
+    """From 0.39 m the drive needs 270 s; then the docking is the one of a probe that was extended from the beginning."""
+    names = ("probe.length",)
+    short = ("guidance.contact_max_s=3.0",)
+    started = course(CONFIG, names, (*short, "mechanism.probe_start_m=0.39", "guidance.extend_first=true"))
+    ready = course(CONFIG, names, short)
+    test = assembly.simulation(load_test(CONFIG, [*short, "mechanism.probe_start_m=0.39", "guidance.extend_first=true"]))
+    sequence = np.concatenate([records["sequence"] for records in blocks(test)])
+    assert (sequence == SEQUENCE["extension"]).sum() * DT == pytest.approx(0.21 / 7.8e-4, rel=0.05)
+    for out in (started, ready):
+        assert out["probe.length"][0] == pytest.approx(0.6, abs=1.1e-3)
+    capture = [first(out, signal(out, "DSG")) - out["first_contact_time"][-1] for out in (started, ready)]
+    assert capture[0] == pytest.approx(capture[1], abs=0.1)
+
+
 def test_a_retraction_that_is_cut_off_says_what_is_not_together():
-    """The first pusher touches 220 s after the first contact; a test that ends at 235 s was complete under "one gap is closed"."""
-    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=236.0",))
+    """The first pusher touches 243 s after the first contact; a test that ends at 262 s was complete under "one gap is closed"."""
+    out = course(CONFIG, tuple(f"probe.pusher{i}_gap" for i in range(1, 5)), ("guidance.contact_max_s=262.0",))
     end = int(np.argmax(out["end_cause"] != 0))
     assert out["end_cause"][end] == CODES["end_cause"]["not_aligned"] and not stops(out)
     gaps = [out[f"probe.pusher{i}_gap"][end] for i in range(1, 5)]
@@ -131,7 +170,7 @@ def test_the_longer_units_start_clear_of_the_receptacle(overrides):
         before = records["phase"] <= PHASE["closing"]
         assert not records["signal_discrete"][before].astype(int).__and__(SIGNAL["DK1"]).any()
         assert np.abs(records["F_T"][before]).max(initial=0.0) < 1.0
-    with pytest.raises(ConfigurationError, match=r"overlap at park .*contact force 1e\+06 N.*at least 0\.050 m further"):
+    with pytest.raises(ConfigurationError, match=r"overlap at park .*contact force 1\.\d+e\+07 N.*at least 0\.150 m further"):
         assembly.simulation(load_test(CONFIG, overrides[1:]))
 
 

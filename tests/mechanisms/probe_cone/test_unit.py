@@ -238,7 +238,7 @@ def test_E53_E52_N17_head_frame_is_turned_by_the_end_slope():
 def test_N17_bending_stiffness_goes_with_the_inverse_length():
     moments = []
     for length in (0.6, 0.4):
-        part = ProbeCone(bend_damping_n_m_s_per_rad=0.0)
+        part = ProbeCone(bend_damping_n_m_s_per_rad=0.0, probe_start_m=length)
         part.set_state([0, 0, 0.0, 0, 0, length, 0], [0, 0, 0.5, 0, 0, 0, 0])
         _, rows = part.glide(pose(), np.zeros(6), DT, 3)
         moments.append(column(rows, "joint_bend_y")[-1] / column(rows, "bend_y")[-2])
@@ -327,11 +327,13 @@ def test_N12_ratios_of_the_modified_damper():
     assert v["brake1_moment_n_m"][0] / v["brake2_moment_n_m"][0] == pytest.approx(0.25, rel=0.02)
     assert v["brake1_moment_n_m"][1] / v["brake1_moment_n_m"][0] == pytest.approx(1 / 3, rel=1e-6)
     assert v["brake2_moment_n_m"][1] > v["brake2_moment_n_m"][0]
+    # brake 2 is as strong as the clutch of the existing unit
+    assert v["brake2_moment_n_m"][0] == existing["axial_forward"][-1][1]
     travel = existing["axial_forward"][3][0] - existing["axial_forward"][2][0]
     assert v["brake1_stroke_rad"] / travel == pytest.approx(2.5, rel=0.01)
     # and the unit shows them: plateau of brake 1 while the probe is pushed in
     part = ProbeCone(**v, screw_friction=0.0)
-    X, _ = part.glide(pose(-0.655 - 0.06), [0.05, 0, 0, 0, 0, 0], DT, 5000)
+    X, _ = part.glide(pose(-0.755 - 0.06), [0.05, 0, 0, 0, 0, 0], DT, 5000)
     _, rows = part.glide(X, [0.05, 0, 0, 0, 0, 0], DT, 200)
     assert rows[-1, 0] == pytest.approx(v["brake1_moment_n_m"][0] * 0.25 * 2 * np.pi / 0.02, rel=0.06)
     assert column(rows, "clutch_slip1")[-1] > 1.0 and column(rows, "clutch_slip")[-1] == 0.0
