@@ -9,7 +9,7 @@
     limits          Limits
     delays          Delays
     stand_model     parameters of the machine that moves the platform, by their keys in [stand_model] of the stand file, or None
-    mechanism       the docking mechanism in software, a MechanismPart (virtual stand only)
+    mechanism       the docking mechanism in software, a MechanismPart: what a virtual stand carries, what prediction and safety know of it
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
     block           the shared block (ports that take commands)
     live            True: the loop keeps time with a stand, False: a simulation or a replay
@@ -110,6 +110,23 @@ class Limits:
     start_leg_m: Sequence[float] | None = None
     supply_pressure_min_pa: float = 0.0
     blocking_valves: bool = False
+
+
+@dataclass(frozen=True)
+class UnitEnergy:
+    """What an active docking unit may put into the motion of the craft: its attribute `gives`.
+
+    struts: how many sprung struts there are; analogue signals 0, 1, ... are their strokes [m], outwards positive. compression_m: of a
+    spring where the stroke is zero; recoil_n: rows [compression m, force N], the least force of the spring's loop. damping_n_s_per_m: of a
+    strut, at least. resolution_m: of a measured stroke. drive_power_w: the most that the drives give while the signal drive_running is on.
+    """
+
+    struts: int = 0
+    compression_m: float = 0.0
+    recoil_n: Any = ()
+    damping_n_s_per_m: float = 0.0
+    resolution_m: float = 2e-5
+    drive_power_w: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -337,4 +337,7 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     plant["machine"] = registry.part("simulated", name).MACHINE  # type: ignore[attr-defined]
     others = sorted(os.sched_getaffinity(0) - {loop_core})
     sensor = {"rate_hz": 4000.0}
-    return {"plant": plant, "sensor": sensor, "priority": priority, "core": others[0] if others else -1, "lock_memory": True}
+    gives = getattr(context["mechanism"], "gives", None)
+    # strokes that the energy monitor reads come as fine as the unit declares
+    module = {"analog_scale": [gives.resolution_m] * 8} if gives is not None and gives.struts else {}
+    return {"plant": plant, "sensor": sensor, "module": module, "priority": priority, "core": others[0] if others else -1, "lock_memory": True}

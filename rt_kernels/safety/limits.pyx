@@ -42,8 +42,8 @@ take the power off the drives (`setpoint_status`, bits `blocked`), which closes 
 no further fault.
 
 **Energy monitor** (hybrid-stability notes 5.4 (5), R-St-32): work of the corrected wrench (what moves the model) on its relative motion
-from the free motion before a contact to the free motion after it, against the kinetic energy of that free motion before. See
-`energy_faults`.
+from the free motion before a contact to the free motion after it, against the kinetic energy of that free motion before. What the springs
+and drives of an active docking unit may have given is not the stand's: `unit_energy`. See `energy_faults`.
 """
 
 from libc.math cimport fabs, sqrt
@@ -53,6 +53,8 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport vec3
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport StagePart
+from rt_kernels.safety.unit_energy cimport (UnitEnergyParams, UnitEnergyState, fill_unit_energy, unit_begin, unit_contact_over,
+                                            unit_may_give)
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
@@ -105,6 +107,7 @@ cdef struct Params:
     double energy_warn          # relative gain of a contact
     double energy_trip
     double energy_floor         # J: contacts below it are not judged
+    UnitEnergyParams unit       # what the docking unit may give
     double damaged_max          # lost, or damaged, records in a second
     double drive_lost_max       # answers of one drive missing in a second
     double leg_force_max        # N, of a leg's actuator
@@ -142,6 +145,7 @@ cdef struct State:
     double noticed_time         # s for which the threshold has noticed it
     double lost_time            # s since the threshold lost it
     double energy_at_start
+    UnitEnergyState unit
     Count sensor_lost
     Count sensor_corrupt
     Count drive_lost[6]
@@ -527,17 +531,21 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
     is noticed (`begin_contact`), and counting goes on after the threshold has lost it until the force has died away (`contact_is_over`).
     Force means here what is over the mean force of the free motion: a wrong tare counts for no contact, and noise works only while one
     lasts. The energy before is the kinetic energy less that work.
+
+    Judged is what the work is above that which the docking unit's springs and drives may have given by now; the logged work and ratio are
+    the whole.
     """
     cdef int64_t f = 0
     cdef int i
     cdef double F[3]
     cdef double V[6]
-    cdef double work, force, ahead
+    cdef double work, force, ahead, given
     for i in range(6):
         V[i] = 0.5 * (s.V_previous[i] + o.V_TA[i])
         s.V_previous[i] = o.V_TA[i]
     if o.motion != MOTION_FREE:
         forget_work(s)
+        unit_begin(&p.unit, &s.unit, o)
         return 0
     work = -contact_power(o.F_T_corrected, o.X_TA, V) * dt
     s.work += work
@@ -549,18 +557,21 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
         o.contact_work = begin_contact(s, force)
         s.energy_at_start = o.kinetic_energy - o.contact_work
     keep_quiet_work(s, force, dt)
+    given = unit_may_give(&p.unit, &s.unit, o, o.contact_work if s.in_contact else 0.0, dt)
     if not s.in_contact:
         return 0
     if s.energy_at_start > p.energy_floor:
         o.contact_energy_ratio = 1.0 + o.contact_work / s.energy_at_start
+        given /= s.energy_at_start
         # where the next tick would lead at this power: the trip comes before the limit is passed
         ahead = o.contact_energy_ratio - contact_power(o.F_T_corrected, o.X_TA, o.V_TA) * dt / s.energy_at_start
-        if ahead > 1.0 + p.energy_trip:
+        if ahead > 1.0 + p.energy_trip + given:
             f |= FAULT_ENERGY_GAIN
-        elif o.contact_energy_ratio > 1.0 + p.energy_warn:
+        elif o.contact_energy_ratio > 1.0 + p.energy_warn + given:
             f |= FAULT_ENERGY_WARNING
     if contact_is_over(s, o, dt):
         s.in_contact = 0
+        unit_contact_over(&s.unit, o.contact_work)
     return f
 
 
@@ -683,10 +694,10 @@ cdef class SafetyLimits(StagePart):
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
         Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000),
     )
-    CONTEXT = ("period_s", "platform", "delays", "limits")
+    CONTEXT = ("period_s", "platform", "delays", "limits", "mechanism")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, delays, limits, **given):
+    def __init__(self, *, period_s, platform, delays, limits, mechanism=None, **given):
         cdef Params *p = &self.c.params
         cdef int i
         keys = checked(SafetyLimits.PARAMETERS, given)
@@ -720,6 +731,7 @@ cdef class SafetyLimits(StagePart):
             p.force_max[i], p.moment_max[i] = limits.force_limit_n[i], limits.moment_limit_n_m[i]
         p.drift_max, p.drift_time = keys["drift_max_n"], keys["drift_time_s"]
         p.energy_warn, p.energy_trip, p.energy_floor = keys["energy_warn"], keys["energy_trip"], keys["energy_floor_j"]
+        fill_unit_energy(getattr(mechanism, "gives", None), &p.unit)
         p.damaged_max, p.drive_lost_max = keys["damaged_max_per_s"], keys["drive_lost_max_per_s"]
         p.leg_force_max, p.supply_min = legs.params.force_max, limits.supply_pressure_min_pa
         p.blocking_valves, p.blocking_delay = limits.blocking_valves, keys["blocking_delay_s"]

@@ -37,6 +37,7 @@ from rt_kernels.mechanisms.ring.platform cimport build_leg, close_legs, react_al
 from rt_kernels.mechanisms.ring.record cimport RingRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.context import UnitEnergy
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
 from rt_kernels.mechanisms.ring.picture import RingPicture
 from rt_kernels.mechanisms.ring.record import AUX
@@ -396,6 +397,7 @@ cdef class Ring(MechanismPart):
     AUX = AUX
 
     cdef RingSelf m
+    cdef readonly object gives      # UnitEnergy
 
     def __init__(self, **given):
         t = checked(Ring.PARAMETERS, given)
@@ -406,6 +408,9 @@ cdef class Ring(MechanismPart):
         self.m.retract_speed = t["retract_speed_m_s"]
         self.m.retract_stroke = t["retract_stroke_m"]
         self.m.unit.mated_x = drawn_in(t)
+        # the drive moves the neutral point of springs that pull with no more than the end of their table
+        strongest = max(row[1] for row in t["spring_forward_n"])
+        self.gives = UnitEnergy(drive_power_w=MAX_LEGS * strongest * t["retract_speed_m_s"])
         self.plug.self = &self.m
         self.plug.state = &self.m.state
         self.plug.state_size = sizeof(RingUnitState)

@@ -14,6 +14,7 @@ import numpy as np
 
 from libc.string cimport memset
 
+from rt_kernels.algebra cimport vec3
 from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
 from rt_kernels.mechanisms.ring.contact cimport RingLoads, RingPose
 from rt_kernels.codes cimport (MECHANISM_COMMAND_DRIVE, MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DRIVE_RUNNING,
@@ -24,7 +25,6 @@ from rt_kernels.mechanisms.ring.elastic.retraction cimport (
     CAPTURED, CABLES, DONE, THROWN, Retraction, RetractionState, Sequencer, SequencerState, block_all, drive_step,
     fill_retraction, pull, sequence,
 )
-from rt_kernels.mechanisms.common.drive cimport Drive, DriveState, drive_rate, drive_step as motors_step, fill_drive
 from rt_kernels.mechanisms.ring.platform cimport MAX_LEGS, BaseMotion, LegMotion, effective_stroke, screw_force
 from rt_kernels.mechanisms.ring.unit cimport (
     RingState, RingUnit, base_moves, fill_ring_unit, ring_account, ring_begin, ring_close, ring_depth, ring_in_target, ring_mean, ring_move,
@@ -32,6 +32,7 @@ from rt_kernels.mechanisms.ring.unit cimport (
 )
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.context import UnitEnergy
 from rt_kernels.mechanisms.ring.picture import ElasticRingPicture
 from rt_kernels.mechanisms.ring.elastic.record import AUX
 from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
@@ -164,7 +165,8 @@ cdef void elastic_advance(void *self, const MechanismInput *inp, MechanismOutput
         pull_cables(m, R_AN, h, cables, W)
         for i in range(6):
             F_ring[i] += cables[i]
-            v[i] = s.v[i] if i < 3 else s.w[i - 3]
+        vec3.copy(s.v, v)
+        vec3.copy(s.w, v + 3)
         if not ring_move(&m.unit, s, m.motion, R_AN, &base, F_ring, h, W):
             s.out_of_range = 1
             break
@@ -214,6 +216,15 @@ cdef inline void elastic_report(const ElasticSelf *m, ElasticRecord *record) noe
     record.given_to_cables = e.given_to_cables
     for i in range(2):
         record.wheel_rate[i] = e.motors.rate[i]
+
+
+def _most_power(t):
+    """Most power that the cables can put into the ring [W]: that of the drive at half its no-load speed, behind its gears."""
+    if t["drive"] == "speed":
+        motors = 0.25 * t["drive_gain_n_m_s_per_rad"] * t["drive_rate_rad_s"] ** 2
+    else:
+        motors = 2 * 0.25 * t["motor_stall_n_m"] ** 2 / t["motor_back_emf_n_m_s_per_rad"] * t["drive_efficiency"]
+    return motors * t["gear_efficiency"]
 
 
 def _motors(key, unit, meaning, default, low):
@@ -273,6 +284,7 @@ cdef class ElasticAdaptive(MechanismPart):
     AUX = AUX
 
     cdef ElasticSelf m
+    cdef readonly object gives      # UnitEnergy
 
     def __init__(self, **given):
         cdef double R_AN[9]
@@ -313,6 +325,8 @@ cdef class ElasticAdaptive(MechanismPart):
         self.m.state.sequence.phase = PHASES.index(t["start_phase"])
         self.m.state.cables.phi = self.m.retraction.gear_ratio * (t["gear_cam_max_rad"] if t["start_phase"] == "ready"
                                                                   else 1.9 * t["cam_gap_rad"])
+        self.gives = UnitEnergy(struts=MAX_LEGS, compression_m=t["ready_compression_m"], recoil_n=t["spring_recoil_n"],
+                                damping_n_s_per_m=t["screw_damping_n_s_per_m"], drive_power_w=_most_power(t))
         self.plug.self = &self.m
         self.plug.state = &self.m.state
         self.plug.state_size = sizeof(ElasticState)
