@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hil_server.analysis import pictures, rehearsal
+from hil_server.analysis.arm_margin import arm_margin, said
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.pages import figures
 from hil_server.pages.html import document, section, table_html
@@ -48,6 +49,11 @@ def sections(log: Log) -> list[str]:
     found = [section("Score sheet", table_html((), rows))]
     if rehearsal.flight(log).any():
         found.append(section("Flight", figures.embedded(flight(log))))
+    margin = arm_margin(log)
+    if margin is not None:
+        rows = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
+        body = f"<p>The arm {said(margin)}.</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), rows)
+        found.append(section("Arm", body + figures.embedded(arm(log))))
     return found
 
 
@@ -73,6 +79,23 @@ def flight(log: Log) -> Figure:
         figures.lines(axes[5], t, size, ("force, N", "moment, N.m"), "at the arm's end")
         for value, colour in zip(limits or (), figures.COLOURS, strict=False):
             axes[5].axhline(value, color=colour, linestyle="--", linewidth=0.8)
+    return pictures.finish(log, drawn, axes, (float(t[0]), float(t[-1])))
+
+
+def arm(log: Log) -> Figure:
+    """Compliance and loads, from the closing of the loop on: how far the arm gives at the payload's grapple fixture, the wrench there, the
+    motors' torques, and the loads of the payload's docking interface."""
+    flown = rehearsal.flight(log)
+    r, t = log.records[flown], log.time_s[flown]
+    give, load, motor = (log.aux(f"arm_{name}")[flown] for name in ("deflection", "wrench_E", "motor_torque"))
+    drawn, axes = figures.figure(7, 2.0)
+    figures.lines(axes[0], t, 1e3 * give[:, :3], ("x", "y", "z"), "arm gives, mm")
+    figures.lines(axes[1], t, np.degrees(give[:, 3:]), ("x", "y", "z"), "arm turns, deg")
+    figures.lines(axes[2], t, load[:, :3], ("Fx", "Fy", "Fz"), "at the fixture, N")
+    figures.lines(axes[3], t, load[:, 3:], ("Mx", "My", "Mz"), "at the fixture, N.m")
+    figures.lines(axes[4], t, motor, tuple(f"joint {j + 1}" for j in range(motor.shape[1])), "motors, N.m")
+    figures.lines(axes[5], t, r["F_T"][:, :3], ("Fx", "Fy", "Fz"), "at the interface, N")
+    figures.lines(axes[6], t, r["F_T"][:, 3:], ("Mx", "My", "Mz"), "at the interface, N.m")
     return pictures.finish(log, drawn, axes, (float(t[0]), float(t[-1])))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
+from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.crafts import crafts_of
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError
@@ -215,7 +216,7 @@ def summarise(log: Log) -> dict[str, Any]:
     realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate,
     acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is no fault),
     cause (text, tick, time_s; None without a fault), trip_tick, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
-    the dynamics part has none), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s), prediction, synthetic.
+    the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s), prediction, synthetic.
     """
     r = log.records
     raised = faults_of(log)
@@ -250,6 +251,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "trip_tick": int(r["trip_tick"][-1]) if log.ticks else -1,
         "contacts": contacts_of(log),
         "crafts": crafts_of(log),
+        "arm": arm_margin(log),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
         "delay_ledger": log.header.delay_ledger,
         "delay_origins": log.header.delay_origins,

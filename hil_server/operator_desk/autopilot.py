@@ -37,6 +37,8 @@ class Habits:
     approach_part: float = 0.6  # of full deflection
     near_m: float = 0.1  # so far from where the units first touch it slows down
     contact_part: float = 0.25
+    press_part: float = 1.0  # against the latches: an arm under rate control presses the harder, the more it is asked
+    press_gain_1_s: float = 1.0
     quantum: float = 0.02  # of full deflection: finer a hand does not set
 
 
@@ -82,7 +84,7 @@ class Pilot:
         dt, self._last = t - self._last, t
         self._mean += (x - self._begin - self._asked - self._mean) * min(1.0, dt / self.habits.mean_s)
         rest = self._begin + self._asked + self._mean
-        wanted = self._wanted(t, rest, contact, captured)
+        wanted = self._wanted(t, rest, x, contact, captured)
         reach = dt / self.habits.hand_s
         self._stick += np.clip(wanted - self._stick, -reach, reach)
         self._set(self._stick)
@@ -99,8 +101,8 @@ class Pilot:
     def _scale(self) -> np.ndarray:
         return np.repeat([self.linear, self.angular], 3)
 
-    def _wanted(self, t: float, rest: np.ndarray, contact: bool, captured: bool) -> np.ndarray:
-        """Deflections, in the axes of the target, for the present task."""
+    def _wanted(self, t: float, rest: np.ndarray, x: np.ndarray, contact: bool, captured: bool) -> np.ndarray:
+        """Deflections, in the axes of the target, for the present task; rest: where the load swings about, x: where it is."""
         h = self.habits
         correction = np.clip(-h.gain_1_s * rest / self._scale(), -1.0, 1.0)
         turning, sideways = float(np.linalg.norm(rest[3:])), float(np.linalg.norm(rest[1:3]))
@@ -117,8 +119,11 @@ class Pilot:
             wanted[3:], wanted[1:3] = correction[3:], correction[1:3]
             self._next_task(t, turning < np.radians(h.angle_tolerance_deg) and sideways < h.lateral_tolerance_m, "approach")
         elif contact or self.task == "press":
+            # the load turns while the arm presses beside its middle, and a head pressed sideways leaves a latch outside its groove:
+            # attitude and middle are held, by what is seen, for nothing swings in contact
             self.task = "press"
-            wanted[0] = h.contact_part
+            wanted = np.clip(-h.press_gain_1_s * x / self._scale(), -1.0, 1.0)
+            wanted[0] = h.press_part
         else:
             wanted[0] = h.approach_part if rest[0] < self.contact_x - h.near_m else h.contact_part
             wanted[3:], wanted[1:3] = correction[3:], correction[1:3]

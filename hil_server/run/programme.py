@@ -7,7 +7,7 @@
     [[variant]]
     number = "RT-01"                         # kept across facilities
     description = "nominal"
-    expect = "captured"                      # required: captured, not_captured, complete, not_aligned, separated or tripped
+    expect = "captured"                      # captured, not_captured, stalled, complete, not_aligned, separated or tripped
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensation.part" = "none" }
     case = "20 t to 420 t"                   # variants of one case are laid side by side (hil_server.analysis.side_by_side) ...
     design = "existing"                      # ... under these names; what the first one is called, the others are measured against
@@ -29,7 +29,7 @@ from hil_server.errors import ConfigurationError, TripError
 from rt_kernels.parameters import Parameter
 
 PROGRESS = "programme.json"
-VERDICTS = ("captured", "not_captured", "complete", "not_aligned", "separated", "tripped")
+VERDICTS = ("captured", "not_captured", "stalled", "complete", "not_aligned", "separated", "tripped")
 NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 PROGRAMME = Table(
@@ -199,16 +199,20 @@ def _one(variant: Variant, run_one: Callable[[TestConfig, Path], dict[str, Any]]
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """What became of the docking: the end of the run where it says more than the capture does, else whether it captured."""
+    """What became of the docking: the end of the run where it says more than the capture does, else whether it captured; stalled: an arm
+    pressed to the end and the latches held out."""
     end = summary.get("end")
     if end in ("tripped", "complete", "not_aligned", "separated"):
         return str(end)
-    return "captured" if summary.get("captured") else "not_captured"
+    if summary.get("captured"):
+        return "captured"
+    return "stalled" if (summary.get("arm") or {}).get("outcome") == "stalled" else "not_captured"
 
 
 def as_expected(expect: str, found: str) -> bool:
-    """A completed docking has also captured; one whose retraction did not align the units is only what it is."""
-    return found == expect or (expect == "captured" and found in ("complete", "separated"))
+    """A completed docking has also captured, and so has one that was undocked again; a stalled berthing has not; a retraction that did not
+    align the units is only what it is."""
+    return found == expect or (expect, found) in (("captured", "complete"), ("captured", "separated"), ("not_captured", "stalled"))
 
 
 def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -225,13 +229,14 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
             number(row.get("capture_time_s"), ".3f"),
             number(_peak(row, 0), ".0f"),
             number(_peak(row, 1), ".0f"),
+            number((row.get("arm") or {}).get("margin"), ".2f"),
             "passed" if row["passed"] else f"FAILED (expected {row['expect']})",
         )
         for row in summary["variants"]
     ]
 
 
-SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "result")
+SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "arm margin", "result")
 
 
 def _peak(row: dict[str, Any], which: int) -> float | None:

@@ -11,7 +11,7 @@ ARMS = Path(__file__).resolve().parents[2] / "stand_configs" / "manipulators"
 # rows a m, alpha deg, d m, theta offset deg (distal); axes of the table's base in the root frame, columns
 ROLL_FIRST = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 TABLES = {
-    "canadarm2": (ROLL_FIRST, 1e-13, 1261.66, [
+    "canadarm2": (ROLL_FIRST, 1e-13, 1375.37, [
         (0, -90, 1.3589, 0), (0, -90, 0.7026, -90), (7.11, 0, -0.5692, 0), (7.11, 0, -0.4750, 0), (0, 90, -0.5692, 0), (0, 90, -0.7026, 90),
         (0, 0, 1.3589, 0)]),
     # table is rounded to 0.1 mm and 1e-4 deg
