@@ -91,15 +91,15 @@ def said(arm: dict[str, Any]) -> str:
     """One line for people."""
     if arm["asked_n"] is None:
         return f"{arm['outcome']}; no contact; largest load {arm['largest']['name']} at {100 * arm['largest']['share']:.0f} %"
-    what = {"captured": "captured", "stalled": "pressed, did not overcome the latches"}.get(arm["outcome"], "did not press to the end")
+    what = {"captured": "captured", "stalled": "pressed, did not overcome the latches"}.get(arm["outcome"], "not pressed to the end")
     margin = "" if arm["margin"] is None else f", margin {arm['margin']:.2f}"
     return (f"{what}: {arm['asked_n']:.0f} N axially, {arm['available_n']:.0f} N can be held ({arm['limit']}){margin}; "
             f"largest load {arm['largest']['name']} at {100 * arm['largest']['share']:.0f} %")  # fmt: skip
 
 
 def _axial(log: Log, at: np.ndarray) -> np.ndarray:
-    """Force of the active unit into the target unit along the docking axis at the ticks `at`, N: its mean over HELD_S before each. A thinned
-    log has every peak, so its ticks count for the time to the next one."""
+    """Force of the active unit into the target unit along the docking axis at the ticks `at`, N: its mean over HELD_S before each. A
+    thinned log has every peak, so its ticks count for the time to the next one."""
     t, force = log.time_s[at], log.records["F_T"][at, 0]
     impulse = np.concatenate([[0.0], np.cumsum(force[:-1] * np.diff(t))])
     found: np.ndarray = (impulse - np.interp(t - HELD_S, t, impulse)) / HELD_S

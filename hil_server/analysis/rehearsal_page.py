@@ -9,7 +9,7 @@ from hil_server.analysis import pictures, rehearsal
 from hil_server.analysis.arm_margin import arm_margin, said
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.pages import figures
-from hil_server.pages.html import document, section, table_html
+from hil_server.pages.html import document, section, table_html, text
 from hil_server.telemetry.log_file import Log
 
 ROWS = (
@@ -51,8 +51,8 @@ def sections(log: Log) -> list[str]:
         found.append(section("Flight", figures.embedded(flight(log))))
     margin = arm_margin(log)
     if margin is not None:
-        rows = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
-        body = f"<p>The arm {said(margin)}.</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), rows)
+        joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
+        body = f"<p>{text(said(margin))}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
         found.append(section("Arm", body + figures.embedded(arm(log))))
     return found
 

@@ -216,7 +216,8 @@ def summarise(log: Log) -> dict[str, Any]:
     realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate,
     acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is no fault),
     cause (text, tick, time_s; None without a fault), trip_tick, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
-    the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of the run, s), prediction, synthetic.
+    the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
+    delay_origins, delay_in_run (term → mean of the run, s), prediction, synthetic.
     """
     r = log.records
     raised = faults_of(log)

@@ -340,4 +340,5 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     gives = getattr(context["mechanism"], "gives", None)
     # strokes that the energy monitor reads come as fine as the unit declares
     module = {"analog_scale": [gives.resolution_m] * 8} if gives is not None and gives.struts else {}
-    return {"plant": plant, "sensor": sensor, "module": module, "priority": priority, "core": others[0] if others else -1, "lock_memory": True}
+    core = others[0] if others else -1
+    return {"plant": plant, "sensor": sensor, "module": module, "priority": priority, "core": core, "lock_memory": True}

@@ -7,14 +7,14 @@ springs of its struts (recoil branch, compression where the stroke is zero), the
     S(t) = sum over struts of  U(d_0 - stroke),     U(d) = integral of the recoil branch from 0 to d
     D(t) = sum over struts and windows of  c max(0, |change of the stroke| - resolution)^2 / window
 
-A spring between a recoil and a loading branch is passive with U as its storage: what it gives is at most what S falls by. The damper takes
-at least D: over a window the mean of the squared rate is not below the square of the mean (Jensen), and what the strokes' resolution leaves
-open counts for nothing. So the ring, and through it the craft, has had at most S(start) - S(t) - D(t) of the springs; less than that is in
-fact given, since contacts and screws rub.
+A spring between a recoil and a loading branch is passive with U as its storage: what it gives is at most what S falls by. The damper
+takes at least D: over a window the mean of the squared rate is not below the square of the mean (Jensen), and what the strokes'
+resolution leaves open counts for nothing. So the ring, and through it the craft, has had at most S(start) - S(t) - D(t) of the springs;
+less than that is in fact given, since contacts and screws rub.
 
-A tank keeps the balance: it begins with nothing when the loop closes, falls below nothing while a contact winds the springs up (what comes
-back then is the contact's own), and a contact that is over takes out what it has had. What a ring has in its own motion between two contacts
-is therefore still there for the second one.
+A tank keeps the balance. It begins with nothing when the loop closes. A contact that is over takes out what it has had, and what it has
+put into the springs counts no more: it is the next contact's to take. What a ring has in its own motion between two contacts is still
+there for the second one.
 
 Drives: their power for as long as they say that they run. What was not drawn is not saved up, but for that of the last second.
 """

@@ -107,11 +107,12 @@ def test_verdicts(programme, tmp_path):
     summary = run_programme("three", three(programme, "captured", "not_captured", "tripped"), run_one, tmp_path, True, quiet)
     assert summary["exit_code"] == 0 and summary["passed"] == 3 and run_one.folders == ["RT-0", "RT-1", "RT-2"]
     assert [verdict(r) for r in summary["variants"]] == ["captured", "not_captured", "tripped"]
-    assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "passed")
+    assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "-", "passed")
 
 
 COMPLETE = CAPTURED | {"end": "complete"}
 APART = CAPTURED | {"end": "not_aligned", "exit_code": 1}
+STALLED = MISSED | {"arm": {"outcome": "stalled", "margin": 0.31}}
 
 
 @pytest.mark.parametrize(
@@ -120,15 +121,18 @@ APART = CAPTURED | {"end": "not_aligned", "exit_code": 1}
         ("captured", (CAPTURED, COMPLETE)),
         ("complete", (COMPLETE,)),
         ("not_aligned", (APART,)),
-        ("not_captured", (MISSED,)),
+        ("not_captured", (MISSED, STALLED)),
+        ("stalled", (STALLED,)),
         ("tripped", (TRIPPED,)),
     ],
 )
 def test_every_expectation_against_every_outcome(programme, tmp_path, expect, passing):
-    """A completed docking has captured too; a docking that is not complete, or whose units do not lie together, passes for neither."""
-    for outcome in (CAPTURED, COMPLETE, APART, MISSED, TRIPPED):
+    """A completed docking has captured too; a docking that is not complete, or whose units do not lie together, passes for neither. An arm
+    that stalled has not captured; one that missed has not stalled."""
+    for outcome in (CAPTURED, COMPLETE, APART, MISSED, STALLED, TRIPPED):
         summary = run_programme("one", three(programme, expect), outcomes(outcome), tmp_path, False, quiet)
         assert (summary["passed"] == 1) == (outcome in passing) == (summary["exit_code"] == 0), outcome["end"]
+        assert (summary_rows(summary)[0][-2] == "0.31") is (outcome is STALLED)
 
 
 def test_progress_can_be_read_all_the_while(programme, tmp_path):

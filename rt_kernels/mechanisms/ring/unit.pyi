@@ -9,6 +9,7 @@ RING_PARAMETERS: tuple[Any, ...]
 class Ring(MechanismPart):
     def __init__(self, **given: Any) -> None: ...
     def max_penetration(self, X_TA: Any) -> Any: ...
+    gives: Any
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]

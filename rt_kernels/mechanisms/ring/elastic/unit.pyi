@@ -8,6 +8,7 @@ AUX: tuple[Any, ...]
 class ElasticAdaptive(MechanismPart):
     def __init__(self, **given: Any) -> None: ...
     def max_penetration(self, X_TA: Any) -> Any: ...
+    gives: Any
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]

@@ -1,0 +1,2 @@
+# Generated from the built module by tools/generate_stubs.py
+
