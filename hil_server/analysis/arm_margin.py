@@ -1,12 +1,12 @@
 """Can the arm overcome the latches? What a berthing asked of the manipulator, against what its end, joints and motors can give.
 
     asked       largest axial force of the active unit on the target unit from the first contact to the capture, or to the end of the
-                flight without one, as a mean over a quarter of a second: a blow is not held by the arm, but by the load's inertia. With
+                flight without one, as a mean over two seconds: a blow is not held by the arm, but by the load's inertia. With
                 latches, in software or hardware, it is their own law's
     available   largest axial force that the arm can hold at the port in the joint angles of that moment: the smallest over
                 end effector   force_max_n, moment_max_n_m of the arm's file
                 joints         drive torque through the gear with its efficiency, against J^T of the wrench at the end effector
-    margin      available over asked; below 1 the arm is too weak in any case
+    margin      available over asked; below 1 the arm alone cannot hold it: what captures all the same is carried by the load's inertia
 
 Loads in parts of their limits (`shares`): wrench at the end effector, torque of each joint's gear from J^T of it, torque of each motor. The
 wrench passes from the port to the end effector as a lever of rigid bodies; weights are none (in orbit).
@@ -26,7 +26,7 @@ from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES
 
 SAMPLES = 400  # ticks at which the joints' loads are worked out: evenly, and the peaks of contact and arm
-HELD_S = 0.25  # a force that lasts so long is held
+HELD_S = 2.0  # a force that lasts so long is held: 8 t at 19 mm/s are stopped by 76 N in it
 STALLED_S = 5.0  # contact in so much of the end of a flight, pressed for and without capture, is a stall
 ASKED_RATE = 0.1  # of the axial rate at full deflection: less is no pressing
 
@@ -36,7 +36,7 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
 
     outcome: captured, stalled (in contact to the end, pressed for, not captured), not_captured. contact_before_capture: None without both.
     asked_n, available_n, limit (what would give way first, as "shoulder_yaw joint"), margin: None without a contact. end_force_share,
-    end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the largest.
+    end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the largest. said: one line.
     """
     table, load = _arm(log), arm_load(log)
     flown = np.flatnonzero(flight(log))
@@ -84,7 +84,7 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
         asked = float(axial.max())
         available, limit = _available(log, tree, arm, names, locked, gear, int(there), q[there, :n])
         found |= {"asked_n": asked, "available_n": available, "limit": limit, "margin": available / asked if asked > 1.0 else None}
-    return found
+    return found | {"said": said(found)}
 
 
 def said(arm: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hil_server.analysis import pictures, rehearsal
-from hil_server.analysis.arm_margin import arm_margin, said
+from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.pages import figures
 from hil_server.pages.html import document, section, table_html, text
@@ -52,7 +52,7 @@ def sections(log: Log) -> list[str]:
     margin = arm_margin(log)
     if margin is not None:
         joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
-        body = f"<p>{text(said(margin))}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
+        body = f"<p>{text(margin['said'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
         found.append(section("Arm", body + figures.embedded(arm(log))))
     return found
 

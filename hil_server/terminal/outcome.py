@@ -103,9 +103,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"          late p50 {late['p50']:.0f} p99 {late['p99']:.0f} max {late['max']:.0f} us, compute p50 {compute['p50']:.1f} us")
     print("peaks     " + "  ".join(f"{v:.4g}" for v in _flat(summary["peak_wrench"])) + "  (N, N.m)")
     if summary.get("arm"):
-        from hil_server.analysis import arm_margin
-
-        print(f"arm       {arm_margin.said(summary['arm'])}")
+        print(f"arm       {summary['arm']['said']}")
     for contact in summary["contacts"][:MOST_REBOUNDS]:
         if contact["rebound"] is None:
             said = f"e not measurable: {contact['rebound_note']}"
