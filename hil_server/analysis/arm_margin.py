@@ -36,7 +36,8 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
 
     outcome: captured, stalled (in contact to the end, pressed for, not captured), not_captured. contact_before_capture: None without both.
     asked_n, available_n, limit (what would give way first, as "shoulder_yaw joint"), margin: None without a contact. end_force_share,
-    end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the largest. said: one line.
+    end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the largest. said:
+    one line.
     """
     table, load = _arm(log), arm_load(log)
     flown = np.flatnonzero(flight(log))

@@ -119,12 +119,13 @@ def test_a_missing_record_is_named(tmp_path):
 
 
 def test_the_latches_are_overcome_after_the_contact_and_the_arm_says_with_what(tmp_path):
-    """The small head inserted by ERA from near by: touched first, four latches one after another, then captured; what was asked is below what
-    the arm holds."""
-    summary, log = fly(tmp_path, "3.0, insert, 0.2, 0.004\n", *STILL, "initial_conditions.lateral_y_m=0.006", "guidance.start_distance_m=0.01",
-                       "guidance.contact_max_s=45.0", "guidance.after_capture_s=0.5", base="programmes/berthing_head.toml")  # fmt: skip
-    signal, t = log.records["signal_discrete"], log.time_s
-    first = {name: t[np.argmax(signal & BITS["mechanism_signal"][name] != 0)] for name in ("DK1", "latch1", "latch2", "latch3", "latch4", "DSG")}
+    """The small head inserted by ERA from near by: touched first, four latches one after another, then captured; what was asked is
+    below what the arm holds."""
+    short = ("initial_conditions.lateral_y_m=0.006", "guidance.start_distance_m=0.01", "guidance.contact_max_s=45.0",
+             "guidance.after_capture_s=0.5")  # fmt: skip
+    summary, log = fly(tmp_path, "3.0, insert, 0.2, 0.004\n", *STILL, *short, base="programmes/berthing_head.toml")
+    signal, t, bit = log.records["signal_discrete"], log.time_s, BITS["mechanism_signal"]
+    first = {name: t[np.argmax(signal & bit[name] != 0)] for name in ("DK1", "latch1", "latch2", "latch3", "latch4", "DSG")}
     latches = [first[f"latch{k}"] for k in (1, 2, 3, 4)]
     assert summary["captured"] and first["DK1"] + 0.2 < min(latches) <= max(latches) <= first["DSG"]
     arm = summary["arm"]
