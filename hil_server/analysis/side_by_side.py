@@ -109,7 +109,7 @@ def table_of(case: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
 
 
 def write_page(name: str, cases: Sequence[dict[str, Any]], out: Path) -> Path:
-    """The page of a programme in the folder `out`: for every case its words, its table, axial and lateral force of all designs over time."""
+    """The page of a programme in the folder `out`: for every case its words, its table, axial and lateral force of every one over time."""
     parts = [f"<h1>{text(name)}: side by side</h1>"]
     for case in cases:
         words = "".join(f"<p>{text(sentence)}</p>" for sentence in case["text"])

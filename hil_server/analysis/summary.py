@@ -65,7 +65,8 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
     r = log.records
     stall = np.flatnonzero((r["periods"] > STALL_PERIODS) & (log.time_s <= first["time_s"]) & (log.time_s >= first["time_s"] - STALL_S))
     if first["name"] not in STALLED or not len(stall):
-        return {"text": f"{first['name']}: {_what_was_invalid(log, first) or first['meaning']}", "tick": first["tick"], "time_s": first["time_s"]}
+        meaning = _what_was_invalid(log, first) or first["meaning"]
+        return {"text": f"{first['name']}: {meaning}", "tick": first["tick"], "time_s": first["time_s"]}
     at = stall[r["periods"][stall].argmax()]
     missed, why = int(r["periods"][at]) - 1, code_name("late_cause", int(r["late_cause"][at])).replace("_", "-")
     after = ", ".join(fault["name"] for fault in faults if fault["name"] in STALLED)
@@ -75,8 +76,8 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _what_was_invalid(log: Log, fault: dict[str, Any]) -> str | None:
-    """What left the valid range of its law, and where, from the unit's channels `*.invalid_*`; None where it is another fault or the unit does
-    not say. What the codes of `invalid_part` mean, the part's `INVALID` tells."""
+    """What left the valid range of its law, and where, from the unit's channels `*.invalid_*`; None where it is another fault or the unit
+    does not say. What the codes of `invalid_part` mean, the part's `INVALID` tells."""
     if fault["name"] != "mechanism_invalid":
         return None
     values, unit, at = {}, "", 0

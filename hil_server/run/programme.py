@@ -153,7 +153,8 @@ def run_programme(
             say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
             summary = _one(variant, run_one, out / variant.number)
             passed = as_expected(variant.expect, verdict(summary))
-            rows.append({"number": variant.number, "description": variant.description, "case": variant.case, "design": variant.design, "R1": r1, "R2": r2, "expect": variant.expect,
+            about = {"number": variant.number, "description": variant.description, "case": variant.case, "design": variant.design}
+            rows.append({**about, "R1": r1, "R2": r2, "expect": variant.expect,
                          "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
             exit_code = max(exit_code, 0 if passed else 1)
             if summary.get("end") == "record_lost":

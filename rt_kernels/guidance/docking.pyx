@@ -34,8 +34,8 @@ from rt_kernels.codes cimport (COMMAND_HOLD, COMMAND_MANUAL_MODE, COMMAND_MECHAN
                                MECHANISM_SIGNAL_LEVER_CONTACT, MECHANISM_SIGNAL_PLANES_TOGETHER, MECHANISM_SIGNAL_RING_ALIGNED,
                                MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED, PHASE_APPROACH, PHASE_CLOSING,
                                PHASE_CONTACT, PHASE_FAULT, PHASE_LATCHED, PHASE_PARK, PHASE_POSITION, SEQUENCE_APPROACH, SEQUENCE_CAPTURED,
-                               SEQUENCE_COMPLETE, SEQUENCE_DAMPING, SEQUENCE_EXTENSION, SEQUENCE_MANUAL, SEQUENCE_PRESS, SEQUENCE_RETRACT, SEQUENCE_RETREAT,
-                               SEQUENCE_SEPARATION)
+                               SEQUENCE_COMPLETE, SEQUENCE_DAMPING, SEQUENCE_EXTENSION, SEQUENCE_MANUAL, SEQUENCE_PRESS,
+                               SEQUENCE_RETRACT, SEQUENCE_RETREAT, SEQUENCE_SEPARATION)
 from rt_kernels.guidance.profiles cimport pose_on_line, ramp
 from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, enter,
                                                fill_stand, may_hold, obey_stand, run_stand, stand_idle, trip)
@@ -306,7 +306,8 @@ cdef class DockingGuidance(StagePart):
         Parameter("complete_hold_s", "float", "s", "complete: all of it for this long", 0.5, low=0.0, high=60.0),
         Parameter("undock", "bool", "-", "a completed docking is taken apart again: latches drawn in, pushers, probe extended", False),
         Parameter("undock_after_s", "float", "s", "undock: this long after the docking is complete", 5.0, low=0.0, high=3600.0),
-        Parameter("separation_m", "float", "m", "undock: the run ends when the ports are this much further apart", 0.3, low=0.01, high=10.0),
+        Parameter("separation_m", "float", "m", "undock: the run ends when the ports are this much further apart", 0.3, low=0.01,
+                  high=10.0),
         Parameter("extend_first", "bool", "-", "a probe that is drawn in is extended before the approach", False),
         Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),

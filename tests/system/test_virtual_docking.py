@@ -1,9 +1,13 @@
 """The whole docking process through the line, without a stand: course of events, energy, initial conditions in both roles."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
@@ -67,8 +71,8 @@ def test_N9_order_of_events_of_a_whole_docking_through_the_line():
 
 
 def test_N8_whole_process_takes_six_minutes_and_ends_parallel_and_centred():
-    """The shipped unit as it is: first contact to the true end in 5.9 min, the text has 5 to 7. The end is one: axes within 0.1 deg and 1 mm,
-    every gap at a pusher within half a millimetre."""
+    """The shipped unit as it is: first contact to the true end in 5.9 min, the text has 5 to 7. At the end the axes are within 0.1 deg and
+    1 mm, every gap at a pusher within half a millimetre."""
     out = course(CONFIG, WHOLE)
     contact, drive, pushers = (first(out, signal(out, name)) for name in ("DK1", "drive_running", "pushers"))
     process = first(out, out["sequence"] == SEQUENCE["complete"]) - contact
@@ -120,7 +124,7 @@ def together(out):
 
 
 def test_undocking_from_the_completed_docking_separates_at_the_speed_of_the_pushers_energy():
-    """Four springs pressed from 20 mm: 8 J on the reduced mass, 0.029 m/s; what the pressed planes give besides is below 2 % of the speed."""
+    """Four springs pressed by 20 mm: 8 J on the reduced mass, 0.029 m/s; what the pressed planes give besides is below 2 %."""
     out = course(CONFIG, ("probe.energy_pusher", "probe.latch1_phase", "probe.stroke"), ("guidance.undock=true",))
     assert not stops(out) and out["end_cause"][-1] == CODES["end_cause"]["separated"]
     release, loop = int(np.argmax(out["sequence"] == SEQUENCE["separation"])), np.flatnonzero(out["phase"] == PHASE["contact"])
@@ -136,6 +140,21 @@ def test_undocking_from_the_completed_docking_separates_at_the_speed_of_the_push
     gained = out["kinetic_energy"][last] - out["kinetic_energy"][release]
     assert gained == pytest.approx(0.5 * reduced * out["V_TA"][last, 0] ** 2, rel=0.005)
     assert not signal(out, "DSG")[last] and out["X_TA"][last, 0] < out["X_TA"][release, 0] - 0.3
+
+
+def test_summary_names_what_left_its_valid_range_and_where(tmp_path, monkeypatch):
+    """The cause of a trip is no bare "a mechanism model left its valid range": element, depth, limit, place in the target port."""
+    monkeypatch.chdir(tmp_path)
+    keys = ("mechanism.penetration_max_m=0.0001", "guidance.contact_max_s=3.0")
+    code = main(["simulate", str(CONFIG), "--out", "run", "--quiet", "--no-report", "--json", "said.json",
+                 *(part for key in keys for part in ("--set", key))])  # fmt: skip
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert code == 3 and said["end"] == "tripped"
+    words = r"mechanism_invalid: probe: head 1: penetration (0\.\d+) mm, its law holds to 0\.1 mm, at \((.*)\) m in the target port"
+    found = re.fullmatch(words, said["cause"]["text"])
+    assert found, said["cause"]["text"]
+    x, y, z = map(float, found[2].split(", "))
+    assert 0.1 < float(found[1]) < 0.5 and 0.0 < x < 0.51 and np.hypot(y, z) < 0.42
 
 
 def test_a_probe_that_is_drawn_in_is_extended_before_the_approach():

@@ -244,7 +244,7 @@ cdef struct Unit:
     double deepest                     # penetration of the tick
     double deepest_at[3]               # its place in T
     int deepest_part, deepest_number   # and whose it is
-    int touching_part, touching_number # whose contacts are being looked for
+    int touching_part, touching_number  # whose contacts are being looked for
     int latches_held                   # drawn into the head by the release command
     double limiter_loss                # power lost in the movable limiter's stops, W
     double brake_factor                # of the lateral magnetic brakes: extra brakes on or not

@@ -305,7 +305,8 @@ cdef int fill_unit(Unit *u, v) except -1:
         raise ValueError(f"probe_start_m must be 0 or within {u.length_min:g} ... {u.length0:g} m (drawn in ... extended), got {start:g}")
     u.state.q[LENGTH] = start
     # nothing is wound up: the drive's shaft stands where it brought the nut
-    angle = u.nut_ratio * (u.length0 - <double>start) * u.drive_ratio / (u.drive.i_PG * (u.drive.carrier_share[0] + u.drive.carrier_share[1]))
+    wheels = u.drive.i_PG * (u.drive.carrier_share[0] + u.drive.carrier_share[1])
+    angle = u.nut_ratio * (u.length0 - <double>start) * u.drive_ratio / wheels
     u.state.drive.angle[0] = u.state.drive.angle[1] = angle
     # a head that is drawn in holds the movable limiter back
     u.state.q[LIMITER] = min(u.limiter_front, u.inertias.exit_x + <double>start - u.limiter_gap) if u.movable else 0.0

@@ -1,4 +1,4 @@
-"""Failed parts of the central unit, each as configuration, in a docking through the line: what the text or plain mechanics says comes of it."""
+"""Failed parts of the central unit, each as configuration, in a docking through the line: what comes of it by the text or mechanics."""
 
 from functools import cache
 
@@ -118,7 +118,8 @@ def held(out):
 
 def test_one_jammed_latch_gives_no_capture_signal_though_three_hold_the_head():
     """DSG says that all latches have fired; without it the thrust is reversed 10 s after the first contact (6.1), against the latches."""
-    out = docked("mechanism.latch_jammed=2", "active_vehicle.thrust_n=300.0", channels=("head_x", "latch2_phase", "latch1_phase"), seconds=13.0)
+    channels = ("head_x", "latch2_phase", "latch1_phase")
+    out = docked("mechanism.latch_jammed=2", "active_vehicle.thrust_n=300.0", channels=channels, seconds=13.0)
     assert not signal(out, "DSG").any() and (out["latch2_phase"] < 2).all() and out["latch1_phase"][-1] == 2
     assert out["sequence"][-1] == SEQUENCE["retreat"] and out["end"] == "time" and held(out)
 
@@ -129,20 +130,21 @@ def test_all_latches_jammed_the_ship_bounces_off_and_retreats():
 
 
 def test_dead_capture_lever_holds_mechanically_and_says_nothing():
-    out = docked("mechanism.capture_lever_dead=1", channels=("head_x", "latch1_phase", "latch2_phase", "latch3_phase", "latch4_phase"), seconds=13.0)
+    channels = ("head_x", *(f"latch{k}_phase" for k in (1, 2, 3, 4)))
+    out = docked("mechanism.capture_lever_dead=1", channels=channels, seconds=13.0)
     assert all(out[f"latch{k}_phase"][-1] == 2 for k in (1, 2, 3, 4)) and held(out)
     assert not signal(out, "DSG").any() and out["sequence"][-1] == SEQUENCE["retreat"]
 
 
 def test_without_the_bottom_sensor_the_docking_does_not_start_and_the_thrust_stays_on():
-    """The start of docking is capture and bottom together: the drive is never switched on; the thrust ends at the bottom signal only."""
+    """The start of docking is capture and bottom together: the drive is never on; the thrust ends at the bottom signal only."""
     out = docked("mechanism.dk2_dead=true", "active_vehicle.thrust_n=300.0", seconds=38.0)
     assert signal(out, "DSG").any() and out["sequence"][-1] == SEQUENCE["captured"] and not signal(out, "drive_running").any()
     assert out["control_A"][-1, 0] == pytest.approx(300.0)
 
 
 def test_the_measured_force_stands_in_for_a_dead_contact_sensor():
-    """On the stand the contact flag of the load cell says what DK1 does not: thrust and timers begin with the force, the course is the same."""
+    """On the stand the contact flag of the load cell says what DK1 does not: thrust and timers begin with the force."""
     whole, dead = (docked(*o, "active_vehicle.thrust_n=300.0", seconds=3.0, central=False) for o in ((), ("mechanism.dk1_dead=true",)))
     assert signal(whole, "DK1").any() and not signal(dead, "DK1").any()
     pressing = [out["time"][np.argmax(out["control_A"][:, 0] > 0.0)] for out in (whole, dead)]

@@ -13,7 +13,7 @@ GAPS = tuple(f"pusher{i}_gap" for i in range(1, 5))
 
 
 def test_N14_course_with_the_movable_limiter():
-    """Limiter after capture, full contact, pushers, brake 1 turned back by the drive while the nut stands still, end with the planes together."""
+    """Limiter after capture, full contact, pushers, brake 1 turned back by the drive while the nut stands still, then planes together."""
     out = docking("probe_cone_movable_limiter", ("plane_gap", *GAPS, "clutch_slip1", "stroke", "drive_angle", "movable_x"), **MOVABLE)
     t = out["time"]
     # the widest of the four gaps, and with it every one
