@@ -158,18 +158,16 @@ def test_summary_names_what_left_its_valid_range_and_where(tmp_path, monkeypatch
 
 
 def test_a_probe_that_is_drawn_in_is_extended_before_the_approach():
-    """From 0.39 m the drive needs 270 s; then the docking is the one of a probe that was extended from the beginning."""
-    names = ("probe.length",)
+    """By 30 mm at the drive's 0.78 mm/s; then the docking is the one of a probe that was extended from the beginning."""
     short = ("guidance.contact_max_s=3.0",)
-    started = course(CONFIG, names, (*short, "mechanism.probe_start_m=0.39", "guidance.extend_first=true"))
-    ready = course(CONFIG, names, short)
-    test = assembly.simulation(load_test(CONFIG, [*short, "mechanism.probe_start_m=0.39", "guidance.extend_first=true"]))
-    sequence = np.concatenate([records["sequence"] for records in blocks(test)])
-    assert (sequence == SEQUENCE["extension"]).sum() * DT == pytest.approx(0.21 / 7.8e-4, rel=0.05)
-    for out in (started, ready):
-        assert out["probe.length"][0] == pytest.approx(0.6, abs=1.1e-3)
-    capture = [first(out, signal(out, "DSG")) - out["first_contact_time"][-1] for out in (started, ready)]
-    assert capture[0] == pytest.approx(capture[1], abs=0.1)
+    drawn_in = assembly.simulation(load_test(CONFIG, [*short, "mechanism.probe_start_m=0.57", "guidance.extend_first=true"]))
+    records = np.concatenate([r[["time_ns", "phase", "sequence", "signal_discrete", "first_contact_time"]].copy() for r in blocks(drawn_in)])
+    extending = records["sequence"] == SEQUENCE["extension"]
+    assert extending.sum() * DT == pytest.approx(0.030 / 7.8e-4, rel=0.07)
+    assert (records["phase"][extending] < PHASE["approach"]).all()
+    ready = course(CONFIG, (), short)
+    capture = [out["time_ns"][np.argmax(signal(out, "DSG"))] * 1e-9 - out["first_contact_time"][-1] for out in (records, ready)]
+    assert capture[0] == pytest.approx(capture[1], abs=0.1) and 1.5 < capture[1] < 2.5
 
 
 def test_a_retraction_that_is_cut_off_says_what_is_not_together():

@@ -4,6 +4,7 @@ from typing import Any
 from rt_kernels.plugs import MechanismPart
 
 AUX: tuple[Any, ...]
+INVALID: tuple[Any, ...]
 PARAMETERS: tuple[Any, ...]
 
 class ProbeCone(MechanismPart):
@@ -15,5 +16,6 @@ class ProbeCone(MechanismPart):
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
+    INVALID: tuple[Any, ...]
 
 def multibody_step(part: ProbeCone, q: Any, v: Any, w0: Any, Q: Any, external: Any = ...) -> Any: ...
