@@ -172,7 +172,18 @@ def run_programme(
     finally:  # a lost device ends the programme, too
         write_progress(name, variants, rows, out)
     not_run = [v.number for v in variants[len(rows) :]]
-    return {"programme": name, "exit_code": exit_code, "passed": sum(r["passed"] for r in rows), "variants": rows, "not_run": not_run}
+    found = {"programme": name, "exit_code": exit_code, "passed": sum(r["passed"] for r in rows), "variants": rows, "not_run": not_run}
+    return found | _side_by_side(name, rows, out)
+
+
+def _side_by_side(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[str, Any]:
+    """The cases with their designs, and the page; nothing where the programme compares nothing."""
+    if not any(row.get("case") for row in rows):
+        return {}
+    from hil_server.analysis.side_by_side import compared, write_page
+
+    cases = compared(rows)
+    return {"side_by_side": cases, "page": str(write_page(name, cases, out))}
 
 
 def write_progress(

@@ -68,23 +68,18 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     print(f"\n{summary['passed']} of {len(variants)} passed; logs in {out}")
     if summary["not_run"]:
         print(f"not run: {', '.join(summary['not_run'])}")
-    return summary | {"out": str(out)} | _side_by_side(name, summary["variants"], out)
+    _print_side_by_side(summary)
+    return summary | {"out": str(out)}
 
 
-def _side_by_side(name: str, rows: list[dict[str, Any]], out: Path) -> dict[str, Any]:
-    """Prints what the designs of each case make of it, and writes the page; nothing where a programme compares nothing."""
-    if not any(row.get("case") for row in rows):
-        return {}
-    from hil_server.analysis.side_by_side import compared, write_page
-
-    cases = compared(rows)
-    for case in cases:
+def _print_side_by_side(summary: dict[str, Any]) -> None:
+    """What the designs of each case make of it; nothing where a programme compares nothing."""
+    for case in summary.get("side_by_side", []):
         print(f"\n{case['case']}")
         for sentence in case["text"]:
             print(f"  {sentence}")
-    page = write_page(name, cases, out)
-    print(f"\nside by side: {page}")
-    return {"side_by_side": cases, "page": str(page)}
+    if summary.get("page"):
+        print(f"\nside by side: {summary['page']}")
 
 
 def print_summary(summary: dict[str, Any]) -> None:

@@ -55,7 +55,7 @@ def test_all_faults_of_all_variants_come_before_the_first_run(programme):
         (HEAD.replace("test.toml", "ghost.toml") + variant("a"), "programme.test: no such file, value 'ghost.toml'"),
         (HEAD + variant("a/b"), "no folder name, value 'a/b'"),
         (HEAD + variant("a", expect="docked"), "variant[0].expect: must be one of captured, not_captured, complete"),
-        (HEAD + variant("a", expect="any"), "must be one of captured, not_captured, complete, not_aligned, tripped"),
+        (HEAD + variant("a", expect="any"), "must be one of captured, not_captured, complete, not_aligned, separated, tripped"),
         (HEAD + variant("a", expect=""), "programme.toml: variant[0].expect: required key is missing"),
         (HEAD + variant("a", "sett = {}"), "variant[0].sett: unknown key, value {}, did you mean 'set'?"),
         (HEAD + "[variant]\n", "at least one [[variant]]"),

@@ -161,7 +161,8 @@ def test_a_probe_that_is_drawn_in_is_extended_before_the_approach():
     """By 30 mm at the drive's 0.78 mm/s; then the docking is the one of a probe that was extended from the beginning."""
     short = ("guidance.contact_max_s=3.0",)
     drawn_in = assembly.simulation(load_test(CONFIG, [*short, "mechanism.probe_start_m=0.57", "guidance.extend_first=true"]))
-    records = np.concatenate([r[["time_ns", "phase", "sequence", "signal_discrete", "first_contact_time"]].copy() for r in blocks(drawn_in)])
+    fields = ["time_ns", "phase", "sequence", "signal_discrete", "first_contact_time"]
+    records = np.concatenate([r[fields].copy() for r in blocks(drawn_in)])
     extending = records["sequence"] == SEQUENCE["extension"]
     assert extending.sum() * DT == pytest.approx(0.030 / 7.8e-4, rel=0.07)
     assert (records["phase"][extending] < PHASE["approach"]).all()
