@@ -178,16 +178,19 @@ cdef void excitation(const Params *p, double t, double *s, double *ds, double *d
             ds[i] = dx * p.direction[i]
             dds[i] = ddx * p.direction[i]
         return
-    # the twist of a turning rotation vector, to its second order
+    # the twist of a turning rotation vector, to its third order
     turn(s + 3, dds + 3)
     turn(s + 3, ds + 3)
 
 
 cdef inline void turn(const double *phi, double *d) noexcept nogil:
-    """Adds phi x d / 2."""
+    """Adds phi x d / 2 + phi x (phi x d) / 6."""
     cdef double c[3]
+    cdef double e[3]
     vec3.cross(phi, d, c)
+    vec3.cross(phi, c, e)
     vec3.add_scaled(d, 0.5, c, d)
+    vec3.add_scaled(d, 1.0 / 6.0, e, d)
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:

@@ -18,7 +18,7 @@ from rt_kernels.stewart.platform import Platform
 TEST_TABLES = {"test": tables.TEST, "initial_conditions": tables.INITIAL_CONDITIONS, "initial_conditions.limits": tables.CRITICALITY_LIMITS,
                "telemetry": tables.TELEMETRY}  # fmt: skip
 STAND_TABLES = {"": tables.STAND, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL,
-                "platform": Platform.PARAMETERS}  # fmt: skip
+                "stand_model": tables.stand_model(), "platform": Platform.PARAMETERS}  # fmt: skip
 DEVICE_ROLES = {"wrench_sensor": "wrench_sensors", "virtual": "simulated"}
 
 

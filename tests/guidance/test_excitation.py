@@ -166,3 +166,64 @@ def test_abort_is_told_to_the_safety_stage():
 def test_lines_that_cannot_be(lines, says):
     with pytest.raises(ValueError, match=says):
         Run(lines_hz=lines)
+
+
+SIX = {"six_rate_rms_m_s": (0.02, 0.004), "six_hz": (0.5, 6.0), "six_period_s": 2.0, "six_periods": 1, "six_radius_m": 2.0, "high_s": 0.5,
+       "high_hz": (20.0, 60.0), "poses": [[0.1, 0.0, 0.0, 0.0, 0.0, 0.2], [0.0, -0.1, 0.0, 0.1, 0.0, 0.0]], "move_s": 0.6, "still_s": 0.2,
+       "tap_s": 0.5}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def six():
+    run = Run(**SIX).moving()
+    schedule = run.stage.schedule
+    t, X, V, A = run.through()
+    turned = (Rotation.from_quat(X[:, 3:]) * Rotation.from_quat(X_0[3:]).inv()).as_rotvec()
+    return run.stage, schedule, t, np.hstack([X[:, :3] - X_0[:3], turned]), V, A
+
+
+def test_each_direction_answers_by_its_own_lines(six):
+    """Over a period a direction moves on its lines alone, with its rate, turning ones over the radius; the second level is a fifth."""
+    stage, schedule, t, q, V, _ = six
+    n = round(2.0 / PERIOD)
+    rates = []
+    for level in ("six 1", "six 2"):
+        first = round((schedule[level][0] + stage.fade_s) / PERIOD) + n
+        lines = np.fft.rfft(q[first : first + n], axis=0)
+        for direction in range(6):
+            own = [round(f * 2.0) for f, d in stage.six_lines if d == direction]
+            others = np.delete(np.abs(lines[:, direction]), [0, *own])
+            assert len(own) == 2 and np.abs(lines[own, direction]).min() > 1e3 * others.max()
+        rates.append(np.sqrt(np.mean(V[first : first + n] ** 2, axis=0)))
+    assert rates[0] == pytest.approx([0.02] * 3 + [0.01] * 3, rel=0.02)
+    assert rates[0] == pytest.approx(5.0 * rates[1], rel=1e-3)
+
+
+def test_six_directions_have_consistent_derivatives(six):
+    """Rate and angular rate are those of the pose, acceleration that of the rate, to the third order in the rotation vector."""
+    _, schedule, t, q, V, A = six
+    R = Rotation.from_rotvec(q[:, 3:])
+    w = (R[2:] * R[:-2].inv()).as_rotvec() / (2 * PERIOD)
+    assert np.abs(w - V[1:-1, 3:]).max() < 1e-3 * np.abs(V[:, 3:]).max()
+    assert np.abs(np.gradient(q[:, :3], PERIOD, axis=0)[1:-1] - V[1:-1, :3]).max() < 5e-3 * np.abs(V[:, :3]).max()
+    calm = t > schedule["poses"][0]
+    assert np.abs(np.gradient(V, PERIOD, axis=0) - A)[calm][2:-2].max() < 0.02 * np.abs(A[calm]).max()
+
+
+def test_poses_are_reached_and_left_and_the_tap_is_still(six):
+    _, schedule, t, q, V, _ = six
+    begin, length = schedule["poses"]
+    assert length == pytest.approx(3 * 0.8)
+    for k, pose in enumerate((*SIX["poses"], [0.0] * 6)):
+        at = (t > begin + 0.8 * k + 0.601) & (t < begin + 0.8 * k + 0.79)
+        assert np.abs(q[at] - pose).max() < 1e-9 and np.abs(V[at]).max() < 1e-9
+    tap = (t > schedule["tap"][0]) & (t < schedule["tap"][0] + 0.5)
+    assert tap.sum() > 400 and np.abs(q[tap]).max() < 1e-12
+
+
+@pytest.mark.parametrize(("keys", "says"), [({"six_rate_rms_m_s": (0.01,) * 7}, "at most 6 rates"),
+                                            ({"poses": [[0.0] * 6] * 13}, "12 poses"),
+                                            ({"six_hz": (1.0, 2.0)}, "12...256 lines")])  # fmt: skip
+def test_six_directions_that_cannot_be(keys, says):
+    with pytest.raises(ValueError, match=says):
+        Run(**SIX | keys)
