@@ -211,7 +211,7 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
     if model:
         part = registry.own("hydraulic stand")
         declared = part_table("simulated", part).parameters
-        return {"virtual": {"part": part, **{k: v for k, v in {**model, **HEALTHY, **late}.items() if k in declared}}}
+        return {"virtual": {"part": part, **{k: v for k, v in {**model, **HEALTHY, **late, "faults": []}.items() if k in declared}}}
     drives = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping}
     virtual = {"part": registry.own("linear stand"), **{f"drive_{k}": v for k, v in drives.items()}, **HEALTHY, **late}
     return {"virtual": virtual, "drive_model": {**drives, "delay_s": transport, "date": ""}}
