@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
-from hil_server.analysis.contact_line import Played, play, restitution_curve
+from hil_server.analysis.contact_line import Played, play, play_mechanism, restitution_curve
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.stability import (
     BAND,
@@ -71,11 +71,6 @@ class ModePrediction:
     sigma: float = 0.0
 
     @property
-    def touched(self) -> list[Margin]:
-        """The limits at which a run with this contact would stop, or its drives follow no longer."""
-        return [margin for margin in self.margins if margin.touched and margin.stops]
-
-    @property
     def ratio(self) -> float:
         """Restitution in the stand against that of the contact itself."""
         return self.restitution / self.ideal
@@ -88,24 +83,31 @@ class ModePrediction:
 
     @property
     def within(self) -> bool:
-        """Whether a run may be armed: the rebound is true, and no limit is touched. What is not judged is no reason against it."""
-        return not self.judged or (self.true and not self.touched)
+        """Whether the rebound is true; what is not judged is no reason against a run."""
+        return not self.judged or self.true
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """modes in rising frequency; ledger (term → s) and where each figure comes from; compensator; speed at the first contact."""
+    """modes in rising frequency; ledger (term → s) and where each figure comes from; compensator; speed at the first contact; margins: of
+    the first contact of the mechanism itself to the limits, nearest first."""
 
     modes: list[ModePrediction]
     ledger: dict[str, float]
     origins: dict[str, str]
     compensator: str
     speed_m_s: float
+    margins: tuple[Margin, ...] = ()
+
+    @property
+    def touched(self) -> list[Margin]:
+        """The limits at which a run would stop in its first contact, or its drives follow no longer."""
+        return [margin for margin in self.margins if margin.touched and margin.stops]
 
     @property
     def within(self) -> bool:
-        """Whether all modes are inside the band."""
-        return all(mode.within for mode in self.modes)
+        """Whether a run may be armed: all modes inside the band, and no limit touched."""
+        return all(mode.within for mode in self.modes) and not self.touched
 
     def as_dict(self) -> dict[str, Any]:
         """For the log and for machines, JSON values only (what is infinite or undefined is None)."""
@@ -113,20 +115,22 @@ class Prediction:
             {k: _finite(v) for k, v in (asdict(m) | {"ratio": m.ratio}).items()} | {"direction": m.screw[:3], "within": m.within}
             for m in self.modes
         ]
-        own = {"ledger": self.ledger, "origins": self.origins, "compensator": self.compensator}
+        own = {"ledger": self.ledger, "origins": self.origins, "compensator": self.compensator,
+               "margins": [asdict(margin) for margin in self.margins]}  # fmt: skip
         return {"modes": modes, **own, "within": self.within, "verdict": self.verdict()}
 
     def verdict(self) -> str:
         """One line: inside the band, or which mode is not and why."""
-        bad = [m for m in self.modes if not m.within]
-        if not bad:
+        if self.within:
             return "inside the band"
+        bad = [m for m in self.modes if not m.within]
         said = [f"contact at {m.frequency_hz:.2f} Hz cannot be predicted: {m.refused}" for m in bad if m.refused][:1]
         if wrong := [m for m in bad if not m.true and not m.refused]:
             worst = max(wrong, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
             there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
             said.append(f"{there}, outside {BAND[0]}...{BAND[1]}")
-        said += [f"contact at {m.frequency_hz:.2f} Hz would reach a limit: {', '.join(map(str, m.touched))}" for m in bad if m.touched]
+        if self.touched:
+            said.append(f"the first contact would reach a limit: {', '.join(map(str, self.touched))}")
         return "; ".join(said)
 
 
@@ -208,7 +212,8 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz ** 2]
     speed = max(1e-3, float(np.linalg.norm(start.V_TA[:3])))
     found = [predict_mode(test, mode, speed) for mode in modes]
-    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed)
+    margins = _first_contact(test, modes[0]) if modes else ()
+    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed, margins)
 
 
 def assembled(config: TestConfig) -> Assembly:
@@ -253,6 +258,14 @@ def own_twist(test: Assembly, mode: Mode) -> np.ndarray | None:
     V = np.asarray(start.V_TA, float)
     at_T = np.concatenate([V[:3] - np.cross(V[3:], start.X_TA[:3]), V[3:]])
     return V if float(mode.shape @ at_T) > OWN_TWIST * float(np.linalg.norm(V[:3])) else None
+
+
+def _first_contact(test: Assembly, slowest: Mode) -> tuple[Margin, ...]:
+    """Margins of the mechanism's own first contact; none for a line that cannot be built, which the modes say."""
+    try:
+        return play_mechanism(test, slowest)
+    except ConfigurationError:
+        return ()
 
 
 def _played(test: Assembly, mode: Mode, speed: float, twist: np.ndarray | None) -> Played:

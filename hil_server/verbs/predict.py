@@ -65,6 +65,6 @@ def _print(found: "Prediction") -> None:
               f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else '   OUTSIDE'}")  # fmt: skip
         if m.sigma > 0.0:
             print(f"{'':23s} a single run scatters by {m.sigma:.4f} under the stand's noise")
-        if near := [margin for margin in m.margins if margin.share >= SAID]:
-            print(f"{'':23s} near its limits: {'; '.join(map(str, near))}")
+    if near := [margin for margin in found.margins if margin.share >= SAID]:
+        print(f"near limits     {'; '.join(map(str, near))}")
     print(f"verdict         {found.verdict()}")
