@@ -12,8 +12,8 @@ The sum is what the compensators use; there is no second delay constant anywhere
                     constant acceleration half a tick later, explicit Euler a whole one
     drive           low-frequency delay of the drive, 2 zeta / w for one of second order
 
-On a stand whose machine is known ([stand_model]) transport and drive are of the second order with delay that is nearest to its response along
-the docking axis, and `platform` holds the lead that all six directions of the platform want together, against everything in the sum.
+On a stand whose machine is known ([stand_model]) transport and drive are of the second order with delay that is nearest to its response
+along the docking axis, and `platform` holds the lead that all six directions of the platform want together, against everything in the sum.
 
 Origins: measured (on the open device, before the run), identified and its date (`hil-server identify`), configured (a key of a file),
 derived (follows from the protocol, the tick or the part).
@@ -77,8 +77,8 @@ class DelayLedger:
             drive_frequency_hz=self.drive_frequency_hz,
             drive_damping=self.drive_damping,
             measured_leg_delay_s=self.measured_leg_delay_s,
-            lead_rate=self.platform and self.platform.L1.ravel().tolist(),
-            lead_acceleration=self.platform and self.platform.L2.ravel().tolist(),
+            lead_rate=self.platform.L1.ravel().tolist() if self.platform else None,
+            lead_acceleration=self.platform.L2.ravel().tolist() if self.platform else None,
         )
 
     def as_dict(self) -> dict[str, float]:
@@ -95,13 +95,14 @@ def drive_lag(frequency_hz: float, damping: float) -> float:
     return 2.0 * damping / (2.0 * math.pi * frequency_hz) if frequency_hz > 0.0 else 0.0
 
 
-def ledger(drive: Mapping[str, Any] | PlatformModel, *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0, sensor_age_s: float = 0.0,
-           setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
+def ledger(drive: Mapping[str, Any] | PlatformModel, *, period_s: float, filter_delay_s: float, sensor_delay_s: float = 0.0,
+           sensor_age_s: float = 0.0, setpoint_ticks: float = 0.0, measured_leg_delay_s: float = 0.0, integrator_late_ticks: float = 0.0,
            origins: Mapping[str, str] | None = None) -> DelayLedger:  # fmt: skip
-    """drive: frequency_hz, damping, delay_s, origin, or the machine of the stand. setpoint_ticks: ticks until a setpoint acts; integrator_late_ticks: against
-    symplectic Euler; the rest in seconds. origins: of what the devices said, by its key; configured where none is given."""
+    """drive: frequency_hz, damping, delay_s, origin, or the machine of the stand. setpoint_ticks: ticks until a setpoint acts;
+    integrator_late_ticks: against symplectic Euler; the rest in seconds. origins: of what the devices said, by its key; configured where
+    none is given."""
     model = drive if isinstance(drive, PlatformModel) else None
-    drive = model.drive() if model else drive
+    drive = drive.drive() if isinstance(drive, PlatformModel) else drive
     ideal = drive["frequency_hz"] == 0.0
     origin = {"sensor_delay_s": "configured", "sensor_age_s": "configured", "setpoint_ticks": "configured"} | dict(origins or {})
     terms = (

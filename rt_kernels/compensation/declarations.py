@@ -48,12 +48,14 @@ MODE_MIN_HZ = 15.0  # a slower mode would have to be led, too
 
 
 def carried_ports(model, mounting, keys):
-    """For the active unit and the target: None for a rigid one, else (M^-1, K, C, X_BP, whether its foot is the platform, highest w): the body
-    that carries the port, from the keys of [stand_model] (drivers/simulated/structure.pyx). Raises ValueError for what cannot be observed."""
+    """For the active unit and the target: None for a rigid one, else (M^-1, K, C, X_BP, whether its foot is the platform, highest w) of the
+    body that carries the port, from the keys of [stand_model] (drivers/simulated/structure.pyx). Raises ValueError for what cannot be
+    observed."""
     ports = [None, None]
     if not model or not keys["structure"]:
         return ports
-    given = [name for name in ("unit", "base", "cell") if model.get(f"{name}_mode_hz") is not None or model.get(f"{name}_stiffness") is not None]
+    given = [name for name in ("unit", "base", "cell")
+             if model.get(f"{name}_mode_hz") is not None or model.get(f"{name}_stiffness") is not None]  # fmt: skip
     if "base" in given and "cell" in given:
         raise ValueError("compensation.structure: stand_model has modes of base and cell, one on the other; limit one of the two")
     on_cell = 1 if mounting.unit_on_load_cell == "target" else 0
@@ -70,7 +72,8 @@ def carried_ports(model, mounting, keys):
         inverse = np.linalg.inv(M)
         w = np.sqrt(np.linalg.eigvals(inverse @ K).real)
         if w.min() < 2.0 * math.pi * MODE_MIN_HZ:
-            raise ValueError(f"compensation.structure: stand_model.{name} has a mode at {w.min() / (2.0 * math.pi):.3g} Hz, limit {MODE_MIN_HZ:g} Hz and above")
+            raise ValueError(f"compensation.structure: stand_model.{name} has a mode at {w.min() / (2.0 * math.pi):.3g} Hz, "
+                             f"limit {MODE_MIN_HZ:g} Hz and above")
         if name == "unit":
             ports[1 - on_cell] = (inverse, K, C, [*(-com), 0.0, 0.0, 0.0, 1.0], not cell_moves, float(w.max()))
         else:

@@ -6,9 +6,9 @@ On a stand whose platform answers differently in its six directions the ledger h
 of the docking axis, what the matrices add goes into lead_offset, and lead_offset_rate makes the demanded twist that of the whole lead.
 
 The lead runs before the dynamics: what V and A will be at the end of this tick is foreseen from the change of the contact wrench and the
-inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, it comes after as
-fast as the acceleration limit can still stop it there (as the safety stage follows a demand), and the setpoint kinematics get the difference between the limited and the foreseen lead as its offset. Unlimited and without matrices, the offset is exactly
-zero.
+inverse inertia of the two vehicles, A' = A - L^-1 (F' - F), V' = V + h A'. If d' would move faster than the limits allow, it comes after
+as fast as the acceleration limit can still stop it there (as the safety stage follows a demand), and the setpoint kinematics get the
+difference between the limited and the foreseen lead as its offset. Unlimited and without matrices, the offset is exactly zero.
 """
 
 from libc.math cimport sqrt

@@ -383,7 +383,8 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
         if p.observer.active:
             p.observed_age, p.pose_age = p.pose_age, 0.0
     if max(p.pose_age, p.observed_age, p.force_age) + RATE_SPAN + 4 > HISTORY:
-        raise ValueError(f"compensators: force and pose are {abs(older) * period_s} s apart; at most {(HISTORY - RATE_SPAN - 4) * period_s} s")
+        raise ValueError(f"compensators: force and pose are {abs(older) * period_s} s apart; at most "
+                         f"{(HISTORY - RATE_SPAN - 4) * period_s} s")
     rows = keys["stiffness_rows"]
     if rows is not None:
         p.full = 1

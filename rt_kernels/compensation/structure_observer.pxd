@@ -49,7 +49,8 @@ cdef struct ObserverState:
     int unused
 
 
-cdef inline void ring(const ObserverParams *p, const CarriedPort *c, PortState *s, const double *foot, const double *F, double h) noexcept nogil:
+cdef inline void ring(const ObserverParams *p, const CarriedPort *c, PortState *s, const double *foot, const double *F,
+                      double h) noexcept nogil:
     """One tick: foot is the small motion of the foot in B axes, F the wrench at its end."""
     cdef double dt = h / p.substeps
     cdef double f[6]

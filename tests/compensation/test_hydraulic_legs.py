@@ -20,7 +20,8 @@ UNIT = {"unit_mass_kg": 600.0, "unit_com_m": [-0.2, 0.05, 0.0], "unit_mode_hz": 
 
 @pytest.fixture(scope="module")
 def context():
-    return assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml", ["test.stand=stands/hydraulic_stand.toml"])).context
+    programme = "stand_configs/programmes/elastic_contact.toml"
+    return assembly.simulation(load_test(programme, ["test.stand=stands/hydraulic_stand.toml"])).context
 
 
 def build(context, model=None, **keys):
@@ -42,7 +43,8 @@ def sample(context, V=(0.0,) * 6):
 def expected_offsets(context, rates, crossing=1e-3):
     """(ticks, 6) m, of the given leg rates (ticks, 6), by the formulas of the kernel's page in numpy; without its bounds."""
     k, platform = context["stand_model"], context["platform"]
-    K_x = k["valve_flow_m3_per_s"] / math.sqrt(0.5 * k["valve_pressure_drop_pa"]) * math.sqrt(0.5 * k["supply_pressure_pa"]) / k["piston_area_a_m2"]
+    K = k["valve_flow_m3_per_s"] / math.sqrt(0.5 * k["valve_pressure_drop_pa"])
+    K_x = K * math.sqrt(0.5 * k["supply_pressure_pa"]) / k["piston_area_a_m2"]
     y = np.asarray(platform.leg_lengths(platform.neutral_pose)) - 3.0
     A = k["piston_area_a_m2"]
     oil = k["bulk_modulus_pa"] * A**2 * (1 / (k["dead_volume_a_m3"] + A * y) + 1 / (k["dead_volume_b_m3"] + A * (2.0 - y)))
@@ -118,7 +120,7 @@ def test_authority_of_the_legs_is_bounded(context):
 def test_setpoints_get_rate_and_offset(context):
     """The demanded twist has lead_offset_rate on top, the legs leg_offset."""
     def demand(**fields):
-        part = registry.part("setpoint_kinematics", "stewart")(**{wanted: context[wanted] for wanted in ("period_s", "platform", "mounting")})
+        part = registry.part("setpoint_kinematics", "stewart")(**{k: context[k] for k in ("period_s", "platform", "mounting")})
         s = sample(context, [0.01, 0, 0, 0, 0, 0])
         s["X_TA"][0, :3] = [-0.4, 0.0, 0.0]
         s["lead"][0, 0] = 1.0
@@ -191,7 +193,8 @@ def test_ports_are_where_the_unit_is_on_its_spring(axis, context):
 def test_structure_that_cannot_be_observed_is_refused(context):
     with pytest.raises(ValueError, match="stand_model.unit has a mode at 8 Hz, limit 15 Hz"):
         build(context, UNIT | {"unit_mode_hz": [8.0, 30.0, 30.0, 40.0, 40.0, 40.0]})
-    both = {"base_mass_kg": 300.0, "base_inertia_kg_m2": np.diag([20.0] * 3).tolist(), "base_mode_hz": [60.0] * 6, "cell_mode_hz": [80.0] * 6}
+    both = {"base_mass_kg": 300.0, "base_inertia_kg_m2": np.diag([20.0] * 3).tolist(), "base_mode_hz": [60.0] * 6,
+            "cell_mode_hz": [80.0] * 6}  # fmt: skip
     with pytest.raises(ValueError, match="base and cell"):
         build(context, both)
     build(context, both, structure=False)

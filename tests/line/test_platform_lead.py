@@ -56,8 +56,8 @@ def test_twist_of_the_ports_by_that_of_the_platform(unit, cell_on):
 
 
 def test_lead_inverts_the_platform_in_six_directions_where_one_drive_does_not(test):
-    """|T (1 + L1 s + L2 s^2) exp(-s t) - 1| at 1 and 3 Hz: below 2 % in every direction with the matrices; across the docking axis the lead
-    of that axis alone leaves more than 10 %."""
+    """|T (1 + L1 s + L2 s^2) exp(-s t) - 1| at 1 and 3 Hz: below 4 % in every direction with the matrices; across the docking axis the lead
+    of that axis alone leaves more than that at 1 Hz, and half of the motion at 3 Hz."""
     model = platform_model(test.context["stand_model"], "configured", test.context)
     rest = test.ledger.total_s - test.ledger.as_dict()["transport"] - test.ledger.drive_lag_s
     delays = test.context["delays"]
@@ -67,13 +67,13 @@ def test_lead_inverts_the_platform_in_six_directions_where_one_drive_does_not(te
     scale = np.array([1.0] * 3 + [test.context["platform"].radius] * 3)
     w, zeta, tau = 2.0 * math.pi * delays.drive_frequency_hz, delays.drive_damping, delays.transport_s
     l1, l2 = tau + 2.0 * zeta / w, 1.0 / w**2 + 2.0 * zeta * tau / w + 0.5 * tau**2
-    for f, least in ((1.0, 0.01), (3.0, 0.1)):
+    for f, most, least in ((1.0, 0.02, 0.03), (3.0, 0.04, 0.4)):
         s = 2j * math.pi * f
         T = S @ response.response(f) @ np.linalg.inv(S) * np.exp(-s * rest)
         error = scale[:, None] * (T @ (np.eye(6) + L1 * s + L2 * s * s) - np.eye(6)) / scale
-        assert np.abs(error).max() < 0.02
+        assert np.abs(error).max() < most
         alone = T @ (np.eye(6) * (1.0 + l1 * s + l2 * s * s)) - np.eye(6)
-        assert abs(alone[0, 0]) < 0.02 and abs(alone[1, 1]) > least
+        assert abs(alone[0, 0]) < 0.03 and abs(alone[1, 1]) > least
     assert model.lead(rest).L1 == pytest.approx(L1, rel=1e-12)
 
 
