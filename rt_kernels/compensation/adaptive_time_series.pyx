@@ -199,7 +199,8 @@ cdef class AdaptiveTimeSeries(StagePart):
         memset(&self.c, 0, sizeof(Self))
         # the fit sees the loop from the command to the measured pose; the force delay stands outside of it
         outside = delays.sensor_delay_s - delays.measured_leg_delay_s
-        seen = replace(delays, transport_s=delays.transport_s - outside)
+        # one pair of coefficients for all directions: matrices of the ledger would stand in the way of what is learnt
+        seen = replace(delays, transport_s=delays.transport_s - outside, lead_rate=None, lead_acceleration=None)
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, seen, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
         fill_mounting(&self.c.mounting, mounting)
