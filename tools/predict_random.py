@@ -40,8 +40,8 @@ SPREAD = {
 # key → relative standard deviation of its identification
 SIGMA = {
     "platform_mass_kg": 0.005, "supply_pressure_pa": 0.005, "friction_coulomb_n": 0.05, "friction_static_n": 0.1, "valve_overlap": 0.05,
-    "bulk_modulus_pa": 0.01, "friction_viscous_n_s_per_m": 0.1, "valve_frequency_hz": 0.03, "drive_delay_s": 0.02, "position_gain_per_s": 0.005,
-    "velocity_feedforward": 0.02, "pressure_gain_per_pa": 0.01,
+    "bulk_modulus_pa": 0.01, "friction_viscous_n_s_per_m": 0.1, "valve_frequency_hz": 0.03, "drive_delay_s": 0.02,
+    "position_gain_per_s": 0.005, "velocity_feedforward": 0.02, "pressure_gain_per_pa": 0.01,
 }  # fmt: skip
 BAND = 0.02
 

@@ -31,9 +31,9 @@ import numpy as np
 
 from drivers.simulated.hydraulic_machine import HydraulicMachine
 from hil_server.analysis.identify import SPEC_DB, SPEC_DEG, SPEC_HZ
-from hil_server.line.stand_response import DIRECTIONS, StandResponse, speed_gain
 from hil_server.analysis.structure_modes import Mode, decay_modes
 from hil_server.errors import ConfigurationError
+from hil_server.line.stand_response import DIRECTIONS, StandResponse, speed_gain
 from rt_kernels.layout import CODES
 
 Array = np.ndarray

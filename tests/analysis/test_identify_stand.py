@@ -8,10 +8,10 @@ import pytest
 from drivers.simulated.hydraulic_machine import HydraulicMachine
 from hil_server.analysis.identify import write_stand
 from hil_server.analysis.identify_stand import CHANNELS, UNKNOWNS, Run, Stand, data_sheet, fit, identify_stand_log
-from hil_server.line.stand_response import StandResponse
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError
+from hil_server.line.stand_response import StandResponse
 from hil_server.run.identification import HYDRAULIC, feels_load, tap
 from hil_server.run.session import Options, simulate
 from rt_kernels.stewart.platform import Platform
