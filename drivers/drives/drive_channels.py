@@ -32,7 +32,7 @@ CHANNEL = (
 
 CHANNEL_PARAMETERS = (
     Parameter("channels", "tables", "-", "what the drives say beside their position: tables with channel, object, bits, unit", ()),
-    Parameter("channels_every", "int", "periods", "these come with every n-th SYNC", 10, 1, 240),
+    Parameter("channels_every", "int", "-", "these come with every n-th SYNC", 10, 1, 240),
     Parameter("supply_axis", "int", "-", "axis (0...5) whose drive says the supply pressure", 0, 0, 5),
     Parameter("valve_saturated_bit", "int", "-", "bit that says that the valve is at its end: 0...15 of the status word, 16...31 of the "
               "channel hydraulic_status; -1: none", -1, -1, 31),

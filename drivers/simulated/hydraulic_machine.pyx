@@ -808,7 +808,7 @@ cdef class HydraulicMachine:
 
         Returns (n, 25) at the rows' own times: leg lengths m, pressures a and b Pa, spools, six each, and the pressure at the valves."""
         cdef double[:, ::1] u = np.ascontiguousarray(leg, float), du = np.ascontiguousarray(rate, float)
-        cdef int64_t n = u.shape[0], k, j, row, step = 0
+        cdef int64_t n = u.shape[0], k, row, step = 0
         if u.shape[1] != 6 or du.shape[0] != n or du.shape[1] != 6:
             raise ValueError(f"leg and rate: must be (n, 6) both, got ({u.shape[0]}, {u.shape[1]}), ({du.shape[0]}, {du.shape[1]})")
         if n == 0 or steps < 1 or delay < 0:
@@ -823,7 +823,7 @@ cdef class HydraulicMachine:
                 memcpy(&out[k, 12], s.pressure_b, sizeof(s.pressure_b))
                 memcpy(&out[k, 18], s.spool, sizeof(s.spool))
                 out[k, 24] = s.line
-                for j in range(steps):
+                for _ in range(steps):
                     row = (step - delay) // steps if step >= delay else 0
                     memcpy(s.target, &u[row, 0], sizeof(s.target))
                     memcpy(s.target_rate, &du[row, 0], sizeof(s.target_rate))

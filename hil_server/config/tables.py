@@ -185,7 +185,7 @@ IDENTIFIED = (
     Parameter("misfit", "float", "-", "mean square of what the machine did not follow, in units of the noise; 1: nothing but noise",
               default=0.0, low=0.0),
     Parameter("not_separated", "str", "-", "what the run could not say", default=""),
-    Parameter("sigma", "table", "as each key", "standard deviations of what was found", default={}),
+    Parameter("sigma", "table", "-", "standard deviations of what was found, in the unit of each key", default={}),
 )  # fmt: skip
 
 

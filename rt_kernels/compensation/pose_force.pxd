@@ -29,7 +29,7 @@ The stiffness is the prior, or is estimated: F = K y + const holds in contact, y
 from the first tick of each contact on, with forgetting; the noise of the measured pose has no part in either covariance, so that it does
 not pull the estimate down as least squares of F on y would. A known damping is taken off the force first. The prior counts as ten motions
 of `excitation_m`, and the estimate is held within 0.5...1.5 times the prior. Of a full matrix one factor is estimated. (Instrumental
-variables: Söderström and Stoica 1989, chapter 8.)
+variables: Soderstrom and Stoica 1989, chapter 8.)
 """
 
 from libc.math cimport sqrt

@@ -13,7 +13,7 @@ RING = Mimic(("side", "axial", "top"), (1,), (4, 5), (("bars", {"place": "spring
 class RingPicture(Picture):
     """Both rings with petals and latches, the legs, and what their springs do."""
 
-    DIAGRAMS = (
+    DIAGRAMS: tuple[Diagram, ...] = (
         Diagram("ring against the base, mm", {"ring_position": ""}, 1e3),
         Diagram("travel of the rods, mm", {"stroke": "rod"}, 1e3),
         Diagram("springs of the rods, N", {"spring_force": "rod"}),
