@@ -122,8 +122,10 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
 def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]:
     """What the drives say beside their position, and the limits that rest on it; exit code 1 where a limit rests on what nobody says."""
     from hil_server import registry
+    from hil_server.config import check_part
 
-    stand, limits, safety = config.stand, config.stand["limits"], config.safety
+    stand, limits = config.stand, config.stand["limits"]
+    safety = check_part("safety", *config.part("safety"))
     if "drives" in stand:
         said = [str(table.get("channel")) for table in stand["drives"].get("channels", ())]
     else:
@@ -136,8 +138,9 @@ def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]
         found["leg_force_max_n"] = stand["platform"]["leg_force_max_n"]
         print(f"  limit of a leg's force: {found['leg_force_max_n']:g} N")
     if "leg_valve" in said:
-        found["valve_saturated_s"] = safety["valve_saturated_s"]
-        print(f"  limit of a valve at its end: {found['valve_saturated_s']:g} s")
+        found["valve_saturated_s"] = safety.get("valve_saturated_s")
+        if found["valve_saturated_s"] is not None:
+            print(f"  limit of a valve at its end: {found['valve_saturated_s']:g} s")
     if limits["supply_pressure_min_pa"] > 0.0:
         found["supply_pressure_min_pa"] = limits["supply_pressure_min_pa"]
         nobody = "supply_pressure" not in said

@@ -29,9 +29,9 @@ def docking(name, *settings):
     return r[(t >= end["first_contact_time"]) & (t <= end["capture_time"] + AFTER)]
 
 
-@pytest.mark.parametrize("name", ["virtual_docking", "virtual_docking_ring"])
-def test_docking_on_the_stand_is_that_in_orbit(name):
-    orbit, stand = docking(name, "test.rate_hz=4000"), docking(f"{name}_hydraulic")
+@pytest.mark.parametrize("name, case", [("virtual_docking", ["initial_conditions.velocity_x_m_s=0.1"]), ("virtual_docking_ring", [])])
+def test_docking_on_the_stand_is_that_in_orbit(name, case):
+    orbit, stand = docking(name, "test.rate_hz=4000", *case), docking(f"{name}_hydraulic")
     assert np.abs(stand["leg_valve"]).max() > 0.05  # it was the machine
     peaks = [np.linalg.norm(r["F_T"][:, :3], axis=1).max() for r in (stand, orbit)]
     assert peaks[0] == pytest.approx(peaks[1], rel=0.05) and peaks[1] > 2000.0
