@@ -138,6 +138,7 @@ OWN: dict[str, tuple[str, str]] = {
     "linear stand": ("simulated", "virtual_stand"),
     "hydraulic stand": ("simulated", "hydraulic_stand"),
     "control": ("control", "press_thrust"),
+    "no compensation": ("compensation", "none"),
     "free bodies": ("dynamics", "two_bodies"),
     "small deformation": ("dynamics", "two_bodies_flexible"),
     "moving or bending craft": ("dynamics", "two_crafts"),

@@ -25,6 +25,7 @@ from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from hil_server.analysis import margins
+from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.rebound import rebound, speed_along
 from hil_server.analysis.stability import Mode
@@ -54,11 +55,13 @@ SLOWEST_HZ = 0.5  # a contact of a mechanism is played for two seconds at the mo
 WAY = {"ramp_s", "constant_s", "close_before_s", "settle_s", "speed_max_m_s", "turn_max_deg_s", "acceleration_max_m_s2",
        "turn_acceleration_max_deg_s2", "position_tolerance_m", "angle_tolerance_deg"}  # fmt: skip
 PARTED = 1e-3  # of the peak: a smaller force is none
+PARTED_BY_ENERGY = 0.02  # likewise, under noise: what a spring holds then is 4e-4 of its energy
 LEAD_LIMITED = mask("compensation_status", "rate_limited", "acceleration_limited")
 LATE = {0.0: "symplectic", 0.5: "constant_acceleration", 1.0: "explicit"}
 STOP = {name: bit for name, bit, severity, *_ in FAULTS if severity == "stop"}
 FIELDS = ("motion", "phase", "faults", "F_T", "F_T_corrected", "X_TA", "V_TA", "lead", "lead_offset", "compensation_status", "contact",
           *margins.FIELDS)  # fmt: skip
+FIELDS_OF_BODIES = (*FIELDS, "X_NC", "V_NC", "X_NV", "V_NV")
 FIELDS_OF_A_RUN = (*FIELDS, "control_A", "control_T", "capture_time", "periods")
 NOISE = ("leg_noise_m", "force_noise_n", "moment_noise_n_m")
 HEALTHY = {"leg_resolution_m": 0.0, "sensor_bias": [0.0] * 6, "sensor_drift": [0.0] * 6, "sensor_dead_zone_n": 0.0, "chain_force_n": 1e7,
@@ -88,13 +91,12 @@ def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
 
     Raises ConfigurationError for a compensator that cannot be built."""
     machine = assembly.stand_model(test.config.stand)
-    noisy = machine is not None and any(machine[0].get(key) for key in NOISE)
     noise = 0.0
     if machine is not None:
         sigma = np.repeat([machine[0].get("force_noise_n", 0.0), machine[0].get("moment_noise_n_m", 0.0)], 3)
         noise = float(np.linalg.norm(sigma * mode.shape) / (mode.shape @ mode.shape))
     plays = []
-    for seed in range(1, PLAYS + 1) if noisy else (1,):
+    for seed in range(1, PLAYS + 1) if _noisy(test) else (1,):
         records = records_of(line(test, mode, speed, compensator, twist, seed=seed))
         plays.append(replace(read(records, mode.shape, noise), margins=margins_of(records, test)))
     return plays[0] if len(plays) == 1 else together(plays)
@@ -106,29 +108,82 @@ def margins_of(records: np.ndarray, test: Assembly) -> tuple[Margin, ...]:
     return margins.margins(free, test.config, test.context["period_s"])
 
 
-def play_mechanism(test: Assembly, mode: Mode) -> tuple[Margin, ...]:
-    """How near the first contact of the test's own mechanism, with the test's own twist, comes to the limits: what gives way or catches
-    loads the stand otherwise than the linear contact of a mode. mode: the slowest, which says how long is played. The mechanism is left
-    as it was."""
+@dataclass(frozen=True)
+class Touch:
+    """The first contact of the mechanism itself. margins: to the limits of the test, nearest first. Of one that says along which lines it
+    touches (`lines`, as several contacts at once do), by energy (`contact_energy`): restitution on the stand, nan where there is none, and
+    then `refused` says why; ideal: the same on a stand without lag, as in orbit; sigma: standard deviation under the stand's noise."""
+
+    margins: tuple[Margin, ...] = ()
+    restitution: float = math.nan
+    ideal: float = math.nan
+    refused: str = ""
+    sigma: float = 0.0
+
+
+def play_mechanism(test: Assembly, mode: Mode) -> Touch:
+    """The first contact of the test's own mechanism, with the test's own twist: what gives way, catches or rubs answers otherwise than the
+    linear contact of a mode. mode: the slowest, which says how long is played. The mechanism is left as it was."""
     mechanism = test.context["mechanism"]
     state = mechanism.snapshot()
     slowest = replace(mode, frequency_hz=max(mode.frequency_hz, SLOWEST_HZ), zeta=min(mode.zeta, 0.9))
+    twist = np.asarray(test.context["start"].V_TA, float)
+
+    def played(**how: Any) -> np.ndarray:
+        mechanism.restore(state)
+        return records_of(line(test, slowest, 0.0, None, twist, mechanism=mechanism, **how), FIELDS_OF_BODIES)
+
     try:
-        twist = np.asarray(test.context["start"].V_TA, float)
-        return margins_of(records_of(line(test, slowest, 0.0, None, twist, mechanism=mechanism)), test)
+        if not hasattr(mechanism, "lines"):
+            return Touch(margins_of(played(), test))
+        ideal, refused = _energy_restitution(played(ideal=True), test)
+        if refused:
+            return Touch(margins_of(played(), test), refused=f"without a stand: {refused}")
+        runs = [played(seed=seed) for seed in (range(1, PLAYS + 1) if _noisy(test) else (1,))]
+        found = [_energy_restitution(records, test) for records in runs]
+        es = [e for e, _ in found]
+        refused = next((why for _, why in found if why), "")
+        mean, sigma = (math.nan, 0.0) if refused else (float(np.mean(es)), float(np.std(es, ddof=1)) if len(es) > 1 else 0.0)
+        return Touch(_nearest(margins_of(records, test) for records in runs), mean, ideal, refused, sigma)
     finally:
         mechanism.restore(state)
+
+
+def _energy_restitution(records: np.ndarray, test: Assembly) -> tuple[float, str]:
+    """e by energy of the closed loop, and why there is none, or empty."""
+    free = records[records["motion"] == CODES["motion"]["free"]]
+    if not len(free) or (trip := _trip(records)):
+        return math.nan, f"the played contact does not end{trip}" if len(free) else "the played line never closed its loop"
+    felt = np.linalg.norm(free["F_T"][:, :3], axis=1)
+    peak = float(felt.max())
+    if not peak > 0.0:
+        return math.nan, "the played line felt no contact"
+    if felt[-1] > PARTED_BY_ENERGY * peak:
+        return math.nan, "the units do not part in the played contact"
+    first = free[0]
+    met = meeting_energy(test.context["vehicles"], first["X_TA"], first["V_TA"], test.context["mechanism"].lines(first["X_TA"]))
+    return energy_restitution(free_energy(free[[0, -1]], test.context["vehicles"]), met), ""
+
+
+def _noisy(test: Assembly) -> bool:
+    machine = assembly.stand_model(test.config.stand)
+    return machine is not None and any(machine[0].get(key) for key in NOISE)
+
+
+def _nearest(plays: Iterable[tuple[Margin, ...]]) -> tuple[Margin, ...]:
+    """Of several plays the nearest margin of each name, nearest first."""
+    nearest: dict[str, Margin] = {}
+    for margin in (margin for found in plays for margin in found):
+        if margin.name not in nearest or margin.share > nearest[margin.name].share:
+            nearest[margin.name] = margin
+    return tuple(sorted(nearest.values(), key=lambda margin: -margin.share))
 
 
 def together(plays: Sequence[Played]) -> Played:
     """The same contact under different noise: mean and scatter of the restitution, the nearest margins; refused as soon as one is."""
     refused = next((found.refused for found in plays if found.refused), "")
     es = [found.restitution for found in plays]
-    nearest: dict[str, Margin] = {}
-    for margin in (margin for found in plays for margin in found.margins):
-        if margin.name not in nearest or margin.share > nearest[margin.name].share:
-            nearest[margin.name] = margin
-    ordered = tuple(sorted(nearest.values(), key=lambda margin: -margin.share))
+    ordered = _nearest(found.margins for found in plays)
     mean, sigma = (math.nan, 0.0) if refused else (float(np.mean(es)), float(np.std(es, ddof=1)))
     return Played(mean, refused, None, max(found.peak for found in plays), ordered, sigma)
 
@@ -137,13 +192,14 @@ def together(plays: Sequence[Played]) -> Played:
 
 
 def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mapping[str, Any]] | None = None,
-         twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False, seed: int = 1) -> Assembly:  # fmt: skip
+         twist: np.ndarray | None = None, *, mechanism: Any = None, as_configured: bool = False, ideal: bool = False,
+         seed: int = 1) -> Assembly:  # fmt: skip
     """The line of `test` with the mode's contact in the place of the mechanism, ready to run on the free-running clock.
 
     mechanism: a MechanismPart instead of that contact (several contacts, friction); as_configured: on the stand of the test's own
-    [virtual], with its noise, limits and monitors, and not on the one that is known: what a run of this contact would do; seed: of the
-    noise of the stand that is known."""
-    config = contact_test(test, mode, compensator, as_configured)
+    [virtual], with its noise, limits and monitors, and not on the one that is known: what a run of this contact would do; ideal: on a stand
+    without lag, filter and compensation, as in orbit; seed: of the noise of the stand that is known."""
+    config = contact_test(test, mode, compensator, as_configured, ideal)
     context = contact_context(test, mode, speed, config.guidance, twist)
     if as_configured:
         context["limits"] = test.context["limits"]
@@ -181,7 +237,8 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     return own | played | {"live": False}
 
 
-def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None, as_configured: bool = False) -> TestConfig:
+def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str, Any]] | None, as_configured: bool = False,
+                 ideal: bool = False) -> TestConfig:  # fmt: skip
     """The test's tables with those of the played contact in them."""
     config, ledger = test.config, test.ledger
     document = dict(config.document)
@@ -193,6 +250,10 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
             document[role] = {"part": name, **own, **{k: v for k, v in keys.items() if k in declared}}
         document["wrench"] = {k: v for k, v in document["wrench"].items() if k not in OF_THE_DEVICE}
         document["stand"] = {**config.stand, **known}
+    if ideal:
+        document["stand"] = _without_lag(config.stand, known["virtual"])
+        document["wrench"] = {**document["wrench"], "filter_order": 0}
+        compensator = registry.own("no compensation"), {}
     document["dynamics"] = {"part": registry.own("free bodies"), "range_max_m": 1000.0, "integrator": _integrator(test)}
     document["commands"] = {"part": registry.own("commands")}
     if config.part("control")[0] != registry.own("control"):
@@ -238,6 +299,15 @@ def known_stand(test: Assembly, calibration: Sequence[Sequence[float]] | None = 
     drives = {"frequency_hz": ledger.drive_frequency_hz, "damping": ledger.drive_damping}
     virtual = {"part": registry.own("linear stand"), **{f"drive_{k}": v for k, v in drives.items()}, **HEALTHY, **late}
     return {"virtual": virtual, "drive_model": {**drives, "delay_s": transport, "date": ""}}
+
+
+def _without_lag(stand: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The stand with drives that are where they are told to be, in the tick, and nothing that delays or limits."""
+    sensor = {key: value for key, value in known.items() if key in ("gauge_matrix", "counts_per_newton", "counts_per_newton_metre")}
+    now = {"drive_frequency_hz": 0.0, "drive_delay_s": 0.0, "sensor_delay_s": 0.0, "setpoint_delay_ticks": 0, "measured_leg_delay_ticks": 0}
+    platform = {**stand["platform"], "leg_rate_max_m_s": 10.0, "leg_acceleration_max_m_s2": 1e4}
+    own = {key: value for key, value in stand.items() if key not in ("stand_model", "drive_model")}
+    return {**own, "platform": platform, "virtual": {"part": registry.own("linear stand"), **HEALTHY, **now, **sensor}}
 
 
 def _drive_time(known: Mapping[str, Any], ledger: DelayLedger) -> float:

@@ -5,20 +5,21 @@ of its own model), in series with them the compliance of an arm that carries a p
 the contact in six degrees of freedom. Each mode is then played through the line of the test (`contact_line`): its restitution is that of
 the free motion on either side. Beside it stand what closed forms say: critical delay, phase budget, PSI, and where a setpoint lead is all
 that is compensated the limit of a latched mode. For each other compensator a curve of the restitution over frequency. A stand whose machine
-was identified (`[stand_model]`) is played as that machine, nonlinear as it is, with the twist of the test. Exit code 1 when a mode would
+was identified (`[stand_model]`) is played as that machine, nonlinear as it is, with the twist of the test. A mechanism of several contacts
+at once, with friction, is played itself, too, and its energy held against that in orbit. Exit code 1 when a mode or that contact would
 leave the band 0.98...1.02, cannot be predicted, or would take the stand to one of its limits (`hil_server.analysis.margins`).
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hil_server import registry
-from hil_server.analysis.contact_line import Played, play, play_mechanism, restitution_curve
+from hil_server.analysis.contact_line import Played, Touch, play, play_mechanism, restitution_curve
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.stability import (
     BAND,
@@ -45,6 +46,12 @@ LEAST_IDEAL = 0.1  # a contact that gives back less of its speed is judged by wh
 PRELOAD = 1e-3
 HIGHEST_HZ = 200.0  # a mode above it is not reproduced by any stand: named, not judged
 OWN_TWIST = 0.2  # of the speed at first contact: a mode that is met faster than this along its screw is played with the test's own twist
+
+
+def is_true(restitution: float, ideal: float) -> bool:
+    """Speed of the rebound within 2 % of that in orbit, or of a tenth of the approach where less comes back."""
+    share = max(ideal, LEAST_IDEAL)
+    return (BAND[0] - 1.0) * share <= restitution - ideal <= (BAND[1] - 1.0) * share
 
 
 @dataclass(frozen=True)
@@ -78,8 +85,7 @@ class ModePrediction:
     @property
     def true(self) -> bool:
         """Speed of the rebound within 2 % of that in orbit, or of a tenth of the approach where less comes back."""
-        share = max(self.ideal, LEAST_IDEAL)
-        return (BAND[0] - 1.0) * share <= self.restitution - self.ideal <= (BAND[1] - 1.0) * share
+        return is_true(self.restitution, self.ideal)
 
     @property
     def within(self) -> bool:
@@ -89,15 +95,32 @@ class ModePrediction:
 
 @dataclass(frozen=True)
 class Prediction:
-    """modes in rising frequency; ledger (term → s) and where each figure comes from; compensator; speed at the first contact; margins: of
-    the first contact of the mechanism itself to the limits, nearest first."""
+    """modes in rising frequency; ledger (term → s) and where each figure comes from; compensator; speed at the first contact; touch:
+    the first contact of the mechanism itself."""
 
     modes: list[ModePrediction]
     ledger: dict[str, float]
     origins: dict[str, str]
     compensator: str
     speed_m_s: float
-    margins: tuple[Margin, ...] = ()
+    touch: Touch = Touch()
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """Of the first contact of the mechanism itself to the limits, nearest first."""
+        return self.touch.margins
+
+    @property
+    def itself(self) -> bool:
+        """Whether the mechanism's own contact was played to its end or refused: then it is judged, and the modes only describe it."""
+        return bool(self.touch.refused) or not math.isnan(self.touch.ideal)
+
+    @property
+    def rebounds(self) -> bool:
+        """Whether the contact keeps the energy that it keeps in orbit: the mechanism's own where it is judged, else that of every mode."""
+        if self.itself:
+            return not self.touch.refused and is_true(self.touch.restitution, self.touch.ideal)
+        return all(mode.within for mode in self.modes)
 
     @property
     def touched(self) -> list[Margin]:
@@ -106,8 +129,8 @@ class Prediction:
 
     @property
     def within(self) -> bool:
-        """Whether a run may be armed: all modes inside the band, and no limit touched."""
-        return all(mode.within for mode in self.modes) and not self.touched
+        """Whether a run may be armed: the contact inside the band, and no limit touched."""
+        return self.rebounds and not self.touched
 
     def as_dict(self) -> dict[str, Any]:
         """For the log and for machines, JSON values only (what is infinite or undefined is None)."""
@@ -117,18 +140,25 @@ class Prediction:
         ]
         own = {"ledger": self.ledger, "origins": self.origins, "compensator": self.compensator,
                "margins": [asdict(margin) for margin in self.margins]}  # fmt: skip
+        if self.itself:
+            own["touch"] = {key: _finite(getattr(self.touch, key)) for key in ("restitution", "ideal", "refused", "sigma")}
         return {"modes": modes, **own, "within": self.within, "verdict": self.verdict()}
 
     def verdict(self) -> str:
         """One line: inside the band, or which mode is not and why."""
         if self.within:
             return "inside the band"
-        bad = [m for m in self.modes if not m.within]
+        bad = [] if self.itself else [m for m in self.modes if not m.within]
         said = [f"contact at {m.frequency_hz:.2f} Hz cannot be predicted: {m.refused}" for m in bad if m.refused][:1]
         if wrong := [m for m in bad if not m.true and not m.refused]:
             worst = max(wrong, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
             there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
             said.append(f"{there}, outside {BAND[0]}...{BAND[1]}")
+        if self.touch.refused:
+            said.append(f"the mechanism's own contact cannot be predicted: {self.touch.refused}")
+        elif self.itself and not self.rebounds:
+            ratio = self.touch.restitution / max(self.touch.ideal, 1e-9)
+            said.append(f"the mechanism's own contact would rebound at {ratio:.3f} times its in-orbit speed, outside {BAND[0]}...{BAND[1]}")
         if self.touched:
             said.append(f"the first contact would reach a limit: {', '.join(map(str, self.touched))}")
         return "; ".join(said)
@@ -211,9 +241,11 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     modes = contact_modes(relative_inverse_inertia(vehicles, start.X_TA), K, B, series) if np.any(K) else []
     modes = [mode for mode in modes if mode.frequency_hz**2 >= PRELOAD * modes[-1].frequency_hz ** 2]
     speed = max(1e-3, float(np.linalg.norm(start.V_TA[:3])))
+    # a shape has no sign of its own: the side from which it is met
+    modes = [replace(mode, shape=-mode.shape) if _along(test, mode) < 0.0 else mode for mode in modes]
     found = [predict_mode(test, mode, speed) for mode in modes]
-    margins = _first_contact(test, modes[0]) if modes else ()
-    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed, margins)
+    touch = _first_contact(test, modes[0]) if modes else Touch()
+    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed, touch)
 
 
 def assembled(config: TestConfig) -> Assembly:
@@ -254,18 +286,23 @@ def own_twist(test: Assembly, mode: Mode) -> np.ndarray | None:
     mode is met by it; else None: the mode's own."""
     if assembly.stand_model(test.config.stand) is None:
         return None
+    V = np.asarray(test.context["start"].V_TA, float)
+    return V if _along(test, mode) > OWN_TWIST * float(np.linalg.norm(V[:3])) else None
+
+
+def _along(test: Assembly, mode: Mode) -> float:
+    """Speed of the first contact along the mode's screw, m/s."""
     start = test.context["start"]
     V = np.asarray(start.V_TA, float)
-    at_T = np.concatenate([V[:3] - np.cross(V[3:], start.X_TA[:3]), V[3:]])
-    return V if float(mode.shape @ at_T) > OWN_TWIST * float(np.linalg.norm(V[:3])) else None
+    return float(mode.shape @ np.concatenate([V[:3] - np.cross(V[3:], start.X_TA[:3]), V[3:]]))
 
 
-def _first_contact(test: Assembly, slowest: Mode) -> tuple[Margin, ...]:
-    """Margins of the mechanism's own first contact; none for a line that cannot be built, which the modes say."""
+def _first_contact(test: Assembly, slowest: Mode) -> Touch:
+    """The mechanism's own first contact; nothing for a line that cannot be built, which the modes say."""
     try:
         return play_mechanism(test, slowest)
     except ConfigurationError:
-        return ()
+        return Touch()
 
 
 def _played(test: Assembly, mode: Mode, speed: float, twist: np.ndarray | None) -> Played:

@@ -49,6 +49,7 @@ def _print(found: "Prediction") -> None:
         print("no contact found within 30 mm of the nominal first contact")
     else:
         print("  f, Hz   zeta    mass, kg   e      ideal   ratio   crit. delay  budget          PSI    latched below")
+    outside = "" if found.itself else "   OUTSIDE"
     for m in found.modes:
         head = f"{m.frequency_hz:7.2f}  {m.damping_ratio:.3f}  {m.effective_mass_kg:9.1f}"
         budget = f"{m.phase_budget_deg:.2f} deg {m.delay_budget_s * 1e3:6.3f} ms"
@@ -56,15 +57,18 @@ def _print(found: "Prediction") -> None:
             print(f"{head}   too stiff or too damped for a stand: not judged")
             continue
         if m.refused:
-            print(f"{head}   cannot be predicted: {m.refused}   OUTSIDE")
+            print(f"{head}   cannot be predicted: {m.refused}{outside}")
             continue
         limit = f"{m.latched_limit_hz:6.2f} Hz" if math.isfinite(m.latched_limit_hz) else "-"
         limit = limit if m.latched_limit_hz else "undamped: none"
         indicator = f"{m.indicator:5.2f}" if math.isfinite(m.indicator) else "  -  "
         print(f"{head}  {m.restitution:6.4f} {m.ideal:6.4f}  {m.ratio:6.4f}"
-              f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else '   OUTSIDE'}")  # fmt: skip
+              f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else outside}")  # fmt: skip
         if m.sigma > 0.0:
             print(f"{'':23s} a single run scatters by {m.sigma:.4f} under the stand's noise")
+    if found.itself:
+        e = f"{found.touch.restitution:.4f}, in orbit {found.touch.ideal:.4f}" if not found.touch.refused else found.touch.refused
+        print(f"own contact     e by energy {e}{'' if found.rebounds else '   OUTSIDE'}")
     if near := [margin for margin in found.margins if margin.share >= SAID]:
         print(f"near limits     {'; '.join(map(str, near))}")
     print(f"verdict         {found.verdict()}")

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from hil_server.analysis.contact_energy import energy_restitution, free_energy, meeting_energy
+from hil_server.analysis.predict import predict
 from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.layout import SAMPLE_DTYPE
 from rt_kernels.mechanisms.linear.several_contacts import SeveralContacts
-from tests.hybrid.bounce import MASS
-from tests.hybrid.rubbing import PROGRAMME, contact_tables, free_bodies, in_orbit, rub, settings
+from tests.hybrid.bounce import MASS, overrides
+from tests.hybrid.rubbing import OPEN, PROGRAMME, contact_tables, free_bodies, in_orbit, rub, settings
 
 IDEAL = {"test.stand": "stands/docking_stand.toml", "stand.virtual.drive_frequency_hz": 0.0, "stand.virtual.drive_delay_s": 0.0,
          "stand.virtual.setpoint_delay_ticks": 0}  # fmt: skip
@@ -82,3 +83,26 @@ def test_the_recommended_part_holds_on_the_stand_that_rings_and_none_does_not():
     r = rub(settings(3.0, **{"compensation.stiffness_n_per_m": K}))
     assert 0.97 < r.ratio < 1.03 and r.truth < 0.97
     assert rub(settings(3.0, compensator="none")).ratio > 1.5
+
+
+@pytest.mark.parametrize("structure", [True, False])
+def test_prediction_plays_the_contacts_that_rub(structure):
+    """10 Hz: beside the run and the bodies in orbit, with the observer of the unit's modes and without: e over that in orbit by both the
+    same, 5 % too little or 6 % too much, and no run is armed. Before a touch nothing of the mechanism's state has changed."""
+    own = {"compensation.stiffness_n_per_m": 0.8 * sum(t["stiffness_n_per_m"] for t in contact_tables(10.0)),
+           "compensation.estimate": True, "compensation.structure": structure}  # fmt: skip
+    test = assembly.simulation(load_test(PROGRAMME, overrides({k: v for k, v in settings(10.0, **own).items() if k not in OPEN})))
+    state = bytes(test.context["mechanism"].snapshot())
+    found = predict(test.config, test)
+    run = rub(settings(10.0, **own))
+    assert found.touch.ideal == pytest.approx(run.truth, abs=1e-3) and found.touch.restitution == pytest.approx(run.e, abs=5e-3)
+    assert not found.within and "the mechanism's own contact would rebound at" in found.verdict()
+    assert bytes(test.context["mechanism"].snapshot()) == state
+
+
+def test_prediction_arms_what_is_true():
+    """3 Hz with the recommended part: within the band."""
+    K = sum(t["stiffness_n_per_m"] for t in contact_tables(3.0))
+    table = settings(3.0, **{"compensation.stiffness_n_per_m": 0.8 * K, "compensation.estimate": True})
+    found = predict(load_test(PROGRAMME, overrides({k: v for k, v in table.items() if k not in OPEN})))
+    assert found.within and found.touch.restitution / found.touch.ideal == pytest.approx(1.0, abs=0.01)
