@@ -59,6 +59,16 @@ CAUSES = {
     "supply": {"accumulator_gas_m3": 0.0, "line_volume_m3": 0.0},
     "noise": {"force_noise_n": 0.0, "moment_noise_n_m": 0.0, "leg_noise_m": 0.0},
 }
+# likewise, of the test's own limits: table → keys
+CAUSES_IN_TEST = {
+    "leg limits": {"stand.platform": {"leg_rate_max_m_s": 10.0, "leg_acceleration_max_m_s2": 1e4}},
+    "load cell": {
+        "stand.limits": {f"{kind}_n": [1e8] * 3 for kind in ("force_limit", "analogue_force")}
+        | {f"{kind}_n_m": [1e8] * 3 for kind in ("moment_limit", "analogue_moment")},
+        "wrench": {"range_force_n": [1e8] * 3, "range_moment_n_m": [1e8] * 3},
+        "stand.virtual": {"chain_force_n": 1e8, "chain_moment_n_m": 1e8},
+    },
+}
 TRUE, NEAR = 0.02, 0.10
 
 
@@ -100,6 +110,8 @@ def test_of(cell, stand, knowledge):
     if POSES[cell.pose] is not None:
         position, angles = POSES[cell.pose]
         settings += [f"stand.mounting.load_cell_position_m={list(position)}", f"stand.mounting.load_cell_angles_deg={list(angles)}"]
+    for part, keys in CAUSES_IN_TEST.get(cell.off, {}).items():
+        settings += [f"{part}.{key}={value}" for key, value in keys.items()]
     config = load_test(PROGRAMME, settings)
     table = dict(config.stand)
     virtual = dict(table["virtual"]) | {"seed": 1000 + cell.seed}
@@ -328,7 +340,7 @@ def main(words=None):
     rows = run_all([Cell(*one) for one in grid], args.out, stand, knowledge, args.processes)
     found = places(rows)
     if args.causes:
-        off = [*CAUSES, "wrong stiffness"]
+        off = [*CAUSES, *CAUSES_IN_TEST, "wrong stiffness"]
         again = [replace(cell, off=name, seed=s) for cell, *_ in misses(found) for name in off for s in range(1, args.seeds + 1)]
         found = places(rows | run_all(again, args.out, stand, knowledge, args.processes))
     tables(found, args.direction, args.frequency)

@@ -24,7 +24,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hil_server.line.platform_lead import PlatformLead, PlatformModel
+from hil_server.line.stand_response import DIRECTIONS
 from rt_kernels.context import Delays
 
 
@@ -84,6 +87,13 @@ class DelayLedger:
     def as_dict(self) -> dict[str, float]:
         """Terms by name and their `total`, s."""
         return {term.name: term.seconds for term in self.terms} | {"total": self.total_s}
+
+    def lead_in_words(self) -> str:
+        """Lag of stand and loop by the platform's direction, T axes, with the second order of its lead; empty for drives alone."""
+        if self.platform is None:
+            return ""
+        each = zip(DIRECTIONS, np.diag(self.platform.L1), np.diag(self.platform.L2), strict=True)
+        return "lag by direction, L1 and L2: " + ", ".join(f"{name} {1e3 * l1:.1f} ms, {1e6 * l2:.0f} ms2" for name, l1, l2 in each)
 
     def origins(self) -> dict[str, str]:
         """Where the figure of each term comes from."""

@@ -35,6 +35,7 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foresee
         calibration={"context": {"delays": asdict(test.context["delays"]), "sensor_scale": test.context["sensor_scale"]}},
         notes=[
             *([config.test["notes"]] if config.test.get("notes") else []),
+            *([words] if (words := test.ledger.lead_in_words()) else []),
             *(f"{role}: {note}" for role, part in test.line.stages.items() for note in getattr(part, "notes", ())),
         ],
         synthetic=synthetic,

@@ -32,6 +32,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     test = assembled(config)
     found = predict(config, test)
     _print(found)
+    if words := test.ledger.lead_in_words():
+        print(f"lead            {words}")
     file = args.picture or (str(Path(args.out) / "prediction.png") if args.out else None)
     if file:
         Path(file).parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.delay_ledger import ledger
 from hil_server.line.platform_lead import inverse, platform_at, platform_model
+from hil_server.line.run_header import header
 from hil_server.line.stand_response import StandResponse
 from hil_server.run.replay import DELAYS, _calibration
 from rt_kernels.context import Mounting
@@ -122,3 +123,12 @@ def test_matrices_go_through_the_log_into_a_replay(test):
     for bad in ([1.0] * 35, [math.nan] * 36, "x", [1e9] * 36):
         with pytest.raises(ConfigurationError, match="lead_rate.*36 numbers"):
             _calibration(log(lead_rate=bad))
+
+
+def test_run_says_its_lag_by_direction(test):
+    """In the header, and so in report and description of the run; of drives alone there is none."""
+    (said,) = [note for note in header(test, "run", "simulation", {}).notes if note.startswith("lag by direction")]
+    lag = test.ledger.platform.L1[1, 1]
+    assert f"Y {1e3 * lag:.1f} ms" in said and "about Z" in said
+    linear = assembly.simulation(load_test("stand_configs/programmes/elastic_contact.toml"))
+    assert not any(note.startswith("lag by direction") for note in header(linear, "run", "simulation", {}).notes)
