@@ -185,17 +185,20 @@ def contact_matrices(mechanism: Any, X_TA: np.ndarray, period_s: float) -> tuple
     for depth in DEPTHS_M:
         X_pressed = np.asarray(X_TA, float).copy()
         X_pressed[0] += depth
-        if np.linalg.norm(wrench(zero, zero)[:3]) > 0.0:
+        force = wrench(zero, zero)[:3]
+        if np.linalg.norm(force) > 0.0:
             break
     else:
         mechanism.restore(state)
         return np.zeros((6, 6)), np.zeros((6, 6))
-    step = 0.2 * depth
+    # what is met aslant is pressed by less than the way along X: no step leaves it, each is at most half of how deep it is pressed
+    share = min(1.0, abs(force[0]) / np.linalg.norm(force) / 0.4)
+    step, speed = 0.2 * depth * share, 1e-3 * share
     K, B = np.empty((6, 6)), np.empty((6, 6))
     for i in range(6):
         e = np.eye(6)[i]
         K[:, i] = (wrench(step * e, zero) - wrench(-step * e, zero)) / (2 * step)
-        B[:, i] = (wrench(zero, 1e-3 * e) - wrench(zero, -1e-3 * e)) / 2e-3
+        B[:, i] = (wrench(zero, speed * e) - wrench(zero, -speed * e)) / (2 * speed)
     mechanism.restore(state)
     return 0.5 * (K + K.T), 0.5 * (B + B.T)
 

@@ -126,14 +126,15 @@ def test_compliance_of_an_arm_is_in_series_with_the_contact():
         load_test(ELASTIC, ["active_vehicle.port_compliance_rows=" + rows.replace("2e-06", "-2e-06")])
 
 
-def test_stiffness_of_the_mechanism_is_measured_on_its_own_model():
-    keys = ["mechanism.normal=[1.0, 0.3, 0.0]", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_per_m=200.0"]
+@pytest.mark.parametrize("normal", [[1.0, 0.3, 0.0], [0.1, 0.0, -1.0], [0.03, -0.6, 0.8]])
+def test_stiffness_of_the_mechanism_is_measured_on_its_own_model(normal):
+    keys = [f"mechanism.normal={normal}", "mechanism.contact_point_m=[0.0, 0.1, 0.05]", "mechanism.damping_n_s_per_m=200.0"]
     config = load_test(ELASTIC, keys)
     test = assembly.simulation(config)
     K, B = contact_matrices(test.context["mechanism"], test.context["start"].X_TA, 1e-3)
     p = test.context["start"].X_TA[:3] + [0.0, 0.1, 0.05]
-    np.testing.assert_allclose(K, stiffness_along(106590.0, p, [1, 0.3, 0]), rtol=1e-3, atol=20.0)
-    np.testing.assert_allclose(B, stiffness_along(200.0, p, [1, 0.3, 0]), rtol=1e-3, atol=0.05)
+    np.testing.assert_allclose(K, stiffness_along(106590.0, p, normal), rtol=1e-3, atol=20.0)
+    np.testing.assert_allclose(B, stiffness_along(200.0, p, normal), rtol=1e-3, atol=0.05)
 
 
 def test_prediction_of_the_programme_and_its_verdict(capsys, tmp_path):
