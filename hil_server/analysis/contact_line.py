@@ -97,8 +97,13 @@ def play(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
         noise = float(np.linalg.norm(sigma * mode.shape) / (mode.shape @ mode.shape))
     plays = []
     for seed in range(1, PLAYS + 1) if _noisy(test) else (1,):
-        records = records_of(line(test, mode, speed, compensator, twist, seed=seed))
-        plays.append(replace(read(records, mode.shape, noise), margins=margins_of(records, test)))
+        records = records_of(line(test, mode, speed, compensator, twist, seed=seed), FIELDS_OF_A_RUN)
+        found = read(records, mode.shape, noise)
+        if machine is not None and not found.refused:
+            # with the test's own twist the units turn after the contact, and T's axes with them: as of a run, beside the contact
+            beside = read_run(records, mode.shape, test.context["period_s"])
+            found = found if beside.refused else replace(found, restitution=beside.restitution)
+        plays.append(replace(found, margins=margins_of(records, test)))
     return plays[0] if len(plays) == 1 else together(plays)
 
 

@@ -9,8 +9,8 @@ from hil_server.analysis.contact_line import Played, together
 from hil_server.analysis.margins import Margin
 from tools.predict_random import BAND, run_case
 
-# recommended part, a lead, and a case that trips; drawn by the tool
-CASES = {"rebounds": (8, 14), "trips": (0,)}
+# recommended part, a lead, one whose units turn after the contact, one met almost across X, and a case that trips; drawn by the tool
+CASES = {"rebounds": (8, 14, 100, 157), "trips": (0,)}
 
 
 @pytest.mark.parametrize("number", CASES["rebounds"])
