@@ -15,6 +15,7 @@ poses       moves to other poses and stands still there: what the weight does
 tap         stands still for `tap_s`: the unit on the load cell is tapped
 
 Each part is faded in and out over `fade_s`; a line's amplitude falls with its frequency, so that all have the same share of the rate.
+Rate and acceleration of the chirps are those of a sine of their frequency at the time: the slopes of amplitude and frequency are left out.
 The loop is never closed: the phases are idle, approach (moving), finish, ended. The parts' times are in `schedule` of the Python class.
 """
 
