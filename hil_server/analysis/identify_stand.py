@@ -8,9 +8,10 @@ Klein and Morelli 2006, chapter 6),
     x = argmin sum ((measured - played(x)) / noise)^2 + sum ((x - data sheet) / spread)^2
 
 Gauss-Newton; the Jacobian by differences of runs at a coarser step of the machine first, at its own step last. Parameters that must be
-above zero go by their logarithm.
-The data sheet (`[virtual]` or `[stand_model]` of the stand's file) is the start, with a spread of a factor of
-two: it decides only what the run does not. Offsets of the channels are taken out, each part of the run by itself.
+above zero go by their logarithm. The last two Jacobians are differences to one side and to the other; stretches of the run in which they
+are not the same, where a small change of a parameter makes a stuck leg slip, are left out of the last step and of the standard deviations.
+The data sheet (`[virtual]` or `[stand_model]` of the stand's file) is the start, with a spread of a factor of two: it decides only what the
+run does not. Offsets of the channels are taken out, each part of the run by itself.
 
 Standard deviations are of the inverse of the normal matrix, times what the residuals of half a second at a time scatter more than white
 noise would (the model is not the stand): see `_excess`.
@@ -40,6 +41,8 @@ Array = np.ndarray
 
 # ticks that are averaged to one sample of the residual, and s of the blocks that are held against white noise
 EVERY, BLOCK_S = 4, 0.5
+# s of the blocks that are left out where the machine does not answer smoothly, and what makes one such
+SMOOTH_S, ROUGH = 0.1, 1e-4
 COARSE_STEP_S = 5e-4
 # channels of HydraulicMachine.play
 CHANNELS = {"measured_leg": slice(0, 6), "leg_pressure_a": slice(6, 12), "leg_pressure_b": slice(12, 18), "leg_valve": slice(18, 24),
@@ -211,17 +214,28 @@ class Stand:
         return found
 
 
-def residual(run: Run, difference: Array, noise: Array) -> Array:
-    """(samples, channels): a difference of channels in units of the noise, averaged over `EVERY` ticks, without its mean in each part of
-    the run; the pauses and the tap left out."""
+def averaged(run: Run, difference: Array, noise: Array) -> Array:
+    """(samples, channels): a difference of channels in units of the noise, averaged over `EVERY` ticks, part after part of the run; the
+    pauses and the tap left out."""
     use = noise > 0.0
     found = []
     for name, part in run.parts.items():
         if name != "tap":
             d = difference[part][:, use] / noise[use] * math.sqrt(EVERY)
-            d = d[: len(d) // EVERY * EVERY].reshape(-1, EVERY, d.shape[1]).mean(axis=1)
-            found.append(d - d.mean(axis=0))
+            found.append(d[: len(d) // EVERY * EVERY].reshape(-1, EVERY, d.shape[1]).mean(axis=1))
     return np.concatenate(found)
+
+
+def centred(run: Run, d: Array, keep: Array) -> Array:
+    """(samples, ...) of `averaged` without the mean in each part of the run, of the samples that are kept (samples,); zero elsewhere."""
+    d, first = d.copy(), 0
+    for name, part in run.parts.items():
+        if name != "tap":
+            rows = slice(first, first + (part.stop - part.start) // EVERY)
+            d[rows] -= d[rows][keep[rows]].mean(axis=0) if keep[rows].any() else 0.0
+            first = rows.stop
+    d[~keep] = 0.0
+    return d
 
 
 # ------------------------------------------------------------------------------------------------------------------ least squares
@@ -229,7 +243,7 @@ def residual(run: Run, difference: Array, noise: Array) -> Array:
 class Fit:
     """keys: the machine's, found; x, sigma: (unknowns,); covariance of x; unknowns in the order of x; misfit: mean square of the residual,
     1: nothing but noise; excess: what the sigmas were multiplied by, squared; noise: (25,) as the residual has it; played: (played, 25) of
-    the keys."""
+    the keys; kept: share of the run that was evidence, see `_smooth`."""
 
     unknowns: tuple[Unknown, ...]
     keys: dict[str, Any]
@@ -240,6 +254,7 @@ class Fit:
     excess: float
     noise: Array
     played: Array
+    kept: float
 
     def found(self, k: int) -> bool:
         """Whether the run decided the k-th unknown, not the data sheet."""
@@ -273,34 +288,44 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
         return keys
 
     def measured_less(played: Array) -> Array:
-        return residual(run, run.measured[: run.played] - played, noise)
+        return centred(run, averaged(run, run.measured[: run.played] - played, noise), keep)
 
-    def columns(x: Array, played: Array, step_s: float, pool: ThreadPoolExecutor) -> Array:
+    def columns(x: Array, played: Array, step_s: float, side: float, pool: ThreadPoolExecutor) -> Array:
+        """(samples, channels, unknowns), not centred; side: 1 or -1, to which the parameters are moved."""
         base = played if step_s == 5e-5 else stand.play(keys_at(x), run, step_s)
 
         def column(k: int) -> Array:
             if unknowns[k].key == "drive_delay_s":
-                return residual(run, -(unknowns[k].scale or 1.0) * np.gradient(played, run.period_s, axis=0), noise).ravel()
-            h = 1e-3 if unknowns[k].scale is None else 1e-2
+                return averaged(run, -(unknowns[k].scale or 1.0) * np.gradient(played, run.period_s, axis=0), noise)
+            h = side * (1e-3 if unknowns[k].scale is None else 1e-2)
             moved = x.copy()
             moved[k] += h
-            return residual(run, (stand.play(keys_at(moved), run, step_s) - base) / h, noise).ravel()
+            return averaged(run, (stand.play(keys_at(moved), run, step_s) - base) / h, noise)
 
-        return np.column_stack(list(pool.map(column, range(len(unknowns)))))
+        return np.stack(list(pool.map(column, range(len(unknowns)))), axis=-1)
 
     x = np.zeros(len(unknowns))
     try:
         played = stand.play(keys_at(x), run)
     except ValueError as error:
         raise ConfigurationError(f"identification: the data sheet is no machine: {error}") from error
+    keep = np.ones(len(averaged(run, run.measured[: run.played] - played, noise)), bool)
     r = measured_less(played)
-    prior = np.diag(spread**-2.0)
+    A = prior = np.diag(spread**-2.0)
+    side, before = 1.0, None
     left_fine = fine
     with ThreadPoolExecutor(stand.cores) as pool:
         for iteration in range(14):
-            cost = float(np.sum(r * r) + x @ prior @ x)
             step_s = COARSE_STEP_S if left_fine == fine else 5e-5
-            J = columns(x, played, step_s, pool)
+            raw = columns(x, played, step_s, side, pool)
+            if left_fine < fine:
+                # from one side, then from the other: where they differ the run is no evidence
+                if before is not None:
+                    keep = _smooth(run, before, raw, np.diag(np.linalg.inv(A)))
+                    r = measured_less(played)
+                side, before = -side, raw
+            cost = float(np.sum(r * r) + x @ prior @ x)
+            J = centred(run, raw, keep).reshape(-1, len(x))
             A = J.T @ J + prior
             step = np.linalg.solve(A, J.T @ r.ravel() - prior @ x)
             step = np.clip(step, -0.5 * spread, 0.5 * spread)
@@ -328,9 +353,23 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
             if left_fine <= 0:
                 break
     covariance = np.linalg.inv(A)
-    misfit = float(np.sum(r * r) / max(1, r.size - len(x)))
+    misfit = float(np.sum(r * r) / max(1, int(keep.sum()) * r.shape[1] - len(x)))
     excess = _excess(run, J, r, covariance)
-    return Fit(unknowns, keys_at(x), x, np.sqrt(np.diag(covariance) * excess), covariance * excess, misfit, excess, noise, played)
+    return Fit(unknowns, keys_at(x), x, np.sqrt(np.diag(covariance) * excess), covariance * excess, misfit, excess, noise, played,
+               float(keep.mean()))  # fmt: skip
+
+
+def _smooth(run: Run, before: Array, now: Array, variance: Array) -> Array:
+    """(samples,) False in blocks of `SMOOTH_S` where the slopes (samples, channels, unknowns) to one side and the other differ so much that
+    they would add more than `ROUGH` to what is known of a parameter, by its variance (unknowns,). There the machine answers a small change
+    with a jump (the drive on its friction and overlap, near a frequency at which it hardly follows): a difference quotient is no slope, its
+    size would be taken for knowledge, and the standard deviations would be too small."""
+    rows = max(1, round(SMOOTH_S / (EVERY * run.period_s)))
+    keep = np.ones(len(now), bool)
+    for k in range(0, len(now), rows):
+        added = np.sum((now[k : k + rows] - before[k : k + rows]) ** 2, axis=(0, 1)) * variance
+        keep[k : k + rows] = added.max() < ROUGH
+    return keep
 
 
 def _excess(run: Run, J: Array, r: Array, covariance: Array) -> float:
@@ -496,7 +535,7 @@ class StandIdentification:
         band = f.keys["valve_overlap"] * speed_gain(f.keys) / max(f.keys["position_gain_per_s"], 1e-9)
         lines.append(f"dead band of a leg               +-{1e6 * band:.1f} um")
         lines.append(f"confidence                       misfit {f.misfit:.3f} (1: nothing but noise), standard deviations times "
-                     f"{math.sqrt(f.excess):.2f} for what is no noise")  # fmt: skip
+                     f"{math.sqrt(f.excess):.2f} for what is no noise, {100.0 * f.kept:.1f} % of the run used")  # fmt: skip
         lines += [f"not separated                    {text}" for text in self.not_separated]
         side = "inside" if self.within_spec else "OUTSIDE"
         lines.append(f"verdict   {side} 2 dB and 70 degrees at 10 Hz in the six directions, transport delay apart")

@@ -7,7 +7,17 @@ import pytest
 
 from drivers.simulated.hydraulic_machine import HydraulicMachine
 from hil_server.analysis.identify import write_stand
-from hil_server.analysis.identify_stand import CHANNELS, UNKNOWNS, Run, Stand, data_sheet, fit, identify_stand_log
+from hil_server.analysis.identify_stand import (
+    CHANNELS,
+    UNKNOWNS,
+    Run,
+    Stand,
+    _smooth,
+    centred,
+    data_sheet,
+    fit,
+    identify_stand_log,  # fmt: skip
+)
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError
@@ -102,6 +112,24 @@ def test_a_stand_that_is_another_machine_is_less_sure(stand, sheet, found):
     wrong = fit(played(stand, sheet | TRUE | {"pressure_highpass_hz": 0.7}), stand, sheet, FEW)
     assert wrong.misfit > 1.05 and wrong.excess > 2.0
     assert wrong.sigma[0] > 1.3 * found.sigma[0]
+
+
+def test_a_stretch_without_a_slope_is_no_evidence(stand, sheet):
+    """Slopes to both sides that differ by far more than what is known there: the block goes, the others stay; small differences do not
+    matter. Means are those of what stays."""
+    run = played(stand, sheet, seconds=1.0)
+    rng = np.random.default_rng(3)
+    now = rng.normal(size=(250, 25, 2))
+    variance = 1.0 / np.sum(now**2, axis=(0, 1))
+    before = now + 1e-3 * rng.normal(size=now.shape)
+    assert _smooth(run, before, now, variance).all()
+    before[60:70, :, 1] += 1.0
+    keep = _smooth(run, before, now, variance)
+    assert np.flatnonzero(~keep).tolist() == list(range(50, 75))
+    d = 5.0 + now
+    d[50:75] = 1e3
+    left = centred(run, d, keep)
+    assert np.all(left[50:75] == 0.0) and np.abs(left[keep] - now[keep] + now[keep].mean(axis=0)).max() < 1e-12
 
 
 def test_play_is_the_machine_step_by_step(stand, sheet):
