@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from hil_server.config import physics
 from hil_server.line.stand_response import StandResponse
@@ -46,6 +45,8 @@ class PlatformModel:
 
     def drive(self) -> dict[str, Any]:
         """The second order with delay that is nearest to the response along the docking axis: what parts that know one drive are told."""
+        from scipy.optimize import least_squares
+
         f = np.geomspace(*DRIVE_BAND_HZ, 40)
         s = 2j * np.pi * f
         T = (self.S @ self.response.response(f) @ np.linalg.inv(self.S))[:, 0, 0]

@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 DIRECTIONS = ("X", "Y", "Z", "about X", "about Y", "about Z")
 Array = np.ndarray
@@ -47,6 +46,8 @@ def cross(r: Array) -> Array:
 
 def moved(X: Array, q: Array) -> Array:
     """A pose displaced by q = (dp, dphi), W axes."""
+    from scipy.spatial.transform import Rotation
+
     turned = Rotation.from_rotvec(q[3:]) * Rotation.from_quat(X[3:])
     return np.concatenate([X[:3] + q[:3], turned.as_quat()])
 
@@ -238,6 +239,8 @@ def rigid_body(keys: Mapping[str, Any], platform: Any, X_WP: Array, gravity: Arr
     """Mass matrix (6, 6) of platform, unit and legs at P, W axes, and their weight (6,), N, N.m, at rest.
 
     A leg swings about its base joint and pushes its rod out: B = m_2 n n' + (J_1 + J_2 + m_2 (l - a_2)^2)/l^2 (1 - n n') at its joint."""
+    from scipy.spatial.transform import Rotation
+
     R = Rotation.from_quat(X_WP[3:]).as_matrix()
     m, com = keys["platform_mass_kg"], R @ np.asarray(keys["platform_com_m"], float)
     C = cross(com)

@@ -61,7 +61,7 @@ def test_report_of_a_captured_run(bounce, tmp_path):
 
 def test_report_of_a_trip_shows_the_last_second(trip, tmp_path):
     seen = Checker(make_report(trip, tmp_path).read_text(encoding="utf-8"))
-    assert len(seen.images) == 8
+    assert len(seen.images) == 9  # the sensors of the unit among them
     wanted = ("last second before the trip", "force_limit", "lever2_contact", "compare with the prediction", "synthetic geometry", "1 020")
     for words in wanted:
         assert words in seen.text, words

@@ -113,8 +113,10 @@ CHANGES = ('dynamics.joint_changes=[{craft="active", joint="panel0", mode="locke
 
 
 def fly(folder, *overrides, until=9.0):
-    """(records, aux by name, log path, notes) of the shipped virtual docking from the approach into the capture."""
-    config = load_test(VIRTUAL, [f"test.duration_max_s={until}", "telemetry.log_every=1", *overrides])
+    """(records, aux by name, log path, notes) of the shipped virtual docking from the approach into the capture, met so that the latches
+    catch at the first strike: after a rebound the time of the capture says little."""
+    case = ("initial_conditions.velocity_x_m_s=0.14", "initial_conditions.lateral_y_m=0.05", "initial_conditions.lateral_z_m=0.02")
+    config = load_test(VIRTUAL, [f"test.duration_max_s={until}", "telemetry.log_every=1", *case, *overrides])
     log = simulate(config, Options(out=str(folder), quiet=True, report=False))["log"]
     opened = open_log(log)
     return opened, log
@@ -138,8 +140,8 @@ def test_a_craft_docks_where_the_rigid_one_does(tmp_path, rigid, name):
     contact, capture = log.records["first_contact_time"][-1], log.records["capture_time"][-1]
     assert rigid[1] > rigid[0] > 0.0
     assert contact == pytest.approx(rigid[0], abs=0.05)
-    # what swings takes a little energy; locking and moving joints in contact does more
-    assert capture - contact == pytest.approx(rigid[1] - rigid[0], rel=0.15 if name == "joints change" else 0.02)
+    # what swings, locks and moves takes a little energy
+    assert capture - contact == pytest.approx(rigid[1] - rigid[0], rel=0.02)
     assert any("interfaces active shoulder" in note for note in log.header.notes)
     assert any("sensors active nose" in note for note in log.header.notes)
     assert np.abs(log.aux("sensor_acceleration")).max() > 1e-3

@@ -48,7 +48,8 @@ def test_replay_without_the_file_and_with_another_mathematics_library(tmp_path, 
     run = open_log(log)
     bent = np.abs(run.aux("target_port_displacement")[run.records["phase"] == CODES["phase"]["contact"]]).max()
     assert bent > 1e-6 and replay.replay(log, verify=True)["equal"]
-    row = run_case(config.as_toml(), 0, ("lateral_y_m",), (config.initial_conditions["lateral_y_m"],))
+    y = config.initial_conditions["lateral_y_m"]
+    row = run_case(config.as_toml(), 0, ("lateral_y_m",), (y,), (f"initial_conditions.lateral_y_m={y!r}",))
     assert row["error"] == "" and max(row[f"peak target_port_displacement[{i}]"] for i in range(6)) == bent
     # coefficients that differ in the last digit, as from another exp: those of the log are taken
     made = modal.step_coefficients
