@@ -102,7 +102,7 @@ def first_number(value, replacement):
     return replacement if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-BRANCHES = ("bend_forward", "bend_backward")  # loading and unloading of one spring, which end together
+BRANCHES = ("bend_forward", "bend_return")  # loading and unloading of one spring, which begin together
 
 
 def mutations(document, path, parameter):
@@ -118,7 +118,7 @@ def mutations(document, path, parameter):
     elif key == "probe_length_range_m" and not parameter.default[0] <= document["probe_length_m"] <= parameter.default[1]:
         # the default is another unit's
         yield "removed", with_value(document, path, None), [f"probe_length_m must lie inside {key}"]
-    elif key in BRANCHES and parameter.default is not None and document[key][-1] != list(parameter.default[-1]):
+    elif key in BRANCHES and document[key][1] != list(parameter.default[1]):
         yield "removed", with_value(document, path, None), ["of the two branches must be the same"]
     elif parameter is None or parameter.required:
         yield "removed", with_value(document, path, None), [f"{key}: required key is missing: "]
