@@ -177,7 +177,10 @@ def stub(module_name: str, source: Path, known: dict[str, str]) -> str:
     """Text of the stub of one built module."""
     module = importlib.import_module(module_name)
     body: list[str] = []
-    for name, value in sorted(vars(module).items()):
+    # by name, but a class after the classes of its module that it is made from: a stub is also read by running it
+    depth = {name: len(value.__mro__) if inspect.isclass(value) else 0 for name, value in vars(module).items()}
+    derived = {n for n, v in vars(module).items() if inspect.isclass(v) and any(b.__module__ == module_name for b in v.__bases__)}
+    for name, value in sorted(vars(module).items(), key=lambda item: (item[0] in derived and depth[item[0]], item[0])):
         if name.startswith("_") or inspect.ismodule(value):
             continue
         if getattr(value, "__module__", module_name) != module_name and (inspect.isclass(value) or callable(value)):

@@ -6,14 +6,6 @@ from rt_kernels.plugs import PortPart
 
 DRIVE_PARAMETERS: tuple[Any, ...]
 HYDRAULIC: dict[Any, Any]
-
-class HydraulicStandPort(VirtualStandPort):
-    PARAMETERS: tuple[Any, ...]
-    MACHINE: str
-    SAYS: tuple[Any, ...]
-    INJECTIONS: dict[Any, Any]
-    COMMANDS: tuple[Any, ...]
-
 IN_PROCESS: dict[Any, Any]
 MACHINES: dict[Any, Any]
 PORT_PARAMETERS: tuple[Any, ...]
@@ -28,3 +20,10 @@ class VirtualStandPort(PortPart):
     INJECTIONS: dict[Any, Any]
     COMMANDS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+
+class HydraulicStandPort(VirtualStandPort):
+    PARAMETERS: tuple[Any, ...]
+    MACHINE: str
+    SAYS: tuple[Any, ...]
+    INJECTIONS: dict[Any, Any]
+    COMMANDS: tuple[Any, ...]
