@@ -254,12 +254,17 @@ class Client(_Addresses):
         """
         return _acknowledgement(self._ask(COMMAND, _command(name, arguments)))
 
+    def tune(self, parameter: str, value: float) -> Acknowledgement:
+        """Changes a tunable parameter of the run (`describe()["tunables"]` says which) and waits until the loop has taken it; the value
+        then moves there at its own rate. Raises as `command` does."""
+        return self.command("tune", number=parameter, value=value)
+
     def status(self) -> dict[str, Any]:
         """State of log, ring and desk now."""
         return self._ask(STATUS, {})
 
     def describe(self) -> dict[str, Any]:
-        """Fields with units and meaning, auxiliary channels, configuration, delay ledger of the run."""
+        """Fields with units and meaning, auxiliary channels, configuration, delay ledger, tunable parameters of the run."""
         return self._ask(DESCRIBE, {})
 
     def take_desk(self) -> None:
@@ -315,6 +320,10 @@ class AsyncClient(_Addresses):
     async def command(self, name: str, **arguments: Any) -> Acknowledgement:
         """As `Client.command`."""
         return _acknowledgement(await self._ask(COMMAND, _command(name, arguments)))
+
+    async def tune(self, parameter: str, value: float) -> Acknowledgement:
+        """As `Client.tune`."""
+        return await self.command("tune", number=parameter, value=value)
 
     async def status(self) -> dict[str, Any]:
         """State of log, ring and desk now, as `Client.status`."""

@@ -12,6 +12,7 @@
     mechanism       the docking mechanism in software, a MechanismPart: what a virtual stand carries, what prediction and safety know of it
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
     block           the shared block (ports that take commands)
+    tunables        parameters that can be changed while it runs, by their numbers: tables as TunedParameter.entry makes them (the same)
     live            True: the loop keeps time with a stand, False: a simulation or a replay
     folders         where files named in the test are looked for: beside it, among the shipped ones
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LAYOUT_HASH = "0ee6822a1dc62e4d"
+LAYOUT_HASH = "93ab7c037336f741"
 
 # names of earlier versions -> ours
 FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "control_C": "control_A", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
@@ -52,6 +52,8 @@ FIELDS = (
     ("command_code", "i4", 1, "-", "", "ports", "input", 1, "command taken at this tick"),  # noqa: E501
     ("hand_buttons", "u4", 2, "-", "", "ports", "input", 1, "buttons of each hand controller"),  # noqa: E501
     ("hand_status", "u4", 2, "-", "", "ports", "input", 1, "status of each hand controller"),  # noqa: E501
+    ("tuned", "f8", 24, "-", "", "tuning", "state", 4, "values in force of the parameters that can be changed in the run, each in its own unit, in the order of the run's list of tunables; 0 behind its end"),  # noqa: E501
+    ("tune_answer", "i4", 1, "-", "", "tuning", "state", 1, "what became of the command tune of this tick"),  # noqa: E501
     ("X_WP_measured", "f8", 7, "m,-", "W", "forward_kinematics", "state", 1, "pose of the platform from the measured legs"),  # noqa: E501
     ("V_WP_measured", "f8", 6, "m/s,rad/s", "W", "forward_kinematics", "state", 1, "twist of the platform from the measured leg rates"),  # noqa: E501
     ("X_TA_measured", "f8", 7, "m,-", "T", "forward_kinematics", "state", 1, "achieved pose of the active port in the target port"),  # noqa: E501
@@ -146,6 +148,7 @@ SAMPLE_DTYPE = np.dtype(
         ("signal_analog", "<f8", (8,)),
         ("command_arg", "<f8", (8,)),
         ("hand_axis", "<f8", (12,)),
+        ("tuned", "<f8", (24,)),
         ("X_WP_measured", "<f8", (7,)),
         ("V_WP_measured", "<f8", (6,)),
         ("X_TA_measured", "<f8", (7,)),
@@ -219,6 +222,7 @@ SAMPLE_DTYPE = np.dtype(
         ("late_cause", "<i4"),
         ("realtime_mode", "<i4"),
         ("command_code", "<i4"),
+        ("tune_answer", "<i4"),
         ("contact", "<i4"),
         ("phase", "<i4"),
         ("motion", "<i4"),
@@ -254,7 +258,6 @@ SAMPLE_DTYPE = np.dtype(
         ("setpoint_kinematics_status", "<u4"),
         ("setpoint_status", "<u4"),
         ("record_crc", "<u4"),
-        ("pad", "<u4"),
     ]
 )
 
@@ -370,7 +373,8 @@ CODES = {
     "motion": {"follow_profile": 0, "close_loop": 1, "free": 2, "freeze": 3, "joined": 4},  # noqa: E501
     "sequence": {"approach": 0, "press": 1, "captured": 2, "damping": 3, "retract": 4, "complete": 5, "retreat": 6, "manual": 7, "separation": 8, "extension": 9},  # noqa: E501
     "end_cause": {"none": 0, "captured": 1, "time": 2, "region": 3, "stopped": 4, "tripped": 5, "retreated": 6, "complete": 7, "overload": 8, "record_lost": 9, "not_aligned": 10, "separated": 11},  # noqa: E501
-    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19, "record_lost": 20, "joint": 21},  # noqa: E501
+    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19, "record_lost": 20, "joint": 21, "tune": 22},  # noqa: E501
+    "tune_answer": {"none": 0, "taken": 1, "unknown": 2, "out_of_limits": 3, "not_in_this_phase": 4},  # noqa: E501
     "joint_mode": {"locked": 0, "free": 1, "given": 2, "driven": 3},  # noqa: E501
     "arm_mode": {"hold": 0, "hand": 1, "single_joint": 2, "path": 3, "brakes": 4, "limp": 5},  # noqa: E501
     "rate_frame": {"end_effector": 0, "camera": 1, "target": 2, "interface": 3},  # noqa: E501
@@ -422,6 +426,7 @@ WORDS = {
     "command_code": ("code", "command"),
     "hand_buttons": ("bits", "hand_button"),
     "hand_status": ("bits", "hand_status"),
+    "tune_answer": ("code", "tune_answer"),
     "forward_kinematics_status": ("bits", "forward_kinematics_status"),
     "wrench_fault": ("bits", "sensor_status"),
     "wrench_channel_fault": ("bits", "wrench_channel_fault"),

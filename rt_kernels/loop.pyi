@@ -5,11 +5,14 @@ import numpy as np
 
 from rt_kernels.plugs import ClockPart
 from rt_kernels.ring import SharedBlock
+from rt_kernels.tuning import Tuning
 
 INITIAL: dict[Any, Any]
 
 class LoopLine:
-    def __init__(self, clock: ClockPart, ports: list[Any], stages: dict[Any, Any], block: SharedBlock | None = None) -> None: ...
+    def __init__(
+        self, clock: ClockPart, ports: list[Any], stages: dict[Any, Any], block: SharedBlock | None = None, tuning: Tuning | None = None
+    ) -> None: ...
     def reset_sample(self) -> Any: ...
     def snapshot(self) -> Any: ...
     def restore(self, state: Any) -> Any: ...
@@ -22,6 +25,7 @@ class LoopLine:
     ports: list[Any]
     stages: dict[Any, Any]
     aux_channels: Any
+    tuning: Tuning
 
 SAMPLE_DTYPE: np.dtype[Any]
 STAGE_ROLES: tuple[Any, ...]

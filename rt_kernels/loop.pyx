@@ -1,4 +1,4 @@
-"""The loop: wait, read, tick, write, publish; live, in simulation and in replay.
+"""The loop: wait, read, tune, tick, write, publish; live, in simulation and in replay.
 
 `LoopLine` owns the parts and the working sample; `run` blocks the calling Python thread with the interpreter lock released.
 """
@@ -14,19 +14,27 @@ from rt_kernels.plugs cimport MARK_COMPUTED, MARK_END, MARK_READ, MARK_WRITTEN, 
 from rt_kernels.ring cimport SharedBlock, publish
 from rt_kernels.sample cimport Sample
 from rt_kernels.tick cimport PORTS_MAX, Line, tick
+from rt_kernels.tuning cimport Tuning, TuningTable, tune
 
 from rt_kernels.layout import INITIAL, SAMPLE_DTYPE
 from rt_kernels.stages import STAGE_ROLES
 
 
-cdef void run_line(Line *line) noexcept nogil:
+cdef inline void tuned_tick(Line *line, TuningTable *tuning) noexcept nogil:
+    """Parameters that are to change, then the stages."""
+    if tuning != NULL:
+        tune(tuning, &line.sample)
+    tick(line)
+
+
+cdef void run_line(Line *line, TuningTable *tuning) noexcept nogil:
     """Until the clock or the guidance ends the run."""
     cdef int i
     while line.clock.wait(line.clock.self, &line.sample) == 0:
         for i in range(line.port_count):
             line.port[i].port.read(line.port[i].port.self, &line.sample, line.port[i].aux)
         line.clock.mark(line.clock.self, MARK_READ)
-        tick(line)
+        tuned_tick(line, tuning)
         line.clock.mark(line.clock.self, MARK_COMPUTED)
         for i in range(line.port_count):
             line.port[i].port.write(line.port[i].port.self, &line.sample, line.port[i].aux)
@@ -42,7 +50,8 @@ cdef class LoopLine:
     """One assembled line.
 
     clock: ClockPart; ports: list of PortPart in reading order (writing order is the same); stages: dict role -> StagePart for every
-    role of STAGE_ROLES; block: SharedBlock or None. Raises ValueError for a missing role or too many ports.
+    role of STAGE_ROLES; block: SharedBlock or None; tuning: Tuning of these stages, None: nothing changes while it runs. Raises
+    ValueError for a missing role or too many ports.
     """
 
     cdef Line line
@@ -50,10 +59,12 @@ cdef class LoopLine:
     cdef readonly list ports
     cdef readonly dict stages
     cdef readonly list aux_channels     # (name, unit, meaning) of every auxiliary double, in order
+    cdef readonly Tuning tuning
+    cdef TuningTable *_tuning
     cdef object _block
     cdef object _aux
 
-    def __init__(self, ClockPart clock, list ports, dict stages, SharedBlock block=None):
+    def __init__(self, ClockPart clock, list ports, dict stages, SharedBlock block=None, Tuning tuning=None):
         cdef PortPart port
         cdef StagePart stage
         cdef int i
@@ -63,6 +74,8 @@ cdef class LoopLine:
         if len(ports) > PORTS_MAX:
             raise ValueError(f"a line has at most {PORTS_MAX} ports, got {len(ports)}")
         self.clock, self.ports, self.stages, self._block = clock, list(ports), dict(stages), block
+        self.tuning = tuning
+        self._tuning = NULL if tuning is None else &tuning.table
         self.aux_channels = []
         for part in [*ports, *(stages[role] for role in STAGE_ROLES)]:
             for channel in part.AUX:
@@ -117,11 +130,13 @@ cdef class LoopLine:
         return self._aux[: len(self.aux_channels)]
 
     def snapshot(self):
-        """Sample and the state of every part: a dict of bytes that `restore` takes back."""
+        """Sample, tuning and the state of every part: a dict of bytes that `restore` takes back."""
         state = {f"stage.{role}": part.snapshot() for role, part in self.stages.items()}
         state |= {f"port.{i}": part.snapshot() for i, part in enumerate(self.ports)}
         state["sample"] = self.sample.tobytes()
         state["aux"] = self._aux.tobytes()
+        if self.tuning is not None:
+            state["tuning"] = self.tuning.snapshot()
         return state
 
     def restore(self, state):
@@ -131,27 +146,29 @@ cdef class LoopLine:
             part.restore(state[f"port.{i}"])
         self.sample = np.frombuffer(state["sample"], SAMPLE_DTYPE)
         self._aux[:] = np.frombuffer(state["aux"])
+        if self.tuning is not None:
+            self.tuning.restore(state["tuning"])
 
     def run(self):
         """Runs until the clock or the guidance ends it, without the interpreter lock; then marks the shared block finished."""
         with nogil:
-            run_line(&self.line)
+            run_line(&self.line, self._tuning)
         if self._block is not None:
             self._block.finished = True
 
     def tick_once(self):
-        """All stages once on the working sample, without clock and ports (benchmarks, tests)."""
+        """Tuning and all stages once on the working sample, without clock and ports (benchmarks, tests)."""
         with nogil:
-            tick(&self.line)
+            tuned_tick(&self.line, self._tuning)
 
     def time_ticks(self, int64_t count):
-        """Runs the tick `count` times and returns the nanoseconds of each, an int64 array (benchmarks)."""
+        """Runs tuning and tick `count` times and returns the nanoseconds of each, an int64 array (benchmarks)."""
         out = np.zeros(count, np.int64)
         cdef int64_t[::1] ns = out
         cdef int64_t i, t
         with nogil:
             for i in range(count):
                 t = host_now()
-                tick(&self.line)
+                tuned_tick(&self.line, self._tuning)
                 ns[i] = host_now() - t
         return out

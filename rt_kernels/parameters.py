@@ -32,6 +32,22 @@ REQUIRED = object()
 
 
 @dataclass(frozen=True)
+class Tunable:
+    """A parameter with it can be changed while a run goes on (rt_kernels/tuning.pyx).
+
+    rate_per_s: how fast its value moves to a new one, in its own unit per second. phases: names of the phases in which it may change and
+    moves, none: in every one. low, high: limits narrower than the parameter's own. narrowed: what of a run's configuration narrows them
+    further, in words.
+    """
+
+    rate_per_s: float
+    phases: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    narrowed: str = ""
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One key of a part's table.
 
@@ -39,7 +55,7 @@ class Parameter:
     declares), "tables" (list of such tables).
     low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of them. choices: allowed
     strings. default: the value of a key that is not given, None: the part does without. of: what each table of "tables" holds, None: keys
-    that nobody declares.
+    that nobody declares. tunable: how it can be changed while a run goes on, None: not at all.
     """
 
     key: str
@@ -52,6 +68,7 @@ class Parameter:
     shape: int | tuple[int | None, int | None] | None = None
     choices: tuple[str, ...] | None = None
     of: "tuple[Parameter, ...] | None" = None
+    tunable: Tunable | None = None
 
     @property
     def required(self) -> bool:
@@ -67,6 +84,48 @@ class Aux:
     unit: str
     meaning: str
     count: int = 1
+
+
+@dataclass(frozen=True)
+class TunedParameter:
+    """A tunable parameter of one part as it was built: what the loop must know to change it, and what its users see.
+
+    name: its key, with the name of the inner part before it where parts are made of others. low, high: limits in this run. value: as
+    configured. offset, scale: the part's step reads value * scale from the double at this offset in bytes of its block, -1: nowhere.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    low: float
+    high: float
+    rate_per_s: float
+    phases: tuple[str, ...]
+    value: float
+    offset: int = -1
+    scale: float = 1.0
+
+    def entry(self) -> dict[str, Any]:
+        """What a log keeps of it and a client is told: all but where it lies."""
+        shown = ("name", "unit", "low", "high", "rate_per_s", "phases", "value", "meaning")
+        return {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in shown}
+
+
+def tuned_parameter(
+    declared: Iterable[Parameter], key: str, value: float, offset: int, low: float | None, high: float | None, scale: float
+) -> TunedParameter | None:
+    """The tunable parameter `key` of a part that was built with `value`. low, high: narrower than declared. None where the value is not
+    within them. Raises ValueError for a key that is not declared tunable, or without limits."""
+    p = next((p for p in declared if p.key == key), None)
+    if p is None or p.tunable is None or p.kind != "float":
+        raise ValueError(f"{key}: not declared as a tunable number")
+    lows = [x for x in (p.low, p.tunable.low, low) if x is not None]
+    highs = [x for x in (p.high, p.tunable.high, high) if x is not None]
+    if not lows or not highs:
+        raise ValueError(f"{key}: a tunable number needs limits")
+    found = TunedParameter(p.key, p.unit, p.meaning, float(max(lows)), float(min(highs)), p.tunable.rate_per_s, p.tunable.phases,
+                           float(value), offset, scale)  # fmt: skip
+    return found if found.low <= found.value <= found.high and found.low < found.high else None
 
 
 @dataclass(frozen=True)

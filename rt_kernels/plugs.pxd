@@ -69,6 +69,8 @@ cdef struct Mechanism:
 # Owners of the plugs. An implementation derives from one of these and from nothing else.
 cdef class StagePart:
     cdef Stage plug
+    cdef readonly list tunables     # TunedParameter: what of this part can be changed in a run
+    cdef int let_tune(self, str key, const double *place, double value, low=*, high=*, double scale=*) except -1
 
 cdef class PortPart:
     cdef Port plug

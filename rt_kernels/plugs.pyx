@@ -10,6 +10,7 @@ from rt_kernels.algebra cimport quat, vec3
 
 from rt_kernels.block_check import first_difference
 from rt_kernels.layout import SAMPLE_DTYPE
+from rt_kernels.parameters import tuned_parameter
 
 cdef bytes _copy_out(const void *state, size_t size):
     return PyBytes_FromStringAndSize(<const char *>state, size) if size else b""
@@ -41,6 +42,20 @@ cdef class StagePart:
     PARAMETERS = ()
     AUX = ()
     COMMANDS = ()
+
+    def __cinit__(self):
+        self.tunables = []
+
+    cdef int let_tune(self, str key, const double *place, double value, low=None, high=None, double scale=1.0) except -1:
+        """For constructors, behind the plug: the step reads the declared parameter `key` as value * scale from `place` in this part's block
+        whenever it needs it, so that the loop may change it there. low, high: limits of this run, narrower than the declared ones."""
+        cdef Py_ssize_t offset = <const char *>place - <const char *>self.plug.self
+        if not 0 <= offset <= <Py_ssize_t>self.plug.self_size - <Py_ssize_t>sizeof(double) or place[0] != value * scale:
+            raise ValueError(f"{key}: its place is not in the part's block, or does not hold its value")
+        found = tuned_parameter(self.PARAMETERS, key, value, offset, low, high, scale)
+        if found is not None:
+            self.tunables.append(found)
+        return 0
 
     def step(self, sample, aux=None):
         sample, aux = _arrays(sample, aux, self.AUX)

@@ -22,6 +22,9 @@ cdef struct Sample:
     double signal_analog[8]  # ports, input: analogue mechanism signals (LPS, BPR, BPT, ...), in the unit of the mechanism's declaration
     double command_arg[8]  # ports, input: arguments of the command taken at this tick
     double hand_axis[12]  # ports, input: two hand controllers, six axes each, -1...1 after calibration
+    # tuning, state: values in force of the parameters that can be changed in the run, each in its own unit, in the order of the run's list
+    # of tunables; 0 behind its end
+    double tuned[24]
     double X_WP_measured[7]  # forward_kinematics, state [m,-]: pose of the platform from the measured legs
     double V_WP_measured[6]  # forward_kinematics, state [m/s,rad/s]: twist of the platform from the measured leg rates
     double X_TA_measured[7]  # forward_kinematics, state [m,-]: achieved pose of the active port in the target port
@@ -101,6 +104,7 @@ cdef struct Sample:
     int32_t late_cause  # clock, input: why this tick was late
     int32_t realtime_mode  # clock, input: how the loop runs
     int32_t command_code  # ports, input: command taken at this tick
+    int32_t tune_answer  # tuning, state: what became of the command tune of this tick
     int32_t contact  # events, state: 1 in contact (with hysteresis), else 0
     int32_t phase  # guidance, state: phase of the run
     int32_t motion  # guidance, state: what the dynamics do
@@ -140,4 +144,3 @@ cdef struct Sample:
     # safety, state: what of each leg's setpoint was clipped, and which drives have lost their power for their blocking valves to close
     uint32_t setpoint_status
     uint32_t record_crc  # telemetry, diagnostic: CRC-32 of the record with this field zero: names a damaged channel after the fact
-    uint32_t pad  # keeps the size a multiple of eight

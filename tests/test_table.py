@@ -40,7 +40,7 @@ def test_a_stage_has_one_name():
     assert re.findall(r"    (\w+)\(line\)", body) == list(STAGE_ROLES) and len(body.splitlines()) == len(STAGE_ROLES)
     assert [role for role in registry.ROLES if role in STAGE_ROLES] == list(STAGE_ROLES)
     in_order = list(dict.fromkeys(WRITER.values()))
-    assert in_order == ["clock", "ports", *STAGE_ROLES, "telemetry"]
+    assert in_order == ["clock", "ports", "tuning", *STAGE_ROLES, "telemetry"]
     for role in STAGE_ROLES:
         modules = [module.partition(":")[0] for module in registry.PARTS[role].values()]
         assert modules and all(re.fullmatch(rf"rt_kernels\.{role}(\.\w+)+", module) for module in modules), role

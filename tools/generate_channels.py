@@ -49,7 +49,7 @@ def load() -> dict:
     table = tomllib.loads(KERNELS.joinpath("channels.toml").read_text())
     table["runs"] = {group: runs_of(members) for group, members in table["bits"].items()}
     table["bits"] = {group: single_bits(group, members) for group, members in table["bits"].items()}
-    writers = ["clock", "ports", *(stage["role"] for stage in table["stage"]), "telemetry"]
+    writers = ["clock", "ports", "tuning", *(stage["role"] for stage in table["stage"]), "telemetry"]
     for stage in table["stage"]:
         stage.setdefault("fails", "-")
         stage.setdefault("former", "")

@@ -330,7 +330,7 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     block = SharedBlock.create(count + 2, facts.aux_count)
     clock = assembly.simulation_clock(period_ns=test.period_ns, duration_ns=count * test.period_ns)
     port = LogPort(records, ports, ideal_stand=test.period_ns * 1e-9)
-    line = LoopLine(clock, [port], test.line.stages, block)
+    line = LoopLine(clock, [port], test.line.stages, block, test.line.tuning)
     line.sample = test.line.sample
     line.run()
     with_outputs = block.drain(count + 2)

@@ -26,10 +26,11 @@ from hil_server.telemetry.commands import taken_by
 from rt_kernels.compensation.effective_mass import rotation
 from rt_kernels.context import ZERO3, Limits, Mounting, Orbit, Vehicle, Vehicles
 from rt_kernels.loop import LoopLine
-from rt_kernels.parameters import Command
+from rt_kernels.parameters import Command, TunedParameter
 from rt_kernels.ring import SharedBlock
 from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.stewart.platform import Platform
+from rt_kernels.tuning import Tuning
 
 RING_SECONDS = 8.0  # a live run's reader may be held up this long
 RING_TICKS = 1000  # a simulation waits for its reader: a ring that stays in the cache
@@ -55,8 +56,15 @@ class Assembly:
 
     @property
     def commands(self) -> dict[str, Command]:
-        """What the parts act on, by name."""
-        return taken_by([*self.ports, *(self.line.stages[role] for role in STAGE_ROLES)])
+        """What the parts act on, by name; `tune` where one of them can be tuned."""
+        found = taken_by([*self.ports, *(self.line.stages[role] for role in STAGE_ROLES)])
+        return found | ({"tune": Command("tune", numbers=tuple(range(len(self.tunables))))} if self.tunables else {})
+
+    @property
+    def tunables(self) -> list[TunedParameter]:
+        """Parameters that can be changed while it runs, by their numbers."""
+        found: list[TunedParameter] = self.line.tuning.tunables
+        return found
 
 
 def period_ns(config: TestConfig) -> int:
@@ -264,10 +272,15 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     stages = {role: first[role] if role in first else part_of(config, role, context) for role in STAGE_ROLES}
     deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock is not None else RING_TICKS
     context["block"] = new_block([*devices, *stages.values()], deep)
+    try:
+        tuning = Tuning(context["period_s"], stages)
+    except ValueError as error:
+        raise ConfigurationError(f"tunable parameters: {error}") from None
+    context["tunables"] = [one.entry() for one in tuning.tunables]
     ports = [part_of(config, "commands", context), *devices]
     duration = round(config.test["duration_max_s"] * 1e9)
     ticker = (clock or simulation_clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"])
-    line = LoopLine(ticker, ports, stages, context["block"])
+    line = LoopLine(ticker, ports, stages, context["block"], tuning)
     return Assembly(config, line, context["block"], entries, period_ns(config), context, ports)
 
 

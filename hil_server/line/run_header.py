@@ -28,6 +28,7 @@ def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foresee
         period_ns=test.period_ns,
         configuration={CONFIGURATION: config.as_toml(), **config.sources},
         aux=tuple(test.aux),
+        tunables=[one.entry() for one in test.tunables],
         host=host,
         delay_ledger=test.ledger.as_dict(),
         delay_origins=test.ledger.origins(),

@@ -10,6 +10,8 @@
   is built anew from the configuration, and named.
 * what-if (`--set`): stages whose configuration changed are built anew; the differences are reported. The measured force belongs to the
   original motion: a what-if says what the changed part would have answered to *those* inputs, not what would have happened.
+* a parameter that was changed in the run (command `tune`) is changed in its replay at the same tick, also in a what-if; one that the
+  changed parts do not have is named by the list of the log alone and changes nothing.
 * playback (`--rate`): the run goes out on the bus at X times its own speed.
 """
 
@@ -28,7 +30,9 @@ from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
+from rt_kernels.parameters import TunedParameter
 from rt_kernels.stages import STAGE_ROLES
+from rt_kernels.tuning import Tuning
 
 WHAT_IF = "the measured force belongs to the original motion: this is the answer of the changed parts to the recorded inputs"
 
@@ -114,7 +118,8 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
     window = window or (0, log.ticks)
     port = LogPort(log.records, inputs, *window, absent=log.absent or ())
     clock = clock or assembly.simulation_clock(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
-    line = LoopLine(clock, [port], stages, block)
+    tuning = Tuning(log.header.period_ns * 1e-9, stages, [TunedParameter(**entry) for entry in log.header.tunables])
+    line = LoopLine(clock, [port], stages, block, tuning)
     line.sample = _initial_sample(log)
     port.watch(line.aux if len(line.aux) else np.zeros(1), len(line.aux))
     return line, port

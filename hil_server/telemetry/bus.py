@@ -57,6 +57,7 @@ class Bus:
         self._passed_over = 0
         self._next_status = 0.0
         self._last_tick = self._last_command = -1
+        self._tuned: np.ndarray | None = None  # of the newest record
         self._open_sockets()
         self.desks = DeskThread(self)
 
@@ -94,7 +95,8 @@ class Bus:
             from drivers.simulated.stand_server_client import StandControl
 
             injector = StandControl(**s.stand_control, timeout_s=INJECTED_WITHIN).obey
-        return CommandDesk(socket, self.block, self.describe, self.status, s.exclusive, commands=commands, injector=injector)
+        return CommandDesk(socket, self.block, self.describe, self.status, s.exclusive, commands=commands, injector=injector,
+                           tunables=self.header.tunables)  # fmt: skip
 
     def endpoints(self) -> dict[str, str]:
         """Addresses at which the sockets really listen, by the name of their setting."""
@@ -110,6 +112,7 @@ class Bus:
         if not len(records):
             return 0
         self._last_tick = int(records["tick"][-1])
+        self._tuned = records["tuned"][-1].copy()
         self.attempt(self.publisher.publish, records)
         command = int(records["command_sequence"][-1])
         if command != self._last_command:
@@ -179,7 +182,14 @@ class Bus:
             "host": json.loads(json.dumps(h.host, default=str)),
             "notes": h.notes,
             "commands": self.settings.commands,
+            "tunables": self.tunables(),
         }
+
+    def tunables(self) -> list[dict[str, Any]]:
+        """Parameters that can be changed in the run: what the header says of each, its number, and the value in force now."""
+        tuned = self._tuned
+        found = [{"number": number, **entry} for number, entry in enumerate(self.header.tunables)]
+        return found if tuned is None else [entry | {"value": float(tuned[entry["number"]])} for entry in found]
 
     # ------------------------------------------------------------------------------------------------------------- end
     def close(self) -> None:

@@ -7,8 +7,9 @@ refuses the rest with the reason.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from hil_server.errors import UsageError
@@ -29,7 +30,7 @@ class CommandError(UsageError):
 @dataclass(frozen=True)
 class Argument:
     """One number of a command. default None: must be given. whole: an integer (a switch when its range is 0...1); names: what may be said
-    instead of the number."""
+    instead of the number; of_run: the names are those of the run's tunable parameters."""
 
     name: str
     unit: str
@@ -38,6 +39,7 @@ class Argument:
     default: float | None = REQUIRED
     whole: bool = False
     names: Mapping[str, int] = field(default_factory=dict)
+    of_run: bool = False
 
     def check(self, command: str, value: Any) -> float:
         """The value as the number that is sent. Raises CommandError when it is no number, out of range, or no known name."""
@@ -90,6 +92,7 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     # 1 draws the probe in, -1 extends it
     "mechanism_drive": (Argument("on", "-", -1, 1, 1, whole=True),),
     "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
+    "tune": (Argument("number", "-", 0, 255, whole=True, of_run=True), Argument("value", "its own unit", -1e12, 1e12)),
     "joint": (
         Argument("craft", "-", 0, 1, whole=True, names={"active": 0, "target": 1}),
         Argument("joint", "-", 0, 11, whole=True),
@@ -130,10 +133,12 @@ def why_not(commands: Mapping[str, Command], name: str, arguments: tuple[float, 
     return ""
 
 
-def encode(name: Any, given: Any = None) -> tuple[int, tuple[float, ...]]:
+def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] | None = None) -> tuple[int, tuple[float, ...]]:
     """Code and arguments of a command, defaults filled in.
 
-    given: argument name → number, or a list of up to eight numbers in the order of the table. Raises CommandError that names what is wrong.
+    given: argument name → number, or a list of up to eight numbers in the order of the table. tunables: what can be changed in the run, by
+    number; None: not known here, a parameter's name is left to the run (number 0) and so are its limits. Raises CommandError that names
+    what is wrong.
     """
     if not isinstance(name, str) or name not in ARGUMENTS:
         raise CommandError(f"unknown command {name!r}; there are {', '.join(ARGUMENTS)}")
@@ -149,7 +154,34 @@ def encode(name: Any, given: Any = None) -> tuple[int, tuple[float, ...]]:
     unknown = [str(key) for key in given if key not in {argument.name for argument in wanted}]
     if unknown:
         raise CommandError(f"command {name}: unknown argument {unknown[0]!r}; it takes {', '.join(a.name for a in wanted) or 'none'}")
-    return CODES["command"][name], tuple(_value(name, argument, given) for argument in wanted)
+    if wanted and wanted[0].of_run and isinstance(said := given.get(wanted[0].name), str):
+        given = {**given, wanted[0].name: 0 if tunables is None else tunable_number(said, tunables)}
+    values = tuple(_value(name, argument, given) for argument in wanted)
+    if name == "tune" and tunables is not None:
+        _check_tune(values, tunables)
+    return CODES["command"][name], values
+
+
+def tunable_number(name: str, tunables: Sequence[Mapping[str, Any]]) -> int:
+    """Number of a parameter of the run by its name ("compensation.lead_factor"). Raises CommandError with what was perhaps meant."""
+    names = [entry["name"] for entry in tunables]
+    if name in names:
+        return names.index(name)
+    close = get_close_matches(name, names, n=1)
+    meant = f"did you mean {close[0]!r}? " if close else ""
+    there = ", ".join(names) or "nothing"
+    raise CommandError(f"command tune: {name!r} is unknown or cannot be changed in this run; {meant}tunable: {there}")
+
+
+def _check_tune(values: tuple[float, ...], tunables: Sequence[Mapping[str, Any]]) -> None:
+    """Raises CommandError for a number that no parameter has, and for a value beyond the limits of this run."""
+    number, value = int(values[0]), values[1]
+    if number >= len(tunables):
+        raise CommandError(f"command tune: parameter {number} is unknown to this run; it has {len(tunables)}")
+    entry = tunables[number]
+    if not entry["low"] <= value <= entry["high"]:
+        unit = "" if entry["unit"] == "-" else f" {entry['unit']}"
+        raise CommandError(f"command tune: {entry['name']}: {value:g} is not within {entry['low']:g}...{entry['high']:g}{unit} of this run")
 
 
 def _value(name: str, argument: Argument, given: Mapping[Any, Any]) -> float:

@@ -11,7 +11,7 @@ Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep t
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ import zmq
 from hil_server.telemetry.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.telemetry.publisher import TokenBucket
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
-from rt_kernels.codes import mask
+from rt_kernels.codes import code_name, mask
 from rt_kernels.layout import CODES, LAYOUT_HASH
 from rt_kernels.parameters import Command
 
@@ -57,7 +57,7 @@ class CommandDesk:
     to command holds the desk until it leaves (`desk` with `leave`) or is silent for ten seconds; others may only watch and stop.
     commands: what the run's parts act on, by name (None: not known, everything goes to the loop). injector: who breaks the stand where the
     loop cannot (a stand of its own process): called with (command, arguments) once the loop has taken it, raises ValueError or
-    ConnectionError that says why it did not.
+    ConnectionError that says why it did not. tunables: parameters that can be changed in the run, by number (None: not known).
     """
 
     def __init__(
@@ -71,9 +71,10 @@ class CommandDesk:
         clock: Callable[[], float] = time.monotonic,
         commands: Mapping[str, Command] | None = None,
         injector: Callable[[str, tuple[float, ...]], None] | None = None,
+        tunables: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         self.socket, self._block, self._describe, self._status = socket, block, describe, status
-        self._commands, self._injector = commands, injector
+        self._commands, self._injector, self._tunables = commands, injector, tunables
         self._exclusive, self._rate, self._clock = exclusive, rate, clock
         self._clients: OrderedDict[bytes, _Client] = OrderedDict()
         self._everyone = TokenBucket(4 * rate, 4 * rate, clock)
@@ -148,7 +149,7 @@ class CommandDesk:
             self._refuse(envelope, message_id, "layout", f"client has layout {request['layout']}, server has layout {LAYOUT_HASH}")
             return
         try:
-            code, arguments = encode(request.get("command"), request.get("args"))
+            code, arguments = encode(request.get("command"), request.get("args"), self._tunables)
         except CommandError as error:
             self._refuse(envelope, message_id, "arguments", str(error))
             return
@@ -219,12 +220,21 @@ class CommandDesk:
         met = i > 0 or float(records["phase_time"][i]) > 0.0
         if takes is not None and takes.phases and met and (phase := PHASES.get(before, str(before))) not in takes.phases:
             return f"but nobody acted on it: the run is in phase {phase}, it acts in {', '.join(takes.phases)}"
+        if entry.command == "tune" and (answer := int(records["tune_answer"][i])) != CODES["tune_answer"]["taken"]:
+            return f"but the parameter stays as it is: {self._why_not_tuned(entry, answer, PHASES.get(before, str(before)))}"
         if self._injector is not None and entry.command in ("inject_fault", "clear_injection"):
             try:
                 self._injector(entry.command, entry.arguments)
             except (ValueError, ConnectionError) as error:
                 return f"but the stand did not: {error}"
         return ""
+
+    def _why_not_tuned(self, entry: _Waiting, answer: int, phase: str) -> str:
+        """The loop's answer to `tune` in words."""
+        if answer == CODES["tune_answer"]["not_in_this_phase"] and self._tunables is not None:
+            parameter = self._tunables[int(entry.arguments[0])]
+            return f"the run is in phase {phase}, {parameter['name']} may change in {', '.join(parameter['phases'])}"
+        return code_name("tune_answer", answer).replace("_", " ")
 
     def expire(self, reason: str | None = None) -> None:
         """Answers the commands that the loop has not taken in time; all of them when a reason is given."""

@@ -16,10 +16,12 @@ from typing import Any
 
 from hil_server.telemetry.log_format import MAX_AUX, LogError
 from hil_server.telemetry.record import AuxChannel, aux_channels
-from rt_kernels.layout import LAYOUT_HASH
+from rt_kernels.layout import CODES, LAYOUT_HASH, SAMPLE_DTYPE
 from rt_kernels.stages import FORMER_ROLES
 
 TOML, JSON, BYTES = "application/toml", "application/json", "application/octet-stream"
+MAX_TUNABLES = SAMPLE_DTYPE["tuned"].shape[0]
+TUNABLE_TEXTS, TUNABLE_NUMBERS = ("name", "unit", "meaning"), ("low", "high", "rate_per_s", "value")
 
 
 @dataclass
@@ -167,6 +169,27 @@ class AuxChannels(Json):
         return [channel.declaration() for channel in value]
 
 
+class Tunables(Json):
+    """The run's tunable parameters in the order of their numbers, each a table as `TunedParameter.entry` makes it. Earlier files have none.
+    """
+
+    def read(self, name: str, stored: Stored) -> list[dict[str, Any]]:
+        """The list. Raises LogError for an entry that is none, or too many of them."""
+        listed: list[dict[str, Any]] = super().read(name, stored)
+        if len(listed) > MAX_TUNABLES or len({str(entry.get("name")) if isinstance(entry, dict) else "" for entry in listed}) < len(listed):
+            raise stored.fault(f"metadata run: {name}: {len(listed)} entries, limit {MAX_TUNABLES} with different names")
+        for entry in listed:
+            if not isinstance(entry, dict) or set(entry) != {*TUNABLE_TEXTS, *TUNABLE_NUMBERS, "phases"}:
+                raise stored.fault(f"metadata run: {name}: {entry!r:.80} is no tunable parameter")
+            numbers = [entry[key] for key in TUNABLE_NUMBERS]
+            right = all(isinstance(entry[key], str) for key in TUNABLE_TEXTS) and isinstance(entry["phases"], list)
+            right = right and all(isinstance(phase, str) and phase in CODES["phase"] for phase in entry["phases"])
+            right = right and all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
+            if not right or not entry["low"] <= entry["value"] <= entry["high"] or not entry["rate_per_s"] > 0.0:
+                raise stored.fault(f"metadata run: {name}: {entry!r:.80}: text, phase or number is none, or beyond its limits")
+        return listed
+
+
 class Texts(Json):
     """Files, name → text: their names in the metadata, in order, each an attachment FIELD/NAME."""
 
@@ -261,6 +284,7 @@ class LogHeader:
     created: float = _kept(Number(float, 0.0, 1e11), factory=time.time)  # seconds since 1970
     synthetic: str = _kept(Text(), "")  # what was made with invented geometry, "" when nothing was
     aux: tuple[AuxChannel, ...] = _kept(AuxChannels(list), ())  # declared auxiliary channels
+    tunables: list[dict[str, Any]] = _kept(Tunables(list, later=True), factory=list)  # what can be changed while it runs, by number
     host: dict[str, Any] = _kept(Json(dict), factory=dict)  # facts of the machine
     delay_ledger: dict[str, float] = _kept(Json(dict), factory=dict)  # term → seconds
     delay_origins: dict[str, str] = _kept(Json(dict, later=True), factory=dict)  # term → measured, identified, configured or derived

@@ -3,6 +3,7 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+ADAPTIVE_LEAD_PARAMETERS: tuple[Any, ...]
 AUX: tuple[Any, ...]
 
 class AdaptiveTimeSeries(StagePart):
@@ -11,5 +12,3 @@ class AdaptiveTimeSeries(StagePart):
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
-
-LEAD_PARAMETERS: tuple[Any, ...]

@@ -29,8 +29,8 @@ from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose
 from rt_kernels.stewart.platform cimport Platform
 
 from rt_kernels.compensation.adaptive_time_series_record import AUX
-from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.compensation.declarations import ADAPTIVE_LEAD_PARAMETERS, lead_inertia
+from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef struct Chain:
@@ -178,10 +178,11 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
 cdef class AdaptiveTimeSeries(StagePart):
     """Adaptive lead from the simulated state."""
 
-    PARAMETERS = LEAD_PARAMETERS + (
+    PARAMETERS = ADAPTIVE_LEAD_PARAMETERS + (
         Parameter("window_s", "float", "s", "old data are forgotten with this time constant", 1.0, low=0.05, high=60.0),
         Parameter("corner_hz", "float", "Hz", "low-pass of command and measured pose before the fit", 20.0, low=0.5, high=200.0),
-        Parameter("gate_m_s", "float", "m/s", "no adaptation below this measured rate", 0.002, low=0.0, high=1.0),
+        Parameter("gate_m_s", "float", "m/s", "no adaptation below this measured rate", 0.002, low=0.0, high=1.0,
+                  tunable=Tunable(0.01, low=1e-4)),
         Parameter("gain_bounds", "floats", "-", "bounds of the pose gain a0", (0.7, 1.3), shape=2, low=0.0, high=10.0),
         Parameter("lead_bounds", "floats", "-", "bounds of a1 and a2 against what the ledger says", (0.5, 2.0), shape=2, low=0.0,
                   high=10.0),
@@ -203,6 +204,10 @@ cdef class AdaptiveTimeSeries(StagePart):
         seen = replace(delays, transport_s=delays.transport_s - outside, lead_rate=None, lead_acceleration=None)
         fill_lead(&self.c.lead, &self.c.state.lead, keys, period_s, seen, lead_inertia(vehicles, start),
                   (legs.params.rate_max, legs.params.acceleration_max))
+        # the fit starts from leads that have the factor in them, and then moves them itself
+        self.c.lead.l1 *= self.c.lead.factor
+        self.c.lead.l2 *= self.c.lead.factor
+        self.c.lead.factor = 1.0
         fill_mounting(&self.c.mounting, mounting)
         self.c.extra = outside
         self.c.corner = 2.0 * math.pi * keys["corner_hz"]
@@ -224,6 +229,8 @@ cdef class AdaptiveTimeSeries(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
+        self.let_tune("gate_m_s", &self.c.gate, keys["gate_m_s"])
 
     def fields(self):
         return self.c

@@ -1,42 +1,49 @@
 """Keys that several compensators share, and the constants they are filled from."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
 from rt_kernels.model.modal_spring import modal_spring
-from rt_kernels.parameters import Parameter
+from rt_kernels.parameters import Parameter, Tunable
 
 LEAD_PARAMETERS = (
     Parameter("order", "int", "-", "1: velocity lead, 2: velocity and acceleration lead", 2, low=1, high=2),
     Parameter("lead_factor", "float", "-", "multiplies both leads: 1 unless the effect of a wrong drive model is studied", 1.0,
-              low=0.0, high=2.0),
-    Parameter("lead_rate_max_m_s", "float", "m/s", "the lead moves no faster; none: the legs' own limit", None, low=1e-4, high=10.0),
+              low=0.0, high=2.0, tunable=Tunable(0.5)),
+    Parameter("lead_rate_max_m_s", "float", "m/s", "the lead moves no faster; none: the legs' own limit", None, low=1e-4, high=10.0,
+              tunable=Tunable(0.5, low=0.005, narrowed="no higher than configured")),
     Parameter("lead_acceleration_max_m_s2", "float", "m/s2", "nor with more acceleration; none: the legs' own limit", None,
               low=1e-3, high=1e4),
 )  # fmt: skip
+
+# the factor of an adaptive lead is where its fit starts: nothing reads it later
+ADAPTIVE_LEAD_PARAMETERS = tuple(replace(p, tunable=None) if p.key == "lead_factor" else p for p in LEAD_PARAMETERS)
 
 POSE_FORCE_PARAMETERS = (
     Parameter("stiffness_n_per_m", "float", "N/m", "stiffness of the contact along its own direction (prior)", 0.0, low=0.0, high=1e10),
     Parameter("stiffness_rows", "rows", "N/m, N, N.m", "6x6 stiffness at and in T instead of the scalar; none: along the wrench",
               None, shape=(6, 6)),
-    Parameter("damping_n_s_per_m", "float", "N.s/m", "damping of the contact", 0.0, low=0.0, high=1e8),
+    Parameter("damping_n_s_per_m", "float", "N.s/m", "damping of the contact", 0.0, low=0.0, high=1e8,
+              tunable=Tunable(500.0, high=1e5)),
     Parameter("estimate", "bool", "-", "the stiffness follows a recursive estimate, within 0.5...1.5 of the prior", False),
     Parameter("forgetting", "float", "-", "of the estimate, per tick that is learnt from", 0.998, low=0.9, high=1.0),
     Parameter("excitation_m", "float", "m", "in the estimate the prior counts as ten motions of this size", 1e-5, low=1e-9, high=0.1),
     Parameter("stiffness_factor", "float", "-", "multiplies the stiffness: 1 unless the effect of a wrong one is studied", 1.0,
-              low=0.0, high=3.0),
+              low=0.0, high=3.0, tunable=Tunable(0.5, low=0.1)),
 )  # fmt: skip
 
 LEG_OFFSET_PARAMETERS = (
     Parameter("dead_band", "bool", "-", "the legs' demand crosses dead band and friction where the stand has a [stand_model]", True),
-    Parameter("leg_offset_max_m", "float", "m", "no leg's demand is moved further by that", 5e-4, low=0.0, high=0.01),
+    Parameter("leg_offset_max_m", "float", "m", "no leg's demand is moved further by that", 5e-4, low=0.0, high=0.01,
+              tunable=Tunable(5e-4, narrowed="no higher than configured")),
     Parameter("leg_offset_acceleration_max_m_s2", "float", "m/s2", "nor with more acceleration; none: half the legs' own limit", None,
               low=1e-3, high=1e4),
     Parameter("crossing_m_s", "float", "m/s", "a leg's motion changes its sense over this rate", 1e-3, low=1e-6, high=0.1),
     Parameter("leg_offset_factor", "float", "-", "multiplies dead band and friction: 1 unless the effect of wrong ones is studied", 1.0,
-              low=0.0, high=2.0),
+              low=0.0, high=2.0, tunable=Tunable(0.5)),
 )  # fmt: skip
 
 OBSERVER_PARAMETERS = (

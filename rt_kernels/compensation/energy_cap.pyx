@@ -18,7 +18,7 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef struct State:
@@ -105,7 +105,8 @@ cdef class EnergyCap(StagePart):
     """No contact gives back more energy than it took."""
 
     PARAMETERS = (
-        Parameter("dissipated", "float", "-", "share of the energy that the contact is known to keep", 0.0, low=0.0, high=1.0),
+        Parameter("dissipated", "float", "-", "share of the energy that the contact is known to keep", 0.0, low=0.0, high=1.0,
+                  tunable=Tunable(0.5)),
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are left alone", 1e-6, low=0.0, high=1e6),
     )
     CONTEXT = ("period_s", "delays", "vehicles", "start")
@@ -127,6 +128,8 @@ cdef class EnergyCap(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        # read where a contact begins: a change acts from the next one on
+        self.let_tune("dissipated", &self.c.dissipated, keys["dissipated"])
 
     def fields(self):
         return self.c

@@ -19,6 +19,7 @@ from rt_kernels.codes cimport COMPENSATION_STATUS_ACCELERATION_LIMITED, COMPENSA
 from rt_kernels.sample cimport Sample
 
 cdef struct LeadParams:
+    double factor               # of both leads
     double l1                   # s
     double l2                   # s2
     double rate_max             # of the lead's translation, m/s; of its rotation, divided by the lever
@@ -93,19 +94,20 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
     cdef double target_rate[6]
     cdef double change[6]
     cdef uint32_t status = 0
+    cdef double l1 = p.factor * p.l1, l2 = p.factor * p.l2
     cdef double k
     cdef int i, j
     o.lead[0] = 1.0
-    o.lead[1] = p.l1
-    o.lead[2] = p.l2
+    o.lead[1] = l1
+    o.lead[2] = l2
     foresee(p, s, o, h, V, A)
     for i in range(6):
-        axis[i] = p.l1 * V[i] + p.l2 * A[i]
+        axis[i] = l1 * V[i] + l2 * A[i]
         d[i] = axis[i]
         if p.matrices:
             d[i] = 0.0
             for j in range(6):
-                d[i] += p.L1[6 * i + j] * V[j] + p.L2[6 * i + j] * A[j]
+                d[i] += p.factor * p.L1[6 * i + j] * V[j] + p.factor * p.L2[6 * i + j] * A[j]
     for i in range(6):
         s.F[i] = o.F_T_corrected[i]
         rate[i] = (d[i] - s.d[i]) / h if s.started else 0.0
@@ -128,7 +130,7 @@ cdef inline uint32_t lead_step(const LeadParams *p, LeadState *s, Sample *o) noe
         k = s.d[i] + h * rate[i] if status else d[i]
         o.lead_offset[i] = k - axis[i]
         if p.matrices:
-            o.lead_offset_rate[i] = rate[i] - p.l1 * A[i]
+            o.lead_offset_rate[i] = rate[i] - l1 * A[i]
         s.d[i] = k
         s.rate[i] = rate[i]
     s.started = 1
@@ -142,13 +144,14 @@ cdef inline int fill_lead(LeadParams *p, LeadState *s, dict keys, double period_
     memset(p, 0, sizeof(LeadParams))
     memset(s, 0, sizeof(LeadState))
     l1, l2 = lead_coefficients(delays)
-    p.l1 = keys["lead_factor"] * l1
-    p.l2 = keys["lead_factor"] * l2 if keys["order"] == 2 else 0.0
+    p.factor = keys["lead_factor"]
+    p.l1 = l1
+    p.l2 = l2 if keys["order"] == 2 else 0.0
     p.matrices = delays.lead_rate is not None
     if p.matrices:
         for i in range(36):
-            p.L1[i] = keys["lead_factor"] * delays.lead_rate[i]
-            p.L2[i] = keys["lead_factor"] * delays.lead_acceleration[i] if keys["order"] == 2 else 0.0
+            p.L1[i] = delays.lead_rate[i]
+            p.L2[i] = delays.lead_acceleration[i] if keys["order"] == 2 else 0.0
     rate, acceleration = keys["lead_rate_max_m_s"], keys["lead_acceleration_max_m_s2"]
     p.rate_max = platform_limits[0] if rate is None else rate
     p.acceleration_max = platform_limits[1] if acceleration is None else acceleration

@@ -72,6 +72,13 @@ cdef class LeadAndPoseForce(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        self.let_tune("lead_factor", &self.c.lead.factor, keys["lead_factor"])
+        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
+        self.let_tune("damping_n_s_per_m", &self.c.force.damping, keys["damping_n_s_per_m"])
+        self.let_tune("stiffness_factor", &self.c.force.factor, keys["stiffness_factor"])
+        if self.c.legs.active:
+            self.let_tune("leg_offset_max_m", &self.c.legs.limit, keys["leg_offset_max_m"], None, keys["leg_offset_max_m"])
+            self.let_tune("leg_offset_factor", &self.c.legs.factor, keys["leg_offset_factor"])
 
     def fields(self):
         return self.c

@@ -31,6 +31,7 @@ cdef struct LegOffsetParams:
     double period
     int active
     int unused
+    double factor               # of dead band and friction
     double dead_band[2]         # m, by the sense of the motion: out, in
     double coulomb              # N
     double stiction             # static less Coulomb, N
@@ -83,14 +84,14 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
         side = v < 0.0
         sense = v / sqrt(v * v + p.crossing * p.crossing)
         # bristles: implicit, and at rest they stay as they are
-        g = p.coulomb + p.stiction / (1.0 + p.stribeck * v * v)
+        g = p.factor * p.coulomb + p.factor * p.stiction / (1.0 + p.stribeck * v * v)
         if g > 0.0:
             s.z[i] = (s.z[i] + h * v) / (1.0 + h * p.bristle * fabs(v) / g)
         f = p.bristle * s.z[i]
         s.low[i] += p.high_pass * h * (f - s.low[i])
         y = lengths[i] - p.length_min
         oil = p.oil_a / (p.volume_a + p.area_a * y) + p.oil_b / (p.volume_b + p.area_b * (p.stroke - y))
-        wanted = p.dead_band[side] * sense + p.pressure[side] * (f - s.low[i]) + (f - s.friction[i]) / (h * p.position_gain * oil)
+        wanted = p.factor * p.dead_band[side] * sense + p.pressure[side] * (f - s.low[i]) + (f - s.friction[i]) / (h * p.position_gain * oil)
         s.friction[i] = f
         if not (fabs(wanted) <= p.limit):
             wanted = p.limit if wanted > 0.0 else (-p.limit if wanted < 0.0 else 0.0)
@@ -126,11 +127,11 @@ cdef inline int fill_leg_offset(LegOffsetParams *p, LegOffsetState *s, dict keys
         return 0
     p.platform = legs.params
     fill_mounting(&p.mounting, mounting)
-    share = keys["leg_offset_factor"]
+    p.factor = keys["leg_offset_factor"]
     for side in range(2):
-        p.dead_band[side] = share * constants["dead_band_m"][side]
+        p.dead_band[side] = constants["dead_band_m"][side]
         p.pressure[side] = constants["pressure_m_per_n"][side]
-    p.coulomb, p.stiction = share * constants["coulomb_n"], share * constants["stiction_n"]
+    p.coulomb, p.stiction = constants["coulomb_n"], constants["stiction_n"]
     p.stribeck, p.bristle, p.high_pass = constants["stribeck"], constants["bristle_n_per_m"], constants["high_pass"]
     p.area_a, p.area_b, p.volume_a, p.volume_b = constants["areas_and_volumes"]
     p.oil_a, p.oil_b = constants["oil"]

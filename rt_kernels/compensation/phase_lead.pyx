@@ -52,6 +52,8 @@ cdef class PhaseLead(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(LeadState)
         self.plug.step = step
+        self.let_tune("lead_factor", &self.c.lead.factor, keys["lead_factor"])
+        self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
 
     def fields(self):
         return self.c

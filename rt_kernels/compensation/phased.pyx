@@ -20,7 +20,9 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 
-from rt_kernels.parameters import Aux, Command, Parameter, checked
+from dataclasses import replace
+
+from rt_kernels.parameters import Aux, Command, Parameter, Tunable, checked
 
 ctypedef void (*Step)(void *self, Sample *sample, double *aux) noexcept nogil
 
@@ -140,8 +142,10 @@ cdef class Phased(StagePart):
     PARAMETERS = (
         Parameter("free", "table", "-", "compensator in free motion: part = name, and its keys", {"part": "phase_lead"}),
         Parameter("contact", "table", "-", "compensator in contact: part = name, and its keys"),
-        Parameter("blend_s", "float", "s", "the change from one to the other takes this long", 0.02, low=0.0, high=10.0),
-        Parameter("hold_s", "float", "s", "the contact compensator stays this long after a contact", 0.05, low=0.0, high=10.0),
+        Parameter("blend_s", "float", "s", "the change from one to the other takes this long", 0.02, low=0.0, high=10.0,
+                  tunable=Tunable(0.5, low=0.005)),
+        Parameter("hold_s", "float", "s", "the contact compensator stays this long after a contact", 0.05, low=0.0, high=10.0,
+                  tunable=Tunable(0.5)),
     )
     COMMANDS = (Command("set_compensator", numbers=(0, 1, 2)),)
     CONTEXT = ("period_s", "delays", "vehicles", "start", "platform", "mounting", "stand_model", "part_of")
@@ -192,6 +196,12 @@ cdef class Phased(StagePart):
         self.plug.state_size = size
         self.plug.step = step
         self.first, self.second, self.offset = first, second, size_first
+        self.let_tune("blend_s", &b.blend, keys["blend_s"])
+        self.let_tune("hold_s", &b.hold, keys["hold_s"])
+        # those of the parts, in the copies of their blocks
+        self.tunables += [replace(one, name=f"free.{one.name}", offset=sizeof(Block) + one.offset) for one in first.tunables]
+        self.tunables += [replace(one, name=f"contact.{one.name}", offset=sizeof(Block) + size_first + one.offset)
+                          for one in second.tunables]
 
     def fields(self):
         cdef Block *b = <Block *>self.plug.self

@@ -16,7 +16,7 @@ from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.parameters import Parameter, Tunable, checked
 
 cdef enum:
     HISTORY = 512
@@ -29,6 +29,8 @@ cdef struct State:
     int unused
 
 cdef struct Self:
+    double factor               # of the horizon
+    double made_for             # the factor for which c was made
     double c[5]
     double period
     double loop_delay
@@ -46,6 +48,20 @@ cdef inline void difference(const double *X_from, const double *X_to, double *d)
     quat.logarithm(dq, d + 3)
 
 
+cdef void coefficients(Self *p) noexcept nogil:
+    """c_0...c_n of the extrapolation r spacings ahead."""
+    cdef double r = p.loop_delay * p.factor / (p.spacing * p.period)
+    cdef double c
+    cdef int i, j
+    for i in range(p.order + 1):
+        c = 1.0
+        for j in range(p.order + 1):
+            if j != i:
+                c *= (r + j) / (j - i)
+        p.c[i] = c
+    p.made_for = p.factor
+
+
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef State *s = &p.state
@@ -53,6 +69,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i, j
     cdef double d[6]
     cdef double *old
+    if p.factor != p.made_for:
+        coefficients(p)
     for i in range(6):
         sample.F_T_corrected[i] = sample.F_T[i]
         sample.lead_offset[i] = 0.0
@@ -79,18 +97,6 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.compensation_status = 0
 
 
-def coefficients(order, r):
-    """c_0...c_n of the extrapolation r spacings ahead."""
-    out = []
-    for i in range(order + 1):
-        c = 1.0
-        for j in range(order + 1):
-            if j != i:
-                c *= (r + j) / (j - i)
-        out.append(c)
-    return out
-
-
 cdef class Polynomial(StagePart):
     """Extrapolates the setpoint over the loop's delay."""
 
@@ -99,7 +105,7 @@ cdef class Polynomial(StagePart):
         Parameter("spacing_ticks", "int", "-", "spacing of the poses it goes through; 0: the delay itself, which is best with noise", 0,
                   low=0, high=100),
         Parameter("lead_factor", "float", "-", "multiplies the horizon: 1 unless the effect of a wrong delay is studied", 1.0,
-                  low=0.0, high=2.0),
+                  low=0.0, high=2.0, tunable=Tunable(0.2)),
     )
     CONTEXT = ("period_s", "delays")
     cdef Self c
@@ -112,15 +118,16 @@ cdef class Polynomial(StagePart):
         self.c.spacing = keys["spacing_ticks"] or max(1, round(horizon / period_s))
         if order * self.c.spacing + 2 > HISTORY:
             raise ValueError(f"compensation.spacing_ticks: {self.c.spacing} ticks times order {order} is more than {HISTORY - 2} ticks")
-        for i, value in enumerate(coefficients(order, horizon / (self.c.spacing * period_s))):
-            self.c.c[i] = value
+        self.c.factor = keys["lead_factor"]
         self.c.period = period_s
         self.c.loop_delay = delays.total_s
+        coefficients(&self.c)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        self.let_tune("lead_factor", &self.c.factor, keys["lead_factor"])
 
     def fields(self):
         return self.c

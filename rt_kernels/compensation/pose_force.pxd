@@ -47,7 +47,8 @@ cdef enum:
     LOOK_BACK = 240             # ticks before the first force of a contact that are looked at
 
 cdef struct PoseForceParams:
-    double stiffness            # N/m, prior
+    double factor               # of the prior
+    double stiffness            # N/m, prior without it
     double damping              # N.s/m
     double K[36]
     double period
@@ -195,13 +196,13 @@ cdef inline bint along_wrench(const PoseForceParams *p, const double *F, Along *
     for i in range(6):
         a.u[i] = F[i] / a.size
         a.w[i] = a.u[i]
-    a.stiffness = p.stiffness
+    a.stiffness = p.factor * p.stiffness
     if p.full:
         a.stiffness = 0.0
         for i in range(6):
             a.w[i] = 0.0
             for j in range(6):
-                a.w[i] += a.u[j] * p.K[6 * j + i]
+                a.w[i] += a.u[j] * (p.factor * p.K[6 * j + i])
         for i in range(6):
             a.stiffness += a.w[i] * a.u[i]
         if not (a.stiffness > 0.0):
@@ -340,7 +341,7 @@ cdef inline uint32_t pose_force_step(const PoseForceParams *p, PoseForceState *s
         for i in range(6):
             correction[i] = 0.0
             for j in range(6):
-                correction[i] += p.K[6 * i + j] * d[j]
+                correction[i] += p.factor * p.K[6 * i + j] * d[j]
             correction[i] = s.factor * correction[i] + late * a.u[i]
             work += (F[i] + correction[i]) * F[i]
         if work < 0.0:
@@ -373,7 +374,7 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
     cdef double older = (delays.sensor_delay_s - delays.measured_leg_delay_s) / period_s
     memset(p, 0, sizeof(PoseForceParams))
     memset(s, 0, sizeof(PoseForceState))
-    p.stiffness = keys["stiffness_n_per_m"] * keys["stiffness_factor"]
+    p.stiffness, p.factor = keys["stiffness_n_per_m"], keys["stiffness_factor"]
     p.damping, p.estimate, p.forgetting = keys["damping_n_s_per_m"], keys["estimate"], keys["forgetting"]
     p.excitation, p.period = keys["excitation_m"], period_s
     p.pose_age = older if older > 0.0 else 0.0
@@ -389,8 +390,8 @@ cdef inline int fill_pose_force(PoseForceParams *p, PoseForceState *s, dict keys
     if rows is not None:
         p.full = 1
         for i in range(36):
-            p.K[i] = rows[i // 6][i % 6] * keys["stiffness_factor"]
-    elif not p.stiffness > 0.0:
+            p.K[i] = rows[i // 6][i % 6]
+    elif not p.factor * p.stiffness > 0.0:
         raise ValueError("compensation.stiffness_n_per_m: the stiffness of the contact must be given (above 0 N/m), or stiffness_rows")
-    s.stiffness, s.factor = p.stiffness, 1.0
+    s.stiffness, s.factor = p.factor * p.stiffness, 1.0
     return 0

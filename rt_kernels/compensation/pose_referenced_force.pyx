@@ -45,13 +45,16 @@ cdef class PoseReferencedForce(StagePart):
 
     def __init__(self, *, period_s, delays, **given):
         memset(&self.c, 0, sizeof(Self))
-        fill_pose_force(&self.c.force, &self.c.state, checked(PoseReferencedForce.PARAMETERS, given), period_s, delays)
+        keys = checked(PoseReferencedForce.PARAMETERS, given)
+        fill_pose_force(&self.c.force, &self.c.state, keys, period_s, delays)
         self.c.loop_delay = delays.total_s
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(PoseForceState)
         self.plug.step = step
+        self.let_tune("damping_n_s_per_m", &self.c.force.damping, keys["damping_n_s_per_m"])
+        self.let_tune("stiffness_factor", &self.c.force.factor, keys["stiffness_factor"])
 
     def fields(self):
         return self.c

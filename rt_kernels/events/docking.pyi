@@ -8,3 +8,5 @@ class DockingEvents(StagePart):
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+
+OUT_OF_LOOP: tuple[Any, ...]

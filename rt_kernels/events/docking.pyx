@@ -17,7 +17,7 @@ from rt_kernels.codes cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef struct Params:
@@ -94,13 +94,20 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.mechanism_state = s.latched
 
 
+# where no wrench is a contact of the test, so that no changed threshold begins or ends one
+OUT_OF_LOOP = ("idle", "position", "approach")
+
+
 cdef class DockingEvents(StagePart):
     """Events of a docking run."""
 
     PARAMETERS = (
-        Parameter("contact_on_n", "float", "N", "force above which there is contact", 20.0, low=0.0, high=1e6),
-        Parameter("contact_off_n", "float", "N", "force below which contact may end", 10.0, low=0.0, high=1e6),
-        Parameter("contact_hold_s", "float", "s", "time below contact_off_n after which contact has ended", 0.005, low=0.0, high=10.0),
+        Parameter("contact_on_n", "float", "N", "force above which there is contact", 20.0, low=0.0, high=1e6,
+                  tunable=Tunable(100.0, OUT_OF_LOOP, narrowed="from half way to contact_off_n to twice as configured")),
+        Parameter("contact_off_n", "float", "N", "force below which contact may end", 10.0, low=0.0, high=1e6,
+                  tunable=Tunable(100.0, OUT_OF_LOOP, narrowed="no higher than half way to contact_on_n")),
+        Parameter("contact_hold_s", "float", "s", "time below contact_off_n after which contact has ended", 0.005, low=0.0, high=10.0,
+                  tunable=Tunable(0.5, OUT_OF_LOOP)),
     )
     CONTEXT = ("period_s",)
     cdef Self c
@@ -118,6 +125,11 @@ cdef class DockingEvents(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        # each on its own side of the middle: the hysteresis stays whatever is changed
+        on, off = keys["contact_on_n"], keys["contact_off_n"]
+        self.let_tune("contact_on_n", &self.c.params.on, on, 0.5 * (on + off), 2.0 * on)
+        self.let_tune("contact_off_n", &self.c.params.off, off, None, 0.5 * (on + off))
+        self.let_tune("contact_hold_s", &self.c.params.hold, keys["contact_hold_s"])
 
     def fields(self):
         return self.c

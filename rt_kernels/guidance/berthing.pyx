@@ -54,7 +54,7 @@ from rt_kernels.sample cimport Sample
 import numpy as np
 
 from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
-from rt_kernels.parameters import Command, Parameter, checked
+from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef enum:
     QUEUE = 8
@@ -385,10 +385,14 @@ cdef class BerthingGuidance(StagePart):
         Parameter("frame", "str", "-", "axes in which the hand controllers command", "camera", choices=tuple(FRAMES)),
         Parameter("rotation_from", "str", "-", "where the rotation rates come from: axes roll yaw pitch of the right hand controller, its "
                   "axes x y z, or axes roll yaw pitch of the left one (a single hand controller)", "right", choices=tuple(ROTATIONS)),
-        Parameter("coarse_m_s", "float", "m/s", "translation rate at full deflection, coarse", 0.019, low=1e-5, high=0.5),
-        Parameter("coarse_deg_s", "float", "deg/s", "rotation rate at full deflection, coarse", 0.15, low=1e-4, high=10.0),
-        Parameter("vernier_m_s", "float", "m/s", "translation rate at full deflection, vernier", 0.005, low=1e-5, high=0.5),
-        Parameter("vernier_deg_s", "float", "deg/s", "rotation rate at full deflection, vernier", 0.04, low=1e-4, high=10.0),
+        Parameter("coarse_m_s", "float", "m/s", "translation rate at full deflection, coarse", 0.019, low=1e-5, high=0.5,
+                  tunable=Tunable(0.02, narrowed="no higher than twice as configured")),
+        Parameter("coarse_deg_s", "float", "deg/s", "rotation rate at full deflection, coarse", 0.15, low=1e-4, high=10.0,
+                  tunable=Tunable(0.2, narrowed="no higher than twice as configured")),
+        Parameter("vernier_m_s", "float", "m/s", "translation rate at full deflection, vernier", 0.005, low=1e-5, high=0.5,
+                  tunable=Tunable(0.02, narrowed="no higher than twice as configured")),
+        Parameter("vernier_deg_s", "float", "deg/s", "rotation rate at full deflection, vernier", 0.04, low=1e-4, high=10.0,
+                  tunable=Tunable(0.2, narrowed="no higher than twice as configured")),
         Parameter("start_coarse", "bool", "-", "speed mode at the start of the run", True),
         Parameter("sticks_required", "bool", "-", "a missing or silent hand controller is a note (fault hand_controller_stale)", True),
         Parameter("stick_cancels", "bool", "-", "a deflected hand controller ends a running Step or Insert", True),
@@ -455,6 +459,10 @@ cdef class BerthingGuidance(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        for i, (rates, unit) in enumerate((("m_s", 1.0), ("deg_s", degree))):
+            coarse, vernier = f"coarse_{rates}", f"vernier_{rates}"
+            self.let_tune(coarse, &p.coarse[i], keys[coarse], None, 2.0 * keys[coarse], unit)
+            self.let_tune(vernier, &p.vernier[i], keys[vernier], None, 2.0 * keys[vernier], unit)
 
     def fields(self):
         return self.c

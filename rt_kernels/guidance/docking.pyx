@@ -5,7 +5,9 @@
 
 The stand's own phases before and after the test: `stand_phases`. The test:
 
-* approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate.
+* approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate. With the factor k =
+  `approach_factor` the same line is travelled in the time T, dT = k dt: rate k V, acceleration k^2 V'' + k' V. The loop is then closed
+  with the rate k V.
 * closing: one tick; the dynamics start from the achieved pose, `close_before_s` ahead of the nominal first contact.
 * contact: the closed loop. Sequence: press thrust from the first contact, off at the bottom (DK2), captured or not; no capture in
   `capture_limit_s`: thrust reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for
@@ -45,13 +47,14 @@ from rt_kernels.sample cimport Sample
 import numpy as np
 
 from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
-from rt_kernels.parameters import Command, Parameter, checked
+from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef struct Params:
     StandParams stand
     double period
     double X_contact[7]         # nominal first contact
     double V_contact[6]
+    double approach_factor      # of the rate along the line
     double ramp_time
     double constant_time        # at full rate before the loop is closed
     double close_before
@@ -80,6 +83,8 @@ cdef struct State:
     double sequence_time
     double start_of_docking     # time since it, negative before
     double together             # for how long the units have been together and aligned
+    double approach_time        # T: time along the line since the approach began
+    double approach_factor      # of the tick before
     double x_docked             # place of A along X_T when the latches were drawn in
     int32_t sequence
     int32_t manual_drive        # 1 retracts, -1 extends
@@ -93,13 +98,17 @@ cdef struct Self:
 
 # --------------------------------------------------------------------------------------------------------------- profiles
 
-cdef void follow_approach(const Params *p, double t, Sample *o) noexcept nogil:
-    """u(t) runs from its start to -close_before, from rest to unit rate."""
+cdef void follow_approach(const Params *p, State *s, double dt, Sample *o) noexcept nogil:
+    """u(T) runs from its start to -close_before, from rest to unit rate; T at the rate k."""
+    cdef double k = p.approach_factor
     cdef double u, du, ddu
     cdef int i
-    ramp(t / p.ramp_time, &u, &du, &ddu)
+    s.approach_time += k * dt
+    ramp(s.approach_time / p.ramp_time, &u, &du, &ddu)
     u *= p.ramp_time
-    ddu /= p.ramp_time
+    ddu = k * k * ddu / p.ramp_time + (k - s.approach_factor) / dt * du
+    du *= k
+    s.approach_factor = k
     u -= p.close_before + p.constant_time + 0.5 * p.ramp_time
     pose_on_line(p.X_contact, p.V_contact, u, o.profile_X_TA)
     for i in range(6):
@@ -223,8 +232,8 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
     cdef bint captured = (o.mechanism_state & MECHANISM_SIGNAL_DSG) != 0
     if phase == PHASE_APPROACH:
         o.motion = MOTION_FOLLOW_PROFILE
-        follow_approach(p, t, o)
-        if t >= p.ramp_time + p.constant_time:
+        follow_approach(p, s, dt, o)
+        if s.approach_time >= p.ramp_time + p.constant_time:
             enter(&s.stand, o, PHASE_CLOSING)
     elif phase == PHASE_CLOSING:
         o.motion = MOTION_CLOSE_LOOP
@@ -259,6 +268,8 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
         extend_probe(p, s, o)
         if run_stand(&p.stand, &s.stand, o) and s.sequence != SEQUENCE_EXTENSION:
             enter(&s.stand, o, PHASE_APPROACH)
+            s.approach_time = 0.0
+            s.approach_factor = p.approach_factor
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -283,6 +294,8 @@ cdef class DockingGuidance(StagePart):
 
     PARAMETERS = (
         Parameter("ramp_s", "float", "s", "rest to full relative rate", 1.0, low=0.05, high=60.0),
+        Parameter("approach_factor", "float", "-", "of the relative rate with which the approach and the first contact are made", 1.0,
+                  low=0.1, high=1.0, tunable=Tunable(0.2, ("idle", "position", "approach"))),
         Parameter("constant_s", "float", "s", "at full rate before the loop is closed", 0.5, low=0.0, high=60.0),
         Parameter("close_before_s", "float", "s", "the loop is closed this long before the nominal first contact", 0.5, low=0.0, high=60.0),
         Parameter("speed_max_m_s", "float", "m/s", "programme mode", 0.1, low=0.001, high=2.0),
@@ -330,6 +343,7 @@ cdef class DockingGuidance(StagePart):
             p.X_contact[i] = start.X_TA[i]
         for i in range(6):
             p.V_contact[i] = start.V_TA[i]
+        p.approach_factor = keys["approach_factor"]
         p.ramp_time, p.constant_time, p.close_before = keys["ramp_s"], keys["constant_s"], keys["close_before_s"]
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
@@ -352,6 +366,7 @@ cdef class DockingGuidance(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        self.let_tune("approach_factor", &p.approach_factor, keys["approach_factor"])
 
     def fields(self):
         return self.c

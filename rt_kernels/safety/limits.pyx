@@ -60,7 +60,7 @@ from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
 import numpy as np
 
-from rt_kernels.parameters import Parameter, checked
+from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef enum:
@@ -671,14 +671,16 @@ cdef class SafetyLimits(StagePart):
     PARAMETERS = (
         Parameter("braking_m_s2", "float", "m/s2", "deceleration of a trip", 4.0, low=0.01, high=100.0),
         Parameter("stroke_reserve_m", "float", "m", "a demand nearer to a stroke end is a fault", 0.01, low=0.0, high=1.0),
-        Parameter("following_max_m", "float", "m", "following error", 0.02, low=1e-5, high=1.0),
+        Parameter("following_max_m", "float", "m", "following error", 0.02, low=1e-5, high=1.0,
+                  tunable=Tunable(0.02, low=1e-3, narrowed="no higher than configured")),
         Parameter("following_time_s", "float", "s", "following error for this long", 0.05, low=0.0, high=10.0),
         Parameter("rate_excess_s", "float", "s", "demand beyond the rate limit for this long", 0.05, low=0.0, high=10.0),
         Parameter("condition_max", "float", "-", "condition number of the scaled Jacobian", 30.0, low=1.0, high=1e6),
         Parameter("drift_max_n", "float", "N", "mean force without contact that raises a warning", 0.5, low=0.0, high=1e4),
         Parameter("drift_time_s", "float", "s", "averaging time of the drift warning", 1.0, low=0.01, high=100.0),
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0),
-        Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6),
+        Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6,
+                  tunable=Tunable(0.5, low=0.01, narrowed="no higher than configured")),
         Parameter("energy_floor_j", "float", "J", "contacts with less energy are not judged", 0.05, low=0.0, high=1e6),
         Parameter("supervisor_s", "float", "s", "silence of the supervisor", 5.0, low=0.1, high=60.0),
         Parameter("skipped_periods_max", "int", "-", "periods skipped at once that trip", 50, low=1, high=10000),
@@ -747,6 +749,9 @@ cdef class SafetyLimits(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+        # supervision may only become stricter while it runs
+        self.let_tune("following_max_m", &p.following_max, p.following_max, None, p.following_max)
+        self.let_tune("energy_trip", &p.energy_trip, p.energy_trip, None, p.energy_trip)
 
     def fields(self):
         return self.c

@@ -59,6 +59,8 @@ def test_every_argument_is_checked(name):
     for argument in ARGUMENTS[name]:
         good = {a.name: a.high for a in ARGUMENTS[name]}
         for wrong in (math.nan, math.inf, -math.inf, argument.high * 2 + 1, argument.low - 1, "1", None, [1], {}):
+            if argument.of_run and isinstance(wrong, str):
+                continue  # a name that only the run knows
             with pytest.raises(CommandError, match=f"command {name}: {argument.name}"):
                 encode(name, {**good, argument.name: wrong})
         if argument.whole and argument.high > 1:

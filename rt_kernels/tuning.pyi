@@ -1,0 +1,13 @@
+# Generated from the built module by tools/generate_stubs.py
+from typing import Any
+
+CODES: dict[Any, Any]
+STAGE_ROLES: tuple[Any, ...]
+
+class Tuning:
+    def __init__(self, period_s: float, stages: dict[Any, Any], listed: Any = None) -> None: ...
+    def snapshot(self) -> Any: ...
+    def restore(self, snapshot: bytes) -> Any: ...
+    tunables: Any
+
+def tunables_of(stages: Any) -> Any: ...
