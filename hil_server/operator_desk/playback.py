@@ -137,4 +137,4 @@ class Follower:
 
 def _named(row: Row) -> dict[str, Any]:
     names = [argument.name for argument in ARGUMENTS[str(row.what)]]
-    return dict(zip(names, row.values, strict=True))
+    return dict(zip(names, [row.parameter, *row.values[1:]] if row.parameter else row.values, strict=True))

@@ -6,6 +6,7 @@ A text file, one row a line:
     12.500, 0, 0.4, 0, 0, 0, 0, 0, 1          station, six axes (-1...1 after calibration), buttons (1: the deadman is held)
     12.500, 1, 0, 0, 0, 0, -0.2, 0, 1
     20.000, step, 1, 0.02, 0.002              a command and its arguments, as in hil_server.telemetry.commands
+    25.000, tune, compensation.lead_factor, 0.9      the parameter by its name
     31.250, 0, silent                         the station sends nothing until its next row
 
 Rows are in order of time. A station repeats its last row 50 times a second until the next, so only changes need rows. Such a file is
@@ -14,7 +15,7 @@ the input of `hil-server simulate` (`[commands] part = "script"`) and is sent ov
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,19 +34,23 @@ NAMES = {code: name for name, code in CODES["command"].items()}
 
 @dataclass(frozen=True)
 class Row:
-    """One row. what: station number, or the name of a command; values: six axes or the command's arguments; silent: nothing is sent."""
+    """One row. what: station number, or the name of a command; values: six axes or the command's arguments; silent: nothing is sent;
+    parameter: name of what `tune` changes, in whose place values has 0, "" for a number."""
 
     time_s: float
     what: int | str
     values: tuple[float, ...] = ()
     buttons: int = 0
     silent: bool = False
+    parameter: str = ""
 
     def text(self) -> str:
         """The row as a line of a script."""
         if self.silent:
             return f"{self.time_s:.3f}, {self.what}, silent"
         numbers = [f"{value:.6g}" for value in self.values]
+        if self.parameter:
+            numbers[0] = self.parameter
         return ", ".join([f"{self.time_s:.3f}", str(self.what), *numbers, *([str(self.buttons)] if isinstance(self.what, int) else [])])
 
 
@@ -91,8 +96,10 @@ def _row(words: Sequence[str]) -> Row:
         raise ValueError("a row has a time and a station (0, 1) or a command")
     if words[1] not in ("0", "1"):
         try:
-            arguments = [_number(word, -1e12, 1e12, "argument") for word in words[2:]]
-            return Row(time_s, words[1], encode(words[1], arguments)[1])
+            named = words[1] == "tune" and len(words) > 2 and "." in words[2] and words[2][:1].isalpha()
+            arguments = [_number(word, -1e12, 1e12, "argument") for word in words[3 if named else 2 :]]
+            parameter = words[2] if named else ""
+            return Row(time_s, words[1], encode(words[1], [parameter, *arguments] if named else arguments)[1], parameter=parameter)
         except CommandError as error:
             raise ValueError(str(error)) from None
     if words[2:] == ["silent"]:
@@ -113,14 +120,21 @@ def _number(word: str, low: float, high: float, name: str) -> float:
     return value
 
 
-def rows_array(rows: Sequence[Row]) -> np.ndarray:
-    """The rows as the kernel's port takes them, (n,) ROW_DTYPE."""
+def rows_array(rows: Sequence[Row], tunables: Sequence[Mapping[str, Any]] = ()) -> np.ndarray:
+    """The rows as the kernel's port takes them, (n,) ROW_DTYPE. tunables: what can be changed in the run, by number. Raises
+    ConfigurationError for a parameter that cannot, or not to this value."""
     out = np.zeros(len(rows), ROW_DTYPE)
     for i, row in enumerate(rows):
         out[i]["time_ns"] = round(row.time_s * 1e9)
         out[i]["what"] = COMMAND if isinstance(row.what, str) else row.what
         out[i]["code"] = CODES["command"][row.what] if isinstance(row.what, str) else 0
-        out[i]["value"][: len(row.values)] = row.values
+        values = row.values
+        if row.what == "tune":
+            try:
+                values = encode("tune", [row.parameter or row.values[0], row.values[1]], tunables)[1]
+            except CommandError as error:
+                raise ConfigurationError(f"script: at {row.time_s:g} s: {error}") from None
+        out[i]["value"][: len(values)] = values
         out[i]["buttons"], out[i]["silent"] = row.buttons, row.silent
     return out
 
@@ -134,7 +148,9 @@ def rows_of_log(log: Any) -> list[Row]:
         if code not in NAMES:
             raise UsageError(f"{log.path}: record {tick}: command_code is {code}, not a command of the table")
         name = NAMES[code]
-        rows.append(Row(float(time_s[tick]), name, encode(name, _arguments(name, r["command_arg"][tick]))[1]))
+        values = encode(name, _arguments(name, r["command_arg"][tick]))[1]
+        known = name == "tune" and values[0] < len(log.header.tunables)
+        rows.append(Row(float(time_s[tick]), name, values, parameter=log.header.tunables[int(values[0])]["name"] if known else ""))
     for station in range(2):
         axes = r["hand_axis"][:, 6 * station : 6 * station + 6]
         present = r["hand_status"][:, station] & BITS["hand_status"]["present"] != 0

@@ -170,8 +170,7 @@ class AuxChannels(Json):
 
 
 class Tunables(Json):
-    """The run's tunable parameters in the order of their numbers, each a table as `TunedParameter.entry` makes it. Earlier files have none.
-    """
+    """The run's tunable parameters by number, each a table as `TunedParameter.entry` makes it. Earlier files have none."""
 
     def read(self, name: str, stored: Stored) -> list[dict[str, Any]]:
         """The list. Raises LogError for an entry that is none, or too many of them."""

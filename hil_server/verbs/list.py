@@ -2,6 +2,7 @@
 
 import argparse
 import textwrap
+from dataclasses import asdict
 from typing import Any
 
 from hil_server import registry
@@ -49,16 +50,28 @@ def _part(role: str, name: str) -> dict[str, Any]:
     print(textwrap.indent(description(part), "    "), "\n")
     parameters = [
         {"key": p.key, "unit": p.unit, "default": None if p.required else p.default, "required": p.required, "limit": limit_of(p),
-         "meaning": p.meaning}
+         "meaning": p.meaning, "tunable": None if p.tunable is None else asdict(p.tunable)}
         for p in part.PARAMETERS
     ]  # fmt: skip
     rows = [(p["key"], p["unit"], "required" if p["required"] else shown(p["default"]), p["limit"], p["meaning"]) for p in parameters]
     print_table(rows, ("key", "unit", "default", "limit", "meaning")) if rows else print("No parameters.")
+    tunable = [p for p in part.PARAMETERS if p.tunable is not None]
+    if tunable:
+        print()
+        tuned = [(p.key, p.unit, f"{p.tunable.rate_per_s:g} per s", _span(p), ", ".join(p.tunable.phases) or "all") for p in tunable]
+        print_table(tuned, ("can be changed in a run", "unit", "moves at", "limit", "in phases"))
     aux = [{"name": a.name, "unit": a.unit, "count": a.count, "meaning": a.meaning} for a in declared_aux(part)]
     if aux:
         print()
         print_table([(a["name"], a["unit"], str(a["count"]), a["meaning"]) for a in aux], ("auxiliary channel", "unit", "count", "meaning"))
     return {"role": role, "name": name, "class": registry.parts(role)[name], "parameters": parameters, "aux": aux}
+
+
+def _span(p: Any) -> str:
+    """Limits within which a parameter may be changed in a run."""
+    limits = [[x for x in pair if x is not None] for pair in ((p.low, p.tunable.low), (p.high, p.tunable.high))]
+    low, high = (f"{pick(values):g}" if values else "" for pick, values in zip((max, min), limits, strict=True))
+    return f"{low} ... {high}" + (f", {p.tunable.narrowed}" if p.tunable.narrowed else "")
 
 
 def declared_aux(part: Any) -> tuple[Any, ...]:

@@ -1,0 +1,44 @@
+"""`hil-server tune [NAME VALUE]`: changes a parameter of a run that goes on; without a name: what can be changed."""
+
+import argparse
+from typing import Any
+
+ORDER = 165
+SUMMARY = "changes a parameter of a run that goes on"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server tune`."""
+    from hil_server.telemetry.wire import COMMAND_ADDRESS
+
+    parser.add_argument("name", nargs="?", metavar="NAME", help="parameter, as compensation.lead_factor; none: list what can be changed")
+    parser.add_argument("value", nargs="?", type=float, metavar="VALUE", help="its new value, in its own unit")
+    parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="where the run takes commands")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Lists the tunable parameters, or changes one and waits for the loop; returns the list or the acknowledgement."""
+    from hil_server.client import Client
+    from hil_server.errors import UsageError
+    from hil_server.terminal.tables import print_table
+
+    if args.name is not None and args.value is None:
+        raise UsageError(f"tune: {args.name}: the new value is missing")
+    with Client(command=args.address) as client:
+        if args.name is not None:
+            taken = client.tune(args.name, args.value)
+            print(f"{args.name}: on its way to {args.value:g} from tick {taken.tick}, {taken.t:.3f} s")
+            return {"parameter": args.name, "value": args.value, "tick": taken.tick, "t": taken.t, "exit_code": 0}
+        tunables = client.describe()["tunables"]
+    rows = [
+        (t["name"], f"{t['value']:g}", t["unit"], f"{t['low']:g} ... {t['high']:g}", f"{t['rate_per_s']:g} per s", phases(t["phases"]))
+        for t in tunables
+    ]
+    head = ("parameter", "value", "unit", "limit", "moves at", "in phases")
+    print_table(rows, head) if rows else print("Nothing can be changed in this run.")
+    return {"tunables": tunables, "exit_code": 0}
+
+
+def phases(names: list[str]) -> str:
+    """Phases in which a parameter may be changed, in words."""
+    return ", ".join(names) or "all"

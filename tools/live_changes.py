@@ -1,0 +1,184 @@
+"""Random changes of every tunable parameter of a docking while it runs; prints what they did to the setpoints. Exit code 1 when a bound
+is broken.
+
+    .venv/bin/python tools/live_changes.py [--changes N] [--seed N] [--live] [--test FILE]
+
+Simulation by default; `--live`: over the wires of the virtual stand, by a client. Each change is uniform within a quarter of the configured
+value and the parameter's limits (energy_trip and following_max_m only upwards of half: they are to supervise, not to end the run). Held
+against it:
+
+* rate and acceleration of every leg's setpoint within the legs' limits;
+* the third difference of leg_demand in the 0.15 s after a change in free motion: no larger than the largest that the same run without
+  changes has (of both runs: contact phase included in the latter, the free phases only in the former);
+* the first tick whose record shows another value: at most two ticks after the one that took the command;
+* `replay --verify` equal.
+"""
+
+import argparse
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hil_server.config import TestConfig, load_test
+from hil_server.line import assembly
+from hil_server.run.replay import replay
+from hil_server.run.session import Options, run_live, simulate
+from hil_server.telemetry.log_file import Log, open_log
+from rt_kernels.layout import CODES
+
+AFTER = 0.15  # s that are looked at behind a change
+ROUNDING = 1e-9  # m: of a length of some metres, taken three times
+
+
+def random_value(rng: np.random.Generator, entry: dict[str, Any]) -> float:
+    """A value near the configured one, within the limits of the run."""
+    low, high, value = entry["low"], entry["high"], entry["value"]
+    spread = 0.25 * value if value else 0.01 * (high - low)
+    if entry["name"].startswith("safety."):
+        spread = 0.5 * value
+    return float(rng.uniform(max(low, value - spread), min(high, value + spread)))
+
+
+def rows(config: TestConfig, changes: int, seed: int, until_s: float) -> list[dict[str, Any]]:
+    """The changes by run time, as the commands of a test file."""
+    rng = np.random.default_rng(seed)
+    entries = [one.entry() for one in assembly.simulation(config).tunables]
+    times = np.sort(rng.uniform(0.05, until_s, changes))
+    chosen = [entries[int(k)] for k in rng.integers(len(entries), size=changes)]
+    return [
+        {"time_s": round(float(t), 3), "command": "tune", "parameter": entry["name"], "arguments": [random_value(rng, entry)]}
+        for t, entry in zip(times, chosen, strict=True)
+    ]
+
+
+def with_rows(config: TestConfig, given: list[dict[str, Any]]) -> TestConfig:
+    """The test with these commands."""
+    config.document["commands"] = {"part": "script", "command": given}
+    return config
+
+
+def send(given: list[dict[str, Any]], address: str, ended: threading.Event, taken: list[int]) -> None:
+    """The same changes from a client, one after another; `taken`: ticks of the acknowledgements."""
+    from hil_server.client import Client, RefusedError
+    from hil_server.errors import HilError
+
+    with Client(command=address, timeout_s=5.0) as client:
+        while not ended.is_set():
+            try:
+                client.status()
+                break
+            except HilError:
+                time.sleep(0.05)
+        began = time.monotonic()
+        for row in given:
+            while time.monotonic() - began < row["time_s"] and not ended.is_set():
+                time.sleep(0.002)
+            try:
+                taken.append(client.tune(row["parameter"], row["arguments"][0]).tick)
+            except RefusedError:
+                pass  # not in this phase: it says so, and nothing changes
+            except HilError:
+                return
+
+
+def measure(log: Log, platform: dict[str, Any], reference: Log) -> dict[str, Any]:
+    """What the changes did. reference: the same run without them."""
+    r = log.records
+    period = log.header.period_ns * 1e-9
+    tuned = np.flatnonzero(r["tune_answer"] == CODES["tune_answer"]["taken"])
+    asked = int(np.sum(r["tune_answer"] != 0))
+    # latency: first record from the command's on in which the parameter has another value than before it
+    latency = []
+    for i in tuned:
+        number = int(r["command_arg"][i, 0])
+        before = r["tuned"][i - 1, number]
+        if r["command_arg"][i, 1] == before:
+            continue
+        moved = np.flatnonzero(r["tuned"][i : i + 10, number] != before)
+        latency.append(int(r["tick"][i + moved[0]] - r["tick"][i]) if len(moved) else 10**6)
+    return {
+        "asked": asked,
+        "taken": len(tuned),
+        "latency_ticks": max(latency, default=0),
+        "rate": float(np.abs(r["leg_rate_setpoint"]).max()) / platform["leg_rate_max_m_s"],
+        "acceleration": float(np.abs(np.diff(r["leg_rate_setpoint"], axis=0)).max()) / (period * platform["leg_acceleration_max_m_s2"]),
+        "third_after_changes": _third(log, tuned),
+        "third_without_changes": _third(reference, None),
+    }
+
+
+def _third(log: Log, changes: np.ndarray | None) -> float:
+    """Largest third difference of leg_demand, m: behind the changes in free motion, or anywhere once the legs are known."""
+    r = log.records
+    span = round(AFTER / (log.header.period_ns * 1e-9))
+    known = (r["safety_state"] == CODES["safety_state"]["following"]) & (r["setpoint_kinematics_status"] == 0)
+    whole = known & np.roll(known, 3) & (np.arange(len(r)) > 3) & (r["periods"] == 1)
+    if changes is not None:
+        near = np.zeros(len(r), bool)
+        for i in changes:
+            near[i : i + span] = True
+        whole &= near & (r["contact"] == 0)
+    third = np.abs(np.diff(r["leg_demand"], n=3, axis=0)).max(axis=1)
+    inside = whole[3:]
+    return float(third[inside].max()) if inside.any() else 0.0
+
+
+def study(test: str | None, changes: int, seed: int, folder: Path, live: bool = False, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Both runs, the measures, and whether the replay is equal."""
+    options = Options(out=str(folder / "without"), quiet=True, report=False)
+    until = float(open_log(simulate(load_test(test, overrides), options)["log"]).time_s[-1]) - 0.5
+    reference = open_log(folder / "without" / "run.mcap")
+    given = rows(load_test(test, overrides), changes, seed, until)
+    if live:
+        names = ("publish", "command", "hand_controller")
+        local = [f"telemetry.{name}={f'ipc://{folder}/{name}'!r}" for name in names]
+        ended, taken = threading.Event(), []  # type: ignore[var-annotated]
+        thread = threading.Thread(target=send, args=(given, f"ipc://{folder}/command", ended, taken))
+        thread.start()
+        config = load_test(test, (*overrides, *local))
+        summary = run_live(config, Options(out=str(folder / "with"), quiet=True, report=False, force=True, confirmed="study of live changes"))
+        ended.set()
+        thread.join()
+    else:
+        config = with_rows(load_test(test, overrides), given)
+        summary = simulate(config, Options(out=str(folder / "with"), quiet=True, report=False))
+    log = open_log(summary["log"])
+    found = measure(log, config.stand["platform"], reference)
+    again = replay(summary["log"], verify=True)
+    return {"end": summary["end"], **found, "replay_equal": again["equal"], "differing": again["differing"], "missing": again["missing_ticks"]}
+
+
+def bounds_broken(found: dict[str, Any]) -> list[str]:
+    """Names of the measures that are beyond their bounds."""
+    broken = [name for name in ("rate", "acceleration") if not found[name] <= 1.0 + ROUNDING]
+    if not found["latency_ticks"] <= 2:
+        broken.append("latency_ticks")
+    if not found["third_after_changes"] <= found["third_without_changes"] + ROUNDING:
+        broken.append("third_after_changes")
+    return broken + ([] if found["replay_equal"] else ["replay_equal"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the measures; 1 when a bound is broken."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--changes", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--live", action="store_true")
+    parser.add_argument("--test", default=None)
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        found = study(args.test, args.changes, args.seed, Path(folder), args.live)
+    for name, value in found.items():
+        print(f"{name:24} {value}")
+    broken = bounds_broken(found)
+    print("broken: " + ", ".join(broken) if broken else "within all bounds")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
