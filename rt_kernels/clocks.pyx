@@ -14,6 +14,9 @@ from rt_kernels.plugs cimport MARK_END, ClockPart
 from rt_kernels.ring cimport ControlBlock, SharedBlock
 from rt_kernels.sample cimport Sample
 
+import numpy as np
+
+from rt_kernels.layout import SAMPLE_DTYPE
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -21,7 +24,29 @@ cdef struct FreeClock:
     int64_t period_ns
     int64_t tick
     int64_t last_tick       # the run ends here when nothing else ends it
+    int64_t pause_every     # ticks between two pauses, 0: none, also at events
+    int64_t next_pause
+    int paused
+    int phase               # of the run, as it was at the last tick
+    int safety
+    int known               # bits: first contact, capture have been
     ControlBlock *block     # NULL, or the ring that must not overflow
+
+
+cdef inline int known_events(const Sample *s) noexcept nogil:
+    return (s.first_contact_time >= 0.0) | (s.capture_time >= 0.0) << 1
+
+
+cdef bint pause_due(FreeClock *c, const Sample *s) noexcept nogil:
+    """Between two ticks: after every so many, and after one in which a phase, a state of the safety stage, the first contact or the capture has come."""
+    cdef int known = known_events(s)
+    cdef bint due = c.tick >= c.next_pause or s.phase != c.phase or s.safety_state != c.safety or known != c.known
+    c.phase = s.phase
+    c.safety = s.safety_state
+    c.known = known
+    if due:
+        c.next_pause = (c.tick // c.pause_every + 1) * c.pause_every
+    return due
 
 
 cdef int free_wait(void *self, Sample *s) noexcept nogil:
@@ -29,6 +54,12 @@ cdef int free_wait(void *self, Sample *s) noexcept nogil:
     if c.tick == 0:
         host_set_float_mode()
     if c.tick >= c.last_tick:
+        return 1
+    # whoever goes on after a pause has seen this one
+    if c.paused:
+        c.paused = 0
+    elif c.pause_every > 0 and pause_due(c, s):
+        c.paused = 1
         return 1
     # nobody waits for this run: it waits for its reader instead of dropping samples
     if c.block != NULL:
@@ -68,6 +99,8 @@ cdef class FreeRunningClock(ClockPart):
         self.c.period_ns = period_ns
         self.c.tick = 0
         self.c.last_tick = (duration_ns + period_ns - 1) // period_ns
+        self.c.pause_every = 0
+        self.c.paused = 0
         self.plug.self = &self.c
         self.plug.wait = free_wait
         self.plug.mark = free_mark
@@ -80,17 +113,45 @@ cdef class FreeRunningClock(ClockPart):
         """The next run begins at tick 0 again."""
         self.c.tick = 0
 
+    def begin_at(self, int64_t tick):
+        """The run goes on with this tick."""
+        self.c.tick = tick
+
+    def pause_every(self, int64_t ticks, sample):
+        """The run pauses (`run` of the line returns, and goes on when it is called again) before the next tick, after every so many ticks
+        and after one in which something has happened. sample: that of the line; ticks 0: never."""
+        cdef const unsigned char[::1] view = np.ascontiguousarray(sample, SAMPLE_DTYPE).reshape(1).view(np.uint8)
+        cdef const Sample *s = <const Sample *>&view[0]
+        self.c.pause_every = ticks
+        self.c.next_pause = (self.c.tick // max(ticks, 1) + 1) * ticks
+        self.c.phase = s.phase
+        self.c.safety = s.safety_state
+        self.c.known = known_events(s)
+        self.c.paused = 0
+
+    @property
+    def tick(self):
+        """The tick that comes next."""
+        return self.c.tick
+
+    @property
+    def paused(self):
+        """Whether the line stands at a pause, and not at its end."""
+        return bool(self.c.paused)
+
 
 cdef struct WallClock:
     int64_t period_ns
     int64_t spin_ns
     int64_t start_ns        # CLOCK_MONOTONIC of tick 0
+    int64_t first           # tick with which the run begins
     int64_t tick
     int64_t last_tick
     int64_t missed
     int64_t late_bar_ns     # later than this is a late tick with a cause
     int64_t wake_ns
     int64_t point_ns[3]     # when reading, computing, writing was done
+    int begun
     int mode
     int priority
     int cpu
@@ -114,14 +175,15 @@ cdef void wall_begin(WallClock *c) noexcept nogil:
     else:
         c.mode = 1
     host_touch_stack()
-    c.start_ns = host_now() + 10_000_000
-    c.tick = -1
+    c.start_ns = host_now() + 10_000_000 - c.first * c.period_ns
+    c.tick = c.first - 1
+    c.begun = 1
 
 
 cdef int wall_wait(void *self, Sample *s) noexcept nogil:
     cdef WallClock *c = <WallClock *>self
     cdef int64_t now, target, next_tick, lateness, in_step, in_io
-    if c.tick < -1:
+    if not c.begun:
         wall_begin(c)
         now = host_now()
     else:
@@ -132,7 +194,7 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
     s.periods = 1
     in_step = 0
     in_io = 0
-    if c.tick >= 0:
+    if c.tick >= c.first:
         s.read_ns = c.point_ns[0] - c.wake_ns
         s.compute_ns = c.point_ns[1] - c.point_ns[0]
         s.write_ns = c.point_ns[2] - c.point_ns[1]
@@ -156,7 +218,7 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
             host_pause()
             now = host_now()
     lateness = now - target
-    if c.tick < 0:
+    if c.tick < c.first:
         # the grid begins where the first tick came: start-up is nobody's lateness
         c.start_ns += lateness
         lateness = 0
@@ -173,7 +235,7 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
     if lateness <= c.late_bar_ns and s.periods == 1:
         s.late_cause = LATE_CAUSE_NONE
     c.late_ticks[s.late_cause] += 1
-    if c.tick < 0:
+    if c.tick < c.first:
         host_thread_usage(&c.usage_start)
     c.tick = next_tick
     c.wake_ns = now
@@ -222,12 +284,15 @@ cdef class WallClockPart(ClockPart):
         self.c.cpu = keys["cpu"]
         self.c.spin_ns = keys["spin_ns"]
         self.c.late_bar_ns = keys["late_bar_ns"]
-        self.c.tick = -2
         self.block = block
         self.c.block = block.block if block is not None else NULL
         self.plug.self = &self.c
         self.plug.wait = wall_wait
         self.plug.mark = wall_mark
+
+    def begin_at(self, int64_t tick):
+        """The run begins with this tick: it goes on where another one was. Call before it runs."""
+        self.c.first = tick
 
     def facts(self):
         """What the run got: mode, errors of the operating system, page faults and switches of the loop thread, late ticks by cause."""

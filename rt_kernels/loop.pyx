@@ -129,10 +129,17 @@ cdef class LoopLine:
         """The auxiliary channels themselves, not a copy: shape (n,), those of the ports first."""
         return self._aux[: len(self.aux_channels)]
 
+    def port_parts(self):
+        """(name, part) of every port and of what it holds: plant, machine, mechanism of a simulated stand."""
+        for i, port in enumerate(self.ports):
+            yield f"port.{i}", port
+            for name, part in port.inner.items():
+                yield f"port.{i}.{name}", part
+
     def snapshot(self):
         """Sample, tuning and the state of every part: a dict of bytes that `restore` takes back."""
         state = {f"stage.{role}": part.snapshot() for role, part in self.stages.items()}
-        state |= {f"port.{i}": part.snapshot() for i, part in enumerate(self.ports)}
+        state |= {name: part.snapshot() for name, part in self.port_parts()}
         state["sample"] = self.sample.tobytes()
         state["aux"] = self._aux.tobytes()
         if self.tuning is not None:
@@ -142,18 +149,19 @@ cdef class LoopLine:
     def restore(self, state):
         for role, part in self.stages.items():
             part.restore(state[f"stage.{role}"])
-        for i, part in enumerate(self.ports):
-            part.restore(state[f"port.{i}"])
+        for name, part in self.port_parts():
+            part.restore(state[name])
         self.sample = np.frombuffer(state["sample"], SAMPLE_DTYPE)
         self._aux[:] = np.frombuffer(state["aux"])
         if self.tuning is not None:
             self.tuning.restore(state["tuning"])
 
     def run(self):
-        """Runs until the clock or the guidance ends it, without the interpreter lock; then marks the shared block finished."""
+        """Runs until the clock or the guidance ends it, without the interpreter lock; then marks the shared block finished. A clock may
+        pause the run (`paused`): called again, it goes on."""
         with nogil:
             run_line(&self.line, self._tuning)
-        if self._block is not None:
+        if self._block is not None and not self.clock.paused:
             self._block.finished = True
 
     def tick_once(self):

@@ -6,6 +6,7 @@ import numpy as np
 class ClockPart:
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
+    paused: bool
 
 class MechanismPart:
     def advance(self, X_TA: Any, V_TA: Any, dt: float, w_A: Any = ..., commands: int = 0, aux: Any = None) -> Any: ...
@@ -23,6 +24,7 @@ class PortPart:
     def write(self, sample: Any, aux: Any = None) -> Any: ...
     def snapshot(self) -> Any: ...
     def restore(self, snapshot: bytes) -> Any: ...
+    inner: Any
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
     COMMANDS: tuple[Any, ...]

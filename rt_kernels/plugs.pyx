@@ -132,6 +132,11 @@ cdef class PortPart:
     COMMANDS = ()
     soft_realtime = False
 
+    @property
+    def inner(self):
+        """name -> part with a state of its own that this port holds (plant, machine, mechanism of a simulated stand)."""
+        return {}
+
     def open(self):
         """Finds and sets up the device. Raises hil_server.errors.DeviceError through the caller when it is not there."""
 
@@ -167,6 +172,7 @@ cdef class ClockPart:
 
     PARAMETERS = ()
     AUX = ()
+    paused = False
 
 
 cdef class MechanismPart:

@@ -63,6 +63,7 @@ with them:
     u = k_w e / F_max + integral of k_w e / (T_n F_max) ,  e = k_v (r - y) + k_f r' - q'                                   (10)
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.math cimport fabs, sqrt
 from libc.string cimport memcpy, memset
 
@@ -862,6 +863,16 @@ cdef class HydraulicMachine:
         if not 0 <= index < 6:
             raise ValueError(f"index: must be within 0 ... 5, got {index}")
         hydraulic_inject(&self.machine, code, index, value)
+
+    def snapshot(self):
+        """State of the machine as bytes."""
+        return PyBytes_FromStringAndSize(<const char *>&self.machine.state, sizeof(HydraulicState))
+
+    def restore(self, bytes snapshot):
+        """Takes back what `snapshot` gave. Raises ValueError for one of another size."""
+        if <size_t>len(snapshot) != sizeof(HydraulicState):
+            raise ValueError(f"snapshot has {len(snapshot)} bytes, the machine's state has {sizeof(HydraulicState)}")
+        memcpy(&self.machine.state, PyBytes_AS_STRING(snapshot), sizeof(HydraulicState))
 
     def state(self):
         """Pose, twist, d/dt of the twist, legs, pressures, valves, forces, supply: arrays and numbers in SI units."""

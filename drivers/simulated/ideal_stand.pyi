@@ -6,6 +6,7 @@ from rt_kernels.plugs import MechanismPart, PortPart
 class IdealStandPort(PortPart):
     def __init__(self, *, period_s: Any, platform: Any, mounting: Any, mechanism: MechanismPart, vehicles: Any, **given: Any) -> None: ...
     AUX: Any
+    inner: Any
     sensor_scale: Any
     delays: Any
     mechanism: MechanismPart

@@ -139,6 +139,10 @@ cdef class IdealStandPort(PortPart):
         return tuple(self.mechanism.AUX)
 
     @property
+    def inner(self):
+        return {"mechanism": self.mechanism}
+
+    @property
     def sensor_scale(self):
         return [1.0] * 6
 

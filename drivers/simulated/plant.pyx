@@ -20,6 +20,7 @@ The default drive, second order 13.25 Hz, zeta 0.784, has -2 dB and -70 degrees 
 (hybrid-stability notes 0.3). Noise is a sum of twelve uniform numbers of a xorshift generator: the same on every machine.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.math cimport fabs, floor
 from libc.string cimport memcpy, memset
 
@@ -619,6 +620,18 @@ cdef class PlantPart:
 
     def inject(self, int code, int index=0, double value=0.0):
         plant_inject(&self.plant, code, index, value)
+
+    def snapshot(self):
+        """State of the plant without its machine and its mechanism, which have their own, as bytes."""
+        return PyBytes_FromStringAndSize(<const char *>&self.plant.state, sizeof(PlantState)) + self.mechanism_aux.tobytes()
+
+    def restore(self, bytes snapshot):
+        """Takes back what `snapshot` gave. Raises ValueError for one of another size."""
+        cdef size_t size = sizeof(PlantState)
+        if <size_t>len(snapshot) != size + <size_t>self.mechanism_aux.nbytes:
+            raise ValueError(f"snapshot has {len(snapshot)} bytes, the plant's state has {size + self.mechanism_aux.nbytes}")
+        memcpy(&self.plant.state, PyBytes_AS_STRING(snapshot), size)
+        self.mechanism_aux[:] = np.frombuffer(snapshot[size:])
 
     def state(self):
         """True state of the plant: legs, pose, twist, relative pose and twist, wrench on the cell, chain, status."""

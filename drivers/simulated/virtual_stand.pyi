@@ -12,6 +12,7 @@ PORT_PARAMETERS: tuple[Any, ...]
 
 class VirtualStandPort(PortPart):
     def __init__(self, *, period_s: Any, platform: Any, mounting: Any, mechanism: Any, **given: Any) -> None: ...
+    inner: Any
     sensor_scale: Any
     delays: Any
     plant: PlantPart

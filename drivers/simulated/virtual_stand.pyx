@@ -285,6 +285,11 @@ cdef class VirtualStandPort(PortPart):
         self.plug.write = write
 
     @property
+    def inner(self):
+        machine = {} if self.plant.machine is None else {"machine": self.plant.machine}
+        return {"plant": self.plant, **machine, "mechanism": self.plant.mechanism}
+
+    @property
     def sensor_scale(self):
         return self.plant.sensor_scale
 

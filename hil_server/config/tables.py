@@ -98,6 +98,8 @@ TELEMETRY = (
               default="park", choices=("park", "trip")),
     Parameter("log_every", "int", "ticks", "simulations only: logs every n-th tick, every one in which a state changes or a load component "
               "reaches a new peak", default=1, low=1, high=10000),
+    Parameter("checkpoint_every_s", "float", "s", "simulations only: run time between two checkpoints, from which simulate --from goes on; "
+              "further ones where a phase changes, at the first contact, the capture and a stop; 0: none", default=5.0, low=0.0, high=1e5),
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ A simulation repeats itself to the last bit, so its log need not hold every tick
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -19,9 +19,10 @@ BLOCK_TICKS = 256  # about a megabyte with three hundred channels: stays in a co
 WAIT_S = 0.001
 
 
-def blocks(test: Assembly) -> Iterator[np.ndarray]:
+def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterator[np.ndarray]:
     """Runs the line to its end on a thread of its own; gives its records in blocks of at most BLOCK_TICKS, (n,) of the run's record type.
-    A block is there until the next one is asked for: it is the same memory. Leaving early stops the line. A line that fails raises here."""
+    A block is there until the next one is asked for: it is the same memory. Leaving early stops the line. A line that fails raises here.
+    at_pause: called on the line's thread wherever its clock pauses the run."""
     taken = np.zeros(BLOCK_TICKS, record_dtype(test.block.aux_count))
     space = taken.view(np.uint8)
     failed: list[BaseException] = []
@@ -29,6 +30,10 @@ def blocks(test: Assembly) -> Iterator[np.ndarray]:
     def loop() -> None:
         try:
             test.line.run()
+            while test.line.clock.paused:
+                if at_pause is not None:
+                    at_pause()
+                test.line.run()
         except BaseException as error:
             failed.append(error)
 

@@ -24,8 +24,10 @@ import numpy as np
 from drivers.replayed.log_port import LogPort
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.line.checkpoints import put_back
 from hil_server.line.free_run import blocks
 from hil_server.line.run_header import configuration
+from hil_server.telemetry.checkpoint import places
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
@@ -108,7 +110,7 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
         stages = {role: changed[role] if changed[role].dump() != logged[role] else stages[role] for role in STAGE_ROLES}
     for role, part in stages.items():
         if part.dump() == logged[role] or not overrides:
-            _restore(log, role, part)
+            put_constants(log, role, part)
     aux = tuple(log.header.aux)
     own = [channel for part in stages.values() for channel in part.AUX]
     behind = [(channel.name.partition("#")[0], channel.count) for channel in aux[len(aux) - len(own) :]] if len(own) <= len(aux) else []
@@ -120,7 +122,8 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
     clock = clock or assembly.simulation_clock(period_ns=log.header.period_ns, duration_ns=log.ticks * log.header.period_ns)
     tuning = Tuning(log.header.period_ns * 1e-9, stages, [TunedParameter(**entry) for entry in log.header.tunables])
     line = LoopLine(clock, [port], stages, block, tuning)
-    line.sample = _initial_sample(log)
+    line.sample = initial_sample(log)
+    _go_on(log, line)
     port.watch(line.aux if len(line.aux) else np.zeros(1), len(line.aux))
     return line, port
 
@@ -137,7 +140,7 @@ def built_anew(log: Log, role: str, part: Any) -> bool:
     return log.absent is not None and len(log.header.states.get(role, b"")) != len(part.dump())
 
 
-def _restore(log: Log, role: str, part: Any) -> None:
+def put_constants(log: Log, role: str, part: Any) -> None:
     """Constants and initial state of a stage out of the log. Raises ConfigurationError for what this program would not build itself."""
     if built_anew(log, role, part):
         return
@@ -147,7 +150,25 @@ def _restore(log: Log, role: str, part: Any) -> None:
         raise ConfigurationError(f"{log.path}: stage {role} cannot be put back: {error}") from error
 
 
-def _initial_sample(log: Log) -> np.ndarray:
+def _go_on(log: Log, line: LoopLine) -> None:
+    """The stages of a log that goes on from another run, as they were at its beginning. Raises ConfigurationError."""
+    if not log.header.branch:
+        return
+    found = places(log.path)
+    if not found:
+        raise ConfigurationError(f"{log.path}: goes on from another run and has no checkpoint at its beginning: it cannot be replayed")
+    parts = found[0].read().parts
+    try:
+        for role, part in line.stages.items():
+            part.restore(parts[f"stage.{role}"])
+        if "tuning" in parts:
+            line.tuning.restore(parts["tuning"])
+        line.aux[:] = np.frombuffer(parts["aux"])[: len(line.aux)]
+    except (KeyError, ValueError) as error:
+        raise ConfigurationError(f"{log.path}: the checkpoint at its beginning does not fit: {error}") from error
+
+
+def initial_sample(log: Log) -> np.ndarray:
     """The sample before the first tick, one record of SAMPLE_DTYPE."""
     record = log.header.initial_record
     if len(record) < SAMPLE_DTYPE.itemsize:
@@ -224,8 +245,10 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
     if test.block.aux_count != log.header.aux_count:
         raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
     for role, part in test.line.stages.items():
-        _restore(log, role, part)
-    test.line.sample = _initial_sample(log)
+        put_constants(log, role, part)
+    test.line.sample = initial_sample(log)
+    if log.header.branch:
+        _put_back(log, test)
     at, stop = window
     differing, first = 0, None
     for records in blocks(test):
@@ -246,6 +269,17 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
         first = first or (at, np.zeros(1, log.records.dtype)[0])
         differing += stop - at
     return differing, first
+
+
+def _put_back(log: Log, test: Any) -> None:
+    """The whole line of a log that goes on from another run, as it was at its beginning. Raises ConfigurationError."""
+    found = places(log.path)
+    try:
+        if not found:
+            raise ValueError("there is none")
+        put_back(found[0].read(), test)
+    except ValueError as error:
+        raise ConfigurationError(f"{log.path}: the checkpoint at its beginning cannot be put back: {error}") from error
 
 
 def _bytes(records: np.ndarray) -> np.ndarray:

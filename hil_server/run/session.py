@@ -21,8 +21,10 @@ from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError, HilError, InternalError, VerdictError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
+from hil_server.line.checkpoints import Keeper
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
+from hil_server.run.branch import Resumed
 from hil_server.run.folder import folder_of, new_log
 from hil_server.run.progress import Progress, interruptible
 from hil_server.run.stand import counters, opened_in_order, stand_of
@@ -53,30 +55,39 @@ class Options:
 # ------------------------------------------------------------------------------------------------------------ simulation
 
 
-def simulate(config: TestConfig, options: Options | None = None) -> dict[str, Any]:
-    """The test with everything in process, as fast as it goes. Returns the summary of the contract. Raises ConfigurationError."""
+def simulate(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
+    """The test with everything in process, as fast as it goes; begin: where it goes on (`hil_server.run.branch`), whose configuration this
+    is. Returns the summary of the contract. Raises ConfigurationError."""
     options = options or Options()
     log = new_log(options.out, config.test["name"])
-    test = assembly.simulation(config)
+    test = assembly.simulation(config) if begin is None else begin.test
     facts, every = header(test, log.parent.name, "simulation", {}, _foreseen(config, test)), config.telemetry["log_every"]
+    first = test.line.clock.tick
+    if begin is not None:
+        begin.tell(facts)
     if every > 1:
         facts.notes.append(f"thinned log: one tick in {every}, every change of a state, every new peak of a component of the wrench")
     with folder_of(log):
         writer = LogWriter(log, facts)
+    if begin is not None and begin.checkpoint is not None:
+        writer.checkpoint(begin.checkpoint)
+    keeper = Keeper(test, facts.build_id, config.telemetry["checkpoint_every_s"])
     began, busy = time.perf_counter(), time.process_time()
     show, chosen = Progress(test, options.quiet), Thinner(every)
     with interruptible(test):
-        for records in blocks(test):
+        for records in blocks(test, keeper.at_pause):
             writer.write(chosen(records) if every > 1 else records)
+            while keeper.waiting:
+                writer.checkpoint(keeper.waiting.popleft())
             show.update()
     if len(last := chosen.last()):
         writer.write(last)
     show.end()
     seconds, busy = time.perf_counter() - began, time.process_time() - busy
-    simulated = float(test.line.sample["time_ns"][0]) * 1e-9
+    simulated = float(test.line.sample["time_ns"][0] - first * test.period_ns) * 1e-9
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
     writer.close(speed | {"seconds": seconds, "processor_seconds": busy})
-    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1}, facts)
+    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts)
 
 
 # ------------------------------------------------------------------------------------------------------------------ live

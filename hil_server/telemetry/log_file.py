@@ -111,7 +111,7 @@ class Log:
         ticks = self.records["tick"]
         if not len(ticks):
             return []
-        before = np.concatenate([[np.int64(-1)], ticks[:-1]])
+        before = np.concatenate([[np.int64(self.header.branch.get("tick", 0) - 1)], ticks[:-1]])
         skipped = np.maximum(self.records["periods"].astype(np.int64), 1)
         gaps = np.flatnonzero(ticks - before > skipped)
         return [(int(before[i]) + 1, int(ticks[i] - skipped[i])) for i in gaps]

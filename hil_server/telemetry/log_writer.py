@@ -30,6 +30,8 @@ from mcap.records import (
 )
 from mcap.writer import MCAP0_MAGIC
 
+from hil_server.telemetry import checkpoint as checkpoints
+from hil_server.telemetry.checkpoint import Checkpoint
 from hil_server.telemetry.log_format import (
     CDR_HEADER,
     CHUNK_SECONDS,
@@ -48,6 +50,8 @@ from hil_server.telemetry.record import (
     record_dtype,
     ros2_schema,
 )
+
+CHECKPOINT_CHANNEL = 2
 
 
 class LogWriter:
@@ -75,6 +79,7 @@ class LogWriter:
         self._metadata: list[MetadataIndex] = []
         self._times = (0, 0)
         self.ticks = 0
+        self.checkpoints = 0
         self.lost_ticks = 0
         self.reasons: list[str] = []
         self.closed = False
@@ -114,6 +119,14 @@ class LogWriter:
     def copy(self, records: np.ndarray) -> None:
         """Takes records of another log with the checksums that they have."""
         self._take(records, sealed=True)
+
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Writes a checkpoint; what cannot be written is left out, and `reasons` says so."""
+        builder = RecordBuilder()
+        if not self.checkpoints:
+            checkpoints.channel(CHECKPOINT_CHANNEL).write(builder)
+        checkpoints.message(CHECKPOINT_CHANNEL, checkpoint).write(builder)
+        self.checkpoints += self._try_put(builder.end())
 
     def flush(self) -> None:
         """Writes what waits."""
@@ -248,12 +261,16 @@ class LogWriter:
     def _put_summary(self) -> None:
         self._put_record(DataEnd(data_section_crc=0))
         start = self._offset
+        channels, counts = [self._channel], {1: self.ticks}
+        if self.checkpoints:
+            channels.append(checkpoints.channel(CHECKPOINT_CHANNEL))
+            counts[CHECKPOINT_CHANNEL] = self.checkpoints
         statistics = Statistics(
             attachment_count=len(self._attachments),
-            channel_count=1,
-            channel_message_counts={1: self.ticks},
+            channel_count=len(channels),
+            channel_message_counts=counts,
             chunk_count=len(self._chunks),
-            message_count=self.ticks,
+            message_count=self.ticks + self.checkpoints,
             message_end_time=self._times[1],
             message_start_time=self._times[0],
             metadata_count=len(self._metadata),
@@ -261,7 +278,7 @@ class LogWriter:
         )
         groups: list[tuple[Opcode, list[Any]]] = [
             (Opcode.SCHEMA, [self._schema]),
-            (Opcode.CHANNEL, [self._channel]),
+            (Opcode.CHANNEL, channels),
             (Opcode.STATISTICS, [statistics]),
             (Opcode.CHUNK_INDEX, self._chunks),
             (Opcode.ATTACHMENT_INDEX, self._attachments),

@@ -23,6 +23,32 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--continue-after-trip", action="store_true", help="a live programme goes on with the next variant after a trip")
 
 
+def add_from_argument(parser: argparse.ArgumentParser) -> None:
+    """--from LOG@TIME of the verbs that can go on from a logged run."""
+    parser.add_argument(
+        "--from", dest="begin", metavar="LOG@TIME", help="goes on from a logged run: TIME is its run time in s, or an event and an offset, "
+        "as contact-30s, capture-5s, trip-2s; --set applies from there on"
+    )  # fmt: skip
+
+
+def go_on(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """Runs what follows LOG@TIME with `run_one(config, options, begin)`; returns the summary."""
+    from hil_server.host.installation import check_installation
+    from hil_server.run.branch import resumed
+
+    check_installation()
+    begin = resumed(args.begin, tuple(args.set), args.config)
+    print(f"from      {begin.facts['log']} at {begin.time_s:.3f} s, put back {begin.facts['way']}")
+    for word, said in (("changed", "changed there"), ("anew", "begins anew there")):
+        if begin.facts[word]:
+            print(f"          {said}: {', '.join(begin.facts[word])}")
+    for what in begin.lost:
+        print(f"          not restored: {what}")
+    summary = run_one(begin.test.config, _options(args, args.out), begin)
+    print_summary(summary)
+    return summary | {"branch": begin.facts}
+
+
 def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
     """Runs CONFIG with `run_one(config, options)`: one test, or every variant of a programme. Returns the summary."""
     from hil_server.config import load_test

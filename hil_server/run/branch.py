@@ -1,0 +1,389 @@
+"""A logged run goes on from one of its ticks: `hil-server simulate --from LOG@TIME [--set KEY=VALUE]`.
+
+* TIME is a run time in s, or an event and what is to be added to it: `contact-30s`, `capture-5s`, `trip-2s`, `end-1s`, a phase
+  (`approach`).
+* Of a simulation the line is put back to the nearest checkpoint at or before TIME and run on to it with the recorded inputs (commands,
+  hand controllers, clock); without a checkpoint of this build, from the start. What it computes on the way has to be what the log says, by
+  bytes, or nothing goes on from it. What follows is then what would have followed: the same bytes.
+* Of a live run the stages are run from the start with the recorded inputs, and are as they were. The stand is not: its place is taken by
+  the one in software, which has followed the recorded set points all the way. `Resumed.lost` names what that leaves out.
+* `--set` applies from TIME on. A part whose state has the same size keeps it and has the new constants; one without memory worth keeping
+  starts anew and is named; where neither is possible, the reason is said.
+
+The log of the new run begins at TIME with a checkpoint and the line's sample; its header says where it comes from (`branch`).
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drivers.replayed.log_port import LogPort
+from hil_server.config import TestConfig
+from hil_server.errors import ConfigurationError, UsageError, VerdictError
+from hil_server.host.build import build_id
+from hil_server.line import assembly
+from hil_server.line.assembly import Assembly
+from hil_server.line.checkpoints import put_back, same_sample, take
+from hil_server.line.run_header import configuration
+from hil_server.run import replay
+from hil_server.telemetry.checkpoint import Checkpoint, places
+from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.log_format import LogError
+from hil_server.telemetry.log_header import LogHeader
+from rt_kernels.layout import CODES
+from rt_kernels.loop import LoopLine
+from rt_kernels.stages import STAGE_ROLES
+
+WHEN = re.compile(r"(?:(?P<event>[a-z][a-z_]*)|(?P<time>\d+(?:\.\d*)?) ?s?)(?:(?P<sign>[+-])(?P<offset>\d+(?:\.\d*)?) ?s?)?")
+# parts whose memory is short: they may begin anew in the middle of a run
+ANEW = ("forward_kinematics", "wrench", "control", "compensation")
+# what a run begins with, and has no effect later
+BEGINNING = ("initial_conditions", "orbit")
+IN_PROCESS = "in process"  # fact `stand` of a live run whose stand is a part of its own line
+FILES = ("test.stand", "test.mechanism", "test.active_vehicle", "test.target_vehicle")
+LOST_OF_A_LIVE_RUN = (
+    "the stand: in its place the one in software has followed the recorded set points from the start (drives, platform, docking unit, "
+    "sensor's noise and delay are those of its model)"
+)
+
+
+@dataclass
+class Resumed:
+    """A line that goes on. test: the assembly, about to compute `tick`; facts: of the header of its log; checkpoint: of that tick, None
+    where a part cannot give its state; states: constants and initial states of the stages, as a log's header keeps them; lost: what could
+    not be put back."""
+
+    test: Assembly
+    log: Log
+    tick: int
+    facts: dict[str, Any]
+    checkpoint: Checkpoint | None
+    states: dict[str, bytes]
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def time_s(self) -> float:
+        """Run time of the tick that comes next, s."""
+        return self.tick * self.test.period_ns * 1e-9
+
+    def tell(self, header: LogHeader) -> None:
+        """Puts into the header of the new log where it goes on from."""
+        header.branch, header.states = self.facts, self.states
+        header.notes.append(f"goes on from {self.facts['run']} at {self.time_s:.3f} s" + "".join(f", --set {s}" for s in self.facts["set"]))
+        header.notes.extend(f"not restored: {what}" for what in self.lost)
+        for word in ("changed", "anew"):
+            if self.facts[word]:
+                header.notes.append(f"{'begins anew' if word == 'anew' else 'changed'} there: {', '.join(self.facts[word])}")
+
+
+def split(text: str) -> tuple[Path, str]:
+    """File and time of LOG@TIME. Raises UsageError."""
+    file, at, when = text.rpartition("@")
+    if not at or not file or not WHEN.fullmatch(when.strip()):
+        raise UsageError(f"{text!r} is not LOG@TIME, as runs/x/run.mcap@12.5 or runs/x/run.mcap@contact-30s")
+    path = Path(file)
+    return (path / "run.mcap" if path.is_dir() else path), when.strip()
+
+
+def moment(log: Log, when: str) -> int:
+    """The tick that comes first at or after this time. Raises UsageError for an event that the log does not have, or a time outside."""
+    found = WHEN.fullmatch(when)
+    if found is None:
+        raise UsageError(f"{when!r} is no time: seconds, or an event and an offset, as contact-30s")
+    if not log.ticks:
+        raise UsageError(f"{log.path}: the log has no ticks")
+    event = found["event"]
+    time_s = float(found["time"]) if event is None else event_time(log, event)
+    offset = float(found["offset"] or 0.0)
+    wanted = time_s + (-offset if found["sign"] == "-" else offset)
+    period_ns = log.header.period_ns
+    tick = int(np.ceil(round(wanted * 1e9) / period_ns - 1e-9))
+    first, last = int(log.header.branch.get("tick", 0)), int(log.records["tick"][-1])
+    if not first <= tick <= last:
+        raise UsageError(
+            f"{log.path}: {when} is {wanted:.3f} s, the run goes from {first * period_ns * 1e-9:.3f} s to {last * period_ns * 1e-9:.3f} s"
+        )
+    return tick
+
+
+def event_time(log: Log, event: str) -> float:
+    """Run time of an event: contact (the first), capture, trip, end, or the beginning of a phase. Raises UsageError where there is none."""
+    r = log.records
+    if event in ("contact", "capture"):
+        time_s = float(r["first_contact_time" if event == "contact" else "capture_time"][-1])
+        if time_s >= 0.0:
+            return time_s
+        raise UsageError(f"{log.path}: there is no {'first contact' if event == 'contact' else 'capture'} in this run")
+    if event == "end":
+        return float(log.time_s[-1])
+    if event == "trip":
+        where = np.flatnonzero(r["end_cause"] == CODES["end_cause"]["tripped"])
+    elif event in CODES["phase"]:
+        where = np.flatnonzero(r["phase"] == CODES["phase"][event])
+    else:
+        raise UsageError(f"{log.path}: {event!r} is no event; there are: contact, capture, trip, end, {', '.join(CODES['phase'])}")
+    if not len(where):
+        raise UsageError(f"{log.path}: there is no {event} in this run")
+    return float(log.time_s[where[0]])
+
+
+def resumed(text: str, overrides: tuple[str, ...] = (), config: str | None = None) -> Resumed:
+    """The line of LOG@TIME, with overrides from there on. config: a test file that was named beside it, which is refused. Raises UsageError,
+    ConfigurationError, LogError; VerdictError where the log is not what this program computes."""
+    if config:
+        raise UsageError(f"--from: the log holds the configuration; {config} cannot be given too (--set changes single keys)")
+    path, when = split(text)
+    log = open_log(path)
+    return at_tick(log, moment(log, when), overrides)
+
+
+def at_tick(log: Log, tick: int, overrides: tuple[str, ...] = ()) -> Resumed:
+    """The line of the log about to compute this tick, with overrides from there on. Raises as `resumed` does."""
+    if log.absent is not None:
+        raise UsageError(f"{log.path}: the log is of an earlier table of channels: simulate its test again and go on from that log")
+    if log.header.mode not in ("simulation", "live"):
+        raise UsageError(f"{log.path}: a run of the kind {log.header.mode or 'unknown'!r} has no stand to go on with")
+    live = log.header.mode == "live" and log.header.host.get("stand") != IN_PROCESS
+    config = configuration(log)
+    test, how = _live_again(log, config, tick) if live else _simulated_again(log, config, tick)
+    states = dict(log.header.states)
+    facts: dict[str, Any] = {
+        "run": log.header.run_id, "log": str(log.path.absolute()), "tick": tick, "time_s": tick * test.period_ns * 1e-9,
+        "set": list(overrides), "way": how, "anew": [], "changed": [],
+    }  # fmt: skip
+    lost = [LOST_OF_A_LIVE_RUN] if live else []
+    if overrides:
+        test = _changed(log, test, overrides, states, facts)
+    checkpoint = None
+    try:
+        checkpoint = take(test, build_id(), "branch")
+    except ValueError as error:
+        lost.append(f"the new log has no checkpoint at its beginning and cannot be replayed: {error}")
+    return Resumed(test, log, tick, facts | {"lost": lost}, checkpoint, states, lost)
+
+
+# ----------------------------------------------------------------------------------------------------------- up to the tick
+
+
+def _simulated_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]:
+    """The whole line of a simulation about to compute `tick`, and in words from where it was run."""
+    test = _from_header(log, config)
+    way = "from the start"
+    own = build_id()
+    for place in reversed([p for p in places(log.path) if p.time_ns <= tick * log.header.period_ns]):
+        checkpoint = place.read()
+        if checkpoint.build_id != own and not log.header.branch:
+            way = f"from the start: its checkpoints are of build {checkpoint.build_id}, this is {own}"
+            break
+        if checkpoint.build_id != own:
+            raise UsageError(f"{log.path}: goes on from another run by a checkpoint of build {checkpoint.build_id}, this is {own}: "
+                             "go on from that run again")  # fmt: skip
+        try:
+            put_back(checkpoint, test)
+        except ValueError as error:
+            raise LogError(f"{log.path}: checkpoint at {place.time_ns * 1e-9:.3f} s cannot be put back: {error}") from None
+        way = f"from the checkpoint at {place.time_ns * 1e-9:.3f} s ({checkpoint.cause})"
+        break
+    else:
+        if log.header.branch:
+            raise LogError(f"{log.path}: the log goes on from another run and has lost the checkpoint at its beginning")
+    _run_on(log, test, tick, thinned=config.telemetry["log_every"] > 1)
+    return test, way
+
+
+def _from_header(log: Log, config: TestConfig) -> Assembly:
+    """The line before its first tick, with the constants of the log."""
+    test = assembly.simulation(config)
+    if test.block.aux_count != log.header.aux_count and log.header.mode == "simulation":
+        raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
+    for role, part in test.line.stages.items():
+        replay.put_constants(log, role, part)
+    test.line.sample = replay.initial_sample(log)
+    return test
+
+
+def _run_on(log: Log, test: Assembly, tick: int, thinned: bool) -> None:
+    """Runs the line on to before `tick` and holds it against the log. Raises VerdictError where they differ."""
+    clock = test.line.clock
+    if thinned:
+        # a record in between is what can be looked at; inputs that the configuration does not have are not in such a log
+        before = log.records[log.records["tick"] < tick]
+        at = max(clock.tick, int(before["tick"][-1]) + 1 if len(before) else 0)
+        _advance(test, at, max(0, at - clock.tick))
+        if len(before) and int(before["tick"][-1]) == at - 1:
+            _hold_against(log, test, before[-1])
+        _advance(test, tick, tick - at)
+        return
+    first = clock.tick
+    if tick > first:
+        records = _records(log, first, tick)
+        feed = LogPort(records)
+        _advance(test, tick, len(records), feed)
+        if feed.first is not None:
+            raise VerdictError(_differs(log, int(records["tick"][feed.first])))
+    ticks = log.records["tick"]
+    i = int(np.searchsorted(ticks, tick - 1))
+    if i < len(ticks) and ticks[i] == tick - 1:
+        _hold_against(log, test, log.records[i])
+    elif tick == 0 or tick == log.header.branch.get("tick"):
+        return
+    else:
+        raise LogError(f"{log.path}: tick {tick - 1} is missing from the log: nothing to hold the line against")
+
+
+def _records(log: Log, first: int, tick: int) -> np.ndarray:
+    """The records of ticks first ... tick - 1, every one. Raises LogError where one is missing or damaged."""
+    ticks = log.records["tick"]
+    part: np.ndarray = log.records[np.searchsorted(ticks, first) : np.searchsorted(ticks, tick)]
+    gaps = [(a, b) for a, b in log.missing() if b >= first and a < tick]
+    if gaps or not len(part):
+        raise LogError(f"{log.path}: ticks {gaps[0][0] if gaps else first} to {gaps[0][1] if gaps else tick - 1} are missing from the log")
+    return part
+
+
+def _advance(test: Assembly, tick: int, steps: int, feed: Any = None, behind: Any = None) -> None:
+    """The parts of the line up to before `tick`, in so many steps (a live run may have skipped ticks), without its ring. feed: port of
+    recorded inputs before the stand, behind: after it."""
+    line = test.line
+    clock = assembly.simulation_clock(period_ns=test.period_ns, duration_ns=tick * test.period_ns)
+    clock.begin_at(line.clock.tick)
+    clock.extend(steps)
+    commands, *stand = line.ports
+    ports = [commands, *([feed] if feed is not None else []), *stand, *([behind] if behind is not None else [])]
+    tuning = getattr(line, "tuning", None)
+    helper = LoopLine(clock, ports, line.stages, None, *([] if tuning is None else [tuning]))
+    own = len(line.aux)
+    ports_aux = sum(channel.count for port in line.ports for channel in port.AUX)
+    helper.sample = line.sample
+    helper.aux[:ports_aux] = line.aux[:ports_aux]
+    helper.aux[len(helper.aux) - (own - ports_aux) :] = line.aux[ports_aux:]
+    helper.run()
+    line.sample = helper.sample
+    line.aux[:ports_aux] = helper.aux[:ports_aux]
+    line.aux[ports_aux:] = helper.aux[len(helper.aux) - (own - ports_aux) :]
+    line.clock.begin_at(tick)
+
+
+def _hold_against(log: Log, test: Assembly, record: np.ndarray) -> None:
+    if not same_sample(test, record):
+        raise VerdictError(_differs(log, int(record["tick"])))
+
+
+def _differs(log: Log, tick: int) -> str:
+    return (
+        f"{log.path}: this program (build {build_id()}) computes another tick {tick} than the log of build {log.header.build_id} has: it "
+        "cannot go on from it. hil-server replay LOG --verify names the channel; simulate the test again and go on from that log"
+    )
+
+
+def _live_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]:
+    """The stages of a live run as they were before `tick`, and beside them the stand in software that has followed the recorded set
+    points."""
+    test = assembly.simulation(config)
+    records = _records(log, int(log.header.branch.get("tick", 0)), tick)
+    line, port = replay.build(log, (), (0, len(records)))
+    inputs = port.channels
+    whole = LoopLine(test.line.clock, test.ports, line.stages, test.context["block"], *_tuning_of(line))
+    test.line = whole
+    whole.sample = line.sample
+    stages_aux = sum(channel.count for part in line.stages.values() for channel in part.AUX)
+    if stages_aux:
+        whole.aux[len(whole.aux) - stages_aux :] = line.aux[len(line.aux) - stages_aux :]
+    if log.header.branch and (found := places(log.path)):
+        put_back(found[0].read(), test)
+    # clock and operator before the stand in software, and behind it all that the stages saw
+    check = LogPort(records, inputs)
+    _advance(test, tick, len(records), LogPort(records), check)
+    if check.first is not None:
+        raise VerdictError(_differs(log, int(records["tick"][check.first])))
+    return test, "from the start, with the recorded inputs"
+
+
+def _tuning_of(line: LoopLine) -> list[Any]:
+    tuning = getattr(line, "tuning", None)
+    return [] if tuning is None else [tuning]
+
+
+# -------------------------------------------------------------------------------------------------------------- another way
+
+
+def _changed(log: Log, base: Assembly, overrides: tuple[str, ...], states: dict[str, bytes], facts: dict[str, Any]) -> Assembly:
+    """The line with the overrides, in the state of `base`. Fills what the header is to say. Raises ConfigurationError for a change that
+    cannot be made in the middle of a run."""
+    keys = [one.partition("=")[0].strip() for one in overrides]
+    if named := [key for key in keys if key in FILES]:
+        raise ConfigurationError([f"{key}: the log holds what the file said: change its keys (as {key.removeprefix('test.')}.KEY=VALUE), "
+                                  "or simulate the other file from its start" for key in named])  # fmt: skip
+    before, config = base.config, configuration(log, overrides)
+    faults = [f"{table}: is what the run began with; a change has no effect at {facts['time_s']:.3f} s: simulate it from its start"
+              for table in BEGINNING if before.document.get(table) != config.document.get(table)]  # fmt: skip
+    if before.test["rate_hz"] != config.test["rate_hz"]:
+        faults.append(f"test.rate_hz: {config.test['rate_hz']:g} Hz, limit that of the run, {before.test['rate_hz']:g} Hz")
+    if faults:
+        raise ConfigurationError(faults)
+    test, plain = assembly.simulation(config), assembly.simulation(before)
+    state = base.line.snapshot()
+    for role in STAGE_ROLES:
+        _stage(role, base, test, plain, state, states, facts, faults)
+    _ports(base, test, state, facts, faults)
+    if faults:
+        raise ConfigurationError(faults)
+    if "tuning" in state:
+        _tuning_of(test.line)[0].restore(state["tuning"])
+    test.line.sample = base.line.sample
+    places_of = {name: i for i, (name, *_) in enumerate(base.line.aux_channels)}
+    for i, (name, *_) in enumerate(test.line.aux_channels):
+        if name in places_of:
+            test.line.aux[i] = base.line.aux[places_of[name]]
+    test.line.clock.begin_at(facts["tick"])
+    return test
+
+
+def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: dict[str, bytes], states: dict[str, bytes],
+           facts: dict[str, Any], faults: list[str]) -> None:  # fmt: skip
+    """One stage into the state that it had, with its new constants where it has some."""
+    part, old = test.line.stages[role], base.line.stages[role]
+    fresh = part.dump()
+    if type(part) is type(old) and fresh == plain.line.stages[role].dump():
+        # not changed: constants and state as they are
+        part.load_unchecked(old.dump())
+        part.restore(state[f"stage.{role}"])
+        return
+    facts["changed"].append(role)
+    states[role] = fresh
+    if type(part) is type(old):
+        try:
+            part.restore(state[f"stage.{role}"])
+            return
+        except ValueError:
+            pass
+    if role in ANEW:
+        facts["anew"].append(role)
+        return
+    was, now = (config.part(role)[0] for config in (base.config, test.config))
+    faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, and one that begins anew in the middle of a run knows nothing "
+                  "of it: simulate the change from its start")  # fmt: skip
+
+
+def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: dict[str, Any], faults: list[str]) -> None:
+    """Commands and stand: their states where they fit; a docking unit that has not been touched may be another one."""
+    touched = float(base.line.sample["first_contact_time"][0]) >= 0.0
+    old, new = ({name: part for name, part in a.line.port_parts()} for a in (base, test))
+    if base.config.document.get("commands") != test.config.document.get("commands"):
+        faults.append("commands: rows of another script would all be due at once: simulate it from its start")
+    for name in sorted(set(old) | set(new)):
+        fits = name in old and name in new and type(old[name]) is type(new[name])
+        if fits:
+            try:
+                new[name].restore(state[name])
+                continue
+            except ValueError:
+                pass
+        if name.endswith(".mechanism") and name in new and not touched:
+            facts["anew"].append("mechanism")
+            continue
+        what = "mechanism: after the first contact" if name.endswith(".mechanism") else "stand: in the middle of a run"
+        faults.append(f"{what} another one cannot take over the state of the one before ({name}): simulate the change from its start")

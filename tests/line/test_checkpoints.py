@@ -1,0 +1,95 @@
+"""Checkpoints of a simulated line: a line made anew and put back goes on as the uninterrupted one did, byte by byte."""
+
+import numpy as np
+import pytest
+
+from hil_server.config import SHIPPED, load_test
+from hil_server.line import assembly
+from hil_server.line.checkpoints import Keeper, put_back, same_sample, take
+from hil_server.line.free_run import blocks
+from hil_server.telemetry.checkpoint import Checkpoint
+
+# a stand with drives, delays and noise; an ideal one with a unit of many parts; hydraulic legs; contact that rubs
+CASES = {
+    "docking": ("docking.toml", ["guidance.contact_max_s=3", "test.duration_max_s=9"], 1.0),
+    "probe and cone": ("virtual_docking.toml", ["test.rate_hz=1000", "guidance.contact_max_s=1.5", "guidance.speed_max_m_s=0.4",
+                                                "guidance.acceleration_max_m_s2=1.0", "test.duration_max_s=6"], 1.0),
+    "hydraulic": ("virtual_docking_hydraulic.toml", ["test.duration_max_s=2.5"], 0.7),
+    "rubbing": ("rubbing_contacts.toml", ["test.duration_max_s=4"], 1.0),
+}  # fmt: skip
+
+
+def config_of(name):
+    file, settings, every_s = CASES[name]
+    return load_test(SHIPPED / "programmes" / file, settings), every_s
+
+
+def run(test, keeper=None):
+    return np.concatenate([part.copy() for part in blocks(test, None if keeper is None else keeper.at_pause)])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_restored_is_uninterrupted(name):
+    config, every_s = config_of(name)
+    test = assembly.simulation(config)
+    keeper = Keeper(test, "b", every_s)
+    whole = run(test, keeper)
+    plain = run(assembly.simulation(config))
+    assert whole.tobytes() == plain.tobytes()  # pauses change nothing
+    kept = [Checkpoint.unpacked(one.packed()) for one in keeper.waiting]
+    assert [c.tick for c in kept] == sorted({c.tick for c in kept}) and len(kept) >= 3
+    for checkpoint in (kept[1], kept[len(kept) // 2], kept[-1]):
+        again = assembly.simulation(config)
+        put_back(checkpoint, again)
+        assert same_sample(again, whole[checkpoint.tick - 1])
+        later = Keeper(again, "b", every_s)
+        assert run(again, later).tobytes() == whole[checkpoint.tick :].tobytes()
+        # the same checkpoints come, too: every part's state is the same
+        assert [c.packed() for c in later.waiting] == [c.packed() for c in kept if c.tick > checkpoint.tick]
+
+
+def test_every_part_of_a_checkpoint_is_needed():
+    """What a checkpoint holds of stage, stand, plant, unit and clock is put back: without any of these the run goes another way."""
+    config, _ = config_of("docking")
+    test = assembly.simulation(config)
+    test.line.clock.extend(7000)  # the units are in contact
+    whole = run(test)
+    kept = take(test, "b", "test")
+    test.block.finished = False
+    for name in ("sample", "stage.dynamics", "stage.guidance", "stage.safety", "port.1", "port.1.plant", "port.1.mechanism"):
+        again, fresh = assembly.simulation(config), assembly.simulation(config).line.snapshot()
+        put_back(Checkpoint(kept.tick, 0, "", "b", kept.parts | {name: fresh[name]}), again)
+        again.line.clock.extend(20)
+        right = assembly.simulation(config)
+        put_back(kept, right)
+        right.line.clock.extend(20)
+        assert run(again).tobytes() != run(right).tobytes(), name
+    assert len(whole) == 7000
+
+
+def test_events_have_their_checkpoints():
+    config, _ = config_of("docking")
+    test = assembly.simulation(config)
+    keeper = Keeper(test, "b", 1e4)
+    records = run(test, keeper)
+    causes = [c.cause for c in keeper.waiting]
+    assert any("first contact" in c for c in causes) and any("capture" in c for c in causes) and any("phase contact" in c for c in causes)
+    contact = next(c for c in keeper.waiting if "first contact" in c.cause)
+    assert records["first_contact_time"][contact.tick - 1] >= 0.0 > records["first_contact_time"][contact.tick - 2]
+    changes = np.flatnonzero(np.diff(records["phase"])) + 2  # the tick after the change
+    assert set(changes.tolist()) - {len(records)} <= {c.tick for c in keeper.waiting}
+
+
+def test_none_without_an_interval_and_none_of_another_line():
+    config, _ = config_of("docking")
+    test = assembly.simulation(config)
+    keeper = Keeper(test, "b", 0.0)
+    test.line.clock.extend(100)
+    run(test, keeper)
+    assert not keeper.waiting and not test.line.clock.paused and test.block.finished
+    kept = take(test, "b", "test")
+    other = assembly.simulation(config_of("hydraulic")[0])
+    with pytest.raises(ValueError, match=r"not the parts of this line: port\.1\.machine"):
+        put_back(kept, other)
+    with pytest.raises(ValueError, match=r"stage\.dynamics has 8 bytes"):
+        put_back(Checkpoint(1, 0, "", "b", kept.parts | {"stage.dynamics": bytes(8)}), assembly.simulation(config))

@@ -1,0 +1,159 @@
+"""A logged run goes on from one of its ticks (`simulate --from`): the same bytes where nothing is changed, and a clear word where it cannot."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil_server.cli import main
+from hil_server.config import load_test
+from hil_server.errors import ConfigurationError, UsageError, VerdictError
+from hil_server.run import branch, replay
+from hil_server.run.session import Options, simulate
+from hil_server.telemetry.checkpoint import places
+from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_format import LogError
+from hil_server.telemetry.log_writer import LogWriter
+
+SHORT = ["guidance.contact_max_s=3", "test.duration_max_s=9", "telemetry.checkpoint_every_s=1"]
+QUIET = {"quiet": True, "report": False}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    return open_log(simulate(load_test(None, SHORT), Options(out=str(folder / "run"), **QUIET))["log"])
+
+
+def goes_on(log, when, folder, *overrides):
+    begin = branch.at_tick(log, branch.moment(log, when), overrides)
+    summary = simulate(begin.test.config, Options(out=str(folder), **QUIET), begin)
+    return open_log(summary["log"]), summary
+
+
+def same(a, b):
+    a, b = a.copy(), b.copy()
+    a["record_crc"] = b["record_crc"] = 0
+    return a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("when", ["0", "2.5", "contact-0.5s", "contact+0.01", "capture", "end-0.1s"])
+def test_what_follows_is_what_followed(log, tmp_path, when):
+    new, summary = goes_on(log, when, tmp_path / "new")
+    first = int(new.records["tick"][0])
+    assert new.ticks == log.ticks - first and same(new.records, log.records[first:])
+    assert new.header.branch["tick"] == first and new.complete and not new.missing()
+    assert summary["ticks_run"] == new.ticks
+    again = replay.replay(new.path, verify=True)
+    assert again["equal"] and again["ticks"] == new.ticks, again["first_difference"]
+
+
+def test_branch_of_a_branch_and_a_thinned_one(log, tmp_path):
+    one, _ = goes_on(log, "3", tmp_path / "one", "telemetry.log_every=20")
+    picked = log.records[one.records["tick"]]
+    assert one.ticks < 0.3 * (log.ticks - 3000) and same(one.records, picked)
+    assert replay.replay(one.path, verify=True)["equal"]
+    two, _ = goes_on(one, "4.0305", tmp_path / "two", "telemetry.log_every=1")
+    assert same(two.records, log.records[4031:])
+
+
+def test_change_applies_from_there_on(log, tmp_path):
+    new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.after_capture_s=0.3", "safety.force_rate_limit_n_s=1e9")
+    assert new.header.branch["changed"] == ["guidance", "safety"] and not new.header.branch["anew"]
+    at = int(new.records["tick"][0])
+    before = int(log.records["capture_time"][-1] * 1000)
+    assert same(new.records[: before - at], log.records[at:before])  # the same up to where the change is felt
+    assert new.ticks < log.ticks - at  # and then it ends earlier
+    assert replay.replay(new.path, verify=True)["equal"]
+    other, _ = goes_on(log, "contact-0.2s", tmp_path / "other", "compensation.part=none")
+    assert other.header.branch["anew"] == ["compensation"] and any("begins anew there: compensation" in n for n in other.header.notes)
+    assert not same(other.records, log.records[at:]) and replay.replay(other.path, verify=True)["equal"]
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("initial_conditions.roll_deg=0", "initial_conditions: is what the run began with"),
+        ("test.rate_hz=500", r"test\.rate_hz: 500 Hz, limit that of the run, 1000 Hz"),
+        ("test.mechanism=mechanisms/bumper.toml", "test.mechanism: the log holds what the file said"),
+        ("commands.stale_s=1.0", "commands: "),
+    ],
+)
+def test_change_that_cannot_be_made_says_why(log, key, said):
+    with pytest.raises(ConfigurationError, match=said):
+        branch.at_tick(log, 3000, (key,))
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [("99", "99.000 s, the run goes from 0.000 s to"), ("contact-30s", "the run goes from 0.000 s"), ("trip", "there is no trip in this run"),
+     ("nonsense", "'nonsense' is no event; there are: contact"), ("aborting", "there is no|is no event")],
+)  # fmt: skip
+def test_time_that_is_not_there(log, when, said):
+    with pytest.raises(UsageError, match=said):
+        branch.moment(log, when)
+
+
+def test_words_of_times(log):
+    contact = float(log.records["first_contact_time"][-1])
+    assert branch.moment(log, "contact-0.5s") == round(1000 * (contact - 0.5))
+    assert branch.moment(log, "2.0004") == 2001 and branch.moment(log, "2 s") == 2000
+    phase = int(log.records["tick"][np.flatnonzero(np.diff(log.records["phase"]))[0] + 1])
+    name = branch.CODES["phase"]
+    entered = next(n for n, code in name.items() if code == log.records["phase"][phase])
+    assert branch.moment(log, entered) == phase
+    assert branch.split("a@b/run.mcap@contact-3s") == (Path("a@b/run.mcap"), "contact-3s")
+    for wrong in ("run.mcap", "run.mcap@", "@3", "run.mcap@-3", "run.mcap@contact*2"):
+        with pytest.raises(UsageError, match="is not LOG@TIME"):
+            branch.split(wrong)
+
+
+def test_damage_and_other_builds(log, tmp_path, monkeypatch):
+    # another build: checkpoints are passed over, the run is repeated from its start and held against the log
+    monkeypatch.setattr(branch, "build_id", lambda: "other")
+    begin = branch.at_tick(log, 2500)
+    assert "from the start: its checkpoints are of build" in begin.facts["way"]
+    monkeypatch.undo()
+    # a log whose record is not what this program computes
+    other = _copy(log, tmp_path / "other.mcap", lambda records: records["F_T"].__setitem__((2499, 0), 1e3))
+    with pytest.raises(VerdictError, match="computes another tick 2499 than the log"):
+        branch.at_tick(other, 2500)
+    # a damaged checkpoint
+    damaged = tmp_path / "damaged.mcap"
+    shutil.copy(log.path, damaged)
+    place = [p for p in places(damaged) if p.time_ns <= 2_500_000_000][-1]
+    data = bytearray(damaged.read_bytes())
+    data[place.offset + place.length // 2] ^= 1
+    damaged.write_bytes(data)
+    with pytest.raises(LogError, match="checkpoint at .* s is damaged"):
+        branch.at_tick(open_log(damaged), 2500)
+    # ticks that are missing on the way
+    gap = _copy(log, tmp_path / "gap.mcap", lambda records: None, leave_out=slice(1000, 1100))
+    with pytest.raises(LogError, match="ticks 1000 to 1099 are missing"):
+        branch.at_tick(gap, 2500)
+
+
+def _copy(log, path, change, leave_out=slice(0, 0)):
+    """The log without its checkpoints, with changed records."""
+    records = log.records.copy()
+    change(records)
+    writer = LogWriter(path, log.header)
+    writer.write(np.delete(records, np.arange(log.ticks)[leave_out]))
+    writer.close({})
+    return open_log(path)
+
+
+def test_verb(log, tmp_path, capsys):
+    out, said = tmp_path / "verb", tmp_path / "said.json"
+    line = ["simulate", "--from", f"{log.path.parent}@capture-0.2s", "--out", str(out), "--quiet", "--no-report", "--json", str(said)]
+    assert main(line) == 0
+    assert "put back from the checkpoint at" in capsys.readouterr().out
+    summary = json.loads(said.read_text())
+    assert summary["captured"] and summary["branch"]["run"] == log.header.run_id
+    assert main(["simulate", "docking.toml", "--from", f"{log.path}@3"]) == 2
+    assert "the log holds the configuration" in capsys.readouterr().err
+    assert main(["simulate", "--from", str(log.path)]) == 2
+    assert "is not LOG@TIME" in capsys.readouterr().err
+    assert main(["simulate", "--from", str(tmp_path / "none.mcap@3")]) == 2
