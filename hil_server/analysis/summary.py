@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hil_server import registry
+from hil_server import registry, requirements
 from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.crafts import crafts_of
 from hil_server.analysis.rebound import rebound, screw_of
-from hil_server.errors import HilError
+from hil_server.errors import HilError, VerdictError
 from hil_server.telemetry.log_file import Log
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.context import Vehicles
@@ -218,7 +218,8 @@ def summarise(log: Log) -> dict[str, Any]:
     acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is no fault),
     cause (text, tick, time_s; None without a fault), trip_tick, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
     the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
-    delay_origins, delay_in_run (term → mean of the run, s), prediction, synthetic.
+    delay_origins, delay_in_run (term → mean of the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that
+    is violated is exit code 1), synthetic.
     """
     r = log.records
     raised = faults_of(log)
@@ -259,8 +260,11 @@ def summarise(log: Log) -> dict[str, Any]:
         "delay_origins": log.header.delay_origins,
         "delay_in_run": _delay_in_run(log),
         "prediction": log.header.prediction,
+        "requirements": [one.as_dict() for one in requirements.of_log(log)],
         "synthetic": log.header.synthetic,
     }
+    if not summary["exit_code"] and requirements.violated(summary["requirements"]):
+        summary["exit_code"] = VerdictError.exit_code
     return {**summary, **{key: value for key, value in log.end.items() if key in ("end", "exit_code", "captured", "report")}}
 
 

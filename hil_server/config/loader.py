@@ -21,6 +21,7 @@ from hil_server.config.checks import Table, join, line, missing, must_be, unknow
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
+from hil_server.requirements import declaration
 from rt_kernels.model import craft_file
 from rt_kernels.stages import STAGE_ROLES
 
@@ -28,7 +29,7 @@ SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
-TEST_FILE = ("test", "initial_conditions", "orbit", "commands", *STAGE_ROLES, "telemetry", "cameras")
+TEST_FILE = ("test", "initial_conditions", "orbit", "commands", *STAGE_ROLES, "telemetry", "cameras", "requirement")
 FILLED = ("commands", "control")  # tables of parts that the server fills where a test file has none
 SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 
@@ -69,15 +70,20 @@ class TestConfig:
         return hashlib.sha256(self.as_toml().encode()).hexdigest()[:16]
 
 
-def load_test(path: str | Path | None = None, overrides: Sequence[str] = ()) -> TestConfig:
+def load_test(
+    path: str | Path | None = None, overrides: Sequence[str] = (), requirements: Sequence[Any] = (), waived: Sequence[str] = ()
+) -> TestConfig:
     """Reads and checks the test file `path` (none: the shipped docking) and everything it names.
 
-    overrides: items `a.b.c=value`, values in TOML (a bare word counts as text). Raises ConfigurationError with all independent faults."""
+    overrides: items `a.b.c=value`, values in TOML (a bare word counts as text). requirements: tables [[requirement]] beside those of the
+    file, or in place of those of the same name; waived: names of those that are left out. Raises ConfigurationError with all independent
+    faults."""
     file = named_file(path) if path is not None else DEFAULT_TEST
     settings = [parse_override(item) for item in overrides]
     faults: list[str] = []
     document, sources = _read(file, faults)
     paths = {"test": file}
+    _demand(document, requirements, waived, str(file), faults)
     _apply(document, [s for s in settings if s[0][0] not in REFERENCES])
     for name in REFERENCES:
         named = document.get("test", {}).get(name) if isinstance(document.get("test"), dict) else None
@@ -241,6 +247,20 @@ def _resolve(named: str, file: Path) -> Path | None:
     return None
 
 
+# -------------------------------------------------------------------------------------------------------------- requirements
+def _demand(document: dict[str, Any], more: Sequence[Any], waived: Sequence[str], label: str, faults: list[str]) -> None:
+    """The requirements of a programme beside the test's, or in their place, less those that are waived."""
+    rows = document.get("requirement", [])
+    if not more and not waived or not isinstance(rows, list):
+        return
+    names = [row.get("name") for row in more if isinstance(row, dict)]
+    rows = [row for row in rows if not (isinstance(row, dict) and row.get("name") in names)] + [copy.deepcopy(row) for row in more]
+    known = [row.get("name") for row in rows if isinstance(row, dict)]
+    faults += [line(label, "waive", "no such requirement", name, ", ".join(map(str, known)) or "none", "-") for name in waived
+               if name not in known]  # fmt: skip
+    document["requirement"] = [row for row in rows if not (isinstance(row, dict) and row.get("name") in waived)]
+
+
 # ----------------------------------------------------------------------------------------------------------------- overrides
 def _apply(document: dict[str, Any], settings: list[tuple[tuple[str, ...], Any]]) -> None:
     """Sets each value. A change of `part` comes first and drops the keys of the part that was there: they belonged to it."""
@@ -363,6 +383,14 @@ class _Check:
             self.fixed("orbit", "ORBIT", physics.orbit_faults)
         self.fixed("telemetry", "TELEMETRY")
         self.cameras()
+        self.requirements()
+
+    def requirements(self) -> None:
+        """What the run is to show, as far as the table of channels tells; a part's channels are known when the line stands."""
+        if rows := self.document.get("requirement"):
+            self.faults += (found := [f"{self.labels['test']}: {fault}" for fault in declaration.faults_of(rows)])
+            if not found:
+                self.result["requirement"] = declaration.with_defaults(rows)
 
     def cameras(self) -> None:
         """Each camera has a table of its own; what is not given is as shipped."""

@@ -22,7 +22,10 @@ from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
 from hil_server.line.overlap import refuse_overlap
 from hil_server.line.platform_lead import platform_model
+from hil_server.requirements import Requirement
+from hil_server.requirements import read as read_requirements
 from hil_server.telemetry.commands import taken_by
+from hil_server.telemetry.record import aux_channels
 from rt_kernels.compensation.effective_mass import rotation
 from rt_kernels.context import ZERO3, Limits, Mounting, Orbit, Vehicle, Vehicles
 from rt_kernels.loop import LoopLine
@@ -47,6 +50,7 @@ class Assembly:
     period_ns: int
     context: dict[str, Any]
     ports: list[Any] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
 
     @property
     def aux(self) -> list[Any]:
@@ -281,7 +285,10 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     duration = round(config.test["duration_max_s"] * 1e9)
     ticker = (clock or simulation_clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"])
     line = LoopLine(ticker, ports, stages, context["block"], tuning)
-    return Assembly(config, line, context["block"], entries, period_ns(config), context, ports)
+    found = Assembly(config, line, context["block"], entries, period_ns(config), context, ports)
+    rows = config.document.get("requirement", ())
+    found.requirements = read_requirements(rows, aux_channels(found.aux), str(config.paths.get("test", "configuration")))
+    return found
 
 
 def simulation(config: TestConfig) -> Assembly:

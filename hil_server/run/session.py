@@ -24,6 +24,7 @@ from hil_server.line.assembly import Assembly
 from hil_server.line.checkpoints import Keeper
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
+from hil_server.requirements import Watch
 from hil_server.run.branch import Resumed
 from hil_server.run.folder import folder_of, new_log
 from hil_server.run.progress import Progress, interruptible
@@ -73,9 +74,11 @@ def simulate(config: TestConfig, options: Options | None = None, begin: Resumed 
         writer.checkpoint(begin.checkpoint)
     keeper = Keeper(test, facts.build_id, config.telemetry["checkpoint_every_s"])
     began, busy = time.perf_counter(), time.process_time()
-    show, chosen = Progress(test, options.quiet), Thinner(every)
+    show, chosen, watch = Progress(test, options.quiet), Thinner(every), Watch(test.requirements)
     with interruptible(test):
         for records in blocks(test, keeper.at_pause):
+            if every > 1:
+                watch.see(records)  # the log alone does not know
             writer.write(chosen(records) if every > 1 else records)
             while keeper.waiting:
                 writer.checkpoint(keeper.waiting.popleft())
@@ -86,7 +89,8 @@ def simulate(config: TestConfig, options: Options | None = None, begin: Resumed 
     seconds, busy = time.perf_counter() - began, time.process_time() - busy
     simulated = float(test.line.sample["time_ns"][0] - first * test.period_ns) * 1e-9
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
-    writer.close(speed | {"seconds": seconds, "processor_seconds": busy})
+    judged = {"requirements": [one.as_dict() for one in watch.results()]} if every > 1 and test.requirements else {}
+    writer.close(speed | judged | {"seconds": seconds, "processor_seconds": busy})
     return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts)
 
 
