@@ -19,8 +19,8 @@ from hil_server.host.realtime_host import take_ordinary_scheduling
 
 INTERRUPTED = 130
 EXIT_CODES = (
-    "exit codes: 0 ended as asked, 1 a verdict is negative, 2 usage or configuration, 3 tripped or not recorded, 4 device absent or lost, "
-    "5 internal error"
+    "exit codes: 0 ended as asked, 1 a verdict is negative or a requirement violated, 2 usage or configuration, 3 tripped or not recorded, "
+    "4 device absent or lost, 5 internal error"
 )
 
 

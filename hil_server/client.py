@@ -33,6 +33,7 @@ from hil_server.telemetry.wire import (
     DESCRIBE,
     DESK,
     FULL,
+    REQUIREMENTS,
     SLOW,
     STATUS,
     TELEMETRY_ADDRESS,
@@ -44,7 +45,7 @@ from hil_server.telemetry.wire import (
 from rt_kernels.layout import LAYOUT_HASH
 
 QUEUE = 1000
-TOPICS = {"full": FULL, "slow": SLOW, "status": STATUS}
+TOPICS = {"full": FULL, "slow": SLOW, "status": STATUS, "requirements": REQUIREMENTS}
 
 
 class NoAnswerError(DeviceError):

@@ -1,7 +1,7 @@
 """What can go wrong, as exceptions. The exit code of the program is that of the class.
 
     HilError                    base; never raised itself
-     ├─ VerdictError        1   the run ended, and a verdict is negative: prediction diverges, replay differs
+     ├─ VerdictError        1   the run ended, and a verdict is negative: prediction diverges, replay differs, a requirement is violated
      ├─ UsageError          2   the command line: no such file, verb, part or format
      ├─ ConfigurationError  2   a TOML file or a `--set`: carries every fault that was found, one line each
      ├─ TripError           3   the protection stopped the run: which fault, at which tick
@@ -22,7 +22,7 @@ class HilError(Exception):
 
 
 class VerdictError(HilError):
-    """Ended as asked, but the answer is no: `predict` diverges, `replay --verify` differs, a programme variant failed."""
+    """Ended as asked, but the answer is no: `predict` diverges, `replay --verify` differs, a variant failed, a requirement is violated."""
 
     exit_code = 1
 

@@ -24,7 +24,8 @@ from hil_server.campaign.variables import CORRELATION, VARY  # noqa: E402
 from hil_server.config import modal_data, tables  # noqa: E402
 from hil_server.config.loader import FILLED  # noqa: E402
 from hil_server.config.tables import DEVICES  # noqa: E402
-from hil_server.run.programme import PROGRAMME, VARIANT  # noqa: E402
+from hil_server.requirements import declaration  # noqa: E402
+from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE  # noqa: E402
 from rt_kernels.model import craft_file, manipulator_file  # noqa: E402
 from rt_kernels.parameters import Parameter  # noqa: E402
 from rt_kernels.stages import STAGE_ROLES  # noqa: E402
@@ -67,14 +68,31 @@ def test_file() -> Schema:
         "dynamics": chosen_or_part("dynamics"),
         "telemetry": table(tables.TELEMETRY),
         "cameras": tables_of({name: table(declared) for name, declared in tables.CAMERAS.items()}),
+        "requirement": requirements(),
     }
     left = (*FILLED, "dynamics")  # the server chooses a part where none is named
     return tables_of(own, required=("test", "initial_conditions", *(role for role in STAGE_ROLES if role not in left)))
 
 
 def programme() -> Schema:
-    variants = {"type": "array", "minItems": 1, "items": table(VARIANT.parameters.values())}
-    return tables_of({"programme": table(PROGRAMME.parameters.values()), "variant": variants}, required=("programme", "variant"))
+    variant = table(VARIANT.parameters.values())
+    variant["properties"][WAIVE] = names() | {"description": "requirements that this variant need not meet"}
+    own = {"programme": table(PROGRAMME.parameters.values()), "variant": {"type": "array", "minItems": 1, "items": variant}}
+    return tables_of(own | {"requirement": requirements()}, required=("programme", "variant"))
+
+
+def requirements() -> Schema:
+    """Tables [[requirement]] of a test, a programme or a campaign: exactly one of channel, value and stl."""
+    one = table(declaration.NUMBERS_AND_WORDS)
+    one["properties"]["phase"] = names(declaration.PHASES) | {"description": "phases in which it is judged; omitted: the whole run"}
+    one["properties"]["signals"] |= {"additionalProperties": {"type": "string"}}
+    one["oneOf"] = [{"required": [key]} for key in ("channel", "value", "stl")]
+    return {"type": "array", "items": one}
+
+
+def names(choices: Iterable[str] = ()) -> Schema:
+    """A list of texts, of these where there are any."""
+    return {"type": "array", "items": {"enum": list(choices)} if choices else {"type": "string"}}
 
 
 def campaign() -> Schema:
@@ -87,7 +105,7 @@ def campaign() -> Schema:
     correlation["required"] = [*correlation["required"], "between"]
     several = {name: {"type": "array", "items": one} for name, one in (("vary", vary), ("correlation", correlation))}
     own = {name: table(of.parameters.values()) for name, of in (("campaign", CAMPAIGN), ("box", BOX), ("rare", RARE))}
-    return tables_of(own | several, required=("campaign",))
+    return tables_of(own | several | {"requirement": requirements()}, required=("campaign",))
 
 
 def stand() -> Schema:

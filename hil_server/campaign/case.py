@@ -9,6 +9,7 @@ from hil_server.config import test_from_toml
 from hil_server.errors import HilError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
+from hil_server.requirements import Watch
 from hil_server.telemetry.record import aux_channels, scalar_names
 from rt_kernels.layout import CODES, FAULTS
 
@@ -21,7 +22,8 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
     same as `--set` would say it. Returns a row: number, conditions, end, captured, times, peak loads per
     component in the closed loop, largest strokes (analogue signals), largest magnitude of every named channel of the parts (columns such as
-    `peak probe.stroke`), faults. An error of the case is its result, not the campaign's."""
+    `peak probe.stroke`), of every requirement its verdict and margin (`verdict NAME`, `margin NAME`), faults. An error of the case is its
+    result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
     try:
         test = assembly.simulation(test_from_toml(text, settings, label=f"case {number}"))
@@ -29,7 +31,9 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
         return row | _empty() | {"end": "error", "error": str(error)}
     channels = [f"peak {name}" for c in aux_channels(test.aux) for name in scalar_names(c.name, c.count)]
     peak, analog, aux = np.zeros(6), np.zeros(8), np.zeros(len(channels))
+    watch = Watch(test.requirements)
     for records in blocks(test):
+        watch.see(records)
         inside = np.flatnonzero((records["phase"] >= CLOSED[0]) & (records["phase"] <= CLOSED[1]))
         if len(inside):
             part = records[inside[0] : inside[-1] + 1]  # the loop is closed once in a run
@@ -38,6 +42,9 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     last = test.line.sample[0]
     captured = last["capture_time"] >= 0.0
     first = float(last["first_contact_time"])
+    results = watch.results()
+    judged: dict[str, Any] = {f"verdict {one.name}": one.verdict for one in results}
+    judged |= {f"margin {one.name}": float("nan") if one.margin is None else one.margin for one in results}
     return row | {
         "end": END.get(int(last["end_cause"]), "time") if last["end_cause"] else "time",
         "captured": bool(captured),
@@ -47,6 +54,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
         **{f"peak_{name}": float(v) for name, v in zip(PEAKS, peak, strict=True)},
         **{f"peak_analog{i}": float(v) for i, v in enumerate(analog)},
         **dict(zip(channels, aux.tolist(), strict=True)),
+        **judged,
         "error": "",
     }
 

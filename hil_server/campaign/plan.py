@@ -15,6 +15,7 @@
     lateral_y_m = [-0.1, 0.1]
 
     [[vary]], [[correlation]]            # any other number of the test: see hil_server.campaign.variables
+    [[requirement]]                      # what every case is to show, beside those of the test: see docs/requirements.md
     [rare]                               # the probability of a rare event: see hil_server.campaign.rare
 
 uniform and latin_hypercube fill the box; normal is centred in it with the box at three standard deviations, cut there; corners are the
@@ -39,10 +40,11 @@ from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.loader import named_file
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
+from hil_server.requirements import declaration
 from rt_kernels.parameters import Parameter
 
 SAMPLINGS = ("uniform", "latin_hypercube", "normal", "corners", "expert", "saltelli")
-TABLES = ("campaign", "box", "vary", "correlation", "rare")
+TABLES = ("campaign", "box", "vary", "correlation", "rare", "requirement")
 CAMPAIGN = Table(
     (
         Parameter("name", "str", "-", "short name, shown in reports"),
@@ -189,6 +191,8 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     faults += _box_faults(box, str(file)) if box != {} or not document.get("vary") else []
     vary = variables.read(document.get("vary"), str(file), faults)
     rare = read_rare(document.get("rare"), str(file), faults)
+    demanded = document.get("requirement", [])
+    faults += [f"{file}: {fault}" for fault in declaration.faults_of(demanded)]
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict) and isinstance(box, dict)
@@ -216,7 +220,7 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     if base is None:
         raise ConfigurationError(line(str(file), "campaign.test", "no such file", head["test"], limit="a test file", unit="-"))
     settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(head["set"])]
-    test = load_test(base, [*settings, *overrides])
+    test = load_test(base, [*settings, *overrides], demanded)
     return Plan(
         name=head["name"],
         cases=wanted,

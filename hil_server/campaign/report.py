@@ -46,6 +46,7 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
           if summary["errors"] else []),  # fmt: skip
         *_rare(rare),
         "<h2>Outcome</h2>", _outcome(summary),
+        *_demanded(summary),
         "<h2>Loads</h2><p>Peak of each component of the contact wrench, at and in the target port, in the closed loop.</p>",
         table_html(("peak", *QUANTILES.values()), [(LOADS[n], *(v[q] for q in QUANTILES)) for n, v in summary["loads"].items()]),
         embedded(_loads(table)),
@@ -91,6 +92,22 @@ def _outcome(s: dict[str, Any]) -> str:
         f"<p>Capture after first contact: median {after['p50']:.2f} s, 95 % {after['p95']:.2f} s, latest {after['max']:.2f} s.</p>"
     )  # fmt: skip
     return table_html(("", "cases", "share", "95 % interval (Wilson)"), rows) + said
+
+
+def _demanded(s: dict[str, Any]) -> list[str]:
+    """What became of the requirements; nothing where there are none."""
+    if not s["requirements"]:
+        return []
+    rows = []
+    for name, found in s["requirements"].items():
+        low, high = found["interval_95"]
+        margin = [found["margin"].get(key, "") for key in ("p0", "p1", "p5", "p50")]
+        rows.append((name, "kept" if found["kept"] else "VIOLATED", found["violated"], found["met"], found["not_judged"],
+                     f"{low:.4f} … {high:.4f}", found["violated_max"], *margin, found["source"]))  # fmt: skip
+    head = ("", "", "violated", "met", "not judged", "share violated, 95 % (Wilson)", "allowed", "margin: least", "1 %", "5 %", "median",
+            "source")  # fmt: skip
+    said = "<p>Of every case, in the unit of its bound; a margin below zero is beyond it.</p>"
+    return ["<h2>Requirements</h2>", said, table_html(head, rows)]
 
 
 def _conditions(plan: Plan, table: Any) -> str:

@@ -1,11 +1,13 @@
 """What a campaign says: capture probability with its interval, ends, loads, the capture envelope, the worst cases."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hil_server.campaign.case import PEAKS
+from hil_server.requirements import MET, VIOLATED
 
 Z95 = 1.959963984540054
 
@@ -53,9 +55,40 @@ def _ranks(x: np.ndarray) -> np.ndarray:
     return (np.cumsum(count) - (count - 1) / 2.0)[place]
 
 
-def statistics(table: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+def demanded(table: Any, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What became of each requirement over the cases. rows: the requirements as the test has them.
+
+    By name: met, violated, not_judged (cases; an error of a case counts among the last); share of the judged ones that violate it and its
+    95 % interval, the share that its file allows, and whether it is kept; margin (p0 is the smallest, p1, p5, p50) and its unit."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        name = row["name"]
+        if f"verdict {name}" not in table.column_names:
+            continue
+        verdicts = table[f"verdict {name}"].to_pylist()
+        met, bad = verdicts.count(MET), verdicts.count(VIOLATED)
+        margins = column(table, f"margin {name}")
+        margins = margins[np.isfinite(margins)]
+        places = {"p0": 0, "p1": 1, "p5": 5, "p50": 50}
+        allowed = row.get("violated_max", 0.0)
+        found[name] = {
+            "met": met,
+            "violated": bad,
+            "not_judged": len(verdicts) - met - bad,
+            "share": bad / (met + bad) if met + bad else math.nan,
+            "interval_95": wilson(bad, met + bad),
+            "violated_max": allowed,
+            "kept": bad <= allowed * (met + bad),
+            "margin": {key: float(np.percentile(margins, p)) for key, p in places.items()} if len(margins) else {},
+            "source": row.get("source", ""),
+        }
+    return found
+
+
+def statistics(table: Any, keys: tuple[str, ...], requirements: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Summary of the result table. captured: whatever happened afterwards; captured_within_limits: and no trip. loads: median, 95 %, 99 %
-    and greatest peak of each component over all cases. channels: likewise for the channels of the parts. faults: cases with each."""
+    and greatest peak of each component over all cases. channels: likewise for the channels of the parts. faults: cases with each.
+    requirements: see `demanded`."""
     captured = np.array(table["captured"].to_pylist(), bool)
     ends = table["end"].to_pylist()
     n, hits = len(captured), int(captured.sum())
@@ -76,6 +109,7 @@ def statistics(table: Any, keys: tuple[str, ...]) -> dict[str, Any]:
         "channels": {c.removeprefix("peak "): quantiles(column(table, c)) for c in table.column_names if c.startswith("peak ")},
         "errors": sum(1 for e in table["error"].to_pylist() if e),
         "envelope": {key: envelope(column(table, key), captured) for key in keys},
+        "requirements": demanded(table, requirements),
     }
 
 

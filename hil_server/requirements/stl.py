@@ -93,6 +93,8 @@ def _parsed(text: str, count: int) -> Any:
         specification.parse()
     except Exception as error:  # the parser's own, and what it trips over in a text that is none
         said = " ".join(str(error).split()).partition(" expecting ")[0].removeprefix("RTAMT Exception: ")
+        if said.startswith(("Attempting full context", "Ambiguity", "Context sensitivity")):
+            said = "it can be read in two ways: put its parts in parentheses, or its arithmetic into signals"
         raise ExpressionError(f"no formula: {said or type(error).__name__}") from None
     if len(specification.ast.specs) != 1:
         raise ExpressionError(f"{len(specification.ast.specs)} formulas, limit one")

@@ -9,11 +9,19 @@
     description = "nominal"
     expect = "captured"                      # captured, not_captured, stalled, complete, not_aligned, separated or tripped
     set = { "initial_conditions.lateral_y_m" = 0.05, "compensation.part" = "none" }
+    waive = ["captured in time"]             # requirements that this variant need not meet
     case = "20 t to 420 t"                   # variants of one case are laid side by side (hil_server.analysis.side_by_side) ...
     design = "existing"                      # ... under these names; what the first one is called, the others are measured against
 
-`set` holds the same keys as `--set`. All variants are loaded and checked before the first one runs. A live programme stops at a trip: the
-stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). Ctrl-C ends the variant and the programme.
+    [[requirement]]                          # of every variant, beside those of the test, or in the place of one of the same name
+    name = "peak force"
+    channel = "norm(F_T[0:3])"
+    below_n = 2000.0
+
+`set` holds the same keys as `--set`. The expectation says what becomes of the docking, the requirements (docs/requirements.md) what has to
+be shown beside: a variant that ends as expected and violates one fails the programme. All variants are loaded and checked before the first
+one runs. A live programme stops at a trip: the stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). Ctrl-C
+ends the variant and the programme.
 """
 
 import json
@@ -24,8 +32,9 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
-from hil_server.config.checks import Table, line, missing, unknown_key
+from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, TripError
+from hil_server.requirements import counted, declaration, violated
 from rt_kernels.parameters import Parameter
 
 PROGRESS = "programme.json"
@@ -39,6 +48,8 @@ PROGRAMME = Table(
         Parameter("test", "str", "-", "test file that every variant starts from"),
     )
 )
+TABLES = ("programme", "variant", "requirement")
+WAIVE = "waive"  # a list of names, which no kind of parameter is
 VARIANT = Table(
     (
         Parameter("number", "str", "-", "number of the variant, as RT-01; also the name of its folder"),
@@ -82,7 +93,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from None
-    faults = [unknown_key(str(file), k, v, k, ("programme", "variant")) for k, v in document.items() if k not in ("programme", "variant")]
+    faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]
     head = document.get("programme")
     faults += PROGRAMME.faults(head, str(file), "programme")
     rows = document.get("variant", [])
@@ -90,14 +101,22 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
         faults.append(missing(str(file), "variant", "table", "at least one [[variant]]"))
         rows = []
     for i, row in enumerate(rows):
+        waived = row.pop(WAIVE, []) if isinstance(row, dict) else []
         faults += VARIANT.faults(row, str(file), f"variant[{i}]")
+        if not isinstance(waived, list) or not all(isinstance(name, str) for name in waived):
+            faults.append(must_be(str(file), f"variant[{i}].{WAIVE}", "a list of names of requirements", waived))
+        elif isinstance(row, dict):
+            row[WAIVE] = waived
+    demanded = document.get("requirement", [])
+    faults += [f"{file}: {fault}" for fault in declaration.faults_of(demanded)]
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict)
     base = next((p for p in (file.parent / head["test"], SHIPPED / head["test"]) if p.is_file()), None)
     if base is None:
         raise ConfigurationError(line(str(file), "programme.test", "no such file", head["test"], limit="a test file", unit="-"))
-    variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, faults) for i, row in enumerate(rows)]
+    waived = [row.pop(WAIVE) for row in rows]
+    variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, demanded, waived[i], faults) for i, row in enumerate(rows)]
     numbers = [row["number"] for row in rows]
     twice = [i for i, n in enumerate(numbers) if n in numbers[:i]]
     faults += [line(str(file), f"variant[{i}].number", "used twice", numbers[i], limit="a number of its own", unit="-") for i in twice]
@@ -110,13 +129,17 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     return head["name"], [v for v in variants if v is not None]
 
 
-def _variant(file: Path, base: Path, index: int, row: dict[str, Any], overrides: Sequence[str], faults: list[str]) -> Variant | None:
+def _variant(
+    file: Path, base: Path, index: int, row: dict[str, Any], overrides: Sequence[str], demanded: Sequence[Any], waived: Sequence[str],
+    faults: list[str],
+) -> Variant | None:  # fmt: skip
     number = row["number"]
     if not NUMBER.fullmatch(number):
         faults.append(line(str(file), f"variant[{index}].number", "no folder name", number, limit="letters, digits, . _ -", unit="-"))
     settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(row["set"])]
     try:
-        return Variant(number, row["description"], row["expect"], load_test(base, [*settings, *overrides]), row["case"], row["design"])
+        config = load_test(base, [*settings, *overrides], demanded, waived)
+        return Variant(number, row["description"], row["expect"], config, row["case"], row["design"])
     except ConfigurationError as error:
         faults += [f"{file}: variant {number}: {fault}" for fault in error.faults]
         return None
@@ -142,7 +165,8 @@ def run_programme(
     """Runs every variant into a folder of its own below `out`.
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
-    programme: a row for each variant with its verdict; exit_code 0 if all passed, 1 if not, 3 if a trip ended the programme.
+    programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
+    ended the programme.
     `programme.json` in `out` tells all the while where it stands."""
     rows: list[dict[str, Any]] = []
     exit_code = 0
@@ -156,7 +180,7 @@ def run_programme(
             about = {"number": variant.number, "description": variant.description, "case": variant.case, "design": variant.design}
             rows.append({**about, "R1": r1, "R2": r2, "expect": variant.expect,
                          "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
-            exit_code = max(exit_code, 0 if passed else 1)
+            exit_code = max(exit_code, 0 if passed and not violated(summary.get("requirements") or ()) else 1)
             if summary.get("end") == "record_lost":
                 say(f"{variant.number} could not be recorded to its end: the programme stops here")
                 exit_code = TripError.exit_code
@@ -242,13 +266,21 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
             number(_peak(row, 0), ".0f"),
             number(_peak(row, 1), ".0f"),
             number((row.get("arm") or {}).get("margin"), ".2f"),
+            _requirements(row),
             "passed" if row["passed"] else f"FAILED (expected {row['expect']})",
         )
         for row in summary["variants"]
     ]
 
 
-SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "arm margin", "result")
+SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "arm margin", "requirements", "result")
+
+
+def _requirements(row: dict[str, Any]) -> str:
+    """What became of them: the names of those that are violated, else how many were met."""
+    rows = row.get("requirements") or ()
+    names = violated(rows)
+    return "VIOLATED: " + ", ".join(names) if names else counted(rows) if rows else "-"
 
 
 def _peak(row: dict[str, Any], which: int) -> float | None:

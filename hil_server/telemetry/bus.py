@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import zmq
 
+from hil_server.requirements import CONFIGURATION, Requirement, Watch, of_configuration
 from hil_server.telemetry.child import Control, Task, say, serve
 from hil_server.telemetry.desks import BUDGET, CommandDesk, HandDesk
 from hil_server.telemetry.log_header import LogHeader
@@ -36,6 +37,7 @@ from rt_kernels.ring import SharedBlock
 PERIOD = 0.010  # s between two looks at the ring
 LOOK_AT_ONCE = 2000  # records
 STATUS_PERIOD = 0.5  # s
+REQUIREMENTS_PERIOD = 0.25  # s
 DESK_PERIOD_MS = 50  # between two looks for commands that nobody takes
 PUBLISH_QUEUE = 200  # messages for a subscriber that does not read, 4 s of `full`
 REQUEST_QUEUE = 100
@@ -55,11 +57,18 @@ class Bus:
         self.faults = 0
         self._next = max(0, block.head - 1)  # number of the record to be looked at next: the newest
         self._passed_over = 0
-        self._next_status = 0.0
+        self._next_status = self._next_requirements = 0.0
+        self._unseen = self._next  # records before the first look, where this process was started again
+        self.watch = Watch(self.attempt(self._demanded) or ())
+        self.requirements: list[dict[str, Any]] = []
         self._last_tick = self._last_command = -1
         self._tuned: np.ndarray | None = None  # of the newest record
         self._open_sockets()
         self.desks = DeskThread(self)
+
+    def _demanded(self) -> list[Requirement]:
+        """What the run is to show; none where the header's configuration cannot say."""
+        return of_configuration(self.header.configuration.get(CONFIGURATION, ""), self.header.aux)
 
     def _open_sockets(self) -> None:
         s = self.settings
@@ -114,6 +123,8 @@ class Bus:
         self._last_tick = int(records["tick"][-1])
         self._tuned = records["tuned"][-1].copy()
         self.attempt(self.publisher.publish, records)
+        self.watch.missing = self._unseen + self._passed_over
+        self.attempt(self.watch.see, records)
         command = int(records["command_sequence"][-1])
         if command != self._last_command:
             self._last_command = command
@@ -131,11 +142,20 @@ class Bus:
 
     # ---------------------------------------------------------------------------------------------------------- status
     def beat(self) -> None:
-        """Twice a second: status for everybody."""
+        """Twice a second status for everybody, four times a second the requirements."""
         now = time.monotonic()
+        if now >= self._next_requirements:
+            self._next_requirements = now + REQUIREMENTS_PERIOD
+            self.attempt(self.judge, False)
         if now >= self._next_status:
             self._next_status = now + STATUS_PERIOD
             self.attempt(lambda: self.publisher.status(self.status()))
+
+    def judge(self, final: bool) -> None:
+        """Publishes what the requirements have come to; nothing where there are none."""
+        if self.watch.requirements:
+            self.requirements = [one.as_dict() for one in self.watch.results(final)]
+            self.publisher.requirements(self.requirements, final)
 
     def status(self) -> dict[str, Any]:
         """What a status message says about tick, log, desk and hands."""
@@ -183,6 +203,7 @@ class Bus:
             "notes": h.notes,
             "commands": self.settings.commands,
             "tunables": self.tunables(),
+            "requirements": self.requirements,
         }
 
     def tunables(self) -> list[dict[str, Any]]:
@@ -196,6 +217,7 @@ class Bus:
         """Sends what is left and says goodbye."""
         while self.look():
             pass
+        self.attempt(self.judge, True)
         self.desks.end()
         if self.desk is not None:
             self.attempt(self.desk.expire, "the run is over")

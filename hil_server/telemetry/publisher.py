@@ -5,7 +5,8 @@ with the newest values (`last`), smallest and largest (`min`, `max`) of numbers,
 carry `t` (s, run time of the newest sample), `t_ns`, `tick`, `run`, `layout`, `dropped` (samples lost in the ring), `sequence` (counts the
 messages of a topic: a gap is a loss on the way), `thinned` (batches not sent because the run is faster than real time), `wall` (when the
 message was made, s since 1970) and `wall_of_tick` (when its newest sample was, see `TickTime`). Auxiliary channels stand among the others
-under their names.
+under their names. `requirements`: four times a second what the requirements of the test have come to (`hil_server.requirements.Result` as
+maps), `final` when the run is over.
 
 Sending never waits: ZeroMQ drops for a subscriber whose queue is full, and for nobody else.
 """
@@ -18,7 +19,7 @@ import numpy as np
 import zmq
 
 from hil_server.telemetry.log_header import LogHeader
-from hil_server.telemetry.wire import FULL, SLOW, STATUS, pack
+from hil_server.telemetry.wire import FULL, REQUIREMENTS, SLOW, STATUS, pack
 from rt_kernels.codes import STOP_FAULTS
 from rt_kernels.layout import FIELDS
 
@@ -123,8 +124,8 @@ class Publisher:
         self._header, self._full, self._plot, self._dropped = header, full, plot, dropped
         self._batches, self._slow = Window(batch_ticks), Window(slow_ticks)
         self._bucket = {FULL: TokenBucket(MAX_RATE, MAX_BURST, clock), SLOW: TokenBucket(MAX_RATE, MAX_BURST, clock)}
-        self._sequence = {FULL: 0, SLOW: 0, STATUS: 0}
-        self._thinned = {FULL: 0, SLOW: 0, STATUS: 0}
+        self._sequence = {FULL: 0, SLOW: 0, STATUS: 0, REQUIREMENTS: 0}
+        self._thinned = {FULL: 0, SLOW: 0, STATUS: 0, REQUIREMENTS: 0}
         self._names = on_bus()
         self._newest = (0, 0)
         self._tick_time = TickTime()
@@ -149,9 +150,15 @@ class Publisher:
 
     def status(self, facts: dict[str, Any]) -> None:
         """Publishes a status message with these facts on the full stream."""
+        self._tell(STATUS, facts)
+
+    def requirements(self, results: list[dict[str, Any]], final: bool) -> None:
+        """Publishes what the requirements have come to so far, on the full stream. final: the run is over."""
+        self._tell(REQUIREMENTS, {"requirements": results, "final": final})
+
+    def _tell(self, topic: bytes, facts: dict[str, Any]) -> None:
         if self._full is not None:
-            message = {**self._head(STATUS, *self._newest), **facts}
-            _send_now(self._full, STATUS, pack(message))
+            _send_now(self._full, topic, pack({**self._head(topic, *self._newest), **facts}))
 
     def _may_send(self, topic: bytes) -> bool:
         if self._bucket[topic].take():

@@ -25,7 +25,7 @@ TELEMETRY_ADDRESS = "tcp://127.0.0.1:9770"
 COMMAND_ADDRESS = "tcp://127.0.0.1:9771"
 HAND_ADDRESS = "tcp://127.0.0.1:9772"
 
-FULL, SLOW, STATUS = b"full", b"slow", b"status"
+FULL, SLOW, STATUS, REQUIREMENTS = b"full", b"slow", b"status", b"requirements"
 COMMAND, DESCRIBE, DESK, REPLY, HAND = b"command", b"describe", b"desk", b"reply", b"hand"
 
 MAX_REQUEST_BYTES = 16384

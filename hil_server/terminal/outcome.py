@@ -1,11 +1,14 @@
 """What the verbs that run a test have in common: their options, a test or a programme of tests, and the summary for people."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hil_server.requirements import counted, junit, violated
+
 MOST_REBOUNDS = 8
+TABLE_WIDTH = 120  # where nobody says how wide the terminal is
 
 
 def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +23,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.add_argument("--no-report", action="store_true", help="no report, only the log")
     parser.add_argument("--operator", metavar="NAME", help="who flies, for the rehearsal record (the same as --set test.operator=NAME)")
+    parser.add_argument("--junit", metavar="FILE", help="writes the requirements, met and violated, as JUnit XML for build servers")
     parser.add_argument("--continue-after-trip", action="store_true", help="a live programme goes on with the next variant after a trip")
 
 
@@ -61,8 +65,11 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
         args.set.append(f"test.operator={value(args.operator)}")
     if is_programme(args.config):
         return _perform_programme(args, run_one, live)
-    summary = run_one(load_test(args.config, args.set), _options(args, args.out))
+    config = load_test(args.config, args.set)
+    summary = run_one(config, _options(args, args.out))
     print_summary(summary)
+    if args.junit:
+        junit.write(args.junit, config.test["name"], [junit.suite_of(config.test["name"], summary)])
     return summary
 
 
@@ -94,8 +101,20 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     print(f"\n{summary['passed']} of {len(variants)} passed; logs in {out}")
     if summary["not_run"]:
         print(f"not run: {', '.join(summary['not_run'])}")
+    for row in summary["variants"]:
+        if violated(row.get("requirements") or ()):
+            print(f"\n{row['number']}")
+            print_requirements(row["requirements"])
     _print_side_by_side(summary)
+    if args.junit:
+        junit.write(args.junit, name, [_suite(row) for row in summary["variants"]])
     return summary | {"out": str(out)}
+
+
+def _suite(row: dict[str, Any]) -> junit.Suite:
+    """A variant of a programme: its expectation is a case beside its requirements."""
+    said = f"expected {row['expect']}, found {row['verdict']}"
+    return junit.suite_of(row["number"], row, [junit.Case("expectation", "passed" if row["passed"] else "failed", said)])
 
 
 def _print_side_by_side(summary: dict[str, Any]) -> None:
@@ -139,11 +158,40 @@ def print_summary(summary: dict[str, Any]) -> None:
     print("faults    " + (", ".join([*listed, *(name for name in summary["faults"] if name not in known)]) or "none"))
     if summary["note_details"]:
         print("notes     " + _listed(summary["note_details"]))
+    if summary["requirements"]:
+        print(f"requirements: {counted(summary['requirements'])}")
+        print_requirements(summary["requirements"])
     if summary.get("record_lost"):
         print(f"record    LOST: {summary['record_lost']}")
     print(f"log       {summary['log']}")
     if summary.get("report"):
         print(f"report    {summary['report']}")
+
+
+def print_requirements(rows: Sequence[dict[str, Any]]) -> None:
+    """A line each: verdict, what was reached against what, the margin and when; colours where the terminal has them."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head, side in (("requirement", "left"), ("verdict", "left"), ("reached", "right"), ("limit", "right"), ("margin", "right"),
+                       ("unit", "left"), ("at s", "right"), ("phase", "left")):  # fmt: skip
+        table.add_column(head, justify=side, no_wrap=head != "requirement")  # type: ignore[arg-type]
+    colour = {"met": "green", "violated": "bold red", "not judged": "yellow"}
+
+    def number(value: float | None, form: str = ".4g") -> str:
+        return "-" if value is None else format(value, form)
+
+    for row in rows:
+        words = [number(row[key]) for key in ("value", "limit", "margin")]
+        verdict = row["verdict"].upper() if row["verdict"] == "violated" else row["verdict"]
+        style = colour[row["verdict"]]
+        table.add_row(escape(row["name"]), f"[{style}]{verdict}[/]", *words, row["unit"], number(row["time_s"], ".3f"), row["phase"])
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, TABLE_WIDTH)
+    console.print(table)
 
 
 def _alignment(found: dict[str, Any]) -> str:

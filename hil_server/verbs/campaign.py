@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, metavar="N", help="number of cases instead of the file's")
     parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: its cores)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786")
+    parser.add_argument("--junit", metavar="FILE", help="writes the requirements, kept and violated, as JUnit XML for build servers")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
 
 
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.campaign.cores import idle_and_all_time, share_used
     from hil_server.campaign.plan import load_plan
     from hil_server.campaign.worst import rerun
-    from hil_server.errors import UsageError
+    from hil_server.errors import UsageError, VerdictError
 
     if args.cases is not None and args.cases < 1 or args.workers is not None and args.workers < 1:
         raise UsageError("--cases and --workers must be at least 1")
@@ -56,7 +57,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     unused, passed = (b - a for a, b in zip(before, idle_and_all_time(), strict=True))
     idle = unused / max(1, passed)
     table = execution.read_results(folder)
-    summary = statistics.statistics(table, plan.keys)
+    demanded = plan.base.document.get("requirement", ())
+    summary = statistics.statistics(table, plan.keys, demanded)
     numbers = statistics.worst(table, plan.worst)
     conditions = np.column_stack([statistics.column(table, key) for key in plan.keys])
     logs = rerun(plan, numbers, conditions, folder)
@@ -76,6 +78,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"          {summary['captured_within_limits']} captured within the limits, the others tripped after the capture")
     for name, v in summary["loads"].items():
         print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
+    broken = _requirements(summary["requirements"])
+    if args.junit:
+        _write_junit(args.junit, plan.name, summary)
     for outcome, rows in indices.items():
         shares = ", ".join(f"{i.key} {i.first:.2f}" for i in sorted(rows, key=lambda i: -i.first)[:4] if i.first > i.first_half)
         print(f"variance of the {outcome}: {shares or 'no single variable explains it'}")
@@ -84,4 +89,37 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print(f"report    {folder / 'report.html'}")
     found = {name: [asdict(i) for i in rows] for name, rows in indices.items()}
     return summary | {"sensitivity": found, "rare": rare, "folder": str(folder), "report": str(folder / "report.html"), "worst": logs,
-                      "seconds": time.monotonic() - began, "busy": busy, "idle": idle, "exit_code": 0}  # fmt: skip
+                      "seconds": time.monotonic() - began, "busy": busy, "idle": idle,
+                      "exit_code": VerdictError.exit_code if broken else 0}  # fmt: skip
+
+
+def _requirements(found: dict[str, Any]) -> list[str]:
+    """Prints what became of them; returns the names of those that more cases violate than are allowed to."""
+    from hil_server.terminal.tables import print_table
+
+    if found:
+        head = ("requirement", "", "violated", "met", "not judged", "least margin", "5 %", "median")
+        rows = [
+            (name, "kept" if one["kept"] else "VIOLATED", *(str(one[key]) for key in ("violated", "met", "not_judged")),
+             *(f"{one['margin'][key]:.4g}" if one["margin"] else "-" for key in ("p0", "p5", "p50")))
+            for name, one in found.items()
+        ]  # fmt: skip
+        print()
+        print_table(rows, head)
+        print()
+    return [name for name, one in found.items() if not one["kept"]]
+
+
+def _write_junit(file: str, name: str, summary: dict[str, Any]) -> None:
+    from hil_server.requirements import junit
+
+    cases = []
+    for key, one in summary["requirements"].items():
+        judged = one["met"] + one["violated"]
+        said = f"{one['violated']} of {judged} judged cases violate it, allowed {one['violated_max']:g}"
+        least = f", least margin {one['margin']['p0']:.4g}" if one["margin"] else ""
+        facts = {k: one[k] for k in ("met", "violated", "not_judged", "source") if one[k] != ""} | one["margin"]
+        cases.append(junit.Case(key, "failed" if not one["kept"] else "passed" if judged else "skipped", said + least, facts))
+    errors = summary["errors"]
+    ran = junit.Case("cases run", "failed" if errors else "passed", f"{summary['cases']} cases, {errors} with an error")
+    junit.write(file, name, [junit.Suite(name, [ran, *cases])])

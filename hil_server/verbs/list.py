@@ -1,4 +1,8 @@
-"""`hil-server list [ROLE [NAME]]`: the parts, and the declaration of one as its manual page."""
+"""`hil-server list [ROLE [NAME]]`: the parts, and the declaration of one as its manual page.
+
+`hil-server list channels [CONFIG]`: every channel with its unit, as a requirement may name it; with a test file those of its parts, too.
+`hil-server list figures`: the figures of a run that a requirement may name.
+"""
 
 import argparse
 import textwrap
@@ -14,14 +18,18 @@ SUMMARY = "parts and their parameters"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server list`."""
-    parser.add_argument("role", nargs="?", metavar="ROLE", help="what the part is for; none: all roles")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the part; none: all parts of the role")
+    parser.add_argument("role", nargs="?", metavar="ROLE", help="what the part is for, none: all roles; or channels, or figures")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the part, none: all parts of the role; of channels: a test file")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Prints roles, parts of a role, or the declaration of a part."""
     if args.role is None:
         return _roles()
+    if args.role == "channels":
+        return _channels(args.name)
+    if args.role == "figures":
+        return _figures()
     if args.name is None:
         return _role(args.role)
     return _part(args.role, args.name)
@@ -31,6 +39,35 @@ def _roles() -> dict[str, Any]:
     found = {role: sorted(registry.parts(role)) for role in registry.ROLES}
     print_table([(role, ", ".join(names) or "-", registry.ROLES[role]) for role, names in found.items()], ("role", "parts", "what it does"))
     return {"roles": found}
+
+
+def _channels(config: str | None) -> dict[str, Any]:
+    """Channels of the table; of the parts of a test, too, where one is named."""
+    from rt_kernels.layout import FIELDS
+
+    rows: list[dict[str, Any]] = [
+        {"name": name, "count": count, "unit": unit, "frame": frame, "writer": writer, "meaning": meaning}
+        for name, _, count, unit, frame, writer, _, _, meaning in FIELDS
+    ]
+    if config is not None:
+        from hil_server.config import load_test
+        from hil_server.line import assembly
+        from hil_server.telemetry.record import aux_channels
+
+        aux = aux_channels(assembly.simulation(load_test(config)).aux)
+        rows += [{"name": c.name, "count": c.count, "unit": c.unit, "frame": "", "writer": "part", "meaning": c.meaning} for c in aux]
+    shown = [(r["name"] if r["count"] == 1 else f"{r['name']}[{r['count']}]", r["unit"], r["frame"] or "-", r["writer"], r["meaning"])
+             for r in rows]  # fmt: skip
+    print_table(shown, ("channel", "unit", "frame", "writer", "meaning"))
+    return {"channels": rows}
+
+
+def _figures() -> dict[str, Any]:
+    """Figures of a run."""
+    from hil_server.requirements.figures import FIGURES
+
+    print_table([(name, figure.unit, figure.meaning) for name, figure in FIGURES.items()], ("figure", "unit", "meaning"))
+    return {"figures": {name: {"unit": figure.unit, "meaning": figure.meaning} for name, figure in FIGURES.items()}}
 
 
 def _role(role: str) -> dict[str, Any]:

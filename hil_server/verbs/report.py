@@ -24,6 +24,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print(f"{summary['run']}: {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
     if summary["cause"]:
         print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
+    if summary["requirements"]:
+        from hil_server.terminal.outcome import print_requirements
+
+        print_requirements(summary["requirements"])
     for reason in summary["incomplete"]:
         print(f"incomplete: {reason}")
     print(f"report    {path}")
