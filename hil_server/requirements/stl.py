@@ -10,7 +10,7 @@ tens of microseconds a tick in Python, wants evenly spaced samples, and knows no
     f until[a,b] g        largest, over the ticks from t + a to t + b, of the smaller of g there and of f before there
     f since[a,b] g        the same backward
 
-(Donzé, Maler 2010). Times are seconds, or have their unit in the interval, as [100ms, 2s]. Signals are in SI units. What lies behind the
+(Donze and Maler 2010). Times are seconds, or have their unit in the interval, as [100ms, 2s]. Signals are in SI units. What lies behind the
 last tick of a run that is over counts for nothing; of one that goes on it may be anything, so that there the robustness is an interval.
 """
 

@@ -8,7 +8,7 @@ stretches the worst counts. With m = min(signal - low, high - signal), the dista
     for_s = h       max over t of min of m over [t, t + h]: it holds for so long
     both            the same, t within the first w seconds
 
-which is the robustness of "always", "eventually", "eventually always" in signal temporal logic (Donzé, Maler 2010). Time is that of the
+which is the robustness of "always", "eventually", "eventually always" in signal temporal logic (Donze and Maler 2010). Time is that of the
 ticks, in whole nanoseconds: ticks that were skipped or left out of a thinned log leave longer steps. The margin is never made of more
 than one stretch, and is the same for any division of the records into pieces.
 """

@@ -82,8 +82,8 @@ def is_programme(file: str | Path | None) -> bool:
         return False
 
 
-def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str, list[Variant]]:
-    """Name and variants of a programme file; `overrides` apply to every variant, after its own.
+def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequence[str] = ()) -> tuple[str, list[Variant]]:
+    """Name and variants of a programme file; `overrides` apply to every variant, after its own, and so do `waived` requirements.
 
     Raises ConfigurationError with all faults of the file and of every variant, each with the variant's number."""
     file = named_file(file)
@@ -101,12 +101,12 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
         faults.append(missing(str(file), "variant", "table", "at least one [[variant]]"))
         rows = []
     for i, row in enumerate(rows):
-        waived = row.pop(WAIVE, []) if isinstance(row, dict) else []
+        names = row.pop(WAIVE, []) if isinstance(row, dict) else []
         faults += VARIANT.faults(row, str(file), f"variant[{i}]")
-        if not isinstance(waived, list) or not all(isinstance(name, str) for name in waived):
-            faults.append(must_be(str(file), f"variant[{i}].{WAIVE}", "a list of names of requirements", waived))
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            faults.append(must_be(str(file), f"variant[{i}].{WAIVE}", "a list of names of requirements", names))
         elif isinstance(row, dict):
-            row[WAIVE] = waived
+            row[WAIVE] = names
     demanded = document.get("requirement", [])
     faults += [f"{file}: {fault}" for fault in declaration.faults_of(demanded)]
     if faults:
@@ -115,8 +115,8 @@ def load_programme(file: str | Path, overrides: Sequence[str] = ()) -> tuple[str
     base = next((p for p in (file.parent / head["test"], SHIPPED / head["test"]) if p.is_file()), None)
     if base is None:
         raise ConfigurationError(line(str(file), "programme.test", "no such file", head["test"], limit="a test file", unit="-"))
-    waived = [row.pop(WAIVE) for row in rows]
-    variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, demanded, waived[i], faults) for i, row in enumerate(rows)]
+    left_out = [[*row.pop(WAIVE), *waived] for row in rows]
+    variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, demanded, left_out[i], faults) for i, row in enumerate(rows)]
     numbers = [row["number"] for row in rows]
     twice = [i for i, n in enumerate(numbers) if n in numbers[:i]]
     faults += [line(str(file), f"variant[{i}].number", "used twice", numbers[i], limit="a number of its own", unit="-") for i in twice]

@@ -23,6 +23,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.add_argument("--no-report", action="store_true", help="no report, only the log")
     parser.add_argument("--operator", metavar="NAME", help="who flies, for the rehearsal record (the same as --set test.operator=NAME)")
+    parser.add_argument("--waive", action="append", default=[], metavar="NAME", help="leaves out the requirement of this name")
     parser.add_argument("--junit", metavar="FILE", help="writes the requirements, met and violated, as JUnit XML for build servers")
     parser.add_argument("--continue-after-trip", action="store_true", help="a live programme goes on with the next variant after a trip")
 
@@ -65,7 +66,7 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
         args.set.append(f"test.operator={value(args.operator)}")
     if is_programme(args.config):
         return _perform_programme(args, run_one, live)
-    config = load_test(args.config, args.set)
+    config = load_test(args.config, args.set, waived=args.waive)
     summary = run_one(config, _options(args, args.out))
     print_summary(summary)
     if args.junit:
@@ -89,7 +90,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     from hil_server.run.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
     from hil_server.terminal.tables import print_table
 
-    name, variants = load_programme(args.config, args.set)
+    name, variants = load_programme(args.config, args.set, args.waive)
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
 
     def run_variant(config: Any, folder: Path) -> dict[str, Any]:

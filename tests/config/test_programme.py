@@ -107,7 +107,7 @@ def test_verdicts(programme, tmp_path):
     summary = run_programme("three", three(programme, "captured", "not_captured", "tripped"), run_one, tmp_path, True, quiet)
     assert summary["exit_code"] == 0 and summary["passed"] == 3 and run_one.folders == ["RT-0", "RT-1", "RT-2"]
     assert [verdict(r) for r in summary["variants"]] == ["captured", "not_captured", "tripped"]
-    assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "-", "passed")
+    assert summary_rows(summary)[0] == ("RT-0", "0.20", "captured", "4.000", "20", "3", "-", "-", "passed")
 
 
 COMPLETE = CAPTURED | {"end": "complete"}

@@ -195,7 +195,8 @@ def test_of_log_reads_the_logs_own_and_what_it_is_given():
 
 
 @pytest.mark.parametrize(("row", "said"), [
-    ({"channel": "F_T[0]", "below_n_m": 5.0}, "requirement[0].below_n_m: not in the unit of 'F_T[0]', value 5.0, limit below_n or below_kn, unit N"),
+    ({"channel": "F_T[0]", "below_n_m": 5.0},
+     "requirement[0].below_n_m: not in the unit of 'F_T[0]', value 5.0, limit below_n or below_kn, unit N"),
     ({"channel": "F_T[0]", "below": 5.0}, "limit below_n or below_kn"),
     ({"channel": "F_T[0]"}, "a bound"),
     ({"channel": "F_T[0]", "below_n": 5.0, "below_kn": 5.0}, "second bound"),
