@@ -1,8 +1,6 @@
 """A terminal's keyboard as a hand controller, for rehearsals without one.
 
-A terminal tells presses, not releases, so keys change a rate by steps and the rate stays: `w s` x, `a d` y, `r f` z, `u o` roll,
-`j l` yaw, `i k` pitch; space: all rates zero; v: button 1 on or off; return: deadman on or off. The deadman lets go of itself after ten
-seconds without a key.
+What the keys mean: `keys.py`, one table for the terminal and the console's page. v is button 1, on or off; return is the deadman, on or off.
 """
 
 import errno
@@ -13,11 +11,8 @@ import tty
 from collections.abc import Callable
 
 from drivers.hand_controllers import Reading
+from drivers.hand_controllers.keys import KEYS, LETS_GO_AFTER, MOST, STEP, VERNIER, ZERO
 
-STEP = 0.2
-LETS_GO_AFTER = 10.0  # s
-KEYS = {"w": (0, 1), "s": (0, -1), "a": (1, 1), "d": (1, -1), "r": (2, 1), "f": (2, -1)}
-KEYS |= {"u": (3, 1), "o": (3, -1), "j": (4, 1), "l": (4, -1), "i": (5, 1), "k": (5, -1)}
 DEADMAN, BUTTON = 0, 1
 
 
@@ -65,10 +60,10 @@ class KeyboardSource:
     def _press(self, key: str) -> None:
         if key in KEYS:
             channel, sign = KEYS[key]
-            self._steps[channel] = max(-5, min(5, self._steps[channel] + sign))
-        elif key == " ":
+            self._steps[channel] = max(-MOST, min(MOST, self._steps[channel] + sign))
+        elif key == ZERO:
             self._steps = [0] * 6
-        elif key == "v":
+        elif key == VERNIER:
             self._button = not self._button
         elif key in "\r\n":
             self._deadman = not self._deadman

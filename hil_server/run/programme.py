@@ -3,6 +3,7 @@
     [programme]
     name = "docking variants"
     test = "docking.toml"                    # the test that every variant starts from
+    hold = true                              # live: wait for `start` between two variants (hil_server.run.between)
 
     [[variant]]
     number = "RT-01"                         # kept across facilities
@@ -35,6 +36,7 @@ from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, TripError
 from hil_server.requirements import counted, declaration, violated
+from hil_server.run.between import Between
 from rt_kernels.parameters import Parameter
 
 PROGRESS = "programme.json"
@@ -46,6 +48,8 @@ PROGRAMME = Table(
         Parameter("name", "str", "-", "short name, shown in reports"),
         Parameter("description", "str", "-", "what it is", default=""),
         Parameter("test", "str", "-", "test file that every variant starts from"),
+        Parameter("hold", "bool", "-", "a live programme waits for the command start between two variants", default=False),
+        Parameter("pause_s", "float", "s", "else a live programme waits so long: time to say hold", low=0.0, high=3600.0, default=0.0),
     )
 )
 TABLES = ("programme", "variant", "requirement")
@@ -129,6 +133,12 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
     return head["name"], [v for v in variants if v is not None]
 
 
+def between_of(file: str | Path, telemetry: dict[str, Any], hold: bool = False) -> Between:
+    """What a live programme does between two variants. file: a programme that `load_programme` has found good; hold: wait in any case."""
+    head = PROGRAMME.with_defaults(files.parse_toml(files.read_text(named_file(file)))["programme"])
+    return Between(telemetry, hold or head["hold"], head["pause_s"])
+
+
 def _variant(
     file: Path, base: Path, index: int, row: dict[str, Any], overrides: Sequence[str], demanded: Sequence[Any], waived: Sequence[str],
     faults: list[str],
@@ -161,17 +171,22 @@ def run_programme(
     out: Path,
     stop_at_trip: bool,
     say: Callable[[str], None] = print,
+    between: Between | None = None,
 ) -> dict[str, Any]:
     """Runs every variant into a folder of its own below `out`.
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
     programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
-    ended the programme.
-    `programme.json` in `out` tells all the while where it stands."""
+    ended the programme. between: asked before every variant but the first whether to go on. `programme.json` in `out` tells all the while
+    where it stands."""
     rows: list[dict[str, Any]] = []
     exit_code = 0
     try:
         for variant in variants:
+            if rows and between is not None and not _goes_on(name, variants, rows, out, variant, between, say):
+                say(f"ended by the operator before {variant.number}")
+                exit_code = max(exit_code, 1)
+                break
             write_progress(name, variants, rows, out, variant)
             r1, r2 = criticality(variant.config.initial_conditions)
             say(f"{variant.number}  {variant.description}  (R1 {r1:.2f}, R2 {r2:.2f})")
@@ -200,6 +215,20 @@ def run_programme(
     return found | _side_by_side(name, rows, out)
 
 
+def _goes_on(
+    name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, following: Variant, between: Between,
+    say: Callable[[str], None],
+) -> bool:  # fmt: skip
+    """Asks `between` whether the next variant is to run; says, and writes down, that the programme waits for it."""
+
+    def told(waits: bool) -> None:
+        write_progress(name, variants, rows, out, following=following, held=waits)
+        if waits:
+            say(f"{following.number} is next: `hil-server command start --address {between.address}` starts it, `stop` ends the programme")
+
+    return between.wait(following.number, told)
+
+
 def _side_by_side(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[str, Any]:
     """The cases with their designs, and the page; nothing where the programme compares nothing."""
     if not any(row.get("case") for row in rows):
@@ -211,18 +240,20 @@ def _side_by_side(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[
 
 
 def write_progress(
-    name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, running: Variant | None = None
-) -> None:
-    """`programme.json` in `out`: every variant with its state (done, running, waiting) and, when done, its figures as `summary_rows`."""
+    name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, running: Variant | None = None,
+    following: Variant | None = None, held: bool = False,
+) -> None:  # fmt: skip
+    """`programme.json` in `out`: every variant with its state (done, running, next, waiting) and, when done, its figures as
+    `summary_rows`. following: what comes next while none runs; held: it waits for `start`."""
     done = {row[0]: row for row in summary_rows({"variants": rows})}
     table = []
     for variant in variants:
-        state = "done" if variant.number in done else "running" if variant is running else "waiting"
+        state = "done" if variant.number in done else "running" if variant is running else "next" if variant is following else "waiting"
         figures = dict(zip(SUMMARY_HEADS, done.get(variant.number, ()), strict=False))
         table.append({"description": variant.description, "expect": variant.expect, **figures, "variant": variant.number, "state": state})
     out.mkdir(parents=True, exist_ok=True)
     part = out / f"{PROGRESS}.part"
-    part.write_text(json.dumps({"programme": name, "ended": running is None, "variants": table}))
+    part.write_text(json.dumps({"programme": name, "ended": running is None and following is None, "held": held, "variants": table}))
     part.replace(out / PROGRESS)  # a reader sees the old one or the new one
 
 

@@ -87,7 +87,7 @@ def _options(args: argparse.Namespace, out: str | None, variant: str = "") -> An
 def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
     import time
 
-    from hil_server.run.programme import SUMMARY_HEADS, load_programme, run_programme, summary_rows
+    from hil_server.run.programme import SUMMARY_HEADS, between_of, load_programme, run_programme, summary_rows
     from hil_server.terminal.tables import print_table
 
     name, variants = load_programme(args.config, args.set, args.waive)
@@ -96,7 +96,8 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     def run_variant(config: Any, folder: Path) -> dict[str, Any]:
         return run_one(config, _options(args, str(folder), folder.name))
 
-    summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip)
+    between = between_of(args.config, variants[0].config.telemetry, args.hold) if live else None
+    summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip, between=between)
     print()
     print_table(summary_rows(summary), SUMMARY_HEADS)
     print(f"\n{summary['passed']} of {len(variants)} passed; logs in {out}")

@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Sends what the operator's device says until Ctrl-C; returns what was sent."""
     from drivers.hand_controllers.evdev import EvdevSource
     from drivers.hand_controllers.keyboard import KeyboardSource
+    from drivers.hand_controllers.keys import IN_WORDS
     from drivers.hand_controllers.serial_box import SerialBoxSource
     from hil_server.operator_desk.calibration import KEYBOARD, Desk, load
     from hil_server.operator_desk.sender import HandSender
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         except OSError as error:
             raise DeviceError(f"hand controller {source.get('path', source['kind'])}: {error.strerror or error}") from None
         if args.keyboard:
-            _say("w s x, a d y, r f z, u o roll, j l yaw, i k pitch; v: vernier; space: zero; return: deadman on or off; Ctrl-C ends")
+            _say(f"{IN_WORDS}; Ctrl-C ends")
         seconds = _serve(desk_station, args.duration)
     return _conclude(desk_station, station, seconds)
 

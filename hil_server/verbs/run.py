@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "compared with the limits (a programme: the folder of its simulation)",
     )
     parser.add_argument("--confirm-loads", default="", metavar="REASON", help="arm without a prediction or against its loads; logged")
+    parser.add_argument("--hold", action="store_true", help="a programme waits for the command start before every variant but the first")
     parser.add_argument("--force", action="store_true", help="arm although the prediction says that the contact would not be as in orbit")
 
 

@@ -1,11 +1,14 @@
 """A programme of variants: all checked before the first runs, each judged by what it was expected to do."""
 
 import json
+import threading
 
 import pytest
 
+from hil_server.client import Client, RefusedError
 from hil_server.errors import ConfigurationError, DeviceError, TripError
-from hil_server.run.programme import PROGRESS, is_programme, load_programme, run_programme, summary_rows, verdict
+from hil_server.run.between import Between
+from hil_server.run.programme import PROGRESS, between_of, is_programme, load_programme, run_programme, summary_rows, verdict
 
 HEAD = '[programme]\nname = "three"\ntest = "test.toml"\n'
 
@@ -180,3 +183,73 @@ def test_a_stop_by_the_operator_ends_the_programme(programme, tmp_path):
 def test_a_lost_device_ends_the_programme(programme, tmp_path):
     with pytest.raises(DeviceError):
         run_programme("three", three(programme, "captured", "captured", "captured"), outcomes(DeviceError("gone")), tmp_path, True, quiet)
+
+
+class Asked:
+    """An operator at the desk: answers each wait with the next commands, over the wire, as a client does."""
+
+    def __init__(self, *commands):
+        self.commands, self.answers, self.seen = list(commands), [], []
+
+    def desk(self, folder, **more):
+        asked = self
+
+        class Desk(Between):
+            def wait(self, following, told):
+                commands = asked.commands.pop(0)
+                threads = []
+
+                def tell(waits):
+                    told(waits)
+                    asked.seen.append((following, waits, json.loads((folder / PROGRESS).read_text())))
+                    if not threads:
+                        threads.append(threading.Thread(target=asked.speak, args=(self.address, commands)))
+                        threads[0].start()
+
+                goes_on = super().wait(following, tell)
+                for thread in threads:
+                    thread.join()
+                return goes_on
+
+        return Desk({"command": "tcp://127.0.0.1:*", "keys": ""}, **more)
+
+    def speak(self, address, commands):
+        with Client(command=address) as client:
+            for command in commands:
+                if command == "status":
+                    self.answers.append(client.status()["next"])
+                    continue
+                try:
+                    self.answers.append(client.command(command).command)
+                except RefusedError as error:
+                    self.answers.append(str(error))
+
+
+def test_a_programme_that_holds_waits_for_start_between_its_variants(programme, tmp_path):
+    variants = three(programme, "captured", "captured", "captured")
+    asked = Asked(["status", "park", "hold", "start"], ["stop"])
+    said = []
+    run_one = outcomes(CAPTURED, CAPTURED, CAPTURED)
+    summary = run_programme("three", variants, run_one, tmp_path, True, said.append, asked.desk(tmp_path, hold=True))
+    assert run_one.folders == ["RT-0", "RT-1"] and summary["not_run"] == ["RT-2"] and summary["exit_code"] == 1
+    assert asked.answers == ["RT-1", "the programme is between two variants, RT-1 is next: start, hold or stop", "hold", "start", "stop"]
+    assert [(number, waits) for number, waits, _ in asked.seen] == [("RT-1", True), ("RT-2", True)]
+    at = asked.seen[0][2]
+    assert at["held"] and not at["ended"] and [row["state"] for row in at["variants"]] == ["done", "next", "waiting"]
+    assert "RT-1 is next: `hil-server command start --address tcp://127.0.0.1:" in "\n".join(said) and said[-1].endswith("before RT-2")
+
+
+def test_a_pause_goes_on_by_itself_unless_hold_comes(programme, tmp_path):
+    variants = three(programme, "captured", "captured", "captured")
+    asked = Asked([], ["hold", "status", "start"])
+    run_one = outcomes(CAPTURED, CAPTURED, CAPTURED)
+    summary = run_programme("three", variants, run_one, tmp_path, True, quiet, asked.desk(tmp_path, hold=False, pause_s=0.8))
+    assert summary["passed"] == 3 and asked.answers == ["hold", "RT-2", "start"]
+    assert [(number, waits) for number, waits, _ in asked.seen] == [("RT-1", False), ("RT-2", False), ("RT-2", True)]
+
+
+def test_hold_and_pause_are_keys_of_the_programme(programme):
+    file = programme(HEAD.replace("[programme]", "[programme]\nhold = true") + variant("RT-0"))
+    telemetry = load_programme(file)[1][0].config.telemetry
+    assert between_of(file, telemetry)._hold
+    assert not between_of(programme(HEAD + variant("RT-0")), telemetry)._hold and between_of(file, telemetry, hold=True)._hold

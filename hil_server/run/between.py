@@ -1,0 +1,126 @@
+"""Between two variants of a live programme: the stand rests, and the operator says when the next one starts.
+
+While a variant runs, its own bus has the command socket. Between two variants this desk has it, at the same address and with the same keys:
+
+    start    the next variant starts (so does `resume`)
+    hold     it waits; a programme that does not wait of itself then waits for `start` (as it does in the pause, see below)
+    stop     the programme ends here (so does `abort`)
+
+A programme that holds (`[programme] hold = true`, `--hold`) waits for `start` before every variant but the first. Any other goes on after
+`pause_s` seconds, unless `hold` comes in them. Ctrl-C ends the programme in either case.
+"""
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+import zmq
+
+from hil_server.telemetry.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
+from rt_kernels.layout import LAYOUT_HASH
+
+ON, WAIT, END = "start", "hold", "stop"
+MEANS = {"start": ON, "resume": ON, "hold": WAIT, "stop": END, "abort": END}
+LOOK_MS = 100
+
+
+class Between:
+    """telemetry: the configuration's table, for the command address and the keys. hold: wait for `start`; pause_s: else so long. told: is
+    called with True when it waits for `start`, at once and when `hold` comes."""
+
+    def __init__(self, telemetry: Mapping[str, Any], hold: bool, pause_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._telemetry, self._hold, self._pause, self._clock = telemetry, hold, pause_s, clock
+        self.address = ""
+
+    def wait(self, following: str, told: Callable[[bool], None] = lambda waits: None) -> bool:
+        """Whether the programme goes on with the variant `following`. Raises ConfigurationError for an address or keys that are none."""
+        address = self._telemetry["command"]
+        if not address or not (self._hold or self._pause > 0.0):
+            return True
+        curve = Curve.from_folder(self._telemetry["keys"]) if self._telemetry["keys"] else None
+        context = zmq.Context()
+        door = DoorKeeper(context, curve) if curve is not None else None
+        try:
+            socket = bind(context, zmq.ROUTER, "command_address", address, curve, 100)
+            self.address = socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
+            told(self._hold)
+            return self._serve(socket, door, following, told)
+        finally:
+            context.destroy(linger=200)
+
+    def _serve(self, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None]) -> bool:
+        waits, until = self._hold, self._clock() + self._pause
+        with stopped_by_signal() as stopped:
+            while not stopped():
+                if not waits and self._clock() >= until:
+                    return True
+                if door is not None:
+                    door.serve()
+                if not socket.poll(LOOK_MS):
+                    continue
+                means = self._answer(socket, following)
+                if means == ON:
+                    return True
+                if means == END:
+                    return False
+                if means == WAIT and not waits:
+                    waits = True
+                    told(True)
+        return False
+
+    def _answer(self, socket: zmq.Socket[Any], following: str) -> str:
+        """Handles one message. Returns what it means, "" for nothing."""
+        frames = socket.recv_multipart()
+        split = 2 if len(frames) == 4 and frames[1] == b"" else 1  # as the desk of a run: DEALER or REQ
+        envelope, parts = frames[:split], frames[split:]
+        means, answer = "", {"ok": False, "kind": "malformed", "error": "a request is two parts: topic and a msgpack map"}
+        request: dict[str, Any] = {}
+        if len(parts) == 2:
+            try:
+                request = unpack(parts[1], small=True)
+                means, answer = self._understood(parts[0], request, following)
+            except MalformedError as error:
+                answer = answer | {"error": str(error)}
+        try:
+            socket.send_multipart([*envelope, REPLY, pack({"id": request.get("id"), "layout": LAYOUT_HASH, **answer})], zmq.NOBLOCK)
+        except (zmq.ZMQError, TypeError, ValueError):
+            pass  # the client does not read its answers, or its id is none
+        return means
+
+    @staticmethod
+    def _understood(topic: bytes, request: Mapping[str, Any], following: str) -> tuple[str, dict[str, Any]]:
+        if topic == STATUS:
+            return "", {"ok": True, "run": "", "running": False, "next": following}
+        if topic == DESK:
+            return "", {"ok": True, "holder": ""}
+        command = request.get("command")
+        if topic == COMMAND and isinstance(command, str) and command in MEANS:
+            # no loop runs: there is no tick and no time to name
+            return MEANS[command], {"ok": True, "command": command, "sequence": 0, "tick": -1, "t": 0.0, "t_ns": 0}
+        text = f"the programme is between two variants, {following} is next: start, hold or stop"
+        return "", {"ok": False, "kind": "nobody", "error": text}
+
+
+@contextlib.contextmanager
+def stopped_by_signal() -> Iterator[Callable[[], bool]]:
+    """Gives whether Ctrl-C or SIGTERM has come since; a second one is as Python does."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    old = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(came)
+    finally:
+        for n, previous in old.items():
+            signal.signal(n, previous)
