@@ -6,7 +6,7 @@ out of the values of one tick by name; what a run does not have (the inner state
 stands in the mimic display. The console draws it; a mechanism without a picture is shown as two flanges.
 
 A `Shape` belongs to a body: `T` the target port, `A` the base of the active unit, and what moves on it, as `head` (at the head's centre, X
-along the probe) or `swing` (at the hinge, the swinging body). Coordinates in the body's axes, m; passive parts are green, active ones
+along the probe) or `swing` (at the hinge, the swinging body). Coordinates in the body's axes, m; passive parts are blue, active ones
 orange. Poses are [x, y, z, qx, qy, qz, qw] in T.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-TARGET, ACTIVE, LEG = "#66bb6a", "#ffb74d", "#eceff1"
+TARGET, ACTIVE, LEG = "#4fc3f7", "#ffb74d", "#eceff1"  # blue and orange: told apart by every eye
 SECTORS = 32
 Line = list[list[float]]
 Values = Mapping[str, Any]

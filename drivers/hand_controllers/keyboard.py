@@ -1,6 +1,6 @@
 """A terminal's keyboard as a hand controller, for rehearsals without one.
 
-What the keys mean: `keys.py`, one table for the terminal and the console's page. v is button 1, on or off; return is the deadman, on or off.
+What the keys mean: `keys.py`, one table for the terminal and the console's page. v is button 1, on or off; return the deadman.
 """
 
 import errno

@@ -1,26 +1,30 @@
 """The newest of a run's telemetry, kept for all pages of the console: one subscription, however many look."""
 
 import asyncio
+import math
 import time
 import tomllib
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from hil_server.analysis.crafts import names_in
-from hil_server.client import AsyncClient, Batch
+from hil_server.client import TOPICS, AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
+from hil_server.console.history import History
 from hil_server.console.picture import Picture
+from hil_server.console.programme import newest_programme, shown
 from hil_server.errors import HilError
 from hil_server.line.run_header import CONFIGURATION
 from hil_server.telemetry.wire import HAND_ADDRESS
 from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS
 
-HISTORY = 1500  # points of a curve: a minute of `slow`
 LINES = 200
 OLD = 0.5  # s without a message
+PROGRAMME_PERIOD = 1.0  # s between two looks at the programme's file
 
 
 @dataclass(frozen=True)
@@ -36,21 +40,28 @@ class Line:
 class Feed:
     """newest: last `slow` message, None before the first. status: last answer about log, ring and desk. about: what `describe` said.
 
-    curve: (t, force maxima) for the plot; joints: names of the crafts' joints, joint_curve: (t, their positions); lines: events and faults,
-    newest first; lost: messages that did not reach us; trouble: why nothing comes, in words; picture: how to draw the run; listeners:
-    called at every `slow` message.
+    history: the last minute of every channel; joints: names of the crafts' joints; lines: events and faults, newest first; lost: messages
+    that did not reach us; trouble: why nothing comes, in words; picture: how to draw the run; listeners: called at every `slow` message.
+
+    What pages are told only when it is another object: facts (of the run: ledger, tunable parameters, limits, channels with units),
+    requirements (with their margins so far), rows (the lines as plain data), programme (the newest one below `logs`, see
+    `hil_server.console.programme.shown`).
     """
 
-    def __init__(self, telemetry: str, command: str, hand: str = HAND_ADDRESS) -> None:
+    def __init__(self, telemetry: str, command: str, hand: str = HAND_ADDRESS, logs: Path | None = None) -> None:
         self.addresses = telemetry, command
         self.hand_address = hand
         self.newest: Batch | None = None
         self.status: dict[str, Any] = {}
         self.about: dict[str, Any] = {}
         self.limits: dict[str, float] = {}
-        self.curve: deque[list[float]] = deque(maxlen=HISTORY)
+        self.history = History()
         self.joints: tuple[str, ...] = ()
-        self.joint_curve: deque[list[float]] = deque(maxlen=HISTORY)
+        self.facts: dict[str, Any] | None = None
+        self.requirements: list[dict[str, Any]] | None = None
+        self.rows: list[dict[str, Any]] = []
+        self.programme: dict[str, Any] | None = None
+        self._logs, self._programme_seen = logs, None
         self.lines: deque[Line] = deque(maxlen=LINES)
         self.lost = 0
         self._trip: Any = None
@@ -73,7 +84,18 @@ class Feed:
 
     async def run(self) -> None:
         """Listens until cancelled."""
-        await asyncio.gather(self._listen("slow", self.take), self._listen("status", self.take_status))
+        work = [self._listen("slow", self.take), self._listen("status", self.take_status), self._watch_programme()]
+        if "requirements" in TOPICS:
+            work.append(self._listen("requirements", self.take_requirements))
+        await asyncio.gather(*work)
+
+    async def _watch_programme(self) -> None:
+        while self._logs is not None:
+            found = await asyncio.to_thread(newest_programme, self._logs)
+            if found != self._programme_seen:
+                self._programme_seen, self.programme = found, shown(found)
+                self._tell()
+            await asyncio.sleep(PROGRAMME_PERIOD)
 
     async def _listen(self, topic: str, take: Any) -> None:
         while True:
@@ -88,10 +110,10 @@ class Feed:
                 await asyncio.sleep(1.0)
 
     async def _new_run(self, run: str) -> None:
-        self.curve.clear()
-        self.joint_curve.clear()
+        self.history.clear()
         self.joints = ()
         self.lines.clear()
+        self.rows, self.requirements = [], None
         self.lost, self._faults, self._levels, self._trip = 0, 0, set(), None
         client = self.client()
         try:
@@ -104,6 +126,7 @@ class Feed:
             self.picture = Picture({})
         finally:
             client.close()
+        self.facts = facts_of(self.about, self.limits, self.picture.document)
 
     def take(self, batch: Batch) -> None:
         """The next `slow` message."""
@@ -111,25 +134,32 @@ class Feed:
         self._arrived["slow"] = time.monotonic()
         self.lost += batch.lost
         self._trip = self._trip or batch.head.get("trip")
-        force = [low if abs(low) > abs(high) else high for low, high in zip(batch.minimum["F_T"], batch.maximum["F_T"], strict=True)]
-        self.curve.append([round(batch.t, 4), *(round(f, 2) for f in force)])
-        if self.joints and "joint_position" in batch.last:
-            self.joint_curve.append([round(batch.t, 4), *batch.last["joint_position"][: len(self.joints)]])
+        self.history.add(batch.t, batch.last, batch.minimum, batch.maximum)
         self._note(batch)
+        self._tell()
+
+    def _tell(self) -> None:
         for listener in self.listeners:
             listener()
+
+    def figures(self) -> dict[str, Any]:
+        """Of the newest message what pages without pictures draw as well: legs, and the values in force of the tunable parameters."""
+        last = self.newest.last if self.newest else {}
+        names = {"leg": "measured_leg", "follows": "following_error", "stroke_margin": "stroke_margin", "tuned": "tuned"}
+        return {short: last[name] for short, name in names.items() if name in last}
 
     def frame(self) -> dict[str, Any]:
         """The newest message as a frame of the pictures, made once for all pages."""
         if self.newest is not None and self._frame[0] is not self.newest:
-            self._frame = self.newest, self.picture.frame(self.newest.last)
+            self._frame = self.newest, self.picture.frame(self.newest.last) | self.figures()
         return self._frame[1]
 
-    def channel_names(self) -> list[str]:
-        """Scalar channels of the run that can be selected."""
-        last = self.newest.last if self.newest else {}
-        return [name if not isinstance(value, list) else f"{name}[{i}]" for name, value in last.items()
-                for i in range(len(value) if isinstance(value, list) else 1)]  # fmt: skip
+    def take_requirements(self, batch: Batch) -> None:
+        """Takes the requirements with their margins so far; of another run than the newest they say nothing."""
+        found = batch.head.get("requirements")
+        if isinstance(found, list) and (self.newest is None or batch.run == self.newest.run):
+            self.requirements = [{key: _finite(value) for key, value in one.items()} for one in found if isinstance(one, dict)]
+            self._tell()
 
     def take_status(self, batch: Batch) -> None:
         """Takes a status message: it becomes `status`, and the trip is the first that this run told of."""
@@ -137,19 +167,21 @@ class Feed:
         self._arrived["status"] = time.monotonic()
         if self.newest is not None and batch.run == self.newest.run:
             self._trip = self._trip or batch.head.get("trip")
-            for listener in self.listeners:
-                listener()
+            self._tell()
 
     def situation(self) -> dict[str, Any]:
         """How the run stands, for the banner: its name, its trip, why it ended, whether its data are old; trouble: why nothing comes."""
         if self.newest is None:
-            return {"run": "no run", "trouble": self.trouble, "trip": None, "end": "", "from": self.addresses[0]}
+            return {"run": "no run", "trouble": self.trouble, "trip": None, "end": "", "from": self.addresses[0], "log": ""}
         run, last, old = self.newest.run, self.newest.last, self.age() > OLD
         end = end_of(last, self.status if self._status_of == run else {})
-        return {"run": run, "trouble": self.trouble, "trip": in_words(self._trip), "end": end, "from": self.addresses[0], "old": old}
+        log = self.status.get("log_path", "") if self._status_of == run else ""
+        trip = in_words(self._trip)
+        return {"run": run, "trouble": self.trouble, "trip": trip, "end": end, "from": self.addresses[0], "old": old, "log": log}
 
     def _note(self, batch: Batch) -> None:
         """New faults, and events: what stays on for several messages is one line."""
+        before = self.lines[0] if self.lines else None
         faults = int(batch.any_bits["faults"])
         for name, mask, severity, meaning, action in FAULTS:
             if faults & ~self._faults & mask:
@@ -159,6 +191,28 @@ class Feed:
         for name in sorted(events - self._levels):
             self.lines.appendleft(Line(batch.t, name, "event"))
         self._levels = events
+        if self.lines and self.lines[0] is not before:
+            self.rows = [asdict(line) for line in self.lines]
+
+
+def _finite(value: Any) -> Any:
+    """None instead of what JSON has no number for."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def facts_of(about: dict[str, Any], limits: dict[str, float], document: dict[str, Any]) -> dict[str, Any]:
+    """Of a run for the page what does not change: delay ledger with origins, tunable parameters, limits, units of the channels."""
+    units = {field[0]: field[3] for field in about.get("fields", []) if len(field) > 3}
+    units |= {channel[0]: channel[1] for channel in about.get("aux", []) if len(channel) > 1}
+    return {
+        "ledger": about.get("delay_ledger", {}),
+        "origins": about.get("delay_origins", {}),
+        "tunables": about.get("tunables", []),
+        "legs": [limits.get("leg_length_min_m"), limits.get("leg_length_max_m")],
+        "units": units,
+        "period_ms": 1e-6 * about.get("period_ns", 0),
+        "test": document.get("test", {}).get("name", ""),
+    }
 
 
 def limits_of(configuration: dict[str, str]) -> dict[str, float]:

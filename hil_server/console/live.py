@@ -7,7 +7,7 @@ page sends (what is none of these is passed over):
     {"ack": n, "age": ms}          frame n has been shown, so old (None when the age means nothing)
     {"clock": t}                   wants the server's clock
     {"command": name, "args": {}}  a command for the loop; the answer is the loop's acknowledgement
-    {"select": [names]}            scalar channels whose values go with every frame
+    {"select": [names]}            scalar channels whose course goes with every frame: smallest and largest since the frame before
     {"seek": t}, {"curves": [t0, t1]}   of a log: the frame at t; the selected channels between two times
     {"hand": [6], "buttons": n}    a record of hand controller 0, where the run allows rehearsal
 """
@@ -31,7 +31,7 @@ from hil_server.errors import HilError
 
 IN_FLIGHT = 2  # frames that a page may have and not yet have shown
 IDLE = 0.5  # s between two signs of life without frames
-MOST_SELECTED = 6
+MOST_SELECTED = 8
 NO_DESK = 5.0  # s since the telemetry process's last word
 LEAVE_WITHIN = 0.5  # s for giving the desk back: it is free by itself after ten seconds of silence
 
@@ -53,7 +53,8 @@ class Commander:
         except (HilError, TypeError) as error:
             return {"answer": f"{name}: {error}", "good": False}
         spent = 1e3 * (time.monotonic() - start)
-        return {"answer": f"{name}: taken by the loop at tick {taken.tick}, t {taken.t:.3f} s", "good": True, "desk_ms": spent}
+        where = f"taken by the loop at tick {taken.tick}, t {taken.t:.3f} s" if taken.tick >= 0 else "taken between two variants"
+        return {"answer": f"{name}: {where}", "good": True, "desk_ms": spent}
 
     async def leave(self) -> None:
         """Gives the desk to others, if this page may hold it. Where no run answers there is no desk to wait for."""
@@ -86,6 +87,9 @@ class Pane:
         self._shown: Any = None
         self._things: Any = None
         self._said: Any = None
+        self._told: dict[str, Any] = {}
+        self._past = -1  # number of the message of the history up to which the page has the course of its channels; -1: none of it
+        self._names_of: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._hand: Any = None
         feed.listeners.add(self._wake.set)
@@ -100,12 +104,14 @@ class Pane:
     def show(self, recording: Recording | None) -> None:
         """The log instead of the live run; None: back to the live run."""
         self.recording = recording
-        self._shown = self._things = None
+        self._shown = self._things = self._names_of = None
+        self._past = -1
         self._wake.set()
 
     def select(self, names: list[str]) -> None:
         """Chooses the channels of the chart, at most `MOST_SELECTED`."""
         self.selected = names[:MOST_SELECTED]
+        self._past = -1
         if self.recording is not None:
             self._send_instant()
 
@@ -118,7 +124,8 @@ class Pane:
     async def serve(self, socket: WebSocket) -> None:
         """Until the page is gone."""
         self._sent = self._acknowledged = 0
-        self._shown = self._things = self._said = None
+        self._shown = self._things = self._said = self._names_of = None
+        self._told, self._past = {}, -1
         spoken = time.monotonic()
         listening = asyncio.create_task(self._listen(socket))
         try:
@@ -149,7 +156,21 @@ class Pane:
         if situation != self._said or silent_s >= IDLE:
             self._said = situation
             news.append({"state": situation})
-        return news + self._picture()
+        feed = self.feed
+        # what a page is told anew only when it is another object
+        for key, value in (("facts", feed.facts), ("requirements", feed.requirements), ("lines", feed.rows), ("programme", feed.programme)):
+            if self._told.get(key) is not value:
+                self._told[key] = value
+                news.append({key: value})
+        return news + self._offer() + self._picture()
+
+    def _offer(self) -> list[dict[str, Any]]:
+        """Names of the channels that can be chosen: of the log, or of the live run from its first message on."""
+        names = list(self.recording.channels) if self.recording is not None else self.feed.history.names
+        if not names or self._names_of == (self.recording, len(names), names[-1]):
+            return []
+        self._names_of = (self.recording, len(names), names[-1])
+        return [{"channels": names, "joints": list(self.feed.joints)}]
 
     def _picture(self) -> list[dict[str, Any]]:
         """What is to be drawn now."""
@@ -168,9 +189,18 @@ class Pane:
             news.append({"things": picture.things(), "run": newest.run, "log": None})
         self._shown = newest
         self._sent += 1
-        frame = self.feed.frame() if self._pictures else {}
+        frame = self.feed.frame() if self._pictures else self.feed.figures()
         head = {"n": self._sent, "t": newest.t, "tick": newest.tick, "wall": newest.head.get("wall_of_tick")}
-        return [*news, {**head, **frame, **self._chosen(newest.last)}]
+        return [*news, {**head, **frame, **self._chosen(newest.last), **self._course()}]
+
+    def _course(self) -> dict[str, Any]:
+        """What the chosen channels did since the frame before; `whole`: all that is known, in the place of what the page has."""
+        history = self.feed.history
+        if not self.selected:
+            return {}
+        whole = not 0 <= self._past <= history.count
+        since, self._past = 0 if whole else self._past, history.count
+        return {"points": history.rows(self.selected, since), "whole": whole}
 
     def _chosen(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The selected channels of the tick that a frame shows: a page never takes them from elsewhere."""

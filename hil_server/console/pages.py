@@ -20,7 +20,7 @@ from hil_server.errors import DeviceError
 def serve(args: argparse.Namespace, token: str) -> None:
     """Serves until Ctrl-C. Raises DeviceError when the port is taken."""
     web = FastAPI(openapi_url=None)
-    feed = Feed(args.telemetry, args.command, args.hand)
+    feed = Feed(args.telemetry, args.command, args.hand, Path(args.logs))
     live = Live(feed)
     live.add_to(web, FOLDER)
     tasks = set()
@@ -43,7 +43,7 @@ def add_pages(live: Live, logs: Path, chosen: str) -> None:
         return log if log == chosen or log in logs_in(logs) else ""
 
     def add(view: ModuleType) -> None:
-        @ui.page(view.PATH)
+        @ui.page(view.PATH, title=f"{view.NAME} - HIL server")
         def page(log: str = "") -> None:
             pane = open_pane(live, view.PICTURES)
             header(view.NAME)

@@ -74,6 +74,7 @@ class Picture:
             "arm": self.arm.things() if self.arm else None,
             "numbers": [{"title": title, "rows": rows} for title, rows in NUMBERS],
             "rehearsal": self.rehearsal,
+            "limits": self.document.get("initial_conditions", {}).get("limits", {}),
         }
 
     def frame(self, values: Values) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hil_server.console.alarm import of_log
 from hil_server.console.picture import Picture
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.codes import bit_names, code_name
+from rt_kernels.layout import FIELDS
 
 POINTS = 1500  # of a curve: more than a screen has columns
 
@@ -92,6 +93,7 @@ class Recording:
             "created": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.log.header.created)),
             "notes": "; ".join(self.log.header.notes),
             "trip": of_log(self.log),
+            "units": {field[0]: field[3] for field in FIELDS} | {channel.name: channel.unit for channel in self.log.header.aux},
         }
 
     def at(self, t: float) -> int:

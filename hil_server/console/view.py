@@ -3,12 +3,14 @@
 import importlib
 import json
 import pkgutil
+from html import escape
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from nicegui import ui
 
+from drivers.hand_controllers import keys
 from hil_server.console.live import Live, Pane
 
 FOLDER = Path(__file__).parent / "page"
@@ -26,16 +28,31 @@ class View(ui.element, component="page/view.js"):  # type: ignore[call-arg, unus
 def open_pane(live: Live, pictures: bool = True) -> Pane:
     """The pane of the page that is being built; closed with it."""
     pane = live.open(pictures)
+    ui.colors(primary="#075985")  # white on it can be read: 7.6 to 1
     ui.add_head_html('<link rel="stylesheet" href="/hil/style.css">')
-    ui.add_head_html(f"<script>window.hilPane = {json.dumps(pane.number)}; window.hilSelect = [];</script>")
+    ui.add_head_html(f"<script>window.hilPane = {json.dumps(pane.number)}; window.hilKeys = {json.dumps(keys.table())};</script>")
     ui.context.client.on_delete(lambda: live.close(pane))
     return pane
 
 
-def select_curves(pane: Pane, names: list[str]) -> None:
-    """Which channels the page plots."""
-    pane.select(names)
-    ui.run_javascript(f"window.hilSelect = {json.dumps(pane.selected)}")
+def box(name: str, kind: str, classes: str = "", **options: Any) -> View:
+    """A titled card of the page with one drawn part in it; can be hidden, by its name, in the page's menu."""
+    with card(name, classes):
+        return View(kind, **options)
+
+
+def text(tag: str, words: str) -> ui.element:
+    """A plain element of HTML with words in it."""
+    found = ui.element(tag)
+    found._props["innerHTML"] = escape(words)
+    return found
+
+
+def card(name: str, classes: str = "") -> ui.element:
+    """A titled card of the page, to be filled."""
+    with ui.element("section").classes(f"hil-card {classes}").props(f'data-card="{name}" aria-label="{name}"') as found:
+        text("h2", name)
+    return found
 
 
 def command_button(name: str) -> ui.button:
@@ -54,12 +71,18 @@ def views() -> list[ModuleType]:
 
 
 def header(here: str) -> None:
-    """Where else to go; run, age of data and pictures, answer to the last command, ABORT; below them the banner: the same on every page."""
+    """Where else to go; run, age of data and pictures, answer to the last command, the page's menu, ABORT; below them the banner: the same
+    on every page. Before it, for the keyboard: a link past it."""
     with ui.header(wrap=False).classes("hil-header"):
+        text("a", "Skip to the content").classes("hil-skip").props('href="#content"')
         with ui.element("div").classes("hil-bar"):
             ui.label("HIL server").classes("text-weight-bold")
-            for view in views():
-                link = ui.link(view.NAME, view.PATH).style("text-decoration: none")
-                link.classes("text-sky-300" if view.NAME == here else "text-white opacity-80")
+            with ui.element("nav").classes("hil-links").props('aria-label="Views"'):
+                for view in views():
+                    link = ui.link(view.NAME, view.PATH)
+                    if view.NAME == here:
+                        link.props('aria-current="page"')
             View("header").classes("hil-head")
+            View("menu").classes("hil-menu")
         View("banner").classes("hil-banner")
+    text("h1", f"HIL server: {here}").classes("hil-unseen")

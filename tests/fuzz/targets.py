@@ -853,7 +853,7 @@ class Folders(Files):
 
     def run(self, given):
         from hil_server.campaign import execution
-        from hil_server.console.views.engineer import newest_programme
+        from hil_server.console.programme import newest_programme, shown
 
         which, data = given
         with refusing():
@@ -865,7 +865,7 @@ class Folders(Files):
                 execution.read_results(self.folder / "campaign")
             else:
                 self.put("programme.json", data)
-                newest_programme(self.folder)
+                shown(newest_programme(self.folder))
 
 
 class Fmus(Files):

@@ -28,8 +28,10 @@ from hil_server.console.access import Access
 from hil_server.console.alarm import in_words, safety
 from hil_server.console.arm import Arm
 from hil_server.console.feed import Feed, limits_of
+from hil_server.console.history import History
 from hil_server.console.live import Pane
 from hil_server.console.picture import Picture, angles_deg, picture_of
+from hil_server.console.programme import shown
 from hil_server.console.recording import Recording, thinned
 from hil_server.line.run_header import CONFIGURATION
 from hil_server.run.session import Options, simulate
@@ -109,19 +111,51 @@ def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
         feed.take(batch(t, faults, events, force=-7.5, lost=1))
     assert [(line.t, line.name) for line in feed.lines] == [(0.2, name), (0.08, "first_contact"), (0.08, name)]
     assert feed.lines[0].severity == severity and meaning in feed.lines[0].action and action in feed.lines[0].action
-    assert feed.lost == 5 and feed.curve[-1] == [0.2, -7.5, 0, 0, 0, 0, 0]
+    assert feed.lost == 5 and feed.history.rows(["F_T[0]", "F_T[5]"], 4) == [[0.2, -7.5, -7.5, 0.0, 0.0]]
+    assert [row["name"] for row in feed.rows] == [line.name for line in feed.lines]
 
 
-def test_feed_keeps_the_course_of_the_joints_that_the_run_names():
+def test_history_keeps_every_extreme_of_the_last_minute():
+    """Against the stream itself: whatever is lost of older messages, of what is kept no peak is."""
+    rng = np.random.default_rng(3)
+    history, stream = History(points=50), rng.normal(size=(80, 30, 2))
+    for i, part in enumerate(stream):
+        low, high = part.min(axis=0), part.max(axis=0)
+        last = {"a": float(part[-1, 0]), "b": part[-1].tolist(), "bits": 5}
+        history.add(0.03 * i, last, {"a": float(low[0]), "b": low.tolist()}, {"a": float(high[0]), "b": high.tolist()})
+    assert history.names == ["a", "b[0]", "b[1]", "bits"] and history.count == 80
+    rows = np.array(history.rows(["a", "b[1]", "bits"]))
+    assert rows.shape == (50, 7) and np.allclose(rows[:, 0], 0.03 * np.arange(30, 80))
+    assert np.allclose(rows[:, 1], stream[30:, :, 0].min(axis=1), rtol=1e-5)
+    assert np.allclose(rows[:, 4], stream[30:, :, 1].max(axis=1), rtol=1e-5)
+    assert (rows[:, 5:] == 5).all()
+    assert history.rows(["b[0]"], 79)[0][1:] == pytest.approx([stream[79, :, 0].min(), stream[79, :, 0].max()], rel=1e-5)
+    assert history.rows(["nothing"], 79) == [[pytest.approx(2.37), None, None]]
+    history.add(3.0, {"a": math.nan}, {}, {})
+    assert history.rows(["a"]) == [[3.0, None, None]], "another run's channels: nothing of the old ones is kept"
+
+
+def test_requirements_of_a_run_are_kept_as_they_stand():
     feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
-    moving = batch(0.1)
-    moving.last["joint_position"] = [0.5, -0.25, 7.0]
-    feed.take(moving)
-    assert not feed.joint_curve, "a run that names no joint has none"
-    feed.joints = ("active shoulder", "target wing")
-    feed.take(moving)
-    feed.take(batch(0.2))
-    assert list(feed.joint_curve) == [[0.1, 0.5, -0.25]]
+    feed.take(batch(0.1))
+    said = {"name": "peak force", "verdict": "met", "value": 800.0, "limit": 2000.0, "margin": math.inf, "unit": "N"}
+    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "another", 0, 1, 0, head={"requirements": [said]}))
+    assert feed.requirements is None
+    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "run", 0, 1, 0, head={"requirements": [said, 7]}))
+    assert feed.requirements == [said | {"margin": None}], "what JSON has no number for is not sent as one"
+    feed.take_requirements(Batch("requirements", 0.1, 0, 100, "run", 0, 2, 0, head={}))
+    assert feed.requirements is not None
+
+
+def test_programme_says_what_is_next():
+    rows = [{"variant": "A", "state": "done", "result": "passed"}, {"variant": "B", "state": "next", "description": "the second"}, 7]
+    found = shown({"programme": "two", "ended": False, "held": True, "variants": [*rows, {"variant": "C", "state": "waiting"}]})
+    assert found["title"] == "Programme two: waits for start; next is B, 1 of 3 done, 1 passed"
+    assert found["next"] == {"number": "B", "description": "the second"} and found["held"] and found["between"]
+    found = shown({"programme": "two", "ended": False, "variants": [{"variant": "A", "state": "running"}, {"variant": "B", "state": "waiting"}]})
+    assert found["next"]["number"] == "B" and not found["held"] and not found["between"]
+    assert shown({"programme": "two", "ended": True, "variants": rows})["next"] is None
+    assert shown(None) is None and shown({"variants": 3}) is None
 
 
 def test_first_trip_names_the_faults_of_its_own_tick(make_records):
@@ -151,7 +185,7 @@ def test_situation_of_a_run():
     first = batch(0.1)
     feed.take(first)
     assert feed.situation() | {"trouble": ""} == {
-        "run": "run", "trouble": "", "trip": None, "end": "", "from": "tcp://127.0.0.1:1", "old": False,
+        "run": "run", "trouble": "", "trip": None, "end": "", "from": "tcp://127.0.0.1:1", "old": False, "log": "",
     }  # fmt: skip
     feed._arrived["slow"] -= 1.0
     assert feed.situation()["old"] and feed.situation()["end"] == ""
@@ -614,7 +648,8 @@ def test_engineer_live_and_abort(stage, browser, pictures):
     assert browser.value("document.querySelectorAll('.live').length") >= 7
     assert "Programme two dockings: RT-2 is running, 1 of 2 done, 1 passed" in browser.text
     wait_for(lambda: re.search(r"target wing\s+-0.2500\s+-2.5000\s+-40.00", browser.text), 30)
-    wait_for(lambda: ink(browser, ".joints canvas") and min(ink(browser, ".joints canvas")) > 1000, 30)
+    wait_for(lambda: "remove joint_position[1]" in browser.value("document.querySelector('.hil-channels').innerHTML"), 30)
+    wait_for(lambda: ink(browser, ".hil-plot canvas")[0] > 1000, 30)
     assert "9e9" not in browser.text and "9000000000" not in browser.text
     browser.click("#hold")
     wait_for(lambda: "hold: taken by the loop at tick" in browser.text, 30)
@@ -657,18 +692,33 @@ def test_browser_sticks_reach_the_loop(stage, browser):
     assert stage.loop.hand(0)[0] == 0
     browser.click("#rehearse")
     browser.click("#deadman")
-    browser.ask("Input.dispatchKeyEvent", type="keyDown", key="w", windowsVirtualKeyCode=87)
-    wait_for(lambda: stage.loop.hand(0)[2][0] == 0.5 and stage.loop.hand(0)[3] == 1, 30)
+    browser.value("document.activeElement.blur()")
+    for _ in range(3):
+        browser.key("w", 87)
+    wait_for(lambda: stage.loop.hand(0)[2][0] == pytest.approx(0.6) and stage.loop.hand(0)[3] == 1, 30)
     first = stage.loop.hand(0)[0]
     wait_for(lambda: stage.loop.hand(0)[0] > first + 50, 30)
-    browser.ask("Input.dispatchKeyEvent", type="keyUp", key="w", windowsVirtualKeyCode=87)
-    wait_for(lambda: not any(stage.loop.hand(0)[2]), 30)
+    assert stage.loop.hand(0)[2][0] == pytest.approx(0.6), "a press stays, as in the terminal"
+    browser.key("s", 83)
+    browser.key("v", 86)
+    wait_for(lambda: stage.loop.hand(0)[2][0] == pytest.approx(0.4) and stage.loop.hand(0)[3] == 3, 30)
+    browser.value("document.querySelector('#again').focus()")
+    browser.key(" ", 32)
+    wait_for(lambda: not any(stage.loop.hand(0)[2]) and stage.loop.hand(0)[3] == 3, 30)
+    assert "again" not in str(browser.value("window.hilAnswer && window.hilAnswer.answer")), "space stops the arm and presses no button"
+    browser.value("document.activeElement.blur()")
+    browser.key("v", 86)
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: stage.loop.hand(0)[3] == 0, 30)
     buttons = "Array.from({length: 16}, (_, i) => ({pressed: i == 4, value: 0}))"
     pad = f"{{connected: true, id: 'test', axes: [0.25, -0.5, 0.05, 1], buttons: {buttons}}}"
     browser.value(f"navigator.getGamepads = () => [{pad}]")
     wait_for(lambda: stage.loop.hand(0)[2] == [0.5, 0.0, 0.25, 0.0, 0.0, -1.0] and stage.loop.hand(0)[3] == 1, 30)
     browser.value("navigator.getGamepads = () => []")
     wait_for(lambda: not any(stage.loop.hand(0)[2]), 30)
+    browser.key("Enter", 13, "\r")
+    browser.key("d", 68)
+    wait_for(lambda: stage.loop.hand(0)[2][1] == pytest.approx(-0.2) and stage.loop.hand(0)[3] == 1, 30)
     browser.value("window.dispatchEvent(new Event('blur'))")
     wait_for(lambda: stage.loop.hand(0)[3] == 0, 30)
     browser.click("#rehearse")
@@ -762,7 +812,7 @@ WIDTHS = (360, 390, 768, 1366, 1920, 2560)
 # what is outside of the window, a table's or card's own scrolled inside left out; and whether ABORT is where it is drawn, all of it
 OUTSIDE = """[...document.querySelectorAll('body *')].filter((e) => {
     const r = e.getBoundingClientRect();
-    const own = e.closest('.q-table__middle, .q-loading-bar, .live.q-card');
+    const own = e.closest('.q-table__middle, .q-loading-bar, .hil-card, .hil-column, .hil-figures, .hil-skip');
     return r.width && r.height && (r.right > innerWidth + 0.5 || r.left < -0.5) && !own;
 }).map((e) => `${e.tagName}.${e.className}`)"""
 ABORT = """(() => {
@@ -812,7 +862,7 @@ def test_curve_and_table_show_one_tick(stage, browser):
     )
     records = Recording(stage.log).log.records
     contact = int(np.searchsorted(records["time_ns"], records["first_contact_time"][-1] * 1e9 - 1))
-    cells = "Object.fromEntries([...document.querySelectorAll('.q-table tbody tr')].map((r) => [...r.children].map((c) => c.innerText)))"
+    cells = "Object.fromEntries([...document.querySelectorAll('.hil-values tbody tr')].map((r) => [...r.children].map((c) => c.innerText)))"
     for i in range(contact - 2, contact + 3):
         browser.value(f"window.hilGo({records['time_ns'][i] * 1e-9})")
         tick = str(int(records["tick"][i]))

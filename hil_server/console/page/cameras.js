@@ -1,6 +1,6 @@
 // Camera pictures: shaded faces, the farthest first, each camera a part of one canvas. No graphics card is needed: where there is none, a
 // software WebGL picture of this size came 100 ms later than this one.
-import { rotate } from "/hil/wires.js";
+import { describe, font, rotate } from "/hil/wires.js";
 
 const HULL = { T: "#8d9a92", A: "#b09a7c" };
 const LIGHT = [-0.72, 0.6, 0.35];
@@ -63,7 +63,7 @@ function eye({ position_m: from, look_at_m: to, field_of_view_deg: angle, on }) 
 }
 
 export function cameras(element) {
-  const canvas = element.appendChild(document.createElement("canvas"));
+  const canvas = describe(element, "aim camera with its crosshair, two survey cameras");
   let bodies = {}, eyes = [];
 
   function build(things) {
@@ -170,8 +170,10 @@ export function cameras(element) {
       const width = Math.max(90, Math.floor(box.width)), height = Math.max(60, Math.floor(box.height));
       if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
       const context = canvas.getContext("2d");
-      const big = Math.floor(width * 0.6), half = Math.floor(height / 2);
-      const parts = [[0, 0, big - 3, height], [big, 0, width - big, half - 2], [big, half, width - big, height - half]];
+      // the aim is the largest; on a narrow page the others are below it
+      const tall = width < 1.2 * height, big = tall ? Math.floor(height * 0.66) : Math.floor(width * 0.66), half = Math.floor((tall ? width : height) / 2);
+      const parts = tall ? [[0, 0, width, big - 3], [0, big, half - 2, height - big], [half, big, width - half, height - big]]
+        : [[0, 0, big - 3, height], [big, 0, width - big, half - 2], [big, half, width - big, height - half]];
       context.lineWidth = 1;
       parts.forEach(([u, v, w, h], i) => {
         context.save();
@@ -182,18 +184,19 @@ export function cameras(element) {
         context.fillRect(u, v, w, h);
         paint(context, frame.bodies, eyes[i], u, v, w, h);
         context.fillStyle = "rgba(11, 15, 20, 0.6)";
-        context.fillRect(u, v, 118, 22);
-        context.fillStyle = "#cfd8dc";
-        context.font = "12px sans-serif";
-        context.fillText(["aim camera", "survey camera 1", "survey camera 2"][i], u + 8, v + 15);
+        context.font = font(12);
+        const title = ["aim camera", "survey camera 1", "survey camera 2"][i];
+        context.fillRect(u, v, context.measureText(title).width + 16, 24);
+        context.fillStyle = "#eceff1";
+        context.fillText(title, u + 8, v + 17);
         if (i === 0) reticle(context, u + w / 2, v + h / 2, Math.min(w, h));
         context.restore();
       });
     },
   };
 
+  // a line that is seen on bright and on dark: dark beneath, bright above
   function reticle(context, u, v, size) {
-    context.strokeStyle = "#80ff9f";
     context.beginPath();
     for (const [du, dv] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
       context.moveTo(u + du * 0.02 * size, v + dv * 0.02 * size);
@@ -204,9 +207,12 @@ export function cameras(element) {
         context.lineTo(u + du * at + dv * tick, v + dv * at + du * tick);
       }
     }
-    context.stroke();
-    context.beginPath();
+    context.moveTo(u + 0.1 * size, v);
     context.arc(u, v, 0.1 * size, 0, 2 * Math.PI);
-    context.stroke();
+    for (const [colour, wide] of [["rgba(0, 0, 0, 0.75)", 3.5], ["#fff176", 1.5]]) {
+      Object.assign(context, { strokeStyle: colour, lineWidth: wide });
+      context.stroke();
+    }
+    context.lineWidth = 1;
   }
 }

@@ -1,15 +1,21 @@
 // The page's own line to the console, beside NiceGUI's: frames come in and are drawn once per animation frame, ABORT goes out at once.
 // The console sends a frame only when the page has shown the last but one, so a slow page gets fewer frames and never old ones.
 import { cameras } from "/hil/cameras.js";
+import { channels } from "/hil/channels.js";
 import { curves } from "/hil/curves.js";
+import { views as instruments } from "/hil/instruments.js";
+import { menu } from "/hil/menu.js";
 import { views as kinds } from "/hil/panels.js";
 import { player } from "/hil/player.js";
 import { sticks } from "/hil/sticks.js";
+import { views as tables } from "/hil/tables.js";
 import { wires } from "/hil/wires.js";
 
-Object.assign(kinds, { cameras, curves, player, sticks, wires });
+Object.assign(kinds, { cameras, channels, curves, menu, player, sticks, wires }, instruments, tables);
 
-export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, selected: [], values: [], fresh: 0, heard: performance.now(), at: 0 };
+// values: [t, smallest, largest of the first selected channel, of the second ...] of the live run; answers: newest first
+export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, answers: [], selected: [], values: [],
+  facts: null, requirements: null, lines: [], programme: null, channels: [], joints: [], fresh: 0, heard: performance.now(), at: 0 };
 const SILENT = 2500; // ms without a word after which the console counts as gone: it speaks twice a second
 const STALE = 500; // ms without a frame after which the values are old
 const LOST = 2; // s of old values after which the connection counts as lost
@@ -59,6 +65,8 @@ window.hilCommand = command;
 function say(answer) {
   if (answer.at !== undefined) answer.round = performance.now() - answer.at;
   state.answer = answer;
+  state.answers.unshift({ ...answer, when: new Date() });
+  state.answers.length = Math.min(state.answers.length, 8);
   window.hilAnswer = answer;
   schedule();
 }
@@ -90,14 +98,15 @@ function presented(frame) {
   const age = frame.wall ? 1000 * (now() - frame.wall) : null;
   if (age !== null) {
     ages.push(age);
-    if (ages.length > 120) ages.shift();
+    if (ages.length > 300) ages.shift();
   }
   send({ ack: frame.n, age });
 }
 
 export function picture() {
   const sorted = [...ages].sort((a, b) => a - b);
-  return { age: sorted.length ? sorted[sorted.length >> 1] : null, rate: shown.length / 2, count: sorted.length };
+  const at = (part) => (sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] : null);
+  return { age: at(0.5), p95: at(0.95), rate: shown.length / 2, count: sorted.length };
 }
 window.hilPicture = picture;
 window.hilForget = () => { ages.length = 0; };
@@ -135,6 +144,15 @@ function take(message) {
     state.curves = message.curves;
     schedule();
   } else if (message.state) (state.head = message.state), schedule();
+  else if (message.channels) {
+    Object.assign(state, { channels: message.channels, joints: message.joints, values: [] });
+    for (const view of attached.values()) view.names?.(state);
+    schedule();
+  } else if (["facts", "requirements", "lines", "programme", "values"].some((key) => key in message)) {
+    if (message.values) Object.assign(state, { table: message.values });
+    else Object.assign(state, message);
+    schedule();
+  }
   else if (message.bodies || message.n) {
     state.fresh = performance.now();
     if (!state.log) remember(message);
@@ -143,14 +161,13 @@ function take(message) {
   }
 }
 
-// the page's own memory of the selected variables of a live run
+// the page's own memory of the selected channels of a live run: the console sends what it knows of them, then what is new
 function remember(message) {
-  if (JSON.stringify(message.names) !== JSON.stringify(state.selected)) {
-    state.selected = message.names;
-    state.values = [];
-  }
-  state.values.push([message.t, ...message.selected]);
-  while (state.values[0][0] < message.t - 120 || state.values[0][0] > message.t) state.values.shift();
+  if (!message.points) return;
+  if (message.whole || JSON.stringify(message.names) !== JSON.stringify(state.selected)) state.values = [];
+  state.selected = message.names;
+  state.values.push(...message.points);
+  while (state.values.length && (state.values[0][0] < message.t - 120 || state.values[0][0] > message.t)) state.values.shift();
 }
 
 function open() {
@@ -170,7 +187,36 @@ function open() {
   };
 }
 
+// ABORT by key, wherever the focus is, but not while a text is being written
+const WRITES = "textarea, [contenteditable=true], input:not([type]), input[type=text], input[type=search]";
+window.addEventListener("keydown", (event) => {
+  if (!(event.altKey && !event.ctrlKey && !event.metaKey && event.code === "KeyA") || event.repeat) return;
+  if (event.target.closest?.(WRITES)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  window.hilPressed = event.timeStamp;
+  document.querySelector("#abort")?.classList.add("pressed");
+  setTimeout(() => document.querySelector("#abort")?.classList.remove("pressed"), 400);
+  command("abort");
+}, true);
+
+// the room that the header leaves, and where the link past it goes
+const head = new ResizeObserver(([entry]) => document.documentElement.style.setProperty("--hil-head", `${Math.ceil(entry.target.getBoundingClientRect().height)}px`));
+const setUp = setInterval(() => {
+  const header = document.querySelector(".hil-header"), content = document.querySelector(".nicegui-content");
+  if (!header || !content) return;
+  clearInterval(setUp);
+  head.observe(header);
+  Object.assign(content, { id: "content", tabIndex: -1 });
+  document.querySelector(".hil-skip").onclick = (event) => (event.preventDefault(), content.focus());
+}, 50);
+
 setInterval(() => {
+  // what scrolls has to be reached by keyboard
+  for (const card of document.querySelectorAll(".hil-card, .hil-figures, .hil-rows")) {
+    if (card.scrollHeight > card.clientHeight + 1) card.tabIndex = 0;
+    else card.removeAttribute("tabindex");
+  }
   document.body.classList.toggle("stale", !["live", "log"].includes(link()));
   schedule();
 }, 250);

@@ -1,7 +1,7 @@
 // Header, banner, numbers, flags, bars and the arm: everything that shows a frame without a history.
-import { fit } from "/hil/wires.js";
+import { describe, fit, font } from "/hil/wires.js";
 
-const RED = "#ef5350", BLUE = "#42a5f5", GREY = "#90a4ae", WHITE = "#eceff1", ORANGE = "#ffb74d";
+const RED = "#ff8a65", BLUE = "#42a5f5", GREY = "#90a4ae", WHITE = "#eceff1", ORANGE = "#ffb74d";
 const text = (element, value) => { if (element.textContent !== value) element.textContent = value; };
 
 const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", ended: "run ended", lost: "connection lost", old: "old", joining: "connecting" };
@@ -9,7 +9,7 @@ const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", en
 // run, how its data are, age of the picture, answer to the last command, ABORT
 function header(element, options, { command, picture, link, old }) {
   element.innerHTML = `<span class="hil-run"></span><span class="hil-badge"></span><span class="hil-picture" title="from the tick to the pixel, median of the last 120 pictures"></span>
-    <span class="hil-answer" role="status"></span><button id="abort" class="hil-abort" accesskey="a" title="trips the run at once (Alt+A)">ABORT</button>`;
+    <span class="hil-answer" role="status"></span><button id="abort" class="hil-abort" aria-keyshortcuts="Alt+A" title="trips the run at once (Alt+A)">ABORT</button>`;
   const [run, badge, age, answer, button] = element.children;
   const press = () => {
     button.classList.add("pressed");
@@ -53,12 +53,12 @@ function banner(element, options, { link, old }) {
   return {
     draw({ head, heard, log, shows }) {
       const now = link(), lines = [];
-      if (now === "gone") lines.push(["trip", `CONSOLE DOES NOT ANSWER for ${time((performance.now() - heard) / 1000)}: this page is old, and its ABORT does not reach the run. Use the emergency button; start hil-server console again.`]);
+      if (now === "gone") lines.push(["trip", `CONSOLE DOES NOT ANSWER for ${time((performance.now() - heard) / 1000)}: this page is old, and its ABORT does not reach the run. Use the emergency button; then type: hil-server console, and load this page again.`]);
       if (log?.trip) lines.push(tripped(`Log ${shows}`, log.trip));
       if (head.trip) lines.push(tripped(`Run ${head.run}`, head.trip));
-      if (now === "ended") lines.push(["calm", `Run ${head.run} has ended: ${head.end}. The values are its last ones, ${time(old())} old.`]);
-      if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not said that it ended. The stand may be moving: ABORT is still tried, else use the emergency button.`]);
-      if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from} since this console was started. hil-server run starts one.`]);
+      if (now === "ended") lines.push(["calm", `Run ${head.run} has ended: ${head.end}. The values are its last ones, ${time(old())} old. What it did: hil-server report ${head.log || "LOG"}, or the view Replay. The next run shows here by itself.`]);
+      if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not said that it ended. The stand may be moving: ABORT is still tried, else use the emergency button. Look at the terminal of hil-server run; the page goes on by itself when data come again.`]);
+      if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from} since this console was started. Type in another terminal: hil-server run (or hil-server fly to fly one by hand); it shows here by itself.`]);
       const html = lines.length ? lines.map(() => "<div></div>").join("") : "";
       if (element.children.length !== lines.length) element.innerHTML = html;
       lines.forEach(([kind, words], i) => {
@@ -103,25 +103,26 @@ function words(element) {
     draw({ frame }) {
       if (!frame?.words) return;
       const time = (t) => (t >= 0 ? `${t.toFixed(3)} s` : "–");
-      const lamp = (name, on) => `<span class="hil-lamp ${on ? "on" : ""}">${name}</span>`;
+      const lamp = (name, on) => `<span class="hil-lamp ${on ? "on" : ""}">${on ? "●" : "○"} ${name}</span>`;
+      const phase = frame.words.phase === "contact" && frame.first_contact_time < 0 ? "contact (no touch yet)" : frame.words.phase;
       const html = `${Object.entries(frame.flags).map(([n, on]) => lamp(n, on)).join("")}${lamp("contact", frame.contact)}${lamp("capture", frame.capture_time >= 0)}
-        <span>phase <b>${frame.words.phase}</b></span><span>T contact <b>${time(frame.first_contact_time)}</b></span><span>T capture <b>${time(frame.capture_time)}</b></span>
+        <span>phase <b>${phase}</b></span><span>T contact <b>${time(frame.first_contact_time)}</b></span><span>T capture <b>${time(frame.capture_time)}</b></span>
         <span>T current <b class="time-shown">${frame.t.toFixed(3)} s</b></span>`;
       if (element.hilHtml !== html) element.innerHTML = element.hilHtml = html;
     },
   };
 }
 
-// dampers: red positive, blue negative, filled by value over limit; options.place chooses which
+// dampers: to the right positive, to the left negative, filled by value over limit; options.place chooses which
 function bars(element, options) {
   element.classList.add("live");
-  const canvas = element.appendChild(document.createElement("canvas"));
+  const canvas = describe(element, options.place === "spring" ? "latches" : `dampers, ${options.place}`);
   return {
     draw({ things, frame }) {
       const context = fit(canvas);
       const { width, height } = canvas;
       if (!things) return;
-      context.font = "11px sans-serif";
+      context.font = font(11);
       const chosen = things.bars.map((bar, i) => [bar, frame?.bars?.[i]]).filter(([bar]) => bar.place === options.place);
       const upright = options.place === "spring";
       const step = Math.min(upright ? width / Math.max(1, chosen.length) : 30, (upright ? width : height) / Math.max(1, chosen.length));
@@ -139,7 +140,7 @@ function bars(element, options) {
           context.fillText(bar.label, x + 14, 14);
           context.fillText(at ? (1000 * at.value).toFixed(1) + " mm" : "–", x + 14, height - 22);
           (at?.flags || []).forEach((on, f) => {
-            context.fillStyle = on ? (f ? "#66bb6a" : RED) : "#37474f";
+            context.fillStyle = on ? (f ? BLUE : RED) : "#37474f";
             context.fillRect(x + 2 + f * 14, height - 14, 10, 8);
           });
         } else {
@@ -166,7 +167,7 @@ function bars(element, options) {
 // where head, hinge and base are across the axis, seen from the head
 function lateral(element) {
   element.classList.add("live");
-  const canvas = element.appendChild(document.createElement("canvas"));
+  const canvas = describe(element, "head, hinge and base across the axis");
   return {
     draw({ things, frame }) {
       const context = fit(canvas);
@@ -180,7 +181,7 @@ function lateral(element) {
         context.arc(width / 2, height / 2, (r * Math.min(width, height)) / 2.2, 0, 7);
         context.stroke();
       }
-      context.font = "11px sans-serif";
+      context.font = font(11);
       context.fillStyle = GREY;
       context.fillText(`across the axis, outer circle ${((Math.min(width, height) / 2.2 / scale) * 1000).toFixed(0)} mm`, 6, 13);
       const points = ["head", "swing", "A"].filter((b) => frame.bodies[b]).map((b) => [b, onto(frame.bodies[b])]);
@@ -206,7 +207,7 @@ function lateral(element) {
 // the manipulator: from the side and from above, joints with limits, how near a singular configuration
 function arm(element) {
   element.classList.add("live");
-  const canvas = element.appendChild(document.createElement("canvas"));
+  const canvas = describe(element, "the manipulator from the side and from above, its joints");
   element.style.display = "none";
   return {
     things: ({ things }) => (element.style.display = things.arm ? "" : "none"),
@@ -214,7 +215,7 @@ function arm(element) {
       if (!things?.arm) return;
       const context = fit(canvas);
       const { width, height } = canvas;
-      context.font = "11px sans-serif";
+      context.font = font(11);
       context.fillStyle = GREY;
       if (!frame?.arm) return context.fillText("no joint angles in this run", 8, 16);
       const { places, q, near, sigma, limiting } = frame.arm;
@@ -234,7 +235,7 @@ function arm(element) {
         context.stroke();
         context.lineWidth = 1;
         places.forEach((p, i) => {
-          context.fillStyle = i === 0 ? "#66bb6a" : i === places.length - 1 ? RED : WHITE;
+          context.fillStyle = i === 0 ? BLUE : i === places.length - 1 ? RED : WHITE;
           context.beginPath();
           context.arc(...onto(p), 3.5, 0, 7);
           context.fill();

@@ -1,60 +1,88 @@
-// Hand controllers as the loop has them, and, where the run allows rehearsal, a browser Gamepad or keys as one of them.
+// Hand controllers as the loop has them, and, where the run allows rehearsal, a browser Gamepad or keys as one of them. The keys and what they
+// mean are the terminal's (`drivers/hand_controllers/keys.py`, put into the page as window.hilKeys): a press changes a rate, and it stays.
 const NAMES = ["HL1", "HL2", "HL3", "HR1", "HR2", "HR3"];
-const KEYS = { w: [0, 1], s: [0, -1], a: [1, 1], d: [1, -1], r: [2, 1], f: [2, -1], u: [3, 1], o: [3, -1], j: [4, 1], l: [4, -1], i: [5, 1], k: [5, -1] };
 const PERIOD = 15; // ms
+const DEADMAN = 1, VERNIER = 2;
 
 export function sticks(element, options, { state, send }) {
+  const table = window.hilKeys;
   element.classList.add("hil-sticks");
   element.innerHTML = `<div class="live"><div class="hil-axes">${NAMES.map((n) => `<div><span>${n}</span><div class="hil-axis"><div></div></div><b>0.00</b></div>`).join("")}</div>
     <div class="hil-modes"></div></div>
     <div class="hil-rehearsal" style="display:none"><label><input type="checkbox" id="rehearse"> this page is hand controller 0 (rehearsal)</label>
-    <button id="deadman">deadman off</button><span id="pad">no gamepad: keys w s a d r f, u o j l i k; Enter: deadman</span></div>`;
+    <button id="deadman" aria-pressed="false">deadman off</button><output id="hand-state"></output><span id="pad"></span></div>`;
   const axes = [...element.querySelectorAll(".hil-axis > div")], figures = [...element.querySelectorAll(".hil-axes b")];
   const modes = element.querySelector(".hil-modes"), box = element.querySelector(".hil-rehearsal");
-  const on = element.querySelector("#rehearse"), deadman = element.querySelector("#deadman"), pad = element.querySelector("#pad");
-  const held = new Set();
-  let dead = true;
+  const on = element.querySelector("#rehearse"), deadman = element.querySelector("#deadman"), pad = element.querySelector("#pad"), said = element.querySelector("#hand-state");
+  let steps = [0, 0, 0, 0, 0, 0], vernier = false, held = false, lastKey = 0;
 
-  const free = (next) => {
-    dead = next;
-    deadman.textContent = dead ? "deadman off" : "deadman ON";
-    deadman.classList.toggle("on", !dead);
+  const free = (holds) => {
+    held = holds;
+    steps = [0, 0, 0, 0, 0, 0];
+    lastKey = performance.now();
+    const words = held ? "deadman ON" : "deadman off";
+    if (deadman.textContent !== words) deadman.textContent = words;
+    deadman.classList.toggle("on", held);
+    deadman.setAttribute("aria-pressed", held);
   };
-  deadman.onclick = () => free(!dead);
-  on.onchange = () => (free(true), held.clear());
+  deadman.onclick = () => free(!held);
+  on.onchange = () => free(false);
+  const flies = () => on.checked && state.things?.rehearsal && !state.log;
   const key = (event) => {
-    if (!on.checked || event.target.closest("input:not([type=checkbox]), textarea, .q-field")) return;
-    if (event.key === "Enter" && event.type === "keydown" && !event.repeat && event.target.tagName !== "BUTTON") free(!dead);
-    const name = event.key.toLowerCase();
-    if (!KEYS[name]) return;
+    if (!flies() || event.altKey || event.ctrlKey || event.metaKey) return;
+    const at = event.target;
+    if (at.closest?.("input:not([type=checkbox]), textarea, select, .q-field, [contenteditable=true]")) return;
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const pressable = at.closest?.("button, a, summary");
+    if (name === table.deadman) {
+      if (pressable) return; // there it presses what has the focus
+      if (event.type === "keydown" && !event.repeat) free(!held);
+    } else if (name === table.zero) steps = [0, 0, 0, 0, 0, 0]; // always: it is what stops the arm, so it presses no button
+    else if (name === table.vernier) vernier = event.type === "keydown" && !event.repeat ? !vernier : vernier;
+    else if (table.axes[name]) {
+      const [axis, sign] = table.axes[name];
+      if (event.type === "keydown") steps[axis] = Math.max(-table.most, Math.min(table.most, steps[axis] + sign));
+    } else {
+      lastKey = performance.now(); // any key keeps the deadman
+      return;
+    }
+    lastKey = performance.now();
     event.preventDefault();
-    event.type === "keydown" ? held.add(name) : held.delete(name);
+    event.stopPropagation();
   };
-  const away = () => (held.clear(), free(true)); // a page that is not looked at moves nothing
-  window.addEventListener("keydown", key);
-  window.addEventListener("keyup", key);
+  const away = () => free(false); // a page that is not looked at moves nothing
+  window.addEventListener("keydown", key, true);
+  window.addEventListener("keyup", key, true);
   window.addEventListener("blur", away);
   document.addEventListener("visibilitychange", away);
 
   const timer = setInterval(() => {
-    if (!on.checked || !state.things?.rehearsal || state.log) return;
+    if (!flies()) return;
     const found = [...(navigator.getGamepads?.() || [])].find((p) => p?.connected);
-    const hand = [0, 0, 0, 0, 0, 0];
-    let buttons = dead ? 0 : 1;
+    if (held && performance.now() - lastKey > 1000 * table.lets_go_after_s) free(false);
+    const hand = steps.map((n) => table.step * n);
+    let buttons = (held ? DEADMAN : 0) | (vernier ? VERNIER : 0);
     if (found) {
-      // left stick: up-down x, left-right z; right stick: up-down pitch, left-right yaw; triggers y; shoulder buttons: deadman
+      // left stick: up-down x, left-right z; right stick: up-down pitch, left-right yaw; triggers y; d-pad left-right roll; shoulder buttons: deadman
       const at = (i) => (Math.abs(found.axes[i] || 0) > 0.08 ? Math.max(-1, Math.min(1, found.axes[i])) : 0);
       const button = (i) => found.buttons[i]?.value || 0;
-      Object.assign(hand, [-at(1), button(7) - button(6), at(0), (found.buttons[15]?.pressed ? 0.5 : 0) - (found.buttons[14]?.pressed ? 0.5 : 0), -at(2), -at(3)]);
-      buttons = found.buttons[4]?.pressed || found.buttons[5]?.pressed ? 1 : buttons;
+      const roll = (found.buttons[15]?.pressed ? 0.5 : 0) - (found.buttons[14]?.pressed ? 0.5 : 0);
+      [-at(1), button(7) - button(6), at(0), roll, -at(2), -at(3)].forEach((value, i) => (hand[i] = Math.max(-1, Math.min(1, hand[i] + value))));
+      if (found.buttons[4]?.pressed || found.buttons[5]?.pressed) buttons |= DEADMAN;
     }
-    for (const name of held) hand[KEYS[name][0]] = KEYS[name][1] * 0.5;
-    pad.textContent = found ? `gamepad: ${found.id.slice(0, 40)}` : "no gamepad: keys w s a d r f, u o j l i k; Enter: deadman";
+    const words = found ? `gamepad: ${found.id.slice(0, 40)}; keys as well: ${table.words}` : `no gamepad: ${table.words}`;
+    if (pad.textContent !== words) pad.textContent = words;
+    const rates = `${vernier ? "vernier" : "coarse"}${steps.some(Boolean) ? `, steps ${steps.join(" ")}` : ", rates zero"}`;
+    if (said.textContent !== rates) said.textContent = rates;
     send({ hand, buttons });
   }, PERIOD);
 
   return {
-    things: ({ things, log }) => (box.style.display = things.rehearsal && !log ? "" : "none"),
+    things: ({ things, log }) => {
+      box.style.display = things.rehearsal && !log ? "" : "none";
+      // the address of `hil-server fly` asks for it
+      if (things.rehearsal && !log && new URLSearchParams(location.search).has("hand")) on.checked = true;
+    },
     draw({ frame }) {
       if (!frame?.hand) return;
       frame.hand.slice(0, 6).forEach((value, i) => {
@@ -62,7 +90,7 @@ export function sticks(element, options, { state, send }) {
         const sum = Math.max(-1, Math.min(1, value + (frame.hand[i + 6] || 0)));
         axes[i].style.left = `${50 + Math.min(0, sum) * 50}%`;
         axes[i].style.width = `${Math.abs(sum) * 50}%`;
-        axes[i].style.background = sum < 0 ? "#42a5f5" : "#ef5350";
+        axes[i].style.background = sum < 0 ? "#4fc3f7" : "#ffb74d";
         figures[i].textContent = sum.toFixed(2);
       });
       const w = frame.words;
@@ -73,8 +101,8 @@ export function sticks(element, options, { state, send }) {
     },
     close() {
       clearInterval(timer);
-      window.removeEventListener("keydown", key);
-      window.removeEventListener("keyup", key);
+      window.removeEventListener("keydown", key, true);
+      window.removeEventListener("keyup", key, true);
       window.removeEventListener("blur", away);
       document.removeEventListener("visibilitychange", away);
     },

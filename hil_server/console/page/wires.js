@@ -21,8 +21,23 @@ export function fit(canvas) {
   return context;
 }
 
-export function wires(element, options) {
+// a font that grows with the page
+let size = 16, sizeFor = 0;
+export function font(px, family = "sans-serif") {
+  if (sizeFor !== innerWidth) (sizeFor = innerWidth), (size = parseFloat(getComputedStyle(document.documentElement).fontSize));
+  return `${Math.max(12, Math.round((px * size) / 14))}px ${family}`;
+}
+
+// the canvas of a drawn part, with words for who does not see it
+export function describe(element, words) {
   const canvas = element.appendChild(document.createElement("canvas"));
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", words);
+  return canvas;
+}
+
+export function wires(element, options) {
+  const canvas = describe(element, `wire-frame of the units, ${VIEWS[options.projection].title}`);
   const still = document.createElement("canvas");
   const { right, up, title } = VIEWS[options.projection];
   let zoom = 1, drawn = "", shapes = [];
@@ -81,24 +96,28 @@ export function wires(element, options) {
       }
       context.drawImage(still, 0, 0);
       context.fillStyle = "#90a4ae";
-      context.font = "11px sans-serif";
-      context.fillText(title, 6, 13);
+      context.font = font(12);
+      context.fillText(title, 6, 16);
       if (!frame?.bodies) return;
       context.lineWidth = 1.2;
       for (const shape of shapes) {
         const pose = frame.bodies[shape.body];
         if (!pose || shape.body === "T") continue;
-        context.strokeStyle = frame.on.includes(shape.name) ? RED : shape.colour;
+        const touches = frame.on.includes(shape.name); // by its width as well as by its colour
+        context.strokeStyle = touches ? RED : shape.colour;
+        context.lineWidth = touches ? 3.5 : 1.4;
         stroke(context, shape.lines, pose, project);
       }
+      context.lineWidth = 1.4;
       context.strokeStyle = "#eceff1";
       stroke(context, frame.legs, null, project);
       context.fillStyle = RED;
       for (const p of frame.contacts) {
         const [u, v] = project(p);
         context.beginPath();
-        context.arc(u, v, 5, 0, 2 * Math.PI);
+        context.arc(u, v, 6, 0, 2 * Math.PI);
         context.fill();
+        context.stroke(); // a white ring round it
       }
     },
   };

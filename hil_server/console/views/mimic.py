@@ -16,7 +16,6 @@ from rt_kernels.pictures import ARM_AND_HEAD, Mimic
 
 ORDER, NAME, PATH, PICTURES = 30, "Mimic", "/mimic", True
 
-UPPER, MIDDLE, LOWER = 270, 150, 230  # px
 UNBOXED = {"sticks"}  # has boxes of its own
 
 
@@ -26,13 +25,14 @@ class MimicView:
     def __init__(self, pane: Pane, folder: Path, chosen: str = "") -> None:
         self._pane = pane
         self._shown: Mimic | None = None
-        self._windows = ui.column().classes("w-full gap-2")
-        View("curves").classes("hil-box w-full").style(f"height: {LOWER}px")
-        with ui.row().classes("w-full items-center"):
-            self._facts = ui.label().classes("text-caption opacity-70 ellipsis-2-lines").style("width: 17em")
-            ui.switch("left to right", on_change=lambda e: ui.run_javascript(f"window.hilLeftToRight = {str(e.value).lower()}"))
-            with ui.column().classes("gap-1").style("flex: 1 1 320px; min-width: 0"):
+        with ui.element("div").classes("hil-page hil-mimic"):
+            self._windows = ui.element("div").classes("hil-windows")
+            View("curves").classes("hil-box hil-plot")
+            with ui.element("div").classes("hil-foot"):
                 SourceBar(pane, folder, chosen, ["F_T[0]", "F_T[1]", "X_TA[0]", "V_TA[0]"], opened=lambda recording: self._update())
+                with ui.row().classes("items-center gap-4"):
+                    ui.switch("left to right", on_change=lambda e: ui.run_javascript(f"window.hilLeftToRight = {str(e.value).lower()}"))
+                    self._facts = ui.label().classes("text-caption")
         self._update()
         ui.timer(0.5, self._update)
 
@@ -52,17 +52,16 @@ class MimicView:
                 self._build(mimic)
 
     def _build(self, mimic: Mimic) -> None:
-        with ui.element("div").classes("hil-split"):
-            View("numbers", before=[0], after=[3]).style("width: 190px")
+        with ui.element("div").classes("hil-upper"):
+            View("numbers", before=[0], after=[3]).classes("hil-figures")
             for projection in mimic.projections:
-                View("wires", projection=projection).classes("live hil-box hil-pane").style(f"height: {UPPER}px")
-            View("numbers", before=list(mimic.numbers), after=[0]).style("width: 190px")
-        with ui.row().classes("w-full gap-4 items-center"):
-            View("words").classes("grow")
-        with ui.element("div").classes("hil-split"):
-            View("numbers", groups=list(mimic.below)).style("width: 190px")
+                View("wires", projection=projection).classes("live hil-box hil-pane")
+            View("numbers", before=list(mimic.numbers), after=[0]).classes("hil-figures")
+        View("words")
+        with ui.element("div").classes("hil-lower"):
+            View("numbers", groups=list(mimic.below)).classes("hil-figures")
             for kind, options in mimic.panels:
-                panel = View(kind, **options).style(f"flex: 1 1 240px; height: {MIDDLE}px")
+                panel = View(kind, **options).classes("hil-pane")
                 if kind not in UNBOXED:
                     panel.classes("hil-box")
 

@@ -13,7 +13,7 @@ from hil_server.analysis.comparison import GROUPS, Comparison, compare_logs, qua
 from hil_server.console.live import Pane
 from hil_server.console.recording import Recording, events_of, thinned
 from hil_server.console.source import SourceBar
-from hil_server.console.view import View
+from hil_server.console.view import View, card
 from hil_server.errors import HilError
 from rt_kernels.codes import words
 
@@ -37,29 +37,28 @@ class ReplayView:
         self._pane = pane
         self._folder = folder
         self._shown: Any = None
-        self._bar = SourceBar(pane, folder, chosen, live=False, opened=self._opened)
-        if not chosen and self._bar.choice.options:
-            self._bar.what.text = "no log chosen"
-        self._events = ui.row().classes("gap-1")
-        with ui.element("div").classes("hil-split"):
-            with ui.column().classes("gap-2 hil-wide"):
-                View("curves").classes("hil-box w-full").style("height: 430px")
-                with ui.element("div").classes("hil-split"):
+        with ui.element("div").classes("hil-page hil-replay"):
+            with ui.element("div").classes("hil-top"):
+                self._bar = SourceBar(pane, folder, chosen, live=False, opened=self._opened)
+                if not chosen and self._bar.choice.options:
+                    self._bar.what.text = "no log chosen: choose one above, or open /replay?log=PATH"
+                self._events = ui.row().classes("gap-1")
+            with ui.element("div").classes("hil-middle"):
+                View("curves").classes("hil-box hil-plot hil-grow")
+                with ui.element("div").classes("hil-wires"):
                     for projection in ("side", "axonometric"):
-                        View("wires", projection=projection).classes("live hil-box hil-pane").style("height: 230px")
-            with ui.column().classes("gap-1 hil-side"):
+                        View("wires", projection=projection).classes("live hil-box")
+            with ui.element("div").classes("hil-column hil-side").props("tabindex=0 role=region aria-label='Values at the cursor'"):
                 View("words")
-                self._values = ui.table(
-                    columns=[{"name": k, "label": k, "field": k, "align": "left"} for k in ("channel", "value")],
-                    rows=[], row_key="channel", pagination=14,
-                ).props("dense flat").classes("w-full")  # fmt: skip
-        with ui.row().classes("items-center gap-3 w-full"):
-            self._other = ui.select(
-                dict(self._bar.choice.options), label="compare with", on_change=lambda e: self._compare(e.value)
-            ).classes("w-80 max-w-full")
-            self._other.props("dense clearable id=other")
-            ui.button("its prediction", on_click=self._predict).props("dense id=predict")
-            self._said = ui.label().classes("text-caption")
+                with card("Values at the cursor"):
+                    self._values = View("values")
+            with ui.row().classes("items-center gap-3 w-full hil-foot"):
+                self._other = ui.select(
+                    dict(self._bar.choice.options), label="compare with", on_change=lambda e: self._compare(e.value)
+                ).classes("w-80 max-w-full")
+                self._other.props("dense clearable id=other")
+                ui.button("its prediction", on_click=self._predict).props("dense id=predict")
+                self._said = ui.label().classes("text-caption")
         self._comparison = ui.column().classes("w-full gap-1")
         ui.timer(PERIOD, self._show_values)
 
@@ -72,7 +71,7 @@ class ReplayView:
         with self._events:
             for t, name in events_of(recording.log)[:40]:
                 ui.button(f"{name} {t:.2f}", on_click=lambda t=t: ui.run_javascript(f"window.hilGo({t})")).props(
-                    "dense outline size=sm no-caps"
+                    "dense outline size=sm no-caps color=grey-4"
                 )
 
     def _show_values(self) -> None:
@@ -88,7 +87,8 @@ class ReplayView:
         rows += [{"channel": name, "value": words(name, int(channels[name][at]))} for name in CODED]
         chosen = [n for n in self._pane.selected if n in channels]
         chosen += [n for n in channels if n not in CODED and n not in chosen and n != "tick"]
-        self._values.rows = rows + [{"channel": name, "value": f"{channels[name][at]:.6g}"} for name in chosen]
+        rows += [{"channel": name, "value": f"{channels[name][at]:.6g}"} for name in chosen]
+        self._pane.say({"values": [[row["channel"], row["value"]] for row in rows]})
 
     # ----------------------------------------------------------------------------------------------------------- comparison
     async def _compare(self, path: str | None) -> None:
@@ -202,5 +202,5 @@ def chart(title: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def build(pane: Pane, folder: Path, log: str, chosen: str) -> None:
-    """Fills the page of the replay."""
-    ReplayView(pane, folder, chosen)
+    """Fills the page of the replay: with the log that its address names, else with the one that the console was started with."""
+    ReplayView(pane, folder, log or chosen)
