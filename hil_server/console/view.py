@@ -30,7 +30,8 @@ def open_pane(live: Live, pictures: bool = True) -> Pane:
     pane = live.open(pictures)
     ui.colors(primary="#075985")  # white on it can be read: 7.6 to 1
     ui.add_head_html('<link rel="stylesheet" href="/hil/style.css">')
-    ui.add_head_html(f"<script>window.hilPane = {json.dumps(pane.number)}; window.hilKeys = {json.dumps(keys.table())};</script>")
+    own = f"window.hilPane = {json.dumps(pane.number)}; window.hilKeys = {json.dumps(keys.table())};"
+    ui.add_head_html(f"<script>document.documentElement.lang = 'en'; {own}</script>")
     ui.context.client.on_delete(lambda: live.close(pane))
     return pane
 

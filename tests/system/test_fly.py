@@ -1,0 +1,78 @@
+"""A rehearsal is one command: `hil-server fly` runs the test and serves the page whose sticks the loop takes."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from hil_server.client import Client
+from hil_server.config import SHIPPED, load_test
+from hil_server.telemetry.log_file import open_log
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fly(*arguments):
+    command = [sys.executable, "-m", "hil_server", "fly", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_the_shipped_berthing_is_a_rehearsal():
+    assert load_test(SHIPPED / "programmes" / "berthing_operator.toml").test["rehearsal"] is True
+
+
+def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
+    settings = [part for name, address in addresses.items() for part in ("--set", f"telemetry.{name}={address}")]
+    process = fly("--port", str(port), "--leave", "--quiet", "--no-report", "--operator", "Ada", "--out", str(tmp_path / "run"), *settings)
+    try:
+        page = process.stdout.readline().split()[-1]
+        assert page == f"http://127.0.0.1:{port}/operator?hand=1"
+        with urllib.request.urlopen(page, timeout=20) as answer:
+            text = answer.read().decode()
+        assert '\\"w\\": [0, 1]' in text or '"w": [0, 1]' in text, "the page has the table of keys"
+        number = re.search(r'hilPane = \\?"([^"\\]+)', text).group(1)
+        with (
+            Client(addresses["publish"], addresses["command"], timeout_s=30.0) as client,
+            connect(f"ws://127.0.0.1:{port}/live/{number}", max_size=None) as line,
+        ):
+            seen = client.subscribe(["hand_axis", "hand_buttons"], topic="slow", timeout_s=60.0)
+            next(seen)
+            rehearses = False
+            for batch in seen:
+                while not rehearses:  # the page knows it from the run itself
+                    rehearses = bool(json.loads(line.recv(timeout=30)).get("things", {}).get("rehearsal"))
+                line.send(json.dumps({"hand": [0.0] * 6, "buttons": 1}))
+                if batch.last["hand_buttons"][0] & 1:
+                    break
+            assert batch.last["hand_buttons"][0] & 1
+            client.command("stop")
+        out, err = process.communicate(timeout=90)
+        assert "stopped" in out, (out, err)
+        log = open_log(tmp_path / "run" / "run.mcap")
+        assert "rehearsal = true" in log.header.configuration["configuration.toml"] and 'operator = "Ada"' in str(log.header.configuration)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("programmes/berthing_rt.toml",), "is a programme: fly takes a single test"),
+        (("ghost.toml",), "ghost.toml"),
+    ],
+)
+def test_what_cannot_be_flown_is_refused_before_anything_is_served(arguments, why):
+    process = fly(*arguments)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and why in err and "fly " not in out
