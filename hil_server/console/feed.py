@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.analysis.crafts import names_in
-from hil_server.client import TOPICS, AsyncClient, Batch
+from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
 from hil_server.console.history import History
 from hil_server.console.picture import Picture
@@ -84,10 +84,8 @@ class Feed:
 
     async def run(self) -> None:
         """Listens until cancelled."""
-        work = [self._listen("slow", self.take), self._listen("status", self.take_status), self._watch_programme()]
-        if "requirements" in TOPICS:
-            work.append(self._listen("requirements", self.take_requirements))
-        await asyncio.gather(*work)
+        topics = {"slow": self.take, "status": self.take_status, "requirements": self.take_requirements}
+        await asyncio.gather(*(self._listen(topic, take) for topic, take in topics.items()), self._watch_programme())
 
     async def _watch_programme(self) -> None:
         while self._logs is not None:

@@ -152,7 +152,8 @@ def test_programme_says_what_is_next():
     found = shown({"programme": "two", "ended": False, "held": True, "variants": [*rows, {"variant": "C", "state": "waiting"}]})
     assert found["title"] == "Programme two: waits for start; next is B, 1 of 3 done, 1 passed"
     assert found["next"] == {"number": "B", "description": "the second"} and found["held"] and found["between"]
-    found = shown({"programme": "two", "ended": False, "variants": [{"variant": "A", "state": "running"}, {"variant": "B", "state": "waiting"}]})
+    going = [{"variant": "A", "state": "running"}, {"variant": "B", "state": "waiting"}]
+    found = shown({"programme": "two", "ended": False, "variants": going})
     assert found["next"]["number"] == "B" and not found["held"] and not found["between"]
     assert shown({"programme": "two", "ended": True, "variants": rows})["next"] is None
     assert shown(None) is None and shown({"variants": 3}) is None

@@ -1,6 +1,6 @@
 // The engineer's cards that are drawn by the page: requirements with margins, delay ledger, legs, tunable parameters, programme, events, values.
 const safe = (value) => String(value ?? "").replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
-const number = (value, digits = 4) => (typeof value === "number" && isFinite(value) ? value.toPrecision(digits).replace(/\.?0+$/, "") : "–");
+const number = (value, digits = 4) => (typeof value === "number" && isFinite(value) ? String(Number(value.toPrecision(digits))) : "–");
 const write = (element, html) => { if (element.hilHtml !== html) element.innerHTML = element.hilHtml = html; };
 const note = (words) => `<p class="hil-empty">${words}</p>`;
 
@@ -14,7 +14,7 @@ function requirements(element) {
         .map((r) => {
           const part = typeof r.margin === "number" && typeof r.limit === "number" && r.limit ? Math.max(0, Math.min(1, r.margin / Math.abs(r.limit))) : null;
           return `<tr class="${safe(r.verdict).replace(" ", "-")}" title="${safe(r.words)}"><td>${safe(r.name)}</td><td>${VERDICTS[r.verdict] || safe(r.verdict)}</td><td>${number(r.value)} ${safe(r.unit)}</td>
-            <td>${number(r.limit)}</td><td><span class="hil-margin">${part === null ? "" : `<span style="width:${(100 * part).toFixed(0)}%"></span>`}</span>${number(r.margin, 3)}</td></tr>`;
+            <td>${number(r.limit)}</td><td><span class="hil-margin">${part === null ? "" : `<span style="width:${(100 * part).toFixed(0)}%"></span>`}</span>${number(r.margin)}</td></tr>`;
         }).join("")}</tbody></table>`);
     },
   };
