@@ -8,10 +8,13 @@ so). The second run is brought onto the ticks of the first by linear interpolati
 For every channel: root mean square and peak of the difference, the peaks of both, and for wrenches the impulse (the integral over the
 common time), which does not mind a small shift of a short contact. Then the moments at which the sensors of the docking unit first
 switched, and any auxiliary channel that both logs have and that was asked for. What makes the runs different variants is named.
+
+`judged` holds the differences against tolerances: shares of the largest peak of a group (force, moment, ...) in the first run, because a
+component that is nearly zero has no share of itself worth a limit.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,6 +24,8 @@ import numpy as np
 
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.errors import HilError, UsageError
+from hil_server.pages.curves import Plot, embedded
+from hil_server.pages.html import document, percent, pill, section, table_html, text, verdict_html
 from hil_server.telemetry.log_file import Log, open_log
 from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import BITS, CODES
@@ -30,11 +35,14 @@ BEFORE_CONTACT_S = 1.0
 
 @dataclass(frozen=True)
 class ChannelDifference:
-    """One scalar in both runs over their common time. relative: peak difference over the peak of the first, None when that is zero.
+    """One scalar in both runs over their common time, of a group (force, moment, ...). relative: peak difference over the peak of the
+    first, None when that is zero; share, rms_share: peak and root mean square of the difference over the largest peak of the group in
+    the first run, None when that is zero. All three are fractions.
 
     impulse_a, impulse_b: integrals over the common time (wrench channels), else None.
     """
 
+    group: str
     name: str
     unit: str
     peak_a: float
@@ -42,6 +50,8 @@ class ChannelDifference:
     rms_difference: float
     peak_difference: float
     relative: float | None
+    share: float | None
+    rms_share: float | None
     impulse_a: float | None
     impulse_b: float | None
 
@@ -127,12 +137,13 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
     found = []
     of_a, of_b = quantities(a, asked), quantities(b, asked)
     for group, unit, names, is_wrench in groups(a, asked):
+        largest = float(np.abs(of_a[group][inside]).max(initial=0.0))
         for i, name in enumerate(names):
             ours = of_a[group][inside, i]
             theirs = np.interp(time_a[inside], time_b, of_b[group][:, i])
             # its own ticks: a peak may lie between those of the first
             peak = float(np.abs(of_b[group][inside_b, i]).max(initial=np.abs(theirs).max()))
-            found.append(_difference(name, unit, time_a[inside], ours, theirs, is_wrench, peak))
+            found.append(_difference(group, name, unit, time_a[inside], ours, theirs, is_wrench, peak, largest))
     return Comparison(
         a=a.header.run_id,
         b=b.header.run_id,
@@ -211,17 +222,22 @@ def _loop_end(log: Log, times: np.ndarray) -> float:
     return float(times[closed[-1]] if len(closed) else times[-1])
 
 
-def _difference(name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool, peak_b: float) -> ChannelDifference:
+def _difference(group: str, name: str, unit: str, t: np.ndarray, a: np.ndarray, b: np.ndarray, is_wrench: bool, peak_b: float,
+                largest: float) -> ChannelDifference:  # fmt: skip
     difference = b - a
     peak_a, peak = float(np.abs(a).max()), float(np.abs(difference).max())
+    rms = float(np.sqrt(np.mean(difference**2)))
     return ChannelDifference(
+        group=group,
         name=name,
         unit=unit,
         peak_a=peak_a,
         peak_b=peak_b,
-        rms_difference=float(np.sqrt(np.mean(difference**2))),
+        rms_difference=rms,
         peak_difference=peak,
         relative=peak / peak_a if peak_a > 0.0 else None,
+        share=peak / largest if largest > 0.0 else None,
+        rms_share=rms / largest if largest > 0.0 else None,
         impulse_a=_integral(a, t) if is_wrench else None,
         impulse_b=_integral(b, t) if is_wrench else None,
     )
@@ -232,39 +248,113 @@ def _integral(values: np.ndarray, t: np.ndarray) -> float:
     return float(0.5 * np.sum((values[1:] + values[:-1]) * np.diff(t)))
 
 
+# -------------------------------------------------------------------------------------------------------------- tolerances
+
+MEASURES = {"peak": "share", "rms": "rms_share"}
+
+
+def tolerances(asked: Sequence[str]) -> dict[str, float]:
+    """`5%` or `0.05` for all channels, `force=5%`, `Fx=0.1` for a group or a channel; the narrower one counts. Raises UsageError."""
+    found = {}
+    for one in asked:
+        name, _, words = one.rpartition("=")
+        try:
+            value = 0.01 * float(words[:-1]) if words.endswith("%") else float(words)
+        except ValueError:
+            value = -1.0
+        if not 0.0 <= value < np.inf:
+            raise UsageError(f"--tolerance {one}: must be a share as 5% or 0.05, or GROUP=SHARE, CHANNEL=SHARE")
+        found[name] = value
+    return found
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """verdict: "within", "beyond" or "not judged"; beyond: (channel, share of its group, tolerance) of what is not within, worst first."""
+
+    verdict: str
+    beyond: tuple[tuple[str, float, float], ...] = ()
+    judged: int = 0
+    measure: str = "peak"
+
+    def __str__(self) -> str:
+        if self.verdict == "not judged":
+            return "not judged: no tolerance given"
+        if not self.beyond:
+            return f"within tolerance: {self.judged} channels ({self.measure} of the difference)"
+        said = ", ".join(f"{name} {100 * share:.2f} % (tolerance {100 * limit:g} %)" for name, share, limit in self.beyond[:4])
+        more = f" and {len(self.beyond) - 4} more" if len(self.beyond) > 4 else ""
+        return f"beyond tolerance: {said}{more}"
+
+
+def judged(result: Comparison, limits: Mapping[str, float], measure: str = "peak") -> Judgement:
+    """Whether every channel that has a tolerance is within it. measure: peak or rms of the difference. A group that is zero throughout the
+    first run is within when it is zero in the second, too. Raises UsageError for a name that is neither a group nor a channel."""
+    known = {c.name for c in result.channels} | {c.group for c in result.channels} | {""}
+    for name in limits:
+        if name not in known:
+            near = get_close_matches(name, known - {""}, n=3)
+            raise UsageError(f"--tolerance {name}: no such channel or group" + (f", did you mean {', '.join(near)}?" if near else ""))
+    beyond, count = [], 0
+    for c in result.channels:
+        limit = next((limits[name] for name in (c.name, c.group, "") if name in limits), None)
+        if limit is None:
+            continue
+        count += 1
+        share = getattr(c, MEASURES[measure])
+        share = (np.inf if c.peak_difference > 0.0 else 0.0) if share is None else share
+        if not share <= limit:
+            beyond.append((c.name, float(share), limit))
+    if not count:
+        return Judgement("not judged", measure=measure)
+    return Judgement("beyond" if beyond else "within", tuple(sorted(beyond, key=lambda row: row[2] - row[1])), count, measure)
+
+
 # ------------------------------------------------------------------------------------------------------------------ page
 
 
 def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out: str | os.PathLike[str] | None = None,
-            asked: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
-    """Compares two logs; with `out`, also writes a self-contained HTML page there. Returns the figures, with `page` when written.
+            asked: Sequence[str] = (), tolerance: Sequence[str] = (), measure: str = "peak") -> dict[str, Any]:  # fmt: skip
+    """Compares two logs; with `out`, also writes a self-contained HTML page there. Returns the figures, with `page` when written; `verdict`
+    and `beyond` are of the tolerances (`tolerances`).
 
     Raises LogError, UsageError.
     """
+    limits = tolerances(tolerance)
     a, b = open_log(path_a), open_log(path_b)
     result = compare_logs(a, b, asked=asked)
-    figures = result.to_dict()
+    found = judged(result, limits, measure)
+    figures = result.to_dict() | {"tolerances": limits, "measure": measure, "verdict": found.verdict, "said": str(found),
+                                  "beyond": [list(row) for row in found.beyond]}  # fmt: skip
     if out is not None:
         path = Path(out)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(comparison_page(a, b, result, asked), encoding="utf-8")
+            path.write_text(comparison_page(a, b, result, asked, found), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}") from error
         figures["page"] = str(path)
     return figures
 
 
-def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = ()) -> str:
-    """Table and pictures of a comparison as HTML."""
-    from hil_server.pages.html import document, table_html, text
-
-    title = f"{result.a} and {result.b}"
-    head = ("channel", "unit", f"peak of {result.a}", f"peak of {result.b}", "rms difference", "peak difference", "relative", "impulse", "")
+def difference_table(result: Comparison, found: Judgement | None = None) -> str:
+    """Every channel with its peaks and differences, as HTML; a channel beyond its tolerance is marked."""
+    beyond = {name for name, *_ in found.beyond} if found else set()
+    head = ("channel", "unit", f"peak of {result.a}", f"peak of {result.b}", "rms difference", "peak difference", "of its own peak",
+            "of its group's", "impulse", "of the other")  # fmt: skip
     rows = [
-        (c.name, c.unit, c.peak_a, c.peak_b, c.rms_difference, c.peak_difference, c.relative, c.impulse_a, c.impulse_b)
+        (pill("bad", c.name) if c.name in beyond else c.name, c.unit, c.peak_a, c.peak_b, c.rms_difference, c.peak_difference,
+         percent(c.relative), percent(c.share), c.impulse_a, c.impulse_b)
         for c in result.channels
-    ]
+    ]  # fmt: skip
+    return table_html(head, rows, sortable=True)
+
+
+def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (), found: Judgement | None = None) -> str:
+    """Verdict, table and curves of a comparison as HTML."""
+    found = found or Judgement("not judged")
+    title = f"{result.a} and {result.b}"
+    level = {"within": "good", "beyond": "bad"}.get(found.verdict, "warn")
     marks = [f"synthetic geometry in {log.header.run_id}: {log.header.synthetic}" for log in (a, b) if log.header.synthetic]
     marks += [f"not the same variant: {line}" for line in result.variant]
     marks += [f"{log.header.run_id} is incomplete: {'; '.join(log.incomplete)}" for log in (a, b) if log.incomplete]
@@ -273,31 +363,32 @@ def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (
         ("capture after first contact, s", *result.capture_s),
         ("energy absorbed, J", *result.absorbed_j),
     ]
+    switched = table_html(("first switching after alignment, s", result.a, result.b), result.signals) if result.signals else ""
     body = [
         f"<h1>{text(title)}</h1>",
-        f"<p>Aligned at {result.aligned}; common time {result.window_s[0]:.3f}...{result.window_s[1]:.3f} s from there.</p>",
+        verdict_html(level, found.verdict.upper(), str(found).partition(": ")[2]),
+        f'<p class="note">Aligned at {result.aligned}; common time {result.window_s[0]:.3f}...{result.window_s[1]:.3f} s from there. '
+        f"Lines: {text(result.a)}; dashed: {text(result.b)}.</p>",
+        section("Differences", difference_table(result, found)),
         *(f'<p class="banner">{text(mark)}.</p>' for mark in marks),
-        table_html(("", result.a, result.b), moments),
-        table_html(head, rows),
-        *([table_html(("first switching after alignment, s", result.a, result.b), result.signals)] if result.signals else []),
-        _pictures(a, b, result, asked),
+        section("Curves", "".join(embedded(one) for one in plots(a, b, result, asked))),
+        section("Moments", table_html(("", result.a, result.b), moments) + switched),
     ]
-    return document(title, body)
+    return document(f"{title}: {found.verdict}", body)
 
 
-def _pictures(a: Log, b: Log, result: Comparison, asked: Sequence[str]) -> str:
-    """Each group of both runs on one time axis: the first as a line, the second dashed."""
-    from hil_server.pages import figures
-
+def plots(a: Log, b: Log, result: Comparison, asked: Sequence[str] = ()) -> list[Plot]:
+    """Each group of both runs on one time axis: the first as lines, the second dashed."""
     zero = [log_zero if log_zero is not None else _start(log) for log_zero, log in zip(result.first_contact_s, (a, b), strict=True)]
     if result.aligned != "first contact":
         zero = [_start(a), _start(b)]
-    of_a, of_b, all_groups = quantities(a, asked), quantities(b, asked), groups(a, asked)
-    drawn, axes = figures.figure(len(all_groups))
-    for one, (group, unit, names, _) in zip(axes, all_groups, strict=True):
-        for log, start, of, style, faint in ((a, zero[0], of_a, "-", False), (b, zero[1], of_b, "--", True)):
-            figures.lines(one, log.time_s - start, of[group], names if not faint else ("",) * len(names), f"{group}, {unit}", style, faint)
-    axes[0].set_xlim(*result.window_s)
-    axes[0].set_title(f"{result.a}: lines; {result.b}: dashed", fontsize=9)
-    axes[-1].set_xlabel(f"time from {result.aligned}, s", fontsize=9)
-    return figures.embedded(drawn)
+    of_a, of_b = quantities(a, asked), quantities(b, asked)
+    marks = [(0.0, "first contact", "")] if result.aligned == "first contact" else []
+    low, high = result.window_s
+    chosen = [(log.time_s - start >= low - 1.0) & (log.time_s - start <= high + 1.0) for log, start in zip((a, b), zero, strict=True)]
+    times = [(log.time_s - start)[part] for log, start, part in zip((a, b), zero, chosen, strict=True)]
+    return [
+        Plot(group.capitalize(), unit, times[0], of_a[group][chosen[0]], names, second=of_b[group][chosen[1]], second_time=times[1],
+             marks=marks, group="comparison", window=result.window_s)
+        for group, unit, names, _ in groups(a, asked)
+    ]  # fmt: skip

@@ -37,9 +37,9 @@ class Margin:
         return f"{self.name} {self.reached:.3g} of {self.limit:.3g} {self.unit}".rstrip()
 
 
-def margins(records: np.ndarray, config: TestConfig, period_s: float) -> tuple[Margin, ...]:
-    """Of the records of the closed loop (n,) against the limits of the test `config`, nearest first. Legs that measure no force or valve
-    have no such margin."""
+def margins(records: np.ndarray | Mapping[str, np.ndarray], config: TestConfig, period_s: float) -> tuple[Margin, ...]:
+    """Of the records of the closed loop (n,), or their columns FIELDS, against the limits of the test `config`, nearest first.
+    Legs that measure no force or valve have no such margin."""
     platform, stand = config.stand["platform"], config.stand["limits"]
     found = []
 

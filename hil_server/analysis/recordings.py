@@ -425,7 +425,8 @@ def write_page(recording: Recording, log: Log, ranked: Sequence[Match], loads: d
         f"<p>It goes best with {text(best.run)}. Clocks taken off: "
         + ", ".join(f"{text(s)} {v:+.4f} s" for s, v in best.offset_s.items()) + ".</p>",
         "<h2>Correlation</h2>", table,
-        f"<h2>Recording and {text(best.run)}</h2>", figures.embedded(drawn),
+        f"<h2>Recording and {text(best.run)}</h2>",
+        figures.embedded(drawn, f"Sensors of {recording.name} over those of {best.run}"),
         table_html(("channel", "rms difference", "by phase"), rows),
         *(["<h2>Impulse of the closed loop</h2><p>Out of accelerations, rates and known masses, N·s in the craft's axes, with one standard "
            "deviation; last column: of the run's wrench.</p>", table_html(("craft", "x", "y", "z", "run"), impulses)] if impulses else []),

@@ -1,16 +1,18 @@
 """The rehearsal record for people: score sheet and pictures of one run for its report, and the page of the trend."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from hil_server.analysis import pictures, rehearsal
 from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.pages import figures
+from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, section, table_html, text
 from hil_server.telemetry.log_file import Log
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ROWS = (
     ("operator", "operator", 1.0),
@@ -46,14 +48,14 @@ def sections(log: Log) -> list[str]:
     sheet = rehearsal.score_sheet(log)
     rows = [(title, _scaled(sheet.get(key), factor)) for title, key, factor in ROWS]
     rows += [(f"… by {name.replace('_', ' ')}", count) for name, count in sheet.get("stopped_by", {}).items() if count]
-    found = [section("Score sheet", table_html((), rows))]
+    found: list[str] = [section("Score sheet", table_html((), rows))]
     if rehearsal.flight(log).any():
-        found.append(section("Flight", figures.embedded(flight(log))))
+        found.append(section("Flight", "".join(embedded(one) for one in flight(log))))
     margin = arm_margin(log)
     if margin is not None:
         joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
         body = f"<p>{text(margin['said'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
-        found.append(section("Arm", body + figures.embedded(arm(log))))
+        found.append(section("Arm", body + "".join(embedded(one) for one in arm(log))))
     return found
 
 
@@ -61,59 +63,68 @@ def _scaled(value: Any, factor: float) -> Any:
     return factor * value if isinstance(value, float) else value
 
 
-def flight(log: Log) -> Figure:
+def flight(log: Log) -> list[Plot]:
     """Relative pose, the operator's sticks and demanded rates, loads against the arm's limits, from the closing of the loop on."""
     flown = rehearsal.flight(log)
     r, t = log.records[flown], log.time_s[flown]
     load, limits = rehearsal.arm_load(log), rehearsal.arm_limits(log)
-    drawn, axes = figures.figure(5 + (load is not None), 2.2)
-    figures.lines(axes[0], t, 1e3 * r["X_TA"][:, :3], ("x", "y", "z"), "position of A in T, mm")
-    figures.lines(axes[1], t, np.degrees(yaw_pitch_roll(r["X_TA"])), ("yaw ψ", "pitch θ", "roll φ"), "attitude, deg")
     translation, rotation = (axis[flown] for axis in rehearsal.sticks(log))
-    figures.lines(axes[2], t, translation, ("HL x", "HL y", "HL z"), "left hand")
-    figures.lines(axes[3], t, rotation, ("HR roll", "HR yaw", "HR pitch"), "right hand")
-    contact = np.column_stack([np.linalg.norm(r["F_T"][:, :3], axis=1), np.linalg.norm(r["F_T"][:, 3:], axis=1)])
-    figures.lines(axes[4], t, contact, ("force, N", "moment, N.m"), "contact")
-    if load is not None:
-        size = np.column_stack([np.linalg.norm(load[flown, i : i + 3], axis=1) for i in (0, 3)])
-        figures.lines(axes[5], t, size, ("force, N", "moment, N.m"), "at the arm's end")
-        for value, colour in zip(limits or (), figures.COLOURS, strict=False):
-            axes[5].axhline(value, color=colour, linestyle="--", linewidth=0.8)
-    return pictures.finish(log, drawn, axes, (float(t[0]), float(t[-1])))
+    contact = [np.linalg.norm(r["F_T"][:, i : i + 3], axis=1)[:, None] for i in (0, 3)]
+    rows: list[tuple[str, str, np.ndarray, tuple[str, ...], float | None]] = [
+        ("Position of A in T", "mm", 1e3 * r["X_TA"][:, :3], ("x", "y", "z"), None),
+        ("Attitude of A in T", "deg", np.degrees(yaw_pitch_roll(r["X_TA"])), ("yaw ψ", "pitch θ", "roll φ"), None),
+        ("Left hand", "", translation, ("HL x", "HL y", "HL z"), None),
+        ("Right hand", "", rotation, ("HR roll", "HR yaw", "HR pitch"), None),
+        ("Contact force", "N", contact[0], ("force",), None),
+        ("Contact moment", "N.m", contact[1], ("moment",), None),
+    ]
+    for i, (what, unit) in enumerate((("Force", "N"), ("Moment", "N.m"))):
+        if load is not None:
+            size = np.linalg.norm(load[flown, 3 * i : 3 * i + 3], axis=1)[:, None]
+            rows.append((f"{what} at the arm's end", unit, size, (what.lower(),), limits[i] if limits else None))
+    return [Plot(title, unit, t, values, names, marks=pictures.events(log), limits=[(limit, "limit of the arm")] if limit else ())
+            for title, unit, values, names, limit in rows]  # fmt: skip
 
 
-def arm(log: Log) -> Figure:
+def arm(log: Log) -> list[Plot]:
     """Compliance and loads, from the closing of the loop on: how far the arm gives at the payload's grapple fixture, the wrench there, the
     motors' torques, and the loads of the payload's docking interface."""
     flown = rehearsal.flight(log)
     r, t = log.records[flown], log.time_s[flown]
     give, load, motor = (log.aux(f"arm_{name}")[flown] for name in ("deflection", "wrench_E", "motor_torque"))
-    drawn, axes = figures.figure(7, 2.0)
-    figures.lines(axes[0], t, 1e3 * give[:, :3], ("x", "y", "z"), "arm gives, mm")
-    figures.lines(axes[1], t, np.degrees(give[:, 3:]), ("x", "y", "z"), "arm turns, deg")
-    figures.lines(axes[2], t, load[:, :3], ("Fx", "Fy", "Fz"), "at the fixture, N")
-    figures.lines(axes[3], t, load[:, 3:], ("Mx", "My", "Mz"), "at the fixture, N.m")
-    figures.lines(axes[4], t, motor, tuple(f"joint {j + 1}" for j in range(motor.shape[1])), "motors, N.m")
-    figures.lines(axes[5], t, r["F_T"][:, :3], ("Fx", "Fy", "Fz"), "at the interface, N")
-    figures.lines(axes[6], t, r["F_T"][:, 3:], ("Mx", "My", "Mz"), "at the interface, N.m")
-    return pictures.finish(log, drawn, axes, (float(t[0]), float(t[-1])))
+    force, moment = ("Fx", "Fy", "Fz"), ("Mx", "My", "Mz")
+    rows = (
+        ("Arm gives at the fixture", "mm", 1e3 * give[:, :3], ("x", "y", "z")),
+        ("Arm turns at the fixture", "deg", np.degrees(give[:, 3:]), ("x", "y", "z")),
+        ("Force at the fixture", "N", load[:, :3], force),
+        ("Moment at the fixture", "N.m", load[:, 3:], moment),
+        ("Motors' torques", "N.m", motor, tuple(f"joint {j + 1}" for j in range(motor.shape[1]))),
+        ("Force at the interface", "N", r["F_T"][:, :3], force),
+        ("Moment at the interface", "N.m", r["F_T"][:, 3:], moment),
+    )
+    return [Plot(*row[:2], t, *row[2:], marks=pictures.events(log)) for row in rows]
 
 
 def page(sheets: list[dict[str, Any]]) -> str:
     """The trend over every operator's attempts as one HTML page that needs nothing but a browser."""
+    from hil_server.pages import figures
+
     parts = ["<h1>Rehearsals</h1>"]
     for name, attempts in rehearsal.trend(sheets).items():
         rows = [(n, s["run"], s["test"], *(rehearsal.shown(s, key) for key in rehearsal.TREND)) for n, s in enumerate(attempts, start=1)]
         head = ("attempt", "run", "test", *(title for title, _ in rehearsal.TREND.values()))
         captured = sum(s["captured"] for s in attempts)
         note = f"<p>{captured} of {len(attempts)} captured.</p>"
-        body = note + table_html(head, rows) + figures.embedded(trend_picture(attempts))
+        shown = figures.embedded(trend_picture(attempts), "Time to capture, miss, contact force and use of the stick over the attempts")
+        body = note + table_html(head, rows, sortable=True) + shown
         parts.append(section(f"Operator {name or '(no name)'}", body))
     return document("Rehearsals", parts)
 
 
-def trend_picture(attempts: list[dict[str, Any]]) -> Figure:
+def trend_picture(attempts: list[dict[str, Any]]) -> "Figure":
     """Time, miss, load and use of the sticks over the attempts; a ring marks one without capture."""
+    from hil_server.pages import figures
+
     topics = (("time_to_capture_s", "to capture, s", 1.0), ("lateral_miss_m", "miss at contact, mm", 1e3),
               ("peak_contact_force_n", "contact force, N", 1.0), ("stick_translation_s", "translation stick, s", 1.0))  # fmt: skip
     drawn, axes = figures.figure(len(topics), 1.8)

@@ -1,21 +1,31 @@
-"""The report of a run: one HTML page with figures and pictures, that needs nothing but a browser."""
+"""The report of a run: one HTML page with figures and pictures, that needs nothing but a browser.
+
+It opens with the verdict, the margins and what to look at next (`hil_server.analysis.opening`); the rest is there to look things up.
+"""
 
 import os
-from collections.abc import Callable
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hil_server.analysis import pictures
 from hil_server.analysis.crafts import is_names
+from hil_server.analysis.foreseen import Foreseen
+from hil_server.analysis.opening import opening
 from hil_server.analysis.summary import summarise
-from hil_server.errors import UsageError
-from hil_server.pages.figures import embedded
-from hil_server.pages.html import document, section, table_html, text
+from hil_server.analysis.verdict import bars, margin_bars, next_looks, stand_margins, verdict
+from hil_server.config import TestConfig
+from hil_server.errors import HilError, UsageError
+from hil_server.line.run_header import CONFIGURATION, configuration
+from hil_server.pages.curves import Plot, embedded, histogram
+from hil_server.pages.html import bars_html, document, pill, section, table_html, text
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.codes import bit_names, code_name
 
-MOST_CONTACTS = 40
+FIRST_CONTACTS, MOST_CONTACTS = 10, 40
 BEFORE_TRIP_S = 1.0
 CONTACT_COLUMNS = {
     "begin_s": "begin, s",
@@ -32,14 +42,6 @@ CONTACT_COLUMNS = {
     "work_j": "work, J",
     "energy_ratio_of_contact": "ratio of the contact alone",
 }
-REBOUND_COLUMNS = {
-    "begin_s": "begin, s",
-    "rebound": "e measured",
-    "rebound_predicted": "e predicted",
-    "rebound_in_orbit": "e in orbit",
-    "mode_frequency_hz": "mode, Hz",
-}
-
 # kind of a part of a craft → its columns, and where each number's time stands
 CRAFT_COLUMNS = {
     "joints": {
@@ -60,57 +62,81 @@ CRAFT_COLUMNS = {
 }
 
 
-def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Writes `<log>.html` into out_dir (default: beside the log). Returns its path. Raises LogError, UsageError."""
-    log = open_log(log_path)
+def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None, log: Log | None = None,
+                summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None) -> Path:  # fmt: skip
+    """Writes `<log>.html` into out_dir (default: beside the log). Returns its path. Raises LogError, UsageError.
+
+    log, summary: of this run where they are there already; prediction: log of the simulated variant, else the one that the run names."""
+    log = open_log(log_path) if log is None else log
     folder = Path(out_dir) if out_dir is not None else Path(log_path).parent
     path = folder / f"{Path(log_path).stem}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(log), encoding="utf-8")
+        path.write_text(page(log, summary, prediction), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     return path
 
 
-def page(log: Log) -> str:
-    """The whole report as HTML."""
-    s = summarise(log)
+def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None) -> str:
+    """The whole report as HTML. summary: of `summarise`, with `requirements` where the run was judged by any; prediction: as above."""
+    s = summarise(log) if summary is None else summary
+    requirements = s.get("requirements") or []
+    config, document_ = _configured(log)
+    found = verdict(s, requirements)
+    stand = stand_margins(log, config)
+    foreseen = Foreseen.of(log, s, prediction)
     parts = [
-        f"<h1>Run {text(s['run'])}</h1>",
-        f'<p class="note">{text(s["mode"] or "run")} · build {text(log.header.build_id or "unknown")} · log {text(log.path.name)}</p>',
+        *opening(log, s, found, document_, requirements, stand, next_looks(s, log, requirements, stand, foreseen.worst)),
         *_banners(log, s),
         section("Outcome", _outcome(log, s)),
+        *([section("Requirements", _requirements(requirements))] if requirements else []),
+        *([section("Limits of the stand", bars_html(margin_bars(stand)), "margins")] if stand else []),
         section("Faults", _faults(s)),
         *_before_trip(log, s),
+        section("Prediction", foreseen.body) if foreseen.body else "",
         *_rehearsal(log),
         section("Contacts", _contacts(s)),
         *_crafts(log, s),
         *_unit(log),
+        *_scene(log, config),
         *_pictures(log),
         section("Time", _time(log, s)),
         section("Configuration", _configuration(log)),
     ]
-    return document(f"Run {s['run']}: {s['end']}", parts)
+    title = document_.get("test", {}).get("name") or s["run"]
+    return document(f"{title}: {found.word}", [part for part in parts if part])
+
+
+def _configured(log: Log) -> tuple[TestConfig | None, dict[str, Any]]:
+    """The configuration of the run: checked, None where it is not valid today; and as plain tables."""
+    try:
+        config = configuration(log)
+    except HilError:
+        config = None
+    try:
+        return config, tomllib.loads(log.header.configuration.get(CONFIGURATION, ""))
+    except tomllib.TOMLDecodeError:
+        return config, {}
 
 
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _banners(log: Log, s: dict[str, Any]) -> list[str]:
+def _banners(log: Log, s: Mapping[str, Any]) -> list[str]:
     found = []
-    if s["synthetic"]:
-        found.append(f'<p class="banner">Made with synthetic geometry: {text(s["synthetic"])}. Figures are those of an invented unit.</p>')
     if not s["complete"]:
         reasons = "; ".join(s["incomplete"])
         found.append(f'<p class="banner bad">This run is incomplete: {text(reasons)}.</p>')
+    if s["synthetic"]:
+        found.append(f'<p class="banner">Made with synthetic geometry: {text(s["synthetic"])}. Figures are those of an invented unit.</p>')
     if s["realtime_mode"] == 1:
         found.append('<p class="banner">Ran without real-time privileges (soft mode): times are those of a busy desk computer.</p>')
     found += [f'<p class="banner">{text(note)}</p>' for note in log.header.notes if not is_names(note)]
     return found
 
 
-def _outcome(log: Log, s: dict[str, Any]) -> str:
+def _outcome(log: Log, s: Mapping[str, Any]) -> str:
     rows: list[tuple[str, Any]] = [
         ("end", s["end"]),
         ("captured", s["captured"]),
@@ -127,7 +153,26 @@ def _outcome(log: Log, s: dict[str, Any]) -> str:
     ]
     names = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
-    return table_html((), rows) + table_html(("peak wrench at T", "value", "at s"), peaks)
+    loads = table_html(("peak wrench at T", "value", "at s"), peaks)
+    return f'<div class="columns"><div>{table_html((), rows)}</div><div>{loads}</div></div>'
+
+
+def _requirements(requirements: Sequence[Mapping[str, Any]]) -> str:
+    """All of them: bars, and a table with what each was judged by."""
+    head = ("requirement", "verdict", "value", "limit", "margin", "unit", "at s", "phase", "source")
+    level = {"met": "good", "violated": "bad"}
+    rows = [
+        (one["name"], pill(level.get(one["verdict"], ""), one["verdict"]), one.get("value"), one.get("limit"), one.get("margin"),
+         one.get("unit") or "", one.get("time_s"), _phases(one.get("phase")), one.get("source") or "")
+        for one in requirements
+    ]  # fmt: skip
+    words = [(one["name"], one["words"]) for one in requirements if one.get("words")]
+    said = "".join(f'<p class="note">{text(name)}: {text(line)}</p>' for name, line in words)
+    return bars_html(bars(requirements)) + table_html(head, rows, sortable=True) + said
+
+
+def _phases(phase: Any) -> str:
+    return ", ".join(map(str, phase)) if isinstance(phase, list | tuple) else str(phase or "")
 
 
 def _alignment(found: dict[str, Any] | None) -> list[tuple[str, Any]]:
@@ -143,7 +188,7 @@ def _alignment(found: dict[str, Any] | None) -> list[tuple[str, Any]]:
     return rows + [(f"{name}, m", gap) for name, gap in found["gaps_m"].items()]
 
 
-def _faults(s: dict[str, Any]) -> str:
+def _faults(s: Mapping[str, Any]) -> str:
     """The cause, the faults in their order, and what was only noted."""
     head = ("severity", "tick", "s", "meaning", "what to do")
     faults, notes = ([(f["name"], *(f[k] for k in ("severity", "tick", "time_s", "meaning", "action"))) for f in s[key]]
@@ -154,13 +199,11 @@ def _faults(s: dict[str, Any]) -> str:
     return body + (table_html(("note, no fault", *head), notes) if notes else "")
 
 
-def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
+def _before_trip(log: Log, s: Mapping[str, Any]) -> list[str]:
     """What a person wants to see first after a trip: the wrench and the legs around the stop, and what touched."""
     at = np.flatnonzero((log.records["tick"] == s["trip_tick"]) & (s["trip_tick"] >= 0))
     if not len(at):
         return []
-    from hil_server.analysis import pictures
-
     row = log.records[at[0]]
     centre = float(log.time_s[at[0]])
     second = log.records[(log.time_s > centre - BEFORE_TRIP_S) & (log.time_s <= centre)]
@@ -177,8 +220,8 @@ def _before_trip(log: Log, s: dict[str, Any]) -> list[str]:
         ("late ticks in the second before", int(np.count_nonzero(second["late_cause"]))),
         ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
     ]
-    body = table_html((), rows) + embedded(pictures.around(log, centre, BEFORE_TRIP_S))
-    return [section("The last second before the trip", body)]
+    body = table_html((), rows) + _drawn(pictures.around(log, centre, BEFORE_TRIP_S))
+    return [section("The last second before the trip", body, "trip")]
 
 
 def _any_bits(words: np.ndarray, group: str = "mechanism_signal") -> list[str]:
@@ -196,14 +239,21 @@ def _rehearsal(log: Log) -> list[str]:
     return sections(log)
 
 
-def _contacts(s: dict[str, Any]) -> str:
+def _contacts(s: Mapping[str, Any]) -> str:
     contacts = s["contacts"]
     if not contacts:
         return "<p>No contact.</p>"
     note = '<p class="note">Energies include what control forces add during a contact; work is that of the corrected wrench alone.</p>'
     more = len(contacts) - MOST_CONTACTS
-    rest = f'<p class="note">and {more} more</p>' if more > 0 else ""
-    return _columns(CONTACT_COLUMNS, contacts[:MOST_CONTACTS]) + note + rest + _rebounds(s)
+    rest = f'<p class="note">and {more} more in the log</p>' if more > 0 else ""
+    table = _columns(CONTACT_COLUMNS, contacts[:FIRST_CONTACTS])
+    if len(contacts) > FIRST_CONTACTS:
+        hardest = max(contacts, key=lambda one: one["peak_force_n"])
+        said = f"Of {len(contacts)} contacts, the hardest began at {hardest['begin_s']:.3f} s with {hardest['peak_force_n']:.0f} N."
+        later = _columns(CONTACT_COLUMNS, contacts[FIRST_CONTACTS:MOST_CONTACTS]) + rest
+        numbers = f"{FIRST_CONTACTS + 1} to {min(len(contacts), MOST_CONTACTS)}"
+        table = f"<p>{said}</p>{table}<details><summary>contacts {numbers}</summary>{later}</details>"
+    return table + note
 
 
 def _columns(columns: dict[str, str], rows: list[dict[str, Any]]) -> str:
@@ -212,30 +262,16 @@ def _columns(columns: dict[str, str], rows: list[dict[str, Any]]) -> str:
     return table_html([columns[key] for key in there], [[row[key] for key in there] for row in rows])
 
 
-def _rebounds(s: dict[str, Any]) -> str:
-    """Restitution of every contact that rebounded beside what was predicted before the run."""
-    verdict = s["prediction"].get("verdict")
-    said = f"Predicted before the run, with {s['prediction']['compensator']}: {verdict}." if verdict else "Not predicted."
-    rows = [contact for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
-    if not rows:
-        return f'<p class="note">{text(said)} No contact rebounded.</p>'
-    about = "e: speed along the contact in free motion, after over before."
-    return f'<p class="note">{text(said)} {about}</p>' + _columns(REBOUND_COLUMNS, rows)
-
-
-def _crafts(log: Log, s: dict[str, Any]) -> list[str]:
+def _crafts(log: Log, s: Mapping[str, Any]) -> list[str]:
     """Peaks of joints, measured points and interfaces of the crafts by name, and their course."""
     if s["crafts"] is None:
         return []
-    from hil_server.analysis import pictures
-
     body = ""
     for kind, columns in CRAFT_COLUMNS.items():
         rows = [[row["name"], *(row.get(key) for key in columns)] for row in s["crafts"][kind]]
         if rows:
             body += table_html((kind, *columns.values()), rows)
-    drawn = (pictures.joints(log), pictures.structure(log))
-    return [section("Loads and motion within the crafts", body + "".join(embedded(one) for one in drawn if one is not None))]
+    return [section("Loads and motion within the crafts", body + _drawn([*pictures.joints(log), *pictures.structure(log)]), "crafts")]
 
 
 def _unit(log: Log) -> list[str]:
@@ -244,8 +280,8 @@ def _unit(log: Log) -> list[str]:
         return []
     from hil_server.analysis import unit_course
 
-    drawn = (unit_course.sensors(log), unit_course.state(log))
-    body = "".join(embedded(one) for one in drawn if one is not None)
+    on = unit_course.sensors(log)
+    body = _drawn([*([on] if on else []), *unit_course.state(log)])
     happened = unit_course.events(log)
     rows = [(f"{at:.3f}", what) for at, what in happened[: unit_course.EVENTS_MOST]]
     more = f"<p>{len(happened) - len(rows)} more are in the log.</p>" if len(happened) > len(rows) else ""
@@ -253,25 +289,35 @@ def _unit(log: Log) -> list[str]:
     return [section("Docking unit", body + listed)]
 
 
+def _drawn(plots: Sequence[Plot]) -> str:
+    return "".join(embedded(one) for one in plots)
+
+
+def _scene(log: Log, config: TestConfig | None) -> list[str]:
+    """The units and the stand in three dimensions, over the run."""
+    from hil_server.analysis.scene import scene
+
+    made = scene(log, config) if log.ticks else ""
+    return [section("In space", made, "space")] if made else []
+
+
 def _pictures(log: Log) -> list[str]:
     if not log.ticks:
         return ["<p>The log holds no tick.</p>"]
-    from hil_server.analysis import pictures
-
-    topics: list[tuple[str, Callable[[Log], Any]]] = [
-        ("Phases", pictures.phases),
-        ("Contact wrench", pictures.wrench),
-        ("Relative pose", pictures.relative_pose),
-        ("Relative twist", pictures.relative_twist),
-        ("Legs", pictures.legs),
-        ("Energy", pictures.energy),
+    topics: list[tuple[str, list[Plot], str]] = [
+        ("Wrench", pictures.wrench(log), ""),
+        ("Motion", pictures.relative_motion(log), ""),
+        ("Legs", pictures.legs(log), ""),
+        ("Energy", pictures.energy(log), ""),
     ]
     if log.records["realtime_mode"].any():
-        topics.append(("Lateness", pictures.lateness))
-    return [section(title, embedded(draw(log))) for title, draw in topics]
+        us = ((1e-3 * log.records[f"{name}_ns"], words) for name, words in (("lateness", "lateness"), ("compute", "computing")))
+        counted = "".join(histogram(words, "µs", values) for values, words in us)
+        topics.append(("Lateness", pictures.lateness(log), counted))
+    return [section(title, _drawn(plots) + more) for title, plots, more in topics]
 
 
-def _time(log: Log, s: dict[str, Any]) -> str:
+def _time(log: Log, s: Mapping[str, Any]) -> str:
     percentiles = ("p50", "p99", "p999", "p9999", "max")
     rows = [(name.removesuffix("_us"), *(s[name][p] for p in percentiles)) for name in ("lateness_us", "read_us", "compute_us", "write_us")]
     counts: list[tuple[str, Any]] = [

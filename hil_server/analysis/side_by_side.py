@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.errors import HilError
-from hil_server.pages.figures import embedded, figure, lines
+from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, section, table_html, text
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.layout import BITS, CODES
@@ -115,7 +115,7 @@ def write_page(name: str, cases: Sequence[dict[str, Any]], out: Path) -> Path:
         words = "".join(f"<p>{text(sentence)}</p>" for sentence in case["text"])
         parts.append(section(case["case"], words + table_html(*table_of(case)) + _drawn(case)))
     path = out / PAGE
-    path.write_text(document(name, parts), encoding="utf-8")
+    path.write_text(document(f"{name}: side by side", parts), encoding="utf-8")
     return path
 
 
@@ -124,16 +124,15 @@ def _drawn(case: dict[str, Any]) -> str:
     runs = [d for d in case["designs"] if d["figures"].get("axial_n") is not None]
     if not runs:
         return ""
-    drawn, axes = figure(len(runs), 2.0)
     top = 1.05 * max(max(d["figures"]["axial_n"], d["figures"]["lateral_n"], 1.0) for d in runs)
     low = -1.05 * max(max(d["figures"]["pull_n"], 0.0) for d in runs)
-    for one, run in zip(axes, runs, strict=True):
+    found = []
+    for run in runs:
         log = open_log(run["log"])
         r = log.records
         loop = r["phase"] == CODES["phase"]["contact"]
         t = log.time_s[loop] - max(float(r["first_contact_time"].max()), 0.0)
         F = r["F_T"][loop]
-        lines(one, t, np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2])]), ("axial", "lateral"), f"{run['design']}, N")
-        one.set_ylim(low, top)
-    axes[-1].set_xlabel("time from the first contact, s", fontsize=9)
-    return embedded(drawn)
+        values = np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2])])
+        found.append(embedded(Plot(run["design"], "N", t, values, ("axial", "lateral"), group=case["case"], scale=(low, top))))
+    return "<p>Force over the time from the first contact, on one scale.</p>" + "".join(found)

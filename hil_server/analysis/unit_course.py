@@ -1,21 +1,21 @@
 """What the docking unit did over a run: its sensors and switches, its state as it declares it (`rt_kernels.pictures.Diagram`), and a list
 of all that happened, in order."""
 
-from typing import Any
+import tomllib
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from hil_server import registry
-from hil_server.analysis.pictures import finish
-from hil_server.errors import HilError
-from hil_server.line.run_header import configuration
-from hil_server.pages.figures import COLOURS, figure, lines
+from hil_server.analysis.pictures import events as events_of
+from hil_server.analysis.pictures import plot
+from hil_server.line.run_header import CONFIGURATION
+from hil_server.pages.curves import Plot
 from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import BITS, CODES
 from rt_kernels.pictures import Diagram, Picture
 
+SPANS_MOST = 300  # of one sensor
 EVENTS_MOST = 400  # a switch that chatters is not listed without end
 
 
@@ -51,33 +51,30 @@ def events(log: Log) -> list[tuple[float, str]]:
 def diagrams(log: Log) -> tuple[Diagram, ...]:
     """What the unit of this run declares; none for one that is not in software."""
     try:
-        config = configuration(log)
-        part = registry.part("mechanisms", config.mechanism["part"])
-    except (HilError, KeyError, AttributeError):
+        table = tomllib.loads(log.header.configuration.get(CONFIGURATION, "")).get("mechanism")
+    except tomllib.TOMLDecodeError:
         return ()
+    part = registry.part_of_table("mechanisms", table)
     found: tuple[Diagram, ...] = getattr(part, "PICTURE", Picture).DIAGRAMS
     return found
 
 
-def sensors(log: Log) -> Figure | None:
+def sensors(log: Log) -> Plot | None:
     """Bars where each sensor of the unit is on, those that switched in the run, in the order of their first switching; None without any."""
     seen = switchings(log.records["signal_discrete"], BITS["mechanism_signal"])
     order = list(dict.fromkeys(name for _, name, _ in seen))
     if not order:
         return None
-    drawn, axes = figure(1, max(1.6, 0.28 * len(order) + 0.8))
     words = log.records["signal_discrete"].astype(np.int64)
-    for height, name in enumerate(reversed(order)):
-        _bars(axes[0], log.time_s, (words & BITS["mechanism_signal"][name]) != 0, height, COLOURS[0])
-    axes[0].set_yticks(range(len(order)), list(reversed(order)), fontsize=8)
-    drawn.subplots_adjust(left=0.15)
-    return finish(log, drawn, axes)
+    lanes = [(name, _spans(log.time_s, (words & BITS["mechanism_signal"][name]) != 0), 0) for name in order]
+    return Plot("Sensors of the docking unit", "", log.time_s, lanes=lanes, marks=events_of(log))
 
 
-def _bars(axes: Any, time: np.ndarray, on: np.ndarray, height: int, colour: str) -> None:
+def _spans(time: np.ndarray, on: np.ndarray) -> list[tuple[float, float]]:
+    """(from s, to s) of the times at which it is on; of one that chatters the first SPANS_MOST."""
     edges = np.flatnonzero(np.diff(on.astype(np.int8), prepend=0, append=0))
-    spans = [(time[a], max(time[min(b, len(time) - 1)] - time[a], 1e-3)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    axes.broken_barh(spans, (height - 0.35, 0.7), color=colour)
+    spans = zip(edges[::2], edges[1::2], strict=True)
+    return [(float(time[a]), float(time[min(b, len(time) - 1)])) for a, b in spans][:SPANS_MOST]
 
 
 def _series(log: Log, one: Diagram) -> tuple[np.ndarray, list[str]] | None:
@@ -93,18 +90,17 @@ def _series(log: Log, one: Diagram) -> tuple[np.ndarray, list[str]] | None:
     return (np.hstack(columns), names) if columns else None
 
 
-def state(log: Log) -> Figure | None:
-    """The diagrams of the unit that the run has something for and in which something moves, one under another; None without any."""
-    found = [(one, *series) for one in diagrams(log) if (series := _series(log, one)) is not None and np.ptp(series[0], axis=0).any()]
-    if not found:
-        return None
-    drawn, axes = figure(len(found), 1.7)
-    for on, (one, values, names) in zip(axes, found, strict=True):
+def state(log: Log) -> list[Plot]:
+    """The diagrams of the unit that the run has something for and in which something moves."""
+    found = []
+    for one in diagrams(log):
+        series = _series(log, one)
+        if series is None or not np.ptp(series[0], axis=0).any():
+            continue
+        values, names = series
         if one.flags:
-            for height in range(values.shape[1]):
-                _bars(on, log.time_s, values[:, height] > 0.5, height, COLOURS[height % len(COLOURS)])
-            on.set_yticks(range(len(names)), names, fontsize=7)
+            lanes = [(name, _spans(log.time_s, values[:, i] > 0.5), i) for i, name in enumerate(names)]
+            found.append(Plot(one.label, "", log.time_s, lanes=lanes, marks=events_of(log)))
         else:
-            lines(on, log.time_s, one.factor * values, names, "")
-        on.set_title(one.label, loc="left", fontsize=8)  # a low diagram has no room for it at its side
-    return finish(log, drawn, axes)
+            found.append(plot(log, one.label, "", one.factor * values, names))
+    return found

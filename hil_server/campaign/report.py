@@ -17,7 +17,7 @@ from hil_server.campaign.sensitivity import Index
 from hil_server.campaign.statistics import column, magnitude, rank_correlation, wilson
 from hil_server.line import assembly
 from hil_server.pages.figures import COLOURS, embedded
-from hil_server.pages.html import document, table_html, text
+from hil_server.pages.html import document, pill, section, table_html, text, verdict_html
 
 LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
 QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
@@ -38,6 +38,7 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
     invented = [t["name"] for t in (base.mechanism, base.active_vehicle, base.target_vehicle) if t.get("synthetic")]
     parts = [
         f"<h1>Campaign {text(plan.name)}</h1>",
+        verdict_html(*_verdict(summary)),
         f"<p>{text(plan.description)}{f' ({text(plan.source)})' if plan.source else ''}</p>",
         f'<p class="note">test {text(base.test["name"])}: {text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
         f"{_craft(base.target_vehicle)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
@@ -45,22 +46,23 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
           if summary["errors"] else []),  # fmt: skip
         *_rare(rare),
-        "<h2>Outcome</h2>", _outcome(summary),
-        *_demanded(summary),
-        "<h2>Loads</h2><p>Peak of each component of the contact wrench, at and in the target port, in the closed loop.</p>",
-        table_html(("peak", *QUANTILES.values()), [(LOADS[n], *(v[q] for q in QUANTILES)) for n, v in summary["loads"].items()]),
-        embedded(_loads(table)),
-        "<h2>Capture envelope</h2><p>Every case by what was varied. Lines, where there are enough cases on both sides: the boundary at "
-        "which half of the cases, nine in ten and ninety-nine in a hundred are captured (kernel estimate over the two shown).</p>",
-        embedded(_pairs(table, plan.keys)),
-        "<p>Share of captured cases over each condition, with 95 % intervals.</p>", embedded(_envelope(summary, plan.keys)),
+        section("Outcome", _outcome(summary)),
+        *_requirements(summary),
+        section("Worst cases", _worst(plan, table, worst, file.parent)),
+        section("Loads", "<p>Peak of each component of the contact wrench, at and in the target port, in the closed loop.</p>"
+                + table_html(("peak", *QUANTILES.values()), [(LOADS[n], *(v[q] for q in QUANTILES)) for n, v in summary["loads"].items()])
+                + embedded(_loads(table), "Histograms of the peak force and the peak moment of all cases, by outcome")),
+        section("Capture envelope", "<p>Every case by what was varied. Lines, where there are enough cases on both sides: the boundary at "
+                "which half of the cases, nine in ten and ninety-nine in a hundred are captured (kernel estimate over the two shown).</p>"
+                + embedded(_pairs(table, plan.keys), "Every case by pairs of its conditions, captured ones and others")
+                + "<p>Share of captured cases over each condition, with 95 % intervals.</p>"
+                + embedded(_envelope(summary, plan.keys), "Share of captured cases over each condition")),
         *_sensitivity(indices or {}),
-        "<h2>What was varied</h2>", _conditions(plan, table),
-        "<h2>Worst cases</h2>", _worst(plan, table, worst, file.parent),
+        section("What was varied", _conditions(plan, table)),
         *_channels(summary),
     ]  # fmt: skip
     temporary = file.with_suffix(".tmp")
-    temporary.write_text(document(plan.name, parts), encoding="utf-8")
+    temporary.write_text(document(f"Campaign {plan.name}", parts), encoding="utf-8")
     os.replace(temporary, file)
 
 
@@ -94,20 +96,32 @@ def _outcome(s: dict[str, Any]) -> str:
     return table_html(("", "cases", "share", "95 % interval (Wilson)"), rows) + said
 
 
-def _demanded(s: dict[str, Any]) -> list[str]:
-    """What became of the requirements; nothing where there are none."""
+def _verdict(s: dict[str, Any]) -> tuple[str, str, str]:
+    """Level, word and line: how many cases were captured within the limits, and which requirement failed how often."""
+    cases, good = s["cases"], s["captured_within_limits"]
+    low, high = s["within_limits_interval_95"]
+    line = f"captured within the limits, {100 * good / max(cases, 1):.2f} % (95 %: {100 * low:.2f} … {100 * high:.2f} %)"
+    broken = sorted(((name, one["violated"]) for name, one in s["requirements"].items() if not one["kept"]), key=lambda row: -row[1])
+    if broken:
+        line += "; requirements violated: " + ", ".join(f"{name} in {count}" for name, count in broken[:3])
+    level = "bad" if broken or s["errors"] else "good" if good == cases else "warn"
+    return level, f"{good} of {cases} cases", line
+
+
+def _requirements(s: dict[str, Any]) -> list[str]:
+    """How often each requirement failed and what was left of its limit, the most often violated first; nothing where there are none."""
     if not s["requirements"]:
         return []
     rows = []
-    for name, found in s["requirements"].items():
+    for name, found in sorted(s["requirements"].items(), key=lambda one: -one[1]["violated"]):
         low, high = found["interval_95"]
-        margin = [found["margin"].get(key, "") for key in ("p0", "p1", "p5", "p50")]
-        rows.append((name, "kept" if found["kept"] else "VIOLATED", found["violated"], found["met"], found["not_judged"],
-                     f"{low:.4f} … {high:.4f}", found["violated_max"], *margin, found["source"]))  # fmt: skip
-    head = ("", "", "violated", "met", "not judged", "share violated, 95 % (Wilson)", "allowed", "margin: least", "1 %", "5 %", "median",
-            "source")  # fmt: skip
+        margin = [found["margin"].get(key) for key in ("p0", "p1", "p5", "p50")]
+        rows.append((name, pill("good", "kept") if found["kept"] else pill("bad", "violated"), found["violated"], found["met"],
+                     found["not_judged"], f"{low:.4f} … {high:.4f}", found["violated_max"], *margin, found["source"]))  # fmt: skip
+    head = ("requirement", "", "violated", "met", "not judged", "share violated, 95 % (Wilson)", "allowed", "least margin", "1 %", "5 %",
+            "median", "source")  # fmt: skip
     said = "<p>Of every case, in the unit of its bound; a margin below zero is beyond it.</p>"
-    return ["<h2>Requirements</h2>", said, table_html(head, rows)]
+    return [section("Requirements", said + table_html(head, rows, sortable=True))]
 
 
 def _conditions(plan: Plan, table: Any) -> str:
@@ -140,7 +154,8 @@ def _sensitivity(indices: dict[str, list[Index]]) -> list[str]:
         "with its interactions (only from the sampling saltelli).</p>"
     )
     listed = table_html(("outcome", "variable", "first order", "total"), rows)
-    return ["<h2>Sensitivity</h2>", said, embedded(_shares(indices)), f"<details><summary>figures</summary>{listed}</details>"]
+    drawn = embedded(_shares(indices), "Sobol' indices of every variable, first order and total, by outcome")
+    return [section("Sensitivity", f"{said}{drawn}<details><summary>figures</summary>{listed}</details>")]
 
 
 def _rare(rare: dict[str, Any] | None) -> list[str]:
@@ -151,7 +166,7 @@ def _rare(rare: dict[str, Any] | None) -> list[str]:
             ("coefficient of variation", f"{rare['coefficient_of_variation']:.2f}"), ("method", rare["method"].replace("_", " ")),
             ("cases by level", ", ".join(map(str, rare["levels"]))),
             ("cases without the outcome, counted", rare["without_outcome"])]  # fmt: skip
-    return [f"<h2>{text(rare['event'])}</h2>", table_html(("", ""), rows),
+    return [section(rare["event"], table_html(("", ""), rows)),
             '<p class="banner">All that follows is of the cases that were run, which crowd towards the event: their shares are not those '
             "of the campaign's distribution.</p>"]  # fmt: skip
 
@@ -172,7 +187,7 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
     links = " · ".join(
         f'<a href="{text(os.path.relpath(Path(one["log"]).with_suffix(".html"), folder))}">case {one["number"]}</a>' for one in worst
     )
-    return f'<p>Run again with full logs: {links}</p><div style="overflow-x:auto">{table_html(head, rows)}</div>'
+    return f"<p>Run again with full logs: {links}</p>{table_html(head, rows, sortable=True)}"
 
 
 def _channels(s: dict[str, Any]) -> list[str]:
@@ -180,7 +195,7 @@ def _channels(s: dict[str, Any]) -> list[str]:
     if not rows:
         return []
     listed = table_html(("channel", *QUANTILES.values()), rows)
-    return [f"<h2>Mechanism</h2><details><summary>largest magnitudes of {len(rows)} channels (SI)</summary>{listed}</details>"]
+    return [section("Mechanism", f"<details><summary>largest magnitudes of {len(rows)} channels (SI)</summary>{listed}</details>")]
 
 
 # -------------------------------------------------------------------------------------------------------------------- pictures

@@ -126,6 +126,8 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         prediction = _foreseen(config, test)
         facts = header(test, log.parent.name, "live", host.facts(), prediction)
         facts.notes.extend([*foreseen, *_permitted(prediction, options)])
+        if options.prediction:  # the report lays it beside the run
+            facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
         with folder_of(log):
             telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(test, log, host, control), facts)
         stack.callback(telemetry.kill)
@@ -255,7 +257,7 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
         from hil_server.analysis.report import make_report as make
 
         try:
-            summary["report"] = str(make(path, path.parent))
+            summary["report"] = str(make(path, path.parent, log, summary))
         except HilError as error:
             if not lost:
                 raise

@@ -13,6 +13,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG|RECORDING", help="log of the run, or recording.toml (sensors of another stand, or of a flight)")
     parser.add_argument("other", metavar="OTHER", nargs="+", help="log of the prediction, or of another run; of a recording: all it may be")
     parser.add_argument("--channel", action="append", default=[], metavar="NAME", help="an auxiliary channel too, as probe.stroke")
+    parser.add_argument("--tolerance", action="append", default=[], metavar="SHARE",
+                        help="how far they may differ, as 5%% or 0.05 of the group's largest peak in LOG; force=5%%, Fx=2%% for a group or "
+                             "a channel alone; may be given again; exit code 1 when they differ by more")  # fmt: skip
+    parser.add_argument("--measure", choices=("peak", "rms"), default="peak", help="what of the difference is judged (default: its peak)")
     parser.add_argument("--out", metavar="DIR", help="folder for the page with pictures (default: beside LOG)")
 
 
@@ -21,6 +25,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.errors import UsageError
 
     if Path(args.log).suffix == ".toml":
+        if args.tolerance:
+            raise UsageError("--tolerance is for two runs: a recording is judged by its correlation")
         return _recording(args)
     if len(args.other) > 1:
         raise UsageError("several logs are compared with a recording (recording.toml), two runs with each other")
@@ -29,18 +35,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _runs(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.comparison import compare
+    from hil_server.pages.html import percent
 
     log, other = Path(args.log), Path(args.other[0])
     # the logs of runs are all called run: their folders tell them apart
     names = [path.parent.name if path.stem == "run" and path.parent.name else path.stem for path in (log, other)]
-    figures = compare(log, other, Path(args.out or log.parent) / f"{names[0]}_and_{names[1]}.html", args.channel)
+    figures = compare(log, other, Path(args.out or log.parent) / f"{names[0]}_and_{names[1]}.html", args.channel, args.tolerance,
+                      args.measure)  # fmt: skip
     begin, end = figures["window_s"]
     print(f"{figures['a']} and {figures['b']}, aligned at {figures['aligned']}, {begin:.3f}...{end:.3f} s from there")
-    print(f"{'':16} {'unit':6} {'peak':>11} {'peak other':>11} {'rms diff.':>11} {'peak diff.':>11} {'relative':>9}")
+    print(f"{'':16} {'unit':6} {'peak':>11} {'peak other':>11} {'rms diff.':>11} {'peak diff.':>11} {'of its own':>10} {'of group':>10}")
     for c in figures["channels"]:
-        relative = "" if c["relative"] is None else f"{100 * c['relative']:8.2f}%"
+        shares = " ".join(f"{percent(c[key]) or '':>10}" for key in ("relative", "share"))
         numbers = " ".join(f"{c[key]:11.4g}" for key in ("peak_a", "peak_b", "rms_difference", "peak_difference"))
-        print(f"{c['name']:16} {c['unit']:6} {numbers} {relative:>9}")
+        print(f"{c['name']:16} {c['unit']:6} {numbers} {shares}")
     print(f"{'capture':16} {'s':6} " + " ".join(f"{'-' if t is None else format(t, '.4f'):>11}" for t in figures["capture_s"]))
     print(f"{'energy absorbed':16} {'J':6} " + " ".join(f"{energy:11.5g}" for energy in figures["absorbed_j"]))
     for name, one, two in figures["signals"]:
@@ -49,7 +57,8 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
     for line in figures["variant"]:
         print(f"not the same variant: {line}")
     print(f"page: {figures['page']}")
-    return {**figures, "exit_code": 0}
+    print(figures["said"])
+    return {**figures, "exit_code": int(figures["verdict"] == "beyond")}
 
 
 def _recording(args: argparse.Namespace) -> dict[str, Any]:

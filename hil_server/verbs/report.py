@@ -11,17 +11,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server report`."""
     parser.add_argument("log", metavar="LOG", help="log of the run")
     parser.add_argument("--out", metavar="DIR", help="folder for the page (default: beside LOG)")
+    parser.add_argument("--prediction", metavar="LOG", help="log of the simulated variant, laid beside the run (default: the run's own)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Writes the page of the run; returns its summary."""
     from hil_server.analysis.report import make_report
     from hil_server.analysis.summary import summarise
+    from hil_server.analysis.verdict import verdict
     from hil_server.telemetry.log_file import open_log
 
-    path = make_report(args.log, args.out)
-    summary = summarise(open_log(args.log))
-    print(f"{summary['run']}: {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
+    log = open_log(args.log)
+    summary = summarise(log)
+    path = make_report(args.log, args.out, log, summary, args.prediction)
+    print(f"{summary['run']}: {verdict(summary, summary['requirements'])}")
+    print(f"end       {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
     if summary["cause"]:
         print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
     if summary["requirements"]:

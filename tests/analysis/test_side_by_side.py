@@ -56,7 +56,7 @@ def test_the_page_says_which_is_better_and_by_how_much(run):
     first, second = (d["figures"]["axial_n"] for d in case["designs"][:2])
     words = f"axial compression lower by {100 * (1 - second / first):.0f} % ({second:.0f} against {first:.0f} N)"
     assert case["text"][0].startswith(f"modified against existing: {words}") and words in page
-    assert page.count("<img") == 1 and page.count("<table>") == 1
+    assert page.count("<canvas") == 3 and page.count("<table") == 1
     head, rows = table_of(case)
     assert head == ["", "existing", "modified", "movable limiter"] and rows[0] == ["end", "captured", "captured", "captured"]
 

@@ -45,12 +45,11 @@ def test_events_are_in_order_and_tell_the_docking(docking):
 
 
 def test_the_report_draws_the_unit(docking, tmp_path):
-    drawn = unit_course.state(docking)
-    titles = [axes.get_title(loc="left") for axes in drawn.axes]
-    assert "travel of the rods, mm" in titles and "latches have closed" in titles
-    rods = drawn.axes[titles.index("travel of the rods, mm")]
-    peak = max(np.abs(line.get_ydata()).max() for line in rods.get_lines() if len(line.get_ydata()) > 2)
+    drawn = {plot.title: plot for plot in unit_course.state(docking)}
+    assert drawn["latches have closed"].lanes and drawn["latches have closed"].values is None
+    peak = np.abs(drawn["travel of the rods, mm"].values).max()
     assert peak == pytest.approx(1e3 * np.abs(docking.aux("stroke")).max(), rel=0.02)
-    assert unit_course.sensors(docking) is not None
+    on = unit_course.sensors(docking)
+    assert [name for name, spans, _ in on.lanes if spans] == [name for name, *_ in on.lanes]
     page = make_report(docking.path, tmp_path).read_text()
     assert "Docking unit" in page and "first contact" in page
