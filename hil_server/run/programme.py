@@ -26,12 +26,14 @@ ends the variant and the programme.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil_server.analysis.programme_page import ProgrammePage, peak
 from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, TripError
@@ -178,8 +180,9 @@ def run_programme(
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
     programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
     ended the programme. between: asked before every variant but the first whether to go on. `programme.json` in `out` tells all the while
-    where it stands."""
+    where it stands, `programme.html` shows what is done, side by side."""
     rows: list[dict[str, Any]] = []
+    page = ProgrammePage(name, [(one.number, one.description, one.expect) for one in variants], out)
     exit_code = 0
     try:
         for variant in variants:
@@ -195,6 +198,8 @@ def run_programme(
             about = {"number": variant.number, "description": variant.description, "case": variant.case, "design": variant.design}
             rows.append({**about, "R1": r1, "R2": r2, "expect": variant.expect,
                          "verdict": verdict(summary), "passed": passed, **summary})  # fmt: skip
+            page.add(rows[-1])
+            page.write()
             exit_code = max(exit_code, 0 if passed and not violated(summary.get("requirements") or ()) else 1)
             if summary.get("end") == "record_lost":
                 say(f"{variant.number} could not be recorded to its end: the programme stops here")
@@ -212,7 +217,8 @@ def run_programme(
         write_progress(name, variants, rows, out)
     not_run = [v.number for v in variants[len(rows) :]]
     found = {"programme": name, "exit_code": exit_code, "passed": sum(r["passed"] for r in rows), "variants": rows, "not_run": not_run}
-    return found | _side_by_side(name, rows, out)
+    found |= _side_by_side(name, rows, out)
+    return found | {"overview": str(page.write(not_run))}
 
 
 def _goes_on(
@@ -243,17 +249,20 @@ def write_progress(
     name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, running: Variant | None = None,
     following: Variant | None = None, held: bool = False,
 ) -> None:  # fmt: skip
-    """`programme.json` in `out`: every variant with its state (done, running, next, waiting) and, when done, its figures as
-    `summary_rows`. following: what comes next while none runs; held: it waits for `start`."""
-    done = {row[0]: row for row in summary_rows({"variants": rows})}
+    """`programme.json` in `out`: every variant with its state (done, running, next, waiting) and, when done, its `key_figures`: numbers
+    are numbers, `units` has their units. following: what comes next while none runs; held: it waits for `start`."""
+    done = {row["number"]: row for row in rows}
     table = []
     for variant in variants:
-        state = "done" if variant.number in done else "running" if variant is running else "next" if variant is following else "waiting"
-        figures = dict(zip(SUMMARY_HEADS, done.get(variant.number, ()), strict=False))
-        table.append({"description": variant.description, "expect": variant.expect, **figures, "variant": variant.number, "state": state})
+        row = done.get(variant.number)
+        state = "done" if row else "running" if variant is running else "next" if variant is following else "waiting"
+        figures = {} if row is None else key_figures(row)
+        about = {"description": variant.description, "expect": variant.expect}
+        table.append({**about, **figures, "variant": variant.number, "state": state})
     out.mkdir(parents=True, exist_ok=True)
     part = out / f"{PROGRESS}.part"
-    part.write_text(json.dumps({"programme": name, "ended": running is None and following is None, "held": held, "variants": table}))
+    ended = running is None and following is None
+    part.write_text(json.dumps({"programme": name, "ended": ended, "held": held, "units": UNITS, "variants": table}, allow_nan=False))
     part.replace(out / PROGRESS)  # a reader sees the old one or the new one
 
 
@@ -282,6 +291,27 @@ def as_expected(expect: str, found: str) -> bool:
     return found == expect or (expect, found) in (("captured", "complete"), ("captured", "separated"), ("not_captured", "stalled"))
 
 
+def key_figures(row: dict[str, Any]) -> dict[str, Any]:
+    """Figures of a variant that is done by SUMMARY_HEADS, numbers to as many digits as say something and None for what it does not have;
+    `violated`: names of requirements; `report`: its page."""
+
+    def rounded(value: Any, digits: int) -> float | None:
+        return round(float(value), digits) if isinstance(value, int | float) and math.isfinite(value) else None
+
+    return {
+        "R1": rounded(row["R1"], 3),
+        "verdict": row["verdict"],
+        "capture s": rounded(row.get("capture_time_s"), 4),
+        "force N": rounded(peak(row, 0), 1),
+        "moment N.m": rounded(peak(row, 1), 1),
+        "arm margin": rounded((row.get("arm") or {}).get("margin"), 3),
+        "result": "passed" if row["passed"] else f"FAILED (expected {row['expect']})",
+        "requirements": _requirements(row),
+        "violated": violated(row.get("requirements") or ()),
+        "report": row.get("report"),
+    }
+
+
 def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """The table for people: one row a variant."""
 
@@ -294,8 +324,8 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
             number(row["R1"], ".2f"),
             row["verdict"],
             number(row.get("capture_time_s"), ".3f"),
-            number(_peak(row, 0), ".0f"),
-            number(_peak(row, 1), ".0f"),
+            number(peak(row, 0), ".0f"),
+            number(peak(row, 1), ".0f"),
             number((row.get("arm") or {}).get("margin"), ".2f"),
             _requirements(row),
             "passed" if row["passed"] else f"FAILED (expected {row['expect']})",
@@ -305,6 +335,7 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "arm margin", "requirements", "result")
+UNITS = {"R1": "-", "capture s": "s", "force N": "N", "moment N.m": "N.m", "arm margin": "-"}
 
 
 def _requirements(row: dict[str, Any]) -> str:
@@ -312,10 +343,3 @@ def _requirements(row: dict[str, Any]) -> str:
     rows = row.get("requirements") or ()
     names = violated(rows)
     return "VIOLATED: " + ", ".join(names) if names else counted(rows) if rows else "-"
-
-
-def _peak(row: dict[str, Any], which: int) -> float | None:
-    """Greatest force (0) or moment (1) component of a run."""
-    peak = row.get("peak_wrench")
-    values = list(peak.values()) if isinstance(peak, dict) else list(peak or ())
-    return max(abs(float(x)) for x in values[3 * which : 3 * which + 3]) if len(values) == 6 else None
