@@ -13,7 +13,7 @@ from rt_kernels.codes import code_name
 
 FORCE, MOMENT = ("Fx", "Fy", "Fz"), ("Mx", "My", "Mz")
 LEGS = tuple(f"leg {i}" for i in range(1, 7))
-WRENCH_POINTS = 5000  # of a line: contacts are short, and looked at closely
+WRENCH_POINTS = 4000  # of a line: contacts are short, and looked at closely
 BANDS_MOST = 60  # phases that change more often than this are not shaded
 
 

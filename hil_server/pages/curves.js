@@ -95,8 +95,6 @@
           item.setAttribute("aria-pressed", String(line.shown));
           this.draw();
         });
-        line.value = document.createElement("output");
-        item.append(line.value);
         this.key.append(item);
       });
     }
@@ -301,11 +299,6 @@
 
     cursor(g, x, top, bottom, a, b) {
       const t = this.group.cursor;
-      for (const line of this.about.lines) {
-        if (!line.value) continue;
-        const v = t === null ? NaN : valueAt(line, t);
-        line.value.textContent = Number.isNaN(v) ? "" : ` ${v.toPrecision(4)}`;
-      }
       if (t === null || t < a || t > b) return;
       g.strokeStyle = theme.ink; g.lineWidth = 1;
       g.beginPath(); g.moveTo(x(t), top); g.lineTo(x(t), bottom); g.stroke();
@@ -316,6 +309,19 @@
       }
       g.fillStyle = theme.ink; g.textAlign = x(t) > LEFT + 60 ? "right" : "left"; g.textBaseline = "bottom";
       g.fillText(`${t.toFixed(3)} s`, x(t) + (x(t) > LEFT + 60 ? -3 : 3), bottom - 2);
+      this.values(g, x, top, t, x(t) < 0.5 * (x(a) + x(b)));
+    }
+
+    // what the lines are at the cursor, on the side where it is not
+    values(g, x, top, t, right) {
+      const rows = this.about.lines.filter((line) => line.shown).map((line) => [line, valueAt(line, t)]).filter(([, v]) => !Number.isNaN(v)).slice(0, 12);
+      if (!rows.length) return;
+      const words = rows.map(([line, v]) => `${line.name || (line.dash ? "dashed" : "")} ${v.toPrecision(4)}`.trim());
+      const wide = Math.max(...words.map((w) => g.measureText(w).width)) + 10, [a, b] = this.range();
+      const from = right ? x(b) - wide - 4 : x(a) + 4;
+      g.fillStyle = theme.paper; g.globalAlpha = 0.88; g.fillRect(from, top + 3, wide, 13 * rows.length + 4); g.globalAlpha = 1;
+      g.textAlign = "left"; g.textBaseline = "top";
+      rows.forEach(([line], i) => { g.fillStyle = theme.lines[line.colour]; g.fillText(words[i], from + 5, top + 6 + 13 * i); });
     }
   }
 

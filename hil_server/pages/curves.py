@@ -19,7 +19,7 @@ from hil_server.pages.thinning import LARGEST, thin
 
 ERROR, WORST = 5e-4, 4e-3  # of a line's range
 OF_FIGURE = 0.02  # a line that moves less than this share of its figure is drawn as if it moved so much
-POINTS = 1600  # of a line
+POINTS = 1200  # of a line
 DEEPEST = 12  # longest stretch: 2^12 ticks
 GAP = 65535
 COLOURS = 8

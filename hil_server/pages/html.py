@@ -44,20 +44,19 @@ def beside(name: str) -> str:
 
 
 def document(title: str, body: Iterable[str]) -> str:
-    """The whole page; body: its elements, as HTML. The contents stand before the first `Section`, when there are two or more."""
+    """The whole page; body: its elements, as HTML. With two `Section` or more it begins with its contents, which stay in sight."""
     parts = list(body)
     listed = [part for part in parts if isinstance(part, Section)]
     if len(listed) > 1:
         links = "".join(f'<a href="#{part.anchor}">{text(part.heading)}</a>' for part in listed)
-        at = next(i for i, part in enumerate(parts) if part is listed[0])
-        parts.insert(at, f'<nav class="contents" aria-label="Contents">{links}</nav>')
+        parts.insert(0, f'<nav class="contents" aria-label="Contents"><a href="#top">Top</a>{links}</nav>')
     whole = "\n".join(parts)
     scripts = "".join(f"<script>{beside(name)}</script>" for name, mark in SCRIPTS.items() if mark in whole)
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{text(title)}</title><style>{beside("page.css")}</style>'
     )
-    return f'<!doctype html><html lang="en"><head>{head}</head><body><main>{whole}</main>{scripts}</body></html>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body><main id="top">{whole}</main>{scripts}</body></html>'
 
 
 def text(value: Any) -> str:
