@@ -112,7 +112,7 @@ def _lines(plot: Plot) -> tuple[list[dict[str, Any]], list[tuple[np.ndarray, np.
     for time, values, names, dash in sets:
         if values is None or not len(values):
             continue
-        grid = Chords(time)
+        grid = _chords(time)
         for i in range(values.shape[1]):
             t, y = grid.kept(values[:, i], plot.most, OF_FIGURE * whole)
             seen = y[~np.isnan(y)]
@@ -192,6 +192,15 @@ class Chords:
             covered = 2 * m
         kept += [open_, np.arange(covered, n)]
         return np.sort(np.concatenate(kept))
+
+
+_last: list[Chords] = []  # most figures of a page have the time axis of the one before
+
+
+def _chords(time: np.ndarray) -> Chords:
+    if not _last or _last[0].time is not time:
+        _last[:] = [Chords(time)]
+    return _last[0]
 
 
 def _planes(t: np.ndarray, y: np.ndarray, low: float, high: float, start: float, step: float) -> bytes:
