@@ -337,6 +337,11 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], out:
     return figures
 
 
+def in_percent(share: float | None) -> str:
+    """A share as the page writes it, for the screen; empty where there is none."""
+    return str(percent(share) or "")
+
+
 def difference_table(result: Comparison, found: Judgement | None = None) -> str:
     """Every channel with its peaks and differences, as HTML; a channel beyond its tolerance is marked."""
     beyond = {name for name, *_ in found.beyond} if found else set()

@@ -34,8 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _runs(args: argparse.Namespace) -> dict[str, Any]:
-    from hil_server.analysis.comparison import compare
-    from hil_server.pages.html import percent
+    from hil_server.analysis.comparison import compare, in_percent
 
     log, other = Path(args.log), Path(args.other[0])
     # the logs of runs are all called run: their folders tell them apart
@@ -46,7 +45,7 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
     print(f"{figures['a']} and {figures['b']}, aligned at {figures['aligned']}, {begin:.3f}...{end:.3f} s from there")
     print(f"{'':16} {'unit':6} {'peak':>11} {'peak other':>11} {'rms diff.':>11} {'peak diff.':>11} {'of its own':>10} {'of group':>10}")
     for c in figures["channels"]:
-        shares = " ".join(f"{percent(c[key]) or '':>10}" for key in ("relative", "share"))
+        shares = " ".join(f"{in_percent(c[key]):>10}" for key in ("relative", "share"))
         numbers = " ".join(f"{c[key]:11.4g}" for key in ("peak_a", "peak_b", "rms_difference", "peak_difference"))
         print(f"{c['name']:16} {c['unit']:6} {numbers} {shares}")
     print(f"{'capture':16} {'s':6} " + " ".join(f"{'-' if t is None else format(t, '.4f'):>11}" for t in figures["capture_s"]))

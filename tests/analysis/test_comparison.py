@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hil_server.analysis.comparison import compare, compare_logs
+from hil_server.analysis.comparison import compare, compare_logs, judged, tolerances
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import open_log
 
@@ -106,3 +106,51 @@ def test_signals_channels_and_variant_of_two_dockings(tmp_path, capsys):
     assert (tmp_path / "near" / "near_and_far.html").exists()
     assert main(["compare", *logs, "--channel", "probe.strok"]) == 2
     assert "did you mean probe.stroke" in capsys.readouterr().err
+
+
+def test_tolerances_are_shares_of_the_groups_largest_peak(bounce_log, write_run, make_bounce):
+    """A force of 0.9: Fx differs by 10 % of the first, My (a tenth of it, the only moment) by as much of its own group."""
+    softer = open_log(write_run(make_bounce(force_scale=0.9), "softer"))
+    result = compare_logs(bounce_log, softer)
+    fx, fy = channel(result, "Fx"), channel(result, "Fy")
+    assert (fx.group, fx.share, fx.relative) == ("force", pytest.approx(0.1), pytest.approx(0.1)) and (fy.share, fy.relative) == (0.0, None)
+    assert fx.rms_share == pytest.approx(fx.rms_difference / fx.peak_a) and channel(result, "wx").share is None
+
+    def verdict(*asked, measure="peak"):
+        found = judged(result, tolerances(asked), measure)
+        return found.verdict, [name for name, *_ in found.beyond]
+
+    assert verdict() == ("not judged", [])
+    assert verdict("11%") == verdict("0.11") == ("within", [])
+    assert verdict("9%") == ("beyond", ["Fx", "My"])
+    assert verdict("9%", "moment=0.2") == ("beyond", ["Fx"]) and verdict("9%", "Fx=11%", "My=11%") == ("within", [])
+    assert verdict("force=50%", "Fx=1%") == ("beyond", ["Fx"]), "the narrower name counts"
+    assert verdict("5%", measure="rms") == ("within", []) and verdict("1%", measure="rms")[0] == "beyond"
+    for wrong, said in (("forc=5%", "did you mean force"), ("-1%", "must be a share"), ("five", "must be a share"), ("nan", "must be a share")):
+        with pytest.raises(UsageError, match=said):
+            verdict(wrong)
+
+
+def test_a_group_that_only_the_second_has_is_beyond(bounce_log, write_run, make_bounce):
+    turning = make_bounce()
+    turning["V_TA"][:, 4] = 0.01
+    result = compare_logs(bounce_log, open_log(write_run(turning, "turning")))
+    assert [name for name, *_ in judged(result, {"": 0.5}).beyond] == ["wy"]
+
+
+def test_verb_says_its_verdict_and_the_page_writes_the_same_shares(bounce, write_run, make_bounce, tmp_path, capsys):
+    from hil_server.cli import main
+
+    softer = write_run(make_bounce(force_scale=0.9), "softer")
+    arguments = ["compare", str(bounce), str(softer), "--out", str(tmp_path), "--json", str(tmp_path / "c.json")]
+    assert main([*arguments, "--tolerance", "20%"]) == 0
+    said = capsys.readouterr().out
+    assert "within tolerance: 19 channels" in said and "10.00 %" in said
+    page = (tmp_path / "bounce_and_softer.html").read_text(encoding="utf-8")
+    assert "WITHIN" in page and ">10.00 %<" in page
+    assert json.loads((tmp_path / "c.json").read_text())["channels"][0]["share"] == pytest.approx(0.1), "fractions for machines"
+    assert main([*arguments, "--tolerance", "force=1%"]) == 1
+    assert "beyond tolerance: Fx 10.00 % (tolerance 1 %)" in capsys.readouterr().out
+    assert "BEYOND" in (tmp_path / "bounce_and_softer.html").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "c.json").read_text())["beyond"] == [["Fx", pytest.approx(0.1), 0.01]]
+    assert main([*arguments, "--tolerance", "x%"]) == 2

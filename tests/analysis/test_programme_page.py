@@ -20,7 +20,7 @@ def requirement(margin, name="peak axial force"):
 def made(tmp_path, bounce, trip):
     """RT-1 passed, RT-2 tripped against its expectation, RT-3 passed with a violated requirement, RT-4 is still to come."""
     page = ProgrammePage("two & two", [(f"RT-{i}", f"variant <{i}>", "captured") for i in range(1, 5)], tmp_path)
-    for i, (path, passed, margin) in enumerate([(bounce, True, 1000.0), (trip, False, 2000.0), (bounce, True, -250.0)], start=1):
+    for i, (path, passed, margin) in enumerate([(bounce, True, 1e3), (trip, False, 2e3), (bounce, True, -250.0)], start=1):
         summary = summarise(open_log(path)) | {"requirements": [requirement(margin)], "report": str(tmp_path / f"RT-{i}" / "run.html")}
         about = {"number": f"RT-{i}", "expect": "captured", "verdict": "captured" if passed else "tripped", "passed": passed, "R1": 0.1 * i}
         page.add({**summary, **about, "log": str(path)})
