@@ -31,9 +31,8 @@ def opening(log: Log, s: Mapping[str, Any], found: Verdict, document: Mapping[st
         verdict_html(found.level, found.word.upper(), found.line),
         '<div class="columns">',
         f'<div class="first">{_margins(requirements, stand)}</div>',
-        f"<div>{facts_html(facts(log, s, document))}</div>",
+        f"<div>{facts_html(facts(log, s, document))}{_next(next_looks)}</div>",
         "</div>",
-        _next(next_looks),
     ]
     if log.ticks:
         drawn = "".join(embedded(one) for one in telling(log))

@@ -101,11 +101,22 @@ def _counted(n: int, what: str) -> str:
 
 
 def used(one: Mapping[str, Any]) -> float | None:
-    """Share of its limit that a requirement uses: 1 at the limit, more beyond it; None where it has no limit to compare with."""
+    """Share of its limit that a requirement uses: 1 at the limit, more beyond it; None where it has no limit to compare with. Of a value
+    that is to be at least its limit: limit over value, so that twice the limit uses half of it."""
     limit, margin = one.get("limit"), one.get("margin")
     if not isinstance(limit, int | float) or not isinstance(margin, int | float) or not limit or not np.isfinite(margin):
         return None
+    if at_least(one) and margin > 0.0 and limit > 0.0:
+        return float(limit / (limit + margin))
     return float(max(0.0, 1.0 - margin / abs(limit)))
+
+
+def at_least(one: Mapping[str, Any]) -> bool:
+    """Whether its limit is a lower bound: the margin says so."""
+    value, limit, margin = (one.get(key) for key in ("value", "limit", "margin"))
+    if not all(isinstance(x, int | float) for x in (value, limit, margin)):
+        return False
+    return bool(margin * (value - limit) > 0.0)  # type: ignore[operator]
 
 
 def bars(requirements: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float | None, str]]:
@@ -119,7 +130,8 @@ def bars(requirements: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, floa
         else:
             value, limit = (_written(one.get(key)) for key in ("value", "limit"))
             plain = f"{value or _written(one.get('margin'))}{unit}".strip()
-            words = f"{value} of {limit}{unit}" if value and limit else plain or str(one.get("words") or "")
+            bound = f"{value}, at least {limit}" if at_least(one) else f"{value} of {limit}"
+            words = f"{bound}{unit}" if value and limit else plain or str(one.get("words") or "")
             level = "bad" if one["verdict"] == "violated" else "warn" if share is not None and share > NEAR else "good"
         rows.append((str(one["name"]), words, share, level))
     return sorted(rows, key=lambda row: (("bad", "warn", "good", "").index(row[3]), -(row[2] or 0.0)))
@@ -170,7 +182,7 @@ def next_looks(s: Mapping[str, Any], log: Log, requirements: Sequence[Mapping[st
         found.append(("bad", f"{len(s['fault_details']) - FAULTS_SHOWN} more faults", "faults"))
     for name, words, share, level in bars(requirements)[:2]:
         if level:
-            left = f", {100 * (1 - share):.0f} % of the limit left" if share is not None and share <= 1.0 else ""
+            left = f", {100 * share:.0f} % of the limit used" if share is not None and share <= 1.0 else ""
             found.append((level, f"requirement {name}: {words}{left}", "requirements"))
     for name, words, share, level in margin_bars(stand)[:1]:
         found.append((level, f"nearest limit of the stand: {name}, {words} ({100 * (share or 0.0):.0f} %)", "margins"))

@@ -60,6 +60,9 @@ def test_requirements_make_it(summary):
 def test_share_of_a_limit():
     assert used(requirement(limit=10.0, margin=2.0)) == pytest.approx(0.8)
     assert used(requirement(limit=-10.0, margin=-1.0)) == pytest.approx(1.1)
+    stroke = {**requirement(), "value": 0.4, "limit": 0.1, "margin": 0.3, "unit": "m"}
+    assert used(stroke) == pytest.approx(0.25) and bars([stroke])[0][1] == "0.4, at least 0.1 m"
+    assert used({**stroke, "value": 0.05, "margin": -0.05}) == pytest.approx(1.5)
     assert used(requirement(limit=0.0)) is None and used(requirement(limit=None)) is None
     rows = [requirement("good"), requirement("near", margin=1.0), requirement("none", "not judged", None, None)]
     rows += [requirement("worst", "violated", margin=-9.0), requirement("bad", "violated", margin=-1.0)]
@@ -71,6 +74,6 @@ def test_faults_come_in_their_order_with_tick_and_time(trip_log):
     s = summarise(trip_log)
     looks = next_looks(s, trip_log, [requirement("close", margin=0.5)], [])
     assert looks[0][1].startswith("force_limit (stop) at 1.020 s, tick 1020: ") and looks[0][2] == "faults"
-    assert ("warn", "requirement close: 9.5 of 10 N, 5 % of the limit left", "requirements") in looks
+    assert ("warn", "requirement close: 9.5 of 10 N, 95 % of the limit used", "requirements") in looks
     assert any("2 periods missed" in words for _, words, _ in looks)
     assert any(words.startswith("noted: drive_limit_touched at 0.500 s, tick 500") for _, words, _ in looks)
