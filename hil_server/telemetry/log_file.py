@@ -129,13 +129,13 @@ def open_log(path: str | os.PathLike[str]) -> Log:
             if size < len(MCAP0_MAGIC):
                 raise LogError(f"{path}: is not a log ({size} bytes)")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(path, data).read()
+                return Reader(path, data).read()
     except OSError as error:
         raise LogError(f"{path}: {error.strerror or error}") from error
 
 
-class _Reader:
-    """Walks over the records of one file."""
+class Reader:
+    """Walks over the records of one file. data: the file's bytes, as a map."""
 
     def __init__(self, path: Path, data: Any) -> None:
         self.path, self.data = path, data
@@ -149,6 +149,16 @@ class _Reader:
         self.finished = False
 
     def read(self) -> Log:
+        """The whole log. Raises LogError, LayoutMismatchError."""
+        header, former = self._described()
+        if former:
+            return self._former(header)
+        records = self._records(record_dtype(header.aux_count))
+        end = self._end(len(records))
+        return Log(self.path, header, records, end, self.incomplete)
+
+    def _described(self) -> tuple[LogHeader, bool]:
+        """Walks over the file: what it says of the run, and whether its table of channels is an earlier one."""
         if self.data[: len(MCAP0_MAGIC)] != MCAP0_MAGIC:
             raise LogError(f"{self.path}: not an MCAP file")
         self._walk()
@@ -157,19 +167,18 @@ class _Reader:
         former = self.run["layout_hash"] != LAYOUT_HASH
         if former and self.schema is None:
             raise LayoutMismatchError(f"log {self.path}", self.run["layout_hash"])
-        header = LogHeader.read(Stored(self.path, self.run, self.files))
-        if former:
-            return self._former(header)
-        records = self._records(record_dtype(header.aux_count))
-        end = self._end(len(records))
-        return Log(self.path, header, records, end, self.incomplete)
+        return LogHeader.read(Stored(self.path, self.run, self.files)), former
+
+    def _former_dtype(self, header: LogHeader) -> np.dtype:
+        """Structured type of the records of a log of an earlier table. Raises LogError."""
+        try:
+            return former_layout.dtype_of(self.schema or "", header.aux_count)
+        except LogError as error:
+            raise LogError(f"{self.path}: {error}") from None
 
     def _former(self, header: LogHeader) -> Log:
         """A log of an earlier table, as one of today's."""
-        try:
-            dtype = former_layout.dtype_of(self.schema or "", header.aux_count)
-        except LogError as error:
-            raise LogError(f"{self.path}: {error}") from None
+        dtype = self._former_dtype(header)
         theirs = self._records(dtype)
         damage = tuple(former_layout.damaged(theirs))
         records, absent = former_layout.converted(theirs)
