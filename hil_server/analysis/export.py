@@ -1,4 +1,4 @@
-"""A log in the forms that other tools read: Parquet, CSV, HDF5, MATLAB.
+"""A log in the forms that other tools read: Parquet, CSV, HDF5, MATLAB, MDF 4, CCSDS packets with XTCE.
 
 `operator` is not the channels but what the operators did: a script that `simulate` and `hand-controller --source` play again.
 
@@ -9,30 +9,41 @@ Parquet is the form for analysis (zstd, BYTE_STREAM_SPLIT of the floating-point 
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hil_server.analysis import ccsds, mdf
+from hil_server.analysis.plain_names import plain_names
 from hil_server.analysis.scalars import Column, columns
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.log_header import LogHeader
 
-SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "operator": ".operator.csv"}
+SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "mdf": ".mf4", "ccsds": ".ccsds", "operator": ".operator.csv"}
+TABLES = ("parquet", "csv", "hdf5")
 
 
 def export(
-    log_path: str | os.PathLike[str], kind: str, target: str | os.PathLike[str] | None = None, channels: Sequence[str] | None = None
+    log_path: str | os.PathLike[str],
+    kind: str,
+    target: str | os.PathLike[str] | None = None,
+    channels: Sequence[str] | None = None,
+    plain: bool = False,
 ) -> Path:
-    """Writes the log as `kind` (parquet, csv, hdf5, mat, operator) beside it or to `target`. Returns the path.
+    """Writes the log as `kind` (parquet, csv, hdf5, mat, mdf, ccsds, operator) beside it or to `target`. Returns the path.
 
-    channels: names of channels (`F_T`) or scalars (`F_T[0]`) to keep, None for all; `tick` and `time_ns` always stay. Raises UsageError
-    for an unknown kind or channel, a missing library, or a target that cannot be written; LogError when the log cannot be read.
+    channels: names of channels (`F_T`) or scalars (`F_T[0]`) to keep, None for all; `tick`, `time_ns` and, in tables, `seconds` always
+    stay. plain: columns of a table are named `F_T_x`, which queries take without quotes. Raises UsageError for an unknown kind or channel,
+    a missing library, or a target that cannot be written; LogError when the log cannot be read.
     """
     if kind not in WRITERS:
         raise UsageError(f"unknown format {kind!r}; there are {', '.join(WRITERS)}")
     log = open_log(log_path)
     path = Path(target) if target is not None else Path(log_path).with_suffix(SUFFIXES[kind])
     try:
-        WRITERS[kind](log, _chosen(log, channels), path)
+        chosen = _chosen(log, channels)
+        WRITERS[kind](log, _table(log, chosen, plain) if kind in TABLES else chosen, path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     return path
@@ -50,9 +61,22 @@ def _chosen(log: Log, channels: Sequence[str] | None) -> list[Column]:
     return [column for column in every if column.name in wanted or column.channel in wanted]
 
 
+def _table(log: Log, chosen: list[Column], plain: bool) -> list[Column]:
+    """The columns with the run time in seconds behind `time_ns`, under plain names where these are wanted."""
+    seconds = Column("seconds", "seconds", "s", "", "input", "run time", log.time_s)
+    at = next(i for i, column in enumerate(chosen) if column.name == "time_ns") + 1
+    table = [*chosen[:at], seconds, *chosen[at:]]
+    names = plain_names(table)
+    return [replace(column, name=names[column.name]) for column in table] if plain else table
+
+
 def run_facts(log: Log) -> dict[str, Any]:
     """What a reader of an exported file should know of the run."""
-    h = log.header
+    return run_facts_of(log.header, log.incomplete, log.end)
+
+
+def run_facts_of(h: LogHeader, incomplete: list[str], end: dict[str, Any]) -> dict[str, Any]:
+    """The same of a log's header, of what is missing in it, and of the facts at its end."""
     return {
         "run_id": h.run_id,
         "layout_hash": h.layout_hash,
@@ -65,8 +89,8 @@ def run_facts(log: Log) -> dict[str, Any]:
         "delay_origins": h.delay_origins,
         "prediction": h.prediction,
         "notes": h.notes,
-        "incomplete": log.incomplete,
-        "end": log.end,
+        "incomplete": incomplete,
+        "end": end,
     }
 
 
@@ -143,5 +167,7 @@ WRITERS: dict[str, Callable[[Log, list[Column], Path], None]] = {
     "csv": _write_csv,
     "hdf5": _write_hdf5,
     "mat": _write_mat,
+    "mdf": mdf.write,
+    "ccsds": ccsds.write,
     "operator": _write_operator,
 }

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hil_server.analysis.plain_names import components, distinct, identifier
 from hil_server.analysis.scalars import scalar_units
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_chunks import ChunkedLog
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-SPATIAL = ("x", "y", "z", "rx", "ry", "rz")
-POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 LOOK = 1 << 28  # bytes inside a log up to which its picture in a notebook reads it through for phases and events
 SHOWN = 12  # events in that picture
 Mask = Callable[[np.ndarray], np.ndarray]
@@ -221,7 +220,7 @@ class LogView:
         wanted = {name: self._about(name) for name in names}
         parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
         times: list[np.ndarray] = []
-        for records in self._blocks():
+        for records in self.blocks():
             times.append(records["time_ns"].copy())
             for name, about in wanted.items():
                 parts[name].append(about.taken(records))
@@ -232,7 +231,7 @@ class LogView:
     @cached_property
     def seconds(self) -> np.ndarray:
         """Run time of every tick, s, (n,)."""
-        return _joined([records["time_ns"].copy() for records in self._blocks()], np.zeros(0, np.int64)) * 1e-9
+        return _joined([records["time_ns"].copy() for records in self.blocks()], np.zeros(0, np.int64)) * 1e-9
 
     @property
     def ticks(self) -> int:
@@ -323,10 +322,8 @@ class LogView:
         xarray = _library("xarray")
         read = self.read(list(self.channels) if channels is None else list(channels))
         variables, coordinates = {}, {}
-        taken: set[str] = set()
-        for name, channel in read.items():
+        for plain, (name, channel) in zip(distinct(identifier(name) for name in read), read.items(), strict=True):
             about = channel.about
-            plain = _unique(identifier(name), taken)
             facts = {"units": about.unit, "long_name": about.meaning, "frame": about.frame, "channel": name}
             dimensions = ["seconds"]
             if about.count > 1:
@@ -381,8 +378,8 @@ class LogView:
     def _numbers(self) -> Sequence[int]:
         return range(len(self._source.places)) if self._chunks is None else self._chunks
 
-    def _blocks(self) -> Iterator[np.ndarray]:
-        """Records chunk by chunk, those that are selected."""
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Records chunk by chunk, (n,) structured with the fields of the table and `aux`; those that are selected."""
         for number in self._numbers():
             records = self._source.records(number)
             keep = np.ones(len(records), bool)
@@ -443,20 +440,7 @@ def open_log(path: str | PathLike[str]) -> LogView:
 
 
 # --------------------------------------------------------------------------------------------------------------------- names
-def components(unit: str, count: int) -> tuple[str, ...]:
-    """Names of a channel's components."""
-    if "," in unit and count in (6, 7):
-        return SPATIAL if count == 6 else POSE
-    return tuple(str(i) for i in range(count))
-
-
-def identifier(name: str) -> str:
-    """A channel's name as one that queries and programs take: letters, digits and _."""
-    plain = re.sub(r"\W+", "_", name).strip("_")
-    return plain if plain[:1].isalpha() else f"x_{plain}"
-
-
-def plain_names(about: ChannelInfo) -> list[str]:
+def _plain_names(about: ChannelInfo) -> list[str]:
     """Names of a channel's numbers that queries take: `F_T_x`."""
     plain = identifier(about.name.partition("[")[0] if about.count == 1 and about.name.endswith("]") else about.name)
     alone = about.count == 1 and not about.name.endswith("]")
@@ -465,20 +449,12 @@ def plain_names(about: ChannelInfo) -> list[str]:
 
 def _flat(read: Mapping[str, Channel]) -> Iterator[tuple[str, str, str, str, np.ndarray]]:
     """(channel or number of it, name of the column, unit, meaning, values) of every number."""
-    taken: set[str] = set()
+    names = iter(distinct(plain for channel in read.values() for plain in _plain_names(channel.about)))
     for channel in read.values():
         about = channel.about
         parts = channel.values.reshape(len(channel.values), about.count)
-        for i, (scalar, plain, unit) in enumerate(zip(scalar_names(about.name, about.count), plain_names(about), about.units, strict=True)):
-            yield scalar, _unique(plain, taken), unit, about.meaning, np.ascontiguousarray(parts[:, i])
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    found, i = name, 2
-    while found in taken:
-        found, i = f"{name}_{i}", i + 1
-    taken.add(found)
-    return found
+        for i, (scalar, unit) in enumerate(zip(scalar_names(about.name, about.count), about.units, strict=True)):
+            yield scalar, next(names), unit, about.meaning, np.ascontiguousarray(parts[:, i])
 
 
 def _near(name: str, names: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hil_server.analysis.plain_names import components
 from hil_server.requirements.angles import yaw_pitch_roll
 from hil_server.requirements.units import scalar_units
 from hil_server.telemetry.log_file import Log
@@ -16,7 +17,7 @@ __all__ = ["Column", "columns", "scalar_units", "yaw_pitch_roll"]
 
 @dataclass(frozen=True)
 class Column:
-    """One scalar channel of a log. values: (n,), contiguous."""
+    """One scalar channel of a log. values: (n,), contiguous. component: its name within the channel, "" of a channel of one number."""
 
     name: str
     channel: str
@@ -25,6 +26,7 @@ class Column:
     role: str
     meaning: str
     values: np.ndarray
+    component: str = ""
 
 
 def columns(log: Log) -> Iterator[Column]:
@@ -32,8 +34,10 @@ def columns(log: Log) -> Iterator[Column]:
     for name, _, count, unit, frame, _, role, _, meaning in FIELDS:
         data = log.records[name].reshape(log.ticks, count)
         for i, (scalar, part) in enumerate(zip(scalar_names(name, count), scalar_units(unit, count), strict=True)):
-            yield Column(scalar, name, part, frame, role, meaning, np.ascontiguousarray(data[:, i]))
+            component = components(unit, count)[i] if count > 1 else ""
+            yield Column(scalar, name, part, frame, role, meaning, np.ascontiguousarray(data[:, i]), component)
     for channel in log.header.aux:
         for i, scalar in enumerate(scalar_names(channel.name, channel.count)):
             values = np.ascontiguousarray(log.records["aux"][:, channel.offset + i])
-            yield Column(scalar, channel.name, channel.unit, "", "auxiliary", channel.meaning, values)
+            component = str(i) if channel.count > 1 else ""
+            yield Column(scalar, channel.name, channel.unit, "", "auxiliary", channel.meaning, values, component)

@@ -19,8 +19,9 @@ def test_parquet_has_every_scalar_with_its_unit_and_the_same_bits(bounce, tmp_pa
     path = export(bounce, "parquet", tmp_path / "run.parquet")
     table, log = pq.read_table(path), open_log(bounce)
     expected = list(columns(log))
-    assert table.column_names == [c.name for c in expected]
-    assert len(table.column_names) == sum(field[2] for field in FIELDS) + 2
+    assert table.column_names == ["tick", "time_ns", "seconds", *(c.name for c in expected[2:])]
+    assert len(table.column_names) == sum(field[2] for field in FIELDS) + 3
+    assert np.array_equal(table["seconds"].to_numpy(), log.time_s) and table.schema.field("seconds").metadata[b"unit"] == b"s"
     for c in expected:
         assert table[c.name].to_numpy().tobytes() == c.values.tobytes(), c.name
     about = table.schema.field("F_T[4]").metadata
@@ -32,10 +33,17 @@ def test_parquet_has_every_scalar_with_its_unit_and_the_same_bits(bounce, tmp_pa
     assert column.compression == "ZSTD" and "BYTE_STREAM_SPLIT" in column.encodings
 
 
+def test_plain_names_are_taken_by_queries(bounce, tmp_path):
+    path = export(bounce, "parquet", tmp_path / "run.parquet", plain=True)
+    table, log = pq.read_table(path), open_log(bounce)
+    assert all(name.isidentifier() for name in table.column_names) and {"F_T_rx", "X_TA_qw", "stroke_1"} <= set(table.column_names)
+    assert np.array_equal(table["F_T_ry"].to_numpy(), log.records["F_T"][:, 4])
+
+
 def test_csv_reads_back_to_the_same_bits(bounce, tmp_path):
     path = export(bounce, "csv", tmp_path / "run.csv", ["F_T", "X_TA[0]", "phase"])
     table, records = pyarrow.csv.read_csv(path), open_log(bounce).records
-    assert table.column_names == ["tick", "time_ns", *(f"F_T[{i}]" for i in range(6)), "phase", "X_TA[0]"]
+    assert table.column_names == ["tick", "time_ns", "seconds", *(f"F_T[{i}]" for i in range(6)), "phase", "X_TA[0]"]
     assert np.array_equal(table["F_T[0]"].to_numpy(), records["F_T"][:, 0])
     assert np.array_equal(table["X_TA[0]"].to_numpy(), records["X_TA"][:, 0])
     about = pyarrow.csv.read_csv(tmp_path / "run.channels.csv").to_pydict()
