@@ -33,7 +33,8 @@ class Packet:
         self.name, self.apid, self.columns = name, apid, columns
         self.names = [names[column.name] for column in columns]
         values: list[Any] = [(plain, f">{c.values.dtype.str[1:]}") for plain, c in zip(self.names, columns, strict=True)]
-        self.dtype = np.dtype([("head id", ">u2"), ("head sequence", ">u2"), ("head length", ">u2"), ("head time", "u1", (TIME_OCTETS,)), *values])
+        head: list[Any] = [("head id", ">u2"), ("head sequence", ">u2"), ("head length", ">u2"), ("head time", "u1", (TIME_OCTETS,))]
+        self.dtype = np.dtype([*head, *values])
 
 
 def write(log: Log, chosen: list[Column], path: Path) -> None:

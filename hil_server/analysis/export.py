@@ -20,7 +20,8 @@ from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log, open_log
 from hil_server.telemetry.log_header import LogHeader
 
-SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "mdf": ".mf4", "ccsds": ".ccsds", "operator": ".operator.csv"}
+SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "mdf": ".mf4", "ccsds": ".ccsds",
+            "operator": ".operator.csv"}  # fmt: skip
 TABLES = ("parquet", "csv", "hdf5")
 
 

@@ -321,7 +321,8 @@ class LogView:
         `long_name`, `frame` and `channel`. Raises ChannelError, UsageError without xarray."""
         xarray = _library("xarray")
         read = self.read(list(self.channels) if channels is None else list(channels))
-        variables, coordinates = {}, {}
+        variables: dict[str, Any] = {}
+        coordinates: dict[str, Any] = {}
         for plain, (name, channel) in zip(distinct(identifier(name) for name in read), read.items(), strict=True):
             about = channel.about
             facts = {"units": about.unit, "long_name": about.meaning, "frame": about.frame, "channel": name}
@@ -485,10 +486,11 @@ def _library(name: str) -> Any:
 # -------------------------------------------------------------------------------------------------------------------- course
 def _course_of(source: ChunkedLog) -> _Course:
     """One walk over a log: number of ticks, phases, and everything that began. Keeps the changes alone."""
-    ticks, phase_now, before = 0, None, {"events": 0, "faults": 0}
+    ticks, before = 0, {"events": 0, "faults": 0}
+    phase_now: int | None = None
     events: list[Event] = []
     spans: list[PhaseSpan] = []
-    last_command = None
+    last_command: int | None = None
     for number in range(len(source.places)):
         records = source.records(number)
         if not len(records):
@@ -501,18 +503,18 @@ def _course_of(source: ChunkedLog) -> _Course:
             events.append(Event(f"fault {name}", float(t[i]), int(records["tick"][i])))
         before = {name: int(records[name][-1]) for name in before}
         sequence = records["command_sequence"]
-        first = sequence[0] if last_command is None else last_command
+        first = int(sequence[0]) if last_command is None else last_command
         for i in np.flatnonzero(np.diff(sequence, prepend=first)):
             events.append(Event(f"command {code_name('command', int(records['command_code'][i]))}", float(t[i]), int(records["tick"][i])))
-        last_command = sequence[-1]
+        last_command = int(sequence[-1])
         phase = records["phase"]
         edges = [0, *(np.flatnonzero(np.diff(phase)) + 1).tolist(), len(phase)]
         for a, b in zip(edges[:-1], edges[1:], strict=True):
             if phase_now == phase[a] and spans:
-                spans[-1] = replace(spans[-1], stop_s=float(t[b - 1]), ticks=spans[-1].ticks + b - a)
+                spans[-1] = replace(spans[-1], stop_s=float(t[b - 1]), ticks=spans[-1].ticks + int(b - a))
                 continue
-            phase_now = phase[a]
-            name = code_name("phase", int(phase_now))
+            phase_now = int(phase[a])
+            name = code_name("phase", phase_now)
             spans.append(PhaseSpan(name, float(t[a]), float(t[b - 1]), b - a))
             events.append(Event(f"phase {name}", float(t[a]), int(records["tick"][a])))
     events.sort(key=lambda one: one.tick)

@@ -1,7 +1,8 @@
 """A log as ASAM MDF 4: channel groups by stage, units, meanings, the words of codes; for tools of the measurement trade.
 
 One group for each stage of the tick and one for the auxiliary channels, each with the run time as its master channel. A channel of several
-numbers is one signal for each, `F_T[0]`. Of a code (phase, motion, ...) the words stand beside the numbers as a conversion, which tools show.
+numbers is one signal for each, `F_T[0]`. Of a code (phase, motion, ...) the words stand beside the numbers as a conversion, which tools
+show.
 """
 
 from pathlib import Path

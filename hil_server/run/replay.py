@@ -350,7 +350,8 @@ def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, A
         raise ConfigurationError(f"--rate {rate}: must be within 0.01...100 times the speed of the run")
     log = open_log(path)
     block = SharedBlock.create(8192, log.header.aux_count)
-    header = LogHeader(run_id=f"{log.header.run_id} (replayed)", period_ns=log.header.period_ns, aux=log.header.aux)
+    h = log.header  # pages and viewers draw what its configuration describes
+    header = LogHeader(f"{h.run_id} (replayed)", period_ns=h.period_ns, aux=h.aux, configuration=h.configuration, notes=h.notes)
     process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path="", commands={}), header)
     dtype = log.records.dtype
     began = time.monotonic()

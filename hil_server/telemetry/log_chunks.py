@@ -44,8 +44,8 @@ class ChunkPlace:
 
 
 class ChunkedLog(Reader):
-    """header, end, incomplete: as those of `log_file.Log`; places: the chunks in the order of the run. Use `close`, or leave it to the end of
-    the process.
+    """header, end, incomplete: as those of `log_file.Log`; places: the chunks in the order of the run. Use `close`, or leave it to the end
+    of the process.
 
     Raises LogError when the file is not one of our logs, LayoutMismatchError when its table of channels is another one and it does not
     say which.
@@ -149,7 +149,8 @@ class ChunkedLog(Reader):
 
     def _survey(self) -> None:
         """Looks at every chunk once: its times by its records, and the last tick before it."""
-        floor, kept = 0, []
+        floor = 0
+        kept: list[ChunkPlace] = []
         for place in self.places:
             place.floor = floor if kept else -1
             records = self._theirs(place)

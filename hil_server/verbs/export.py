@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="file to write (default: beside LOG)")
     parser.add_argument("--channels", metavar="A,B", help="only these channels, as F_T or F_T[0]; tick and time_ns always stay")
     parser.add_argument("--plain-names", action="store_true", help="columns of a table as F_T_x, which queries take without quotes")
-    parser.add_argument("--scene-hz", type=float, default=50.0, metavar="HZ", help="of foxglove: pictures of the scene a second (default: 50)")
+    parser.add_argument("--scene-hz", type=float, default=50.0, metavar="HZ", help="of foxglove: pictures a second (default: 50)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -43,8 +43,8 @@ class CurveTopic:
             layout.append((name, "u1") if code else (name, f"<{kind}", (count,)) if count > 1 else (name, f"<{kind}"))
         self.dtype = np.dtype(layout)
         self._blank = np.zeros(1, self.dtype)
-        for head, data in constants.items():
-            self._blank[head] = np.void(data)
+        for place, data in constants.items():
+            self._blank[place] = np.void(data)
 
     @staticmethod
     def _codes(name: str, kind: str, count: int) -> dict[str, int]:

@@ -169,7 +169,7 @@ class Scene:
         Bodies of revolution are stacks of cylinders."""
         robot = ET.Element("robot", name=self.name)
         ET.SubElement(robot, "link", name="W")
-        hung = {"target_port": ("W", IDENTITY)}
+        hung: dict[str, tuple[str, Pose | None]] = {"target_port": ("W", IDENTITY)}
         if self.stand is not None:
             self.stand.describe(robot)
             fixed, moving = ("target_port", "active_port") if self.stand.target_fixed else ("active_port", "target_port")
@@ -192,7 +192,8 @@ class Scene:
 def box_of(mass: float, moments: np.ndarray) -> np.ndarray:
     """Edges (3,) m of the box of even density with this mass and these moments about its axes: I_x = m (b^2 + c^2) / 12."""
     total = moments.sum()
-    return np.sqrt(np.maximum(6.0 / mass * (total - 2.0 * moments), 1e-6))
+    edges: np.ndarray = np.sqrt(np.maximum(6.0 / mass * (total - 2.0 * moments), 1e-6))
+    return edges
 
 
 def _revolved(profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,7 @@
-"""The stand for viewers: its links in every instant, its joints' values, and the same as URDF (no model of dynamics: links have no
-inertia).
+"""The stand for viewers: its links in every instant, its joints' values, and the same as URDF (no model of dynamics: no inertia).
 
-A parallel stand is a tree in URDF: W, the platform by six joints one after the other (x y z, then yaw about Y, pitch about Z, roll about X),
-and each leg for itself: two turns at its foot, then the extension along X. Where the legs end follows from the platform's pose, so that
+A parallel stand is a tree in URDF: W; the platform by six joints one after the other (x y z, then yaw about Y, pitch about Z, roll about
+X); each leg for itself: two turns at its foot, then the extension along X. Where the legs end follows from the platform's pose, so that
 the tree closes by the values of its joints (`joints`). Leg frames: origin at the foot, X along the leg of the neutral pose.
 """
 
@@ -26,8 +25,9 @@ RADIUS = 0.06  # m, of a cylinder; its rod has two thirds
 
 
 class Stand:
-    """table: the stand's, of a configuration. platform_joints, base_joints (6, 3) m; X_WT or X_WA: port of the unit that does not move, None
-    for that of the platform; X_PT, X_PA likewise on the platform. Raises KeyError, ValueError where the table is not whole."""
+    """table: the stand's, of a configuration. base_joints, platform_joints: (6, 3) m in W and in P; X_WF: port of the unit that does not
+    move, in W; X_PM: port of the other one on the platform; X_S: load cell in `load_cell_parent`. Raises KeyError, ValueError where the
+    table is not whole."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         platform = table["platform"]

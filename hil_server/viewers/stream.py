@@ -67,6 +67,12 @@ class Stream:
             topic.topic, schema=schema, message_encoding="protobuf", metadata=topic.metadata, context=self._context
         )
 
+    def close(self) -> None:
+        """Takes the topics back."""
+        channels = [self._tf, *self._things.values(), self._events, self._joints, *self._wrenches.values(), self._description]
+        for channel in [*channels, *(channel for _, channel in self._curves)]:
+            channel.close()
+
     # ------------------------------------------------------------------------------------------------------------------ once
     def begin(self, time_ns: int) -> None:
         """What does not change: things, and the URDF."""
@@ -94,7 +100,7 @@ class Stream:
             state = ros.joint_state(time_ns, now.joints, dict(zip(legs, rate, strict=False)), dict(zip(legs, force, strict=False)))
             self._joints.log(state, log_time=time_ns)
         self._wrenches["contact"].log(ros.wrench(time_ns, AHEAD, values["F_T"]), log_time=time_ns)
-        if "F_S" in values:
+        if self._scene.stand is not None and "F_S" in values:
             self._wrenches["sensor"].log(ros.wrench(time_ns, "load_cell", values["F_S"]), log_time=time_ns)
 
     def curves(self, times_ns: Sequence[int], seconds: np.ndarray, columns: Mapping[str, Any]) -> None:

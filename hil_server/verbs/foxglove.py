@@ -1,0 +1,36 @@
+"""`hil-server foxglove`: the run on the bus for the Foxglove app, until Ctrl-C."""
+
+import argparse
+import time
+
+from hil_server.errors import UsageError
+
+ORDER = 155
+SUMMARY = "the run on the bus for the Foxglove app, live"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server foxglove`."""
+    from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
+
+    parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: this machine; there is no password)")
+    parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765); 0: any free one")
+    parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the server")
+    parser.add_argument("--command", default=COMMAND_ADDRESS, help="command address of the server")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until Ctrl-C; returns the exit code."""
+    if not 0 <= args.port <= 65535:
+        raise UsageError(f"--port: {args.port} is not within 0 ... 65535")
+    from hil_server.viewers.foxglove_live import Bridge
+
+    bridge = Bridge(args.telemetry, args.command, args.host, args.port, said=lambda text: print(text, flush=True))
+    print(f"Foxglove: Open connection, Foxglove WebSocket, ws://{args.host}:{bridge.port}", flush=True)
+    try:
+        while True:
+            time.sleep(3600.0)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        bridge.close()

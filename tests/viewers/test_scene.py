@@ -1,0 +1,116 @@
+"""Frames of the scene against two independent chains: the stand's own way to the active port, and the crafts' way; URDF by yourdfpy."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from hil_server import open_log
+from hil_server.viewers.poses import inverse, product
+from hil_server.viewers.scene import Scene, box_of
+from rt_kernels.algebra.arrays import pose_apply, quat_from_yaw_pitch_roll, quat_to_matrix
+
+
+@pytest.fixture(scope="module")
+def log(docking):
+    return open_log(docking)
+
+
+@pytest.fixture(scope="module")
+def scene(log):
+    return Scene(log.header.configuration)
+
+
+@pytest.fixture(scope="module")
+def ticks(log):
+    """Values by name of some ticks from rest to contact."""
+    records = np.concatenate(list(log.blocks()))
+    return [{name: records[name][i].tolist() for name in records.dtype.names} for i in (0, 900, 1290, 1310, 1330, -1)]
+
+
+def placed(frames, child):
+    """X_W,child through the tree."""
+    X = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    while child != "W":
+        child, X_parent = frames[child][0], frames[child][1]
+        X = product(X_parent, X)
+    return X
+
+
+def apart(X, Y):
+    """Distance, m, and angle, rad, between two poses."""
+    d = product(inverse(X), Y)
+    return np.linalg.norm(d[:3]), 2.0 * np.linalg.norm(d[3:6])
+
+
+def test_nothing_is_missing_and_the_tree_has_one_root(scene, ticks):
+    assert scene.missing == []
+    for values in ticks:
+        frames = scene.instant(values).frames
+        assert {parent for parent, _ in frames.values()} - set(frames) == {"W"}
+        assert {"platform", "leg_6_rod", "load_cell", "target_port", "active_port", "head", "active_craft", "orbit"} <= set(frames)
+
+
+def test_the_active_port_stands_where_the_platform_carries_it(scene, ticks):
+    """W → platform → its port, against W → target port → X_TA of the loop."""
+    for values in ticks[1:]:
+        frames = scene.instant(values).frames
+        by_platform = product(placed(frames, "platform"), scene.stand.X_PM)
+        distance, angle = apart(by_platform, placed(frames, "active_port"))
+        assert distance < 1e-9 and angle < 1e-8
+
+
+def test_the_crafts_meet_where_the_model_says(scene, ticks):
+    """target port → target craft → active craft → its port is X_TA of the dynamics."""
+    port = scene._vehicles["active"].X_port
+    for values in ticks[2:]:
+        frames = scene.instant(values).frames
+        X_TA = product(product(frames["target_craft"][1], frames["active_craft"][1]), port)
+        distance, angle = apart(X_TA, values["X_TA"])
+        assert distance < 1e-8 and angle < 1e-8
+
+
+def test_rods_end_at_the_platforms_joints(scene, ticks):
+    for values in ticks:
+        frames = scene.instant(values).frames
+        ends = np.array([pose_apply(placed(frames, "platform"), joint) for joint in scene.stand.platform_joints])
+        rods = np.array([placed(frames, f"leg_{i}_rod")[:3] for i in range(1, 7)])
+        assert np.abs(ends - rods).max() < 1e-12
+    legs = np.array([scene.instant(ticks[2]).joints[f"leg_{i}"] for i in range(1, 7)])
+    assert np.abs(legs - ticks[2]["measured_leg"]).max() < 1e-6
+
+
+def test_urdf_by_an_independent_reader(scene, ticks, tmp_path):
+    """yourdfpy's forward kinematics of our joint values: platform and rods stand where the frames say."""
+    yourdfpy = pytest.importorskip("yourdfpy", reason="optional group models")
+    file = tmp_path / "scene.urdf"
+    file.write_text(scene.urdf())
+    robot = yourdfpy.URDF.load(str(file), load_meshes=False, build_scene_graph=True, load_collision_meshes=False)
+    turned = dict(ticks[2])
+    turned["X_WP_measured"] = [*(np.array(scene.stand.neutral[:3]) + [0.1, -0.2, 0.15]), *quat_from_yaw_pitch_roll(0.1, -0.15, 0.2)]
+    for values in (ticks[2], turned):
+        now = scene.instant(values)
+        robot.update_cfg({name: now.joints[name] for name in robot.actuated_joint_names if name in now.joints})
+        for link in ("platform", "leg_1_cylinder", "leg_3_rod", "leg_6_rod", "load_cell"):
+            T, X = robot.get_transform(link, "W"), placed(now.frames, link)
+            assert np.abs(T[:3, 3] - X[:3]).max() < 1e-9 and np.abs(T[:3, :3] - quat_to_matrix(X[3:])).max() < 1e-9, link
+    assert set(now.joints) == {j for j in robot.actuated_joint_names if robot.joint_map[j].type != "floating"}
+    assert len(robot.link_map["target_port"].visuals) and len(robot.link_map["active_craft"].visuals) == 1
+
+
+def test_a_rehearsal_has_no_stand(log):
+    text = log.header.configuration["configuration.toml"].replace("rehearsal = false", "rehearsal = true")
+    assert tomllib.loads(text)["test"]["rehearsal"]
+    scene = Scene({"configuration.toml": text})
+    assert scene.stand is None and scene.rig() == [] and "leg_1" not in scene.urdf() and "active_craft" in scene.urdf()
+
+
+def test_a_configuration_that_is_not_whole_still_has_the_ports(log, ticks):
+    scene = Scene({"configuration.toml": "broken = "})
+    assert {what.partition(":")[0] for what in scene.missing} == {"stand", "active", "target"}
+    assert set(scene.instant(ticks[2]).frames) >= {"target_port", "active_port"}
+
+
+def test_box_of_a_known_body():
+    a, b, c, m = 7.0, 2.0, 3.0, 500.0
+    assert np.allclose(box_of(m, m / 12 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])), [a, b, c])
