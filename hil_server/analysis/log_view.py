@@ -504,8 +504,8 @@ def _course_of(source: ChunkedLog) -> _Course:
         before = {name: int(records[name][-1]) for name in before}
         sequence = records["command_sequence"]
         first = int(sequence[0]) if last_command is None else last_command
-        for i in np.flatnonzero(np.diff(sequence, prepend=first)):
-            events.append(Event(f"command {code_name('command', int(records['command_code'][i]))}", float(t[i]), int(records["tick"][i])))
+        for k in np.flatnonzero(np.diff(sequence, prepend=first)):
+            events.append(Event(f"command {code_name('command', int(records['command_code'][k]))}", float(t[k]), int(records["tick"][k])))
         last_command = int(sequence[-1])
         phase = records["phase"]
         edges = [0, *(np.flatnonzero(np.diff(phase)) + 1).tolist(), len(phase)]

@@ -8,6 +8,7 @@ are not in order, every chunk is looked at once, and what does not go on from th
 import mmap
 import os
 import struct
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -62,6 +63,8 @@ class ChunkedLog(Reader):
                 super().__init__(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except OSError as error:
             raise LogError(f"{path}: {error.strerror or error}") from error
+        self._fd = os.open(path, os.O_RDONLY)  # chunks are read from here: pages of a map would count as memory of the process
+        self._closed = weakref.finalize(self, os.close, self._fd)
         self._unpack = zstandard.ZstdDecompressor(max_window_size=MAX_CHUNK)
         try:
             self.header, self.former = self._described()
@@ -69,6 +72,8 @@ class ChunkedLog(Reader):
         except Exception:
             self.close()
             raise
+        finally:
+            self.data.close()
         self._message = message_dtype(self.dtype)
         self.facts = self._facts()
         starts = [place.first_ns for place in self.places]
@@ -78,7 +83,7 @@ class ChunkedLog(Reader):
 
     def close(self) -> None:
         """Lets the file go; nothing can be read afterwards."""
-        self.data.close()
+        self._closed()
 
     @property
     def span_s(self) -> tuple[float, float]:
@@ -130,7 +135,7 @@ class ChunkedLog(Reader):
         """The chunk's records as they were written, (n,) of `dtype`, those in ascending ticks above the floor."""
         nothing = np.zeros(0, self.dtype)
         try:
-            chunk = Chunk.read(ReadDataStream(BytesIO(self.data[place.start : place.start + place.length])))
+            chunk = Chunk.read(ReadDataStream(BytesIO(os.pread(self._fd, place.length, place.start))))
         except (struct.error, ValueError, OverflowError, McapError) as error:
             self.incomplete.append(f"damaged record at byte {place.start - 9} left out: {error}")
             return nothing
