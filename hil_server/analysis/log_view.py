@@ -317,8 +317,8 @@ class LogView:
         return frame
 
     def to_xarray(self, channels: Sequence[str] | None = None) -> "xr.Dataset":
-        """A data set: one variable for each channel over `seconds`, with a dimension of its own for components. Each variable has `units`,
-        `long_name`, `frame` and `channel`. Raises ChannelError, UsageError without xarray."""
+        """A data set: one variable for each channel over `seconds`, with a dimension `F_T_component` of its own for components and
+        `F_T_unit` beside it. Each variable has `units`, `long_name`, `frame` and `channel`. Raises ChannelError, UsageError without xarray."""
         xarray = _library("xarray")
         read = self.read(list(self.channels) if channels is None else list(channels))
         variables: dict[str, Any] = {}
@@ -330,6 +330,7 @@ class LogView:
             if about.count > 1:
                 dimensions.append(f"{plain}_component")
                 coordinates[dimensions[1]] = list(about.components)
+                coordinates[f"{plain}_unit"] = (dimensions[1], about.units)
             variables[plain] = (dimensions, channel.values, facts)
         seconds = next(iter(read.values())).seconds if read else self.seconds
         coordinates["seconds"] = ("seconds", seconds, {"units": "s", "long_name": "run time"})

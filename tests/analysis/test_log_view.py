@@ -89,6 +89,7 @@ def test_xarray(bounce, bounce_log):
     pytest.importorskip("xarray", reason="optional group analyst")
     data = open_log(bounce).to_xarray(["F_T", "kinetic_energy", "stroke"])
     assert np.array_equal(data["F_T"].sel(F_T_component="ry"), bounce_log.records["F_T"][:, 4])
+    assert data["F_T"].F_T_unit.values.tolist() == ["N"] * 3 + ["N.m"] * 3
     assert data["kinetic_energy"].attrs["units"] == "J" and data["seconds"].attrs["units"] == "s"
     assert float(data["F_T"].sel(seconds=1.02, method="nearest")[0]) == bounce_log.records["F_T"][1020, 0]
 

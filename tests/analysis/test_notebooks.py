@@ -1,5 +1,8 @@
 """The notebooks of the guide run from their first cell to the last, on logs made here, and find what is in them."""
 
+import contextlib
+import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +78,11 @@ def test_docking(tmp_path):
     assert "the log is whole" in said and "contact" in said
     share = float(said.partition("largest difference ")[2].partition(" %")[0])
     assert share < 2.0, "the force does not explain the motion"
+    (text,) = re.findall(r"```python\n(.*?)```", (NOTEBOOKS.parent / "analyst.md").read_text(), re.DOTALL)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(text.replace('"run.mcap"', repr(log)), "docs/analyst.md", "exec"), {})
+    assert "first_contact" in printed.getvalue() and printed.getvalue().endswith("N.m\nwhole\n")
 
 
 @pytest.mark.filterwarnings("ignore")
