@@ -318,7 +318,8 @@ class LogView:
 
     def to_xarray(self, channels: Sequence[str] | None = None) -> "xr.Dataset":
         """A data set: one variable for each channel over `seconds`, with a dimension `F_T_component` of its own for components and
-        `F_T_unit` beside it. Each variable has `units`, `long_name`, `frame` and `channel`. Raises ChannelError, UsageError without xarray."""
+        `F_T_unit` beside it. Each variable has `units`, `long_name`, `frame` and `channel`. Raises ChannelError, UsageError without
+        xarray."""
         xarray = _library("xarray")
         read = self.read(list(self.channels) if channels is None else list(channels))
         variables: dict[str, Any] = {}
