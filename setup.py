@@ -10,17 +10,26 @@ House rules that the build itself holds (CONTRIBUTING, "Kernels"):
 What keeps the build short: Cython's own code for memory views is one module (`rt_kernels.cython_shared`) and not a part of each; a file in
 which no step of a tick runs says so in its first line (`# distutils: extra_compile_args = -O1`); the largest files come first, so that no
 core waits at the end.
+
+What one sees of it: with `HIL_PROGRESS_FD` a line on that file descriptor says how many modules are done and how long the rest will take
+(a terminal on standard error gets it as well). `HIL_KERNELS=first` builds only what the first docking needs (`tools/first_docking.txt`),
+`HIL_KERNELS=built` nothing: an editable install leaves the tree's own kernels where they are, a wheel takes them along.
 """
 
+import contextlib
 import os
+import re
 import sys
-import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from Cython.Compiler import Options
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 CHECKED = os.environ.get("HIL_DEBUG_KERNELS") == "1"
@@ -72,37 +81,160 @@ def extensions() -> list[Extension]:
     return [shared, *found]
 
 
-def cythonize_without_hints(modules: list[Extension]) -> list[Extension]:
-    """`cythonize`, but a performance hint stops the build and the C file it came from is removed."""
-    with tempfile.TemporaryFile() as captured:
+class Progress:
+    """A line about the work: how much is done and how long the rest will take, by the share of the work that is behind."""
+
+    EVERY_S = 10.0  # between two lines in a file; a terminal's line is written over at once
+
+    def __init__(self, fd: int | None) -> None:
+        self.fd, self.terminal = fd, fd is not None and os.isatty(fd)
+        self.began = time.monotonic()
+        self.next = self.began + self.EVERY_S
+
+    def show(self, text: str, share: float) -> None:
+        """share: of all the work, 0...1."""
+        now = time.monotonic()
+        if self.fd is None or (not self.terminal and now < self.next):
+            return
+        self.next = now + self.EVERY_S
+        gone = now - self.began
+        left = f", about {gone / share - gone:.0f} s left" if share > 0.05 and gone > 3.0 else ""
+        line = f"  {text}{left}"
+        os.write(self.fd, (f"\r{line[:110]:<110s}" if self.terminal else f"{line}\n").encode())
+
+    def end(self) -> None:
+        if self.terminal:
+            os.write(self.fd, f"\r{'':<110s}\r".encode())
+
+
+SILENT = Progress(None)
+
+
+def progress_fd() -> int | None:
+    """Where the progress goes, a descriptor of its own: what the build redirects does not concern it. None: nobody looks."""
+    if os.environ.get("HIL_PROGRESS_FD", "").isdigit():
+        return os.dup(int(os.environ["HIL_PROGRESS_FD"]))
+    return os.dup(2) if os.isatty(2) else None
+
+
+@contextlib.contextmanager
+def output_read(look: Callable[[str], None]) -> Iterator[None]:
+    """Standard output and error of this process and of those it starts, line by line through `look`, and on to where they went."""
+    read, write = os.pipe()
+    kept = [os.dup(fd) for fd in (1, 2)]
+
+    def pass_on() -> None:
+        with open(read, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                look(line)
+                os.write(kept[1], line.encode())
+
+    reader = threading.Thread(target=pass_on)
+    reader.start()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for fd in (1, 2):
+        os.dup2(write, fd)
+    os.close(write)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
         sys.stderr.flush()
-        saved = os.dup(2)
-        os.dup2(captured.fileno(), 2)
-        try:
-            built = cythonize(
-                modules,
-                nthreads=os.cpu_count() or 1,
-                compiler_directives=DIRECTIVES,
-                shared_utility_qualified_name=SHARED,
-                show_all_warnings=False,
-            )
-        finally:
-            sys.stderr.flush()
-            os.dup2(saved, 2)
-            os.close(saved)
-            captured.seek(0)
-            text = captured.read().decode(errors="replace")
-            sys.stderr.write(text)
-    hints = [line for line in text.splitlines() if line.startswith("performance hint:") and not (CHECKED and "boundscheck" in line)]
+        for fd, former in zip((1, 2), kept, strict=True):
+            os.dup2(former, fd)
+        reader.join()
+        for former in kept:
+            os.close(former)
+
+
+CYTHON_SHARE = 0.25  # of the whole work: the rest is the C compiler's
+
+
+def cythonize_without_hints(modules: list[Extension], progress: Progress = SILENT) -> list[Extension]:
+    """`cythonize`, but a performance hint stops the build and the C file it came from is removed."""
+    hints = []
+
+    def look(line: str) -> None:
+        if line.startswith("performance hint:") and not (CHECKED and "boundscheck" in line):
+            hints.append(line)
+        if found := re.match(r"\[ *(\d+)/ *(\d+)\] Cythonizing (\S+)", line):
+            number, of = int(found[1]), int(found[2])
+            progress.show(f"to C: {number} of {of} modules", CYTHON_SHARE * (number - 1) / of)
+
+    with output_read(look):
+        built = cythonize(
+            modules,
+            nthreads=os.cpu_count() or 1,
+            compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name=SHARED,
+            show_all_warnings=False,
+        )
     if hints:
         for line in hints:
             ROOT.joinpath(line.split(":")[1].strip()).with_suffix(".c").unlink(missing_ok=True)
         sys.exit("build stopped: a Cython performance hint is an error here (mark the function noexcept or check why it needs Python)")
-    return built
+    return list(built)
 
+
+class BuildKernels(build_ext):
+    """`build_ext` that translates only when it builds (an sdist and the metadata of a package need no C), and says how far it is."""
+
+    def run(self) -> None:
+        """Translates, compiles; or takes what the tree has (`HIL_KERNELS=built`)."""
+        if WHICH == "built":
+            self._take_built()
+            return
+        self.progress, self.lock = Progress(progress_fd()), threading.Lock()
+        for extension, translated in zip(self.extensions, cythonize_without_hints(self.extensions, self.progress), strict=True):
+            # the object stays (setuptools has marked it), the translation and the options of the file's first line are taken over
+            for name in ("sources", "depends", "extra_compile_args"):
+                setattr(extension, name, getattr(translated, name))
+        self.todo, self.done = [e for e in self.extensions if self._is_due(e)], 0.0
+        self.number = 0
+        super().run()
+        self.progress.end()
+
+    def build_extension(self, ext: Extension) -> None:
+        """One module; on several threads at once."""
+        super().build_extension(ext)
+        with self.lock:
+            if ext in self.todo:
+                self.number += 1
+                self.done += weight(ext) / max(1.0, sum(map(weight, self.todo)))
+                self.progress.show(f"compiled: {self.number} of {len(self.todo)} modules",
+                                   CYTHON_SHARE + (1.0 - CYTHON_SHARE) * self.done)  # fmt: skip
+
+    def _is_due(self, ext: Extension) -> bool:
+        """Whether it will be compiled: the rule of distutils, a source newer than the module in the build folder."""
+        built = Path(self.build_lib, self.get_ext_filename(ext.name))
+        sources = [Path(s) for s in (*ext.sources, *ext.depends)]
+        return bool(self.force) or not built.exists() or any(s.exists() and s.stat().st_mtime > built.stat().st_mtime for s in sources)
+
+    def _take_built(self) -> None:
+        """The kernels as they lie in the tree: nothing to do where the tree itself is installed, else copies for the package."""
+        if self.inplace or getattr(self, "editable_mode", False):
+            return
+        for ext in self.extensions:
+            file = Path(self.get_ext_filename(ext.name))
+            if not file.exists():
+                sys.exit(f"HIL_KERNELS=built, but {file} is not there: build first (python setup.py build_ext --inplace)")
+            self.mkpath(str(Path(self.build_lib, file).parent))
+            self.copy_file(str(file), str(Path(self.build_lib, file)))
+
+
+def weight(ext: Extension) -> float:
+    """How long a module takes to compile, in proportion: the size of its C, less where it is compiled with -O1."""
+    size = sum(Path(s).stat().st_size for s in ext.sources if Path(s).exists())
+    return size * (0.4 if ext.extra_compile_args[-1] == "-O1" else 1.0)
+
+
+WHICH = os.environ.get("HIL_KERNELS", "")
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    # HIL_KERNELS_IN_PLACE=1: the kernels are already built in place (tools/environment.sh), an editable install need not build them again
-    in_place = os.environ.get("HIL_KERNELS_IN_PLACE") == "1"
-    setup(ext_modules=[] if in_place else cythonize_without_hints(extensions()))
+    modules = extensions()
+    if WHICH == "first":
+        wanted = ROOT.joinpath("tools", "first_docking.txt").read_text().split()
+        modules = [extension for extension in modules if extension.name in wanted]
+    setup(ext_modules=modules, cmdclass={"build_ext": BuildKernels})

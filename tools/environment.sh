@@ -1,6 +1,7 @@
 # Sourced by demo.sh and test.sh: an environment of its own in .venv, with the kernels built in place.
 #
-#   prepare_environment GROUP     GROUP: "" for the program alone, "test" for what the tests need as well
+#   prepare_environment GROUP [first]    GROUP: "" for the program alone, or a group of pyproject.toml (test, console)
+#                                        first: only what the first docking needs; the call without it does the rest
 #
 # Only what is missing is done: a second call with unchanged sources takes a second. What cannot be had without the machine's
 # administrator (compiler, Python and its headers) is named with the exact package line, and the script stops.
@@ -44,26 +45,64 @@ check_machine() {
 }
 
 prepare_environment() {
-    group=$1
+    group=$1 wave=${2:-}
     check_machine
     [ -x .venv/bin/python ] && .venv/bin/python -c 'import pip' 2>/dev/null || "$python" -m venv --clear .venv
-    wanted="$group $(cksum <pyproject.toml)"
-    if ! grep -qsxF "$wanted" .venv/installed; then
-        echo "Installing what the project needs into .venv ..."
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'cython>=3.2' 'numpy>=1.26'
-        build_kernels
-        HIL_KERNELS_IN_PLACE=1 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".${group:+[$group]}"
-        echo "$wanted" >>.venv/installed
+    fetch_packages
+    if [ "$wave" = first ]; then
+        build_kernels first "the kernels of the first docking"
     else
-        build_kernels
+        build_kernels "" "the kernels"
     fi
+    wait_for_packages
+    install_project "$group"
 }
 
-build_kernels() {
-    echo "Building the kernels ..."
+# What a build needs at once; what a run and the group need beside the build, which it does not wait for.
+fetch_packages() {
     mkdir -p build
-    .venv/bin/python setup.py --quiet build_ext --inplace -j"$(nproc)" >build/log.txt 2>&1 || {
+    packages=
+    if installed "$group"; then return; fi
+    echo "Installing what the project needs into .venv ..."
+    pip_install 'setuptools>=77' 'cython>=3.2' 'numpy>=1.26'
+    requirements "$group" >build/requirements.txt
+    pip_install -r build/requirements.txt &
+    packages=$!
+}
+
+# The requirements of the project and of a group, one a line.
+requirements() {
+    .venv/bin/python -c 'import sys, tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print(*project["dependencies"], *project["optional-dependencies"].get(sys.argv[1], ()), sep="\n")' "$1"
+}
+
+wait_for_packages() {
+    [ -z "$packages" ] || wait "$packages" || stop "What the project needs could not be installed: see above."
+    packages=
+}
+
+pip_install() {
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# Whether the project is installed in .venv as pyproject.toml now is, with the group (`installed GROUP`).
+installed() {
+    grep -qsxF "$1 $(cksum <pyproject.toml)" .venv/installed
+}
+
+install_project() {
+    installed "$1" && return
+    HIL_KERNELS=built pip_install --no-build-isolation -e ".${1:+[$1]}"
+    echo "$1 $(cksum <pyproject.toml)" >>.venv/installed
+}
+
+# build_kernels WHICH WORDS     WHICH: first (what the first docking needs), or nothing: all that are not built yet
+build_kernels() {
+    echo "Building $2 ..."
+    HIL_KERNELS=$1 HIL_PROGRESS_FD=3 .venv/bin/python setup.py --quiet build_ext --inplace -j"$(nproc)" 3>&2 >build/log.txt 2>&1 || {
         tail -n 40 build/log.txt >&2
         stop "The kernels did not build; all of the compiler's output is in build/log.txt."
     }
+    [ -n "$1" ] || touch build/kernels
 }

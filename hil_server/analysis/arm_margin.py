@@ -122,13 +122,14 @@ def _arm(log: Log) -> tuple[Any, Any, list[str], str | None] | None:
     """Table and tree of the arm that the run was made with, names of its joints, the locked one; None without one."""
     from rt_kernels.model.craft_file import bodies_of
     from rt_kernels.model.manipulator_file import manipulator_of
-    from rt_kernels.multibody.tree import Tree
 
     dynamics = configured(log).get("dynamics", {})
     try:
         part = registry.part_of_table("dynamics", dynamics)
         if not getattr(part, "MANIPULATOR", False):
             return None
+        from rt_kernels.multibody.tree import Tree
+
         tables = part.model_tables(dynamics["model"], dynamics.get("model_data"))
         bodies = bodies_of(tables, dynamics["model"])
         names = [b.joint_name for b in bodies if b.joint != "fixed"]
