@@ -13,7 +13,8 @@ core waits at the end.
 
 What one sees of it: with `HIL_PROGRESS_FD` a line on that file descriptor says how many modules are done and how long the rest will take
 (a terminal on standard error gets it as well). `HIL_KERNELS=first` builds only what the first docking needs (`tools/first_docking.txt`),
-`HIL_KERNELS=built` nothing: an editable install leaves the tree's own kernels where they are, a wheel takes them along.
+`HIL_KERNELS=built` nothing: a wheel takes the tree's own kernels along. An editable install leaves these where they are, as long as none of
+their sources is newer.
 """
 
 import contextlib
@@ -103,6 +104,7 @@ class Progress:
         os.write(self.fd, (f"\r{line[:110]:<110s}" if self.terminal else f"{line}\n").encode())
 
     def end(self) -> None:
+        """Takes the line of a terminal away."""
         if self.terminal:
             os.write(self.fd, f"\r{'':<110s}\r".encode())
 
@@ -182,6 +184,8 @@ class BuildKernels(build_ext):
 
     def run(self) -> None:
         """Translates, compiles; or takes what the tree has (`HIL_KERNELS=built`)."""
+        if getattr(self, "editable_mode", False) and (WHICH == "built" or self._tree_is_built()):
+            return
         if WHICH == "built":
             self._take_built()
             return
@@ -211,10 +215,16 @@ class BuildKernels(build_ext):
         sources = [Path(s) for s in (*ext.sources, *ext.depends)]
         return bool(self.force) or not built.exists() or any(s.exists() and s.stat().st_mtime > built.stat().st_mtime for s in sources)
 
+    def _tree_is_built(self) -> bool:
+        """Whether every module lies in the tree and is newer than every source, whoever includes it."""
+        built = [Path(self.get_ext_filename(ext.name)) for ext in self.extensions]
+        kinds = ("*.pyx", "*.pxd", "*.pxi", "*.h", "*.inc", "native_*.c")
+        sources = [source for package in ("rt_kernels", "drivers") for kind in kinds for source in Path(package).rglob(kind)]
+        newest = max(source.stat().st_mtime for source in sources)
+        return all(file.exists() and file.stat().st_mtime >= newest for file in built)
+
     def _take_built(self) -> None:
-        """The kernels as they lie in the tree: nothing to do where the tree itself is installed, else copies for the package."""
-        if self.inplace or getattr(self, "editable_mode", False):
-            return
+        """The kernels as they lie in the tree, into the package."""
         for ext in self.extensions:
             file = Path(self.get_ext_filename(ext.name))
             if not file.exists():

@@ -14,13 +14,13 @@ from types import ModuleType
 from typing import Any
 
 from hil_server import verbs
-from hil_server.errors import HilError, UsageError
+from hil_server.errors import ConfigurationError, HilError, UsageError
 from hil_server.host.realtime_host import take_ordinary_scheduling
 
 INTERRUPTED = 130
 EXIT_CODES = (
     "exit codes: 0 ended as asked, 1 a verdict is negative or a requirement violated, 2 usage or configuration, 3 tripped or not recorded, "
-    "4 device absent or lost, 5 internal error"
+    "4 device absent or lost, 5 internal error, 130 ended by Ctrl-C"
 )
 
 
@@ -44,6 +44,13 @@ def main(arguments: list[str] | None = None) -> int:
         return int(outcome.get("exit_code", 0))
     except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
         return int(error.code or 0)
+    except ConfigurationError as error:
+        from hil_server.terminal.faults import located
+
+        error = ConfigurationError([located(fault) for fault in error.faults])
+        _say(str(error))
+        _write_error(arguments, error, error.exit_code)
+        return error.exit_code
     except HilError as error:
         _say(str(error))
         _write_error(arguments, error, error.exit_code)

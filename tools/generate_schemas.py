@@ -45,13 +45,6 @@ def schemas() -> dict[str, Schema]:
     return {kind: {"$schema": DIALECT, "title": f"{kind} file of the HIL server", **schema} for kind, schema in found.items()}
 
 
-def kind_of(document: Mapping[str, Any]) -> str | None:
-    """The kind of a file by its tables; None for one that is only a part of others."""
-    marks = {"test": "test", "programme": "programme", "campaign": "campaign", "platform": "stand", "part": "mechanism",
-             "body": "craft", "mass_kg": "craft"}  # fmt: skip
-    return next((kind for mark, kind in marks.items() if mark in document), None)
-
-
 def text_of(schema: Schema) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 

@@ -17,6 +17,7 @@ from hil_server.analysis import ccsds, mdf
 from hil_server.analysis.plain_names import plain_names
 from hil_server.analysis.scalars import Column, columns
 from hil_server.errors import UsageError
+from hil_server.host.installation import with_group
 from hil_server.telemetry.log_file import Log, open_log
 from hil_server.telemetry.log_header import LogHeader
 
@@ -131,7 +132,7 @@ def _write_hdf5(log: Log, chosen: list[Column], path: Path) -> None:
     try:
         import h5py
     except ImportError:
-        raise UsageError("format hdf5 needs h5py: pip install 'hil-server[hdf5]'") from None
+        raise UsageError(f"format hdf5 needs h5py: {with_group('hdf5')}") from None
     with h5py.File(path, "w") as file:
         file.attrs["hil_server"] = json.dumps(run_facts(log), default=str)
         for c in chosen:

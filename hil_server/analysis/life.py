@@ -12,6 +12,7 @@ import numpy as np
 
 from hil_server.analysis.recordings import channel
 from hil_server.errors import ConfigurationError, UsageError
+from hil_server.host.installation import with_group
 from hil_server.telemetry.log_file import Log
 
 WRENCH = tuple(f"F_T[{i}]" for i in range(6))
@@ -67,7 +68,7 @@ def cycles(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     try:
         import rainflow
     except ImportError as error:
-        raise ConfigurationError("rain-flow counting needs rainflow: pip install 'hil-server[campaign]'") from error
+        raise ConfigurationError(f"rain-flow counting needs rainflow: {with_group('campaign')}") from error
     found = [(size, count) for size, _, count, _, _ in rainflow.extract_cycles(turning_points(values, least)) if size >= least]
     ranges, counts = np.array(found, float).reshape(-1, 2).T
     return ranges, counts

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.config import files
+from hil_server.config import files, named_file
 from hil_server.config.checks import Table
 from hil_server.errors import ConfigurationError, UsageError
 from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
@@ -80,9 +80,9 @@ def load_platform(stand: str | Path) -> Platform:
 
 
 def _stand_file(stand: str | Path) -> Path:
-    for file in (Path(stand), SHIPPED / f"{stand}.toml"):
-        if file.is_file():
-            return file
+    file = named_file(stand, "stands")
+    if file.is_file():
+        return file
     shipped = ", ".join(sorted(f.stem for f in SHIPPED.glob("*.toml")))
     raise UsageError(f"{stand}: no such stand file, nor a shipped stand; shipped are {shipped}")
 

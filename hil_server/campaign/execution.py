@@ -23,6 +23,7 @@ from hil_server.campaign.plan import Plan
 from hil_server.campaign.rare import study
 from hil_server.config import files
 from hil_server.errors import ConfigurationError
+from hil_server.host.installation import with_group
 
 DEATHS_TOLERATED = 3
 Chunk = tuple[int, int]  # first case, one behind the last
@@ -166,7 +167,7 @@ def _on_cluster(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ...]],
         from distributed import Client
         from distributed import as_completed as completed
     except ImportError as error:
-        raise ConfigurationError("--scheduler needs Dask: pip install 'hil-server[campaign]'") from error
+        raise ConfigurationError(f"--scheduler needs Dask: {with_group('campaign')}") from error
     try:
         client = Client(scheduler, timeout="5s")
     except OSError as error:

@@ -37,6 +37,7 @@ from hil_server.campaign.rare import Rare, read_rare
 from hil_server.campaign.variables import Variable
 from hil_server.config import TestConfig, files, load_test, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
+from hil_server.config.kinds import other_kind
 from hil_server.config.loader import named_file
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
@@ -185,6 +186,8 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigurationError(f"{file}: not TOML: {error}") from None
+    if other := other_kind(document, "campaign", str(file)):
+        raise ConfigurationError(other)
     faults = [unknown_key(str(file), k, v, k, TABLES) for k, v in document.items() if k not in TABLES]
     head, box = document.get("campaign"), document.get("box", {} if document.get("vary") else None)
     faults += CAMPAIGN.faults(head, str(file), "campaign")

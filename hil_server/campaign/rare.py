@@ -28,6 +28,7 @@ from scipy.stats import norm
 from hil_server.campaign.case import PEAKS
 from hil_server.config.checks import Table, line
 from hil_server.errors import ConfigurationError
+from hil_server.host.installation import with_group
 from rt_kernels.parameters import Parameter
 
 METHODS = ("importance_sampling", "subset_simulation")
@@ -98,7 +99,7 @@ def study(rare: Rare, at: Callable[[np.ndarray], np.ndarray], dimension: int, ca
     try:
         import openturns as ot
     except ImportError as error:
-        raise ConfigurationError("[rare] needs openturns: pip install 'hil-server[campaign]'") from error
+        raise ConfigurationError(f"[rare] needs openturns: {with_group('campaign')}") from error
     ot.RandomGenerator.SetSeed(seed)
     done, without, batches = 0, 0, []
     failed: BaseException | None = None

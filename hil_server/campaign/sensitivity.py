@@ -20,6 +20,7 @@ from hil_server.campaign.case import PEAKS
 from hil_server.campaign.statistics import column, magnitude
 from hil_server.config.checks import line
 from hil_server.errors import ConfigurationError
+from hil_server.host.installation import with_group
 
 LEAST = 100  # cases below which nothing is said
 RESAMPLES = 60
@@ -43,7 +44,7 @@ def _library() -> Any:
         from SALib.analyze import rbd_fast, sobol
         from SALib.sample import sobol as sample
     except ImportError as error:
-        raise ConfigurationError("sensitivity needs SALib: pip install 'hil-server[campaign]'") from error
+        raise ConfigurationError(f"sensitivity needs SALib: {with_group('campaign')}") from error
     return rbd_fast, sobol, sample
 
 

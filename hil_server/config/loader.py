@@ -18,6 +18,7 @@ import stand_configs
 from hil_server import registry
 from hil_server.config import crafts, files, former_names, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
+from hil_server.config.kinds import other_kind
 from hil_server.config.parts import part_faults, part_table, trial_faults
 from hil_server.config.tables import DEVICES
 from hil_server.errors import ConfigurationError
@@ -27,6 +28,7 @@ from rt_kernels.stages import STAGE_ROLES
 
 SHIPPED = Path(stand_configs.__file__).parent
 DEFAULT_TEST = SHIPPED / "programmes" / "docking.toml"
+FOLDERS = ("programmes", "stands", "vehicles", "mechanisms", "manipulators", "programmes/operators")
 VEHICLES = ("active_vehicle", "target_vehicle")
 REFERENCES = ("stand", *VEHICLES, "mechanism")
 TEST_FILE = ("test", "initial_conditions", "orbit", "commands", *STAGE_ROLES, "telemetry", "cameras", "requirement")
@@ -82,6 +84,8 @@ def load_test(
     settings = [parse_override(item) for item in overrides]
     faults: list[str] = []
     document, sources = _read(file, faults)
+    if other := other_kind(document, "test", str(file)):
+        raise ConfigurationError(other)
     paths = {"test": file}
     _demand(document, requirements, waived, str(file), faults)
     _apply(document, [s for s in settings if s[0][0] not in REFERENCES])
@@ -115,11 +119,14 @@ def load_test(
         raise ConfigurationError(_name_overrides(error.faults, labels, settings)) from None
 
 
-def named_file(path: str | Path) -> Path:
-    """A file as it is named on the command line: as it stands, else among the shipped ones. Need not exist."""
-    if not Path(path).exists() and SHIPPED.joinpath(path).is_file():
-        return SHIPPED / path
-    return Path(path)
+def named_file(path: str | Path, folder: str = "programmes") -> Path:
+    """A file as it is named on the command line: as it stands, else a shipped one, by its path below `stand_configs` or by its name
+    alone (those in `folder` first), with or without `.toml`. Need not exist."""
+    if Path(path).exists() or Path(path).is_absolute():
+        return Path(path)
+    places = (SHIPPED, *(SHIPPED / name for name in dict.fromkeys((folder, *FOLDERS))))
+    tried = (place / name for name in (str(path), f"{path}.toml") for place in places)
+    return next((file for file in tried if file.is_file()), Path(path))
 
 
 def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log") -> TestConfig:

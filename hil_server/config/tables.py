@@ -92,6 +92,8 @@ TELEMETRY = (
     Parameter("publish", "str", "-", "address of the data bus", default="tcp://127.0.0.1:9770"),
     Parameter("command", "str", "-", "address for commands", default="tcp://127.0.0.1:9771"),
     Parameter("hand_controller", "str", "-", "address for hand controllers", default="tcp://127.0.0.1:9772"),
+    Parameter("plotjuggler", "str", "-", "address on which PlotJuggler may subscribe, as tcp://127.0.0.1:9773 (none: no such messages)",
+              default=None),
     Parameter("samples_per_message", "int", "-", "ticks in one message on the bus", default=20, low=1, high=1000),
     Parameter("keys", "str", "-", "folder with CURVE keys; required off loopback", default=""),
     Parameter("on_record_lost", "str", "-", "what ends a live run that can no longer be recorded: the platform goes home, or a trip",

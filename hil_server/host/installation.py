@@ -5,6 +5,8 @@ Each of the four must have exactly one owner, and they must lie side by side: th
 
 import importlib.metadata
 import importlib.util
+import os
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -75,3 +77,19 @@ def _places(package: str) -> list[Path]:
 def _named(distributions: Iterable[str]) -> str:
     found = sorted(set(distributions))
     return f" (distributions: {', '.join(found)})" if found else ""
+
+
+def with_group(group: str) -> str:
+    """The command that installs an optional group of the packages, as typed where this program is: there is no index that has it.
+
+    In a source tree: of the tree itself. Of a wheel: the packages by their names, out of what the installed program says it needs."""
+    root = Path(__file__).resolve().parents[2]
+    pip = "pip" if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix else f"{sys.prefix}/bin/pip"
+    if (root / "pyproject.toml").is_file():
+        return f"{pip} install -e '{'.' if Path.cwd() == root else root}[{group}]'"
+    try:
+        needed = importlib.metadata.requires("hil-server") or []
+    except importlib.metadata.PackageNotFoundError:
+        needed = []
+    found = [line.partition(";")[0].strip() for line in needed if f'extra == "{group}"' in line]
+    return f"{pip} install {' '.join(shlex.quote(one) for one in found)}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hil_server.analysis.identify import Identification, identify_log
 from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
-from hil_server.config.loader import SHIPPED, TestConfig, load_test
+from hil_server.config.loader import SHIPPED, TestConfig, load_test, named_file
 from hil_server.line import assembly
 from hil_server.run.session import Options, run_live, simulate
 
@@ -20,8 +20,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     """Runs the identification programme on a stand file (in process when it has only a virtual stand), and evaluates its log.
 
     Returns the result and the log. Raises ConfigurationError, DeviceError, TripError through the session."""
-    path = Path(stand)
-    config = load_test(SHIPPED / PROGRAMME, (f'test.stand="{path.resolve() if path.exists() else stand}"', *overrides))
+    config = load_test(SHIPPED / PROGRAMME, (_of(stand), *overrides))
     options = Options(out=out, quiet=True, report=False, force=True)
     summary = (run_live if live or "drives" in config.stand else simulate)(config, options)
     return identify_log(summary["log"]), str(summary["log"])
@@ -59,7 +58,7 @@ def tap(config: TestConfig) -> tuple[str, ...]:
 
 
 def _of(stand: str | Path) -> str:
-    path = Path(stand)
+    path = named_file(stand, "stands")
     return f'test.stand="{path.resolve() if path.exists() else stand}"'
 
 

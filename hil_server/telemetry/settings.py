@@ -74,7 +74,7 @@ class TelemetrySettings:
             telemetry_address=table["publish"],
             command_address=table["command"],
             hand_address=table["hand_controller"],
-            plotjuggler_address=table.get("plotjuggler", ""),
+            plotjuggler_address=table.get("plotjuggler") or "",
             batch_ticks=table["samples_per_message"],
             curve=Curve.from_folder(table["keys"]) if table["keys"] else None,
             **more,

@@ -37,10 +37,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     summary["installation"] = _installation(summary)
     summary["configuration"] = _configuration(args, summary)
     findings = examine(args.core, args.seconds if args.measure else 0.0)
+    summary["host"] = [f._asdict() for f in findings]
+    if summary["configuration"]["faults"]:  # they are what the reader is to mend: nothing is to push them off the screen
+        worse = sum(f.level != "info" for f in findings)
+        print(f"\nHost: {worse} remarks, shown when the configuration is good (or in --json)")
+        return summary
     print("\nHost")
     rows = [(f.level, f.item, f"{f.found} -> {f.remedy}" if f.remedy else f.found) for f in findings]
     print_table(rows, ("level", "item", "found -> remedy"))
-    summary["host"] = [f._asdict() for f in findings]
     if any(f.level == "fail" for f in findings):
         print("\nA live run on this host runs without real-time guarantees (stated in summary and log).")
     return summary
@@ -154,7 +158,10 @@ def _hydraulics(config: "TestConfig", summary: dict[str, Any]) -> dict[str, Any]
 
 
 def _faulty(error: ConfigurationError, summary: dict[str, Any]) -> dict[str, Any]:
-    for fault in error.faults:
+    from hil_server.terminal.faults import located
+
+    faults = [located(fault) for fault in error.faults]
+    for fault in faults:
         print(f"  {fault}")
     summary["exit_code"] = error.exit_code
-    return {"faults": list(error.faults)}
+    return {"faults": faults}

@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         from hil_server.console.pages import serve
     except ModuleNotFoundError as error:
-        raise UsageError(f"the console needs {error.name}: pip install 'hil-server[console]'") from None
+        from hil_server.host.installation import with_group
+
+        raise UsageError(f"the console needs {error.name}: {with_group('console')}") from None
     local = is_loopback(args.host)
     token = _token(args.token_file) if args.token_file or not local else ""
     print(f"console on http://{args.host}:{args.port}/{f'?token={token}' if token else ''}", flush=True)

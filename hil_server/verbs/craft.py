@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.count is not None and not 0 <= args.count <= 10000:
         raise UsageError(f"--count {args.count}: must be within 0 ... 10000")
-    seen = view(*read(named_file(args.file), floating_base=not args.held))
+    seen = view(*read(named_file(args.file, "vehicles"), floating_base=not args.held))
     _print(seen)
     summary = as_dict(seen)
     if args.modes:
@@ -57,7 +57,7 @@ def _vehicle(file: str | None) -> dict[str, Any] | None:
     from hil_server.config import files, named_file
     from hil_server.errors import ConfigurationError
 
-    path = named_file(file)
+    path = named_file(file, "vehicles")
     table = files.parse_toml(files.read_text(path)) if path.is_file() else {}
     table.pop("modal", None)
     if "mass_kg" not in table:

@@ -71,13 +71,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _play(args: argparse.Namespace) -> dict[str, Any]:
     """A recorded operator: its rows as the source, by the run time on the bus."""
+    from hil_server.config import named_file
     from hil_server.operator_desk.playback import AS_RECORDED, Follower, Playback
     from hil_server.operator_desk.script import load
     from hil_server.operator_desk.sender import HandSender
     from hil_server.operator_desk.station import Station
     from hil_server.telemetry.wire import HAND_ADDRESS
 
-    rows, station = load(args.source), args.station or 0
+    rows, station = load(named_file(args.source, "programmes/operators")), args.station or 0
     with (
         Follower(rows, station == 0, args.bus, args.desk, _say) as follower,
         HandSender(station, args.address or HAND_ADDRESS) as sender,

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from hil_server.config import SHIPPED
+from hil_server.config.kinds import kind_of
 
 ROOT = Path(__file__).resolve().parents[2]
 schemas: Any = SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / "generate_schemas.py")))
@@ -33,7 +34,7 @@ def test_a_schema_is_one(kind):
 
 @pytest.mark.parametrize("file", FILES)
 def test_shipped_file_is_valid_and_names_its_schema(file):
-    kind = schemas.kind_of(FILES[file])
+    kind = kind_of(FILES[file])
     assert [error.message for error in VALIDATORS[kind].iter_errors(FILES[file])] == []
     first = SHIPPED.joinpath(file).read_text().split("\n")[0]
     assert first.startswith("#:schema ") and SHIPPED.joinpath(file).parent.joinpath(first.removeprefix("#:schema ")).resolve() == (
@@ -42,7 +43,7 @@ def test_shipped_file_is_valid_and_names_its_schema(file):
 
 
 def test_there_is_a_shipped_file_of_every_kind():
-    assert {schemas.kind_of(document) for document in FILES.values()} == set(VALIDATORS)
+    assert {kind_of(document) for document in FILES.values()} == set(VALIDATORS)
 
 
 FREE = ("set", "extra", "round")  # tables whose keys nobody declares
@@ -73,7 +74,7 @@ def broken(document, path):
 @pytest.mark.parametrize("file", FILES)
 def test_every_broken_key_fails(file):
     document = FILES[file]
-    kind = schemas.kind_of(document)
+    kind = kind_of(document)
     if kind == "campaign":
         document = {key: document[key] for key in ("campaign", "box") if key in document}
     tried = 0

@@ -1,0 +1,150 @@
+"""Faults with the line to mend, and files that the wrong verb was given."""
+
+import tomllib
+
+import pytest
+
+from hil_server import cli
+from hil_server.config import SHIPPED, named_file
+from hil_server.terminal.faults import located, places
+
+TEXT = '''# a comment with [brackets] and = signs
+top = 1
+
+[test]
+name = "a [name] = with # everything"
+text = """
+[no_table]
+no_key = 1
+"""
+rows = [
+  [1.0, 2.0],
+  [3.0, 4.0],
+]
+after = 3
+
+[a.b]
+c.d = 5
+"quoted" = 6
+inline = { x = 1, y = { z = 2 } }
+
+[[variant]]
+number = "RT-01"
+set = { "initial_conditions.yaw_deg" = 3.0 }
+
+[[variant]]
+number = "RT-02"
+[variant.set]
+mass_kg = 1
+'''
+
+
+def line_with(text, what, nth=0):
+    return [i for i, line in enumerate(text.splitlines(), 1) if what in line][nth]
+
+
+def test_places_are_the_lines_of_the_keys():
+    found = places(TEXT)
+    for path, what, nth in [
+        ("top", "top", 0), ("test", "[test]", 0), ("test.name", "name =", 0), ("test.rows", "rows", 0), ("test.after", "after", 0),
+        ("a.b", "[a.b]", 0), ("a.b.c.d", "c.d", 0), ("a.b.quoted", "quoted", 0), ("a.b.inline", "inline", 0),
+        ("variant[0].number", "RT-01", 0), ("variant[1]", "[[variant]]", 1), ("variant[1].set.mass_kg", "mass_kg", 0),
+        ("variant RT-02", "RT-02", 0),
+    ]:  # fmt: skip
+        assert found[path] == line_with(TEXT, what, nth), path
+    assert "test.no_key" not in found and "no_table" not in found
+
+
+@pytest.mark.parametrize("file", sorted(str(p.relative_to(SHIPPED)) for p in SHIPPED.rglob("*.toml")))
+def test_every_key_of_the_shipped_files_has_its_line(file):
+    """Against the TOML reader: each key at its path, and its own name in the line that is said."""
+    text = SHIPPED.joinpath(file).read_text()
+    found, lines = places(text), text.splitlines()
+
+    def walk(value, path):
+        for key, item in value.items():
+            full = f"{path}.{key}" if path else key
+            if full not in found:  # inside of an inline table
+                assert path in found and key in text, full
+                continue
+            line = lines[found[full] - 1]
+            assert key in line, (full, line)
+            if isinstance(item, dict):
+                walk(item, full)
+            elif isinstance(item, list) and item and isinstance(item[0], dict) and line.lstrip().startswith("[["):
+                for i, row in enumerate(item):
+                    assert lines[found[f"{full}[{i}]"] - 1].lstrip().startswith("[["), full
+                    walk(row, f"{full}[{i}]")
+
+    walk(tomllib.loads(text), "")
+
+
+def test_a_fault_has_its_line(tmp_path):
+    file = tmp_path / "a file.toml"
+    file.write_text(TEXT)
+    assert located(f"{file}: a.b.inline.y.z: must be 3") == f"{file}:{line_with(TEXT, 'inline')}: a.b.inline.y.z: must be 3"
+    assert located(f"{file}: test.nothing: is missing").startswith(f"{file}:{line_with(TEXT, '[test]')}: test.nothing")
+    assert located(f"{file}: variant RT-02: {file}: test.rows[1]: wrong") == (
+        f"{file}:{line_with(TEXT, 'RT-02')}: variant RT-02: {file}:{line_with(TEXT, 'rows')}: test.rows[1]: wrong"
+    )
+    for same in ("--set: test.name: wrong", "nowhere.toml: test.name: wrong", f"{file}: cannot be read: why", "one\ntwo"):
+        assert located(same) == same
+
+
+def test_the_command_line_names_the_line(tmp_path, capsys):
+    text = SHIPPED.joinpath("programmes", "docking.toml").read_text().replace("rate_hz = 1000", "rate_hz = 1e9\nnonsense = 3")
+    file = tmp_path / "docking.toml"
+    file.write_text(text)
+    assert cli.main(["simulate", str(file)]) == 2
+    said = capsys.readouterr().err
+    for key in ("rate_hz", "nonsense"):
+        assert f"{file}:{line_with(text, key)}: test.{key}: " in said
+    assert cli.main(["check", str(file)]) == 2
+    said = capsys.readouterr().out
+    assert f"{file}:{line_with(text, 'nonsense')}: " in said
+    assert len(said.partition("nonsense")[2].splitlines()) <= 4, "what is to be mended stands last"
+
+
+@pytest.mark.parametrize(
+    ("verb", "file", "said"),
+    [
+        ("run", "idss_campaign.toml", "is a campaign, not a test: hil-server campaign "),
+        ("simulate", "probe_cone_campaign", "is a campaign, not a test: hil-server campaign "),
+        ("simulate", "stands/docking_stand.toml", "is a stand, not a test: hil-server workspace "),
+        ("predict", "docking_variants.toml", "is a programme, not a test: hil-server simulate "),
+        ("predict", "transport_ship", "is a craft, not a test: hil-server craft "),
+        ("campaign", "docking.toml", "is a test, not a campaign: hil-server simulate "),
+        ("campaign", "docking_variants.toml", "is a programme, not a campaign: hil-server simulate "),
+        ("simulate", "ring_idss", "is a mechanism, not a test: test.mechanism "),
+    ],
+)
+def test_the_wrong_verb_names_the_right_one(verb, file, said, capsys):
+    assert cli.main([verb, file]) == 2
+    err = capsys.readouterr().err
+    assert said in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["docking", "docking.toml", "programmes/docking.toml", "programmes/docking"])
+def test_a_shipped_file_has_short_names(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert named_file(name) == SHIPPED / "programmes" / "docking.toml"
+    (tmp_path / "docking").write_text("mine")
+    assert (named_file(name).read_text() == "mine") == (name == "docking"), "one's own file comes first"
+
+
+def test_the_folder_that_a_verb_means_comes_first():
+    assert named_file("berthing_head").parent.name == "programmes"
+    assert named_file("berthing_head", "mechanisms").parent.name == "mechanisms"
+    assert str(named_file("no_such_file")) == "no_such_file"
+
+
+def test_every_verb_takes_the_short_names(capsys, tmp_path, monkeypatch):
+    from hil_server.analysis.workspace import load_platform
+    from hil_server.campaign.plan import load_plan
+    from hil_server.run.identification import feels_load
+    from hil_server.run.programme import is_programme
+
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["craft", "station_module"]) == 0
+    assert load_platform("hydraulic_stand").name and feels_load("hydraulic_stand") and not feels_load("docking_stand")
+    assert is_programme("docking_variants") and load_plan("design_campaign").name
