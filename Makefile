@@ -2,7 +2,7 @@
 PYTHON = .venv/bin/python
 FOLDER ?= tests
 
-.PHONY: help build test fast lint types table docs bench checked mutants demo clean
+.PHONY: help build test fast lint types table docs snippets bench checked mutants demo clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -26,9 +26,13 @@ types:           ## mypy
 table:           ## what is generated from rt_kernels/channels.toml
 	$(PYTHON) tools/generate_channels.py
 
-docs: build      ## API reference in build/docs, pictures of the guides
+docs: build      ## the documentation site with the API reference in build/docs; generated pages and pictures
+	$(PYTHON) tools/generate_pages.py
 	$(PYTHON) tools/draw_pictures.py
-	$(PYTHON) tools/make_reference.py
+	$(PYTHON) tools/make_site.py
+
+snippets: build  ## every command and snippet of the documents, in a copy of the tree; long ones too
+	$(PYTHON) tools/run_snippets.py --long
 
 bench: build     ## time of a tick, of the tree kernels (beside Pinocchio, MuJoCo, generated C) and of a virtual docking
 	$(PYTHON) tools/bench_tick.py

@@ -180,7 +180,7 @@ def _command(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"command": name, "args": arguments, "layout": LAYOUT_HASH}
 
 
-class _Addresses:
+class Addresses:
     """Where and as whom. Shared by both clients."""
 
     def __init__(
@@ -220,7 +220,7 @@ class _Addresses:
             self._socket = None
 
 
-class Client(_Addresses):
+class Client(Addresses):
     """Blocking client. Use as a context manager or call `close`. Not for several threads at once."""
 
     def __enter__(self) -> "Client":
@@ -289,7 +289,7 @@ class Client(_Addresses):
         raise self._no_answer(self.command_address)
 
 
-class AsyncClient(_Addresses):
+class AsyncClient(Addresses):
     """The same for asyncio. Use as an asynchronous context manager or call `close`."""
 
     _lock: asyncio.Lock | None = None
@@ -358,4 +358,7 @@ class AsyncClient(_Addresses):
             raise self._no_answer(self.command_address)
 
 
-__all__ = ["Acknowledgement", "AsyncClient", "Batch", "Client", "CommandError", "LayoutMismatchError", "NoAnswerError", "RefusedError"]
+__all__ = [
+    "Acknowledgement", "Addresses", "AsyncClient", "Batch", "Client", "CommandError", "LayoutMismatchError",
+    "NoAnswerError", "RefusedError",
+]

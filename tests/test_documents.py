@@ -1,6 +1,7 @@
 """The guides: every link, picture and path leads somewhere, every verb that they show exists, every work that the tree cites is listed."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from hil_server import cli
+from tools import make_site
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BIBLIOGRAPHY = ROOT / "docs" / "bibliography.md"
 # Author and year; a requirement; a standard or manual; notes. Line ends count as blanks.
 NAME = r"[A-Z][a-z]+(?:-[A-Z][a-z]+)?"
@@ -44,8 +46,27 @@ def test_pictures_are_those_of_the_tree_and_small():
     drawn = subprocess.run([sys.executable, "tools/draw_pictures.py", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert drawn.returncode == 0, drawn.stdout + drawn.stderr
     shown = {p for d in DOCUMENTS for p in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", d.read_text())}
-    assert {"docs/stand.svg", "docs/architecture.svg", "docs/console.png"} <= shown
+    assert {"docs/stand.svg", "docs/architecture.svg", "docs/console.png", "docs/operator.png", "docs/report.png"} <= shown
     assert [p.name for kind in ("svg", "png") for p in ROOT.glob(f"docs/*.{kind}") if p.stat().st_size > 150_000] == []
+
+
+def test_the_site_has_every_page_in_its_contents():
+    listed = runpy.run_path(str(ROOT / "docs" / "conf.py"))["contents"]().split("\n")
+    pages = [str(page.relative_to(ROOT).with_suffix("")) for page in DOCUMENTS if page.name != "README.md"]
+    assert [page for page in pages if listed.count(page) != 1] == []
+    assert [page for page in listed if "/" in page and not (ROOT / f"{page}.md").exists()] == []
+
+
+def test_links_of_the_site_that_lead_nowhere_are_found(tmp_path):
+    """`tools/make_site.py` follows every link of the site after it is built (.ci/run)."""
+    (tmp_path / "one.html").write_text(
+        '<h1 id="here">1</h1><a href="two.html#there">2</a><a href="#here">3</a><img src="none.png"><a href="https://elsewhere/x">4</a>'
+        '<a href="two.html#nowhere">5</a><a href="gone.html">6</a><script src="https://elsewhere/x.js"></script>'
+    )
+    (tmp_path / "two.html").write_text('<p id="there"></p><a href="one.html">1</a>')
+    assert sorted(make_site.broken(tmp_path)) == [
+        "one.html: gone.html", "one.html: loads https://elsewhere/x.js", "one.html: none.png", "one.html: two.html#nowhere"
+    ]  # fmt: skip
 
 
 def citations(text):

@@ -1,14 +1,21 @@
-"""The pictures of README and docs/overview.md: `python tools/draw_pictures.py` draws, `--check` compares (stand and architecture only).
+"""The pictures of README and the guides: `python tools/draw_pictures.py` draws, `--check` compares (stand and architecture only).
 
 docs/stand.svg          the shipped docking stand in its neutral pose, out of its file by its own kinematics
 docs/architecture.svg   the way of a sample: stages as the table has them, ports, ring, processes
-docs/console.png        the console's mimic display of a simulated docking at its first contact: `--console` (needs Chromium, a minute)
+docs/report.png         the top of the report of the shipped docking
+docs/console.png        the console's mimic display of a simulated docking at its first contact
+docs/operator.png       the operator's view of a berthing on the virtual stand, before anybody has flown
+
+The last three are of the program as it is: `--screens` (all) or `--screens report` takes them anew; needs Chromium and some minutes.
 
 Stand: axonometric projection, X (the docking axis) up, metres.
 """
 
 import argparse
+import contextlib
 import math
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -142,7 +149,7 @@ def stand() -> str:
 
 def architecture() -> str:
     """Processes as frames, the loop's straight line from left to right, what leaves it below."""
-    d = Drawing(980, 470, "The way of a sample: ports, eight stages, ports, ring, telemetry process, log and bus")
+    d = Drawing(980, 470, f"The way of a sample: ports, {len(STAGES)} stages, ports, ring, telemetry process, log and bus")
     frame = "stroke-dasharray='6 4'"
     # the world
     d.box(16, 40, 150, 246, "white", ORANGE, frame)
@@ -218,48 +225,106 @@ def architecture() -> str:
     return str(d)
 
 
-# -------------------------------------------------------------------------------------------------------------------- console
+# -------------------------------------------------------------------------------------------------------------------- screens
+
+PROGRAM = [sys.executable, "-m", "hil_server"]
 
 
-def console(file: Path) -> None:
-    """The mimic display at the first contact of a simulated docking, in a window of 1280 x 800."""
+@contextlib.contextmanager
+def browser(folder: Path, width: int = 1366, height: int = 800):
+    """Headless Chromium with a window of this size."""
+    from tests.telemetry.chromium import Browser
+
+    folder.joinpath("browser").mkdir()
+    window = Browser(folder / "browser")
+    try:
+        window.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        yield window
+    finally:
+        window.close()
+
+
+@contextlib.contextmanager
+def console(folder: Path, *arguments: str):
+    """Address of a console of the logs in the folder."""
+    served = subprocess.Popen(
+        [*PROGRAM, "console", "--logs", folder, "--port", "8799", *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    try:
+        yield served.stdout.readline().split()[-1]
+    finally:
+        served.terminate()
+        served.wait(20)
+
+
+def save(window, file: Path) -> None:
+    """What the window shows, as a small file: pages of flat colours keep well in a palette."""
     from PIL import Image
 
-    from hil_server.console.recording import Recording
-    from tests.telemetry.chromium import Browser, wait_for
+    window.picture(file)
+    Image.open(file).convert("RGB").quantize(128).save(file, optimize=True)
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        program = [sys.executable, "-m", "hil_server"]
-        subprocess.run(
-            [*program, "simulate", "programmes/virtual_docking.toml", "--out", folder / "docking", "--quiet"], cwd=ROOT, check=False
-        )
-        log = next((folder / "docking").glob("*.mcap"))
-        served = subprocess.Popen([*program, "console", "--logs", folder, "--port", "8799"], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        try:
-            address = served.stdout.readline().split()[-1]
-            (folder / "browser").mkdir()
-            browser = Browser(folder / "browser")
-            try:
-                browser.ask("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)
-                browser.go(f"{address}mimic?log={log}")
-                wait_for(lambda: browser.value("!!window.hilGo") and "phase" in browser.text, 60)
-                browser.value(f"window.hilGo({float(Recording(log).log.records['first_contact_time'][-1]) + 1.0})")
-                time.sleep(4.0)  # pictures and curves come one after another
-                browser.picture(file)
-                # a page of flat colours: a palette keeps it and is a third of the size
-                Image.open(file).convert("RGB").quantize(128).save(file, optimize=True)
-            finally:
-                browser.close()
-        finally:
-            served.terminate()
-            served.wait(20)
+
+def simulated(folder: Path, test: str) -> Path:
+    """Log of a simulated run."""
+    subprocess.run([*PROGRAM, "simulate", test, "--out", folder / "docking", "--quiet"], cwd=ROOT, check=False)
+    return next((folder / "docking").glob("*.mcap"))
+
+
+def report_screen(file: Path, folder: Path) -> None:
+    """The report of the shipped docking as it opens, in a window of 1300 x 800."""
+    page = simulated(folder, "programmes/docking.toml").with_suffix(".html")
+    with browser(folder, 1300, 800) as window:
+        window.go(page.as_uri())
+        time.sleep(2.0)
+        save(window, file)
+
+
+def console_screen(file: Path, folder: Path) -> None:
+    """The mimic display one second after the first contact of a simulated docking."""
+    from hil_server.console.recording import Recording
+    from tests.telemetry.chromium import wait_for
+
+    log = simulated(folder, "programmes/virtual_docking.toml")
+    with console(folder) as address, browser(folder, 1280, 800) as window:
+        window.go(f"{address}mimic?log={log}")
+        wait_for(lambda: window.value("!!window.hilGo") and "phase" in window.text, 120)
+        window.value(f"window.hilGo({float(Recording(log).log.records['first_contact_time'][-1]) + 1.0})")
+        time.sleep(4.0)  # pictures and curves come one after another
+        save(window, file)
+
+
+def operator_screen(file: Path, folder: Path) -> None:
+    """The operator's page of a live berthing whose loop has been closed for some seconds; on addresses of its own."""
+    from tests.telemetry.chromium import wait_for
+
+    at = {name: f"tcp://127.0.0.1:{9881 + k}" for k, name in enumerate(("publish", "command", "hand_controller"))}
+    settings = [word for name, address in at.items() for word in ("--set", f"telemetry.{name}={address}")]
+    to = ["--telemetry", at["publish"], "--command", at["command"], "--hand", at["hand_controller"]]
+    run = subprocess.Popen(
+        [*PROGRAM, "run", "programmes/berthing_operator.toml", *settings, "--out", folder / "flight", "--operator", "Ada"],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        with console(folder, *to) as address, browser(folder) as window:
+            window.go(f"{address}operator")
+            flown = re.compile(r"T current\s+([\d.]+)")  # s of the run; the loop is closed ten seconds after its start
+            wait_for(lambda: (found := flown.search(window.text)) and float(found[1]) > 20.0, 120)
+            save(window, file)
+    finally:
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)  # the first one parks, the second one ends
+        run.wait(60)
+
+
+SCREENS = {"report": report_screen, "console": console_screen, "operator": operator_screen}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="exit code 1 unless the drawn pictures are those of the tree")
-    parser.add_argument("--console", action="store_true", help="the picture of the console as well")
+    parser.add_argument("--screens", nargs="*", choices=sorted(SCREENS), help="takes these pictures of the program, too; none named: all")
     args = parser.parse_args()
     drawn = {DOCS / "stand.svg": stand(), DOCS / "architecture.svg": architecture()}
     if args.check:
@@ -268,8 +333,9 @@ def main() -> int:
         return bool(old)
     for file, text in drawn.items():
         file.write_text(text)
-    if args.console:
-        console(DOCS / "console.png")
+    for name in () if args.screens is None else args.screens or SCREENS:
+        with tempfile.TemporaryDirectory() as folder:
+            SCREENS[name](DOCS / f"{name}.png", Path(folder))
     return 0
 
 

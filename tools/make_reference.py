@@ -1,4 +1,4 @@
-"""The API reference out of the docstrings: `python tools/make_reference.py [FOLDER]` (default build/docs), needs the group `docs`.
+"""The API reference out of the docstrings: `python tools/make_reference.py [FOLDER]` (default build/docs/api), needs the group `docs`.
 
 Kernels and drivers: every module. `hil_server`: what a script of a user imports. A warning, as of a module that cannot be imported, is an
 error.
@@ -31,8 +31,8 @@ def main() -> None:
     import pdoc
 
     warnings.simplefilter("error")
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "docs"
-    pdoc.render.configure(docformat="markdown", math=True, show_source=False, footer_text="HIL server")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "docs" / "api"
+    pdoc.render.configure(docformat="markdown", show_source=False, footer_text="HIL server")
     pdoc.pdoc(*modules(), output_directory=folder)
     print(folder / "index.html")
 

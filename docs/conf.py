@@ -1,0 +1,64 @@
+"""The documentation site: `make docs` builds it with Sphinx into build/docs; tools/make_site.py adds the API reference.
+
+The pages are the plain Markdown of the tree, as GitHub shows it, in their own places; README.md is the first one. What the site needs and
+Markdown does not (the table of contents, the way to the API reference) is added here. A page that no list below names goes to MORE by
+itself.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+project = "HIL server"
+author = "the HIL server's contributors"
+html_title = project
+root_doc = "README"
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DECISIONS.md", "docs/*.md", "docs/*/**.md", "rt_kernels/CHANNELS.md"]
+
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 4
+nitpicky = True
+highlight_language = "text"
+
+html_theme = "furo"
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+
+PAGES = {
+    "Start": ["docs/tutorial", "docs/overview", "docs/configuration"],
+    "By role": [
+        "docs/test-engineer", "docs/operator", "docs/analyst", "docs/console", "docs/requirements", "docs/tuning", "docs/checkpoints",
+    ],
+    "Models": [
+        "docs/craft", "docs/control", "docs/fmu", "docs/orbit", "docs/flexible-bodies", "docs/multibody", "docs/manipulator",
+        "docs/docking-tests", "docs/papers",
+    ],
+    "The stand": ["docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure"],
+    "Reference": ["docs/keys", "docs/shipped", "rt_kernels/CHANNELS", "docs/api", "docs/bibliography"],
+    "The project": ["docs/new-part", "CONTRIBUTING", "DECISIONS", "CHANGELOG"],
+}  # fmt: skip
+MORE = "More"
+
+
+def contents() -> str:
+    """The table of contents: the pages of PAGES that are there, then every other one of `docs`."""
+    there = {caption: [page for page in pages if (ROOT / f"{page}.md").exists()] for caption, pages in PAGES.items()}
+    named = {page for pages in there.values() for page in pages}
+    there[MORE] = [page for file in sorted(ROOT.glob("docs/**/*.md")) if (page := str(file.relative_to(ROOT).with_suffix(""))) not in named]
+    return "".join("\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+                   for caption, pages in there.items() if pages)  # fmt: skip
+
+
+def with_contents(app, name, source):
+    """Hands the start page over with the table of contents behind it."""
+    if name == root_doc:
+        source[0] += contents()
+    elif name == "docs/api":
+        source[0] += '\n<p><a href="../api/index.html">Open the reference</a></p>\n'
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("source-read", with_contents)
