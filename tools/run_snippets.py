@@ -23,6 +23,7 @@ and, invisible, on the line before it, `<!-- snippet: ... -->` with one of
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -159,6 +160,19 @@ class Session:
         self.selector.close()
 
 
+def end(process: subprocess.Popen) -> None:
+    """Ctrl-C, as a user does it: the first one lets a live run park, the second one ends it."""
+    for patience_s in (60, 30):
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience_s)
+            break
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process.stdout.close()
+
+
 @dataclass
 class Runner:
     """Runs pages in a folder that is a copy of the tree. own_environment: the folder makes and uses its own .venv."""
@@ -183,9 +197,7 @@ class Runner:
                     self.one(self.python, block, block.text.partition("\n")[0] + " ...", json.dumps(block.text))
         finally:
             for process in self.served:
-                os.killpg(process.pid, signal.SIGINT)
-                process.wait(30)
-                process.stdout.close()
+                end(process)
             for session in filter(None, (shell, self.python)):
                 session.close()
 
