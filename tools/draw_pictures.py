@@ -309,7 +309,10 @@ def operator_screen(file: Path, folder: Path) -> None:
         with console(folder, *to) as address, browser(folder) as window:
             window.go(f"{address}operator")
             flown = re.compile(r"T current\s+([\d.]+)")  # s of the run; the loop is closed ten seconds after its start
-            wait_for(lambda: (found := flown.search(window.text)) and float(found[1]) > 20.0, 120)
+            def shows_flight(text: str) -> bool:
+                return "CONNECTION LOST" not in text and bool(found := flown.search(text)) and float(found[1]) > 20.0
+
+            wait_for(lambda: shows_flight(window.text), 240)
             save(window, file)
     finally:
         run.send_signal(signal.SIGINT)

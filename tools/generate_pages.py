@@ -21,7 +21,7 @@ from tools.generate_schemas import kind_of, schemas  # noqa: E402
 
 SHIPPED = ROOT / "stand_configs"
 MADE = "<!-- made by tools/generate_pages.py: change the declarations, not this page -->\n"
-HEADS = {"keys": "What every table of a configuration file may say", "shipped": "What comes with the server"}
+HEADS = {"keys": "All keys of all configuration files", "shipped": "What comes with the server"}
 
 Schema = dict[str, Any]
 

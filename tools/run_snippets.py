@@ -250,10 +250,11 @@ class Runner:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
         )  # fmt: skip
         self.served.append(process)
-        said = []
+        said, began = [], time.monotonic()
         for line in process.stdout:
             said.append(line)
             if text in line:
+                self.times.append((time.monotonic() - began, block.where, f"{block.text}  (until it says {text!r})"))
                 return
         raise SnippetError(f"{block.where}: ended without {text!r}:\n{block.text}\n\n{''.join(said)}")
 
