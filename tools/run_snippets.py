@@ -16,9 +16,10 @@ and, invisible, on the line before it, `<!-- snippet: ... -->` with one of
 
     not run: REASON                     needs hardware, root, another machine or a desktop
     long: REASON                        takes more than some ten seconds; not in the tests
-    long: REASON; instead: COMMAND      the same, and COMMAND leaves the same files behind
+    long: REASON; instead: COMMAND      the same, and COMMAND leaves the same files behind (of sh)
     serves "TEXT": REASON               runs until the page is done, ready when it prints TEXT; as `long`
-    KIND                                of a TOML block: test, stand, craft, mechanism, programme, campaign, hand controller
+    KIND                                of a TOML block that does not show it: test, stand, craft, mechanism, programme, campaign,
+                                        hand controller
     in FILE                             the test that takes the block out of the page
 """
 
@@ -215,7 +216,8 @@ class Runner:
         return str(self.folder / ".venv" / "bin" / "python")
 
     def left_out(self, block: Block) -> bool:
-        return block.marked("not run") is not None or block.marked("in ") is not None
+        python = block.kind == "python" and not self.long and block.marked("long") is not None
+        return python or block.marked("not run") is not None or block.marked("in ") is not None
 
     def shell_block(self, shell: Session, block: Block) -> None:
         text = block.text
@@ -288,7 +290,11 @@ def toml_faults(block: Block) -> list[str]:
     except tomllib.TOMLDecodeError as error:
         return [f"{block.where}: {error}"]
     generate = _generate_schemas()
+    known = generate.schemas()
     kind = block.mark or generate.kind_of(document)
+    if not kind:  # a part of a file: of the only kind that has such tables
+        fitting = [name for name, schema in known.items() if document.keys() <= schema["properties"].keys()]
+        kind = fitting[0] if len(fitting) == 1 else ""
     if kind == "hand controller":
         return _calibration_faults(block)
     if kind not in KINDS:
@@ -303,7 +309,7 @@ def toml_faults(block: Block) -> list[str]:
         return []
     import jsonschema
 
-    found = jsonschema.Draft7Validator(_without_required(generate.schemas()[kind])).iter_errors(document)
+    found = jsonschema.Draft7Validator(_without_required(known[kind])).iter_errors(document)
     return [f"{block.where}: {'.'.join(map(str, e.absolute_path))}: {e.message}" for e in found]
 
 
