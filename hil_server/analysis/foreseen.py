@@ -47,7 +47,8 @@ def _rebounds(s: Mapping[str, Any]) -> tuple[str, str]:
     rows = [contact for contact in s["contacts"][:MOST_CONTACTS] if contact["rebound"] is not None]
     if not foretold and not rows:
         return "", ""
-    said = f"Predicted before the run, with {s['prediction']['compensator']}: {foretold}." if foretold else "Not predicted."
+    by = s["prediction"].get("compensator", "?")
+    said = f"Predicted before the run, with {by}: {foretold}." if foretold else "Not predicted."
     if not rows:
         return f'<p class="note">{text(said)} No contact rebounded.</p>', ""
     about = "e: speed along the contact in free motion, after over before."

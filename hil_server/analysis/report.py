@@ -332,6 +332,7 @@ def _time(log: Log, s: Mapping[str, Any]) -> str:
     ledger = [
         (term.replace("_", " "), 1e3 * value, origins.get(term, ""), 1e3 * seen[term] if term in seen else None)
         for term, value in s["delay_ledger"].items()
+        if isinstance(value, int | float)
     ]
     ledger += [(name, None, "not in the sum", 1e3 * value) for name, value in seen.items() if name not in s["delay_ledger"]]
     if s["realtime_mode"]:

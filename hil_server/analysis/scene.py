@@ -87,7 +87,10 @@ def scene(log: Log, config: TestConfig | None) -> str:
         "shapes": shapes, "extent": unit.looks.extent, "stand": stand, "phases": [[a, b, name] for a, b, name in phases(log)],
         "force": [[round(float(v), 2) for v in f] for f in np.nan_to_num(log.records["F_T"][rows, :3], posinf=0.0, neginf=0.0)],
     }  # fmt: skip
-    data = json.dumps(about, separators=(",", ":")).replace("<", "\\u003c")
+    try:
+        data = json.dumps(about, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    except ValueError:
+        return ""  # a damaged record: there is no place for what is nowhere
     choice = '<label><input type="checkbox" class="with-stand"> the stand</label>' if stand else ""
     words = "Wire-frames of the docking units: the target's in green, the active one in orange"
     return (

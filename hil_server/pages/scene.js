@@ -78,7 +78,7 @@
       const dark = matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches;
       const tone = (c) => (dark ? c : { "#66bb6a": "#1b7a34", "#ffb74d": "#b85c00", "#eceff1": "#56606b" }[c] || c);
       g.clearRect(0, 0, box.width, box.height);
-      const wide = this.stand?.checked ? 2.8 : about.extent;
+      const wide = this.stand?.checked ? 4.0 : about.extent;
       const middle = this.stand?.checked ? [0.5 * (about.stand.base[0][0][0]), 0, 0] : [-0.25 * about.extent, 0, 0];
       const scale = this.near * Math.min(box.width / 2.4, box.height / 2) / wide;
       const [cy, sy, ct, st] = [Math.cos(this.yaw), Math.sin(this.yaw), Math.cos(this.tilt), Math.sin(this.tilt)];

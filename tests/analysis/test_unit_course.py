@@ -1,12 +1,17 @@
 """What a docking unit did over a run: switchings, events in order, diagrams that the units declare."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
 from hil_server import registry
 from hil_server.analysis import unit_course
 from hil_server.analysis.report import make_report
+from hil_server.analysis.scene import instants, scene
 from hil_server.config import load_test
+from hil_server.line.run_header import configuration
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.pictures import Picture
@@ -53,3 +58,18 @@ def test_the_report_draws_the_unit(docking, tmp_path):
     assert [name for name, spans, _ in on.lanes if spans] == [name for name, *_ in on.lanes]
     page = make_report(docking.path, tmp_path).read_text()
     assert "Docking unit" in page and "first contact" in page
+
+
+def test_the_scene_holds_the_units_and_the_stand_where_they_were(docking):
+    """The active port's poses are the log's, and the legs drawn in the target's axes have the lengths that the run demanded, to the
+    millimetre to which they are written."""
+    made = scene(docking, configuration(docking))
+    about = json.loads(re.search(r'application/json">(.*?)</script>', made)[1])
+    rows = instants(docking)
+    assert about["times"] == pytest.approx(docking.time_s[rows].tolist(), abs=1e-4)
+    assert np.abs(np.array(about["poses"]["A"]) - docking.records["X_TA"][rows]).max() <= 1e-5
+    legs = np.linalg.norm(np.array(about["stand"]["top"]) - np.array(about["stand"]["base"]), axis=2)
+    assert np.abs(legs - docking.records["leg_demand"][rows]).max() < 2e-3
+    bodies = {shape["body"] for shape in about["shapes"]}
+    assert {"T", "A"} <= bodies and bodies - {"T"} <= set(about["poses"])
+    assert scene(docking, None) == "", "nothing to draw without a configuration"
