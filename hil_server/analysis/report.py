@@ -329,7 +329,7 @@ def _time(log: Log, s: Mapping[str, Any]) -> str:
         ("mode", ("free-running", "soft, no real-time privilege", "real time")[s["realtime_mode"] % 3]),
     ]
     origins, seen = s["delay_origins"], s["delay_in_run"]
-    ledger = [
+    ledger: list[tuple[Any, ...]] = [
         (term.replace("_", " "), 1e3 * value, origins.get(term, ""), 1e3 * seen[term] if term in seen else None)
         for term, value in s["delay_ledger"].items()
         if isinstance(value, int | float)
