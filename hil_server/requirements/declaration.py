@@ -243,4 +243,9 @@ def _phase_faults(given: Any, path: str) -> list[str]:
     return found
 
 
-EVENTS = {moment: BITS["event"][moment] for moment in MOMENTS if moment != "end"}
+def came(moment: str, records: Any) -> Any:
+    """In which records the moment has come, (n,) of bool: the event of the first contact or the capture, or the guidance's word that the
+    docking is complete."""
+    if moment == "complete":
+        return records["sequence"] == CODES["sequence"]["complete"]
+    return records["events"] & BITS["event"][moment] != 0

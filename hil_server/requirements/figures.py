@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.requirements.window import pieces
-from rt_kernels.layout import BITS, FAULTS
+from rt_kernels.layout import CODES, FAULTS
 
 LATE_BINS = 1_000_001  # lateness is counted to the microsecond, up to one second
 COUNTED = sum(mask for _, mask, severity, *_ in FAULTS if severity != "note")
@@ -38,7 +38,7 @@ class Gathered:
         last = records[-1]
         self.last_s = float(time_s[-1])
         self.capture_s, self.first_contact_s = float(last["capture_time"]), float(last["first_contact_time"])
-        complete = np.flatnonzero(records["events"] & BITS["event"]["complete"])
+        complete = np.flatnonzero(records["sequence"] == CODES["sequence"]["complete"])
         if len(complete) and self.complete_s < 0.0:
             self.complete_s = float(time_s[complete[0]])
         self.missed, self.overflow = int(last["missed_total"]), int(last["overflow_total"])

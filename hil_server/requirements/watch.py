@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.requirements.declaration import EVENTS, Requirement
+from hil_server.requirements.declaration import Requirement, came
 from hil_server.requirements.figures import FIGURES, LATE, Gathered
 from hil_server.requirements.result import MET, NOT_JUDGED, VIOLATED, Result, finite
 from hil_server.requirements.window import pieces, window_min
@@ -110,7 +110,7 @@ class Moment(Judge):
         """Takes the next records; keeps the one in which the event comes first, of `end` the newest."""
         if self.one.at == "end":
             at = len(records) - 1
-        elif self.found is None and len(there := np.flatnonzero(records["events"] & EVENTS[self.one.at])):
+        elif self.found is None and len(there := np.flatnonzero(came(self.one.at, records))):
             at = int(there[0])
         else:
             return

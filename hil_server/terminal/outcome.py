@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil_server.requirements import counted, junit, violated
-
 MOST_REBOUNDS = 8
 TABLE_WIDTH = 120  # where nobody says how wide the terminal is
 
@@ -70,6 +68,8 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
     summary = run_one(config, _options(args, args.out))
     print_summary(summary)
     if args.junit:
+        from hil_server.requirements import junit
+
         junit.write(args.junit, config.test["name"], [junit.suite_of(config.test["name"], summary)])
     return summary
 
@@ -87,6 +87,7 @@ def _options(args: argparse.Namespace, out: str | None, variant: str = "") -> An
 def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
     import time
 
+    from hil_server.requirements import junit, violated
     from hil_server.run.programme import SUMMARY_HEADS, between_of, load_programme, run_programme, summary_rows
     from hil_server.terminal.tables import print_table
 
@@ -114,8 +115,10 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     return summary | {"out": str(out)}
 
 
-def _suite(row: dict[str, Any]) -> junit.Suite:
-    """A variant of a programme: its expectation is a case beside its requirements."""
+def _suite(row: dict[str, Any]) -> Any:
+    """The JUnit suite of a variant: its expectation is a case beside its requirements."""
+    from hil_server.requirements import junit
+
     said = f"expected {row['expect']}, found {row['verdict']}"
     return junit.suite_of(row["number"], row, [junit.Case("expectation", "passed" if row["passed"] else "failed", said)])
 
@@ -131,7 +134,9 @@ def _print_side_by_side(summary: dict[str, Any]) -> None:
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """End, capture, health of the loop, peaks, faults, files: a line each."""
+    """End, capture, health of the loop, peaks, faults, requirements, files: a line each."""
+    from hil_server.requirements import counted
+
     captured = f"captured {summary['capture_time_s']:.3f} s" if summary["captured"] else "not captured"
     logged, ticks = summary["ticks"], summary.get("ticks_run", summary["ticks"])
     ticks = f"{ticks} ticks" + (f", {logged} of them in the log" if ticks != logged else "")
