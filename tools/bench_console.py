@@ -2,9 +2,9 @@
 
 One live run on the virtual stand. First a stretch without any page, then one with the operator page (three cameras, three wire-frames,
 instruments) in a headless Chromium without a graphics card. Printed: frames a second and age of the pictures (tick to pixel, as the page
-states it), share of a core that the console's process and the browser's take, the loop's lateness in both stretches, and ABORT from the key
-(Alt+A) and from the mouse button in the page to the loop's acknowledgement in the page, alternately, with N processes that keep a core busy each
-(--load, none without): the first one trips the run, which then still answers. The load of the machine stands beside: all of it is wall clock.
+states it), share of a core that the console's process and the browser's take, the loop's lateness in both stretches, and ABORT from the
+key (Alt+A) and from the mouse button in the page to the loop's acknowledgement in the page, alternately, with N processes that keep a core
+busy each (--load, none without). The load of the machine stands beside: all of it is wall clock.
 """
 
 import contextlib
@@ -160,11 +160,13 @@ def main(argv: list[str]) -> int:
         p50, p99, most = np.percentile(late, 50), np.percentile(late, 99), late.max()
         lateness[name] = f"p50 {p50:5.0f}  p99 {p99:5.0f}  max {most:6.0f} us, {int(missed[-1] - missed[0])} missed in {inside.sum()} ticks"
     total = [a["event"] + a["there and back"] for a in aborts]
-    print(f"load average          {loads[0]:.1f} without, {loads[1]:.1f} with the console, {loads[2]:.1f} at ABORT ({os.cpu_count()} cores)")
+    at = f"{loads[0]:.1f} without, {loads[1]:.1f} with the console, {loads[2]:.1f} at ABORT"
+    print(f"load average          {at} ({os.cpu_count()} cores)")
     for name, text in lateness.items():
         print(f"loop {name:8s}         {text}")
     print(f"pictures              {picture['rate']:.1f} a second (wanted {WANTED['frames']:.0f})")
-    print(f"their age             p50 {picture['age']:.0f} ms, p95 {picture['p95']:.0f} ms (wanted {WANTED['age']:.0f}), of {picture['count']} pictures")
+    ages = f"p50 {picture['age']:.0f} ms, p95 {picture['p95']:.0f} ms (wanted {WANTED['age']:.0f})"
+    print(f"their age             {ages}, of {picture['count']} pictures")
     print(f"console's process     {shares[0]:.1f} % of a core (wanted {WANTED['console']:.0f}); the browser {shares[1]:.0f} %")
     for which, times in (("Alt+A", total[::2]), ("button", total[1::2])):
         print(f"ABORT, {which} to answer  median {np.median(times):.0f} ms, worst {max(times):.0f} ms (wanted {WANTED['abort']:.0f})")

@@ -61,7 +61,8 @@ class Feed:
         self.requirements: list[dict[str, Any]] | None = None
         self.rows: list[dict[str, Any]] = []
         self.programme: dict[str, Any] | None = None
-        self._logs, self._programme_seen = logs, None
+        self._logs = logs
+        self._programme_seen: dict[str, Any] | None = None
         self.lines: deque[Line] = deque(maxlen=LINES)
         self.lost = 0
         self._trip: Any = None

@@ -79,9 +79,8 @@ def test_abort_by_key_on_every_page_but_not_while_writing(page, run, view):
         chord(at)
         at.value("document.activeElement.blur()")
     else:
-        field = "document.querySelector('input[aria-label=\"amplitude of the step\"]')"
-        wait_for(lambda: at.value(f"{field} !== null"), 20)
-        at.value(f"{field}.focus()")  # a number is no text: it acts there
+        wait_for(lambda: at.value("Boolean(document.querySelector('#again-s')?.offsetParent)"), 20)
+        at.value("document.querySelector('#again-s').focus()")  # a number is no text: it acts there
     chord(at)
     wait_for(lambda: len(run.taken) > before and (at.value("window.hilAnswer") or {}).get("good"), 20)
     assert run.taken[before:] == [("abort", {})], "once"
