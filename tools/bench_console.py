@@ -4,7 +4,8 @@ One live run on the virtual stand. First a stretch without any page, then one wi
 instruments) in a headless Chromium without a graphics card. Printed: frames a second and age of the pictures (tick to pixel, as the page
 states it), share of a core that the console's process and the browser's take, the loop's lateness in both stretches, and ABORT from the
 key (Alt+A) and from the mouse button in the page to the loop's acknowledgement in the page, alternately, with N processes that keep a core
-busy each (--load, none without); the first one trips the run, and what comes after its end is not counted. The load of the machine stands beside: all of it is wall clock.
+busy each (--load, none without); the first one trips the run, and what comes after its end is not counted. The load of the machine
+stands beside: all of it is wall clock.
 """
 
 import contextlib
