@@ -79,15 +79,15 @@ class Bridge:
                         self._take(batch)
             except NoAnswerError:
                 continue  # no run yet, or none any more
-            except (HilError, ValueError) as error:
-                self._said(str(error))
+            except (HilError, ValueError, KeyError, TypeError) as error:  # a message or a configuration that is not what it should be
+                self._said(f"{type(error).__name__}: {error}")
                 self._stopping.wait(SILENCE)
 
     def _take(self, batch: Batch) -> None:
         with self._lock:
             if batch.run != self._run:
                 self._begin(batch)
-            if self._stream is None:
+            if self._stream is None or batch.run != self._run:
                 return
             if batch.topic == "slow":
                 self._instant(batch)
