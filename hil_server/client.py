@@ -260,6 +260,11 @@ class Client(Addresses):
         then moves there at its own rate. Raises as `command` does."""
         return self.command("tune", number=parameter, value=value)
 
+    def again(self, before_contact_s: float = 30.0, time_s: float | None = None) -> Acknowledgement:
+        """Ends the flight of a rehearsal and flies again from so long before its first contact, or from a run time of it; the new flight
+        waits for a centred hand controller. Raises as `command` does: a stand of hardware cannot be put back."""
+        return self.command("again", before_contact_s=before_contact_s, time_s=-1.0 if time_s is None else time_s)
+
     def status(self) -> dict[str, Any]:
         """State of log, ring and desk now."""
         return self._ask(STATUS, {})
@@ -325,6 +330,10 @@ class AsyncClient(Addresses):
     async def tune(self, parameter: str, value: float) -> Acknowledgement:
         """As `Client.tune`."""
         return await self.command("tune", number=parameter, value=value)
+
+    async def again(self, before_contact_s: float = 30.0, time_s: float | None = None) -> Acknowledgement:
+        """As `Client.again`."""
+        return await self.command("again", before_contact_s=before_contact_s, time_s=-1.0 if time_s is None else time_s)
 
     async def status(self) -> dict[str, Any]:
         """State of log, ring and desk now, as `Client.status`."""

@@ -511,6 +511,7 @@ cdef enum:
     COMMAND_RECORD_LOST = 20
     COMMAND_JOINT = 21
     COMMAND_TUNE = 22
+    COMMAND_AGAIN = 23
 
 
 cdef enum:

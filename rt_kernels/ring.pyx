@@ -242,6 +242,19 @@ cdef class SharedBlock:
         slot.status = status
         atomic_set(&slot.version, slot.version + 1)
 
+    def hand(self, int station):
+        """(axes, buttons, status, age in s) of the newest record of hand controller `station`, None before its first. For who waits before
+        the loop runs; the loop reads it itself."""
+        cdef HandSlot newest
+        if not read_hand(&self.block.hand[station], &newest) or newest.arrival_ns == 0:
+            return None
+        return [newest.axis[i] for i in range(6)], newest.buttons, newest.status, (host_now() - newest.arrival_ns) * 1e-9
+
+    @property
+    def commands_waiting(self):
+        """Commands that the loop has not taken yet."""
+        return sum(atomic_get(&self.block.lane[i].head) - atomic_get(&self.block.lane[i].tail) for i in range(2))
+
     def heartbeat(self):
         """The supervisor is alive."""
         atomic_set(&self.block.heartbeat_ns, host_now())

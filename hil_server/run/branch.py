@@ -131,7 +131,7 @@ def event_time(log: Log, event: str) -> float:
 
 
 def resumed(text: str, overrides: tuple[str, ...] = (), config: str | None = None) -> Resumed:
-    """The line of LOG@TIME, with overrides from there on. config: a test file that was named beside it, which is refused. Raises UsageError,
+    """The line of LOG@TIME, with overrides from there on. config: a test file named beside it, which is refused. Raises UsageError,
     ConfigurationError, LogError; VerdictError where the log is not what this program computes."""
     if config:
         raise UsageError(f"--from: the log holds the configuration; {config} cannot be given too (--set changes single keys)")

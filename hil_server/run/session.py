@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from hil_server.line.checkpoints import Keeper
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
 from hil_server.requirements import Watch
-from hil_server.run.branch import Resumed
+from hil_server.run.again import Wish, hold, take_over, tick_asked_for
+from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.folder import folder_of, new_log
 from hil_server.run.progress import Progress, interruptible
 from hil_server.run.stand import counters, opened_in_order, stand_of
@@ -36,6 +37,7 @@ from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES, FAULTS
+from rt_kernels.parameters import Command
 
 
 @dataclass
@@ -97,39 +99,66 @@ def simulate(config: TestConfig, options: Options | None = None, begin: Resumed 
 # ------------------------------------------------------------------------------------------------------------------ live
 
 
-def run_live(config: TestConfig, options: Options | None = None) -> dict[str, Any]:
-    """The test on the stand: hardware, or the virtual stand over the wire. Returns the summary of the contract.
+def run_live(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
+    """The test on the stand: hardware, or the virtual stand over the wire; begin: a rehearsal that goes on from a logged run, with the
+    stand in process (`hil_server.run.again`). Returns the summary of the contract, of the last flight where the operator asked for it again,
+    with the logs of all as `flights`.
 
     Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError."""
+    options = options or Options()
+    flights: list[str] = []
+    while True:
+        summary = _fly(config, options, begin)
+        flights.append(summary["log"])
+        if (asked := summary.pop("again", None)) is None:
+            return summary | ({"flights": flights} if len(flights) > 1 else {})
+        log = open_log(summary["log"])
+        begin = at_tick(log, tick_asked_for(log, *asked))
+        config, options = begin.test.config, replace(options, out=str(Path(summary["log"]).parent))
+        for what in begin.lost:
+            _say(options, f"not restored: {what}")
+
+
+def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
+    """One flight of `run_live`; the summary has `again`, the two numbers of that command, where the operator has asked for it."""
     from hil_server.analysis.loads import allowed
     from hil_server.host.realtime_host import RealtimeHost
     from hil_server.telemetry.process import RecordWatch, TelemetryProcess
 
-    options = options or Options()
     if config.telemetry["log_every"] != 1:
         raise ConfigurationError(f"telemetry.log_every: {config.telemetry['log_every']}, a live run logs every tick: limit 1")
     in_air = _in_air(config)
-    foreseen = [] if in_air else allowed(config, options.prediction, "drives" in config.stand, options.confirmed)
+    hardware = "drives" in config.stand and begin is None
+    foreseen = [] if in_air else allowed(config, options.prediction, hardware, options.confirmed)
     for note in foreseen:
         _say(options, note)
     log = new_log(options.out, config.test["name"])
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
         context = assembly.base_context(config)
-        tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
-        devices = assembly.devices(config, context, tables)
+        control = None
+        if begin is None:
+            tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
+            devices = assembly.devices(config, context, tables)
+        else:
+            devices = [assembly.simulated_port(config, context)]
         stack.enter_context(opened_in_order(devices))
         for device in devices:
             if hasattr(device, "measure"):
                 device.measure()  # what the delay ledger wants to know of it
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
+        if begin is not None:
+            take_over(begin, test)
         prediction = _foreseen(config, test)
-        facts = header(test, log.parent.name, "live", host.facts(), prediction)
+        facts = header(test, log.parent.name, "live", host.facts() | ({} if begin is None else {"stand": IN_PROCESS}), prediction)
+        if begin is not None:
+            begin.tell(facts)
         facts.notes.extend([*foreseen, *_permitted(prediction, options)])
         if options.prediction:  # the report lays it beside the run
             facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
         with folder_of(log):
-            telemetry = TelemetryProcess.start(test.block.fd, _telemetry_settings(test, log, host, control), facts)
+            settings = _telemetry_settings(test, log, host, control, repeatable=not hardware)
+            telemetry = TelemetryProcess.start(test.block.fd, settings, facts)
         stack.callback(telemetry.kill)
         for line in host.missing:
             _say(options, f"not real time: {line}")
@@ -137,7 +166,10 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         _say(options, f"log {log}   bus {bus}   commands {commands}")
         for device in devices:
             device.begin()
-        watch = RecordWatch(telemetry, test.block)
+        watch, wish = RecordWatch(telemetry, test.block), Wish(test.block)
+        if begin is not None:
+            with interruptible(test):
+                hold(test, lambda text: _say(options, text))
         with _loop(test) as thread, interruptible(test):
             show = Progress(test, options.quiet)
             recorded = True
@@ -146,6 +178,8 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
                 if recorded and watch.look():
                     recorded = False
                     _end_without_record(test, watch.reason)
+                if wish.look():
+                    test.block.request_stop()
                 show.update()
                 time.sleep(0.02)
             show.end()
@@ -153,10 +187,13 @@ def run_live(config: TestConfig, options: Options | None = None) -> dict[str, An
         clock = test.line.clock.facts()
         lost = _own_facts(test) if watch.reason else {}
         left = {"end": lost["end"], "exit_code": lost["exit_code"], "record_lost": watch.reason} if lost else {}
+        if wish.asked is not None and not lost:
+            left = {"end": "again", "exit_code": 0}
         closed = _close_record(telemetry, clock | {"devices": counters(devices)} | left, watch.reason)
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks")}
     extra |= {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
-    return _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts)
+    summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts)
+    return summary | ({"again": wish.asked} if wish.asked is not None and closed["complete"] else {})
 
 
 def _end_without_record(test: Assembly, reason: str) -> None:
@@ -208,14 +245,15 @@ def _permitted(found: Any, options: Options) -> list[str]:
     return [f"armed by --force against the prediction: {found.verdict()}"]
 
 
-def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any) -> Any:
-    """control: of the virtual stand's process, which acts on commands beside the line's parts; None for hardware."""
+def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, repeatable: bool) -> Any:
+    """repeatable: the flight may be asked for again, since no machine moves.
+    control: of the virtual stand's process, which acts on commands beside the line's parts; None for hardware."""
     import os
 
     from hil_server.telemetry.settings import TelemetrySettings
 
     others = sorted(os.sched_getaffinity(0) - {host.core})
-    commands = test.commands | ({} if control is None else taken_by([control]))
+    commands = test.commands | ({} if control is None else taken_by([control])) | ({"again": Command("again")} if repeatable else {})
     return TelemetrySettings.from_table(
         test.config.telemetry, str(log), cores=others, stand_control=None if control is None else control.address,
         commands={name: [command.phases, command.numbers] for name, command in commands.items()},

@@ -18,6 +18,8 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
+
 from hil_server.telemetry.bus_keeper import BusKeeper
 from hil_server.telemetry.child import Control, Task, say, serve
 from hil_server.telemetry.log_header import LogHeader
@@ -43,6 +45,7 @@ class Recorder:
         self.block, self.bus, self.path = block, bus, settings.log_path
         self.dtype = record_dtype(header.aux_count)
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
+        self._begins = header.branch.get("tick", 0)  # of a run that goes on: what the bus shows before it is of the run before
         self._overflow = 0
         self._next_status = 0.0
         self._told = 0
@@ -50,10 +53,15 @@ class Recorder:
     def drain(self) -> int:
         """One look at the ring. Returns the number of records taken."""
         data = self.block.drain(DRAIN_AT_ONCE)
+        taken = len(data) // self.dtype.itemsize
+        if self._begins and len(data):
+            ticks = np.frombuffer(data, self.dtype)["tick"]
+            data = data[int(np.searchsorted(ticks, self._begins)) * self.dtype.itemsize :]
+            self._begins = 0 if len(data) else self._begins
         if self.log is not None:
             self.log.write(data)  # an empty look gives it the chance to write what waits
         self._note_trouble()
-        return len(data) // self.dtype.itemsize
+        return taken
 
     def _note_trouble(self) -> None:
         """What was lost is in the log, and the server hears of every new reason at once."""

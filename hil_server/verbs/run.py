@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from hil_server.terminal.outcome import add_configuration_arguments, add_run_arguments, perform
+from hil_server.terminal.outcome import add_configuration_arguments, add_from_argument, add_run_arguments, go_on, perform
 
 ORDER = 10
 SUMMARY = "live test, or a programme of tests, on the stand that CONFIG names"
@@ -21,11 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--confirm-loads", default="", metavar="REASON", help="arm without a prediction or against its loads; logged")
     parser.add_argument("--hold", action="store_true", help="a programme waits for the command start before every variant but the first")
+    add_from_argument(parser)
     parser.add_argument("--force", action="store_true", help="arm although the prediction says that the contact would not be as in orbit")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Runs the test live; returns its summary."""
+    """Runs the test live, or flies on from a tick of a logged run with the stand in software; returns its summary."""
     from hil_server.run.session import run_live
 
-    return perform(args, run_live, live=True)
+    return go_on(args, run_live) if args.begin else perform(args, run_live, live=True)

@@ -1,4 +1,4 @@
-"""A logged run goes on from one of its ticks (`simulate --from`): the same bytes where nothing is changed, and a clear word where it cannot."""
+"""A logged run goes on from one of its ticks (`simulate --from`): the same bytes where nothing is changed, a clear word where not."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def test_branch_of_a_branch_and_a_thinned_one(log, tmp_path):
 
 
 def test_change_applies_from_there_on(log, tmp_path):
-    new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.after_capture_s=0.3", "safety.force_rate_limit_n_s=1e9")
+    new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.after_capture_s=0.3", "safety.braking_m_s2=1.5")
     assert new.header.branch["changed"] == ["guidance", "safety"] and not new.header.branch["anew"]
     at = int(new.records["tick"][0])
     before = int(log.records["capture_time"][-1] * 1000)
@@ -88,7 +88,7 @@ def test_change_that_cannot_be_made_says_why(log, key, said):
 
 @pytest.mark.parametrize(
     ("when", "said"),
-    [("99", "99.000 s, the run goes from 0.000 s to"), ("contact-30s", "the run goes from 0.000 s"), ("trip", "there is no trip in this run"),
+    [("99", "99.000 s, the run goes from 0.000 s to"), ("contact-30s", "the run goes from 0.000 s"), ("trip", "there is no trip"),
      ("nonsense", "'nonsense' is no event; there are: contact"), ("aborting", "there is no|is no event")],
 )  # fmt: skip
 def test_time_that_is_not_there(log, when, said):

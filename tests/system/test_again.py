@@ -1,0 +1,164 @@
+"""A rehearsal flown again from a time of itself, over the command socket; the new flight goes on where the first one was."""
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from hil_server.client import Client
+from hil_server.config import SHIPPED, load_test
+from hil_server.errors import DeviceError, HilError
+from hil_server.line.free_run import blocks
+from hil_server.operator_desk.sender import HandSender
+from hil_server.run import branch, replay
+from hil_server.run.again import tick_asked_for
+from hil_server.run.session import Options, run_live, simulate
+from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_writer import LogWriter
+from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
+
+KEPT = [name for name, *_ in FIELDS if name.startswith(("X_", "V_", "joint_", "leg_demand", "phase"))]
+
+
+@pytest.fixture
+def fly(tmp_path):
+    """Simulates the first seconds of a test, then flies on from 1 s of it, live; gives client, hand controller and the summary at the end."""
+    addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
+    keys = [f"telemetry.{name}={address!r}" for name, address in addresses.items()]
+    ended, things = {}, []
+
+    def start(file, *overrides):
+        config = load_test(SHIPPED / "programmes" / file, [*keys, *overrides, "test.duration_max_s=2.5"])
+        simulated = simulate(config, Options(out=str(tmp_path / "simulated"), quiet=True, report=False))["log"]
+        begin = branch.resumed(f"{simulated}@1.0", ("test.duration_max_s=120",))
+        options = Options(out=str(tmp_path / "run"), quiet=True, report=False)
+        thread = threading.Thread(target=lambda: ended.update(run_live(begin.test.config, options, begin)))
+        thread.start()
+        client, hand = Client(addresses["publish"], addresses["command"], timeout_s=10.0), HandSender(0, addresses["hand_controller"])
+        things.extend([client, hand, thread])
+        return client, hand, lambda: (thread.join(120.0), ended)[1]
+
+    yield start
+    client, hand, thread = things
+    for _ in range(60):
+        if not thread.is_alive():
+            break
+        with contextlib.suppress(HilError):
+            client.command("abort")
+        thread.join(0.5)
+    client.close()
+    hand.close()
+
+
+def wait(client, condition, timeout_s=60.0):
+    """The first status for which the condition holds."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            if condition(status := client.status()):
+                return status
+        except DeviceError:
+            pass  # between two flights
+        time.sleep(0.05)
+    raise AssertionError("it did not come to it")
+
+
+def again(client, **when):
+    """The command, whose answer a busy machine may hold up; the log says when it was taken."""
+    with contextlib.suppress(HilError):
+        assert client.again(**when).command == "again"
+
+
+def test_again_and_again(fly):
+    client, _, summary = fly("docking.toml")
+    first = wait(client, lambda s: s["tick"] > 1500)
+    again(client, time_s=1.2)
+    second = wait(client, lambda s: s["run"] != first["run"] and s["tick"] > 1400)
+    again(client, before_contact_s=0.1)  # no contact yet: so long before the end
+    wait(client, lambda s: s["run"] not in (first["run"], second["run"]) and s["tick"] > 1300)
+    with contextlib.suppress(HilError):
+        client.command("abort")
+    ended = summary()
+    logs = [open_log(path) for path in ended["flights"]]
+    assert len(logs) == 3 and ended["log"] == ended["flights"][-1] and ended["end"] == "tripped"
+    one, two, three = logs
+    assert one.end["end"] == two.end["end"] == "again" and one.complete and two.complete
+    assert (one.records["command_code"] == CODES["command"]["again"]).sum() == 1
+    # each begins with the tick asked for, in the state in which the one before was
+    assert int(two.records["tick"][0]) == 1200 == two.header.branch["tick"]
+    for new, old in ((two, one), (three, two)):
+        before = old.records[np.searchsorted(old.records["tick"], new.records["tick"][0]) - 1]
+        initial = np.frombuffer(new.header.initial_record, SAMPLE_DTYPE)[0]
+        for name in KEPT:
+            assert initial[name].tobytes() == before[name].tobytes(), name
+        assert new.header.branch["run"] == old.header.run_id and new.header.branch["lost"] == []
+    for log in logs:
+        result = replay.replay(log.path, verify=True)
+        assert result["equal"] and not log.missing(), (log.path, result["first_difference"])
+    # the stand of such a flight can be put back to any of its ticks
+    assert branch.at_tick(three, int(three.records["tick"][len(three.records) // 2])).lost == []
+
+
+def test_operator_is_waited_for(fly):
+    client, hand, summary = fly("berthing_operator.toml")
+    # the picture stands: the sample of the tick before, none of the loop
+    wait(client, lambda s: s["tick"] == 999)
+    for _ in range(10):
+        hand.send([0.5, 0, 0, 0, 0, 0], 1)  # not centred
+        hand.send([0.0] * 6, 0)  # no deadman
+        time.sleep(0.02)
+    held = client.status()
+    assert held["tick"] == 999 and held["log_ticks"] == 0
+    deadline = time.monotonic() + 60.0
+    while client.status()["tick"] < 1100 and time.monotonic() < deadline:
+        hand.send([0.0] * 6, 1)
+        time.sleep(0.02)
+    with contextlib.suppress(HilError):
+        client.command("abort")
+    log = open_log(summary()["log"])
+    assert log.records["tick"][0] == 1000 and not log.missing() and replay.replay(log.path, verify=True)["equal"]
+
+
+def test_live_run_over_a_wire_goes_on_with_a_stand_in_software(tmp_path):
+    """The stages are as they were; the stand in software has followed the recorded set points and is where the recorded one is."""
+    config = load_test(SHIPPED / "programmes" / "docking.toml", ["test.duration_max_s=5"])
+    log = open_log(simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))["log"])
+    log.header.mode = "live"  # as one whose stand nobody can put back
+    writer = LogWriter(tmp_path / "live.mcap", log.header)
+    writer.write(log.records)
+    writer.close({})
+    live = open_log(tmp_path / "live.mcap")
+    begin = branch.at_tick(live, 4000)
+    assert begin.lost == [branch.LOST_OF_A_LIVE_RUN]
+    sample = begin.test.line.sample[0]
+    for name in SAMPLE_DTYPE.names:
+        if name != "record_crc":
+            assert sample[name].tobytes() == live.records[name][3999].tobytes(), name
+    follows = np.concatenate([part.copy() for part in blocks(begin.test)])
+    assert np.abs(follows["measured_leg"][:200] - log.records["measured_leg"][4000:4200]).max() < 1e-6
+    assert np.abs(follows["X_TA"][:200] - log.records["X_TA"][4000:4200]).max() < 1e-6
+
+
+def test_time_asked_for(tmp_path):
+    class Flown:
+        ticks = 5000
+        time_s = np.arange(5000) * 1e-3
+
+    records = np.zeros(5000, [("tick", "<i8"), ("time_ns", "<i8"), ("first_contact_time", "<f8")])
+    records["tick"], records["time_ns"], records["first_contact_time"] = np.arange(5000), np.arange(5000) * 1_000_000, -1.0
+    log = Flown()
+    log.records = records
+    assert tick_asked_for(log, 30.0, 2.0) == 2000
+    assert tick_asked_for(log, 1.0, -1.0) == 3999  # no contact: before the end
+    records["first_contact_time"][-1] = 3.0
+    assert tick_asked_for(log, 1.0, -1.0) == 2000
+    assert tick_asked_for(log, 30.0, -1.0) == 1 and tick_asked_for(log, 0.0, 99.0) == 4999
+
+
+def test_hardware_is_never_put_back():
+    from hil_server.telemetry.commands import encode, why_not
+
+    assert encode("again") == (CODES["command"]["again"], (30.0, -1.0))
+    assert "no part of this run acts on it" in why_not({}, "again", (30.0, -1.0))
