@@ -10,6 +10,7 @@ from hil_server.campaign.plan import Plan
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
 from hil_server.run.session import Options, simulate
+from hil_server.telemetry.log_file import open_log
 
 
 def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[dict[str, Any]]:
@@ -25,5 +26,12 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
                 simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
             except HilError:
                 continue
-        done.append({"number": number, "log": str(log)})
+        done.append({"number": number, "log": str(log), "branch": branch_command(log)})
     return done
+
+
+def branch_command(log: Path) -> str:
+    """The command that goes on from a worst case before its first contact, with keys to be changed; from its start where there is none."""
+    contact = float(open_log(log).records["first_contact_time"][-1])
+    when = "0" if contact < 0.0 else f"contact-{min(1.0, contact):.3g}s"
+    return f"hil-server simulate --from {log}@{when} --set KEY=VALUE"

@@ -101,8 +101,8 @@ def simulate(config: TestConfig, options: Options | None = None, begin: Resumed 
 
 def run_live(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
     """The test on the stand: hardware, or the virtual stand over the wire; begin: a rehearsal that goes on from a logged run, with the
-    stand in process (`hil_server.run.again`). Returns the summary of the contract, of the last flight where the operator asked for it again,
-    with the logs of all as `flights`.
+    stand in process (`hil_server.run.again`). Returns the summary of the contract, of the last flight where the operator asked for it
+    again, with the logs of all as `flights`.
 
     Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError."""
     options = options or Options()

@@ -86,6 +86,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print(f"variance of the {outcome}: {shares or 'no single variable explains it'}")
     cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases, {100 * idle:.1f} % was idle"
     print(f"time      {time.monotonic() - began:.0f} s{cores}")
+    for one in logs:
+        print(f"worst     case {one['number']}: {one['branch']}")
     print(f"report    {folder / 'report.html'}")
     found = {name: [asdict(i) for i in rows] for name, rows in indices.items()}
     return summary | {"sensitivity": found, "rare": rare, "folder": str(folder), "report": str(folder / "report.html"), "worst": logs,

@@ -238,6 +238,8 @@ def test_verb_resumes_after_sigkill(tmp_path):
     assert "worst/case-" in page and "captured within the limits" in page and page.count("data:image/png") == 3
     assert result["cases"] == 8 and result["captured"] == 8 and Path(result["report"]).exists()
     assert Path(result["worst"][0]["log"]).exists()
+    assert result["worst"][0]["branch"].startswith(f"hil-server simulate --from {result['worst'][0]['log']}@contact-")
+    assert "simulate --from" in page
 
 
 @pytest.mark.parametrize("text, said", [

@@ -24,7 +24,7 @@ KEPT = [name for name, *_ in FIELDS if name.startswith(("X_", "V_", "joint_", "l
 
 @pytest.fixture
 def fly(tmp_path):
-    """Simulates the first seconds of a test, then flies on from 1 s of it, live; gives client, hand controller and the summary at the end."""
+    """Simulates the first seconds of a test, then flies on from 1 s of it, live; gives client, hand controller, summary."""
     addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
     keys = [f"telemetry.{name}={address!r}" for name, address in addresses.items()]
     ended, things = {}, []
