@@ -6,14 +6,17 @@ runs, the picture stands: the last sample before TIME goes out on the bus, and n
 deadman held, or a command comes. A stand of hardware is never put back: there the command is refused.
 """
 
+import base64
 import time
 from collections.abc import Callable
 
 import numpy as np
 
 from hil_server import registry
+from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
 from hil_server.run.branch import Resumed
+from hil_server.telemetry.checkpoint import Checkpoint
 from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
@@ -69,6 +72,12 @@ def take_over(begin: Resumed, test: Assembly) -> None:
         sample[name] = 0
     test.line.sample = sample
     test.line.clock.begin_at(begin.tick)
+
+
+def beginning(begin: Resumed, test: Assembly) -> str:
+    """The checkpoint with which the log of the new flight begins, packed, in base 64."""
+    found = Checkpoint(begin.tick, begin.tick * test.period_ns, "branch", build_id(), test.line.snapshot())
+    return base64.b64encode(found.packed()).decode()
 
 
 def hold(test: Assembly, say: Callable[[str], None]) -> None:

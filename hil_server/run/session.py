@@ -25,7 +25,7 @@ from hil_server.line.checkpoints import Keeper
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
 from hil_server.requirements import Watch
-from hil_server.run.again import Wish, hold, take_over, tick_asked_for
+from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.folder import folder_of, new_log
 from hil_server.run.progress import Progress, interruptible
@@ -158,6 +158,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
         with folder_of(log):
             settings = _telemetry_settings(test, log, host, control, repeatable=not hardware)
+            if begin is not None and begin.checkpoint is not None:
+                settings.checkpoint = beginning(begin, test)
             telemetry = TelemetryProcess.start(test.block.fd, settings, facts)
         stack.callback(telemetry.kill)
         for line in host.missing:

@@ -10,6 +10,7 @@ Nothing here listens to anybody else. What clients see and send belongs to the b
 and, should it die, starts again: whatever a client does to it, the log goes on.
 """
 
+import base64
 import contextlib
 import os
 import select
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.telemetry.bus_keeper import BusKeeper
+from hil_server.telemetry.checkpoint import Checkpoint
 from hil_server.telemetry.child import Control, Task, say, serve
 from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.log_writer import LogWriter
@@ -45,6 +47,8 @@ class Recorder:
         self.block, self.bus, self.path = block, bus, settings.log_path
         self.dtype = record_dtype(header.aux_count)
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
+        if self.log is not None and settings.checkpoint:
+            self.log.checkpoint(Checkpoint.unpacked(base64.b64decode(settings.checkpoint)))
         self._begins = header.branch.get("tick", 0)  # of a run that goes on: what the bus shows before it is of the run before
         self._overflow = 0
         self._next_status = 0.0

@@ -19,6 +19,7 @@ class TelemetrySettings:
     when there is more than one. nice: added to the niceness of what publishes. batch_ticks: samples in a `full` message. slow_ticks:
     samples behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases,
     numbers] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands.
+    checkpoint: packed, in base 64, of a run that goes on from another one: its log begins with it.
     Raises ConfigurationError that names key, value and limit.
     """
 
@@ -35,6 +36,7 @@ class TelemetrySettings:
     exclusive: bool = True
     commands: dict[str, Any] | None = None
     stand_control: dict[str, Any] | None = None
+    checkpoint: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.curve, dict):
