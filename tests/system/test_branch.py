@@ -60,12 +60,14 @@ def test_branch_of_a_branch_and_a_thinned_one(log, tmp_path):
 
 
 def test_change_applies_from_there_on(log, tmp_path):
-    new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.after_capture_s=0.3", "safety.braking_m_s2=1.5")
+    new, _ = goes_on(log, "contact-0.2s", tmp_path / "changed", "guidance.contact_max_s=1.5", "safety.braking_m_s2=1.5")
     assert new.header.branch["changed"] == ["guidance", "safety"] and not new.header.branch["anew"]
     at = int(new.records["tick"][0])
     before = int(log.records["capture_time"][-1] * 1000)
     assert same(new.records[: before - at], log.records[at:before])  # the same up to where the change is felt
-    assert new.ticks < log.ticks - at  # and then it ends earlier
+    assert not same(new.records, log.records[at : at + new.ticks])
+    stays, stayed = ((r["phase"] == branch.CODES["phase"]["contact"]).sum() for r in (new.records, log.records[at:]))
+    assert stays < stayed - 200, (stays, stayed)  # the contact phase ends after the time given anew
     assert replay.replay(new.path, verify=True)["equal"]
     other, _ = goes_on(log, "contact-0.2s", tmp_path / "other", "compensation.part=none")
     assert other.header.branch["anew"] == ["compensation"] and any("begins anew there: compensation" in n for n in other.header.notes)
