@@ -38,7 +38,7 @@ cdef inline int known_events(const Sample *s) noexcept nogil:
 
 
 cdef bint pause_due(FreeClock *c, const Sample *s) noexcept nogil:
-    """Between two ticks: after every so many, and after one in which a phase, a state of the safety stage, the first contact or the capture has come."""
+    """Between two ticks: after every so many, and after one that brought a phase, a state of the safety stage, first contact or capture."""
     cdef int known = known_events(s)
     cdef bint due = c.tick >= c.next_pause or s.phase != c.phase or s.safety_state != c.safety or known != c.known
     c.phase = s.phase
