@@ -11,8 +11,13 @@ from rt_kernels.sample cimport Sample
 cdef enum:
     TUNABLES_MAX = 24           # shape of Sample.tuned
 
-cdef double SMOOTHING = 0.02    # s, time constant of each of the three low-passes behind the ramp
-cdef double ARRIVED = 1e-12     # of the span of a parameter: nearer than this it is there
+cdef extern from *:
+    """
+    #define TUNING_SMOOTHING 0.02
+    #define TUNING_ARRIVED 1e-12
+    """
+    const double SMOOTHING "TUNING_SMOOTHING"   # s, time constant of each of the three low-passes behind the ramp
+    const double ARRIVED "TUNING_ARRIVED"       # of the span of a parameter: nearer than this it is there
 
 cdef struct TunableSlot:
     double *place               # in the block of the stage that reads it; NULL: no stage of this line has it

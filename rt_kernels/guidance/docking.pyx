@@ -6,8 +6,8 @@
 The stand's own phases before and after the test: `stand_phases`. The test:
 
 * approach: along the line of the relative motion at first contact; rest to full rate over `ramp_s`, then constant rate. With the factor k =
-  `approach_factor` the same line is travelled in the time T, dT = k dt: rate k V, acceleration k^2 V'' + k' V. The loop is then closed
-  with the rate k V.
+  `approach_factor` the same line is travelled in the time T = k t: rate k V, acceleration k^2 V'. The loop is then closed with the rate
+  k V. The factor stands still from the beginning of the approach on: a rate that changes where the loop is closed would be a step there.
 * closing: one tick; the dynamics start from the achieved pose, `close_before_s` ahead of the nominal first contact.
 * contact: the closed loop. Sequence: press thrust from the first contact, off at the bottom (DK2), captured or not; no capture in
   `capture_limit_s`: thrust reversed (retreat); attitude control off at capture; extra lateral brakes 2 s after the start of docking for
@@ -84,7 +84,6 @@ cdef struct State:
     double start_of_docking     # time since it, negative before
     double together             # for how long the units have been together and aligned
     double approach_time        # T: time along the line since the approach began
-    double approach_factor      # of the tick before
     double x_docked             # place of A along X_T when the latches were drawn in
     int32_t sequence
     int32_t manual_drive        # 1 retracts, -1 extends
@@ -106,9 +105,8 @@ cdef void follow_approach(const Params *p, State *s, double dt, Sample *o) noexc
     s.approach_time += k * dt
     ramp(s.approach_time / p.ramp_time, &u, &du, &ddu)
     u *= p.ramp_time
-    ddu = k * k * ddu / p.ramp_time + (k - s.approach_factor) / dt * du
+    ddu = k * k * ddu / p.ramp_time
     du *= k
-    s.approach_factor = k
     u -= p.close_before + p.constant_time + 0.5 * p.ramp_time
     pose_on_line(p.X_contact, p.V_contact, u, o.profile_X_TA)
     for i in range(6):
@@ -269,7 +267,6 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
         if run_stand(&p.stand, &s.stand, o) and s.sequence != SEQUENCE_EXTENSION:
             enter(&s.stand, o, PHASE_APPROACH)
             s.approach_time = 0.0
-            s.approach_factor = p.approach_factor
 
 
 cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -295,7 +292,7 @@ cdef class DockingGuidance(StagePart):
     PARAMETERS = (
         Parameter("ramp_s", "float", "s", "rest to full relative rate", 1.0, low=0.05, high=60.0),
         Parameter("approach_factor", "float", "-", "of the relative rate with which the approach and the first contact are made", 1.0,
-                  low=0.1, high=1.0, tunable=Tunable(0.2, ("idle", "position", "approach"))),
+                  low=0.1, high=1.0, tunable=Tunable(0.2, ("idle", "position"))),
         Parameter("constant_s", "float", "s", "at full rate before the loop is closed", 0.5, low=0.0, high=60.0),
         Parameter("close_before_s", "float", "s", "the loop is closed this long before the nominal first contact", 0.5, low=0.0, high=60.0),
         Parameter("speed_max_m_s", "float", "m/s", "programme mode", 0.1, low=0.001, high=2.0),

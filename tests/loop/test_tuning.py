@@ -131,7 +131,7 @@ def test_a_part_inside_another_is_reached_by_name(inner):
     test = assembly.simulation(load_test(None, keys))
     k = number(test, "compensation.free.lead_factor")
     plain = assembly.simulation(load_test(None, [*keys[:1], f"compensation.free={{part='{inner}', lead_factor=0.6}}", keys[2]]))
-    way(test.line, k, 0.6, 2000, "approach")
+    way(test.line, k, 0.6, 3000, "approach")
     assert test.line.sample[0]["tuned"][k] == 0.6
     part, other = (t.line.stages["compensation"].fields()["free"] for t in (test, plain))
     wanted = {"phase_lead": ("lead",), "polynomial": ("factor", "c")}[inner]
