@@ -26,7 +26,6 @@ from dataclasses import replace
 from rt_kernels.plugs cimport StagePart
 
 from rt_kernels.layout import CODES
-from rt_kernels.parameters import TunedParameter
 from rt_kernels.stages import STAGE_ROLES
 
 

@@ -68,7 +68,8 @@ ROOMS = {
         "tick": "below ring",
         "command_latch": "below ring",
         "recorded_operator": "below ring command_latch",
-        "loop": "below ring tick",
+        "loop": "below ring tick tuning",
+        "tuning": "codes layout parameters plugs sample stages",
         # set-up code, tree kernels, and the library that no tick calls
         "model": "parameters",
         "multibody": "algebra model",

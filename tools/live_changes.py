@@ -15,6 +15,7 @@ against it:
 """
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import threading
@@ -23,14 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zmq
 
+from hil_server.client import Client
 from hil_server.config import TestConfig, load_test
-from hil_server.line import assembly
+from hil_server.errors import HilError
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live, simulate
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.wire import COMMAND, connect, pack
 from rt_kernels.codes import code_name
-from rt_kernels.layout import CODES
+from rt_kernels.layout import CODES, LAYOUT_HASH
 
 AFTER = 0.15  # s that are looked at behind a change
 HAND_OVER = 10  # ticks behind a change of the motion's source, which has a step of its own
@@ -66,29 +70,23 @@ def with_rows(config: TestConfig, given: list[dict[str, Any]]) -> TestConfig:
     return config
 
 
-def send(given: list[dict[str, Any]], address: str, ended: threading.Event, taken: list[int]) -> None:
-    """The same changes from a client, one after another; `taken`: ticks of the acknowledgements."""
-    from hil_server.client import Client, RefusedError
-    from hil_server.errors import HilError
-
+def send(given: list[dict[str, Any]], address: str, ended: threading.Event) -> None:
+    """The same changes over the command socket, by this machine's clock since the server's first answer; answers are not waited for, the
+    log says what became of them."""
     with Client(command=address, timeout_s=5.0) as client:
         while not ended.is_set():
-            try:
+            with contextlib.suppress(HilError):
                 client.status()
                 break
-            except HilError:
-                time.sleep(0.05)
-        began = time.monotonic()
-        for row in given:
-            while time.monotonic() - began < row["time_s"] and not ended.is_set():
-                time.sleep(0.002)
-            try:
-                taken.append(client.tune(row["parameter"], row["arguments"][0]).tick)
-            except RefusedError:
-                pass  # not in this phase: it says so, and nothing changes
-            except HilError:
-                if ended.is_set():
-                    return
+    socket = connect(zmq.Context.instance(), zmq.DEALER, address, 1000, None, None)
+    began = time.monotonic()
+    for number, row in enumerate(given):
+        while time.monotonic() - began < row["time_s"] and not ended.is_set():
+            time.sleep(0.002)
+        arguments = {"number": row["parameter"], "value": row["arguments"][0]}
+        socket.send_multipart([COMMAND, pack({"id": number, "command": "tune", "args": arguments, "layout": LAYOUT_HASH})])
+    ended.wait()
+    socket.close(linger=0)
 
 
 def measure(log: Log, platform: dict[str, Any], reference: Log) -> dict[str, Any]:
@@ -146,15 +144,17 @@ def study(test: str | None, changes: int, seed: int, folder: Path, live: bool = 
     reference = open_log(simulate(load_test(test, overrides), options)["log"])
     given = rows(reference, changes, seed)
     if live:
-        run_live(load_test(test, overrides), Options(out=str(folder / "live_without"), quiet=True, report=False, force=True, confirmed="study"))
+        alone = Options(out=str(folder / "live_without"), quiet=True, report=False, force=True, confirmed="study of live changes")
+        run_live(load_test(test, overrides), alone)
         reference = open_log(folder / "live_without" / "run.mcap")
         names = ("publish", "command", "hand_controller")
         local = [f"telemetry.{name}={f'ipc://{folder}/{name}'!r}" for name in names]
-        ended, taken = threading.Event(), []  # type: ignore[var-annotated]
-        thread = threading.Thread(target=send, args=(given, f"ipc://{folder}/command", ended, taken))
+        ended = threading.Event()
+        thread = threading.Thread(target=send, args=(given, f"ipc://{folder}/command", ended))
         thread.start()
         config = load_test(test, (*overrides, *local))
-        summary = run_live(config, Options(out=str(folder / "with"), quiet=True, report=False, force=True, confirmed="study of live changes"))
+        changed = Options(out=str(folder / "with"), quiet=True, report=False, force=True, confirmed="study of live changes")
+        summary = run_live(config, changed)
         ended.set()
         thread.join()
     else:
@@ -163,7 +163,7 @@ def study(test: str | None, changes: int, seed: int, folder: Path, live: bool = 
     log = open_log(summary["log"])
     found = measure(log, config.stand["platform"], reference)
     again = replay(summary["log"], verify=True)
-    return {"end": summary["end"], **found, "replay_equal": again["equal"], "differing": again["differing"], "missing": again["missing_ticks"]}
+    return {"end": summary["end"], **found, "replay_equal": again["equal"], "missing": again["missing_ticks"]}
 
 
 def bounds_broken(found: dict[str, Any]) -> list[str]:

@@ -10,7 +10,6 @@ from hil_server.telemetry.commands import CommandError, encode
 from rt_kernels.parameters import Parameter, checked
 from rt_kernels.recorded_operator import Script
 
-
 ROW = (
     Parameter("time_s", "float", "s", "run time at which it is given", low=0.0, high=1e5),
     Parameter("command", "str", "-", "name of the command"),

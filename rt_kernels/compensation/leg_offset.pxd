@@ -91,7 +91,8 @@ cdef inline uint32_t leg_offset_step(const LegOffsetParams *p, LegOffsetState *s
         s.low[i] += p.high_pass * h * (f - s.low[i])
         y = lengths[i] - p.length_min
         oil = p.oil_a / (p.volume_a + p.area_a * y) + p.oil_b / (p.volume_b + p.area_b * (p.stroke - y))
-        wanted = p.factor * p.dead_band[side] * sense + p.pressure[side] * (f - s.low[i]) + (f - s.friction[i]) / (h * p.position_gain * oil)
+        wanted = p.factor * p.dead_band[side] * sense + p.pressure[side] * (f - s.low[i])
+        wanted += (f - s.friction[i]) / (h * p.position_gain * oil)
         s.friction[i] = f
         if not (fabs(wanted) <= p.limit):
             wanted = p.limit if wanted > 0.0 else (-p.limit if wanted < 0.0 else 0.0)
