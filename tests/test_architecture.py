@@ -62,7 +62,7 @@ ROOMS = {
         "algebra": "",
         "sample": "",
         "block_check": "",
-        "plugs": "algebra block_check layout sample",
+        "plugs": "algebra block_check layout parameters sample",
         "ring": "below",
         "clocks": "below ring",
         "tick": "below ring",
