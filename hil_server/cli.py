@@ -16,6 +16,7 @@ from typing import Any
 from hil_server import verbs
 from hil_server.errors import ConfigurationError, HilError, UsageError
 from hil_server.host.realtime_host import take_ordinary_scheduling
+from hil_server.terminal.log import LEVELS, show
 
 INTERRUPTED = 130
 EXIT_CODES = (
@@ -28,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code. Never lets an exception out."""
     take_ordinary_scheduling()
     arguments = sys.argv[1:] if arguments is None else arguments
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
     try:
         args = _parser(arguments).parse_args(arguments)
         if args.version:
@@ -36,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not hasattr(args, "run"):
             _parser([]).print_help()
             return 2
+        show("debug" if args.verbose else args.log_level)
         outcome = args.run(args)
         if not isinstance(outcome, dict):
             return int(outcome or 0)
@@ -116,10 +120,23 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     for name, verb in offered().items():
         sub = listed.add_parser(name, help=verb.SUMMARY, description=verb.SUMMARY[0].upper() + verb.SUMMARY[1:] + ".")
         sub.add_argument("--json", metavar="FILE", help="writes the summary for machines")
+        sub.add_argument("--log-level", choices=LEVELS, default="info", metavar="LEVEL", help=f"{', '.join(LEVELS)} (default: info)")
+        sub.add_argument("--verbose", action="store_true", help="as --log-level debug")
         if name == asked:
             verb.add_arguments(sub)
             sub.set_defaults(run=verb.run)
     return parser
+
+
+def _complete() -> None:
+    """The shell asks what may follow (argcomplete); ends the process."""
+    from hil_server.terminal.completion import complete
+
+    words = os.environ.get("COMP_LINE", "").split()[1:]
+    parser = _parser(words)
+    asked = next((a for a in words if not a.startswith("-")), "")
+    verbs_of = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    complete(parser, verbs_of.choices.get(asked))
 
 
 def _version() -> str:

@@ -17,12 +17,39 @@ COMMANDS, PHASES = CODES["command"], {number: name for name, number in CODES["ph
 PROGRESS_S = 0.25
 
 
+class Line:
+    """One line on a terminal's standard error, written over a few times a second; nothing where there is no terminal."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._next, self._shown = 0.0, False
+        self._on = not quiet and sys.stderr.isatty()
+
+    @property
+    def due(self) -> bool:
+        """Whether a new text would be shown: at most every `PROGRESS_S` seconds."""
+        return self._on and time.monotonic() >= self._next
+
+    def update(self, text: str) -> None:
+        """Shows the text, if it is time."""
+        if self.due:
+            self._next = time.monotonic() + PROGRESS_S
+            print(f"\r{text:<100s}", end="", file=sys.stderr, flush=True)
+            self._shown = True
+
+    def end(self) -> None:
+        """Takes the line away, so that what follows stands in its place."""
+        if self._shown:
+            print(f"\r{'':<100s}\r", end="", file=sys.stderr, flush=True)
+            self._shown = False
+
+
 class Progress:
-    """One line, a few times a second: phase, time, force, lateness."""
+    """One line, a few times a second: phase, time, how long at most the rest takes, force, lateness."""
 
     def __init__(self, test: Assembly, quiet: bool) -> None:
         self._test, self._next, self._shown = test, 0.0, False
         self._on = not quiet and sys.stderr.isatty()
+        self._began, self._whole = time.monotonic(), float(test.config.test["duration_max_s"])
 
     def update(self) -> None:
         """Shows the line anew, at most every `PROGRESS_S` seconds."""
@@ -36,7 +63,9 @@ class Progress:
         s = np.frombuffer(newest[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)[0]
         force = float(np.linalg.norm(s["F_T"][:3]))
         late = float(s["lateness_ns"]) * 1e-3
-        text = f"{PHASES[int(s['phase'])]:9s} {s['time_ns'] * 1e-9:8.2f} s  {force:8.1f} N  late {late:6.1f} us"
+        at = float(s["time_ns"]) * 1e-9
+        left = (self._whole - at) * (now - self._began) / max(at, 1e-3)
+        text = f"{PHASES[int(s['phase'])]:9s} {at:8.2f} s, at most {left:.0f} s left  {force:8.1f} N  late {late:6.1f} us"
         print(f"\r{text}  missed {int(s['missed_total'])}   ", end="", file=sys.stderr, flush=True)
         self._shown = True
 

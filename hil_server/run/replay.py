@@ -16,6 +16,7 @@
 """
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from hil_server.line import assembly
 from hil_server.line.checkpoints import put_back
 from hil_server.line.free_run import blocks
 from hil_server.line.run_header import configuration
+from hil_server.run.progress import Line
 from hil_server.telemetry.checkpoint import places
 from hil_server.telemetry.log_file import Log, open_log
 from rt_kernels.context import Delays
@@ -339,8 +341,8 @@ def changes(log: Log, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
     return rows
 
 
-def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, Any]:
-    """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it."""
+def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Publishes the logged run on the bus at `rate` times its speed; Ctrl-C ends it. say: is told the address and the length."""
     from hil_server.telemetry.log_header import LogHeader
     from hil_server.telemetry.process import TelemetryProcess
     from hil_server.telemetry.settings import TelemetrySettings
@@ -349,23 +351,29 @@ def playback(path: str | Path, rate: float, settings: Any = None) -> dict[str, A
     if not 0.01 <= rate <= 100.0:
         raise ConfigurationError(f"--rate {rate}: must be within 0.01...100 times the speed of the run")
     log = open_log(path)
+    show = Line()
     block = SharedBlock.create(8192, log.header.aux_count)
     h = log.header  # pages and viewers draw what its configuration describes
     header = LogHeader(f"{h.run_id} (replayed)", period_ns=h.period_ns, aux=h.aux, configuration=h.configuration, notes=h.notes)
     process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path="", commands={}), header)
     dtype = log.records.dtype
+    where, length = process.endpoints.get("telemetry_address", "-"), log.time_s[-1] / rate if log.ticks else 0.0
+    say(f"publishing {log.ticks} ticks on {where}, {length:.0f} s; Ctrl-C ends it")
     began = time.monotonic()
     sent = 0
     try:
         chunk = max(1, int(0.02 * rate / (log.header.period_ns * 1e-9)))
         while sent < log.ticks:
             sent += block.push_records(np.ascontiguousarray(log.records[sent : sent + chunk]).view(np.uint8).reshape(-1), dtype.itemsize)
+            at = log.time_s[min(sent, log.ticks - 1)]
+            show.update(f"published {at:.1f} of {log.time_s[-1]:.1f} s, {(log.time_s[-1] - at) / rate:.0f} s left")
             ahead = log.time_s[min(sent, log.ticks - 1)] / rate - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
     except KeyboardInterrupt:
         pass
     finally:
+        show.end()
         block.finished = True
         process.finish({})
     return {"log": str(path), "ticks": sent, "rate": rate, "endpoints": process.endpoints, "exit_code": 0}

@@ -6,7 +6,7 @@ has started. Ctrl-C parks the platform and closes the log; a second one aborts; 
 """
 
 import contextlib
-import sys
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from hil_server.requirements import Watch
 from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.folder import folder_of, new_log
-from hil_server.run.progress import Progress, interruptible
+from hil_server.run.progress import Line, Progress, interruptible
 from hil_server.run.stand import counters, opened_in_order, stand_of
 from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.log_file import Log, open_log
@@ -38,6 +38,8 @@ from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
+
+said = logging.getLogger(__name__)
 
 
 @dataclass
@@ -202,7 +204,7 @@ def _end_without_record(test: Assembly, reason: str) -> None:
     """A test without a record is no test: the platform goes home, or trips, as the configuration says."""
     trip = test.config.telemetry["on_record_lost"] == "trip"
     test.block.push_command(CODES["command"]["record_lost"], (float(trip),), source=1)
-    print(f"\nrecord lost: {reason}: {'trip' if trip else 'parking the platform'}", file=sys.stderr)
+    said.error("\nrecord lost: %s: %s", reason, "trip" if trip else "parking the platform")
 
 
 def _close_record(telemetry: Any, facts: dict[str, Any], lost: str) -> dict[str, Any]:
@@ -296,15 +298,19 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
         make: Callable[..., Any]
         from hil_server.analysis.report import make_report as make
 
+        show = Line(options.quiet)
+        show.update("writing the report ...")
         try:
             summary["report"] = str(make(path, path.parent, log, summary))
         except HilError as error:
             if not lost:
                 raise
             _say(options, f"no report: {error}")  # the disk that the log had no room on
+        finally:
+            show.end()
     return summary
 
 
 def _say(options: Options, text: str) -> None:
     if not options.quiet:
-        print(text, file=sys.stderr)
+        said.info(text)

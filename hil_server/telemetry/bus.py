@@ -10,6 +10,7 @@ Commands and hand controllers have a thread of their own, at ordinary priority.
 """
 
 import json
+import logging
 import os
 import resource
 import select
@@ -33,6 +34,8 @@ from hil_server.telemetry.wire import DoorKeeper, bind
 from rt_kernels.layout import FIELDS, LAYOUT_HASH
 from rt_kernels.parameters import Command
 from rt_kernels.ring import SharedBlock
+
+said = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 
 PERIOD = 0.010  # s between two looks at the ring
 LOOK_AT_ONCE = 2000  # records
@@ -138,7 +141,7 @@ class Bus:
         except Exception as error:
             self.faults += 1
             if self.faults <= 10:
-                print(f"bus: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                said.warning("bus: %s: %s", type(error).__name__, error)
 
     # ---------------------------------------------------------------------------------------------------------- status
     def beat(self) -> None:

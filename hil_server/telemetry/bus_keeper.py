@@ -4,7 +4,7 @@ ZeroMQ ends its process where it meets a state that it has not foreseen, and suc
 the process that clients can reach holds nothing that a run needs: a new one is there within half a second, on the same addresses.
 """
 
-import sys
+import logging
 import threading
 import time
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 from hil_server.errors import HilError
 from hil_server.telemetry.child import Child
 from hil_server.telemetry.settings import TelemetrySettings
+
+said = logging.getLogger(__name__)  # in a process of its own: warnings go to standard error without a word of configuration
 
 START_WITHIN = 15.0  # s
 LOOK_PERIOD = 0.05  # s
@@ -57,11 +59,11 @@ class BusKeeper:
     def _start_again(self) -> None:
         self.restarts += 1
         self._child.end(1.0)
-        print(f"telemetry: the bus has died ({self._child.ending}), starting it again; the log goes on", file=sys.stderr, flush=True)
+        said.warning("telemetry: the bus has died (%s), starting it again; the log goes on", self._child.ending)
         try:
             self._child, _ = self._start()
         except (HilError, OSError) as error:
-            print(f"telemetry: {error}", file=sys.stderr, flush=True)  # the next round tries again
+            said.warning("telemetry: %s", error)  # the next round tries again
 
     def tell(self, log: dict[str, Any]) -> None:
         """How the log does. Never waits."""

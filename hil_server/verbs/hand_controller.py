@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         except OSError as error:
             raise DeviceError(f"hand controller {source.get('path', source['kind'])}: {error.strerror or error}") from None
         if args.keyboard:
-            _say(f"{IN_WORDS}; Ctrl-C ends")
+            _say(IN_WORDS)
+        _say(f"sending to {args.address or desk.address}, {desk.rate_hz:g} times a second; Ctrl-C ends it")
         seconds = _serve(desk_station, args.duration)
     return _conclude(desk_station, station, seconds)
 
@@ -92,10 +93,13 @@ def _play(args: argparse.Namespace) -> dict[str, Any]:
 
 def _serve(station: Any, duration: float | None) -> float:
     """Until Ctrl-C or for `duration` s. Returns how long it was."""
-    started = time.monotonic()
+    started, warned = time.monotonic(), False
     try:
         while duration is None or time.monotonic() - started < duration:
             station.step()
+            if not warned and station.unsent > 50 and station.sent < station.unsent:
+                warned = True
+                _say("nobody takes the records: is a run with operator commands under way, and is the address right? (trying on)")
     except KeyboardInterrupt:
         pass
     finally:

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.run import replay
 
     if args.rate is not None:
-        result = replay.playback(args.log, args.rate)
+        result = replay.playback(args.log, args.rate, say=lambda text: print(text, flush=True))
         print(f"published {result['ticks']} ticks")
         return result
     result = replay.replay(args.log, verify=args.verify, overrides=tuple(args.set), start_s=args.start, stop_s=args.stop)

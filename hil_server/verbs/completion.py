@@ -1,0 +1,24 @@
+"""`hil-server completion SHELL`: what makes the tab key complete verbs, options, parts and shipped files (argcomplete)."""
+
+import argparse
+
+ORDER = 190
+SUMMARY = "the line that makes a shell complete this command"
+SHELLS = {
+    "bash": 'eval "$(hil-server completion bash)"     in ~/.bashrc',
+    "zsh": 'eval "$(hil-server completion zsh)"     in ~/.zshrc, after compinit',
+    "fish": "hil-server completion fish | source     in ~/.config/fish/config.fish",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hil-server completion`."""
+    parser.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help="; ".join(f"{name}: {line}" for name, line in SHELLS.items()))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the shell's code."""
+    import argcomplete
+
+    print(argcomplete.shellcode(["hil-server"], shell=args.shell))
+    return 0
