@@ -16,6 +16,7 @@ from typing import Any
 from hil_server import verbs
 from hil_server.errors import ConfigurationError, HilError, UsageError
 from hil_server.host.realtime_host import take_ordinary_scheduling
+from hil_server.terminal.completion import asked_by_the_shell
 from hil_server.terminal.log import LEVELS, show
 
 INTERRUPTED = 130
@@ -29,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code. Never lets an exception out."""
     take_ordinary_scheduling()
     arguments = sys.argv[1:] if arguments is None else arguments
-    if "_ARGCOMPLETE" in os.environ:
-        _complete()
+    if line := asked_by_the_shell():
+        _complete(line)
     try:
         args = _parser(arguments).parse_args(arguments)
         if args.version:
@@ -128,11 +129,11 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _complete() -> None:
+def _complete(line: str) -> None:
     """The shell asks what may follow (argcomplete); ends the process."""
     from hil_server.terminal.completion import complete
 
-    words = os.environ.get("COMP_LINE", "").split()[1:]
+    words = line.split()[1:]
     parser = _parser(words)
     asked = next((a for a in words if not a.startswith("-")), "")
     verbs_of = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))

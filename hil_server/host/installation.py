@@ -5,8 +5,8 @@ Each of the four must have exactly one owner, and they must lie side by side: th
 
 import importlib.metadata
 import importlib.util
-import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -84,7 +84,8 @@ def with_group(group: str) -> str:
 
     In a source tree: of the tree itself. Of a wheel: the packages by their names, out of what the installed program says it needs."""
     root = Path(__file__).resolve().parents[2]
-    pip = "pip" if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix else f"{sys.prefix}/bin/pip"
+    own = f"{sys.prefix}/bin/pip"
+    pip = "pip" if shutil.which("pip") == own else own
     if (root / "pyproject.toml").is_file():
         return f"{pip} install -e '{'.' if Path.cwd() == root else root}[{group}]'"
     try:

@@ -1,10 +1,16 @@
 """What the tab key offers beyond verbs and options: shipped files where a verb takes one, roles and parts (argcomplete)."""
 
 import argparse
+import os
 from typing import Any
 
 # argument → folders of `stand_configs` whose files it may name without a path
 SHIPPED_IN = {"config": ("programmes",), "programme": ("programmes",), "stand": ("stands",), "file": ("vehicles", "manipulators")}
+
+
+def asked_by_the_shell() -> str:
+    """The command line of which the shell asks what may follow; empty when the program is simply called."""
+    return os.environ.get("COMP_LINE", "hil-server ") if "_ARGCOMPLETE" in os.environ else ""
 
 
 def complete(parser: argparse.ArgumentParser, verb: argparse.ArgumentParser | None) -> None:

@@ -176,12 +176,12 @@ def test_an_installed_wheel_simulates_without_the_tree(installed):
 
 
 def test_the_hint_of_the_tree_installs_the_tree(monkeypatch, tmp_path):
-    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    monkeypatch.setenv("PATH", f"{sys.prefix}/bin")
     monkeypatch.chdir(ROOT)
     assert with_group("console") == "pip install -e '.[console]'"
     monkeypatch.chdir(tmp_path)
     assert with_group("hdf5") == f"pip install -e '{ROOT}[hdf5]'"
-    monkeypatch.delenv("VIRTUAL_ENV")
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert with_group("hdf5").startswith(f"{sys.prefix}/bin/pip install")
 
 
