@@ -5,6 +5,7 @@
 """
 
 import argparse
+import re
 import textwrap
 from dataclasses import asdict
 from typing import Any
@@ -132,7 +133,8 @@ def description(part: type) -> str:
 
 def first_sentence(part: type) -> str:
     """First sentence of the part's docstring."""
-    return description(part).split("\n\n")[0].replace("\n", " ").partition(". ")[0]
+    text = description(part).split("\n\n")[0].replace("\n", " ")
+    return re.split(r"\.\s+(?=[A-Z])", text)[0].rstrip(".")  # not behind an abbreviation: "ch. 7"
 
 
 def shown(value: Any) -> str:
