@@ -37,7 +37,8 @@ ROOMS = {
         "console": "errors registry client config telemetry operator_desk line analysis run",
         "viewers": "errors client config telemetry line analysis console",
         "terminal": "registry host config requirements run",
-        "verbs": "errors registry client host config requirements telemetry operator_desk line analysis run campaign console viewers terminal",
+        "verbs": "errors registry client host config requirements telemetry operator_desk line analysis run campaign console viewers "
+        "terminal",
         "cli": "errors host terminal verbs",
         "__main__": "cli",
     },

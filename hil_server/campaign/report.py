@@ -187,7 +187,7 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
     links = " · ".join(
         f'<a href="{text(os.path.relpath(Path(one["log"]).with_suffix(".html"), folder))}">case {one["number"]}</a>' for one in worst
     )
-    ways = "".join(f"<li><code>{text(one[branch])}</code></li>" for one in worst if one.get("branch"))
+    ways = "".join(f"<li><code>{text(one['branch'])}</code></li>" for one in worst if one.get("branch"))
     said = "to go on from before their first contacts with other keys"
     branches = f"<details><summary>{said}</summary><ul>{ways}</ul></details>" if ways else ""
     return f"<p>Run again with full logs: {links}</p>{branches}{table_html(head, rows, sortable=True)}"

@@ -109,7 +109,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
             print(f"\n{row['number']}")
             print_requirements(row["requirements"])
     _print_side_by_side(summary)
-    print(f"overview: {summary[overview]}")
+    print(f"overview: {summary['overview']}")
     if args.junit:
         junit.write(args.junit, name, [_suite(row) for row in summary["variants"]])
     return summary | {"out": str(out)}
