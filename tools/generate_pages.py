@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT))
 
 from hil_server import registry  # noqa: E402
 from hil_server.config import tables  # noqa: E402
-from tools.generate_schemas import kind_of, schemas  # noqa: E402
+from hil_server.config.kinds import kind_of  # noqa: E402
+from tools.generate_schemas import schemas  # noqa: E402
 
 SHIPPED = ROOT / "stand_configs"
 MADE = "<!-- made by tools/generate_pages.py: change the declarations, not this page -->\n"
