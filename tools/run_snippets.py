@@ -289,9 +289,11 @@ def toml_faults(block: Block) -> list[str]:
         document = tomllib.loads(block.text)
     except tomllib.TOMLDecodeError as error:
         return [f"{block.where}: {error}"]
+    from hil_server.config.kinds import kind_of
+
     generate = _generate_schemas()
     known = generate.schemas()
-    kind = block.mark or generate.kind_of(document)
+    kind = block.mark or kind_of(document)
     if not kind:  # a part of a file: of the only kind that has such tables
         fitting = [name for name, schema in known.items() if document.keys() <= schema["properties"].keys()]
         kind = fitting[0] if len(fitting) == 1 else ""
