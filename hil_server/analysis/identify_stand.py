@@ -8,8 +8,8 @@ Klein and Morelli 2006, chapter 6),
     x = argmin sum ((measured - played(x)) / noise)^2 + sum ((x - data sheet) / spread)^2
 
 Gauss-Newton; the Jacobian by differences of runs at a coarser step of the machine first, at its own step last. Parameters that must be
-above zero go by their logarithm. The last two Jacobians are differences to one side and to the other; stretches of the run in which they
-are not the same, where a small change of a parameter makes a stuck leg slip, are left out of the last step and of the standard deviations.
+above zero go by their logarithm. The last Jacobian is differences to one side and to the other; stretches of the run in which they are
+not the same, where a small change of a parameter makes a stuck leg slip, are left out of the last step and of the standard deviations.
 The data sheet (`[virtual]` or `[stand_model]` of the stand's file) is the start, with a spread of a factor of two: it decides only what the
 run does not. Offsets of the channels are taken out, each part of the run by itself.
 
@@ -312,18 +312,16 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
     keep = np.ones(len(averaged(run, run.measured[: run.played] - played, noise)), bool)
     r = measured_less(played)
     A = prior = np.diag(spread**-2.0)
-    side, before = 1.0, None
-    left_fine = fine
+    near, done = False, 0
     with ThreadPoolExecutor(stand.cores) as pool:
         for iteration in range(14):
-            step_s = COARSE_STEP_S if left_fine == fine else 5e-5
-            raw = columns(x, played, step_s, side, pool)
-            if left_fine < fine:
-                # from one side, then from the other: where they differ the run is no evidence
-                if before is not None:
-                    keep = _smooth(run, before, raw, np.diag(np.linalg.inv(A)))
-                    r = measured_less(played)
-                side, before = -side, raw
+            step_s = 5e-5 if near else COARSE_STEP_S
+            raw = columns(x, played, step_s, 1.0, pool)
+            if near and done == fine - 1:
+                # the last one from both sides: where they differ the run is no evidence
+                other = columns(x, played, step_s, -1.0, pool)
+                keep = _smooth(run, centred(run, raw - other, keep), np.diag(np.linalg.inv(A)))
+                raw, r = 0.5 * (raw + other), measured_less(played)
             cost = float(np.sum(r * r) + x @ prior @ x)
             J = centred(run, raw, keep).reshape(-1, len(x))
             A = J.T @ J + prior
@@ -343,15 +341,14 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
             say(f"step {iteration + 1}: misfit {cost / r.size:.4g}{' at the fine step' if step_s == 5e-5 else ''}")
             if gained > 0.0:
                 x, played, r = x + share * step, trial, after
-            if left_fine < fine:
-                left_fine -= 1
+            if near:
+                done += 1
+                if done == fine:
+                    break
             elif gained < 0.02 * cost:
                 # near: noise as the residual has it, and the Jacobian at the machine's own step
-                noise = np.where(noise > 0.0, channel_noise(run.measured[: run.played] - played), 0.0)
+                near, noise = True, np.where(noise > 0.0, channel_noise(run.measured[: run.played] - played), 0.0)
                 r = measured_less(played)
-                left_fine -= 1
-            if left_fine <= 0:
-                break
     covariance = np.linalg.inv(A)
     misfit = float(np.sum(r * r) / max(1, int(keep.sum()) * r.shape[1] - len(x)))
     excess = _excess(run, J, r, covariance)
@@ -359,15 +356,15 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
                float(keep.mean()))  # fmt: skip
 
 
-def _smooth(run: Run, before: Array, now: Array, variance: Array) -> Array:
-    """(samples,) False in blocks of `SMOOTH_S` where the slopes (samples, channels, unknowns) to one side and the other differ so much that
-    they would add more than `ROUGH` to what is known of a parameter, by its variance (unknowns,). There the machine answers a small change
-    with a jump (the drive on its friction and overlap, near a frequency at which it hardly follows): a difference quotient is no slope, its
-    size would be taken for knowledge, and the standard deviations would be too small."""
+def _smooth(run: Run, difference: Array, variance: Array) -> Array:
+    """(samples,) False in blocks of `SMOOTH_S` where the slopes to one side and to the other differ by so much, `difference` (samples,
+    channels, unknowns), that it would add more than `ROUGH` to what is known of a parameter, by its variance (unknowns,). There the machine answers a
+    small change with a jump (the drive on its friction and overlap, near a frequency at which it hardly follows): a difference quotient is
+    no slope, its size would be taken for knowledge, and the standard deviations would be too small."""
     rows = max(1, round(SMOOTH_S / (EVERY * run.period_s)))
-    keep = np.ones(len(now), bool)
-    for k in range(0, len(now), rows):
-        added = np.sum((now[k : k + rows] - before[k : k + rows]) ** 2, axis=(0, 1)) * variance
+    keep = np.ones(len(difference), bool)
+    for k in range(0, len(difference), rows):
+        added = np.sum(difference[k : k + rows] ** 2, axis=(0, 1)) * variance
         keep[k : k + rows] = added.max() < ROUGH
     return keep
 
@@ -577,18 +574,22 @@ def picture(found: StandIdentification, path: str | Path) -> Path:
 
 
 def is_hydraulic(stand: Mapping[str, Any]) -> bool:
-    """Whether a stand file is that of a loaded machine: by its `[stand_model]`, or by the stand in software that takes its place."""
+    """Whether a stand file is that of a hydraulic stand: by its `[stand_model]`, or by the stand in software that takes its place. Legs
+    that are motors on screws are drives with a response of their own, `[drive_model]`."""
     from hil_server import registry
 
-    if "stand_model" in stand or "virtual" not in stand:
-        return "stand_model" in stand
-    return bool(getattr(registry.part("simulated", stand["virtual"]["part"]), "MACHINE", "") == "hydraulic")
+    keys = stand.get("stand_model")
+    if keys is None:
+        keys = stand.get("virtual", {})
+        if "part" not in keys or getattr(registry.part("simulated", keys["part"]), "MACHINE", "") != "hydraulic":
+            return False
+    return bool(keys.get("actuator", "hydraulic") == "hydraulic")
 
 
 def data_sheet(stand: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a hydraulic stand before it is identified: `[stand_model]`, else `[virtual]`, the machine's defaults for the rest.
     Raises ConfigurationError when the stand file has neither."""
-    known = stand.get("stand_model") or (stand["virtual"] if is_hydraulic(stand) else None)
+    known = (stand.get("stand_model") or stand["virtual"]) if is_hydraulic(stand) else None
     if known is None:
         raise ConfigurationError("stand: a hydraulic stand is identified from its data sheet, [stand_model] or the [virtual] of one")
     sheet = {p.key: np.array(p.default).tolist() if isinstance(p.default, tuple) else p.default for p in HydraulicMachine.PARAMETERS}

@@ -77,6 +77,16 @@ def found(stand, sheet):
     return fit(played(stand, sheet | TRUE), stand, sheet, FEW)
 
 
+def test_slopes_to_both_sides_decide_what_is_evidence(stand, sheet, monkeypatch):
+    """Two iterations at the machine's own step, the last with slopes to both sides; how much they may differ decides what is kept."""
+    said = []
+    run = played(stand, sheet | TRUE, seconds=2.0)
+    assert fit(run, stand, sheet, FEW[-2:], said.append).kept == 1.0
+    assert sum("at the fine step" in words for words in said) == 2
+    monkeypatch.setattr("hil_server.analysis.identify_stand.ROUGH", 1e-9)
+    assert fit(run, stand, sheet, FEW[-2:]).kept < 0.9
+
+
 def test_parameters_from_a_data_sheet_that_is_a_quarter_wrong(found, sheet):
     """Each within four of its own standard deviations, which are below 1 %; nothing but noise is left."""
     true = sheet | TRUE
@@ -121,10 +131,10 @@ def test_a_stretch_without_a_slope_is_no_evidence(stand, sheet):
     rng = np.random.default_rng(3)
     now = rng.normal(size=(250, 25, 2))
     variance = 1.0 / np.sum(now**2, axis=(0, 1))
-    before = now + 1e-3 * rng.normal(size=now.shape)
-    assert _smooth(run, before, now, variance).all()
-    before[60:70, :, 1] += 1.0
-    keep = _smooth(run, before, now, variance)
+    difference = 1e-3 * rng.normal(size=now.shape)
+    assert _smooth(run, difference, variance).all()
+    difference[60:70, :, 1] += 1.0
+    keep = _smooth(run, difference, variance)
     assert np.flatnonzero(~keep).tolist() == list(range(50, 75))
     d = 5.0 + now
     d[50:75] = 1e3
@@ -201,5 +211,6 @@ def test_a_run_of_linear_drives_says_nothing_of_six_directions(tmp_path):
     config = load_test(SHIPPED / "programmes/identify.toml", short)
     log = simulate(config, Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True))["log"]
     assert not feels_load(SHIPPED / "stands/docking_stand.toml")
+    assert not feels_load(SHIPPED / "stands/electric_stand.toml") and feels_load(SHIPPED / "stands/hydraulic_stand.toml")
     with pytest.raises(ConfigurationError, match="no part in six directions"):
         identify_stand_log(log, data_sheet(tomllib.loads(STAND.read_text())))
