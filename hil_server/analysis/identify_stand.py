@@ -357,10 +357,10 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
 
 
 def _smooth(run: Run, difference: Array, variance: Array) -> Array:
-    """(samples,) False in blocks of `SMOOTH_S` where the slopes to one side and to the other differ by so much, `difference` (samples,
-    channels, unknowns), that it would add more than `ROUGH` to what is known of a parameter, by its variance (unknowns,). There the machine answers a
-    small change with a jump (the drive on its friction and overlap, near a frequency at which it hardly follows): a difference quotient is
-    no slope, its size would be taken for knowledge, and the standard deviations would be too small."""
+    """(samples,) False in blocks of `SMOOTH_S` where slopes to both sides differ by so much, `difference` (samples, channels, unknowns),
+    that it would add more than `ROUGH` to what is known of a parameter, by its variance (unknowns,). There the machine answers a small
+    change with a jump (the drive on its friction and overlap, near a frequency at which it hardly follows): a difference quotient is no
+    slope, its size would be taken for knowledge, and the standard deviations would be too small."""
     rows = max(1, round(SMOOTH_S / (EVERY * run.period_s)))
     keep = np.ones(len(difference), bool)
     for k in range(0, len(difference), rows):
