@@ -100,3 +100,4 @@ cdef class Tuning:
     cdef TuningTable table
     cdef readonly list tunables
     cdef dict stages
+    cdef void _put(self, int i) noexcept

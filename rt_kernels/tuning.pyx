@@ -73,6 +73,31 @@ cdef class Tuning:
         """Targets and values on their way, as bytes."""
         return PyBytes_FromStringAndSize(<const char *>&self.table.state, sizeof(TuningState))
 
+    def take_over(self, Tuning other, names):
+        """The named parameters, which both have, as they are in `other`: value, way and target. One whose limits here are too narrow for
+        that stays as configured. Returns the names of those that were taken."""
+        cdef TuningState *s = &self.table.state
+        cdef TuningState *o = &other.table.state
+        cdef int i, k
+        here = [one.name for one in self.tunables]
+        there = [one.name for one in other.tunables]
+        taken = []
+        for name in names:
+            i, k = here.index(name), there.index(name)
+            one = self.tunables[i]
+            if not all(one.low <= x <= one.high for x in (o.target[k], o.ramp[k], o.first[k], o.second[k], o.value[k])):
+                continue
+            s.target[i], s.ramp[i], s.first[i], s.second[i] = o.target[k], o.ramp[k], o.first[k], o.second[k]
+            s.value[i], s.moving[i] = o.value[k], o.moving[k]
+            self._put(i)
+            taken.append(name)
+        return taken
+
+    cdef void _put(self, int i) noexcept:
+        """The value in force into the block of its stage."""
+        if self.table.slot[i].place != NULL:
+            self.table.slot[i].place[0] = self.table.state.value[i] * self.table.slot[i].scale
+
     def restore(self, bytes snapshot):
         """Puts them back, into the stages too. Raises ValueError for another size, and for a value beyond its limits."""
         cdef TuningState state
@@ -86,5 +111,4 @@ cdef class Tuning:
                     raise ValueError(f"{one.name}: {x:g} is not within {one.low:g} ... {one.high:g}")
         self.table.state = state
         for i in range(self.table.count):
-            if self.table.slot[i].place != NULL:
-                self.table.slot[i].place[0] = state.value[i] * self.table.slot[i].scale
+            self._put(i)

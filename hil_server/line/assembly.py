@@ -262,9 +262,12 @@ def simulation_clock(**keys: Any) -> Any:
     return registry.part("clocks", registry.own("clock of a simulation"))(**keys)
 
 
-def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], clock: Any = None) -> Assembly:
+def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], clock: Any = None,
+           logged: Mapping[str, Any] | None = None) -> Assembly:  # fmt: skip
     """Stages, shared block, clock and line. devices: the ports that touch the stand, opened, so that their `delays` are known; clock: makes
-    the clock of a live run out of period, duration and block; None: a simulation."""
+    the clock of a live run out of period, duration and block; None: a simulation; logged: delays and sensor scale of the run that this one
+    goes on from, for which its stages are built in place of those of the devices."""
+    context |= logged or {}
     first = {role: part_of(config, role, context) for role in ("wrench", "dynamics")}
     machine = stand_model(config.stand)
     known = platform_model(*machine, context) if machine else drive_model(config.stand)
@@ -272,7 +275,7 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
         known, period_s=context["period_s"], filter_delay_s=first["wrench"].filter_delay_s,
         integrator_late_ticks=getattr(first["dynamics"], "integrator_late_ticks", 0.0), **_device_delays(devices),
     )  # fmt: skip
-    context["delays"] = entries.sums()
+    context.setdefault("delays", entries.sums())
     stages = {role: first[role] if role in first else part_of(config, role, context) for role in STAGE_ROLES}
     deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock is not None else RING_TICKS
     context["block"] = new_block([*devices, *stages.values()], deep)
@@ -291,12 +294,12 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     return found
 
 
-def simulation(config: TestConfig) -> Assembly:
-    """Everything in process on the free-running clock."""
+def simulation(config: TestConfig, logged: Mapping[str, Any] | None = None) -> Assembly:
+    """Everything in process on the free-running clock. logged: see `finish`."""
     context = base_context(config)
     port = simulated_port(config, context)
     context["sensor_scale"] = port.sensor_scale
-    return finish(config, context, [port])
+    return finish(config, context, [port], logged=logged)
 
 
 def _device_delays(devices: list[Any]) -> dict[str, Any]:
@@ -324,9 +327,10 @@ def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Ma
     return found
 
 
-def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, priority: int, cpu: int) -> Assembly:
-    """The line of a live run on opened devices: their scales and delays are known now. Raises ConfigurationError for a part that is not
-    for a stand that moves."""
+def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, priority: int, cpu: int,
+         logged: Mapping[str, Any] | None = None) -> Assembly:  # fmt: skip
+    """The line of a live run on opened devices: their scales and delays are known now. logged: see `finish`. Raises ConfigurationError for
+    a part that is not for a stand that moves."""
     for role in STAGE_ROLES:
         name, _ = config.part(role)
         if not getattr(registry.part(role, name), "LIVE", True):
@@ -337,7 +341,7 @@ def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, prio
             context["sensor_scale"] = list(scale)
     context["live"] = True
     clock = partial(registry.part("clocks", registry.own("clock of a live run")), priority=priority, cpu=cpu)
-    return finish(config, context, opened, clock)
+    return finish(config, context, opened, clock, logged)
 
 
 def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, priority: int, loop_core: int) -> dict[str, Any]:

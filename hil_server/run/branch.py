@@ -48,6 +48,7 @@ LOST_OF_A_LIVE_RUN = (
     "the stand: in its place the one in software has followed the recorded set points from the start (drives, platform, docking unit, "
     "sensor's noise and delay are those of its model)"
 )
+NO_CHECKPOINT = "the new log has no checkpoint at its beginning and cannot be replayed"
 
 
 @dataclass
@@ -149,20 +150,31 @@ def at_tick(log: Log, tick: int, overrides: tuple[str, ...] = ()) -> Resumed:
     live = log.header.mode == "live" and log.header.host.get("stand") != IN_PROCESS
     config = configuration(log)
     test, how = _live_again(log, config, tick) if live else _simulated_again(log, config, tick)
-    states = dict(log.header.states)
     facts: dict[str, Any] = {
         "run": log.header.run_id, "log": str(log.path.absolute()), "tick": tick, "time_s": tick * test.period_ns * 1e-9,
-        "set": list(overrides), "way": how, "anew": [], "changed": [],
+        "set": [], "way": how, "anew": [], "changed": [],
     }  # fmt: skip
-    lost = [LOST_OF_A_LIVE_RUN] if live else []
-    if overrides:
-        test = _changed(log, test, overrides, states, facts)
-    checkpoint = None
+    begin = Resumed(test, log, tick, facts, None, dict(log.header.states), [LOST_OF_A_LIVE_RUN] if live else [])
+    return changed(begin, overrides) if overrides else _with_checkpoint(begin)
+
+
+def changed(begin: Resumed, overrides: tuple[str, ...], config: TestConfig | None = None) -> Resumed:
+    """The same tick with overrides from there on; `begin` stays as it is. config: the configuration with the overrides where it says more
+    than the log does (requirements). Raises as `resumed` does."""
+    facts, states = begin.facts | {"set": list(overrides), "anew": [], "changed": []}, dict(begin.states)
+    test = _changed(begin.log, begin.test, config or configuration(begin.log, overrides), states, facts)
+    lost = [what for what in begin.lost if not what.startswith(NO_CHECKPOINT)]
+    return _with_checkpoint(Resumed(test, begin.log, begin.tick, facts, None, states, lost))
+
+
+def _with_checkpoint(begin: Resumed) -> Resumed:
+    """With the checkpoint of its tick, or the reason why there is none."""
     try:
-        checkpoint = take(test, build_id(), "branch")
+        begin.checkpoint = take(begin.test, build_id(), "branch")
     except ValueError as error:
-        lost.append(f"the new log has no checkpoint at its beginning and cannot be replayed: {error}")
-    return Resumed(test, log, tick, facts | {"lost": lost}, checkpoint, states, lost)
+        begin.lost.append(f"{NO_CHECKPOINT}: {error}")
+    begin.facts["lost"] = begin.lost
+    return begin
 
 
 # ----------------------------------------------------------------------------------------------------------- up to the tick
@@ -196,7 +208,7 @@ def _simulated_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly,
 
 def _from_header(log: Log, config: TestConfig) -> Assembly:
     """The line before its first tick, with the constants of the log."""
-    test = assembly.simulation(config)
+    test = assembly.simulation(config, replay.calibration(log))
     if test.block.aux_count != log.header.aux_count and log.header.mode == "simulation":
         raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
     for role, part in test.line.stages.items():
@@ -282,7 +294,7 @@ def _differs(log: Log, tick: int) -> str:
 def _live_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]:
     """The stages of a live run as they were before `tick`, and beside them the stand in software that has followed the recorded set
     points."""
-    test = assembly.simulation(config)
+    test = assembly.simulation(config, replay.calibration(log))
     records = _records(log, int(log.header.branch.get("tick", 0)), tick)
     line, port = replay.build(log, (), (0, len(records)))
     inputs = port.channels
@@ -310,29 +322,28 @@ def _tuning_of(line: LoopLine) -> list[Any]:
 # -------------------------------------------------------------------------------------------------------------- another way
 
 
-def _changed(log: Log, base: Assembly, overrides: tuple[str, ...], states: dict[str, bytes], facts: dict[str, Any]) -> Assembly:
+def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, bytes], facts: dict[str, Any]) -> Assembly:
     """The line with the overrides, in the state of `base`. Fills what the header is to say. Raises ConfigurationError for a change that
     cannot be made in the middle of a run."""
-    keys = [one.partition("=")[0].strip() for one in overrides]
+    keys = [one.partition("=")[0].strip() for one in facts["set"]]
     if named := [key for key in keys if key in FILES]:
         raise ConfigurationError([f"{key}: the log holds what the file said: change its keys (as {key.removeprefix('test.')}.KEY=VALUE), "
                                   "or simulate the other file from its start" for key in named])  # fmt: skip
-    before, config = base.config, configuration(log, overrides)
+    before = base.config
     faults = [f"{table}: is what the run began with; a change has no effect at {facts['time_s']:.3f} s: simulate it from its start"
               for table in BEGINNING if before.document.get(table) != config.document.get(table)]  # fmt: skip
     if before.test["rate_hz"] != config.test["rate_hz"]:
         faults.append(f"test.rate_hz: {config.test['rate_hz']:g} Hz, limit that of the run, {before.test['rate_hz']:g} Hz")
     if faults:
         raise ConfigurationError(faults)
-    test, plain = assembly.simulation(config), assembly.simulation(before)
+    test, plain = (assembly.simulation(one, replay.calibration(log)) for one in (config, before))
     state = base.line.snapshot()
     for role in STAGE_ROLES:
         _stage(role, base, test, plain, state, states, facts, faults)
     _ports(base, test, state, facts, faults)
     if faults:
         raise ConfigurationError(faults)
-    if "tuning" in state:
-        _tuning_of(test.line)[0].restore(state["tuning"])
+    _tuning(base, test, plain)
     test.line.sample = base.line.sample
     places_of = {name: i for i, (name, *_) in enumerate(base.line.aux_channels)}
     for i, (name, *_) in enumerate(test.line.aux_channels):
@@ -366,6 +377,15 @@ def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: di
     was, now = (config.part(role)[0] for config in (base.config, test.config))
     faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, and one that begins anew in the middle of a run knows nothing "
                   "of it: simulate the change from its start")  # fmt: skip
+
+
+def _tuning(base: Assembly, test: Assembly, plain: Assembly) -> None:
+    """Parameters that were changed in the run stay so, and go on where they were on their way, by name; one whose own key the overrides set
+    has that value from here on."""
+    configured = {one.name: one.value for one in plain.tunables}
+    there = {one.name for one in base.line.tuning.tunables}
+    kept = [one.name for one in test.tunables if one.name in there and configured.get(one.name) == one.value]
+    test.line.tuning.take_over(base.line.tuning, kept)
 
 
 def _ports(base: Assembly, test: Assembly, state: dict[str, bytes], facts: dict[str, Any], faults: list[str]) -> None:

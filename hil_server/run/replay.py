@@ -133,7 +133,7 @@ def build(log: Log, overrides: tuple[str, ...] = (), window: tuple[int, int] | N
 def _stages(log: Log, overrides: tuple[str, ...]) -> dict[str, Any]:
     config = configuration(log, overrides)
     context = assembly.base_context(config)
-    context |= _calibration(log)
+    context |= calibration(log)
     return {role: assembly.part_of(config, role, context) for role in STAGE_ROLES}
 
 
@@ -186,7 +186,7 @@ LEAD_MAX = 1e3
 SCALE_MAX = 1e12
 
 
-def _calibration(log: Log) -> dict[str, Any]:
+def calibration(log: Log) -> dict[str, Any]:
     """Delays and sensor scale of the run. Raises ConfigurationError that names what is not a number within its limits."""
     where = f"{log.path}: calibration.json: context"
     context = log.header.calibration.get("context")
@@ -243,7 +243,7 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
     """The simulation of a thinned log once more. Returns how many logged records differ, index and computed record of the first.
 
     Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
-    test = assembly.simulation(configuration(log))
+    test = assembly.simulation(configuration(log), calibration(log))
     if test.block.aux_count != log.header.aux_count:
         raise ConfigurationError(f"{log.path}: {log.header.aux_count} auxiliary scalars, its configuration makes {test.block.aux_count}")
     for role, part in test.line.stages.items():

@@ -148,7 +148,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         for device in devices:
             if hasattr(device, "measure"):
                 device.measure()  # what the delay ledger wants to know of it
-        test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core)
+        logged = None if begin is None else {key: begin.test.context[key] for key in ("delays", "sensor_scale")}
+        test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core, logged=logged)
         if begin is not None:
             take_over(begin, test)
         prediction = _foreseen(config, test)

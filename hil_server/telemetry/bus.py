@@ -17,7 +17,6 @@ import select
 import sys
 import threading
 import time
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,8 @@ PERIOD = 0.010  # s between two looks at the ring
 LOOK_AT_ONCE = 2000  # records
 STATUS_PERIOD = 0.5  # s
 REQUIREMENTS_PERIOD = 0.25  # s
-DESK_PERIOD_MS = 50  # between two looks for commands that nobody takes
+DESK_PERIOD_MS = 50  # between two looks at the time, without requests
+ANSWER_PERIOD_MS = 5  # between two looks at the ring for a command that is on its way to the loop
 PUBLISH_QUEUE = 200  # messages for a subscriber that does not read, 4 s of `full`
 REQUEST_QUEUE = 100
 INJECTED_WITHIN = 0.5  # s that the virtual stand's process has for its answer
@@ -64,7 +64,7 @@ class Bus:
         self._unseen = self._next  # records before the first look, where this process was started again
         self.watch = Watch(self.attempt(self._demanded) or ())
         self.requirements: list[dict[str, Any]] = []
-        self._last_tick = self._last_command = -1
+        self._last_tick = -1
         self._tuned: np.ndarray | None = None  # of the newest record
         self._open_sockets()
         self.desks = DeskThread(self)
@@ -128,10 +128,6 @@ class Bus:
         self.attempt(self.publisher.publish, records)
         self.watch.missing = self._unseen + self._passed_over
         self.attempt(self.watch.see, records)
-        command = int(records["command_sequence"][-1])
-        if command != self._last_command:
-            self._last_command = command
-            self.desks.acknowledge(records)
         return len(records)
 
     def attempt(self, act: Any, *arguments: Any) -> Any:
@@ -231,21 +227,17 @@ class Bus:
 class DeskThread:
     """Serves the sockets that bring something to the loop; they belong to this thread until `end`.
 
-    Records that show a command as taken are handed over by `acknowledge`, from where the ring is looked at.
+    While a command is on its way this thread looks at the ring itself: publishing, which is polite and falls behind on a busy machine,
+    does not hold up an answer.
     """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._taken: SimpleQueue[np.ndarray] = SimpleQueue()
+        self._next = 0  # number of the record in which a command may be seen next
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ending = False
         self._thread = threading.Thread(target=self._run, name="desks", daemon=True)
         self._thread.start()
-
-    def acknowledge(self, records: np.ndarray) -> None:
-        """Hands the records, whose commands the loop has taken, to the thread of the desks, and wakes it."""
-        self._taken.put(records)
-        os.eventfd_write(self._bell, 1)
 
     def end(self) -> None:
         """Answers what was taken so far and gives the sockets back."""
@@ -262,19 +254,32 @@ class DeskThread:
         poller.register(self._bell, zmq.POLLIN)
         ending = flooded = False
         while not ending:
+            waiting = bus.desk is not None and bus.desk.waiting
             if flooded:
                 time.sleep(PERIOD)  # whoever sends too much waits
             else:
-                poller.poll(DESK_PERIOD_MS)
+                poller.poll(ANSWER_PERIOD_MS if waiting else DESK_PERIOD_MS)
+            if not waiting:
+                self._next = max(0, bus.block.head - 1)  # with the record before: the phase that a command met
             ending = self._ending
             self._empty_bell()
             if bus.door is not None:
                 bus.attempt(bus.door.serve)
             flooded = BUDGET in [bus.attempt(desk.serve) for desk in desks]
             if bus.desk is not None:
-                while not self._taken.empty():
-                    bus.attempt(bus.desk.acknowledge, self._taken.get())
+                if bus.desk.waiting:
+                    bus.attempt(self._acknowledge, bus.desk)
                 bus.attempt(bus.desk.expire)
+
+    def _acknowledge(self, desk: CommandDesk) -> None:
+        """Answers the commands that the loop has taken by now; the newest record is looked at again the next time."""
+        while True:
+            first, data = self._bus.block.look(self._next, LOOK_AT_ONCE)
+            records = np.frombuffer(data, self._bus.dtype)
+            desk.acknowledge(records)
+            self._next = max(self._next, first + len(records) - 1)
+            if len(records) < LOOK_AT_ONCE:
+                return
 
     def _empty_bell(self) -> None:
         try:

@@ -89,6 +89,11 @@ class CommandDesk:
             return ""
         return self._clients[self._holder[0]].name if self._holder[0] in self._clients else ""
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a command is on its way through the loop."""
+        return bool(self._waiting)
+
     # --------------------------------------------------------------------------------------------------------- requests
     def serve(self) -> int:
         """Handles what has arrived, at most BUDGET messages. Returns how many."""

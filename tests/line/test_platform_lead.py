@@ -14,7 +14,7 @@ from hil_server.line.delay_ledger import ledger
 from hil_server.line.platform_lead import inverse, platform_at, platform_model
 from hil_server.line.run_header import header
 from hil_server.line.stand_response import StandResponse
-from hil_server.run.replay import DELAYS, _calibration
+from hil_server.run.replay import DELAYS, calibration
 from rt_kernels.context import Mounting
 
 STAND = ["test.stand=stands/hydraulic_stand.toml"]
@@ -116,13 +116,13 @@ def test_matrices_go_through_the_log_into_a_replay(test):
         calibration = {"context": {"delays": kept | change, "sensor_scale": None}}
         return SimpleNamespace(path="a.mcap", header=SimpleNamespace(calibration=calibration))
 
-    assert asdict(_calibration(log())["delays"]) == kept
+    assert asdict(calibration(log())["delays"]) == kept
     old = {key: kept[key] for key in DELAYS}
     without = SimpleNamespace(path="a", header=SimpleNamespace(calibration={"context": {"delays": old, "sensor_scale": None}}))
-    assert _calibration(without)["delays"].lead_rate is None
+    assert calibration(without)["delays"].lead_rate is None
     for bad in ([1.0] * 35, [math.nan] * 36, "x", [1e9] * 36):
         with pytest.raises(ConfigurationError, match="lead_rate.*36 numbers"):
-            _calibration(log(lead_rate=bad))
+            calibration(log(lead_rate=bad))
 
 
 def test_run_says_its_lag_by_direction(test):

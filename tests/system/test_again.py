@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from hil_server.client import Client
+from hil_server.cli import main
+from hil_server.client import Client, RefusedError
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import DeviceError, HilError
 from hil_server.line.free_run import blocks
@@ -116,6 +117,85 @@ def test_operator_is_waited_for(fly):
         client.command("abort")
     log = open_log(summary()["log"])
     assert log.records["tick"][0] == 1000 and not log.missing() and replay.replay(log.path, verify=True)["equal"]
+
+
+def flown(client, hand, axes, condition, timeout_s=60.0):
+    """The stick held so, deadman too, until the status is such."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        for _ in range(5):
+            hand.send(axes, 1)
+            time.sleep(0.02)
+        with contextlib.suppress(DeviceError):
+            if condition(status := client.status()):
+                return status
+    raise AssertionError("it did not come to it")
+
+
+def tuned(log, name):
+    return log.records["tuned"][:, [t["name"] for t in log.header.tunables].index(name)]
+
+
+def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
+    """As its operator has it: the virtual stand served by a process of its own, one flight, again, hold, stick centred, another flight."""
+    addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
+    config = load_test(SHIPPED / "programmes/berthing_operator.toml", [f"telemetry.{name}={a!r}" for name, a in addresses.items()])
+    options = Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True)  # a busy machine's wires may delay the force
+    ended = {}
+    thread = threading.Thread(target=lambda: ended.update(run_live(config, options)))
+    thread.start()
+    client, hand = Client(addresses["publish"], addresses["command"], timeout_s=10.0), HandSender(0, addresses["hand_controller"])
+    try:
+        first = flown(client, hand, [0.0] * 6, lambda s: s["tick"] > 100)
+        # before the flight that is asked for again: what goes on has it too
+        client.tune("guidance.coarse_m_s", 0.02)
+        client.leave_desk()
+        assert main(["tune", "guidance.vernier_deg_s", "0.05", "--address", addresses["command"]]) == 0
+        assert "guidance.vernier_deg_s: on its way to 0.05 from tick" in capsys.readouterr().out
+        assert main(["tune", "--address", addresses["command"]]) == 0
+        assert "guidance.coarse_m_s" in capsys.readouterr().out
+        with pytest.raises(RefusedError, match="guidance.coarse_m_s: 9 is not within"):
+            client.tune("guidance.coarse_m_s", 9.0)
+        assert main(["tune", "guidance.coarse_m", "1", "--address", addresses["command"]]) != 0
+        assert "did you mean 'guidance.coarse_m_s'" in capsys.readouterr().err
+        since = flown(client, hand, [0.4, 0, 0, 0, 0, 0], lambda s: True)["tick"]  # behind both changes
+        flown(client, hand, [0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > since + 2500)
+        at_s = 1e-3 * (since + 2000)
+        asked = client.again(time_s=at_s)
+        assert asked.command == "again" and asked.tick > since + 2500
+        standing = round(1e3 * at_s) - 1
+        wait(client, lambda s: s["run"] != first["run"] and s["tick"] == standing)
+        hand.send([0.5, 0, 0, 0, 0, 0], 1)  # not centred
+        assert client.status()["tick"] == standing
+        flown(client, hand, [0.0] * 6, lambda s: s["tick"] > standing + 50)
+        later = client.tune("guidance.coarse_m_s", 0.01)
+        assert {t["name"]: t["value"] for t in client.describe()["tunables"]}["guidance.vernier_deg_s"] == 0.05
+        flown(client, hand, [0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > later.tick + 500)
+        assert client.command("abort").tick > later.tick
+    finally:
+        while thread.is_alive():
+            with contextlib.suppress(HilError):
+                client.command("abort")
+            thread.join(0.5)
+        client.close()
+        hand.close()
+    one, two = (open_log(path) for path in ended["flights"])
+    assert one.header.mode == two.header.mode == "live" and two.header.branch["lost"] == [branch.LOST_OF_A_LIVE_RUN]
+    assert one.records["command_code"][np.searchsorted(one.records["tick"], asked.tick)] == CODES["command"]["again"]
+    assert tuned(two, "guidance.coarse_m_s")[0] == 0.02 and tuned(two, "guidance.coarse_m_s")[-1] == 0.01
+    assert (tuned(two, "guidance.vernier_deg_s") == 0.05).all()
+    # constants that were made of the measured delays of the wires are those of the second flight too
+    assert one.header.calibration["context"]["delays"] == two.header.calibration["context"]["delays"]
+    for log in (one, two):
+        result = replay.replay(log.path, verify=True)
+        assert result["equal"], (log.path, result["first_difference"])
+    # either goes on as a simulation, which replays
+    for log, lost in ((one, [branch.LOST_OF_A_LIVE_RUN]), (two, [])):
+        begin = branch.at_tick(log, int(log.records["tick"][-200]), ("test.duration_max_s=20", "compensation.lead_factor=0.5"))
+        assert begin.lost == lost
+        goes_on = simulate(begin.test.config, Options(out=str(tmp_path / f"on-{begin.tick}"), quiet=True, report=False), begin)
+        result = replay.replay(goes_on["log"], verify=True)
+        assert result["equal"] and result["ticks"] >= 200, result["first_difference"]
 
 
 def test_live_run_over_a_wire_goes_on_with_a_stand_in_software(tmp_path):

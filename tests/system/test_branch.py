@@ -159,3 +159,66 @@ def test_verb(log, tmp_path, capsys):
     assert main(["simulate", "--from", str(log.path)]) == 2
     assert "is not LOG@TIME" in capsys.readouterr().err
     assert main(["simulate", "--from", str(tmp_path / "none.mcap@3")]) == 2
+
+
+# ------------------------------------------------------------------------------------------------------------------- tuning
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """The shipped docking whose lead factor is changed from 2.0 s on, and is on its way at 2.05 s."""
+    folder = tmp_path_factory.mktemp("tuned")
+    config = load_test("docking_tuned.toml", SHORT)
+    return open_log(simulate(config, Options(out=str(folder / "run"), **QUIET))["log"])
+
+
+def values(log, name):
+    return log.records["tuned"][:, [t["name"] for t in log.header.tunables].index(name)]
+
+
+@pytest.mark.parametrize("when", ["0.3", "1.5", "2.05", "5.5"])
+def test_a_branch_has_what_was_tuned_before_it_and_on_its_way(tuned, tmp_path, when):
+    new, _ = goes_on(tuned, when, tmp_path / "new")
+    assert same(new.records, tuned.records[int(new.records["tick"][0]) :])
+    again = replay.replay(new.path, verify=True)
+    assert again["equal"], again["first_difference"]
+
+
+def test_another_key_of_a_tuned_part_leaves_the_tuned_value_in_force(tuned, tmp_path):
+    """The part has new constants; the tuned ones are put back into them, also one that is on its way."""
+    new, _ = goes_on(tuned, "2.05", tmp_path / "new", "compensation.lead_rate_max_m_s=0.2", "events.contact_hold_s=0.004")
+    assert new.header.branch["changed"] == ["events", "compensation"]
+    at = int(new.records["tick"][0])
+    factor, before = values(new, "compensation.lead_factor"), values(tuned, "compensation.lead_factor")
+    assert 0.9 < factor[0] < 1.0 and np.array_equal(factor, before[at:][: len(factor)])
+    assert (values(new, "events.contact_on_n") == 25.0).all() and (values(new, "compensation.lead_rate_max_m_s") == 0.2).all()
+    # the value acts: the lead is that of the tuned factor, as in the run before
+    assert np.array_equal(new.records["lead"][:100], tuned.records["lead"][at : at + 100])
+    assert replay.replay(new.path, verify=True)["equal"]
+
+
+def test_the_tuned_key_itself_has_its_new_value(tuned, tmp_path):
+    new, _ = goes_on(tuned, "3.0", tmp_path / "new", "compensation.lead_factor=0.6")
+    assert (values(new, "compensation.lead_factor") == 0.6).all() and (values(new, "events.contact_on_n") == 25.0).all()
+    np.testing.assert_allclose(new.records["lead"][0, 1:], tuned.records["lead"][3000, 1:] * 0.6 / 0.9, rtol=1e-12)
+    assert replay.replay(new.path, verify=True)["equal"]
+    # of what that new run goes on from, the same again
+    other, _ = goes_on(new, "4.0", tmp_path / "other")
+    assert same(other.records, new.records[1000:])
+
+
+def test_another_part_with_other_parameters_leaves_those_of_the_others(log, tmp_path):
+    """Numbers of parameters move with the list; values go by name."""
+    begin = branch.at_tick(log, 2000)
+    tuning = begin.test.line.tuning
+    state = np.frombuffer(tuning.snapshot()).copy()
+    k = [one.name for one in tuning.tunables].index("safety.following_max_m")
+    state[[k + 24 * row for row in range(5)]] = 0.015
+    tuning.restore(state.tobytes())
+    new = branch.changed(begin, ("compensation.part=none",))
+    names = [one.name for one in new.test.tunables]
+    assert len(names) < len(tuning.tunables) and not any(name.startswith("compensation.") for name in names)
+    kept = np.frombuffer(new.test.line.tuning.snapshot())[96 : 96 + len(names)]
+    assert kept[names.index("safety.following_max_m")] == 0.015
+    for name, value, one in zip(names, kept, new.test.tunables, strict=True):
+        assert value == one.value or name == "safety.following_max_m", name

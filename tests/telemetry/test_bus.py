@@ -6,6 +6,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import pytest
 import zmq
 
 from hil_server.client import Client, NoAnswerError
+from hil_server.telemetry.bus import Bus
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
 from hil_server.telemetry.wire import bind
+from rt_kernels.layout import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
 ANY = "tcp://127.0.0.1:*"
@@ -104,6 +107,26 @@ def test_stopped_bus_does_not_hold_up_the_end(start):
     loop.publish(3000)
     closed = process.finish()
     assert closed["complete"] and closed["ticks"] == 3000
+
+
+def test_an_answer_does_not_wait_for_what_is_published(tmp_path, header, loop_stand_in):
+    """Publishing, which is polite, stands still on a busy machine (here: nobody calls `look`); the loop has taken the command."""
+    loop = loop_stand_in()
+    settings = TelemetrySettings(log_path=str(tmp_path / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=None)
+    bus = Bus(loop.block, settings, header)
+    runs = threading.Thread(target=loop.run_for, args=(60.0,))
+    runs.start()
+    try:
+        ends = bus.endpoints()
+        with Client(ends["telemetry_address"], ends["command_address"], timeout_s=30.0) as client:
+            for name in ("hold", "resume", "hold"):
+                answer = client.command(name)
+                assert loop.taken[-1][1] == CODES["command"][name] and answer.sequence == loop.taken[-1][0]
+            assert client.status()["tick"] == -1
+    finally:
+        loop.stopping = True
+        runs.join()
+        bus.close()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
