@@ -1,15 +1,19 @@
 """One case of a campaign: the line in process, no log, one row of figures. Imported by the workers."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hil_server.config import test_from_toml
+from hil_server.config import TestConfig, test_from_toml
 from hil_server.errors import HilError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
 from hil_server.requirements import Watch
+from hil_server.run import branch
+from hil_server.run.branch import Resumed
+from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.record import aux_channels, scalar_names
 from rt_kernels.layout import CODES, FAULTS
 
@@ -18,15 +22,29 @@ CLOSED = [CODES["phase"][name] for name in ("contact", "latched")]  # neighbours
 PEAKS = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
 
 
-def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float], settings: Sequence[str]) -> dict[str, Any]:
+class Beginning(NamedTuple):
+    """A tick of a logged run that every case goes on from. log: its file; time_s: run time; settings: overrides of all cases from there on;
+    state: 16 hexadecimal digits over the state of the line there."""
+
+    log: str
+    tick: int
+    time_s: float
+    settings: tuple[str, ...]
+    state: str
+
+
+def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float], settings: Sequence[str],
+             begin: Beginning | None = None) -> dict[str, Any]:  # fmt: skip
     """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
-    same as `--set` would say it. Returns a row: number, conditions, end, captured, times, peak loads per
-    component in the closed loop, largest strokes (analogue signals), largest magnitude of every named channel of the parts (columns such as
-    `peak probe.stroke`), of every requirement its verdict and margin (`verdict NAME`, `margin NAME`), faults. An error of the case is its
-    result, not the campaign's."""
+    same as `--set` would say it; begin: where the case goes on from, None: from its start.
+
+    Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest strokes (analogue signals),
+    largest magnitude of every named channel of the parts (columns such as `peak probe.stroke`), of every requirement its verdict and margin
+    (`verdict NAME`, `margin NAME`), faults. An error of the case is its result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
     try:
-        test = assembly.simulation(test_from_toml(text, settings, label=f"case {number}"))
+        config = test_from_toml(text, settings, label=f"case {number}")
+        test = assembly.simulation(config) if begin is None else gone_on(begin, config, settings).test
     except HilError as error:
         return row | _empty() | {"end": "error", "error": str(error)}
     channels = [f"peak {name}" for c in aux_channels(test.aux) for name in scalar_names(c.name, c.count)]
@@ -59,6 +77,18 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     }
 
 
+def gone_on(begin: Beginning, config: TestConfig, settings: Sequence[str]) -> Resumed:
+    """The line of a case that goes on from a logged run. config: of the case; settings: what it changes beside the campaign's own
+    overrides. Raises as `hil_server.run.branch.changed` does."""
+    return branch.changed(_put_back(begin.log, begin.tick), (*begin.settings, *settings), config)
+
+
+@lru_cache(1)
+def _put_back(log: str, tick: int) -> Resumed:
+    """The logged run at this tick: once in a worker."""
+    return branch.at_tick(open_log(log), tick)
+
+
 def _empty() -> dict[str, Any]:
     nan = float("nan")
     return {
@@ -74,9 +104,9 @@ def _empty() -> dict[str, Any]:
 
 
 def run_chunk(text: str, numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]],
-              settings: Sequence[Sequence[str]]) -> list[dict[str, Any]]:  # fmt: skip
+              settings: Sequence[Sequence[str]], begin: Beginning | None = None) -> list[dict[str, Any]]:  # fmt: skip
     """Several cases, one after another, in this process."""
-    return [run_case(text, n, keys, c, s) for n, c, s in zip(numbers, conditions, settings, strict=True)]
+    return [run_case(text, n, keys, c, s, begin) for n, c, s in zip(numbers, conditions, settings, strict=True)]
 
 
 def failed_chunk(numbers: Sequence[int], keys: Sequence[str], conditions: Sequence[Sequence[float]], why: str) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ def run_cases(plan: Plan, folder: Path, first: int, conditions: np.ndarray, work
 
     def job(chunk: Chunk) -> tuple[Any, ...]:
         rows = conditions[chunk[0] - first : chunk[1] - first].tolist()
-        return text, list(range(*chunk)), plan.keys, rows, [plan.settings(row) for row in rows]
+        return text, list(range(*chunk)), plan.keys, rows, [plan.settings(row) for row in rows], plan.begin
 
     source = _on_cluster(todo, job, scheduler) if scheduler else _on_this_machine(todo, job, workers or os.cpu_count() or 1)
     for chunk, rows in source:
@@ -121,7 +121,7 @@ def run_rare(plan: Plan, folder: Path, workers: int | None = None, scheduler: st
 
 
 def _failed(arguments: tuple[Any, ...], why: str) -> list[dict[str, Any]]:
-    _, numbers, keys, conditions, _ = arguments
+    _, numbers, keys, conditions, *_ = arguments
     return failed_chunk(numbers, keys, conditions, why)
 
 

@@ -2,7 +2,8 @@
 
     [campaign]
     name = "idss"
-    test = "docking.toml"                # the test that every case starts from
+    test = "docking.toml"                # the test that every case starts from; or, in its place,
+    from = "runs/x@contact-1s"           # LOG@TIME of a logged run: all cases go on from this one state (docs/checkpoints.md)
     cases = 2000
     seed = 1
     sampling = "latin_hypercube"         # uniform, latin_hypercube, normal, corners, expert, saltelli
@@ -33,14 +34,16 @@ from typing import Any
 import numpy as np
 
 from hil_server.campaign import variables
+from hil_server.campaign.case import Beginning
 from hil_server.campaign.rare import Rare, read_rare
 from hil_server.campaign.variables import Variable
-from hil_server.config import TestConfig, files, load_test, toml_text
+from hil_server.config import TestConfig, files, load_test, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.kinds import other_kind
 from hil_server.config.loader import named_file
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
+from hil_server.line.run_header import configuration
 from hil_server.requirements import declaration
 from rt_kernels.parameters import Parameter
 
@@ -51,7 +54,8 @@ CAMPAIGN = Table(
         Parameter("name", "str", "-", "short name, shown in reports"),
         Parameter("description", "str", "-", "what it is", default=""),
         Parameter("source", "str", "-", "where the box comes from", default=""),
-        Parameter("test", "str", "-", "test file that every case starts from"),
+        Parameter("test", "str", "-", "test file that every case starts from; or `from`", default=""),
+        Parameter("from", "str", "-", "LOG@TIME: tick of a logged run that every case goes on from, instead of `test`", default=""),
         Parameter("cases", "int", "-", "number of cases", low=1, high=10_000_000),
         Parameter("seed", "int", "-", "seed of the sampling", default=1, low=0, high=2**31 - 1),
         Parameter("sampling", "str", "-", "how the box is filled", default="latin_hypercube", choices=SAMPLINGS),
@@ -70,7 +74,8 @@ BOX = Table([replace(p, kind="floats", shape=2, default=None) for p in BOX_KEYS.
 @dataclass(frozen=True)
 class Plan:
     """A checked campaign. base: the test with the campaign's overrides; keys: columns of what is varied, the box first; low, high: of the
-    box, in their order; vary: what is varied beside it; R: correlation of the normal scores; base_values: what factors multiply."""
+    box, in their order; vary: what is varied beside it; R: correlation of the normal scores; base_values: what factors multiply; begin: the
+    state that every case goes on from, None: each from the start of the test."""
 
     name: str
     cases: int
@@ -90,6 +95,7 @@ class Plan:
     R: np.ndarray | None = None
     base_values: dict[str, Any] = field(default_factory=dict)
     rare: Rare | None = None
+    begin: Beginning | None = None
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -107,6 +113,8 @@ class Plan:
         text = repr((self.cases, self.seed, self.sampling, self.keys, self.low, self.high, self.expert, self.pairs)) + self.base.as_toml()
         if self.vary or self.R is not None or self.rare is not None:
             text += repr((self.vary, None if self.R is None else self.R.tolist(), self.rare))
+        if self.begin is not None:
+            text += repr((self.begin.tick, self.begin.state))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def conditions(self) -> np.ndarray:
@@ -177,8 +185,6 @@ def disc(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | None = None) -> Plan:
     """Reads and checks a campaign file. Raises ConfigurationError with all faults."""
-    from hil_server.run.programme import _flat
-
     file = named_file(file)
     try:
         document = files.parse_toml(files.read_text(file))
@@ -207,6 +213,8 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
     if faults:
         raise ConfigurationError(faults)
     head = CAMPAIGN.with_defaults(head)
+    if not head["test"] and not head["from"]:
+        raise ConfigurationError(missing(str(file), "campaign.test", "str", "a test file (or `from`: a tick of a logged run)"))
     wanted = head["cases"] if cases is None else cases
     if head["sampling"] == "saltelli":
         from hil_server.campaign.sensitivity import design_cases
@@ -216,14 +224,10 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
             limit = "independent variables"
             raise ConfigurationError(line(str(file), what, "not with sampling 'saltelli'", "given", limit=limit, unit="-"))
         wanted = design_cases(wanted, len(names), str(file))
-    import stand_configs
-
-    shipped = Path(stand_configs.__file__).parent / "programmes"
-    base = next((p for p in (file.parent / head["test"], shipped / head["test"]) if p.is_file()), None)
-    if base is None:
-        raise ConfigurationError(line(str(file), "campaign.test", "no such file", head["test"], limit="a test file", unit="-"))
-    settings = [f"{key}={toml_text.value(value)}" for key, value in _flat(head["set"])]
-    test = load_test(base, [*settings, *overrides], demanded)
+    if head["from"]:
+        test, begin = _beginning(head, box, demanded, overrides, str(file))
+    else:
+        test, begin = _test(head, demanded, overrides, file), None
     return Plan(
         name=head["name"],
         cases=wanted,
@@ -243,7 +247,52 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         R=R,
         base_values=variables.base_values(vary, test, str(file)),
         rare=rare,
+        begin=begin,
     )
+
+
+def _settings(head: dict[str, Any]) -> list[str]:
+    """The campaign's overrides, as `--set` says them."""
+    from hil_server.run.programme import _flat
+
+    return [f"{key}={toml_text.value(value)}" for key, value in _flat(head["set"])]
+
+
+def _test(head: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str], file: Path) -> TestConfig:
+    """The test that every case starts from. Raises ConfigurationError."""
+    import stand_configs
+
+    shipped = Path(stand_configs.__file__).parent / "programmes"
+    base = next((p for p in (file.parent / head["test"], shipped / head["test"]) if p.is_file()), None)
+    if base is None:
+        raise ConfigurationError(line(str(file), "campaign.test", "no such file", head["test"], limit="a test file", unit="-"))
+    return load_test(base, [*_settings(head), *overrides], demanded)
+
+
+def _beginning(head: dict[str, Any], box: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str],
+               file: str) -> tuple[TestConfig, Beginning]:  # fmt: skip
+    """The configuration of the logged run with the campaign's overrides and requirements, and the state that the cases go on from. Raises
+    ConfigurationError, and what `hil_server.run.branch.resumed` raises."""
+    from hil_server.run import branch
+
+    if head["test"]:
+        raise ConfigurationError(line(file, "campaign.from", "beside campaign.test", head["from"], limit="one of both", unit="-"))
+    if box:
+        said = "keys under [[vary]]: the logged run has begun with its own"
+        raise ConfigurationError(line(file, "box", "initial conditions with campaign.from", ", ".join(box), limit=said, unit="-"))
+    settings = (*_settings(head), *overrides)
+    begin = branch.resumed(head["from"])
+    if begin.checkpoint is None:
+        limit = "a run whose parts give their states"
+        raise ConfigurationError(line(file, "campaign.from", begin.lost[-1], head["from"], limit=limit, unit="-"))
+    document = configuration(begin.log, settings).document
+    mine = {row["name"] for row in demanded}
+    document["requirement"] = [*(row for row in document.get("requirement", ()) if row["name"] not in mine), *demanded]
+    config = test_from_toml(toml_text.dumps(document), label=head["from"])
+    if settings:
+        branch.changed(begin, settings, config)  # what cannot be changed there is said now, not by every case
+    state = hashlib.sha256(repr(sorted(begin.checkpoint.parts.items())).encode()).hexdigest()[:16]
+    return config, Beginning(str(begin.log.path.absolute()), begin.tick, begin.time_s, settings, state)
 
 
 def _box_faults(box: Any, file: str) -> list[str]:

@@ -42,6 +42,7 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
         f"<p>{text(plan.description)}{f' ({text(plan.source)})' if plan.source else ''}</p>",
         f'<p class="note">test {text(base.test["name"])}: {text(base.mechanism["name"])}, {_craft(base.active_vehicle)} to '
         f"{_craft(base.target_vehicle)} · {plan.cases} cases, {text(plan.sampling)}, seed {plan.seed}</p>",
+        *([] if plan.begin is None else [f"<p>Every case goes on from {text(plan.begin.log)} at {plan.begin.time_s:.3f} s.</p>"]),
         *([f'<p class="banner">Made with synthetic geometry: {text(", ".join(invented))}.</p>'] if invented else []),
         *([f'<p class="banner bad">{summary["errors"]} cases ended with an error: see the column error of the results.</p>']
           if summary["errors"] else []),  # fmt: skip

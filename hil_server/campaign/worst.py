@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.campaign.case import gone_on
 from hil_server.campaign.plan import Plan
 from hil_server.config import test_from_toml
 from hil_server.errors import HilError
@@ -23,7 +24,9 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
             shutil.rmtree(out, ignore_errors=True)
             overrides = [*plan.settings(conditions[number]), "telemetry.log_every=1"]
             try:
-                simulate(test_from_toml(plan.base.as_toml(), overrides), Options(out=str(out), quiet=True, report=True))
+                config = test_from_toml(plan.base.as_toml(), overrides)
+                begin = None if plan.begin is None else gone_on(plan.begin, config, overrides)
+                simulate(config, Options(out=str(out), quiet=True, report=True), begin)
             except HilError:
                 continue
         done.append({"number": number, "log": str(log), "branch": branch_command(log)})
@@ -31,7 +34,9 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
 
 
 def branch_command(log: Path) -> str:
-    """The command that goes on from a worst case before its first contact, with keys to be changed; from its start where there is none."""
-    contact = float(open_log(log).records["first_contact_time"][-1])
-    when = "0" if contact < 0.0 else f"contact-{min(1.0, contact):.3g}s"
+    """The command that goes on from a worst case before its first contact, with keys to be changed; from its start where there is none in
+    it."""
+    flown = open_log(log)
+    start, contact = float(flown.time_s[0]), float(flown.records["first_contact_time"][-1])
+    when = f"{start:g}" if contact < start else f"contact-{min(1.0, contact - start):.3g}s"
     return f"hil-server simulate --from {log}@{when} --set KEY=VALUE"

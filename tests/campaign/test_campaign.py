@@ -17,7 +17,14 @@ from scipy.stats import binomtest, kstest
 from hil_server.campaign import execution, statistics
 from hil_server.campaign.case import run_case
 from hil_server.campaign.plan import SAMPLINGS, load_plan
+from hil_server.campaign.worst import rerun
+from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
+from hil_server.requirements import of_log
+from hil_server.run import branch, replay
+from hil_server.run.session import Options, simulate
+from hil_server.telemetry.log_file import open_log
+from rt_kernels.layout import CODES
 
 FILE = """
 [campaign]
@@ -277,3 +284,89 @@ def test_damaged_results_are_named(tmp_path):
     part.write_bytes(part.read_bytes()[:-20])
     with pytest.raises(ConfigurationError, match=r"cases-0000000-0000003\.parquet: damaged"):
         execution.read_results(folder)
+
+
+# --------------------------------------------------------------------------------------------------- from a state of a logged run
+
+FROM = """
+[campaign]
+name = "onwards"
+from = "{log}@contact-0.05s"
+cases = 4
+chunk = 2
+worst = 1
+set = {{ "guidance.contact_max_s" = 1.5 }}
+
+[[vary]]
+key = "safety.braking_m_s2"
+low = 1.0
+high = 2.0
+
+[[vary]]
+key = "compensation.lead_factor"
+low = 0.2
+high = 1.0
+
+[[requirement]]
+name = "light"
+channel = "max(abs(F_T[0:3]))"
+below_n = 1.0
+"""
+
+
+@pytest.fixture(scope="module")
+def onwards(tmp_path_factory):
+    """A campaign whose cases go on from a logged docking: folder, file, log."""
+    folder = tmp_path_factory.mktemp("onwards")
+    flown = simulate(load_test(None, ["guidance.contact_max_s=3", "test.duration_max_s=9"]), Options(str(folder / "run"), True, False))
+    file = folder / "onwards_campaign.toml"
+    file.write_text(FROM.format(log=flown["log"]))
+    return folder, file, open_log(flown["log"])
+
+
+def test_all_cases_go_on_from_one_state(onwards):
+    folder, file, log = onwards
+    p = load_plan(file)
+    execution.run(p, folder / "out", workers=1)
+    found = rows(folder / "out")
+    contact = float(log.records["first_contact_time"][-1])
+    assert all(contact <= row["first_contact_s"] < contact + 0.05 for row in found), found  # a smaller lead touches later
+    assert len({row["peak_fx_n"] for row in found}) == 4, "what is varied acts"
+    # each is what `simulate --from LOG@TIME --set ...` makes of it
+    row = found[1]
+    settings = ["guidance.contact_max_s=1.5", *p.settings([row[key] for key in p.keys])]
+    begin = branch.resumed(f"{log.path}@contact-0.05s", tuple(settings))
+    one = open_log(simulate(begin.test.config, Options(str(folder / "one"), True, False), begin)["log"])
+    closed = np.isin(one.records["phase"], [CODES["phase"][name] for name in ("contact", "latched")])
+    assert row["peak_fx_n"] == np.abs(one.records["F_T"][closed, 0]).max()
+    assert row["capture_after_s"] == one.records["capture_time"][-1] - one.records["first_contact_time"][-1]
+    # the worst one has a log that goes on from the same tick, and the requirement of the campaign
+    worst = rerun(p, [2], p.conditions(), folder / "out")[0]
+    flown = open_log(worst["log"])
+    assert flown.header.branch["tick"] == flown.records["tick"][0] == p.begin.tick
+    assert flown.records["capture_time"][-1] - flown.records["first_contact_time"][-1] == found[2]["capture_after_s"]
+    assert found[2]["verdict light"] == "violated" == {one.name: one.verdict for one in of_log(flown)}["light"]
+    assert "@contact-0.0" in worst["branch"] and branch.resumed(f"{worst['log']}@contact-0.05s").tick > p.begin.tick
+    assert replay.replay(worst["log"], verify=True)["equal"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("cases = 4", 'cases = 4\ntest = "docking.toml"', "campaign.from: beside campaign.test"),
+        ("[[vary]]", "[box]\nlateral_y_m = [0.0, 0.1]\n[[vary]]", "box: initial conditions with campaign.from"),
+        ("guidance.contact_max_s", "initial_conditions.roll_deg", "initial_conditions: is what the run began with"),
+        ('from = "', 'former = "', "did you mean 'from'"),
+    ],
+)
+def test_what_cannot_be_of_one_state_is_named(onwards, tmp_path, old, new, said):
+    file = tmp_path / "bad.toml"
+    file.write_text(onwards[1].read_text().replace(old, new, 1))
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        load_plan(file)
+
+
+def test_another_state_is_another_campaign(onwards, tmp_path):
+    file = tmp_path / "later.toml"
+    file.write_text(onwards[1].read_text().replace("contact-0.05s", "contact-0.04s"))
+    assert load_plan(file).identity != load_plan(onwards[1]).identity == load_plan(onwards[1]).identity
