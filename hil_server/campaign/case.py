@@ -38,7 +38,7 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
     same as `--set` would say it; begin: where the case goes on from, None: from its start.
 
-    Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest strokes (analogue signals),
+    Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest strokes (analogue),
     largest magnitude of every named channel of the parts (columns such as `peak probe.stroke`), of every requirement its verdict and margin
     (`verdict NAME`, `margin NAME`), faults. An error of the case is its result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
