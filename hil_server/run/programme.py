@@ -37,6 +37,7 @@ from hil_server.analysis.programme_page import ProgrammePage, peak
 from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, TripError
+from hil_server.line import assembly
 from hil_server.requirements import counted, declaration, violated
 from hil_server.run.between import Between
 from rt_kernels.parameters import Parameter
@@ -133,6 +134,19 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
     if faults:
         raise ConfigurationError(dict.fromkeys(faults))
     return head["name"], [v for v in variants if v is not None]
+
+
+def assemble_all(file: str | Path, variants: Sequence[Variant]) -> None:
+    """Assembles every variant as a simulation and lets it go: what only the parts know, as the channels that a requirement names, is then
+    found before the first one runs. Raises ConfigurationError with the faults of all, each with the variant's number."""
+    faults: list[str] = []
+    for variant in variants:
+        try:
+            assembly.simulation(variant.config)
+        except ConfigurationError as error:
+            faults += [f"{file}: variant {variant.number}: {fault}" for fault in error.faults]
+    if faults:
+        raise ConfigurationError(dict.fromkeys(faults))
 
 
 def between_of(file: str | Path, telemetry: dict[str, Any], hold: bool = False) -> Between:

@@ -88,10 +88,12 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     import time
 
     from hil_server.requirements import junit, violated
-    from hil_server.run.programme import SUMMARY_HEADS, between_of, load_programme, run_programme, summary_rows
+    from hil_server.run.programme import SUMMARY_HEADS, assemble_all, between_of, load_programme, run_programme, summary_rows
     from hil_server.terminal.tables import print_table
 
     name, variants = load_programme(args.config, args.set, args.waive)
+    if not live:  # a live one has the channels of its devices, too
+        assemble_all(args.config, variants)
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
 
     def run_variant(config: Any, folder: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.run_header import configuration
 from hil_server.requirements import MET, NOT_JUDGED, VIOLATED, Result, Watch, of_log
-from hil_server.run.programme import load_programme
+from hil_server.run.programme import assemble_all, is_programme, load_programme
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.log_header import LogHeader
@@ -177,6 +177,27 @@ def test_a_programme_stands_on_expectation_and_requirements(tmp_path, capsys):
     with pytest.raises(ConfigurationError) as caught:
         load_programme(file)
     assert "two.toml: requirement[0].below_m: not in the unit of" in str(caught.value)
+
+
+def test_a_channel_that_one_variant_lacks_is_found_before_the_first_one_runs(tmp_path, capsys):
+    file, out = tmp_path / "two.toml", tmp_path / "out"
+    row = '[[requirement]]\nname = "gap"\nchannel = "{}"\nbelow_mm = 900.0\n'
+    file.write_text(PROGRAMME.format(test=DOCKING) + row.format("dynamics.nowhere"))
+    assert cli.main(["simulate", str(file), "--out", str(out), "--quiet", "--no-report", *sets(*QUICK)]) == 2
+    said = capsys.readouterr().err
+    assert all(f"variant {number}: " in said for number in "AB") and "no channel 'dynamics.nowhere'" in said and not out.exists()
+
+
+# without the one whose crafts take seconds to read: its unit is that of docking.toml
+SHIPPED_PROGRAMMES = [f for f in sorted((SHIPPED / "programmes").glob("*.toml")) if is_programme(f) and f.stem != "docking_crafts"]
+
+
+@pytest.mark.parametrize("file", SHIPPED_PROGRAMMES, ids=[f.stem for f in SHIPPED_PROGRAMMES])
+def test_every_shipped_variant_has_the_channels_that_its_requirements_name(file):
+    name, variants = load_programme(file)
+    units = {(v.config.paths.get("mechanism"), v.config.part("dynamics")[0]): v for v in variants}  # what decides on the channels
+    assemble_all(name, list(units.values()))
+    assert all(v.config.document.get("requirement") for v in variants)
 
 
 def test_a_case_of_a_campaign_is_judged_and_the_statistics_count():
