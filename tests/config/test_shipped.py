@@ -11,7 +11,7 @@ from hil_server import registry
 from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test, tables, toml_text
 from hil_server.errors import ConfigurationError
-from hil_server.run.programme import PROGRAMME, VARIANT, load_programme
+from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE, load_programme
 from rt_kernels.parameters import must_be
 from rt_kernels.stewart.platform import Platform
 
@@ -38,6 +38,8 @@ FILES = {
 
 def leaves(table, path=()):
     for key, value in table.items():
+        if key == "requirement" and not path:
+            continue  # what a key may be depends on the others: tests/requirements holds them
         # a vehicle's table [modal] is one value: its own loader holds its keys
         if isinstance(value, dict) and key != "modal" and not isinstance(declared(value), str):
             yield from leaves(value, (*path, key))
@@ -209,7 +211,7 @@ def test_every_key_is_held(tree, file):
 def test_every_key_of_a_programme_is_held(tree, file):
     target = tree.home / file
     document = tomllib.loads(target.read_text())
-    document["variant"] = document["variant"][1:3]
+    document["variant"] = document["variant"][-2:]
     rows = [(f"variant[{i}]", row, VARIANT) for i, row in enumerate(document["variant"])]
     for where, row, table in [("programme", document["programme"], PROGRAMME), *rows]:
         for key, value in list(row.items()):
@@ -217,7 +219,7 @@ def test_every_key_of_a_programme_is_held(tree, file):
                 del row[key]
                 row.update(changed)
                 target.write_text(write(document))
-                required = table.parameters[key].required
+                required = key != WAIVE and table.parameters[key].required
                 try:
                     tree(file, "programme")
                 except ConfigurationError as error:
