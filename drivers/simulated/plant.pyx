@@ -25,7 +25,6 @@ from libc.math cimport fabs, floor
 from libc.string cimport memcpy, memset
 
 import numpy as np
-from scipy.linalg import expm
 
 from drivers.simulated.hydraulic_machine cimport (HydraulicMachine, MACHINE_SINGULAR, hydraulic_advance, hydraulic_blocked,
                                                   hydraulic_inject, hydraulic_supply_low)
@@ -495,6 +494,8 @@ cdef void fill_drive(DriveParams *d, double frequency_hz, double damping, double
     if frequency_hz > 0.0:
         w = d.frequency
         A = np.array([[0.0, 1.0, 0.0], [-w * w, -2 * damping * w, 2 * damping * w * feedforward], [0.0, 0.0, 0.0]])
+        from scipy.linalg import expm  # late: it takes longer to load than the plant to build
+
         E = expm(A * dt)
         for i in range(2):
             d.a[2 * i], d.a[2 * i + 1] = E[i, 0], E[i, 1]
