@@ -61,7 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
         _write_error(arguments, error, error.exit_code)
         return error.exit_code
     except KeyboardInterrupt:
-        _say("interrupted")
+        remains = getattr(_verb_of(arguments), "REMAINS", "")
+        _say(f"interrupted: {remains}" if remains else "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,7 +118,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hil-server", description=about, epilog=EXIT_CODES)
     parser.add_argument("--version", action="store_true", help="shows the version and ends")
     listed = parser.add_subparsers(title="verbs", metavar="VERB")
-    asked = next((a for a in arguments if not a.startswith("-")), None)
+    asked = _asked(arguments)
     for name, verb in offered().items():
         sub = listed.add_parser(name, help=verb.SUMMARY, description=verb.SUMMARY[0].upper() + verb.SUMMARY[1:] + ".")
         sub.add_argument("--json", metavar="FILE", help="writes the summary for machines")
@@ -127,6 +128,14 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
             verb.add_arguments(sub)
             sub.set_defaults(run=verb.run)
     return parser
+
+
+def _asked(arguments: list[str]) -> str | None:
+    return next((a for a in arguments if not a.startswith("-")), None)
+
+
+def _verb_of(arguments: list[str]) -> ModuleType | None:
+    return offered().get(_asked(arguments) or "")
 
 
 def _complete(line: str) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 from hil_server.analysis import ccsds, mdf
 from hil_server.analysis.plain_names import plain_names
 from hil_server.analysis.scalars import Column, columns
+from hil_server.config import files
+from hil_server.config.files import Done, nobody
 from hil_server.errors import UsageError
 from hil_server.host.installation import with_group
 from hil_server.telemetry.log_file import Log, open_log
@@ -23,6 +25,7 @@ from hil_server.telemetry.log_header import LogHeader
 
 SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "hdf5": ".h5", "mat": ".mat", "mdf": ".mf4", "ccsds": ".ccsds",
             "operator": ".operator.csv"}  # fmt: skip
+ROW_GROUP = 10_000  # ticks that are written at once
 TABLES = ("parquet", "csv", "hdf5")
 
 
@@ -32,12 +35,14 @@ def export(
     target: str | os.PathLike[str] | None = None,
     channels: Sequence[str] | None = None,
     plain: bool = False,
+    done: Done = nobody,
 ) -> Path:
     """Writes the log as `kind` (parquet, csv, hdf5, mat, mdf, ccsds, operator) beside it or to `target`. Returns the path.
 
     channels: names of channels (`F_T`) or scalars (`F_T[0]`) to keep, None for all; `tick`, `time_ns` and, in tables, `seconds` always
-    stay. plain: columns of a table are named `F_T_x`, which queries take without quotes. Raises UsageError for an unknown kind or channel,
-    a missing library, or a target that cannot be written; LogError when the log cannot be read.
+    stay. plain: columns of a table are named `F_T_x`, which queries take without quotes. done: is told how much is done of how much.
+    Raises UsageError for an unknown kind or channel, a missing library, or a target that cannot be written; LogError when the log cannot
+    be read.
     """
     if kind not in WRITERS:
         raise UsageError(f"unknown format {kind!r}; there are {', '.join(WRITERS)}")
@@ -45,7 +50,8 @@ def export(
     path = Path(target) if target is not None else Path(log_path).with_suffix(SUFFIXES[kind])
     try:
         chosen = _chosen(log, channels)
-        WRITERS[kind](log, _table(log, chosen, plain) if kind in TABLES else chosen, path)
+        with files.whole(path) as unfinished:
+            WRITERS[kind](log, _table(log, chosen, plain) if kind in TABLES else chosen, unfinished, done)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     return path
@@ -96,7 +102,7 @@ def run_facts_of(h: LogHeader, incomplete: list[str], end: dict[str, Any]) -> di
     }
 
 
-def _write_parquet(log: Log, chosen: list[Column], path: Path) -> None:
+def _write_parquet(log: Log, chosen: list[Column], path: Path, done: Done) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -104,9 +110,11 @@ def _write_parquet(log: Log, chosen: list[Column], path: Path) -> None:
     table = pa.table([pa.array(c.values) for c in chosen], schema=schema)
     floating = [c.name for c in chosen if c.values.dtype.kind == "f"]
     whole = [c.name for c in chosen if c.values.dtype.kind != "f"]
-    pq.write_table(
-        table, path, compression="zstd", use_dictionary=whole or False, use_byte_stream_split=floating or False, row_group_size=10_000
-    )
+    form = {"compression": "zstd", "use_dictionary": whole or False, "use_byte_stream_split": floating or False}
+    with pq.ParquetWriter(path, schema, **form) as writer:
+        for first in range(0, log.ticks, ROW_GROUP):
+            writer.write_table(table.slice(first, ROW_GROUP), ROW_GROUP)
+            done(first + ROW_GROUP, log.ticks)
 
 
 def _arrow_field(pa: Any, c: Column) -> Any:
@@ -114,33 +122,38 @@ def _arrow_field(pa: Any, c: Column) -> Any:
     return pa.field(c.name, pa.from_numpy_dtype(c.values.dtype), nullable=False, metadata=about)
 
 
-def _write_csv(log: Log, chosen: list[Column], path: Path) -> None:
+def _write_csv(log: Log, chosen: list[Column], path: Path, done: Done) -> None:
     """One line of names, then numbers that read back to the same bits; units and meanings go to `<name>.channels.csv` beside it."""
     import csv
 
     import pyarrow as pa
     import pyarrow.csv
 
-    pyarrow.csv.write_csv(pa.table({c.name: c.values for c in chosen}), path, pyarrow.csv.WriteOptions(quoting_style="none"))
+    table = pa.table({c.name: c.values for c in chosen})
+    with pyarrow.csv.CSVWriter(path, table.schema, write_options=pyarrow.csv.WriteOptions(quoting_style="none")) as rows:
+        for first in range(0, log.ticks, ROW_GROUP):
+            rows.write_table(table.slice(first, ROW_GROUP))
+            done(first + ROW_GROUP, log.ticks)
     with path.with_suffix(".channels.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["name", "unit", "frame", "role", "meaning"])
         writer.writerows([c.name, c.unit, c.frame, c.role, c.meaning] for c in chosen)
 
 
-def _write_hdf5(log: Log, chosen: list[Column], path: Path) -> None:
+def _write_hdf5(log: Log, chosen: list[Column], path: Path, done: Done) -> None:
     try:
         import h5py
     except ImportError:
         raise UsageError(f"format hdf5 needs h5py: {with_group('hdf5')}") from None
     with h5py.File(path, "w") as file:
         file.attrs["hil_server"] = json.dumps(run_facts(log), default=str)
-        for c in chosen:
+        for i, c in enumerate(chosen, 1):
             data = file.create_dataset(c.name, data=c.values, compression="gzip", compression_opts=1, shuffle=True)
             data.attrs.update({"unit": c.unit, "frame": c.frame, "role": c.role, "meaning": c.meaning})
+            done(i, len(chosen))
 
 
-def _write_mat(log: Log, chosen: list[Column], path: Path) -> None:
+def _write_mat(log: Log, chosen: list[Column], path: Path, done: Done) -> None:
     """MATLAB 5: one matrix (ticks by components) per channel; names that MATLAB does not allow are changed to the next it does."""
     import numpy as np
     from scipy.io import savemat
@@ -153,7 +166,7 @@ def _write_mat(log: Log, chosen: list[Column], path: Path) -> None:
     savemat(path, {**data, "units": units, "run": json.dumps(run_facts(log), default=str)}, long_field_names=True, do_compression=True)
 
 
-def _write_operator(log: Log, chosen: list[Column], path: Path) -> None:
+def _write_operator(log: Log, chosen: list[Column], path: Path, done: Done) -> None:
     from hil_server.operator_desk.script import rows_of_log, save
 
     save(path, rows_of_log(log), f"hand controllers and commands of run {log.header.run_id}")
@@ -164,7 +177,7 @@ def _matlab_name(name: str) -> str:
     return plain if plain[:1].isalpha() else f"x{plain}"
 
 
-WRITERS: dict[str, Callable[[Log, list[Column], Path], None]] = {
+WRITERS: dict[str, Callable[[Log, list[Column], Path, Done], None]] = {
     "parquet": _write_parquet,
     "csv": _write_csv,
     "hdf5": _write_hdf5,

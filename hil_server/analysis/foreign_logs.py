@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config import files
+from hil_server.config.files import Done, nobody, whole
 from hil_server.errors import ConfigurationError
 
 TIME_NAMES = {"t_s": 1.0, "time_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9, "t": None, "time": None, "timestamp": None}
@@ -289,16 +290,18 @@ def as_recording(config: Any) -> tuple[Any, list[str]]:
     return test_from_toml(toml_text.dumps(document), label="imported"), notes
 
 
-def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any]:
+def write_run(config: Any, wrench: Resampled, path: str | Path, done: Done = nobody) -> dict[str, Any]:
     """A run's log whose measured wrench (N, N.m, at and in S) is the recording: it goes through wrench path, compensator and dynamics of
     the test `config` tick by tick to its end, on an ideal stand (`as_recording`). It replays and answers what-ifs like any log.
 
     wrench: on the grid of the loop, (n, 6). In a gap the sensor reports no data: the last value stays, its age grows. Returns log, points
-    (given), ticks (imported), gap_points, end, trip (as the console's, None without one), faults, notes. Raises ValueError for a recording
+    (given), ticks (imported), gap_points, end, trip (as the console's, None without one), faults, notes.
+    done: is told how much is done of how much. Raises ValueError for a recording
     of another shape, ConfigurationError for one that begins with a gap."""
     from drivers.replayed.log_port import LogPort
     from hil_server.analysis.summary import faults_of
     from hil_server.line import assembly
+    from hil_server.line.free_run import run_in_pieces
     from hil_server.line.run_header import header
     from hil_server.telemetry.log_file import open_log
     from hil_server.telemetry.log_writer import LogWriter
@@ -332,11 +335,12 @@ def write_run(config: Any, wrench: Resampled, path: str | Path) -> dict[str, Any
     port = LogPort(records, ports, ideal_stand=test.period_ns * 1e-9)
     line = LoopLine(clock, [port], test.line.stages, block, test.line.tuning)
     line.sample = test.line.sample
-    line.run()
+    run_in_pieces(line, count, done)
     with_outputs = block.drain(count + 2)
-    writer = LogWriter(path, facts)
-    writer.write(with_outputs)
-    writer.close({})
+    with whole(Path(path)) as unfinished:
+        writer = LogWriter(unfinished, facts)
+        writer.write(with_outputs)
+        writer.close({})
     log = open_log(path)
     faults = faults_of(log)
     return {

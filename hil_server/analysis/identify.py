@@ -23,6 +23,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from hil_server import registry
+from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
 
@@ -261,7 +262,8 @@ def write_stand(source: str | Path, target: str | Path, model: dict[str, Any], t
     found = [*kept, "", f"[{table}]", *(f"{k} = {_toml(v)}" for k, v in model.items() if k not in below)]
     for name, inner in below.items():
         found += ["", f"[{table}.{name}]", *(f"{k} = {_toml(v)}" for k, v in inner.items())]
-    Path(target).write_text("\n".join(found) + "\n")
+    with whole(Path(target)) as unfinished:
+        unfinished.write_text("\n".join(found) + "\n")
 
 
 def _toml(value: Any) -> str:
@@ -298,6 +300,7 @@ def picture(found: Identification, path: str | Path) -> Path:
         axes.grid(True, which="both", alpha=0.3)
     upper.legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    with whole(Path(path)) as unfinished:
+        figure.savefig(unfinished, dpi=110)
     plt.close(figure)
     return Path(path)

@@ -33,6 +33,7 @@ import numpy as np
 from drivers.simulated.hydraulic_machine import HydraulicMachine
 from hil_server.analysis.identify import SPEC_DB, SPEC_DEG, SPEC_HZ
 from hil_server.analysis.structure_modes import Mode, decay_modes
+from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
 from hil_server.line.stand_response import DIRECTIONS, StandResponse, speed_gain
 from rt_kernels.layout import CODES
@@ -568,7 +569,8 @@ def picture(found: StandIdentification, path: str | Path) -> Path:
     axes[1, 0].set(ylabel="phase, degrees")
     axes[0, 0].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    with whole(Path(path)) as unfinished:
+        figure.savefig(unfinished, dpi=110)
     plt.close(figure)
     return Path(path)
 

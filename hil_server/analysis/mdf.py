@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.analysis.scalars import Column
+from hil_server.config.files import Done, nobody
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import Log
 from rt_kernels.layout import CODES, FIELDS, WORDS
@@ -16,7 +17,7 @@ from rt_kernels.layout import CODES, FIELDS, WORDS
 STAGES = {name: stage for name, _, _, _, _, stage, *_ in FIELDS}
 
 
-def write(log: Log, chosen: list[Column], path: Path) -> None:
+def write(log: Log, chosen: list[Column], path: Path, done: Done = nobody) -> None:
     """Writes the columns. Raises UsageError without asammdf, OSError when the file cannot be written."""
     try:
         from asammdf import MDF, Signal
@@ -29,11 +30,12 @@ def write(log: Log, chosen: list[Column], path: Path) -> None:
     with MDF(version="4.11") as file:
         file.header.comment = f"run {log.header.run_id}, {log.header.mode}"
         file.header.abs_time = round(log.header.created * 1e9)
-        for stage, columns in groups.items():
+        for i, (stage, columns) in enumerate(groups.items(), 1):
             signals = [
                 Signal(c.values, log.time_s, unit=c.unit, name=c.name, comment=_comment(c), conversion=_words(c.channel)) for c in columns
             ]
             file.append(signals, acq_name=stage, comment=stage, common_timebase=True)
+            done(i, len(groups) + 1)  # one more: what packs them at the end
         saved = Path(file.save(path.with_suffix(".mf4"), overwrite=True, compression=2))  # asammdf knows no other suffix
     if saved != path:
         saved.replace(path)

@@ -32,6 +32,7 @@ from hil_server.analysis.stability import (
     stability_indicator,
 )
 from hil_server.config import TestConfig
+from hil_server.config.files import Done, nobody, whole
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
@@ -234,8 +235,9 @@ def _at_active_port(V: np.ndarray, X: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------------ the prediction
 
 
-def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
-    """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices said)."""
+def predict(config: TestConfig, test: Assembly | None = None, done: Done = nobody) -> Prediction:
+    """Prediction for a configuration. test: its line, if there is one already (its ledger then holds what its devices said). done:
+    is told how much is done of how much."""
     test = test or assembled(config)
     start = test.context["start"]
     K, B = contact_matrices(test.context["mechanism"], start.X_TA, test.context["period_s"])
@@ -246,7 +248,10 @@ def predict(config: TestConfig, test: Assembly | None = None) -> Prediction:
     speed = max(1e-3, float(np.linalg.norm(start.V_TA[:3])))
     # a shape has no sign of its own: the side from which it is met
     modes = [replace(mode, shape=-mode.shape) if _along(test, mode) < 0.0 else mode for mode in modes]
-    found = [predict_mode(test, mode, speed) for mode in modes]
+    found = []
+    for mode in modes:
+        found.append(predict_mode(test, mode, speed))
+        done(len(found), len(modes) + 1)
     touch = _first_contact(test, modes[0]) if modes else Touch()
     return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed, touch)
 
@@ -354,6 +359,7 @@ def picture(test: Assembly, prediction: Prediction, path: str | Path) -> Path:
     axes.legend(fontsize=8)
     axes.grid(True, which="both", alpha=0.3)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    with whole(Path(path)) as unfinished:
+        figure.savefig(unfinished, dpi=110)
     plt.close(figure)
     return Path(path)

@@ -5,7 +5,7 @@ It opens with the verdict, the margins and what to look at next (`hil_server.ana
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from hil_server.analysis.opening import opening
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import bars, margin_bars, next_looks, stand_margins, verdict
 from hil_server.config import TestConfig
+from hil_server.config.files import Done, nobody, whole
 from hil_server.errors import HilError, UsageError
 from hil_server.line.run_header import CONFIGURATION, configuration
 from hil_server.pages.curves import Plot, embedded, histogram
@@ -63,22 +64,26 @@ CRAFT_COLUMNS = {
 
 
 def make_report(log_path: str | os.PathLike[str], out_dir: str | os.PathLike[str] | None = None, log: Log | None = None,
-                summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None) -> Path:  # fmt: skip
+                summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None,
+                done: Done = nobody) -> Path:  # fmt: skip
     """Writes `<log>.html` into out_dir (default: beside the log). Returns its path. Raises LogError, UsageError.
 
-    log, summary: of this run where they are there already; prediction: log of the simulated variant, else the one that the run names."""
+    log, summary: of this run where they are there already; prediction: log of the simulated variant, else the one that the run names; done:
+    is told how much is done of how much."""
     log = open_log(log_path) if log is None else log
     folder = Path(out_dir) if out_dir is not None else Path(log_path).parent
     path = folder / f"{Path(log_path).stem}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(log, summary, prediction), encoding="utf-8")
+        with whole(path) as unfinished:
+            unfinished.write_text(page(log, summary, prediction, done), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     return path
 
 
-def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None) -> str:
+def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | os.PathLike[str] | None = None,
+         done: Done = nobody) -> str:  # fmt: skip
     """The whole report as HTML. summary: of `summarise`, with `requirements` where the run was judged by any; prediction: as above."""
     s = summarise(log) if summary is None else summary
     requirements = s.get("requirements") or []
@@ -86,24 +91,28 @@ def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | o
     found = verdict(s, requirements)
     stand = stand_margins(log, config)
     foreseen = Foreseen.of(log, s, prediction)
-    parts = [
-        *opening(log, s, found, document_, requirements, stand, next_looks(s, log, requirements, stand, foreseen.worst)),
-        *_banners(log, s),
-        section("Outcome", _outcome(log, s)),
-        *([section("Requirements", _requirements(requirements))] if requirements else []),
-        *([section("Limits of the stand", bars_html(margin_bars(stand)), "margins")] if stand else []),
-        section("Faults", _faults(s)),
-        *_before_trip(log, s),
-        section("Prediction", foreseen.body) if foreseen.body else "",
-        *_rehearsal(log),
-        section("Contacts", _contacts(s)),
-        *_crafts(log, s),
-        *_unit(log),
-        *_scene(log, config),
-        *_pictures(log),
-        section("Time", _time(log, s)),
-        section("Configuration", _configuration(log)),
+    made: list[Callable[[], list[str]]] = [
+        lambda: opening(log, s, found, document_, requirements, stand, next_looks(s, log, requirements, stand, foreseen.worst)),
+        lambda: _banners(log, s),
+        lambda: [section("Outcome", _outcome(log, s))],
+        lambda: [section("Requirements", _requirements(requirements))] if requirements else [],
+        lambda: [section("Limits of the stand", bars_html(margin_bars(stand)), "margins")] if stand else [],
+        lambda: [section("Faults", _faults(s))],
+        lambda: _before_trip(log, s),
+        lambda: [section("Prediction", foreseen.body)] if foreseen.body else [],
+        lambda: _rehearsal(log),
+        lambda: [section("Contacts", _contacts(s))],
+        lambda: _crafts(log, s),
+        lambda: _unit(log),
+        lambda: _scene(log, config),
+        lambda: _pictures(log),
+        lambda: [section("Time", _time(log, s))],
+        lambda: [section("Configuration", _configuration(log))],
     ]
+    parts: list[str] = []
+    for i, make in enumerate(made, 1):
+        parts += make()
+        done(i, len(made))
     title = document_.get("test", {}).get("name") or s["run"]
     return document(f"{title}: {found.word}", [part for part in parts if part])
 

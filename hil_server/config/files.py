@@ -1,14 +1,23 @@
-"""Reading a text file that somebody else wrote: a regular file of a sensible size, nothing that never ends."""
+"""Files: a text that somebody else wrote, regular and of a sensible size, is read; what is written has its name when it is whole."""
 
+import contextlib
 import errno
 import os
+import shutil
 import stat
+import tempfile
 import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 SIZE_MAX = 1 << 28  # bytes; the largest recordings and modal files have some tens of megabytes
 INT_MAX = 2**63  # TOML's whole numbers have 64 bits
+Done = Callable[[float, float], None]  # what long work tells: how much is done of how much
+
+
+def nobody(done: float, whole: float) -> None:
+    """Who is told where nobody wants to know."""
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -24,6 +33,22 @@ def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
     """The whole file. Raises OSError as `check_file`, UnicodeDecodeError."""
     check_file(path)
     return Path(path).read_bytes().decode(encoding)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Gives the name to write to in a folder of its own beside `path`; at the end that file, and what was written beside it, move to where
+    `path` says. What is interrupted or fails leaves nothing behind. A device, a pipe or a folder is given as it is. Raises OSError."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        yield folder / path.name
+        for file in folder.iterdir():
+            file.replace(path.parent / file.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from hil_server.config.files import Done
 from hil_server.line.assembly import Assembly
 from hil_server.telemetry.record import record_dtype
+from rt_kernels.loop import LoopLine
 
 # what happens once and matters: a tick in which one of these changes is always kept
 STATES = ("phase", "motion", "contact", "events", "signal_discrete", "mechanism_command", "sequence", "faults", "safety_state",
           "end_cause")  # fmt: skip
 BLOCK_TICKS = 256  # about a megabyte with three hundred channels: stays in a core's own cache
 WAIT_S = 0.001
+PIECE_TICKS = 2048
 
 
 def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterator[np.ndarray]:
@@ -51,6 +54,16 @@ def blocks(test: Assembly, at_pause: Callable[[], None] | None = None) -> Iterat
         thread.join()
     if failed:
         raise failed[0]
+
+
+def run_in_pieces(line: LoopLine, ticks: int, done: Done) -> None:
+    """Runs a line that needs nobody beside it to its end, on this thread: between two pieces Ctrl-C is heard, and `done` told how many of
+    the `ticks` are run."""
+    line.clock.pause_every(PIECE_TICKS, line.sample)
+    line.run()
+    while line.clock.paused:
+        done(line.clock.tick, ticks)
+        line.run()
 
 
 class Thinner:

@@ -3,11 +3,13 @@ load `hil_server.analysis.identify_stand`."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from hil_server.analysis.identify import Identification, identify_log
 from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
 from hil_server.config.loader import SHIPPED, TestConfig, load_test, named_file
 from hil_server.line import assembly
+from hil_server.run.progress import working
 from hil_server.run.session import Options, run_live, simulate
 
 PROGRAMME = "programmes/identify.toml"
@@ -16,14 +18,17 @@ HYDRAULIC = "programmes/identify_hydraulic.toml"
 TAP_AFTER_S, TAP_S, TAP = 0.5, 0.004, (900.0, 700.0, -700.0, 160.0, -160.0, 160.0)
 
 
-def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False) -> tuple[Identification, str]:
+def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False,
+           quiet: bool = True) -> tuple[Identification, str]:  # fmt: skip
     """Runs the identification programme on a stand file (in process when it has only a virtual stand), and evaluates its log.
 
     Returns the result and the log. Raises ConfigurationError, DeviceError, TripError through the session."""
     config = load_test(SHIPPED / PROGRAMME, (_of(stand), *overrides))
-    options = Options(out=out, quiet=True, report=False, force=True)
+    options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or "drives" in config.stand else simulate)(config, options)
-    return identify_log(summary["log"]), str(summary["log"])
+    _ended(summary)
+    with working("fit", quiet):
+        return identify_log(summary["log"]), str(summary["log"])
 
 
 def feels_load(stand: str | Path) -> bool:
@@ -32,17 +37,25 @@ def feels_load(stand: str | Path) -> bool:
 
 
 def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False,
-                     say: Callable[[str], None] = lambda _: None) -> tuple[StandIdentification, str]:  # fmt: skip
+                     say: Callable[[str], None] = lambda _: None, quiet: bool = True) -> tuple[StandIdentification, str]:  # fmt: skip
     """As `run_on`, of a hydraulic stand. The unit of a stand in process is tapped by itself; on others a person taps it in the pause at the
     end of the run."""
     config = load_test(SHIPPED / HYDRAULIC, (_of(stand), *overrides))
     live = live or "drives" in config.stand
-    options = Options(out=out, quiet=True, report=False, force=True)
+    options = Options(out=out, quiet=quiet, report=False, force=True)
     if live:
         summary = run_live(config, options)
     else:
         summary = simulate(load_test(SHIPPED / HYDRAULIC, (_of(stand), *overrides, *tap(config))), options)
-    return identify_stand_log(summary["log"], say=say), str(summary["log"])
+    _ended(summary)
+    with working("fit", quiet):
+        return identify_stand_log(summary["log"], say=say), str(summary["log"])
+
+
+def _ended(summary: dict[str, Any]) -> None:
+    """A run that was parked, as by Ctrl-C, has not moved the drives through all that is looked at. Raises KeyboardInterrupt."""
+    if summary["end"] == "stopped":
+        raise KeyboardInterrupt
 
 
 def tap(config: TestConfig) -> tuple[str, ...]:

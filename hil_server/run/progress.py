@@ -1,4 +1,4 @@
-"""A running test before the person who started it: the live status line, messages, and Ctrl-C."""
+"""Work before the person who started it: live status of a test, messages, Ctrl-C, and the bar of what takes longer than a moment."""
 
 import contextlib
 import signal
@@ -10,6 +10,7 @@ from types import FrameType
 
 import numpy as np
 
+from hil_server.config.files import Done, nobody
 from hil_server.line.assembly import Assembly
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
@@ -41,6 +42,23 @@ class Line:
         if self._shown:
             print(f"\r{'':<100s}\r", end="", file=sys.stderr, flush=True)
             self._shown = False
+
+
+@contextlib.contextmanager
+def working(what: str, quiet: bool = False) -> Iterator[Done]:
+    """A line on standard error while `what` is worked on: share done, time gone, time left. Gives what is to be told how much is done of
+    how much; until then the time gone is shown. Nothing where there is no terminal; the line is taken away at the end, however it comes."""
+    if quiet or not sys.stderr.isatty():
+        yield nobody
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    shown = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("left"),
+             TimeRemainingColumn())  # fmt: skip
+    with Progress(*shown, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, whole: bar.update(task, completed=done, total=whole)
 
 
 class Progress:

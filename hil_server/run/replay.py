@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from drivers.replayed.log_port import LogPort
+from hil_server.config.files import Done, nobody
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.checkpoints import put_back
-from hil_server.line.free_run import blocks
+from hil_server.line.free_run import blocks, run_in_pieces
 from hil_server.line.run_header import configuration
 from hil_server.run.progress import Line
 from hil_server.telemetry.checkpoint import places
@@ -42,9 +43,10 @@ WHAT_IF = "the measured force belongs to the original motion: this is the answer
 
 
 def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...] = (), start_s: float | None = None,
-           stop_s: float | None = None) -> dict[str, Any]:  # fmt: skip
+           stop_s: float | None = None, done: Done = nobody) -> dict[str, Any]:  # fmt: skip
     """Runs the log through the line. Returns equal, ticks, differing, first_difference {tick, channel, ...} or None, seconds,
-    realtime_factor, damaged, incomplete; with overrides also `changes` per channel. Raises ConfigurationError, LogError."""
+    realtime_factor, damaged, incomplete; with overrides also `changes` per channel. done: is told how much is done of how much.
+    Raises ConfigurationError, LogError."""
     log = open_log(path)
     if log.ticks == 0:
         raise ConfigurationError(f"{path}: the log has no ticks")
@@ -57,11 +59,11 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
     began = time.perf_counter()
     behind = None
     if thinned or (missing and log.header.mode == "simulation" and not overrides):
-        differing, other = _simulated_again(log, window)
+        differing, other = _simulated_again(log, window, done)
     else:
         # in front of the first gap every input is there
         gap = int(np.searchsorted(log.records["tick"], missing[0][0])) if missing else log.ticks
-        differing, other = _run_again(log, overrides, (window[0], max(window[0], min(window[1], gap))))
+        differing, other = _run_again(log, overrides, (window[0], max(window[0], min(window[1], gap))), done)
         if window[1] > gap:
             start = max(window[0], gap)
             behind = {"ticks": window[1] - start, "differing": _run_again(log, overrides, (start, window[1]))[0]}
@@ -91,10 +93,11 @@ def replay(path: str | Path, *, verify: bool = False, overrides: tuple[str, ...]
     return result
 
 
-def _run_again(log: Log, overrides: tuple[str, ...], window: tuple[int, int]) -> tuple[int, tuple[int, np.ndarray] | None]:
+def _run_again(log: Log, overrides: tuple[str, ...], window: tuple[int, int],
+               done: Done = nobody) -> tuple[int, tuple[int, np.ndarray] | None]:  # fmt: skip
     """The line on the recorded inputs. Returns how many records of the window differ, index and computed record of the first."""
     line, port = build(log, overrides, window)
-    line.run()
+    run_in_pieces(line, log.ticks, done)
     first = None if port.first is None else (port.first, sample_at(log, port.first, overrides))
     unrun = window[1] - max(window[0], min(window[1], port.compared))  # the line ended before the log does
     if unrun and first is None:
@@ -239,7 +242,7 @@ def _first_difference(log: Log, other: tuple[int, np.ndarray] | None, damaged: l
     return min(found, key=lambda item: item[0])[1] if found else None  # of the same tick the one that explains the other
 
 
-def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int, np.ndarray] | None]:
+def _simulated_again(log: Log, window: tuple[int, int], done: Done) -> tuple[int, tuple[int, np.ndarray] | None]:
     """The simulation of a thinned log once more. Returns how many logged records differ, index and computed record of the first.
 
     Constants of the stages come from the log, those of the docking unit are prepared anew: another mathematics library may differ."""
@@ -265,6 +268,7 @@ def _simulated_again(log: Log, window: tuple[int, int]) -> tuple[int, tuple[int,
                 first = (at + int(unequal[0]), computed[unequal[0]])
             differing += len(unequal)
             at = upto
+            done(at, stop)
         if at == stop:
             break
     if at < stop:  # the simulation ended before the log does

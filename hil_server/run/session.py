@@ -28,7 +28,7 @@ from hil_server.requirements import Watch
 from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.folder import folder_of, new_log
-from hil_server.run.progress import Line, Progress, interruptible
+from hil_server.run.progress import Progress, interruptible, working
 from hil_server.run.stand import counters, opened_in_order, stand_of
 from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.log_file import Log, open_log
@@ -299,16 +299,13 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
         make: Callable[..., Any]
         from hil_server.analysis.report import make_report as make
 
-        show = Line(options.quiet)
-        show.update("writing the report ...")
         try:
-            summary["report"] = str(make(path, path.parent, log, summary))
+            with working("report", options.quiet) as done:
+                summary["report"] = str(make(path, path.parent, log, summary, done=done))
         except HilError as error:
             if not lost:
                 raise
             _say(options, f"no report: {error}")  # the disk that the log had no room on
-        finally:
-            show.end()
     return summary
 
 

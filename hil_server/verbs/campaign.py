@@ -10,6 +10,7 @@ from typing import Any
 
 ORDER = 140
 SUMMARY = "many simulated runs: sampling, execution, statistics, sensitivity, rare events"
+REMAINS = "the cases are kept, the same command goes on with the rest"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,25 +34,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.campaign.plan import load_plan
     from hil_server.campaign.worst import rerun
     from hil_server.errors import UsageError, VerdictError
+    from hil_server.run.progress import working
 
     if args.cases is not None and args.cases < 1 or args.workers is not None and args.workers < 1:
         raise UsageError("--cases and --workers must be at least 1")
     plan = load_plan(args.programme, tuple(args.set), args.cases)
     folder = Path(args.out) if args.out else Path("runs") / f"campaign-{plan.name.replace(' ', '-')}"
     began, before = time.monotonic(), idle_and_all_time()
-
-    def progress(done: int, total: int) -> None:
-        if not args.quiet and sys.stderr.isatty():
-            print(f"\r{done} of {total} cases, {time.monotonic() - began:.0f} s", end="", file=sys.stderr, flush=True)
-
     rare = None
     try:
-        if plan.rare is None:
-            execution.run(plan, folder, args.workers, args.scheduler, progress)
-        else:
-            rare = execution.run_rare(plan, folder, args.workers, args.scheduler, progress)
+        with working(f"{plan.cases} cases", args.quiet) as done:
+            if plan.rare is None:
+                execution.run(plan, folder, args.workers, args.scheduler, done)
+            else:
+                rare = execution.run_rare(plan, folder, args.workers, args.scheduler, done)
     except KeyboardInterrupt:
-        print(f"\ninterrupted; the same command goes on with the rest ({folder})", file=sys.stderr)
+        print(f"interrupted: what is done is kept, the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
     busy = None if args.scheduler else share_used(time.monotonic() - began, args.workers or os.cpu_count() or 1)
     unused, passed = (b - a for a, b in zip(before, idle_and_all_time(), strict=True))
@@ -61,9 +59,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     summary = statistics.statistics(table, plan.keys, demanded)
     numbers = statistics.worst(table, plan.worst)
     conditions = np.column_stack([statistics.column(table, key) for key in plan.keys])
-    logs = rerun(plan, numbers, conditions, folder)
-    indices = sensitivity.analysis(plan, table)
-    report.write(plan, table, summary, logs, folder / "report.html", indices, rare)
+    with working("the worst cases again", args.quiet):
+        logs = rerun(plan, numbers, conditions, folder)
+    with working("report", args.quiet):
+        indices = sensitivity.analysis(plan, table)
+        report.write(plan, table, summary, logs, folder / "report.html", indices, rare)
     if rare is not None:
         low, high = rare["interval_95"]
         print(f"\n{rare['event']}: probability {rare['probability']:.3g} (95 %: {low:.3g}...{high:.3g}) of {rare['cases']} cases, "

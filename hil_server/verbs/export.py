@@ -8,6 +8,7 @@ from hil_server.errors import UsageError
 FORMATS = ("parquet", "csv", "hdf5", "mat", "mdf", "ccsds", "foxglove", "operator")
 ORDER = 80
 SUMMARY = "a log for other tools"
+REMAINS = "no file was written, one that was there before is as it was"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,16 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Writes the log in the other format; returns where."""
+    from hil_server.run.progress import working
+
     channels = args.channels.split(",") if args.channels else None
     if args.format == "foxglove":
         from hil_server.viewers.foxglove_file import write
 
         if channels:
             raise UsageError("--channels: a file for viewers has all channels")
-        path = write(args.log, args.out, args.scene_hz)
+        with working("export") as done:
+            path = write(args.log, args.out, args.scene_hz, done)
     else:
         from hil_server.analysis.export import export
 
-        path = export(args.log, args.format, args.out, channels, args.plain_names)
+        with working("export") as done:
+            path = export(args.log, args.format, args.out, channels, args.plain_names, done)
     print(path)
     return {"log": args.log, "format": args.format, "file": str(path), "bytes": path.stat().st_size, "exit_code": 0}

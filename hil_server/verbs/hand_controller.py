@@ -10,6 +10,7 @@ from hil_server.errors import ConfigurationError, DeviceError, UsageError
 
 ORDER = 180
 SUMMARY = "sends a hand controller's motion to the server"
+UNHEARD_S = 2.0  # without a word from a run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +98,9 @@ def _serve(station: Any, duration: float | None) -> float:
     try:
         while duration is None or time.monotonic() - started < duration:
             station.step()
+            if not warned and not station.sent and not station.unsent and time.monotonic() - started > UNHEARD_S:
+                warned = True
+                _say("no run is heard: waiting for one (is the address right?)")
             if not warned and station.unsent > 50 and station.sent < station.unsent:
                 warned = True
                 _say("nobody takes the records: is a run with operator commands under way, and is the address right? (trying on)")

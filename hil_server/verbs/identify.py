@@ -10,6 +10,7 @@ from hil_server.errors import ConfigurationError
 
 ORDER = 100
 SUMMARY = "response of the drives from a log; mass, oil, valves, friction and structure of a hydraulic stand"
+REMAINS = "nothing was identified, no stand file was changed; the log of a run that had ended stays"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,12 +38,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
     from hil_server.analysis.identify import identify_log, picture, write_stand
     from hil_server.run.identification import run_on
+    from hil_server.run.progress import working
 
     if of_log:
-        found, log = identify_log(args.stand), args.stand
+        with working("fit"):
+            found, log = identify_log(args.stand), args.stand
     else:
-        found, log = run_on(args.stand, tuple(args.set), args.out, args.live)
-    image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
+        found, log = run_on(args.stand, tuple(args.set), args.out, args.live, quiet=False)
+    with working("picture"):
+        image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
     for r in (*found.legs, found.platform):
         db, deg = r.at_spec()
         band = f"dead band {r.dead_band_m * 1e6:.1f} um" if r.dead_band_found else "no dead band"
@@ -64,14 +68,16 @@ def _machine(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
     from hil_server.analysis.identify import write_stand
     from hil_server.analysis.identify_stand import identify_stand_log, picture
     from hil_server.run.identification import run_on_hydraulic
+    from hil_server.run.progress import working
 
     def say(text: str) -> None:
         print(f"fit       {text}", flush=True)
 
     if of_log:
-        found, log = identify_stand_log(args.stand, say=say), args.stand
+        with working("fit"):
+            found, log = identify_stand_log(args.stand, say=say), args.stand
     else:
-        found, log = run_on_hydraulic(args.stand, tuple(args.set), args.out, args.live, say)
+        found, log = run_on_hydraulic(args.stand, tuple(args.set), args.out, args.live, say, quiet=False)
     image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
     print("\n".join(found.report()))
     print(f"picture   {image}\nlog       {log}")

@@ -8,6 +8,7 @@ from hil_server.errors import ConfigurationError
 
 ORDER = 120
 SUMMARY = "a wrench recorded elsewhere, as a log that replays"
+REMAINS = "no log was written"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.foreign_logs import WRENCH, at_rate, common_grid, read_csv, read_mcap, report, resample, write_run
     from hil_server.config import load_test
     from hil_server.line import assembly
+    from hil_server.run.progress import working
 
     config = load_test(args.config, args.set)
     stream = read_mcap(args.source, args.topic) if Path(args.source).suffix == ".mcap" else read_csv(args.source)
@@ -36,7 +38,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     print("\n".join(report([found])))
     if Path(args.out).exists():
         raise ConfigurationError(f"--out {args.out}: the file exists already")
-    result = write_run(config, found, args.out)
+    with working("import") as done:
+        result = write_run(config, found, args.out, done)
     print("\n".join(result["notes"]))
     print(f"log       {result['log']}: {result['ticks']} ticks of {result['points']} points, {result['gap_points']} of them in gaps")
     print(f"end       {result['end']}")

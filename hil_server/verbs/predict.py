@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ORDER = 50
 SUMMARY = "before the test: restitution, critical delay, phase budget"
+REMAINS = "no verdict, no picture"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,17 +28,21 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Predicts the contact in the stand; returns the verdict for each compensator."""
     from hil_server.analysis.predict import assembled, picture, predict
     from hil_server.config import load_test
+    from hil_server.run.progress import working
 
     config = load_test(args.config, args.set)
     test = assembled(config)
-    found = predict(config, test)
+    with working("predict") as done:
+        found = predict(config, test, done)
     _print(found)
     if words := test.ledger.lead_in_words():
         print(f"lead            {words}")
     file = args.picture or (str(Path(args.out) / "prediction.png") if args.out else None)
     if file:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        print(f"picture         {picture(test, found, file)}")
+        with working("picture"):
+            drawn = picture(test, found, file)
+        print(f"picture         {drawn}")
     return found.as_dict() | {"picture": file, "exit_code": 0 if found.within else 1}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 ORDER = 30
 SUMMARY = "a logged run again: bit-exact check, what-if, paced playback"
+REMAINS = "nothing was written, the log is as it was"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Replays the log: compared with itself, with changed keys, or paced to the bus."""
     from hil_server.run import replay
+    from hil_server.run.progress import working
 
     if args.rate is not None:
         result = replay.playback(args.log, args.rate, say=lambda text: print(text, flush=True))
         print(f"published {result['ticks']} ticks")
         return result
-    result = replay.replay(args.log, verify=args.verify, overrides=tuple(args.set), start_s=args.start, stop_s=args.stop)
+    with working("replay") as done:
+        result = replay.replay(args.log, verify=args.verify, overrides=tuple(args.set), start_s=args.start, stop_s=args.stop, done=done)
     for reason in result["incomplete"]:
         print(f"incomplete: {reason}")
     if result["absent"]:

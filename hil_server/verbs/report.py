@@ -5,6 +5,7 @@ from typing import Any
 
 ORDER = 70
 SUMMARY = "pictures and figures of a run"
+REMAINS = "no page was written, one that was there before is as it was"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +20,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.analysis.report import make_report
     from hil_server.analysis.summary import summarise
     from hil_server.analysis.verdict import verdict
+    from hil_server.run.progress import working
     from hil_server.telemetry.log_file import open_log
 
     log = open_log(args.log)
     summary = summarise(log)
-    path = make_report(args.log, args.out, log, summary, args.prediction)
+    with working("report") as done:
+        path = make_report(args.log, args.out, log, summary, args.prediction, done)
     print(f"{summary['run']}: {verdict(summary, summary['requirements'])}")
     print(f"end       {summary['end']}, {summary['ticks']} ticks, faults: {', '.join(summary['faults']) or 'none'}")
     if summary["cause"]:

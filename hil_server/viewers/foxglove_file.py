@@ -8,6 +8,8 @@ from pathlib import Path
 
 from hil_server.analysis.export import run_facts_of
 from hil_server.analysis.log_view import LogView, open_log
+from hil_server.config import files
+from hil_server.config.files import Done, nobody
 from hil_server.errors import UsageError
 from hil_server.viewers.scene import Scene
 from hil_server.viewers.stream import Stream, library
@@ -16,7 +18,8 @@ SUFFIX = ".foxglove.mcap"
 SCENE_HZ = 50.0
 
 
-def write(log_path: str | os.PathLike[str], target: str | os.PathLike[str] | None = None, scene_hz: float = SCENE_HZ) -> Path:
+def write(log_path: str | os.PathLike[str], target: str | os.PathLike[str] | None = None, scene_hz: float = SCENE_HZ,
+          done: Done = nobody) -> Path:  # fmt: skip
     """Writes the file beside the log or to `target`; returns its path. Curves have every tick, the scene `scene_hz` pictures a second.
 
     Raises UsageError for a target that cannot be written or without the libraries, LogError when the log cannot be read.
@@ -32,8 +35,8 @@ def write(log_path: str | os.PathLike[str], target: str | os.PathLike[str] | Non
         scene = Scene(log.header.configuration)
         stream = Stream(context, scene, log.header.aux)
         try:
-            with foxglove.open_mcap(path, allow_overwrite=True, context=context) as writer:
-                _write(log, scene, stream, scene_hz)
+            with files.whole(path) as unfinished, foxglove.open_mcap(unfinished, allow_overwrite=True, context=context) as writer:
+                _write(log, scene, stream, scene_hz, done)
                 writer.write_metadata("run", {key: str(value) for key, value in run_facts_of(log.header, log.problems, log.end).items()})
                 for name, text in log.header.configuration.items():
                     _attach(log, writer, Path(name).name, "application/toml", text)
@@ -48,10 +51,10 @@ def _attach(log: LogView, writer: object, name: str, kind: str, text: str) -> No
     writer.attach(log_time=start, create_time=start, name=name, media_type=kind, data=text.encode())  # type: ignore[attr-defined]
 
 
-def _write(log: LogView, scene: Scene, stream: Stream, scene_hz: float) -> None:
+def _write(log: LogView, scene: Scene, stream: Stream, scene_hz: float, done: Done) -> None:
     """Walks over the log once."""
     start = round(log.header.created * 1e9)
-    first, next_picture = True, -float("inf")
+    first, next_picture, written = True, -float("inf"), 0
     for records in log.blocks():
         if first:
             stream.begin(start + int(records["time_ns"][0]))
@@ -66,5 +69,7 @@ def _write(log: LogView, scene: Scene, stream: Stream, scene_hz: float) -> None:
             if seconds[i] >= next_picture:
                 next_picture = max(next_picture + 1.0 / scene_hz, seconds[i] + 0.5 / scene_hz)
                 stream.instant(int(times[i]), {name: values[i].tolist() for name, values in columns.items()})
+        written += len(records)
+        done(written, log.ticks)
     for event in log.events():
         stream.event(start + round(event.seconds * 1e9), event.name)

@@ -62,7 +62,10 @@ def test_one_bit_of_an_input_is_found_and_named(logged, tmp_path, field, index):
 
 def test_a_gain_changed_in_its_tenth_digit_is_found(logged):
     result = replay.replay(logged, verify=True, overrides=("compensation.lead_factor=1.0000000001",))
-    assert not result["equal"] and result["first_difference"]["channel"].startswith("lead[1]")
+    first = result["first_difference"]
+    assert not result["equal"] and first["channel"].startswith("tuned[")  # the gain in force is a channel itself
+    assert first["computed"] - first["logged"] == pytest.approx(1e-10, rel=1e-3)
+    assert "lead" in {row["channel"] for row in result["changes"]}
     assert "original motion" in result["note"] and result["changes"]
 
 
