@@ -29,7 +29,8 @@ html_theme_options = {"navigation_with_keys": True}
 PAGES = {
     "Start": ["docs/tutorial", "docs/overview", "docs/configuration"],
     "By role": [
-        "docs/test-engineer", "docs/operator", "docs/analyst", "docs/console", "docs/requirements", "docs/tuning", "docs/checkpoints",
+        "docs/test-engineer", "docs/operator", "docs/analyst", "docs/client", "docs/console", "docs/reports", "docs/requirements",
+        "docs/tuning", "docs/checkpoints",
     ],
     "Models": [
         "docs/craft", "docs/control", "docs/fmu", "docs/orbit", "docs/flexible-bodies", "docs/multibody", "docs/manipulator",

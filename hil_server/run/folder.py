@@ -1,15 +1,19 @@
 """Where a run's log goes: a folder of its own, made late and taken away again when the run does not begin."""
 
 import contextlib
+import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from hil_server.errors import ConfigurationError
 
+said = logging.getLogger(__name__)
+
 
 def new_log(out: str | None, name: str) -> Path:
-    """Where the run's log goes, in a folder of its own. A folder that has a log already gets a number behind its name.
+    """Where the run's log goes, in a folder of its own. A folder that has a log already gets a number behind its name, which
+    is said where the folder was asked for.
 
     Nothing is made here: what is refused before the run leaves nothing behind."""
     wanted = Path(out) if out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name}")
@@ -17,6 +21,8 @@ def new_log(out: str | None, name: str) -> Path:
     while (folder / "run.mcap").exists():
         number += 1
         folder = wanted.with_name(f"{wanted.name}-{number}")
+    if out and folder != wanted:
+        said.warning("%s has the log of another run: log and report of this one go to %s", wanted, folder)
     return folder / "run.mcap"
 
 

@@ -40,6 +40,14 @@ def test_plotjuggler_subscribes_to_the_address_of_the_file(tmp_path):
     assert TelemetrySettings.from_table(load_test(str(file)).telemetry, "run.mcap").plotjuggler_address == "tcp://127.0.0.1:9773"
 
 
+def test_a_folder_that_is_taken_is_said_first(log, capfd):
+    assert cli.main(["simulate", *SHORT, "--out", str(log.parent)]) in (0, 1)
+    there = log.parent.with_name(f"{log.parent.name}-2")
+    said = capfd.readouterr()
+    assert said.err.splitlines()[0] == f"{log.parent} has the log of another run: log and report of this one go to {there}"
+    assert f"log       {there / 'run.mcap'}" in said.out
+
+
 def test_playback_says_where_and_how_long(log, capsys):
     assert cli.main(["replay", str(log), "--rate", "1"]) == 0
     said = capsys.readouterr().out.splitlines()
