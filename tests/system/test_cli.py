@@ -155,7 +155,7 @@ def test_a_verb_is_one_file_and_takes_its_place_in_the_help(verb, capsys):
     assert cli.main(["--help"]) == 0
     named = [line.split()[0] for line in capsys.readouterr().out.partition("VERB")[2].splitlines() if line.startswith("    ")]
     listed = [name for name in cli.offered() if name in named]
-    assert listed[0] == "probe" and listed[1:4] == ["run", "simulate", "replay"]
+    assert listed[0] == "probe" and listed[1:4] == ["run", "fly", "simulate"]
     orders = [module.ORDER for module in cli.offered().values()]
     assert orders == sorted(set(orders)), "two verbs want one place"
 
