@@ -1,6 +1,7 @@
 """Keys and units: one rule, held by every declaration of a part or of a file."""
 
 import re
+from types import ModuleType
 
 import pytest
 
@@ -26,7 +27,7 @@ def parameters(value):
         yield from (p for item in value.values() for p in parameters(item))
     elif isinstance(value, list | tuple):
         yield from (p for item in value for p in parameters(item))
-    elif hasattr(value, "parameters"):
+    elif hasattr(value, "parameters") and not isinstance(value, ModuleType):
         yield from value.parameters.values()
 
 
