@@ -17,7 +17,7 @@ def test_report(trip, tmp_path, capsys):
 def test_export(bounce, tmp_path, capsys):
     target = tmp_path / "run.parquet"
     assert main(["export", str(bounce), "--format", "parquet", "--out", str(target), "--channels", "F_T,phase"]) == 0
-    assert pq.read_table(target).num_columns == 9 and str(target) in capsys.readouterr().out
+    assert pq.read_table(target).num_columns == 10 and str(target) in capsys.readouterr().out
 
 
 def test_wrong_requests(bounce, tmp_path, capsys):
