@@ -1,4 +1,6 @@
 # Generated from the built module by tools/generate_stubs.py
+from __future__ import annotations
+
 from typing import Any
 
 CODES: dict[Any, Any]

@@ -194,9 +194,11 @@ def stub(module_name: str, source: Path, known: dict[str, str]) -> str:
     text = "\n".join(body)
     wanted = sorted({(where, name) for name, where in known.items() if where != module_name and re.search(rf"\b{name}\b", text)})
     imports = [f"from {where} import {', '.join(n for w, n in wanted if w == where)}" for where in dict(wanted)]
+    own = [name for name, where in known.items() if where == module_name and re.search(rf": {name}\b", text)]  # may stand before its class
     typing = [name for name in ("Any", "Self") if re.search(rf"\b{name}\b", text)]
     head = [f"from typing import {', '.join(typing)}", ""] * bool(typing) + ["import numpy as np"] * ("np." in text)
     head += ["from numpy.typing import NDArray"] * ("NDArray" in text) + [""] * ("np." in text)
+    head = ["from __future__ import annotations", ""] * bool(own) + head
     return HEAD + "\n".join([*head, *imports, "", text]) + "\n"
 
 
