@@ -47,7 +47,8 @@ def test_every_number_is_that_of_the_log(written, bounce_log):
                 assert np.array(raw, ours.dtype).tobytes() == ours.tobytes(), (i, name)
                 seen.add(name)
         time = found["TIME_SECONDS"] + found["TIME_FRACTION"] / 2**24
-        assert 0.0 <= bounce_log.header.created + bounce_log.time_s[i] - time < 2e-7 + 2**-24
+        # cut to its fraction; a double of this size, seconds since 1970, has steps of 2.4e-7 s
+        assert -2.4e-7 <= bounce_log.header.created + bounce_log.time_s[i] - time < 2.4e-7 + 2**-24
     assert seen == set(expected)
 
 
