@@ -32,6 +32,7 @@ from hil_server.errors import HilError
 IN_FLIGHT = 2  # frames that a page may have and not yet have shown
 IDLE = 0.5  # s between two signs of life without frames
 MOST_SELECTED = 8
+URGENT = ("abort", "hold", "stop")  # on a line of their own, and before every picture
 NO_DESK = 5.0  # s since the telemetry process's last word
 LEAVE_WITHIN = 0.5  # s for giving the desk back: it is free by itself after ten seconds of silence
 
@@ -45,7 +46,7 @@ class Commander:
 
     async def give(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Asks for the command: {"answer": the loop's acknowledgement or why there is none, "good": whether it was taken}."""
-        client = self._urgent if name in ("abort", "hold", "stop") else self._ordinary
+        client = self._urgent if name in URGENT else self._ordinary
         self._holds = self._holds or client is self._ordinary
         start = time.monotonic()
         try:
@@ -91,6 +92,7 @@ class Pane:
         self._past = -1  # number of the message of the history up to which the page has the course of its channels; -1: none of it
         self._names_of: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._urgent = 0  # commands that go before pictures and have no answer yet
         self._hand: Any = None
         feed.listeners.add(self._wake.set)
 
@@ -180,7 +182,7 @@ class Pane:
             self._things, recording = self.recording, self.recording
             return [{"things": recording.picture.things(), "run": recording.name, "log": recording.facts()}]
         newest = self.feed.newest
-        if newest is None or newest is self._shown or self._sent - self._acknowledged >= IN_FLIGHT:
+        if newest is None or newest is self._shown or self._sent - self._acknowledged >= IN_FLIGHT or self._urgent:
             return []
         news: list[dict[str, Any]] = []
         picture = self.feed.picture
@@ -252,7 +254,12 @@ class Pane:
         task.add_done_callback(self._tasks.discard)
 
     async def _command(self, message: dict[str, Any]) -> None:
-        answer = await self.commander.give(str(message["command"]), message.get("args"))
+        name = str(message["command"])
+        self._urgent += name in URGENT
+        try:
+            answer = await self.commander.give(name, message.get("args"))
+        finally:
+            self._urgent -= name in URGENT
         self.say({**answer, "at": message.get("at")} if "at" in message else answer)
 
     def _send_hand(self, message: dict[str, Any]) -> None:

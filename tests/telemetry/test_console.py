@@ -413,6 +413,36 @@ def test_a_page_that_shows_nothing_gets_two_frames_and_delays_nobody():
     asyncio.run(scene())
 
 
+def test_no_picture_goes_out_before_the_answer_to_an_abort():
+    async def scene():
+        feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
+        pane, page = Pane(feed, pictures=False), Socket()
+        answered = asyncio.Event()
+
+        async def give(name, arguments=None):
+            await answered.wait()
+            return {"answer": name, "good": True}
+
+        pane.commander.give = give
+        serving = asyncio.create_task(pane.serve(page))
+        page.incoming.put_nowait({"command": "abort", "at": 7})
+        for i in range(5):
+            await asyncio.sleep(0.01)
+            feed.take(batch(0.03 * i, 0))
+        await asyncio.sleep(0.02)
+        assert not page.frames
+        answered.set()
+        await asyncio.sleep(0.05)
+        feed.take(batch(0.2, 0))
+        await asyncio.sleep(0.05)
+        first = next(i for i, message in enumerate(page.sent) if message.get("n"))
+        assert page.sent.index({"answer": "abort", "good": True, "at": 7}) < first
+        serving.cancel()
+        pane.close()
+
+    asyncio.run(scene())
+
+
 def test_sticks_of_a_page_count_only_in_a_rehearsal(monkeypatch):
     from hil_server.operator_desk import sender
 

@@ -18,12 +18,14 @@ export const state = { things: null, frame: null, curves: null, log: null, head:
   facts: null, requirements: null, lines: [], programme: null, channels: [], joints: [], fresh: 0, heard: performance.now(), at: 0 };
 const SILENT = 2500; // ms without a word after which the console counts as gone: it speaks twice a second
 const STALE = 500; // ms without a frame after which the values are old
+const HUSH = 300; // ms for which no picture is drawn before the answer to an ABORT
 const LOST = 2; // s of old values after which the connection counts as lost
 const attached = new Map();
 let socket = null;
 let cut = false; // the line was there and is not
 let scheduled = false;
 let pending = null;
+let urgent = -1e9; // when an ABORT without an answer yet went out
 let offset = 0; // server clock minus page clock, s
 let quickest = Infinity;
 const ages = [];
@@ -52,6 +54,7 @@ export function send(message) {
 }
 
 export function command(name, args) {
+  if (name === "abort") urgent = performance.now();
   if (send({ command: name, args: args || {}, at: performance.now() })) return;
   if (name !== "abort") return say({ answer: `${name}: the console does not answer`, good: false });
   fetch("/abort", { method: "POST" })
@@ -63,6 +66,7 @@ export function command(name, args) {
 window.hilCommand = command;
 
 function say(answer) {
+  urgent = -1e9;
   if (answer.at !== undefined) answer.round = performance.now() - answer.at;
   state.answer = answer;
   state.answers.unshift({ ...answer, when: new Date() });
@@ -78,6 +82,7 @@ export function schedule() {
 }
 
 function draw() {
+  if (performance.now() - urgent < HUSH) return requestAnimationFrame(draw); // a picture takes longer than the answer may
   scheduled = false;
   const frame = pending;
   pending = null;

@@ -16,13 +16,9 @@ function header(element, options, { command, picture, link, old }) {
     setTimeout(() => button.classList.remove("pressed"), 400);
     command("abort");
   };
-  let byPointer = -1e9;
-  button.addEventListener("pointerdown", (event) => {
-    byPointer = event.timeStamp; // with the finger's or the mouse's first touch, not with its release
-    press();
-  });
+  button.addEventListener("pointerdown", press); // with the finger's or the mouse's first touch, not with its release
   button.addEventListener("click", (event) => {
-    if (event.timeStamp - byPointer > 1000 || event.detail === 0) press(); // by keyboard
+    if (event.detail === 0) press(); // by keyboard: a click of the pointer has its count
   });
   return {
     draw({ head, answer: last, log, shows }) {
