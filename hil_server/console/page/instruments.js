@@ -18,7 +18,7 @@ function instruments(element) {
     <div class="hil-corridor"><svg viewBox="-120 -120 240 240" role="img" aria-label="corridor: the port across the axis, Y up, Z to the right">
       <rect class="hil-limit" /><path d="M-110 0H110M0 -110V110" /><circle class="hil-ring" r="55" /><circle class="hil-ring" r="110" />
       <line class="hil-drift" /><g class="hil-spot"><circle r="9" /><path d="M-15 0H15M0 -15V15" /></g></svg>
-      <div><span>corridor</span><b></b><br>y <output></output> <i>mm</i><br>z <output></output> <i>mm</i><br><small></small></div></div>`;
+      <div><span>corridor</span><b></b><span class="hil-miss">y <output></output> <i>mm</i></span> <span class="hil-miss">z <output></output> <i>mm</i></span><small></small></div></div>`;
   const range = element.querySelector(".hil-range output"), gauges = [...element.querySelectorAll(".hil-gauge")];
   const corridor = element.querySelector(".hil-corridor"), state = corridor.querySelector("b"), [y, z] = corridor.querySelectorAll("output"), scale = corridor.querySelector("small");
   const rect = corridor.querySelector(".hil-limit"), spot = corridor.querySelector(".hil-spot"), drift = corridor.querySelector(".hil-drift");

@@ -215,15 +215,17 @@ function arm(element) {
       context.fillStyle = GREY;
       if (!frame?.arm) return context.fillText("no joint angles in this run", 8, 16);
       const { places, q, near, sigma, limiting } = frame.arm;
-      const half = Math.floor(width * 0.25);
+      // the joints' table beside the two pictures, which stand side by side where there is room, else one above the other
+      const table = Math.max(212, Math.floor(width * 0.5)), room = width - table, above = room < 230;
+      const wideBox = above ? room : Math.floor(room / 2), highBox = above ? height / 2 : height;
       [["side: X right, Z up", 0, 2], ["top: X right, Y up", 0, 1]].forEach(([title, a, b], k) => {
         const us = places.map((p) => p[a]), vs = places.map((p) => p[b]);
         const span = Math.max(Math.max(...us) - Math.min(...us), Math.max(...vs) - Math.min(...vs), 0.2 * things.arm.reach);
-        const scale = (0.78 * Math.min(half, height - 24)) / span;
+        const scale = (0.78 * Math.min(wideBox, highBox - 24)) / span, x0 = above ? 0 : k * wideBox, y0 = above ? k * highBox : 0;
         const mu = (Math.max(...us) + Math.min(...us)) / 2, mv = (Math.max(...vs) + Math.min(...vs)) / 2;
-        const onto = (p) => [k * half + half / 2 + scale * (p[a] - mu), height / 2 + 8 - scale * (p[b] - mv)];
+        const onto = (p) => [x0 + wideBox / 2 + scale * (p[a] - mu), y0 + highBox / 2 + 8 - scale * (p[b] - mv)];
         context.fillStyle = GREY;
-        context.fillText(title, k * half + 6, 13);
+        context.fillText(title, x0 + 6, y0 + 13);
         context.strokeStyle = ORANGE;
         context.lineWidth = 3;
         context.beginPath();
@@ -237,7 +239,7 @@ function arm(element) {
           context.fill();
         });
       });
-      const left = 2 * half + 96, wide = Math.max(40, width - left - 64), step = Math.min(22, (height - 58) / q.length);
+      const left = room + 92, wide = Math.max(40, width - left - 56), step = Math.min(22, (height - 58) / q.length);
       q.forEach((angle, i) => {
         const low = things.arm.low[i] ?? -Math.PI, high = things.arm.high[i] ?? Math.PI, y = 6 + i * step;
         context.strokeStyle = GREY;
@@ -252,11 +254,11 @@ function arm(element) {
       });
       const y = 6 + q.length * step + 12;
       context.fillStyle = sigma !== undefined && sigma !== null && sigma < 0.05 ? RED : WHITE;
-      context.fillText(sigma === undefined || sigma === null ? "" : `smallest singular value ${sigma.toFixed(3)}`, 2 * half + 20, y);
+      context.fillText(sigma === undefined || sigma === null ? "" : `smallest singular value ${sigma.toFixed(3)}`, room + 12, y);
       context.fillStyle = WHITE;
       const tip = frame.arm.tip, load = frame.arm.wrench;
-      if (tip.length >= 3) context.fillText(`tip ${tip.slice(0, 3).map((x) => x.toFixed(3)).join("  ")} m`, 2 * half + 20, y + 14);
-      if (load.length >= 6) context.fillText(`load ${Math.hypot(...load.slice(0, 3)).toFixed(0)} N  ${Math.hypot(...load.slice(3)).toFixed(0)} N.m`, 2 * half + 20, y + 28);
+      if (tip.length >= 3) context.fillText(`tip ${tip.slice(0, 3).map((x) => x.toFixed(3)).join("  ")} m`, room + 12, y + 14);
+      if (load.length >= 6) context.fillText(`load ${Math.hypot(...load.slice(0, 3)).toFixed(0)} N  ${Math.hypot(...load.slice(3)).toFixed(0)} N.m`, room + 12, y + 28);
     },
   };
 }
