@@ -15,6 +15,7 @@ that does not read loses messages and nobody else does; `batch.lost` says how ma
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ import numpy as np
 import zmq
 import zmq.asyncio
 
-from hil_server.errors import DeviceError, UsageError
+from hil_server.errors import DeviceError, HilError, UsageError
 from hil_server.telemetry.commands import CommandError, encode
 from hil_server.telemetry.record import LayoutMismatchError
 from hil_server.telemetry.wire import (
@@ -280,6 +281,15 @@ class Client(Addresses):
     def leave_desk(self) -> None:
         """Gives the desk back. Raises RefusedError, NoAnswerError."""
         self._ask(DESK, {"leave": True})
+
+    @contextlib.contextmanager
+    def visit(self) -> Iterator["Client"]:
+        """For a single command: the desk is given back behind it, and whoever commands the run goes on at once."""
+        try:
+            yield self
+        finally:
+            with contextlib.suppress(HilError):
+                self.leave_desk()
 
     def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:
         if self._socket is None:

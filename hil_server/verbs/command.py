@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     encode(args.name, args.arguments)
     names = [argument.name for argument in ARGUMENTS[args.name]]
-    with Client(command=args.address) as client:
+    with Client(command=args.address) as client, client.visit():
         taken = client.command(args.name, **dict(zip(names, args.arguments, strict=False)))
     print(f"{taken.command}: taken at {taken.t:.3f} s, tick {taken.tick}")
     return {"command": taken.command, "tick": taken.tick, "t": taken.t, "exit_code": 0}

@@ -1,7 +1,6 @@
 """`hil-server tune [NAME VALUE]`: changes a parameter of a run that goes on; without a name: what can be changed."""
 
 import argparse
-import contextlib
 from typing import Any
 
 ORDER = 165
@@ -20,18 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Lists the tunable parameters, or changes one and waits for the loop; returns the list or the acknowledgement."""
     from hil_server.client import Client
-    from hil_server.errors import HilError, UsageError
+    from hil_server.errors import UsageError
     from hil_server.terminal.tables import print_table
 
     if args.name is not None and args.value is None:
         raise UsageError(f"tune: {args.name}: the new value is missing")
     with Client(command=args.address) as client:
         if args.name is not None:
-            try:
+            with client.visit():
                 taken = client.tune(args.name, args.value)
-            finally:
-                with contextlib.suppress(HilError):
-                    client.leave_desk()  # whoever commands the run goes on at once
             print(f"{args.name}: on its way to {args.value:g} from tick {taken.tick}, {taken.t:.3f} s")
             return {"parameter": args.name, "value": args.value, "tick": taken.tick, "t": taken.t, "exit_code": 0}
         tunables = client.describe()["tunables"]

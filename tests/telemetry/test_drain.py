@@ -422,6 +422,11 @@ def test_one_commanding_client_at_a_time(start, in_background):
         with pytest.raises(RefusedError, match="held by desk B"):
             a.command("start")
         b.command("start")
+        b.leave_desk()
+        with a.visit():
+            a.command("hold")
+        assert b.status()["desk_holder"] == ""
+        b.command("resume")
     thread.join()
     process.finish()
 
