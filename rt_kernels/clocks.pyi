@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_kernels.grid_reference import GridReference
 from rt_kernels.plugs import ClockPart
 from rt_kernels.ring import SharedBlock
 
@@ -19,7 +20,7 @@ class FreeRunningClock(ClockPart):
 SAMPLE_DTYPE: np.dtype[Any]
 
 class WallClockPart(ClockPart):
-    def __init__(self, *, block: SharedBlock | None = None, **given: Any) -> None: ...
+    def __init__(self, *, block: SharedBlock | None = None, reference: GridReference | None = None, **given: Any) -> None: ...
     def begin_at(self, tick: int) -> Any: ...
     def facts(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]

@@ -1,13 +1,15 @@
 """Clocks: wall (absolute grid, real time or soft) and free-running (simulation, replay).
 
 The grid is `start + k * period`. A clock never runs catch-up steps: when the next grid time has passed, whole periods are skipped and
-counted, and `periods` tells the dynamics how much true time to integrate.
+counted, and `periods` tells the dynamics how much true time to integrate. The wall clock's grid may follow the clock of a field bus
+(`rt_kernels.grid_reference`): its start then moves by what that asks for in each tick.
 """
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from rt_kernels.codes cimport LATE_CAUSE_COMPUTE, LATE_CAUSE_IO, LATE_CAUSE_NONE, LATE_CAUSE_WAKE_UP
+from rt_kernels.grid_reference cimport GridLock, GridReference, grid_next, grid_step
 from rt_kernels.host cimport (atomic_get, host_fifo, host_now, host_pause, host_pin, host_sleep_until, host_timer_slack,
                               host_touch_stack, host_set_float_mode, host_usage, host_thread_usage)
 from rt_kernels.plugs cimport MARK_END, ClockPart
@@ -161,6 +163,7 @@ cdef struct WallClock:
     host_usage usage_start
     host_usage usage_end
     int64_t late_ticks[4]   # by cause
+    GridLock *reference     # NULL, or what the grid follows
 
 
 cdef void wall_begin(WallClock *c) noexcept nogil:
@@ -175,7 +178,10 @@ cdef void wall_begin(WallClock *c) noexcept nogil:
     else:
         c.mode = 1
     host_touch_stack()
-    c.start_ns = host_now() + 10_000_000 - c.first * c.period_ns
+    c.start_ns = host_now() + 10_000_000
+    if c.reference != NULL:
+        c.start_ns = grid_next(c.reference, c.start_ns, c.period_ns)
+    c.start_ns -= c.first * c.period_ns
     c.tick = c.first - 1
     c.begun = 1
 
@@ -188,6 +194,9 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
         now = host_now()
     else:
         now = host_now()
+    # the grid follows its reference
+    if c.reference != NULL and c.tick >= c.first:
+        c.start_ns -= grid_step(c.reference)
     # next point of the grid; whole periods that have passed are skipped and counted
     next_tick = c.tick + 1
     target = c.start_ns + next_tick * c.period_ns
@@ -219,8 +228,9 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
             now = host_now()
     lateness = now - target
     if c.tick < c.first:
-        # the grid begins where the first tick came: start-up is nobody's lateness
-        c.start_ns += lateness
+        # the grid begins where the first tick came (one that follows has its place): start-up is nobody's lateness
+        if c.reference == NULL:
+            c.start_ns += lateness
         lateness = 0
     # a wake-up that came after whole periods: those are skipped too
     if lateness > c.period_ns:
@@ -261,7 +271,8 @@ cdef void wall_mark(void *self, int point) noexcept nogil:
 
 
 cdef class WallClockPart(ClockPart):
-    """Absolute grid on CLOCK_MONOTONIC. `block` (SharedBlock) brings the supervisor's heartbeat and the stop word."""
+    """Absolute grid on CLOCK_MONOTONIC. `block` (SharedBlock) brings the supervisor's heartbeat and the stop word; `reference`
+    (GridReference): what the grid follows, None: nothing."""
 
     PARAMETERS = (
         Parameter("period_ns", "int", "ns", "period of the loop", low=100_000, high=1_000_000_000),
@@ -273,8 +284,9 @@ cdef class WallClockPart(ClockPart):
     )
     cdef WallClock c
     cdef SharedBlock block
+    cdef GridReference reference
 
-    def __init__(self, *, SharedBlock block=None, **given):
+    def __init__(self, *, SharedBlock block=None, GridReference reference=None, **given):
         keys = checked(WallClockPart.PARAMETERS, given)
         cdef int64_t period_ns = keys["period_ns"], duration_ns = keys["duration_ns"]
         memset(&self.c, 0, sizeof(WallClock))
@@ -286,6 +298,8 @@ cdef class WallClockPart(ClockPart):
         self.c.late_bar_ns = keys["late_bar_ns"]
         self.block = block
         self.c.block = block.block if block is not None else NULL
+        self.reference = reference
+        self.c.reference = &reference.lock if reference is not None else NULL
         self.plug.self = &self.c
         self.plug.wait = wall_wait
         self.plug.mark = wall_mark

@@ -340,7 +340,10 @@ def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, prio
         if scale is not None:
             context["sensor_scale"] = list(scale)
     context["live"] = True
-    clock = partial(registry.part("clocks", registry.own("clock of a live run")), priority=priority, cpu=cpu)
+    # the grid follows the clock of a bus that has one; its port measures how far they are apart
+    references = [device.grid_reference for device in opened if getattr(device, "grid_reference", None) is not None]
+    follow = {"reference": references[0]} if references else {}
+    clock = partial(registry.part("clocks", registry.own("clock of a live run")), priority=priority, cpu=cpu, **follow)
     return finish(config, context, opened, clock, logged)
 
 

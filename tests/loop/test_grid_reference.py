@@ -1,0 +1,86 @@
+"""The grid of the loop follows a reference clock: closed form of its deviation, limits, and the wall clock that runs on it."""
+
+import numpy as np
+import pytest
+
+from rt_kernels.clocks import WallClockPart
+from rt_kernels.grid_reference import GridReference
+
+PERIOD = 1_000_000
+
+
+def followed(reference, drift_ns, e0_ns, ticks, lost=()):
+    """Deviations of a grid against a clock that gains `drift_ns` a tick; ticks in `lost` measure nothing."""
+    e, course = float(e0_ns), []
+    for k in range(ticks):
+        course.append(e)
+        if k not in lost:
+            reference.measured(round(e), PERIOD)
+        e += drift_ns - reference.step()
+    return np.array(course)
+
+
+@pytest.mark.parametrize("drift_ns", [50, -50])
+def test_drift_of_50_ppm_in_closed_form(drift_ns):
+    gain, e0 = 0.05, 20_000
+    reference = GridReference(gain)
+    found = followed(reference, drift_ns, e0, 1000)
+    k, z = np.arange(1000), 1.0 - gain / 2.0
+    expected = (e0 + k * (drift_ns - e0 * gain / 2.0) / z) * z**k
+    # measured and corrected in whole nanoseconds: half of one each, of which the loop keeps no more than a few
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5.0)
+    assert abs(found[-1]) <= 5.0
+    assert abs(reference.rate_ns - drift_ns) < 0.5
+
+
+def test_lost_frames_move_nothing_and_the_rate_is_kept():
+    reference = GridReference()
+    followed(reference, 50, 0, 2000)
+    for _ in range(5):
+        assert reference.step() == 0
+    course = followed(reference, 50, 0, 40, lost=range(3, 8))
+    # five ticks without a correction: the clock has gained five times its drift, no more
+    assert abs(course[8] - course[3] - 5 * 50) <= 1.0 and np.max(np.abs(course)) < 300.0
+
+
+def test_correction_and_rate_are_limited():
+    reference = GridReference(integral_max_ns=500.0, step_max_ns=2000.0)
+    for _ in range(1000):
+        reference.measured(400_000, PERIOD)
+        assert reference.step() == 2000
+    assert reference.rate_ns == 500.0
+    for _ in range(1000):
+        reference.measured(-400_000, PERIOD)
+        assert reference.step() == -2000
+    assert reference.rate_ns == -500.0
+
+
+@pytest.mark.parametrize(
+    ("e", "wrapped"), [(0, 0), (499_999, 499_999), (500_000, -500_000), (-500_000, -500_000), (3_000_001, 1), (-1, -1)]
+)
+def test_deviation_is_wrapped_to_half_a_period(e, wrapped):
+    reference = GridReference()
+    reference.measured(e, PERIOD)
+    assert reference.deviation_ns == wrapped
+
+
+@pytest.mark.parametrize("keys", [{"gain": 0.0}, {"gain": 1.0}, {"integral_max_ns": 0.0}, {"step_max_ns": -1.0}])
+def test_what_cannot_be_is_refused(keys):
+    with pytest.raises(ValueError, match=next(iter(keys))):
+        GridReference(**keys)
+
+
+def test_a_grid_begins_in_the_phase_of_the_one_before():
+    reference = GridReference()
+    assert reference.next_point(123, PERIOD) == 123
+    reference.begin(5_000_250)
+    assert reference.next_point(9_000_000, PERIOD) == 9_000_250
+    assert reference.next_point(9_000_250, PERIOD) == 9_000_250
+    assert reference.next_point(1_000_000, PERIOD) == 1_000_250
+
+
+def test_the_wall_clock_takes_it():
+    keys = {"period_ns": PERIOD, "duration_ns": PERIOD, "priority": 0}
+    WallClockPart(**keys, reference=GridReference())
+    with pytest.raises(TypeError):
+        WallClockPart(**keys, reference=1)
