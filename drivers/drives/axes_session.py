@@ -96,7 +96,7 @@ class AxesSession:
                 try:
                     return self._bring_up(nodes)
                 except Exception:
-                    _quietly(self._profile.disable, nodes)
+                    quietly(self._profile.disable, nodes)
                     raise
             finally:
                 for network in networks:
@@ -112,8 +112,8 @@ class AxesSession:
         networks = self._connect(min(self._answer_s, CLOSING_ANSWER_S))
         try:
             nodes = self._nodes(networks)
-            problems = _quietly(self._profile.disable, nodes)
-            problems += _quietly(lambda node: node.command_nmt("PRE-OPERATIONAL"), nodes)
+            problems = quietly(self._profile.disable, nodes)
+            problems += quietly(lambda node: node.command_nmt("PRE-OPERATIONAL"), nodes)
             return problems
         finally:
             for network in networks:
@@ -141,15 +141,7 @@ class AxesSession:
             node.await_nmt("OPERATIONAL")
             profile.clear_fault(node)
 
-        # All axes take the same step before any takes the next one.
-        status = [0] * len(nodes)
-        positions = [0] * len(nodes)
-        for name, control_word, reached, target_first in profile.steps:
-            for i, node in enumerate(nodes):
-                if target_first:
-                    positions[i] = profile.hold_here(node)
-                profile.step(node, control_word)
-            status = [profile.await_state(node, name, reached) for node in nodes]
+        status, positions = enable_together(profile, nodes)
         for node in nodes:
             if code := node.pending_emergency():
                 raise DriveSetupError(f"{node}: emergency message 0x{code:04X} is pending")
@@ -161,6 +153,19 @@ class AxesSession:
         for s in self._sockets:
             s.close()
         self._sockets = []
+
+
+def enable_together(profile: Any, nodes: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """The way up of a profile (`steps`): all axes take the same step before any takes the next one. Returns status words and positions."""
+    status = [0] * len(nodes)
+    positions = [0] * len(nodes)
+    for name, control_word, reached, target_first in profile.steps:
+        for i, node in enumerate(nodes):
+            if target_first:
+                positions[i] = profile.hold_here(node)
+            profile.step(node, control_word)
+        status = [profile.await_state(node, name, reached) for node in nodes]
+    return status, positions
 
 
 def loop_rate(period_s: float) -> float:
@@ -185,7 +190,7 @@ def _whole(key: str, value: float) -> int:
     return int(value)
 
 
-def _quietly(action: Any, nodes: Sequence[Node]) -> list[str]:
+def quietly(action: Any, nodes: Sequence[Any]) -> list[str]:
     """The action on every node, also after one failed. Returns what failed."""
     problems = []
     for node in nodes:

@@ -5,11 +5,13 @@ velocity offset 0x60B1, interpolation period 0x60C2 = period of SYNC. States by 
 0x27 operation enabled; fault 0x08 by `status & 0x4F`. Way up: 0x06 -> 0x07 -> target := actual -> 0x0F, each confirmed.
 """
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport uint16_t
 
+from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, SHUTDOWN_WORD, SWITCH_ON_WORD, CONTROL_ENABLED, FAULT_RESET,
+                                         STATE_MASK, READY_TO_SWITCH_ON, SWITCHED_ON, OPERATION_ENABLED, REST_MASK, IN_FAULT,
+                                         SWITCH_ON_DISABLED, FAULT_BIT, REMOTE_BIT, OWN_BITS, decode_status)
 from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
-from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED,
-                               DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_WARNING)
+from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 from rt_kernels.plugs cimport PortPart
 
 from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
@@ -18,54 +20,10 @@ from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from drivers.drives.drive_channels import DriveChannels
 from rt_kernels.parameters import Parameter, checked
 
-cdef enum:
-    # control words: the states that they ask for
-    SWITCH_ON_DISABLED_WORD = 0x00
-    SHUTDOWN_WORD = 0x06
-    SWITCH_ON_WORD = 0x07
-    CONTROL_ENABLED = 0x0F
-    FAULT_RESET = 0x80              # acts with its rising edge
-    # states in the status word, and the bits that tell them apart: while switching on, and otherwise
-    STATE_MASK = 0x6F
-    READY_TO_SWITCH_ON = 0x21
-    SWITCHED_ON = 0x23
-    OPERATION_ENABLED = 0x27
-    REST_MASK = 0x4F
-    IN_FAULT = 0x08
-    SWITCH_ON_DISABLED = 0x40
-    # further bits of the status word; the last two are the mode's own
-    FAULT_BIT = 0x0008
-    WARNING_BIT = 0x0080
-    REMOTE_BIT = 0x0200
-    INTERNAL_LIMIT_BIT = 0x0800
-    TARGET_USED_BIT = 0x1000        # 0: the target position is ignored
-    FOLLOWING_ERROR_BIT = 0x2000
-    OWN_BITS = 0x3EFF               # all but 8, 14 and 15, which are the manufacturer's
-
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 MODE, MODE_DISPLAY, CYCLIC_SYNCHRONOUS_POSITION = 0x6060, 0x6061, 8
 TARGET_POSITION, ACTUAL_POSITION, VELOCITY_OFFSET = 0x607A, 0x6064, 0x60B1
 INTERPOLATION_PERIOD = 0x60C2
-
-
-# Status word -> drive_status.
-cdef uint32_t decode_status(uint16_t word) noexcept nogil:
-    cdef uint32_t status = 0
-    if word & STATE_MASK != OPERATION_ENABLED:
-        status |= DRIVE_STATUS_NOT_ENABLED
-    elif not word & TARGET_USED_BIT:
-        status |= DRIVE_STATUS_NOT_FOLLOWING
-    if word & FAULT_BIT:
-        status |= DRIVE_STATUS_DEVICE_FAULT
-    if word & WARNING_BIT:
-        status |= DRIVE_STATUS_WARNING
-    if not word & REMOTE_BIT:
-        status |= DRIVE_STATUS_LOCAL_CONTROL
-    if word & INTERNAL_LIMIT_BIT:
-        status |= DRIVE_STATUS_LIMIT_TOUCHED
-    if word & FOLLOWING_ERROR_BIT:
-        status |= DRIVE_STATUS_FOLLOWING_ERROR
-    return status
 
 
 def status_bits(int word):

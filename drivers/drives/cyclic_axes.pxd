@@ -2,12 +2,12 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
+from drivers.drives.axis_values cimport DecodeStatus, PositionHistory
 from rt_kernels.sample cimport Sample
 
 cdef enum:
     AXES = 6
     LINKS = 3
-    HISTORY = 16            # positions kept for the rate, a power of two
     SLOW_PDOS = 2           # TPDO3 and TPDO4: what an axis says beside its position
     SLOW_VALUES = 4         # in one of them at most
     KINDS = 8               # of frames, of one axis
@@ -21,10 +21,6 @@ cdef enum:
     CHANNEL_SUPPLY = 4
     CHANNEL_STATUS = 5
     CHANNELS = 6
-
-
-# What a profile says about a status word: bits of the table's drive_status.
-ctypedef uint32_t (*DecodeStatus)(uint16_t status_word) noexcept nogil
 
 
 cdef struct SlowValue:
@@ -81,10 +77,8 @@ cdef struct AxisState:
     int32_t nmt_state       # of the newest heartbeat, 5 operational
     int32_t fresh           # an actual value came in this tick
     int32_t beat            # a heartbeat came in this tick
-    int32_t history_count
     int64_t heartbeat_ns    # run time of the tick that took the newest heartbeat
-    int32_t past_counts[HISTORY]
-    int64_t past_ns[HISTORY]        # SYNC at which it was sampled
+    PositionHistory history         # by the SYNC that sampled it
     int64_t lost_total
     int64_t corrupt_total
     double channel[CHANNELS]        # newest values, SI units

@@ -42,6 +42,7 @@ heartbeat 0x700 + n (CiA 301).
 
 from libc.string cimport memset
 
+from drivers.drives.axis_values cimport counts_rate, keep_position, rank, to_counts
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
     CAN_ERR_BUSERROR,
@@ -67,8 +68,8 @@ from drivers.raw_frames.frame_io cimport (
     io_store_le32,
 )
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_EMERGENCY,
-                               DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LIMIT_TOUCHED,
-                               DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
+                               DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LOST,
+                               DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
                                DRIVE_STATUS_STALE, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_VALVE_SATURATED,
                                DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED, SETPOINT_STATUS_BLOCKED1)
 
@@ -94,46 +95,6 @@ cdef enum:
 
 cdef inline uint32_t bit(int number) noexcept nogil:
     return <uint32_t>1 << number
-
-
-# Nearest count; a length beyond 32 bits or not a number keeps the old target.
-cdef inline int32_t to_counts(double value, int32_t otherwise) noexcept nogil:
-    if not (-2147483000.0 < value < 2147483000.0):
-        return otherwise
-    return <int32_t>(value + 0.5 if value >= 0.0 else value - 0.5)
-
-
-# A new position: the newest place of the history, replaced when a second one came for the same SYNC.
-cdef inline void keep_position(AxisState *a, int64_t sampled_ns) noexcept nogil:
-    cdef int newest = (a.history_count - 1) & (HISTORY - 1)
-    if a.history_count > 0 and a.past_ns[newest] == sampled_ns:
-        a.past_counts[newest] = a.counts
-        return
-    a.past_counts[a.history_count & (HISTORY - 1)] = a.counts
-    a.past_ns[a.history_count & (HISTORY - 1)] = sampled_ns
-    a.history_count += 1
-    if a.history_count >= 2 * HISTORY:
-        a.history_count -= HISTORY
-
-
-# Counts per second over the last `window` samples, 0 before there are two.
-cdef inline double counts_rate(const AxisState *a, int window) noexcept nogil:
-    cdef int newest, oldest, back
-    cdef int64_t elapsed
-    if a.history_count < 2:
-        return 0.0
-    back = window if window < a.history_count else a.history_count - 1
-    newest = (a.history_count - 1) & (HISTORY - 1)
-    oldest = (a.history_count - 1 - back) & (HISTORY - 1)
-    elapsed = a.past_ns[newest] - a.past_ns[oldest]
-    if elapsed <= 0:
-        return 0.0
-    return (<double>a.past_counts[newest] - <double>a.past_counts[oldest]) * 1e9 / <double>elapsed
-
-
-# How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched, valve at its end), 2 a fault.
-cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(DRIVE_STATUS_WARNING | DRIVE_STATUS_LIMIT_TOUCHED | DRIVE_STATUS_VALVE_SATURATED) else 1 if found else 0
 
 
 # What the bits of the drive's own words say of its hydraulics: status word in the lower half, CHANNEL_STATUS in the upper one.
@@ -172,7 +133,7 @@ cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame
     a.fresh = 1
     a.silent_periods = 0
     if axes.s.sync_ns[link] > 0:
-        keep_position(a, axes.s.sync_ns[link])
+        keep_position(&a.history, a.counts, axes.s.sync_ns[link])
 
 
 # What an axis says beside its position: counts of two or four bytes, one after the other. All words of a tick are judged, as above.
@@ -423,7 +384,7 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.drive_corrupt_total[i] = a.corrupt_total + s.corrupt_total[p.link] + s.bus_error_total[p.link]
         begin_tick(a)
         sample.measured_leg[i] = p.zero_m + <double>a.counts / p.counts_per_metre
-        sample.measured_leg_rate[i] = counts_rate(a, axes.p.rate_window) / p.counts_per_metre
+        sample.measured_leg_rate[i] = counts_rate(&a.history, axes.p.rate_window) / p.counts_per_metre
     show_channels(axes, sample)
     s.cycles += 1
 

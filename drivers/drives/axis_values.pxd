@@ -1,0 +1,58 @@
+"""What the values of an axis have in common on every bus: counts, their history and rate, how bad a status is (inline, no module)."""
+
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
+
+from rt_kernels.codes cimport DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING
+
+cdef enum:
+    HISTORY = 16            # positions kept for the rate, a power of two
+
+
+# What a profile says about a status word: bits of the table's drive_status.
+ctypedef uint32_t (*DecodeStatus)(uint16_t status_word) noexcept nogil
+
+
+cdef struct PositionHistory:
+    int32_t count
+    int32_t counts[HISTORY]
+    int64_t ns[HISTORY]     # when it was sampled
+
+
+# Nearest count; a length beyond 32 bits or not a number keeps the old target.
+cdef inline int32_t to_counts(double value, int32_t otherwise) noexcept nogil:
+    if not (-2147483000.0 < value < 2147483000.0):
+        return otherwise
+    return <int32_t>(value + 0.5 if value >= 0.0 else value - 0.5)
+
+
+# A new position: the newest place of the history, replaced when a second one came for the same sampling.
+cdef inline void keep_position(PositionHistory *h, int32_t counts, int64_t sampled_ns) noexcept nogil:
+    cdef int newest = (h.count - 1) & (HISTORY - 1)
+    if h.count > 0 and h.ns[newest] == sampled_ns:
+        h.counts[newest] = counts
+        return
+    h.counts[h.count & (HISTORY - 1)] = counts
+    h.ns[h.count & (HISTORY - 1)] = sampled_ns
+    h.count += 1
+    if h.count >= 2 * HISTORY:
+        h.count -= HISTORY
+
+
+# Counts per second over the last `window` samples, 0 before there are two.
+cdef inline double counts_rate(const PositionHistory *h, int window) noexcept nogil:
+    cdef int newest, oldest, back
+    cdef int64_t elapsed
+    if h.count < 2:
+        return 0.0
+    back = window if window < h.count else h.count - 1
+    newest = (h.count - 1) & (HISTORY - 1)
+    oldest = (h.count - 1 - back) & (HISTORY - 1)
+    elapsed = h.ns[newest] - h.ns[oldest]
+    if elapsed <= 0:
+        return 0.0
+    return (<double>h.counts[newest] - <double>h.counts[oldest]) * 1e9 / <double>elapsed
+
+
+# How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched, valve at its end), 2 a fault.
+cdef inline int rank(uint32_t found) noexcept nogil:
+    return 2 if found & ~(DRIVE_STATUS_WARNING | DRIVE_STATUS_LIMIT_TOUCHED | DRIVE_STATUS_VALVE_SATURATED) else 1 if found else 0
