@@ -61,6 +61,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "drives": {
         "cia402": "drivers.drives.cia402:Cia402Port",
+        "cia402_ethercat": "drivers.drives.cia402_ethercat:Cia402EthercatPort",
         "cia408": "drivers.drives.cia408:Cia408Port",
     },
     "mechanism_signals": {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORDS = sorted(ROOT.joinpath("rt_kernels").rglob("*record.toml"))
+RECORDS = sorted([*ROOT.joinpath("rt_kernels").rglob("*record.toml"), *ROOT.joinpath("drivers").rglob("*record.toml")])
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_what_is_wrong_in_a_record_is_named(generator, tmp_path, change, word):
         generator.load_record(path)
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=[str(p.relative_to(ROOT / "rt_kernels")) for p in RECORDS])
+@pytest.mark.parametrize("path", RECORDS, ids=[str(p.relative_to(ROOT)) for p in RECORDS])
 def test_struct_and_names_of_a_shipped_record_agree(generator, path):
     """The committed struct has as many doubles as the committed names have channels."""
     text = path.with_suffix(".pxd").read_text()

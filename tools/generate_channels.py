@@ -515,7 +515,7 @@ def products() -> dict[Path, str]:
     """Every generated file and what it must hold."""
     table = load()
     texts = {path: make(table) for path, make in PRODUCTS.items()}
-    for path in sorted(KERNELS.rglob("*record.toml")):
+    for path in sorted([*KERNELS.rglob("*record.toml"), *KERNELS.parent.joinpath("drivers").rglob("*record.toml")]):
         texts[path.with_suffix(".pxd")] = record_pxd(path)
         texts[path.with_suffix(".py")] = record_py(path)
     return texts

@@ -1,4 +1,4 @@
-"""How much of a classic CAN bus a cycle of setpoints and actual values takes.
+"""How much of a classic CAN bus, or of an EtherCAT segment, a cycle of setpoints and actual values takes.
 
 Length of a frame with n data bytes and an 11-bit identifier, interframe space included: 47 + 8 n bits without stuffing, and
 floor((33 + 8 n) / 4) stuff bits more at worst (ISO 11898-1: 34 + 8 n bits are subject to stuffing, every fifth at worst).
@@ -79,6 +79,20 @@ def bus_loads(
         extra = extra_frames * len(axes)
         loads.append(bus_load(len(axes), 6, 6, rate_hz, bitrate, extra_frames=extra, slow_frames=slow, slow_every=channels.every))
     return loads
+
+
+def ethercat_load(axes: int, rate_hz: float, out_bytes: int = 7, in_bytes: int = 13, slave_us: float = 1.0) -> BusLoad:
+    """Load of an EtherCAT segment: a frame a cycle with the process image (LRW), reference time (FRMW), AL status (BRD, FPRD of 6 bytes).
+
+    On the wire 38 bytes of Ethernet with preamble and gap, 2 of EtherCAT, 12 and its data for each datagram, at least 84 in all; 80 ns
+    each at 100 Mbit/s, and at worst `slave_us` through each slave. Raises ValueError for a number that cannot be.
+    """
+    if axes < 1 or not rate_hz > 0:
+        raise ValueError(f"axes = {axes}, rate_hz = {rate_hz}: at least one axis, a rate above zero")
+    data = [axes * (out_bytes + in_bytes), 8, 2, 6]
+    low = max(84, 38 + 2 + sum(12 + n for n in data)) * 0.08
+    high = low + axes * slave_us
+    return BusLoad(low, high, low * 1e-6 * rate_hz, high * 1e-6 * rate_hz, high * 1e-6 * rate_hz)
 
 
 def _seconds(frames: Sequence[int], bitrate: float) -> tuple[float, float]:

@@ -105,7 +105,7 @@ def _assemble(config: "TestConfig") -> None:
 
 
 def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Load of each CAN bus of the drives at the rate of the loop; exit code 1 if one does not fit."""
+    """Load of each bus of the drives at the rate of the loop, and what the host lacks for it; exit code 1 if one does not fit."""
     if "drives" not in config.stand:
         return []
     from hil_server.line.assembly import build_part
@@ -119,6 +119,10 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
         print(f"  bus {number}: {load.cycle_us_min:.0f} ... {load.cycle_us_max:.0f} us a cycle, {share:.0f} % at worst: {verdict}")
         rows.append({"cycle_us_max": load.cycle_us_max, "load_max": load.load_max, "fits": load.fits})
         if not load.fits:
+            summary["exit_code"] = max(summary["exit_code"], 1)
+    for level, item, found, remedy in drives.host_findings() if hasattr(drives, "host_findings") else []:
+        print(f"  {level:4s} {item}: {found}{f' -> {remedy}' if remedy else ''}")
+        if level == "fail":
             summary["exit_code"] = max(summary["exit_code"], 1)
     return rows
 

@@ -1,0 +1,150 @@
+"""CiA 402 axes in cyclic synchronous position mode over EtherCAT (CoE), with distributed clocks.
+
+Objects and states as in `cia402`; over EtherCAT the interpolation period 0x60C2 is the cycle of SYNC0, and control word, target and mode go
+with every frame. SYNC0 comes `sync_shift` of a period after the frame passes the first clock; the loop's grid follows that clock
+(`rt_kernels.grid_reference`), and `bus_deviation_ns` says by how much it is off.
+"""
+
+from drivers.drives.cia402_words cimport CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD, decode_status
+from drivers.drives.ethercat_axes cimport EthercatAxes, EthercatState, ethercat_read, ethercat_write
+from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
+from rt_kernels.plugs cimport PortPart
+
+from drivers.drives.axes_session import loop_rate
+from drivers.drives.bus_budget import ethercat_load
+from drivers.drives.cia402 import (CYCLIC_SYNCHRONOUS_POSITION, INTERPOLATION_PERIOD, MODE, Cia402Profile, interpolation_period)
+from drivers.drives.ethercat_record import AUX
+from drivers.drives.ethercat_setup import EthercatSession
+from rt_kernels.parameters import Parameter, checked
+
+
+class Cia402EthercatProfile(Cia402Profile):
+    """Set-up of one CiA 402 slave (see EthercatSession); states as over CANopen."""
+
+    def __init__(self, rate_hz):
+        self._interpolation = interpolation_period(rate_hz)
+
+    def prepare(self, node):
+        value, exponent = self._interpolation
+        node.write(INTERPOLATION_PERIOD, 1, 1, value, "interpolation period")
+        node.write(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent")
+        node.write(MODE, 0, -1, CYCLIC_SYNCHRONOUS_POSITION, "mode of operation")
+
+
+cdef class Cia402EthercatPort(PortPart):
+    """Six CiA 402 axes on one EtherCAT segment. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status,
+    drive_lost_total, drive_corrupt_total, and leg_force where `rated_force_n` is stated; sends leg_setpoint. Blocked by the safety stage
+    the drives lose their power stage (disable voltage).
+
+    `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
+    Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
+    """
+
+    PARAMETERS = (
+        Parameter("interface", "str", "-", "network interface of the segment, as eth1"),
+        Parameter("axis_slave", "floats", "-", "place of each axis on the bus, from 0", (0, 1, 2, 3, 4, 5), 0, 1000, shape=6),
+        Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
+        Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
+        Parameter("vendor_id", "int", "-", "vendor that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
+        Parameter("product_code", "int", "-", "product code that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
+        Parameter("rated_force_n", "float", "N", "force of a leg at rated torque (0x6077 = 1000); 0: not said", 0.0, 0.0, 1e9),
+        Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
+        Parameter("no_data_periods", "int", "periods", "so many periods without an answer are no data", 3, 1, 1000),
+        Parameter("watchdog_ms", "float", "ms", "a slave without frames for so long leaves the operational state", 10.0, 1.0, 1000.0),
+        Parameter("sync_shift", "float", "periods", "SYNC0 comes so long after the frame", 0.5, 0.1, 0.9),
+        Parameter("clock_tolerance_ns", "int", "ns", "clocks of the drives are settled when no further apart", 1000, 10, 1_000_000),
+        Parameter("settle_s", "float", "s", "time for the clocks to settle", 10.0, 0.1, 600.0),
+        Parameter("timeout_s", "float", "s", "time for every answer during set-up", 2.0, 0.05, 60.0),
+        Parameter("redundancy", "bool", "-", "ring with a second interface; not built", False),
+        Parameter("following_bit", "bool", "-",
+                  "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; "
+                  "off only where the drive's manual has no such bit",
+                  True),
+    )
+
+    CONTEXT = ("period_s",)
+    AUX = AUX
+
+    cdef EthercatAxes _axes
+    cdef object _session
+    cdef dict _given
+    cdef double _period_s
+    cdef object _profile
+    cdef object _period_ns
+    cdef readonly list close_problems
+
+    def __init__(self, *, period_s=0.001, **parameters):
+        given = self._given = checked(Cia402EthercatPort.PARAMETERS, parameters)
+        if given["redundancy"]:
+            raise ValueError("redundancy = true: a ring with a second interface is not built, limit false")
+        places = list(given["axis_slave"])
+        if any(place != int(place) for place in places) or len(set(places)) != 6:
+            raise ValueError(f"axis_slave = {places}: must be six different whole numbers")
+        self._period_s = period_s
+        self._profile = Cia402EthercatProfile(loop_rate(period_s))
+        period_ns = self._period_ns = round(1e9 * period_s)
+        self._axes = EthercatAxes()
+        self._axes.configure(
+            [given["counts_per_metre"]] * 6, given["zero_m"], [1e-3 * given["rated_force_n"]] * 6, CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD,
+            given["rate_window_periods"], given["no_data_periods"], period_ns,
+        )
+        self._axes.bus.p.decode = decode_status
+        self._axes.bus.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
+        self._session = EthercatSession(self._profile, self._axes, given, period_ns)
+        self.close_problems = []
+        self.plug.self = &self._axes.bus
+        self.plug.state = &self._axes.bus.s
+        self.plug.state_size = sizeof(EthercatState)
+        self.plug.read = ethercat_read
+        self.plug.write = ethercat_write
+
+    def open(self):
+        self.close()
+        self._session.open()
+
+    def begin(self):
+        """What was counted while the bus was set up is forgotten."""
+        self._axes.begin()
+
+    def close(self):
+        self.close_problems = self._session.close()
+
+    def session_with(self, **keys):
+        """The set-up with another library or socket (tests); see EthercatSession."""
+        self._session = EthercatSession(self._profile, self._axes, self._given, self._period_ns, **keys)
+        return self._session
+
+    @property
+    def axes(self):
+        """The cyclic part (tests)."""
+        return self._axes
+
+    @property
+    def grid_reference(self):
+        """The clock that the grid of the loop follows."""
+        return self._axes.grid_reference
+
+    @property
+    def delays(self):
+        """What this port adds to the delay ledger. Setpoints act with SYNC0, `sync_shift` after their frame; the inputs of a frame were
+        sampled with the SYNC0 before it and are read a period after it: together two periods."""
+        shift = self._given["sync_shift"]
+        return {"setpoint_ticks": shift, "measured_leg_delay_s": (2.0 - shift) * self._period_s}
+
+    @property
+    def delay_origins(self):
+        return {"setpoint_ticks": "derived"}  # by the protocol
+
+    def counters(self):
+        """Lost, late, doubled, damaged and not sent frames since the loop began."""
+        return self._axes.counters()
+
+    def bus_loads(self):
+        """One BusLoad at the configured rate, for `hil-server check`."""
+        return [ethercat_load(6, 1.0 / self._period_s)]
+
+    def host_findings(self):
+        """(level, item, found, remedy) about interface, raw sockets and link, for `hil-server check`."""
+        from drivers.raw_frames.ethercat_link import findings
+
+        return findings(self._given["interface"])

@@ -1,0 +1,454 @@
+"""Cyclic part of EtherCAT axes in cyclic synchronous position mode: one frame of ours a tick, sent after the step, read before the next.
+
+The frame has four datagrams:
+
+    LRW   the process image: outputs of all axes (control word u16, target i32, mode i8), inputs (status word u16, position i32, velocity
+          i32, torque i16, mode i8), where the set-up's FMMUs have put them
+    FRMW  0x910, the time of the reference clock, which the others take over
+    BRD   0x130, AL status of all slaves ORed: must be exactly 8
+    FPRD  0x130, AL status and its code of one slave after the other: which one, and why
+
+One tick k:
+
+    read    everything that waits; the answer to the frame of tick k-1 is known by its index
+    write   frame k
+
+A frame with a command, length or index that is not ours, or that is not marked as returned, is not used. One that comes after the next was
+sent is late and not used (`bus_late_total`); one that came already is doubled. An answer with a working counter that is too small has no
+input that can be trusted: it is damage (`drive_corrupt_total`), and the inputs stay. Without an answer the inputs stay (`lost`), after
+`no_data_periods` such ticks there are no data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency`
+with the AL status code in `drive_device_status`; at once, before it is known which one, `bus_fault` for all.
+
+Before the loop begins, and after it, a keeper exchanges the same frames (`keep`): a slave without frames leaves the operational state. The
+loop takes the bus from it with its first read; one that falls into an exchange of the keeper's is `stale`.
+
+Time of the reference clock: e = wrap(t910 - phase) is how late the frame passed it, which `grid_reference` gets.
+"""
+
+from libc.string cimport memset
+
+from drivers.drives.axis_values cimport counts_rate, keep_position, to_counts
+from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK
+from drivers.drives.ethercat_record cimport EthercatRecord
+from drivers.raw_frames.ethercat_frame cimport (COMMAND_BRD, COMMAND_FPRD, COMMAND_FRMW, COMMAND_LRW, DATAGRAM_HEADER, FRAME_HEADER,
+                                                FRAME_LEAST, RETURNED_BIT, frame_add, frame_begin, frame_counter)
+from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le16, io_load_le32, io_now_ns, io_receive_datagrams, io_send,
+                                          io_set_fifo, io_store_le16, io_store_le32)
+from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_EMERGENCY, DRIVE_STATUS_LOST,
+                               DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE,
+                               DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED, SETPOINT_STATUS_BLOCKED1)
+from rt_kernels.grid_reference cimport GridReference, grid_measured, grid_step
+from rt_kernels.host cimport host_sleep_until
+
+cdef extern from *:
+    """
+    #include <errno.h>
+    #include <stdint.h>
+    static inline int change_owner(int64_t *owner, int64_t from, int64_t to)
+    {
+        return __atomic_compare_exchange_n(owner, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    }
+    static inline int last_error(void) { return errno; }
+    """
+    bint change_owner(int64_t *owner, int64_t former, int64_t to) noexcept nogil
+    int last_error() noexcept nogil
+
+cdef enum:
+    NOBODY = 0
+    KEEPER = 1
+    LOOP = 2
+    CLOSED = 3
+    FIRST_INDEX = 0x80
+    REGISTER_TIME = 0x910
+    REGISTER_AL = 0x130
+    AL_BYTES = 6                    # status, two bytes that nobody uses, code
+    AL_OPERATIONAL = 8
+    AL_ERROR = 0x10
+    CYCLIC_SYNCHRONOUS_POSITION = 8
+    MOST_ROUNDS = 4                 # batches taken in one tick
+    ANSWERS_TO_FOLLOW = 3           # frame, answer, and one in between
+    # in the outputs and inputs of an axis
+    OUT_TARGET = 2
+    OUT_MODE = 6
+    IN_POSITION = 2
+    IN_TORQUE = 10
+    IN_MODE = 12
+
+OUT_BYTES, IN_BYTES = 7, 13
+
+
+# The frame as it will be sent: outputs into the image, everything that slaves write zero, one index, whose turn it is to say its AL status.
+cdef void fill(Ethercat *b, bint set_up) noexcept nogil:
+    cdef uint8_t *f = b.frame
+    cdef uint8_t *image = f + b.p.lrw + DATAGRAM_HEADER
+    cdef uint8_t index = <uint8_t>(FIRST_INDEX + b.s.sent % INDICES)
+    cdef const EthercatAxisParams *p
+    cdef EthercatAxisState *a
+    cdef int i
+    memset(image, 0, b.p.image + 2)
+    memset(f + b.p.frmw + DATAGRAM_HEADER, 0, 8 + 2)
+    memset(f + b.p.brd + DATAGRAM_HEADER, 0, 2 + 2)
+    memset(f + b.p.fprd + DATAGRAM_HEADER, 0, AL_BYTES + 2)
+    f[b.p.lrw + 1] = f[b.p.frmw + 1] = f[b.p.brd + 1] = f[b.p.fprd + 1] = index
+    io_store_le16(f + b.p.fprd + 2, b.p.axis[b.s.sent % AXES].station)
+    for i in range(AXES):
+        p = &b.p.axis[i]
+        a = &b.s.axis[i]
+        # In the set-up an axis that is not enabled has its target where it stands.
+        if set_up and a.status_word & STATE_MASK != OPERATION_ENABLED:
+            a.target = a.counts
+        io_store_le16(image + p.out, a.word_out)
+        io_store_le32(image + p.out + OUT_TARGET, <uint32_t>a.target)
+        image[p.out + OUT_MODE] = CYCLIC_SYNCHRONOUS_POSITION
+
+
+# Sends the frame; what the queue does not take is dropped and counted.
+cdef void send(Ethercat *b) noexcept nogil:
+    cdef int place = <int>(b.s.sent % INDICES), error
+    b.s.waiting[place] = 1
+    b.s.sent_ns[place] = io_now_ns()
+    b.s.sent += 1
+    if io_send(b.p.fd, b.frame, b.p.size) != b.p.size:
+        error = last_error()
+        b.s.waiting[place] = 0
+        b.s.drop_total += 1
+        b.s.seen |= DRIVE_STATUS_TX_DROP
+        if error != EAGAIN and error != ENOBUFS:
+            b.s.seen |= DRIVE_STATUS_BUS_FAULT
+
+
+# Whether a frame is one of ours, come back: the headers of its datagrams are those that were sent.
+cdef bint ours(const Ethercat *b, const uint8_t *f, int length) noexcept nogil:
+    cdef int at, i
+    if length < b.p.size or not f[6] & RETURNED_BIT or io_load_le16(f + 12) != io_load_le16(b.frame + 12):
+        return False
+    if io_load_le16(f + 14) != io_load_le16(b.frame + 14):
+        return False
+    for i in range(4):
+        at = b.p.lrw if i == 0 else b.p.frmw if i == 1 else b.p.brd if i == 2 else b.p.fprd
+        # command, one index for all, length; bit 14 says that the frame went round a broken ring
+        if f[at] != b.frame[at] or f[at + 1] != f[b.p.lrw + 1] or (f[at + 7] ^ b.frame[at + 7]) & 0xBF or f[at + 6] != b.frame[at + 6]:
+            return False
+    return f[b.p.lrw + 1] >= FIRST_INDEX
+
+
+# The answer to the newest frame.
+cdef void take(Ethercat *b, const uint8_t *f) noexcept nogil:
+    cdef const uint8_t *image = f + b.p.lrw + DATAGRAM_HEADER
+    cdef const uint8_t *at
+    cdef EthercatAxisState *a
+    cdef int64_t time, sampled
+    cdef int i, n
+    cdef uint16_t station
+    b.s.working_counter = frame_counter(f, b.p.lrw)
+    b.s.clocks_counter = frame_counter(f, b.p.frmw)
+    b.s.al_or = io_load_le16(f + b.p.brd + DATAGRAM_HEADER)
+
+    # Time of the reference clock. A slave without a clock passes it on: only with all of them it is one.
+    if b.p.clocks > 0 and b.s.clocks_counter == b.p.clocks:
+        at = f + b.p.frmw + DATAGRAM_HEADER
+        time = <int64_t>io_load_le32(at) | <int64_t>io_load_le32(at + 4) << 32
+        grid_measured(b.grid, time - b.p.phase_ns, b.p.period_ns)
+        b.s.deviation_ns = b.grid.deviation_ns
+    elif b.p.clocks > 0:
+        b.s.seen |= DRIVE_STATUS_WARNING
+
+    # AL status: of all, and of the one whose turn it was.
+    if b.s.al_or != AL_OPERATIONAL or frame_counter(f, b.p.brd) != b.p.slaves:
+        b.s.seen |= DRIVE_STATUS_BUS_FAULT
+    station = io_load_le16(f + b.p.fprd + 2)
+    for i in range(AXES):
+        if b.p.axis[i].station == station and frame_counter(f, b.p.fprd) == 1:
+            b.s.axis[i].al_status = f[b.p.fprd + DATAGRAM_HEADER]
+            b.s.axis[i].al_code = io_load_le16(f + b.p.fprd + DATAGRAM_HEADER + 4)
+
+    # Inputs: all, or none.
+    if b.s.working_counter != b.p.expected:
+        b.s.short_total += 1
+        b.s.seen |= DRIVE_STATUS_CORRUPT
+        for i in range(AXES):
+            b.s.axis[i].corrupt_total += 1
+        return
+    n = (f[b.p.lrw + 1] - FIRST_INDEX) % INDICES
+    sampled = b.s.sent_ns[n]
+    for i in range(AXES):
+        a = &b.s.axis[i]
+        at = image + b.p.axis[i].into
+        a.status_word = io_load_le16(at)
+        a.counts = <int32_t>io_load_le32(at + IN_POSITION)
+        a.force = <int16_t>io_load_le16(at + IN_TORQUE)
+        a.mode = <int8_t>at[IN_MODE]
+        keep_position(&a.history, a.counts, sampled)
+    b.s.fresh = 1
+
+
+# Everything that waits.
+cdef void receive(Ethercat *b) noexcept nogil:
+    cdef uint8_t buffer[IO_BATCH][FRAME_MOST]
+    cdef int length[IO_BATCH]
+    cdef int64_t age[IO_BATCH]
+    cdef int i, got, place, error = 0
+    for _ in range(MOST_ROUNDS):
+        got = io_receive_datagrams(b.p.fd, &buffer[0][0], FRAME_MOST, IO_BATCH, length, age, &error)
+        for i in range(got):
+            if not ours(b, buffer[i], length[i]):
+                # what has not been marked by a slave went past all of them: nobody is there
+                if length[i] >= FRAME_HEADER and not buffer[i][6] & RETURNED_BIT:
+                    b.s.ignored_total += 1
+                else:
+                    b.s.corrupt_total += 1
+                    b.s.seen |= DRIVE_STATUS_CORRUPT
+                continue
+            place = (buffer[i][b.p.lrw + 1] - FIRST_INDEX) % INDICES
+            if not b.s.waiting[place]:
+                b.s.doubled_total += 1
+                continue
+            b.s.waiting[place] = 0
+            if place != (b.s.sent - 1) % INDICES:
+                b.s.late_total += 1
+                continue
+            b.s.answered += 1
+            b.s.round_trip_ns = io_now_ns() - age[i] - b.s.sent_ns[place]
+            take(b, buffer[i])
+        if error:
+            b.s.seen |= DRIVE_STATUS_BUS_FAULT
+        if got < IO_BATCH:
+            break
+
+
+# Status bits of one axis.
+cdef uint32_t axis_status(Ethercat *b, int i, uint32_t common) noexcept nogil:
+    cdef EthercatAxisState *a = &b.s.axis[i]
+    a.status = b.p.decode(a.status_word) & ~b.p.not_judged
+    if b.s.first_command == 0 or b.s.cycles < b.s.first_command + ANSWERS_TO_FOLLOW:
+        a.status &= ~<uint32_t>DRIVE_STATUS_NOT_FOLLOWING
+    if a.mode != CYCLIC_SYNCHRONOUS_POSITION or a.al_status & 0x0F != AL_OPERATIONAL:
+        a.status |= DRIVE_STATUS_NOT_ENABLED
+    if a.al_status & AL_ERROR:
+        a.status |= DRIVE_STATUS_EMERGENCY
+    return a.status | common
+
+
+cdef void ethercat_read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Ethercat *b = <Ethercat *>self
+    cdef EthercatRecord *record = <EthercatRecord *>aux
+    cdef EthercatAxisState *a
+    cdef const EthercatAxisParams *p
+    cdef uint32_t common
+    cdef int i
+
+    # The loop takes the bus with its first read; inside an exchange of the keeper's it waits for its next tick.
+    if b.s.owner == LOOP or change_owner(&b.s.owner, NOBODY, LOOP):
+        b.s.fresh = 0
+        receive(b)
+    common = b.s.seen
+    b.s.seen = 0
+    if b.p.fd < 0:
+        common |= DRIVE_STATUS_NO_DATA
+
+    # Silence: from the second tick on an answer belongs to every one; what there is in the first is the keeper's.
+    if b.s.fresh:
+        b.s.silent_periods = 0
+    elif b.s.cycles == 0:
+        common |= DRIVE_STATUS_STALE
+    else:
+        b.s.silent_periods += 1
+        common |= DRIVE_STATUS_LOST
+        if b.s.silent_periods >= b.p.no_data_periods:
+            common |= DRIVE_STATUS_NO_DATA
+
+    for i in range(AXES):
+        a = &b.s.axis[i]
+        p = &b.p.axis[i]
+        if common & DRIVE_STATUS_LOST:
+            a.lost_total += 1
+        sample.drive_status[i] = axis_status(b, i, common)
+        sample.drive_device_status[i] = <uint32_t>a.status_word | <uint32_t>a.al_code << 16
+        sample.drive_lost_total[i] = a.lost_total
+        sample.drive_corrupt_total[i] = a.corrupt_total + b.s.corrupt_total
+        sample.measured_leg[i] = p.zero_m + <double>a.counts / p.counts_per_metre
+        sample.measured_leg_rate[i] = counts_rate(&a.history, b.p.rate_window) / p.counts_per_metre
+        if p.force_unit_n != 0.0:
+            sample.leg_force[i] = <double>a.force * p.force_unit_n
+    record.bus_deviation_ns = <double>b.s.deviation_ns
+    record.bus_round_trip_ns = <double>b.s.round_trip_ns
+    record.bus_working_counter = b.s.working_counter
+    record.bus_al_status = b.s.al_or
+    record.bus_late_total = <double>b.s.late_total
+    record.bus_doubled_total = <double>b.s.doubled_total
+    b.s.cycles += 1
+
+
+cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    cdef Ethercat *b = <Ethercat *>self
+    cdef EthercatAxisState *a
+    cdef const EthercatAxisParams *p
+    cdef int i
+    if b.s.owner != LOOP:
+        return
+    for i in range(AXES):
+        a = &b.s.axis[i]
+        p = &b.p.axis[i]
+        # Position setpoint in counts, with the control word that keeps the axis enabled, or blocks it. Before the setpoints have started
+        # the drive holds the position at which it was enabled.
+        if sample.safety_state != SAFETY_STATE_NOT_ARMED:
+            a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
+        a.word_out = b.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else b.p.control_word
+    fill(b, False)
+    send(b)
+    if b.s.first_command == 0:
+        b.s.first_command = b.s.cycles
+
+
+# The keeper: the same exchange on a grid of its own that follows the reference, until somebody else has the bus.
+cdef void keep(Ethercat *b, int priority) noexcept nogil:
+    cdef int64_t next_ns = io_now_ns()
+    io_set_fifo(priority)       # where it is not allowed it is a plain thread
+    while change_owner(&b.s.owner, NOBODY, KEEPER):
+        b.s.fresh = 0
+        receive(b)
+        b.s.seen = 0
+        next_ns -= grid_step(b.grid)
+        fill(b, True)
+        send(b)
+        b.grid.point_ns = next_ns
+        b.grid.begun = 1
+        change_owner(&b.s.owner, KEEPER, NOBODY)
+        next_ns += b.p.period_ns
+        if io_now_ns() > next_ns:
+            next_ns += (io_now_ns() - next_ns) // b.p.period_ns * b.p.period_ns + b.p.period_ns
+        host_sleep_until(next_ns)
+
+
+cdef uint32_t decode_nothing(uint16_t status_word) noexcept nogil:
+    return 0
+
+
+cdef class EthercatAxes:
+    """Owner of the cyclic part: the port configures it, the set-up starts it on an open socket and stops it."""
+
+    def __cinit__(self):
+        memset(&self.bus, 0, sizeof(Ethercat))
+        self.grid_reference = GridReference()
+        self.bus.grid = &self.grid_reference.lock
+        self.bus.p.fd = -1
+        self.bus.p.decode = decode_nothing
+        self.bus.s.owner = CLOSED
+
+    def configure(self, counts_per_metre, zero_m, force_unit_n, int control_word, int blocking_word, int rate_window, int no_data_periods,
+                  int64_t period_ns):
+        """counts_per_metre, zero_m, force_unit_n: six each."""
+        for i in range(AXES):
+            self.bus.p.axis[i].counts_per_metre = counts_per_metre[i]
+            self.bus.p.axis[i].zero_m = zero_m[i]
+            self.bus.p.axis[i].force_unit_n = force_unit_n[i]
+        self.bus.p.control_word = control_word
+        self.bus.p.blocking_word = blocking_word
+        self.bus.p.rate_window = rate_window
+        self.bus.p.no_data_periods = no_data_periods
+        self.bus.p.period_ns = period_ns
+
+    def start(self, int fd, bytes source, layout):
+        """Takes over an open socket. source: its address, six bytes; layout: EthercatLayout of the set-up. Raises ValueError when the
+        process image does not fit into one frame."""
+        cdef EthercatParams *p = &self.bus.p
+        cdef uint8_t *f = self.bus.frame
+        cdef int end
+        memset(&self.bus.s, 0, sizeof(EthercatState))
+        p.image = layout.image
+        size = FRAME_HEADER + 4 * 12 + layout.image + 8 + 2 + AL_BYTES
+        if size > FRAME_MOST:
+            raise ValueError(f"a process image of {layout.image} bytes does not fit into one frame")
+        for i in range(AXES):
+            p.axis[i].station, p.axis[i].out, p.axis[i].into = layout.stations[i], layout.outputs[i], layout.inputs[i]
+            if not (0 <= p.axis[i].out <= p.image - OUT_BYTES and 0 <= p.axis[i].into <= p.image - IN_BYTES):
+                raise ValueError(f"axis {i}: its process data are not within the image of {p.image} bytes")
+        p.expected, p.clocks, p.slaves, p.phase_ns = layout.expected, layout.clocks, layout.slaves, layout.phase_ns
+        p.lrw = frame_begin(f, <const uint8_t *><const char *>source)
+        p.frmw = frame_add(f, p.lrw, 0, COMMAND_LRW, layout.logical, p.image)
+        p.brd = frame_add(f, p.frmw, p.lrw, COMMAND_FRMW, layout.reference | <uint32_t>REGISTER_TIME << 16, 8)
+        p.fprd = frame_add(f, p.brd, p.frmw, COMMAND_BRD, <uint32_t>REGISTER_AL << 16, 2)
+        end = frame_add(f, p.fprd, p.brd, COMMAND_FPRD, <uint32_t>REGISTER_AL << 16, AL_BYTES)
+        p.size = max(end, FRAME_LEAST)
+        p.fd = fd
+        self.bus.s.owner = NOBODY
+
+    def keep(self, int priority=0):
+        """Exchanges frames until the loop has the bus, or `stop`: for a thread. priority: of SCHED_FIFO, where allowed."""
+        with nogil:
+            keep(&self.bus, priority)
+
+    def release(self):
+        """The loop has ended: the bus is nobody's again."""
+        change_owner(&self.bus.s.owner, LOOP, NOBODY)
+
+    def stop(self):
+        """Ends the exchange and lets go of the socket (does not close it)."""
+        while self.bus.s.owner != CLOSED and not change_owner(&self.bus.s.owner, NOBODY, CLOSED):
+            if self.bus.s.owner == LOOP:
+                self.release()
+            else:
+                host_sleep_until(io_now_ns() + 10_000)
+        self.bus.p.fd = -1
+
+    def begin(self):
+        """What was counted in the set-up is forgotten."""
+        s = &self.bus.s
+        s.late_total = s.doubled_total = s.corrupt_total = s.short_total = s.drop_total = s.ignored_total = 0
+        for i in range(AXES):
+            s.axis[i].lost_total = s.axis[i].corrupt_total = 0
+
+    def frame(self):
+        """The frame that would be sent now, as bytes."""
+        fill(&self.bus, True)
+        return bytes(self.bus.frame[:self.bus.p.size])
+
+    # ------------------------------------------------------------------------------------------------ for the set-up
+    @property
+    def answered(self):
+        """Frames that have come back in time since `start`."""
+        return self.bus.s.answered
+
+    @property
+    def working_counters(self):
+        """Of the newest answer: process data, clocks, as they came and as they should be."""
+        s, p = &self.bus.s, &self.bus.p
+        return s.working_counter, s.clocks_counter, p.expected, p.clocks
+
+    @property
+    def phase_ns(self):
+        """Reference time, modulo the period, at which a frame is to pass the reference."""
+        return self.bus.p.phase_ns
+
+    @property
+    def deviation_ns(self):
+        """How late the newest frame passed the reference clock."""
+        return self.bus.s.deviation_ns
+
+    def set_word(self, int axis, int word):
+        """Control word of one axis, from the next frame of the keeper on."""
+        self.bus.s.axis[axis].word_out = <uint16_t>word
+
+    def set_target(self, int axis, int counts):
+        """Target of one axis."""
+        self.bus.s.axis[axis].target = counts
+
+    def inputs(self, int axis):
+        """(status word, position in counts, mode) of one axis as the newest good answer has them."""
+        a = &self.bus.s.axis[axis]
+        return a.status_word, a.counts, a.mode
+
+    def counters(self):
+        """Sums since the loop began."""
+        s = &self.bus.s
+        return {
+            "cycles": s.cycles,
+            "axis_lost": [s.axis[i].lost_total for i in range(AXES)],
+            "bus_answered": s.answered,
+            "bus_late": s.late_total,
+            "bus_doubled": s.doubled_total,
+            "bus_corrupt": s.corrupt_total,
+            "bus_short": s.short_total,
+            "bus_not_sent": s.drop_total,
+            "bus_not_returned": s.ignored_total,
+        }

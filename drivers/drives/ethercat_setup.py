@@ -1,0 +1,355 @@
+"""Brings an EtherCAT segment from power-up to Operational and back: scan, identity, process data, distributed clocks, states, handover.
+
+Python, before and after the loop; `pysoem` (optional group `ethercat`) does the states, the mailbox and the clocks. Frames of the process
+data are ours from Safe-Operational on (`EthercatAxes.keep`): pysoem's map is read out of the slaves' FMMUs and its own exchange is not used.
+In Operational nothing but the thread of this set-up uses pysoem.
+
+Order: PREOP; identity; watchdog 0x420; process data 0x1600/0x1A00; objects of the profile; clocks (0x920 before SYNC0's start 0x990); map
+and SAFEOP; our frames; clocks settled (0x92C); OP.
+"""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drivers.drives.canopen_setup import DriveSetupError, await_word
+from drivers.raw_frames.ethercat_link import open_ethercat
+
+OUTPUTS = ((0x6040, 0, 16), (0x607A, 0, 32), (0x6060, 0, 8))
+INPUTS = ((0x6041, 0, 16), (0x6064, 0, 32), (0x606C, 0, 32), (0x6077, 0, 16), (0x6061, 0, 8))
+CONTROL_WORD, TARGET, STATUS_WORD, POSITION, MODE_DISPLAY = 0x6040, 0x607A, 0x6041, 0x6064, 0x6061
+INIT, PREOP, SAFEOP, OP = 1, 2, 4, 8
+KEEPER_PRIORITY = 60  # below the loop, where the right is there
+FRAMES_TO_ACT = 3  # so many answers after a change of the outputs it has been seen: one under way, one with it, one after it
+_FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
+
+
+@dataclass(frozen=True)
+class EthercatLayout:
+    """Where everything is in our frame. logical: address of the image, `image` bytes of it; stations, outputs, inputs: of each axis, offsets
+    in the image; expected: working counter of the LRW; clocks: slaves with a clock, reference: station of the first; slaves: all of them;
+    phase_ns: reference time, modulo the period, at which a frame is to pass the reference."""
+
+    logical: int
+    image: int
+    stations: tuple[int, ...]
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    expected: int
+    clocks: int
+    reference: int
+    slaves: int
+    phase_ns: int
+
+
+class EthercatNode:
+    """One slave as the profile sees it: mapped objects by the process data once they run, all others by SDO."""
+
+    def __init__(self, session: "EthercatSession", axis: int, position: int, slave: Any):
+        self._session, self.axis, self.position, self.slave = session, axis, position, slave
+
+    def __str__(self) -> str:
+        return f"slave {self.position} on {self._session.interface}"
+
+    def read(self, index: int, sub: int, size: int, meaning: str) -> int:
+        """Value of an object; size in bytes, negative for a signed one. Raises DriveSetupError."""
+        place = (STATUS_WORD, POSITION, MODE_DISPLAY).index(index) if index in (STATUS_WORD, POSITION, MODE_DISPLAY) else -1
+        if place >= 0 and self._session.running:
+            self._session.await_frames(1)
+            found: int = self._session.axes.inputs(self.axis)[place]
+            return found
+        try:
+            data = self.slave.sdo_read(index, sub)
+        except self._session.errors as error:
+            raise DriveSetupError(f"{self}: reading {meaning} (0x{index:04X}:{sub}) failed: {_why(error)}") from error
+        if len(data) < abs(size):
+            raise DriveSetupError(f"{self}: {meaning} (0x{index:04X}:{sub}) has {len(data)} bytes instead of {abs(size)}")
+        value: int = struct.unpack(_FORMATS[size], data[: abs(size)])[0]
+        return value
+
+    def write(self, index: int, sub: int, size: int, value: int, meaning: str, optional: bool = False) -> bool:
+        """Writes an object. With `optional` a slave that does not have it is accepted (returns False). Raises DriveSetupError."""
+        if index in (CONTROL_WORD, TARGET) and self._session.running:
+            (self._session.axes.set_word if index == CONTROL_WORD else self._session.axes.set_target)(self.axis, value)
+            self._session.await_frames(FRAMES_TO_ACT)
+            return True
+        try:
+            self.slave.sdo_write(index, sub, struct.pack(_FORMATS[size], value))
+        except self._session.errors as error:
+            if optional and getattr(error, "abort_code", 0) in (0x06020000, 0x06090011):
+                return False
+            raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} was refused: {_why(error)}") from error
+        return True
+
+    def await_word(self, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
+        """Polls a 16-bit object until `reached`. Raises DriveSetupError naming the last value."""
+        return await_word(self, self._session.answer_s, index, meaning, reached, wanted)
+
+    def set_pdo(self, mapping: int, assignment: int, entries: Sequence[tuple[int, int, int]]) -> None:
+        """Maps the entries (index, sub-index, bits) and reads them back. Raises DriveSetupError when the slave keeps another mapping."""
+        self.write(assignment, 0, 1, 0, "PDO assignment off")
+        self.write(mapping, 0, 1, 0, "PDO mapping count")
+        for place, (index, sub, bits) in enumerate(entries, start=1):
+            self.write(mapping, place, 4, index << 16 | sub << 8 | bits, f"PDO entry {place}")
+        self.write(mapping, 0, 1, len(entries), "PDO mapping count")
+        self.write(assignment, 1, 2, mapping, "PDO assignment")
+        self.write(assignment, 0, 1, 1, "PDO assignment on")
+        count = self.read(mapping, 0, 1, "PDO mapping count")
+        kept = [self.read(mapping, place, 4, "PDO entry") for place in range(1, count + 1)]
+        if kept != [index << 16 | sub << 8 | bits for index, sub, bits in entries]:
+            raise DriveSetupError(f"{self}: keeps another mapping in 0x{mapping:04X}: {', '.join(f'0x{entry:08X}' for entry in kept)}")
+
+    def register(self, address: int, size: int) -> int:
+        """A register of the slave controller, unsigned. Raises DriveSetupError."""
+        try:
+            return int.from_bytes(self.slave._fprd(address, size), "little")
+        except self._session.errors as error:
+            raise DriveSetupError(f"{self}: reading register 0x{address:03X} failed: {_why(error)}") from error
+
+    def set_register(self, address: int, data: bytes) -> None:
+        """Writes a register of the slave controller. Raises DriveSetupError."""
+        try:
+            self.slave._fpwr(address, data)
+        except self._session.errors as error:
+            raise DriveSetupError(f"{self}: writing register 0x{address:03X} failed: {_why(error)}") from error
+
+    def mapped(self) -> list[tuple[int, int, int]]:
+        """Active FMMUs of the process data, (logical address, bytes, 1 inputs or 2 outputs): those that begin at SM2 or SM3."""
+        begins = [self.register(0x800 + 8 * sm, 2) for sm in (2, 3)]
+        found = []
+        for number in range(self.register(0x004, 1)):
+            raw = self.register(0x600 + 16 * number, 16).to_bytes(16, "little")
+            logical, length, _, _, physical, _, kind, active = struct.unpack("<IHBBHBBB", raw[:13])
+            if active & 1 and physical in begins:
+                found.append((logical, length, kind))
+        return found
+
+
+class EthercatSession:
+    """The axes of one segment, from `open` to `close`.
+
+    profile: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library: pysoem, None:
+    it is imported by `open`. open_socket: makes the socket of our frames.
+    """
+
+    def __init__(self, profile: Any, axes: Any, given: Mapping[str, Any], period_ns: int, *, library: Any = None,
+                 open_socket: Callable[[str], tuple[socket.socket, bytes]] = open_ethercat):  # fmt: skip
+        self._profile, self.axes, self._given, self._period_ns = profile, axes, given, period_ns
+        self._library, self._open_socket = library, open_socket
+        self.interface: str = given["interface"]
+        self.answer_s: float = given["timeout_s"]
+        self.errors: tuple[type[Exception], ...] = (Exception,)
+        self._master: Any = None
+        self._socket: socket.socket | None = None
+        self._keeper: threading.Thread | None = None
+        self._nodes: list[EthercatNode] = []
+        self._all: list[EthercatNode] = []
+
+    @property
+    def running(self) -> bool:
+        """Whether our frames carry the process data."""
+        return self._keeper is not None and self._keeper.is_alive()
+
+    def await_frames(self, count: int) -> None:
+        """Waits for so many more answers. Raises DriveSetupError when they do not come."""
+        wanted, end = self.axes.answered + count, time.monotonic() + self.answer_s
+        while self.axes.answered < wanted:
+            if time.monotonic() > end:
+                raise DriveSetupError(f"EtherCAT on {self.interface}: our frames do not come back")
+            time.sleep(0.0005)
+
+    def open(self) -> None:
+        """Enables all axes where they are; frames go on until the loop has the bus. Raises DriveSetupError (a ConnectionError) when a slave
+        is missing, another one than expected, or does not follow; then all are disabled again."""
+        from drivers.drives.axes_session import enable_together, quietly
+
+        library = self._library or _library()
+        self.errors = tuple(
+            getattr(library, name) for name in ("SdoError", "MailboxError", "PacketError", "WkcError") if hasattr(library, name)
+        ) or (Exception,)
+        self._master = library.Master()
+        try:
+            self._scan()
+            self._prepare()
+            self._clocks()
+            layout = self._map()
+            self._socket, source = self._open_socket(self.interface)
+            self.axes.start(self._socket.fileno(), source, layout)
+            self._keep()
+            try:
+                self._settle()
+                self._operational()
+                for node in self._nodes:
+                    self._profile.clear_fault(node)
+                enable_together(self._profile, self._nodes)
+            except Exception:
+                quietly(self._profile.disable, self._nodes)
+                raise
+        except Exception:
+            self._drop()
+            raise
+
+    def close(self) -> list[str]:
+        """Disables all axes that the end of the frames has not yet disabled, then INIT. Returns what did not work."""
+        from drivers.drives.axes_session import quietly
+
+        if self._master is None:
+            return []
+        problems: list[str] = []
+        if self._socket is not None:
+            self.answer_s = min(self.answer_s, 0.25)
+            self.axes.release()
+            self._keep()
+            problems = quietly(self._disable, self._nodes)
+        self._drop()
+        return problems
+
+    def _disable(self, node: EthercatNode) -> None:
+        # A slave whose watchdog has ended the operational state has done so with its drive.
+        if node.register(0x130, 2) & 0x1F == OP:
+            self._profile.disable(node)
+
+    def _scan(self) -> None:
+        try:
+            self._master.open(self.interface)
+        except ConnectionError as error:
+            raise DriveSetupError(f"EtherCAT on {self.interface}: {error}; is it there and up, and may raw sockets be opened?") from error
+        self._master.always_release_gil = True
+        count = self._master.config_init()
+        if count <= 0:
+            raise DriveSetupError(f"EtherCAT on {self.interface}: no slave answers")
+        places = [int(place) for place in self._given["axis_slave"]]
+        if max(places) >= count:
+            raise DriveSetupError(f"EtherCAT on {self.interface}: {count} slaves, axis_slave = {places} asks for more")
+        axis_of = {place: axis for axis, place in enumerate(places)}
+        self._all = [EthercatNode(self, axis_of.get(i, -1), i, slave) for i, slave in enumerate(self._master.slaves)]
+        self._nodes = [self._all[place] for place in places]
+        self._state(PREOP, "PREOP", ask=False)
+        for node in self._nodes:
+            for key, found in (("vendor_id", node.slave.man), ("product_code", node.slave.id)):
+                if self._given[key] not in (0, found):
+                    raise DriveSetupError(f"{node}: {key} is 0x{found:X} instead of 0x{self._given[key]:X}")
+
+    def _prepare(self) -> None:
+        for node in self._nodes:
+            divider = node.register(0x400, 2)
+            unit_ms = (divider + 2) * 40e-6
+            node.set_register(0x420, struct.pack("<H", min(0xFFFF, round(self._given["watchdog_ms"] / unit_ms))))
+            node.set_pdo(0x1600, 0x1C12, OUTPUTS)
+            node.set_pdo(0x1A00, 0x1C13, INPUTS)
+            self._profile.prepare(node)
+
+    def _clocks(self) -> None:
+        self._master.config_dc()
+        for node in self._nodes:
+            if not node.register(0x008, 2) & 0x04:
+                raise DriveSetupError(f"{node}: has no distributed clock")
+            node.slave.dc_sync(True, self._period_ns)
+
+    def _map(self) -> EthercatLayout:
+        self._master.config_map()
+        self._state(SAFEOP, "SAFEOP", ask=False)
+        fmmus = [node.mapped() for node in self._all]
+        first = min((logical for one in fmmus for logical, _, _ in one), default=0)
+        end = max((logical + length for one in fmmus for logical, length, _ in one), default=0)
+        places: dict[int, list[int]] = {1: [], 2: []}
+        for node in self._nodes:
+            for kind, entries, name in ((2, OUTPUTS, "outputs"), (1, INPUTS, "inputs")):
+                length = sum(bits for _, _, bits in entries) // 8
+                one = [(logical, size) for logical, size, found in fmmus[node.position] if found == kind]
+                if len(one) != 1 or one[0][1] != length:
+                    raise DriveSetupError(f"{node}: its {name} are mapped as {one} instead of one run of {length} bytes")
+                places[kind].append(one[0][0] - first)
+        clocks = [node for node in self._all if node.register(0x008, 2) & 0x04]
+        starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
+        if len(starts) != 1:
+            raise DriveSetupError(f"EtherCAT on {self.interface}: SYNC0 does not come at one time in all drives: {sorted(starts)} ns")
+        shift = round(self._given["sync_shift"] * self._period_ns)
+        return EthercatLayout(
+            logical=first,
+            image=end - first,
+            stations=tuple(node.register(0x010, 2) for node in self._nodes),
+            outputs=tuple(places[2]),
+            inputs=tuple(places[1]),
+            expected=sum(2 * any(k == 2 for _, _, k in one) + any(k == 1 for _, _, k in one) for one in fmmus),
+            clocks=len(clocks),
+            reference=clocks[0].register(0x010, 2),
+            slaves=len(self._all),
+            phase_ns=(starts.pop() - shift) % self._period_ns,
+        )
+
+    def _keep(self) -> None:
+        self._keeper = threading.Thread(target=self.axes.keep, args=(KEEPER_PRIORITY,), name="ethercat keeper", daemon=True)
+        self._keeper.start()
+
+    def _settle(self) -> None:
+        """Waits until all frames come back whole, and grid and clocks agree with the reference."""
+        end = time.monotonic() + max(self.answer_s, self._given["settle_s"])
+        while True:
+            self.await_frames(FRAMES_TO_ACT)
+            counter, clocks, expected, all_clocks = self.axes.working_counters
+            apart = max(node.register(0x92C, 4) & 0x7FFFFFFF for node in self._nodes)
+            if (counter, clocks) == (expected, all_clocks) and apart <= self._given["clock_tolerance_ns"]:
+                return
+            if time.monotonic() > end:
+                raise DriveSetupError(
+                    f"EtherCAT on {self.interface}: not settled: working counter {counter} of {expected}, clocks {clocks} of {all_clocks}, "
+                    f"their largest difference {apart} ns"
+                )
+            time.sleep(0.005)
+
+    def _operational(self) -> None:
+        self._state(OP, "OP", ask=True)
+
+    def _state(self, state: int, name: str, ask: bool) -> None:
+        if ask:
+            self._master.state = state
+            self._master.write_state()
+        end = time.monotonic() + max(self.answer_s, 1.0)
+        while True:
+            self._master.read_state()
+            if all(node.slave.state == state for node in self._all):
+                return
+            refused = next((node for node in self._all if node.slave.state & 0x10), None)
+            if refused is not None or time.monotonic() > end:
+                node = refused or next(node for node in self._all if node.slave.state != state)
+                why = f"state {node.slave.state}, AL status code 0x{node.slave.al_status:04X}"
+                raise DriveSetupError(f"{node}: does not reach {name}: {why}")
+            time.sleep(0.005)
+
+    def _drop(self) -> None:
+        from drivers.drives.axes_session import quietly
+
+        self.axes.stop()
+        if self._keeper is not None:
+            self._keeper.join()
+        self._keeper = None
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+        if self._master is not None:
+            quietly(lambda master: _to_init(master), [self._master])
+            quietly(lambda master: master.close(), [self._master])
+        self._master = None
+
+
+def _to_init(master: Any) -> None:
+    master.state = INIT
+    master.write_state()
+
+
+def _library() -> Any:
+    try:
+        import pysoem
+    except ImportError as error:
+        raise DriveSetupError("EtherCAT drives need pysoem for their set-up: pip install 'hil-server[ethercat]'") from error
+    return pysoem
+
+
+def _why(error: Exception) -> str:
+    code = getattr(error, "abort_code", None)
+    return f"abort 0x{code:08X} {getattr(error, 'desc', '')}".strip() if code is not None else f"{type(error).__name__} {error}".strip()

@@ -1,0 +1,361 @@
+"""EtherCAT axes frame by frame over a socket pair: the frame byte by byte, and what the port makes of every answer."""
+
+import socket
+import struct
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from drivers.drives.cia402_ethercat import Cia402EthercatPort
+from drivers.drives.ethercat_setup import EthercatLayout
+from rt_kernels.layout import BITS
+from tests.drivers.plain_stand import has
+
+PERIOD_NS = 1_000_000
+GOOD = 0x1237
+LAYOUT = EthercatLayout(
+    logical=0x10000,
+    image=120,
+    stations=tuple(range(0x1001, 0x1007)),
+    outputs=tuple(range(0, 42, 7)),
+    inputs=tuple(range(42, 120, 13)),
+    expected=18,
+    clocks=6,
+    reference=0x1001,
+    slaves=6,
+    phase_ns=500_000,
+)
+LRW, FRMW, BRD, FPRD = 16, 16 + 132, 16 + 132 + 20, 16 + 132 + 20 + 14
+
+
+class Bus:
+    """The other end of the wire: takes the port's frames and answers as six slaves would, or as a test says."""
+
+    def __init__(self, **keys):
+        self.port = Cia402EthercatPort(interface="none", zero_m=[1.0] * 6, **keys)
+        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        for end in (self.near, self.far):
+            end.setblocking(False)
+        self.port.axes.start(self.near.fileno(), bytes([0x02, 0, 0, 0, 0, 0x01]), LAYOUT)
+        self.sample, self.aux = None, None
+        self.words, self.positions = [GOOD] * 6, [1000 * n for n in range(6)]
+        self.al = [(8, 0)] * 6
+        self.time_ns = 10_000_000_000 + LAYOUT.phase_ns
+
+    def close(self):
+        self.port.axes.stop()
+        self.near.close()
+        self.far.close()
+
+    def taken(self):
+        frames = []
+        while True:
+            try:
+                frames.append(self.far.recv(2000))
+            except BlockingIOError:
+                return frames
+
+    def answer(self, frame, short=0, clocks=6, deviation=0):
+        """What six slaves make of a frame: source marked, inputs, time, AL status, working counters."""
+        f = bytearray(frame)
+        f[6] |= 0x02
+        for n in range(6):
+            at = LRW + 10 + LAYOUT.inputs[n]
+            f[at : at + 13] = struct.pack("<Hiihb", self.words[n], self.positions[n], 0, 100 * n, 8)
+        struct.pack_into("<H", f, LRW + 10 + 120, 18 - short)
+        struct.pack_into("<QH", f, FRMW + 10, self.time_ns + deviation, clocks)
+        combined = 0
+        for state, _ in self.al:
+            combined |= state
+        struct.pack_into("<HH", f, BRD + 10, combined, 6)
+        asked = struct.unpack_from("<H", f, FPRD + 2)[0] - 0x1001
+        struct.pack_into("<HHHH", f, FPRD + 10, self.al[asked][0], 0, self.al[asked][1], 1)
+        self.time_ns += PERIOD_NS
+        return bytes(f)
+
+    def tick(self, answer=None):
+        """The port sends, `answer` (frame -> frames) says what comes back, the port reads."""
+        self.port.write(self.sample, self.aux)
+        for frame in self.taken():
+            for back in (answer or (lambda f: [self.answer(f)]))(frame):
+                self.far.send(back)
+        self.port.read(self.sample, self.aux)
+        return names_of(self.sample["drive_status"][0, 0])
+
+
+def names_of(word):
+    return {name for name in BITS["drive_status"] if has(word, "drive_status", name)}
+
+
+@pytest.fixture
+def bus(sample):
+    made = []
+
+    def make(ticks=8, **keys):
+        one = Bus(**keys)
+        made.append(one)
+        one.sample, one.aux = sample, np.zeros(6)
+        sample["leg_setpoint"] = 1.0
+        one.port.read(sample, one.aux)  # takes the bus
+        for _ in range(ticks):
+            one.tick()
+        return one
+
+    yield make
+    for one in made:
+        one.close()
+
+
+# --------------------------------------------------------------------------------------------------------------- the frame
+def test_frame_byte_by_byte(bus):
+    one = bus(ticks=0)
+    one.sample["safety_state"] = 1
+    one.sample["leg_setpoint"] = 1.0 + 1e-6 * np.array([0, 1, -1, 1000, 70000, -70000])
+    one.port.write(one.sample, one.aux)
+    (frame,) = one.taken()
+    ethernet = b"\xff" * 6 + bytes([0x00, 0, 0, 0, 0, 0x01]) + b"\x88\xa4"  # bit 1 of the source is sent clear
+    header = struct.pack("<H", (132 + 20 + 14 + 18) | 1 << 12)
+    outputs = b"".join(struct.pack("<HiB", 0x0F, counts, 8) for counts in (0, 1, -1, 1000, 70000, -70000))
+    lrw = bytes([12, 0x80]) + struct.pack("<IHH", 0x10000, 120 | 0x8000, 0) + outputs + bytes(78) + bytes(2)
+    frmw = bytes([14, 0x80]) + struct.pack("<HHHH", 0x1001, 0x910, 8 | 0x8000, 0) + bytes(8 + 2)
+    brd = bytes([7, 0x80]) + struct.pack("<HHHH", 0, 0x130, 2 | 0x8000, 0) + bytes(2 + 2)
+    fprd = bytes([4, 0x80]) + struct.pack("<HHHH", 0x1001, 0x130, 6, 0) + bytes(6 + 2)
+    assert frame == ethernet + header + lrw + frmw + brd + fprd
+
+
+def test_index_goes_round_above_127_and_every_slave_is_asked_in_turn(bus):
+    one = bus(ticks=0)
+    seen = []
+    for _ in range(300):
+        one.port.write(one.sample, one.aux)
+        seen += one.taken()
+    assert [f[17] for f in seen] == [0x80 + k % 128 for k in range(300)]
+    assert [struct.unpack_from("<H", f, FPRD + 2)[0] for f in seen[:12]] == [*range(0x1001, 0x1007)] * 2
+    assert len({f[at + 1] == f[17] for f in seen for at in (FRMW, BRD, FPRD)}) == 1
+
+
+def test_blocked_axes_get_the_word_that_takes_their_power(bus):
+    one = bus()
+    one.sample["setpoint_status"] = BITS["setpoint_status"]["blocked3"]
+    one.port.write(one.sample, one.aux)
+    (frame,) = one.taken()
+    assert [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs] == [0x0F, 0x0F, 0, 0x0F, 0x0F, 0x0F]
+
+
+def test_an_unusable_setpoint_keeps_the_target(bus):
+    one = bus()
+    one.sample["safety_state"] = 1
+    one.sample["leg_setpoint"] = [1.5, np.nan, np.inf, -np.inf, 1e9, 1.0]
+    one.port.write(one.sample, one.aux)
+    (frame,) = one.taken()
+    assert [struct.unpack_from("<i", frame, LRW + 10 + at + 2)[0] for at in LAYOUT.outputs] == [500000, 0, 0, 0, 0, 0]
+
+
+# ----------------------------------------------------------------------------------------------------------------- answers
+def test_good_answers(bus):
+    one = bus(rated_force_n=50_000.0)
+    one.positions = [1000 * n - 2500 for n in range(6)]
+    assert one.tick() == set()
+    np.testing.assert_allclose(one.sample["measured_leg"][0], 1.0 + 1e-6 * np.array(one.positions), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(one.sample["leg_force"][0], [5000.0 * n for n in range(6)], rtol=1e-12)
+    assert list(one.sample["drive_device_status"][0]) == [GOOD] * 6
+    assert list(one.aux[[2, 3, 4, 5]]) == [18, 8, 0, 0] and one.aux[1] >= 0
+
+
+def test_no_answer_is_lost_then_no_data_and_the_inputs_stay(bus):
+    one = bus(no_data_periods=3)
+    before = one.sample["measured_leg"].copy()
+    one.positions = [777] * 6
+    assert [one.tick(lambda f: []) for _ in range(4)] == [{"lost"}, {"lost"}, {"lost", "no_data"}, {"lost", "no_data"}]
+    np.testing.assert_array_equal(one.sample["measured_leg"], before)
+    assert list(one.sample["drive_lost_total"][0]) == [4] * 6
+    assert one.tick() == set()
+    assert one.sample["measured_leg"][0, 0] == 1.0 + 777e-6
+
+
+def test_late_answer_is_not_used(bus):
+    one = bus()
+    kept = []
+    assert one.tick(lambda f: kept.append(one.answer(f)) or []) == {"lost"}
+    one.positions = [42] * 6
+    assert one.tick(lambda f: [kept[0], one.answer(f)]) == set()
+    assert one.sample["measured_leg"][0, 0] == 1.0 + 42e-6
+    one.tick(lambda f: kept.append(one.answer(f)) or [])
+    one.positions = [43] * 6
+    assert one.tick(lambda f: [one.answer(f), kept[1]]) == set()  # also when it comes after the newer one
+    assert one.sample["measured_leg"][0, 0] == 1.0 + 43e-6
+    assert one.port.counters()["bus_late"] == 2 == one.aux[4]
+
+
+def test_doubled_answer_counts_once(bus):
+    one = bus()
+    assert one.tick(lambda f: [one.answer(f)] * 3) == set()
+    assert one.port.counters()["bus_doubled"] == 2 == one.aux[5]
+
+
+@pytest.mark.parametrize("short", [1, 3, 18, -1])
+def test_wrong_working_counter_makes_all_inputs_suspect(bus, short):
+    one = bus()
+    before = one.sample["measured_leg"].copy()
+    one.positions = [999] * 6
+    assert one.tick(lambda f: [one.answer(f, short=short)]) == {"corrupt", "lost"}
+    np.testing.assert_array_equal(one.sample["measured_leg"], before)
+    assert list(one.sample["drive_corrupt_total"][0]) == [1] * 6
+    assert one.tick() == set()
+
+
+def test_al_status_names_the_slave_and_why(bus):
+    one = bus()
+    one.al[2] = (0x14, 0x1B)  # safe-operational with error: watchdog
+    for _ in range(7):
+        bits = one.tick()
+    assert bits == {"bus_fault"}
+    assert names_of(one.sample["drive_status"][0, 2]) == {"bus_fault", "not_enabled", "emergency"}
+    assert one.sample["drive_device_status"][0, 2] == GOOD | 0x1B << 16
+    assert one.aux[3] == 0x1C
+    one.al[2] = (8, 0)
+    for _ in range(7):
+        bits = one.tick()
+    assert bits == set() and names_of(one.sample["drive_status"][0, 2]) == set()
+
+
+def test_a_drive_that_ignores_its_target(bus):
+    one = bus()
+    one.words[4] = 0x0237
+    one.tick()
+    assert [names_of(w) for w in one.sample["drive_status"][0]] == [set()] * 4 + [{"not_following"}] + [set()]
+    other = bus(following_bit=False)
+    other.words[4] = 0x0237
+    other.tick()
+    assert names_of(other.sample["drive_status"][0, 4]) == set()
+
+
+@pytest.mark.parametrize(
+    ("word", "bits"),
+    [(0x1218, {"device_fault", "not_enabled"}), (0x1233, {"not_enabled"}), (0x3237, {"following_error"}), (0x1A37, {"limit_touched"}),
+     (0x12B7, {"warning"}), (0x1037, {"local_control"})],
+)  # fmt: skip
+def test_status_words_as_over_canopen(bus, word, bits):
+    one = bus()
+    one.words[1] = word
+    one.tick()
+    assert names_of(one.sample["drive_status"][0, 1]) == bits
+
+
+def test_one_clock_missing_is_a_warning_and_its_time_not_used(bus):
+    one = bus()
+    one.tick(lambda f: [one.answer(f, deviation=1234)])
+    assert one.aux[0] == 1234 == one.port.grid_reference.deviation_ns
+    assert one.tick(lambda f: [one.answer(f, deviation=99, clocks=5)]) == {"warning"}
+    assert one.aux[0] == 1234
+
+
+def damaged(frame, rng):
+    """One damage of a good answer: a bit of a header, or cut short."""
+    f = bytearray(frame)
+    places = [12, 13, 14, 15, *(at + k for at in (LRW, FRMW, BRD, FPRD) for k in (0, 1, 6))]
+    if rng.random() < 0.2:
+        return bytes(f[: rng.integers(0, len(f))])
+    at = places[rng.integers(len(places))]
+    f[at] ^= 1 << rng.integers(8)
+    return bytes(f)
+
+
+def test_damaged_answers_are_never_used(bus):
+    one = bus()
+    rng = np.random.default_rng(1)
+    before = one.sample["measured_leg"].copy()
+    one.positions = [5_000_000] * 6
+    for _ in range(2000):
+        bits = one.tick(lambda f: [damaged(one.answer(f), rng)])
+        assert "lost" in bits
+        np.testing.assert_array_equal(one.sample["measured_leg"], before)
+    assert one.tick() == set()
+    counters = one.port.counters()
+    assert counters["bus_corrupt"] + counters["bus_late"] + counters["bus_doubled"] + counters["bus_not_returned"] >= 2000
+
+
+def test_own_frame_that_no_slave_has_marked_is_not_an_answer(bus):
+    one = bus()
+    assert one.tick(lambda f: [f]) == {"lost"}
+    assert one.port.counters()["bus_not_returned"] == 1
+
+
+def test_a_full_queue_is_a_dropped_setpoint(bus):
+    one = bus()
+    for _ in range(2000):
+        one.port.write(one.sample, one.aux)
+    one.port.read(one.sample, one.aux)
+    assert {"tx_drop", "lost"} <= names_of(one.sample["drive_status"][0, 0])
+    assert one.port.counters()["bus_not_sent"] > 0
+
+
+def test_a_dead_link_is_a_bus_fault(bus):
+    one = bus()
+    one.far.close()
+    one.port.write(one.sample, one.aux)
+    one.port.read(one.sample, one.aux)
+    assert {"bus_fault", "tx_drop", "lost"} <= names_of(one.sample["drive_status"][0, 0])
+
+
+# ----------------------------------------------------------------------------------------------------------- keeper and loop
+def test_the_loop_takes_the_bus_from_the_keeper(sample):
+    one = Bus()
+    one.sample, one.aux = sample, np.zeros(6)
+    one.words = [0x0231] * 6  # ready to switch on: the target follows the axis
+    keeper = threading.Thread(target=one.port.axes.keep)
+    keeper.start()
+    seen, end = [], time.monotonic() + 20.0
+    while one.port.axes.answered < 20 and time.monotonic() < end:
+        for frame in one.taken():
+            seen.append(frame)
+            one.far.send(one.answer(frame))
+    assert one.port.axes.inputs(3) == (0x0231, 3000, 8)
+    assert struct.unpack_from("<i", seen[-1], LRW + 10 + LAYOUT.outputs[3] + 2)[0] == 3000
+    for _ in range(100):  # a read that falls into an exchange of the keeper's does without
+        one.port.read(sample, one.aux)
+        if not keeper.is_alive():
+            break
+        time.sleep(0.002)
+    keeper.join(5.0)
+    assert not keeper.is_alive()
+    one.taken()
+    one.port.write(sample, one.aux)
+    assert len(one.taken()) == 1
+    one.close()
+    one.port.read(sample, one.aux)
+    assert "no_data" in names_of(sample["drive_status"][0, 0])
+
+
+def test_snapshot_is_taken_back(bus):
+    one = bus()
+    kept = one.port.snapshot()
+    one.positions = [1] * 6
+    one.tick()
+    assert one.port.snapshot() != kept
+    one.port.restore(kept)
+    assert one.port.snapshot() == kept
+
+
+# ------------------------------------------------------------------------------------------------------------------ refusals
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [({"redundancy": True}, "redundancy .* not built"), ({"axis_slave": [0, 1, 2, 3, 4, 4]}, "axis_slave"),
+     ({"axis_slave": [0, 1, 2, 3, 4, 5.5]}, "axis_slave"), ({"watchdog_ms": 0.0}, "watchdog_ms"), ({"period_s": 2.0}, "period_s")],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(keys, words):
+    with pytest.raises(ValueError, match=words):
+        Cia402EthercatPort(interface="eth1", **keys)
+
+
+def test_delays_are_two_periods_together():
+    port = Cia402EthercatPort(interface="eth1", sync_shift=0.3)
+    assert port.delays["setpoint_ticks"] * 1e-3 + port.delays["measured_leg_delay_s"] == pytest.approx(2e-3, abs=1e-15)
+
+
+def test_load_of_the_wire():
+    # 38 + 2 + (12 + 120) + (12 + 8) + (12 + 2) + (12 + 6) bytes, 80 ns each; a microsecond more for each slave
+    (load,) = Cia402EthercatPort(interface="eth1").bus_loads()
+    assert load.cycle_us_min == pytest.approx(224 * 0.08) and load.cycle_us_max == pytest.approx(224 * 0.08 + 6.0) and load.fits
