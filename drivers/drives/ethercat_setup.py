@@ -1,7 +1,7 @@
 """Brings an EtherCAT segment from power-up to Operational and back: scan, identity, process data, distributed clocks, states, handover.
 
 Python, before and after the loop; `pysoem` (optional group `ethercat`) does the states, the mailbox and the clocks. Frames of the process
-data are ours from Safe-Operational on (`EthercatAxes.keep`): pysoem's map is read out of the slaves' FMMUs and its own exchange is not used.
+data are ours from Safe-Operational on (`EthercatAxes.keep`): the map is read out of the FMMUs and pysoem's own exchange is not used.
 In Operational nothing but the thread of this set-up uses pysoem.
 
 Order: PREOP; identity; watchdog 0x420; process data 0x1600/0x1A00; objects of the profile; clocks (0x920 before SYNC0's start 0x990); map
@@ -30,9 +30,12 @@ _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
 @dataclass(frozen=True)
 class EthercatLayout:
-    """Where everything is in our frame. logical: address of the image, `image` bytes of it; stations, outputs, inputs: of each axis, offsets
-    in the image; expected: working counter of the LRW; clocks: slaves with a clock, reference: station of the first; slaves: all of them;
-    phase_ns: reference time, modulo the period, at which a frame is to pass the reference."""
+    """Where everything is in our frame.
+
+    logical: address of the image, `image` bytes of it; stations, outputs, inputs: of each axis, places in the image; expected: working
+    counter of the LRW; clocks: slaves with a clock, reference: station of the first; slaves: all of them; phase_ns: reference time, modulo
+    the period, at which a frame is to pass the reference.
+    """
 
     logical: int
     image: int
@@ -132,8 +135,8 @@ class EthercatNode:
 class EthercatSession:
     """The axes of one segment, from `open` to `close`.
 
-    profile: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library: pysoem, None:
-    it is imported by `open`. open_socket: makes the socket of our frames.
+    profile: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library: pysoem,
+    None: it is imported by `open`. open_socket: makes the socket of our frames.
     """
 
     def __init__(self, profile: Any, axes: Any, given: Mapping[str, Any], period_ns: int, *, library: Any = None,

@@ -2,13 +2,14 @@
 
 import ctypes
 import errno
+import fcntl
 import socket
 import struct
-from pathlib import Path
 
 ETHERTYPE = 0x88A4
 FIRST_INDEX = 0x80  # of our frames; masters for set-up use low ones
 _SOL_PACKET, _PACKET_QDISC_BYPASS, _SO_ATTACH_FILTER, _SO_TIMESTAMPNS = 263, 20, 26, 35
+_SIOCGIFFLAGS, _IFF_RUNNING = 0x8913, 0x40
 _INDEX_AT = 17  # of the first datagram: behind Ethernet (14) and EtherCAT (2) header, after the command
 
 # Classic BPF: load the index, greater or equal FIRST_INDEX, take all of the frame, take nothing.
@@ -40,17 +41,15 @@ def open_ethercat(interface: str) -> tuple[socket.socket, bytes]:
 def findings(interface: str) -> list[tuple[str, str, str, str]]:
     """(level, item, found, remedy) about interface, link and the right to raw sockets; level: fail, warn, info."""
     item = f"EtherCAT {interface}"
-    folder = Path("/sys/class/net", interface)
-    if not folder.exists():
-        others = sorted(p.name for p in folder.parent.glob("*") if p.name != "lo") if folder.parent.exists() else []
-        there_are = ", ".join(others) or "none"
+    names = [name for _, name in socket.if_nameindex()]
+    if interface not in names:
+        there_are = ", ".join(sorted(set(names) - {"lo"})) or "none"
         return [("fail", item, f"there is no such interface; there are: {there_are}", "the stand file's drives.interface")]
     found = []
-    if _text(folder / "carrier") != "1":
-        found.append(("fail", f"{item} link", "no carrier", f"ip link set {interface} up; the cable to the first slave"))
+    if _flags(interface) & _IFF_RUNNING:
+        found.append(("info", f"{item} link", "up", ""))
     else:
-        speed = _text(folder / "speed")
-        found.append(("info", f"{item} link", f"up{f', {speed} Mbit/s' if speed.isdigit() else ''}", ""))
+        found.append(("fail", f"{item} link", "down", f"ip link set {interface} up; the cable to the first slave"))
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
         found.append(("info", f"{item} raw sockets", "allowed", ""))
@@ -60,11 +59,12 @@ def findings(interface: str) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+def _flags(interface: str) -> int:
+    """Flags of the interface (netdevice(7)), of the network that this process sees."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, struct.pack("16sH14x", interface.encode(), 0))
+    flags: int = struct.unpack_from("H", request, 16)[0]
+    return flags
 
 
 def _take_ours(link: socket.socket) -> None:

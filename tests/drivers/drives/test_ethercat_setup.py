@@ -1,4 +1,4 @@
-"""Set-up of an EtherCAT segment: the session against a library made for the test (registers, objects, states), frames over a socket pair."""
+"""Set-up of an EtherCAT segment: the session against a library made for the test (objects, registers, states), frames by a socket pair."""
 
 import socket
 import struct
