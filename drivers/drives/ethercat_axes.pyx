@@ -378,6 +378,11 @@ cdef class EthercatAxes:
         with nogil:
             keep(&self.bus, priority)
 
+    @property
+    def in_loop(self):
+        """Whether the loop has the bus."""
+        return self.bus.s.owner == LOOP
+
     def release(self):
         """The loop has ended: the bus is nobody's again."""
         change_owner(&self.bus.s.owner, LOOP, NOBODY)

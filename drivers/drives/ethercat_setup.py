@@ -205,8 +205,7 @@ class EthercatSession:
         problems: list[str] = []
         if self._socket is not None:
             self.answer_s = min(self.answer_s, 0.25)
-            self.axes.release()
-            self._keep()
+            self._take_back()
             problems = quietly(self._disable, self._nodes)
         self._drop()
         return problems
@@ -288,6 +287,15 @@ class EthercatSession:
     def _keep(self) -> None:
         self._keeper = threading.Thread(target=self.axes.keep, args=(KEEPER_PRIORITY,), name="ethercat keeper", daemon=True)
         self._keeper.start()
+
+    def _take_back(self) -> None:
+        """The frames of the set-up again: after the loop by a new keeper, without one the old goes on."""
+        if self.axes.in_loop:
+            if self._keeper is not None:
+                self._keeper.join()
+            self.axes.release()
+        if not self.running:
+            self._keep()
 
     def _settle(self) -> None:
         """Waits until all frames come back whole, and grid and clocks agree with the reference."""
