@@ -37,11 +37,13 @@ cdef inline int64_t grid_step(GridLock *g) noexcept nogil:
     g.taken = g.measured
     e = <double>g.deviation_ns
     step = g.gain * e + g.integral_ns
+    # One late frame says nothing about the rate: what is clipped is not integrated.
     if step > g.step_max_ns:
         step = g.step_max_ns
     elif step < -g.step_max_ns:
         step = -g.step_max_ns
-    g.integral_ns += g.integral_gain * e
+    else:
+        g.integral_ns += g.integral_gain * e
     if g.integral_ns > g.integral_max_ns:
         g.integral_ns = g.integral_max_ns
     elif g.integral_ns < -g.integral_max_ns:

@@ -3,7 +3,7 @@
 
 Somebody (a port) measures once a tick by how much the grid is late against the reference, e. The next period is shortened by
 
-    u = clip(Kp e + I, step_max),    I += Ki e,    |I| <= integral_max
+    u = clip(Kp e + I, step_max),    I += Ki e where u is not clipped,    |I| <= integral_max
 
 With Ki = Kp^2 / 4 both poles of the loop e(k+1) = e(k) + d - u(k) (d: difference of the rates, ns a tick) lie at z = 1 - Kp/2, so that
 

@@ -45,14 +45,31 @@ def test_lost_frames_move_nothing_and_the_rate_is_kept():
 
 def test_correction_and_rate_are_limited():
     reference = GridReference(integral_max_ns=500.0, step_max_ns=2000.0)
+    for sign in (1, -1):
+        for _ in range(1000):
+            reference.measured(sign * 30_000, PERIOD)
+            assert abs(reference.step()) <= 2000
+        assert reference.rate_ns == sign * 500.0
+        assert reference.step() == 0
+
+
+def test_what_is_clipped_says_nothing_about_the_rate():
+    reference = GridReference(integral_max_ns=500.0, step_max_ns=2000.0)
     for _ in range(1000):
         reference.measured(400_000, PERIOD)
         assert reference.step() == 2000
-    assert reference.rate_ns == 500.0
-    for _ in range(1000):
-        reference.measured(-400_000, PERIOD)
-        assert reference.step() == -2000
-    assert reference.rate_ns == -500.0
+    assert reference.rate_ns == 0.0
+
+
+def test_from_half_a_period_with_spikes_of_late_frames():
+    """50 ppm, from 400 us, every 50th frame 200 us late: the grid stays within what one clipped correction a spike moves it."""
+    reference, e, course = GridReference(), 400_000.0, []
+    for k in range(3000):
+        reference.measured(round(e + (200_000 if k % 50 == 0 else 0)), PERIOD)
+        e += 50 - reference.step()
+        course.append(e)
+    assert np.max(np.abs(course[600:])) < 2500.0
+    assert abs(reference.rate_ns - 50) < 50.0
 
 
 @pytest.mark.parametrize(
