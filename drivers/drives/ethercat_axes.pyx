@@ -31,7 +31,7 @@ from drivers.drives.axis_values cimport counts_rate, keep_position, to_counts
 from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK
 from drivers.drives.ethercat_record cimport EthercatRecord
 from drivers.raw_frames.ethercat_frame cimport (COMMAND_BRD, COMMAND_FPRD, COMMAND_FRMW, COMMAND_LRW, DATAGRAM_HEADER, FRAME_HEADER,
-                                                FRAME_LEAST, RETURNED_BIT, frame_add, frame_begin, frame_counter)
+                                                FRAME_LEAST, RETURNED_BIT, WENT_ROUND_HIGH, frame_add, frame_begin, frame_counter)
 from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le16, io_load_le32, io_now_ns, io_receive_datagrams, io_send,
                                           io_set_fifo, io_store_le16, io_store_le32)
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_EMERGENCY, DRIVE_STATUS_LOST,
@@ -126,8 +126,10 @@ cdef bint ours(const Ethercat *b, const uint8_t *f, int length) noexcept nogil:
         return False
     for i in range(4):
         at = b.p.lrw if i == 0 else b.p.frmw if i == 1 else b.p.brd if i == 2 else b.p.fprd
-        # command, one index for all, length; bit 14 says that the frame went round a broken ring
-        if f[at] != b.frame[at] or f[at + 1] != f[b.p.lrw + 1] or (f[at + 7] ^ b.frame[at + 7]) & 0xBF or f[at + 6] != b.frame[at + 6]:
+        # command, one index for all, length
+        if f[at] != b.frame[at] or f[at + 1] != f[b.p.lrw + 1]:
+            return False
+        if f[at + 6] != b.frame[at + 6] or (f[at + 7] ^ b.frame[at + 7]) & ~WENT_ROUND_HIGH:
             return False
     return f[b.p.lrw + 1] >= FIRST_INDEX
 

@@ -23,6 +23,8 @@ OUTPUTS = ((0x6040, 0, 16), (0x607A, 0, 32), (0x6060, 0, 8))
 INPUTS = ((0x6041, 0, 16), (0x6064, 0, 32), (0x606C, 0, 32), (0x6077, 0, 16), (0x6061, 0, 8))
 CONTROL_WORD, TARGET, STATUS_WORD, POSITION, MODE_DISPLAY = 0x6040, 0x607A, 0x6041, 0x6064, 0x6061
 INIT, PREOP, SAFEOP, OP = 1, 2, 4, 8
+STATE_ERROR = 0x10  # with a state: it was not reached, or left
+FEATURE_CLOCK = 0x04  # of register 0x008
 KEEPER_PRIORITY = 60  # below the loop, where the right is there
 FRAMES_TO_ACT = 3  # so many answers after a change of the outputs it has been seen: one under way, one with it, one after it
 _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
@@ -212,7 +214,7 @@ class EthercatSession:
 
     def _disable(self, node: EthercatNode) -> None:
         # A slave whose watchdog has ended the operational state has done so with its drive.
-        if node.register(0x130, 2) & 0x1F == OP:
+        if node.register(0x130, 2) == OP:
             self._profile.disable(node)
 
     def _scan(self) -> None:
@@ -248,7 +250,7 @@ class EthercatSession:
     def _clocks(self) -> None:
         self._master.config_dc()
         for node in self._nodes:
-            if not node.register(0x008, 2) & 0x04:
+            if not node.register(0x008, 2) & FEATURE_CLOCK:
                 raise DriveSetupError(f"{node}: has no distributed clock")
             node.slave.dc_sync(True, self._period_ns)
 
@@ -266,7 +268,7 @@ class EthercatSession:
                 if len(one) != 1 or one[0][1] != length:
                     raise DriveSetupError(f"{node}: its {name} are mapped as {one} instead of one run of {length} bytes")
                 places[kind].append(one[0][0] - first)
-        clocks = [node for node in self._all if node.register(0x008, 2) & 0x04]
+        clocks = [node for node in self._all if node.register(0x008, 2) & FEATURE_CLOCK]
         starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
         if len(starts) != 1:
             raise DriveSetupError(f"EtherCAT on {self.interface}: SYNC0 does not come at one time in all drives: {sorted(starts)} ns")
@@ -325,7 +327,7 @@ class EthercatSession:
             self._master.read_state()
             if all(node.slave.state == state for node in self._all):
                 return
-            refused = next((node for node in self._all if node.slave.state & 0x10), None)
+            refused = next((node for node in self._all if node.slave.state & STATE_ERROR), None)
             if refused is not None or time.monotonic() > end:
                 node = refused or next(node for node in self._all if node.slave.state != state)
                 why = f"state {node.slave.state}, AL status code 0x{node.slave.al_status:04X}"

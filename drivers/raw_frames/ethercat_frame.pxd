@@ -21,6 +21,7 @@ cdef enum:
     TYPE_DATAGRAMS = 0x1000
     LENGTH_BITS = 0x07FF
     MORE_FOLLOW = 0x8000
+    WENT_ROUND_HIGH = 0x40          # in the high byte of the length: the frame went round a broken ring
     RETURNED_BIT = 0x02             # of the first source byte: the first slave sets it
     COMMAND_FPRD = 4
     COMMAND_BRD = 7
