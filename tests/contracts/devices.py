@@ -1,22 +1,25 @@
 """What stands behind a port in its contract: for every port of the registry a device that a test lets speak, tick by tick.
 
-A device has `keys` (of the port) and `context` (beside the assembly's); `opened()` once the port is open; `tick(k)` says everything that
-belongs to tick k, always the same bytes; `damage(k)` something that cannot be right; `heard()` counts what the port sent since the last
-call; `gone()` cuts the wire, `close()` gives everything back. QUICK: keys with which silence shows at once; `absent()`: lists of keys under
-which no device answers.
+A device has `keys` (of the port) and `context` (beside the assembly's); `wired(port)` before the port is open, `opened()` once it is;
+`tick(k)` says everything that belongs to tick k, always the same bytes; `damage(k)` something that cannot be right; `heard()` counts what
+the port sent since the last call; `gone()` cuts the wire, `close()` gives everything back. QUICK: keys with which silence shows at once;
+`absent()`: lists of keys under which no device answers.
 """
 
 import contextlib
 import socket
 import struct
 import threading
+import time
 
 import canopen
+import numpy as np
 
 from drivers.raw_frames.can_link import FRAME, FrameBus
-from rt_kernels.layout import CODES
+from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
 from tests.drivers.library_drives import LibraryDrives, object_dictionary
+from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
 
 QUIET_PORT = 9  # of a loopback where nobody listens
@@ -36,6 +39,9 @@ class Device:
 
     def absent(self):
         return []
+
+    def wired(self, port):
+        pass
 
     def opened(self):
         pass
@@ -151,6 +157,57 @@ class ValveDrives(Drives):
     KIND, GOOD = 408, 0x000F
 
 
+class EthercatDrives(Device):
+    """Six EtherCAT drives on a socket pair: a library made for the test for the set-up, then the newest frame of every tick comes back."""
+
+    QUICK = {"no_data_periods": 2}
+
+    def __init__(self):
+        super().__init__()
+        self.segment = Segment()
+        self.keys = {"interface": "none", "zero_m": [1.0] * 6, "timeout_s": 2.0, "settle_s": 2.0, "no_data_periods": 1000}
+
+    def absent(self):
+        return [self.keys | {"interface": "no_such_eth"}]
+
+    def wired(self, port):
+        self.port = port
+        port.session_with(library=self.segment, open_socket=self.segment.open_socket)
+
+    def opened(self):
+        """The port has the bus: a read that falls into an exchange of the keeper's would be stale."""
+        sample, end = np.zeros(1, SAMPLE_DTYPE), time.monotonic() + 10.0
+        while not self.port.axes.in_loop and time.monotonic() < end:
+            self.port.read(sample)
+        self.segment.let_go()
+        self.port.read(sample)  # what was still under way
+
+    def frames(self):
+        return list(iter(lambda: taken(self.segment.far), b""))
+
+    def tick(self, k):
+        for n, drive in enumerate(self.segment.drives):
+            drive.position = 10 * k + n
+        for frame in self.frames()[-1:]:
+            self.segment.far.send(self.segment.answered(frame))
+
+    def damage(self, k):
+        self.segment.far.send(b"not a frame")
+
+    def heard(self):
+        answered, self.segment.answered_frames = self.segment.answered_frames, 0
+        return answered + len(self.frames())
+
+    def gone(self):
+        self.segment.let_go()
+        for drive in self.segment.drives:  # whose watchdog ends their operation
+            drive.registers[0x130] = struct.pack("<H", 0x14)
+        self.segment.far.close()
+
+    def close(self):
+        self.segment.near.close()
+
+
 class InputModule(Device):
     """A CANopen input module on a socket pair."""
 
@@ -234,6 +291,12 @@ class StandInSoftware(Device):
     def __init__(self, mechanism):
         super().__init__()
         self.context = {"mechanism": mechanism}
+
+
+def taken(link):
+    with contextlib.suppress(BlockingIOError, TimeoutError):
+        return link.recv(2048)
+    return b""
 
 
 def received(link):

@@ -23,6 +23,7 @@ DEVICES = {
     ("wrench_sensors", "rdt"): devices.Sensor,
     ("drives", "cia402"): devices.Drives,
     ("drives", "cia408"): devices.ValveDrives,
+    ("drives", "cia402_ethercat"): devices.EthercatDrives,
     ("mechanism_signals", "cia401"): devices.InputModule,
     ("commands", "latch"): devices.Desk,
 }
@@ -57,6 +58,7 @@ def made(simulated, tmp_path):
             assert (role, name) in DEVICES, f"no device answers {role}.{name}: give it one in tests/contracts/devices.py and DEVICES"
             device = DEVICES[role, name]()
         port = assembly.build_part(role, name, device.keys | keys, {**simulated.context, **device.context})
+        device.wired(port)
         kept.append((port, device))
         return port, device
 
