@@ -252,6 +252,42 @@ def test_one_clock_missing_is_a_warning_and_its_time_not_used(bus):
     assert one.aux[0] == 1234
 
 
+@pytest.mark.parametrize("ppm", [50, -50])
+def test_a_clock_that_drifts_is_followed_in_closed_form(bus, ppm):
+    """The reference gains 50 ns a tick on a grid that obeys: what the frames bring of it is e(k) of `rt_kernels.grid_reference`."""
+    one, gain, e0 = bus(ticks=0), 0.05, 20_000
+    e, course = float(e0), []
+    for _ in range(600):
+        assert one.tick(lambda f: [one.answer(f, deviation=round(e))]) == set()  # noqa: B023 (answered at once)
+        course.append(one.aux[0])
+        e += ppm - one.port.grid_reference.step()
+    k, z = np.arange(600), 1.0 - gain / 2.0
+    # half a nanosecond of the time in the frame and of the step, of which the loop keeps no more than a few
+    np.testing.assert_allclose(course, (e0 + k * (ppm - e0 * gain / 2.0) / z) * z**k, rtol=0, atol=5.0)
+    assert abs(one.port.grid_reference.rate_ns - ppm) < 0.5
+
+
+def test_lost_and_late_frames_leave_grid_and_deviation(bus):
+    one, kept = bus(), []
+    one.tick(lambda f: [one.answer(f, deviation=1000)])
+    assert one.port.grid_reference.step() != 0
+    for answers in (lambda f: [], lambda f: kept.append(one.answer(f, deviation=-9999)) or []):
+        assert one.tick(answers) == {"lost"}
+        assert one.port.grid_reference.step() == 0 and one.aux[0] == 1000
+    assert one.tick(lambda f: [kept[0], one.answer(f, deviation=500)]) == set()  # the late one first
+    assert one.aux[0] == 500 == one.port.grid_reference.deviation_ns
+
+
+def test_time_of_the_reference_is_64_bits_wide(bus):
+    """A moment before and after the low word of its time goes round, and far beyond 2^53 ns."""
+    one = bus()
+    for time_ns in ((1 << 32) - 300, (7 << 32) + 900, (1 << 60) + 12_345):
+        one.time_ns = time_ns
+        one.tick()
+        e = (time_ns - LAYOUT.phase_ns) % PERIOD_NS
+        assert one.aux[0] == (e if 2 * e < PERIOD_NS else e - PERIOD_NS)
+
+
 def damaged(frame, rng):
     """One damage of a good answer: a bit of a header, or cut short."""
     f = bytearray(frame)
