@@ -164,6 +164,7 @@ cdef struct WallClock:
     host_usage usage_end
     int64_t late_ticks[4]   # by cause
     GridLock *reference     # NULL, or what the grid follows
+    int64_t moved_before    # its moves before this clock had it
 
 
 cdef void wall_begin(WallClock *c) noexcept nogil:
@@ -181,6 +182,7 @@ cdef void wall_begin(WallClock *c) noexcept nogil:
     c.start_ns = host_now() + 10_000_000
     if c.reference != NULL:
         c.start_ns = grid_next(c.reference, c.start_ns, c.period_ns)
+        c.moved_before = c.reference.moved_ns
     c.start_ns -= c.first * c.period_ns
     c.tick = c.first - 1
     c.begun = 1
@@ -309,8 +311,13 @@ cdef class WallClockPart(ClockPart):
         self.c.first = tick
 
     def facts(self):
-        """What the run got: mode, errors of the operating system, page faults and switches of the loop thread, late ticks by cause."""
-        return {
+        """What the run got: mode, errors of the operating system, page faults and switches of the loop thread, late ticks by cause; of a
+        grid that follows a reference, what that gains on this machine's clock, ppm, and by how much the grid has moved for it."""
+        followed = {}
+        if self.reference is not None:
+            rate_ppm = 1e6 * self.reference.lock.integral_ns / self.c.period_ns
+            followed = {"grid": {"reference_gains_ppm": rate_ppm, "moved_ns": self.reference.lock.moved_ns - self.c.moved_before}}
+        return followed | {
             "mode": {0: "not started", 1: "soft", 2: "realtime"}[self.c.mode],
             "fifo_error": self.c.fifo_error,
             "pin_error": self.c.pin_error,

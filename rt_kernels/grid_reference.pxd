@@ -13,6 +13,7 @@ cdef struct GridLock:
     int64_t deviation_ns    # newest measured: positive, when the grid is late
     int64_t measured        # how many there have been
     int64_t taken           # of these
+    int64_t moved_ns        # sum of the corrections: by how much the grid came earlier
     int64_t point_ns        # CLOCK_MONOTONIC of some point of a grid that followed already
     int32_t begun           # such a point is known
 
@@ -53,6 +54,7 @@ cdef inline int64_t grid_step(GridLock *g) noexcept nogil:
     step += g.rest_ns
     whole = <int64_t>(step + 0.5 if step >= 0.0 else step - 0.5)
     g.rest_ns = step - <double>whole
+    g.moved_ns += whole
     return whole
 
 

@@ -50,6 +50,11 @@ cdef class GridReference:
         return self.lock.deviation_ns
 
     @property
+    def moved_ns(self):
+        """By how much the grid came earlier in all, ns."""
+        return self.lock.moved_ns
+
+    @property
     def rate_ns(self):
         """What the reference gains on CLOCK_MONOTONIC, ns a tick (I)."""
         return self.lock.integral_ns

@@ -144,7 +144,8 @@ cdef class Cia402EthercatPort(PortPart):
         return [ethercat_load(6, 1.0 / self._period_s)]
 
     def host_findings(self):
-        """(level, item, found, remedy) about interface, raw sockets and link, for `hil-server check`."""
+        """(level, item, found, remedy) about interface, raw sockets, link and the library of the set-up, for `hil-server check`."""
+        from drivers.drives.ethercat_setup import library_findings
         from drivers.raw_frames.ethercat_link import findings
 
-        return findings(self._given["interface"])
+        return findings(self._given["interface"]) + library_findings()

@@ -8,6 +8,7 @@ Order: PREOP; identity; watchdog 0x420; process data 0x1600/0x1A00; objects of t
 and SAFEOP; our frames; clocks settled (0x92C); OP.
 """
 
+import importlib.metadata
 import socket
 import struct
 import threading
@@ -27,6 +28,7 @@ STATE_ERROR = 0x10  # with a state: it was not reached, or left
 FEATURE_CLOCK = 0x04  # of register 0x008
 KEEPER_PRIORITY = 60  # below the loop, where the right is there
 FRAMES_TO_ACT = 3  # so many answers after a change of the outputs it has been seen: one under way, one with it, one after it
+INSTALL = "pip install 'hil-server[ethercat]'"
 _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
 
@@ -355,11 +357,19 @@ def _to_init(master: Any) -> None:
     master.write_state()
 
 
+def library_findings() -> list[tuple[str, str, str, str]]:
+    """(level, item, found, remedy) about the library that sets the drives up."""
+    try:
+        return [("info", "EtherCAT set-up", f"pysoem {importlib.metadata.version('pysoem')}", "")]
+    except importlib.metadata.PackageNotFoundError:
+        return [("fail", "EtherCAT set-up", "pysoem is not installed", INSTALL)]
+
+
 def _library() -> Any:
     try:
         import pysoem
     except ImportError as error:
-        raise DriveSetupError("EtherCAT drives need pysoem for their set-up: pip install 'hil-server[ethercat]'") from error
+        raise DriveSetupError(f"EtherCAT drives need pysoem for their set-up: {INSTALL}") from error
     return pysoem
 
 

@@ -151,9 +151,14 @@ def energy(log: Log) -> list[Plot]:
 
 
 def lateness(log: Log) -> list[Plot]:
-    """Lateness of the wake-up and time of the computing over the run, µs: the largest of every stretch is kept."""
+    """Lateness of the wake-up and time of the computing over the run, µs: the largest of every stretch is kept. Where the grid follows the
+    clock of a bus: by how much the frames were late there."""
     values = 1e-3 * np.column_stack([log.records["lateness_ns"], log.records["compute_ns"]])
-    return [plot(log, "Lateness and computing", "µs", values, ("lateness", "computing"))]
+    found = [plot(log, "Lateness and computing", "µs", values, ("lateness", "computing"))]
+    if "bus_deviation_ns" in log.aux_names:
+        deviation = 1e-3 * log.aux("bus_deviation_ns")[:, None]
+        found.append(plot(log, "Deviation from the clock of the bus", "µs", deviation, ("deviation",)))
+    return found
 
 
 def around(log: Log, centre_s: float, before_s: float = 1.0, after_s: float = 0.25) -> list[Plot]:

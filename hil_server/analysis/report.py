@@ -328,13 +328,16 @@ def _pictures(log: Log) -> list[str]:
 
 def _time(log: Log, s: Mapping[str, Any]) -> str:
     percentiles = ("p50", "p99", "p999", "p9999", "max")
-    rows = [(name.removesuffix("_us"), *(s[name][p] for p in percentiles)) for name in ("lateness_us", "read_us", "compute_us", "write_us")]
+    times = {"lateness_us": "lateness", "read_us": "read", "compute_us": "compute", "write_us": "write",
+             "bus_deviation_us": "deviation from the clock of the bus"}  # fmt: skip
+    rows = [(words, *(s[name][p] for p in percentiles)) for name, words in times.items() if name in s]
     counts: list[tuple[str, Any]] = [
         ("period, ms", log.header.period_ns * 1e-6),
         ("smallest margin to the end of the period, µs", s["margin_us"]["min"]),
         ("periods missed", s["missed"]),
         ("samples lost in the ring", s["overflow"]),
         *((f"late by {cause.replace('_', '-')}", count) for cause, count in s["late_causes"].items()),
+        *(("the clock of the bus gains, ppm", grid["reference_gains_ppm"]) for grid in [log.end.get("grid")] if isinstance(grid, dict)),
         ("mode", ("free-running", "soft, no real-time privilege", "real time")[s["realtime_mode"] % 3]),
     ]
     origins, seen = s["delay_origins"], s["delay_in_run"]

@@ -213,9 +213,10 @@ def summarise(log: Log) -> dict[str, Any]:
     """The run in figures, JSON values only. Facts that the server left at the end of the log (`end`, `exit_code`, ...) take precedence.
 
     Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s,
-    ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, margin_us (p50, p99, p999, p9999, max; margin: min), late_causes,
-    realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate,
-    acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is no fault),
+    ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, bus_deviation_us (its amount, where the grid follows the clock of
+    a bus), margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode, peak_wrench, peak_wrench_time_s,
+    stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults (names, first cause first) and
+    fault_details, notes_raised and note_details (what was noted and is no fault),
     cause (text, tick, time_s; None without a fault), trip_tick, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
     the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
     delay_origins, delay_in_run (term → mean of the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that
@@ -291,6 +292,7 @@ def _timing(log: Log) -> dict[str, Any]:
         "compute_us": microseconds(later["compute_ns"]),
         "read_us": microseconds(later["read_ns"]),
         "write_us": microseconds(later["write_ns"]),
+        **({"bus_deviation_us": microseconds(np.abs(log.aux("bus_deviation_ns")))} if "bus_deviation_ns" in log.aux_names else {}),
         "margin_us": {"min": float(margin.min()) * 1e-3 if len(margin) else 0.0},
         "late_causes": causes,
         "realtime_mode": int(r["realtime_mode"][-1]) if log.ticks else 0,

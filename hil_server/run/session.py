@@ -195,7 +195,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         if wish.asked is not None and not lost:
             left = {"end": "again", "exit_code": 0}
         closed = _close_record(telemetry, clock | {"devices": counters(devices)} | left, watch.reason)
-    extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks")}
+    extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks", "grid") if k in clock}
     extra |= {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
     summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts)
     return summary | ({"again": wish.asked} if wish.asked is not None and closed["complete"] else {})

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from hil_server.analysis.report import make_report, page
+from hil_server.analysis.summary import summarise
 from hil_server.errors import UsageError
 from hil_server.pages import curves, thinning
 from hil_server.telemetry.log_file import open_log
+from rt_kernels.layout import CODES
 
 
 class Checker(HTMLParser):
@@ -179,6 +181,20 @@ def test_free_running_run_has_no_lateness(write_run, make_bounce):
     free["realtime_mode"] = 0
     seen = Checker(page(open_log(write_run(free, facts={"realtime_factor": 87.3}))))
     assert "lateness" not in seen.sections and "Free-running: no lateness. 87 times real time." in seen.text
+
+
+def test_a_grid_that_follows_a_bus_shows_by_how_much_it_is_off(write_run, make_bounce):
+    records = make_bounce()
+    records["realtime_mode"] = CODES["realtime_mode"]["soft"]
+    records["aux"] = 0.0
+    records["aux"][:, 0] = np.where(np.arange(len(records)) % 2, -3000.0, 1000.0)
+    aux = (("bus_deviation_ns", "ns", "deviation", 1), ("other", "-", "else", 1))
+    log = open_log(write_run(records, "bus", {"grid": {"reference_gains_ppm": -51.5, "moved_ns": -7}}, aux=aux))
+    assert summarise(log)["bus_deviation_us"]["max"] == 3.0
+    seen = Checker(page(log))
+    assert "deviation from the clock of the bus" in seen.text and "the clock of the bus gains, ppm -51.5" in seen.text
+    assert "Deviation from the clock of the bus" in page(log)
+    assert "clock of the bus" not in page(open_log(write_run(make_bounce(), "no_bus")))
 
 
 def test_empty_run(write_run, make_bounce):

@@ -1,10 +1,16 @@
 """The grid of the loop follows a reference clock: closed form of its deviation, limits, and the wall clock that runs on it."""
 
+import time
+
 import numpy as np
 import pytest
 
+from hil_server.config import load_test
+from hil_server.line import assembly
 from rt_kernels.clocks import WallClockPart
 from rt_kernels.grid_reference import GridReference
+from rt_kernels.loop import LoopLine
+from rt_kernels.ring import SharedBlock
 
 PERIOD = 1_000_000
 
@@ -94,6 +100,24 @@ def test_a_grid_begins_in_the_phase_of_the_one_before():
     assert reference.next_point(9_000_000, PERIOD) == 9_000_250
     assert reference.next_point(9_000_250, PERIOD) == 9_000_250
     assert reference.next_point(1_000_000, PERIOD) == 1_000_250
+
+
+def test_the_wall_clock_waits_where_its_reference_is_behind():
+    """The grid is early by 40 ms against its reference and takes 0.9 of it back at once: the second tick cannot come before that."""
+    period, early = 100_000_000, 40_000_000
+    reference = GridReference(gain=0.9, step_max_ns=float(period))
+    reference.measured(-early, period)
+    stages = assembly.simulation(load_test()).line.stages
+    block = SharedBlock.create(10, sum(channel.count for stage in stages.values() for channel in stage.AUX))
+    clock = WallClockPart(period_ns=period, duration_ns=2 * period, priority=0, block=block, reference=reference)
+    line = LoopLine(clock, [], stages, block)
+    began = time.monotonic_ns()
+    line.run()
+    assert time.monotonic_ns() - began >= period + 0.9 * early  # a sleep ends late at times, never before its end
+    assert reference.moved_ns == -0.9 * early
+    assert clock.facts()["grid"] == {"moved_ns": -0.9 * early, "reference_gains_ppm": 1e6 * reference.rate_ns / period}
+    assert reference.rate_ns == -500.0  # its limit
+    assert "grid" not in WallClockPart(period_ns=period, duration_ns=period, priority=0).facts()
 
 
 def test_the_wall_clock_takes_it():

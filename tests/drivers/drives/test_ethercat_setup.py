@@ -1,9 +1,12 @@
 """Set-up of an EtherCAT segment: the session against a library made for the test (objects, registers, states), frames by a socket pair."""
 
+import importlib.metadata
 import struct
+from unittest.mock import Mock
 
 import pytest
 
+from drivers.drives import ethercat_setup
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.cia402_ethercat import Cia402EthercatPort
 from drivers.drives.ethercat_setup import INPUTS, OUTPUTS, EthercatSession
@@ -114,3 +117,21 @@ def test_findings_name_what_is_missing():
 def test_an_interface_that_is_not_there_is_said():
     with pytest.raises(ConnectionError, match="EtherCAT on nobody0: (there is no such interface|no right to raw sockets)"):
         ethercat_link.open_ethercat("nobody0")
+
+
+def test_check_says_link_rights_and_library(monkeypatch, capsys):
+    """The lines of `hil-server check` for this stand; what is missing makes its exit code 1."""
+    from hil_server.config import load_test
+    from hil_server.verbs.check import _buses
+
+    config, summary = load_test(None, ["test.stand=stands/ethercat_stand.toml", "stand.drives.interface=nobody0"]), {"exit_code": 0}
+    (row,) = _buses(config, summary)
+    assert row["fits"] and summary["exit_code"] == 1
+    said = capsys.readouterr().out
+    assert "fail EtherCAT nobody0: there is no such interface" in said and "EtherCAT set-up: pysoem" in said
+    monkeypatch.setattr(
+        ethercat_setup.importlib.metadata, "version", Mock(side_effect=ethercat_setup.importlib.metadata.PackageNotFoundError)
+    )
+    assert ethercat_setup.library_findings() == [
+        ("fail", "EtherCAT set-up", "pysoem is not installed", "pip install 'hil-server[ethercat]'")
+    ]
