@@ -113,14 +113,14 @@ class EthercatNode:
     def register(self, address: int, size: int) -> int:
         """A register of the slave controller, unsigned. Raises DriveSetupError."""
         try:
-            return int.from_bytes(self.slave._fprd(address, size), "little")
+            return int.from_bytes(self.slave._fprd(address, size, self._session.timeout_us), "little")
         except self._session.errors as error:
             raise DriveSetupError(f"{self}: reading register 0x{address:03X} failed: {_why(error)}") from error
 
     def set_register(self, address: int, data: bytes) -> None:
         """Writes a register of the slave controller. Raises DriveSetupError."""
         try:
-            self.slave._fpwr(address, data)
+            self.slave._fpwr(address, data, self._session.timeout_us)
         except self._session.errors as error:
             raise DriveSetupError(f"{self}: writing register 0x{address:03X} failed: {_why(error)}") from error
 
@@ -155,11 +155,17 @@ class EthercatSession:
         self._keeper: threading.Thread | None = None
         self._nodes: list[EthercatNode] = []
         self._all: list[EthercatNode] = []
+        self._reference: EthercatNode | None = None
 
     @property
     def running(self) -> bool:
         """Whether our frames carry the process data."""
         return self._keeper is not None and self._keeper.is_alive()
+
+    @property
+    def timeout_us(self) -> int:
+        """Time for one frame of the set-up."""
+        return round(1e6 * self.answer_s)
 
     def await_frames(self, count: int) -> None:
         """Waits for so many more answers. Raises DriveSetupError when they do not come."""
@@ -179,6 +185,7 @@ class EthercatSession:
             getattr(library, name) for name in ("SdoError", "MailboxError", "PacketError", "WkcError") if hasattr(library, name)
         ) or (Exception,)
         self._master = library.Master()
+        _patient(library, self.answer_s)
         try:
             self._scan()
             self._prepare()
@@ -271,6 +278,7 @@ class EthercatSession:
                     raise DriveSetupError(f"{node}: its {name} are mapped as {one} instead of one run of {length} bytes")
                 places[kind].append(one[0][0] - first)
         clocks = [node for node in self._all if node.register(0x008, 2) & FEATURE_CLOCK]
+        self._reference = clocks[0]
         starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
         if len(starts) != 1:
             raise DriveSetupError(f"EtherCAT on {self.interface}: SYNC0 does not come at one time in all drives: {sorted(starts)} ns")
@@ -283,7 +291,7 @@ class EthercatSession:
             inputs=tuple(places[1]),
             expected=sum(2 * any(k == 2 for _, _, k in one) + any(k == 1 for _, _, k in one) for one in fmmus),
             clocks=len(clocks),
-            reference=clocks[0].register(0x010, 2),
+            reference=self._reference.register(0x010, 2),
             slaves=len(self._all),
             phase_ns=(starts.pop() - shift) % self._period_ns,
         )
@@ -302,12 +310,13 @@ class EthercatSession:
             self._keep()
 
     def _settle(self) -> None:
-        """Waits until all frames come back whole, and grid and clocks agree with the reference."""
+        """Waits until all frames come back whole, and the clocks agree with the reference: the first one, whom nobody tells the time."""
+        followers = [node for node in self._nodes if node is not self._reference]
         end = time.monotonic() + max(self.answer_s, self._given["settle_s"])
         while True:
             self.await_frames(FRAMES_TO_ACT)
             counter, clocks, expected, all_clocks = self.axes.working_counters
-            apart = max(node.register(0x92C, 4) & 0x7FFFFFFF for node in self._nodes)
+            apart = max(node.register(0x92C, 4) & 0x7FFFFFFF for node in followers)
             if (counter, clocks) == (expected, all_clocks) and apart <= self._given["clock_tolerance_ns"]:
                 return
             if time.monotonic() > end:
@@ -355,6 +364,13 @@ class EthercatSession:
 def _to_init(master: Any) -> None:
     master.state = INIT
     master.write_state()
+
+
+def _patient(library: Any, answer_s: float) -> None:
+    """An answer may come late on a machine that does other things too: pysoem's own limits are for one that does not."""
+    timeouts = library.settings.timeouts
+    for name, share in (("ret", 0.01), ("safe", 0.1), ("eeprom", 0.1), ("tx_mailbox", 0.1), ("rx_mailbox", 1.0)):
+        setattr(timeouts, name, max(getattr(timeouts, name), round(1e6 * share * answer_s)))
 
 
 def library_findings() -> list[tuple[str, str, str, str]]:

@@ -40,6 +40,7 @@ def opened(segment, **keys):
 
 def test_way_up_and_down(segment):
     one = segment()
+    one.drives[0].registers[0x92C] = struct.pack("<I", 1_780_617_852)  # nobody tells the reference the time
     port = opened(one)
     for drive in one.drives:
         # mapping as the frame has it, assigned; 0x60C2 for 1 kHz; mode 8; watchdog of 10 ms in units of 100 us

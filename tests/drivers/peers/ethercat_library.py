@@ -5,6 +5,7 @@ import contextlib
 import socket
 import struct
 import threading
+from types import SimpleNamespace
 
 
 class SdoError(Exception):
@@ -37,10 +38,10 @@ class Drive:
         self.log.append(("write", index, sub, data))
         self.objects[index, sub] = data
 
-    def _fprd(self, address, size):
+    def _fprd(self, address, size, timeout_us):
         return self.registers[address][:size].ljust(size, b"\0")
 
-    def _fpwr(self, address, data):
+    def _fpwr(self, address, data, timeout_us):
         self.registers[address] = bytes(data)
 
     def dc_sync(self, act, cycle_ns):
@@ -63,6 +64,7 @@ class Segment:
     """Six drives, as library and as wire."""
 
     SdoError = SdoError
+    settings = SimpleNamespace(timeouts=SimpleNamespace(ret=2000, safe=20000, eeprom=20000, tx_mailbox=20000, rx_mailbox=700000))
 
     def __init__(self, count=6):
         self.drives = [Drive(self, n) for n in range(count)]
