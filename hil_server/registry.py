@@ -146,6 +146,7 @@ OWN: dict[str, tuple[str, str]] = {
     "approach and contact": ("guidance", "docking"),
     "recorded motion": ("guidance", "recording"),
     "virtual stand: drives": ("drives", "cia402"),
+    "virtual stand: drives on EtherCAT": ("drives", "cia402_ethercat"),
     "virtual stand: wrench sensor": ("wrench_sensors", "rdt"),
     "virtual stand: signals": ("mechanism_signals", "cia401"),
 }

@@ -312,11 +312,13 @@ cdef class WallClockPart(ClockPart):
 
     def facts(self):
         """What the run got: mode, errors of the operating system, page faults and switches of the loop thread, late ticks by cause; of a
-        grid that follows a reference, what that gains on this machine's clock, ppm, and by how much the grid has moved for it."""
+        grid that follows a reference, by how much it came earlier for it in all, and per time: what the reference gains on this machine's
+        clock."""
         followed = {}
         if self.reference is not None:
-            rate_ppm = 1e6 * self.reference.lock.integral_ns / self.c.period_ns
-            followed = {"grid": {"reference_gains_ppm": rate_ppm, "moved_ns": self.reference.lock.moved_ns - self.c.moved_before}}
+            moved_ns = self.reference.lock.moved_ns - self.c.moved_before
+            rate_ppm = 1e6 * moved_ns / (max(1, self.c.tick - self.c.first) * self.c.period_ns)
+            followed = {"grid": {"reference_gains_ppm": rate_ppm, "moved_ns": moved_ns}}
         return followed | {
             "mode": {0: "not started", 1: "soft", 2: "realtime"}[self.c.mode],
             "fifo_error": self.c.fifo_error,

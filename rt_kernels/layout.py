@@ -365,6 +365,14 @@ INJECTIONS = (
     ("signals_silent", 90, "signals", "the input module neither sends nor listens", 1.0, "not used", (('signal_status', 'no_data'),), "signals_no_data", ('in_process', 'served'), False, ""),  # noqa: E501
     ("signals_fault", 91, "signals", "emergency message of the input module", 20480.0, "code", (('signal_status', 'device_fault'),), "signals_no_data", ('served',), False, ""),  # noqa: E501
     ("analogue_chain_unread", 92, "signals", "the emergency chain cannot be read", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
+    ("frames_lost", 100, "line", "every n-th EtherCAT frame does not come back", 2.0, "n", (('drive_status', 'lost'),), "drive_lost", ('ethercat',), False, ""),  # noqa: E501
+    ("frames_doubled", 101, "line", "every n-th EtherCAT frame comes back twice", 1.0, "n", (), "", ('ethercat',), False, ""),  # noqa: E501
+    ("frames_late", 102, "line", "EtherCAT frames come back this much later", 1.5, "ms", (('drive_status', 'lost'),), "drive_lost", ('ethercat',), False, ""),  # noqa: E501
+    ("cable_cut", 103, "line", "the cable to the first slave is cut: no EtherCAT frame arrives", 1.0, "not used", (('drive_status', 'lost'),), "drive_no_data", ('ethercat',), False, ""),  # noqa: E501
+    ("slave_lost", 104, "line", "the cable before a slave is cut: it and all behind it are gone", 1.0, "not used", (('drive_status', 'corrupt'),), "bus_fault", ('ethercat',), False, ""),  # noqa: E501
+    ("working_counter", 105, "line", "a slave does not take part in the process data: the working counter is too small", 1.0, "not used", (('drive_status', 'corrupt'),), "bus_fault", ('ethercat',), False, ""),  # noqa: E501
+    ("al_error", 106, "line", "a slave leaves the operational state with this AL status code", 27.0, "code", (('drive_status', 'bus_fault'),), "bus_fault", ('ethercat',), False, ""),  # noqa: E501
+    ("clock_drift", 107, "line", "the reference clock of the line gains this on its former rate", 50.0, "ppm", (), "", ('ethercat',), False, ""),  # noqa: E501
 )
 
 # list -> name -> number

@@ -32,6 +32,7 @@ from pathlib import Path
 KERNELS = Path(__file__).resolve().parent.parent / "rt_kernels"
 README = KERNELS.parent / "README.md"
 C_TYPES = {"f8": "double", "i8": "int64_t", "i4": "int32_t", "u4": "uint32_t"}
+STANDS = {"in_process", "hydraulic", "served", "ethercat"}  # that can show an injection
 TYPE_ORDER = ["f8", "i8", "i4", "u4"]  # falling alignment: the struct then is little-endian CDR as it stands
 COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "meaning", "limits", "code", "bits", "initial", "former"}
 STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous", "former"}
@@ -84,7 +85,7 @@ def check_injections(table: dict, lists: dict[str, str]) -> None:
         unknown = set(entry) - set(INJECTION)
         entry |= {key: value for key, value in INJECTION.items() if key not in entry}
         shown = all(name in table["bits"].get(lists.get(field, ""), ()) for field, name in entry["shows"])
-        if unknown or entry["fault"] not in faults or not shown or not set(entry["stands"]) <= {"in_process", "hydraulic", "served"}:
+        if unknown or entry["fault"] not in faults or not shown or not set(entry["stands"]) <= STANDS:
             sys.exit(f"channels.toml: injection {entry['name']}: unknown column, fault, stand, or bit of a field")
         if not before["number"] < entry["number"] < 256 or (entry["at"] != before["at"] and entry["at"] in places):
             sys.exit(f"channels.toml: injection {entry['name']}: numbers must rise below 256, with those of one place in a block")

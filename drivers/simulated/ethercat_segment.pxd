@@ -46,6 +46,9 @@ cdef struct Segment:
 cdef void segment_start(Segment *g, int slaves, double counts_window) noexcept nogil
 cdef int segment_frame(Segment *g, uint8_t *frame, int length, int64_t now_ns) noexcept nogil
 cdef void segment_timers(Segment *g, int64_t now_ns) noexcept nogil
+cdef int64_t segment_next_sync(const Segment *g, int64_t now_ns) noexcept nogil
+cdef void segment_al_error(Segment *g, int position, int code) noexcept nogil
+cdef void segment_drift(Segment *g, int position, double drift, int64_t now_ns) noexcept nogil
 
 
 cdef class EtherCatSegment:

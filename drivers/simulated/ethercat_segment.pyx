@@ -242,6 +242,27 @@ cdef inline int64_t system_time(const Slave *s, int64_t now_ns) noexcept nogil:
     return local_time(s, now_ns) + load64(s.memory + 0x920) + correction(s, now_ns)
 
 
+# The first SYNC0 of the line after `now_ns`, on the machine's clock; 0 where no slave has one. The slaves' clocks are one clock.
+cdef int64_t segment_next_sync(const Segment *g, int64_t now_ns) noexcept nogil:
+    cdef const Slave *s
+    cdef int64_t cycle, since
+    cdef int i
+    for i in range(g.lost_from):
+        s = &g.slave[i]
+        cycle = io_load_le32(s.memory + 0x9A0)
+        if s.memory[0x981] & 3 == 3 and cycle > 0:
+            since = system_time(s, now_ns) - load64(s.memory + 0x990)
+            return now_ns + (-since if since < 0 else cycle - since % cycle)
+    return 0
+
+
+# Another rate of a clock, which goes on from what it shows.
+cdef void segment_drift(Segment *g, int position, double drift, int64_t now_ns) noexcept nogil:
+    cdef Slave *s = &g.slave[position]
+    s.start_ns += <int64_t>(s.drift * <double>now_ns) - <int64_t>(drift * <double>now_ns)
+    s.drift = drift
+
+
 # Steering by the time of the reference: the difference to our own (0x92C, sign and amount) moves phase and rate of the correction.
 cdef void steer(Slave *s, uint32_t reference, int64_t now_ns) noexcept nogil:
     cdef uint32_t own = <uint32_t>system_time(s, now_ns)
@@ -277,6 +298,14 @@ cdef void enter(Slave *s, int state, int code) noexcept nogil:
     if state < STATE_OP and s.node.state != DRIVE_SWITCH_ON_DISABLED:       # without fresh outputs there is no motion
         s.node.object[s.node.control].value = 0
         control_drive_off(s)
+
+
+# An error of one slave (its AL status code) that an acknowledge does not clear; 0 ends it.
+cdef void segment_al_error(Segment *g, int position, int code) noexcept nogil:
+    cdef Slave *s = &g.slave[position]
+    s.stuck_al = code
+    if code:
+        enter(s, min(s.state, STATE_SAFEOP), code)
 
 
 cdef void control_drive_off(Slave *s) noexcept nogil:
@@ -773,9 +802,7 @@ cdef class EtherCatSegment:
         if fault == "wkc_short":
             s.wkc_short = value
         elif fault == "al_error":
-            s.stuck_al = value
-            if value:
-                enter(s, min(s.state, STATE_SAFEOP), value)
+            segment_al_error(self.g, position, value)
         elif fault == "not_following":
             s.node.not_following = value
         elif fault == "lost":

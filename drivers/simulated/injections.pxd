@@ -53,6 +53,14 @@ cdef enum:
     INJECTION_SIGNALS_SILENT = 90  # the input module neither sends nor listens
     INJECTION_SIGNALS_FAULT = 91  # emergency message of the input module
     INJECTION_ANALOGUE_CHAIN_UNREAD = 92  # the emergency chain cannot be read
+    INJECTION_FRAMES_LOST = 100  # every n-th EtherCAT frame does not come back
+    INJECTION_FRAMES_DOUBLED = 101  # every n-th EtherCAT frame comes back twice
+    INJECTION_FRAMES_LATE = 102  # EtherCAT frames come back this much later
+    INJECTION_CABLE_CUT = 103  # the cable to the first slave is cut: no EtherCAT frame arrives
+    INJECTION_SLAVE_LOST = 104  # the cable before a slave is cut: it and all behind it are gone
+    INJECTION_WORKING_COUNTER = 105  # a slave does not take part in the process data: the working counter is too small
+    INJECTION_AL_ERROR = 106  # a slave leaves the operational state with this AL status code
+    INJECTION_CLOCK_DRIFT = 107  # the reference clock of the line gains this on its former rate
     INJECTIONS_PLANT_FIRST = 1
     INJECTIONS_PLANT_LAST = 12
     INJECTIONS_SENSOR_FIRST = 20
@@ -63,3 +71,5 @@ cdef enum:
     INJECTIONS_LINK_LAST = 80
     INJECTIONS_SIGNALS_FIRST = 90
     INJECTIONS_SIGNALS_LAST = 92
+    INJECTIONS_LINE_FIRST = 100
+    INJECTIONS_LINE_LAST = 107

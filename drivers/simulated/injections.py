@@ -38,6 +38,7 @@ BY_NAME = {injection.name: injection for injection in ALL}
 IN_PROCESS = {injection.name: injection.number for injection in ALL if "in_process" in injection.stands}
 HYDRAULIC = {injection.name: injection.number for injection in ALL if {"in_process", "hydraulic"} & set(injection.stands)}
 SERVED = tuple(injection for injection in ALL if "served" in injection.stands)
+ETHERCAT = tuple(injection for injection in ALL if "ethercat" in injection.stands)  # served, with its drives on EtherCAT
 
 # a fault of the stand in process that comes by itself (`virtual.faults` of a stand file)
 SCHEDULED = (
@@ -93,7 +94,7 @@ def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float
 
     Raises ValueError for a name that this stand does not know, or a class that the family's status word does not have.
     """
-    known = [injection.name for injection in SERVED]
+    known = [injection.name for injection in (*SERVED, *ETHERCAT)]
     if name not in known:
         raise ValueError(f"fault {name!r} is unknown; there are: {', '.join(known)}")
     injection = BY_NAME[name]

@@ -59,6 +59,9 @@ DEFAULTS: dict[str, Any] = {
     },
     "drives": {
         "profile": "cia402",
+        "wire": "can",  # or "ethercat": six slaves on a raw socket
+        "interface": "",  # of the slaves, and of the master at the other end of the same cable (ethercat)
+        "master_interface": "",
         "axis_link": [0, 0, 0, 1, 1, 1],
         "axis_node": [1, 2, 3, 4, 5, 6],
         "counts_per_metre": 1e6,
@@ -126,6 +129,10 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     newton_metres_per_unit(sensor["torque_unit"])
     if drives["profile"] not in ("cia402", "cia408"):
         raise ValueError(f"drives.profile = {drives['profile']!r}: must be cia402 or cia408")
+    if drives["wire"] not in ("can", "ethercat"):
+        raise ValueError(f"drives.wire = {drives['wire']!r}: must be can or ethercat")
+    if drives["wire"] == "ethercat" and not (drives["interface"] and drives["master_interface"] and drives["profile"] == "cia402"):
+        raise ValueError("drives.wire = 'ethercat': needs drives.interface, drives.master_interface and profile cia402")
     for key, low, high in (("axis_link", 0, 2), ("axis_node", 1, 127), ("zero_m", -100, 100)):
         if len(drives[key]) != 6:
             raise ValueError(f"drives.{key} = {drives[key]!r}: must have six entries")
@@ -295,6 +302,13 @@ def bound(address: str, port: int) -> socket.socket:
     return s
 
 
+def raw(interface: str) -> socket.socket:
+    """A non-blocking raw socket for EtherCAT frames on an interface. Raises OSError where there is none, or no right to it."""
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(0x88A4))
+    s.bind((interface, 0x88A4))
+    return s
+
+
 class Stand:
     """Sockets, set-up servers and the loop: `ports` says how to reach it, `run()` blocks until stopped (from any thread)."""
 
@@ -302,11 +316,13 @@ class Stand:
         config = self.config = complete(given)
         address, sensor, drives, module = config["address"], config["sensor"], config["drives"], config["module"]
         plant = make_plant(config["plant"])
-        links = [bound(address, drives["ports"][k]) for k in range(max(drives["axis_link"]) + 1)]
+        on_ethercat = drives["wire"] == "ethercat"
+        links = [] if on_ethercat else [bound(address, drives["ports"][k]) for k in range(max(drives["axis_link"]) + 1)]
         if module is not None:
             links.append(bound(address, module["port"]))
         self._stream, self._control = bound(address, sensor["stream_port"]), bound(address, config["control_port"])
-        self._sockets = [*links, self._stream, self._control]
+        wire = [raw(drives["interface"])] if on_ethercat else []
+        self._sockets = [*links, self._stream, self._control, *wire]
         faults = []
         for f in config["faults"]:
             number, value = wire_fault(f["name"], f.get("value"), sensor["variant"])
@@ -322,9 +338,12 @@ class Stand:
             module,
             faults,
             config["truth_s"] if config["truth_file"] else 0.0,
+            wire[0].fileno() if on_ethercat else -1,
         )
         self._set_up = SetUpServers(address, sensor, counts_per_unit(sensor, plant.sensor_scale), self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
+        on_can = {key: drives[key] for key in ("axis_link", "axis_node")} | {"links": " ".join(names[: len(names) - (module is not None)])}
+        at = {"interface": drives["master_interface"]} if on_ethercat else on_can
         self.ports: dict[str, Any] = {
             "wrench_sensors": {
                 "variant": sensor["variant"],
@@ -333,17 +352,11 @@ class Stand:
                 "http_port": self._set_up.http_port,
                 "calibration_port": self._set_up.calibration_port,
             },
-            "drives": {
-                "links": " ".join(names[: len(names) - (module is not None)]),
-                "axis_link": drives["axis_link"],
-                "axis_node": drives["axis_node"],
-                "counts_per_metre": drives["counts_per_metre"],
-                "zero_m": drives["zero_m"],
-            },
+            "drives": {**at, "counts_per_metre": drives["counts_per_metre"], "zero_m": drives["zero_m"]},
             "control_port": self._control.getsockname()[1],
             "machine": "linear" if plant.machine is None else "hydraulic",
         }
-        if plant.machine is not None:
+        if plant.machine is not None and not on_ethercat:
             self.ports["drives"] |= MACHINE_CHANNELS[drives["profile"]]
         if module is not None:
             self.ports["mechanism_signals"] = {

@@ -1,5 +1,8 @@
 """The loop of the stand in software as a process of its own: one thread, no interpreter, the protocols of the real devices.
 
+The drives are six CANopen nodes, or six EtherCAT slaves on a raw socket (`ethercat_segment`): these take their setpoints and measure with
+SYNC0 of their distributed clocks, at whose moment the plant then stands.
+
 One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, RDT
 requests, control datagrams); send the RDT records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
 faults whose time has come. After a stall of the machine the records that a sensor would have sent meanwhile are sent in a burst, and
@@ -12,6 +15,7 @@ not known), 0.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
+from posix.unistd cimport read, write
 
 import numpy as np
 
@@ -34,6 +38,15 @@ from drivers.raw_frames.frame_io cimport (
     io_wait_readable,
     pollfd,
     sockaddr_in,
+)
+from drivers.simulated.ethercat_segment cimport (
+    EtherCatSegment,
+    Segment,
+    segment_al_error,
+    segment_drift,
+    segment_frame,
+    segment_next_sync,
+    segment_timers,
 )
 from drivers.simulated.injections cimport *
 from drivers.simulated.plant cimport (
@@ -78,6 +91,7 @@ cdef enum:
     MODULE = 6                  # place of the input module among the nodes
     NODES = 7
     LINKS = 4                   # three of the drives, one of the module
+    DRIVES_ON_WIRE = -2         # the link of EtherCAT drives
     RECORD = 36
     QUEUE = 1024                # delayed records
     PENDING = 64                # faults that wait for their time
@@ -88,6 +102,9 @@ cdef enum:
     CONTROL_BYTES = 40
     MAGIC = 0x53444E54
     COB_SYNC = 0x080
+    WIRE_FRAME = 1514
+    WIRE_QUEUE = 16             # delayed EtherCAT frames
+    WIRE_ROUNDS = 16            # frames in one pass
     TRUTH = 19                  # time, legs, their rates, twist of the platform in W
 
 cdef int64_t STEP_NS = 50000
@@ -144,17 +161,38 @@ cdef struct TimedFault:
     double at_s
 
 
+# The raw socket of the EtherCAT slaves and what happens to frames on it.
+cdef struct Wire:
+    Segment *segment            # NULL: the drives are on CAN
+    int32_t fd
+    int64_t sync_ns             # next SYNC0, 0: none
+    int64_t frames
+    # faults
+    int32_t cut
+    int32_t drop_every
+    int32_t double_every
+    int64_t delay_ns
+    int64_t queue_due[WIRE_QUEUE]
+    int32_t queue_bytes[WIRE_QUEUE]
+    uint8_t queue_data[WIRE_QUEUE][WIRE_FRAME]
+    int32_t queue_head
+    int32_t queue_tail
+
+
 cdef struct Stand:
     Plant *plant
     int64_t plant_ns
     Sensor sensor
     Node node[NODES]
     int32_t nodes               # 6, or 7 with an input module
+    int32_t first_node          # on CAN: 0, or 6 where the drives are on EtherCAT
     int32_t links
     int32_t link_fd[LINKS]
     int32_t link_known[LINKS]
     sockaddr_in link_peer[LINKS]
     Outbox outbox[LINKS]
+    Wire wire
+    Outbox nowhere              # what EtherCAT drives would say on CAN
     int32_t control_fd
     volatile int32_t stop
     double counts_per_metre
@@ -195,8 +233,23 @@ cdef inline int32_t rounded(double x) noexcept nogil:
     return <int32_t>(x + 0.5 if x >= 0.0 else x - 0.5)
 
 
-# Whole steps up to `now`; a stall beyond the limit is left out.
+cdef inline Node *drive(Stand *s, int i) noexcept nogil:
+    return &s.node[i] if s.wire.segment == NULL else &s.wire.segment.slave[i].node
+
+
+# Up to `now`, by way of every SYNC0 until then, with which EtherCAT drives measure and take their setpoints.
 cdef void advance_plant(Stand *s, int64_t now) noexcept nogil:
+    while s.wire.sync_ns and s.wire.sync_ns <= now:
+        advance_steps(s, s.wire.sync_ns)
+        measure(s)
+        sample_legs(s)
+        set_targets(s, DRIVES_ON_WIRE, True, s.wire.sync_ns)
+        s.wire.sync_ns = segment_next_sync(s.wire.segment, s.wire.sync_ns)
+    advance_steps(s, now)
+
+
+# Whole steps up to `now`; a stall beyond the limit is left out.
+cdef void advance_steps(Stand *s, int64_t now) noexcept nogil:
     cdef int64_t steps = (now - s.plant_ns) // STEP_NS
     if steps <= 0:
         return
@@ -218,7 +271,7 @@ cdef void measure_machine(Stand *s) noexcept nogil:
     cdef MachineReadings machine
     cdef Node *n
     cdef int i
-    if s.plant.machine == NULL:
+    if s.plant.machine == NULL or s.wire.segment != NULL:
         return
     plant_measure_machine(s.plant, &machine)
     for i in range(AXES):
@@ -239,6 +292,15 @@ cdef void measure_machine(Stand *s) noexcept nogil:
                                         | (BIT_BLOCKED if machine.status[i] & DRIVE_STATUS_HYDRAULICS_BLOCKED else 0))
 
 
+# Lengths of the legs, as measured last, into the drives.
+cdef void sample_legs(Stand *s) noexcept nogil:
+    cdef Node *n
+    cdef int i
+    for i in range(AXES):
+        n = drive(s, i)
+        n.object[n.actual].value = <uint32_t>rounded((s.leg[i] - s.zero_m[i]) * s.counts_per_metre)
+
+
 # Everything that can be measured, into the objects of the nodes.
 cdef void measure(Stand *s) noexcept nogil:
     cdef double rate[AXES]
@@ -246,9 +308,8 @@ cdef void measure(Stand *s) noexcept nogil:
     cdef Node *n
     cdef int i
     plant_measure(s.plant, s.leg, rate, s.gauge, &s.signals, s.analog, &s.chain)
-    for i in range(AXES):
-        n = &s.node[i]
-        n.object[n.actual].value = <uint32_t>rounded((s.leg[i] - s.zero_m[i]) * s.counts_per_metre)
+    if s.wire.sync_ns == 0:
+        sample_legs(s)
     measure_machine(s)
     if s.nodes <= MODULE:
         return
@@ -276,7 +337,7 @@ cdef void set_blocking(Stand *s) noexcept nogil:
     if s.plant.machine == NULL:
         return
     for i in range(AXES):
-        if not axis_powered(&s.node[i]):
+        if not axis_powered(drive(s, i)):
             shut |= <uint32_t>1 << i
     if shut != s.shut:
         s.shut = shut
@@ -292,7 +353,7 @@ cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept no
     cdef bint changed = False
     set_blocking(s)
     for i in range(AXES):
-        n = &s.node[i]
+        n = drive(s, i)
         if axis_follows(n):
             if n.link == link and (at_sync or not s.was_enabled[i]):
                 leg = s.zero_m[i] + <double><int32_t>n.object[n.target].value / s.counts_per_metre
@@ -427,8 +488,12 @@ cdef void take_request(Stand *s, const uint8_t *request, int size, const sockadd
 
 # ----------------------------------------------------------------------------------------------------------------- faults
 cdef int inject_axis(Stand *s, int number, int i, double value, bint on) noexcept nogil:
-    cdef Node *n = &s.node[i]
-    cdef Outbox *out = &s.outbox[n.link]
+    cdef Node *n = drive(s, i)
+    cdef Outbox *out = &s.outbox[n.link] if s.wire.segment == NULL else &s.nowhere
+    s.nowhere.count = 0
+    if s.wire.segment != NULL and number in (INJECTION_DRIVE_SILENT, INJECTION_DRIVE_EMERGENCY, INJECTION_DRIVE_WRONG_LENGTH,
+                                             INJECTION_DRIVE_RESTART, INJECTION_DRIVE_HEARTBEAT_LOST, INJECTION_DRIVE_LOST):
+        return 1        # of CAN alone
     if number == INJECTION_DRIVE_SILENT:
         n.silent = on
     elif number == INJECTION_DRIVE_EMERGENCY:
@@ -490,6 +555,36 @@ cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nog
     return 0
 
 
+# Faults of the EtherCAT line: of all frames, or of one slave (index; -1: all).
+cdef int inject_wire(Stand *s, int number, int index, double value, bint on, int64_t now) noexcept nogil:
+    cdef Wire *w = &s.wire
+    cdef int i, count = <int>value if on else 0
+    if w.segment == NULL or index >= AXES:
+        return 1
+    if number == INJECTION_FRAMES_LOST:
+        w.drop_every = count
+    elif number == INJECTION_FRAMES_DOUBLED:
+        w.double_every = count
+    elif number == INJECTION_FRAMES_LATE:
+        w.delay_ns = <int64_t>(value * 1e6) if on else 0
+    elif number == INJECTION_CABLE_CUT:
+        w.cut = on
+    elif number == INJECTION_SLAVE_LOST:
+        w.segment.lost_from = max(0, index) if on else AXES
+    elif number == INJECTION_CLOCK_DRIFT:
+        segment_drift(w.segment, 0, value * 1e-6 if on else 0.0, now)
+    elif number == INJECTION_WORKING_COUNTER or number == INJECTION_AL_ERROR:
+        for i in range(AXES):
+            if index < 0 or index == i:
+                if number == INJECTION_AL_ERROR:
+                    segment_al_error(w.segment, i, count)
+                else:
+                    w.segment.slave[i].wkc_short = on
+    else:
+        return 1
+    return 0
+
+
 # Injects or clears one fault. Returns 0, or 1 when there is no such fault or index.
 cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexcept nogil:
     cdef int i, result = 0
@@ -506,6 +601,8 @@ cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexc
             if index < 0 or index == i:
                 result |= inject_axis(s, number, i, value, on)
         return result
+    if INJECTIONS_LINE_FIRST <= number <= INJECTIONS_LINE_LAST:
+        return inject_wire(s, number, index, value, on, io_now_ns())
     if number == INJECTION_LINK_SILENT:
         for i in range(s.nodes):
             if index < 0 or s.node[i].link == index:
@@ -528,7 +625,13 @@ cdef void clear_all_faults(Stand *s) noexcept nogil:
         s.pending[i].used = 0
     for number in range(INJECTIONS_SENSOR_FIRST, INJECTIONS_SENSOR_LAST + 1):
         inject_sensor(s, number, 0.0, False)
-    for i in range(s.nodes):
+    if s.wire.segment != NULL:
+        for number in range(INJECTIONS_LINE_FIRST, INJECTIONS_LINE_LAST + 1):
+            inject_wire(s, number, -1, 0.0, False, io_now_ns())
+        for number in range(INJECTIONS_DRIVE_FIRST, INJECTIONS_DRIVE_LAST + 1):
+            for i in range(AXES):
+                inject_axis(s, number, i, 0.0, False)
+    for i in range(s.first_node, s.nodes):
         s.node[i].silent = 0
         s.node[i].local_control = s.node[i].deviation = s.node[i].limit = s.node[i].stuck_fault = s.node[i].wrong_length = 0
         s.node[i].not_following = s.node[i].no_heartbeat = s.node[i].sparse = 0
@@ -666,6 +769,49 @@ cdef void take_link(Stand *s, int link, int64_t now) noexcept nogil:
     flush(s, link)
 
 
+# --------------------------------------------------------------------------------------------------------------- EtherCAT
+# A frame on its way back.
+cdef void send_back(Wire *w, const uint8_t *frame, int size, int64_t now) noexcept nogil:
+    cdef int after = (w.queue_head + 1) % WIRE_QUEUE
+    w.frames += 1
+    if every(w.drop_every, w.frames):
+        return
+    if w.delay_ns > 0:
+        if after != w.queue_tail:
+            memcpy(w.queue_data[w.queue_head], frame, <size_t>size)
+            w.queue_bytes[w.queue_head] = size
+            w.queue_due[w.queue_head] = now + w.delay_ns
+            w.queue_head = after
+        return
+    write(w.fd, frame, <size_t>size)
+    if every(w.double_every, w.frames):
+        write(w.fd, frame, <size_t>size)
+
+
+cdef void send_late(Wire *w, int64_t now) noexcept nogil:
+    while w.queue_tail != w.queue_head and w.queue_due[w.queue_tail] <= now:
+        write(w.fd, w.queue_data[w.queue_tail], <size_t>w.queue_bytes[w.queue_tail])
+        w.queue_tail = (w.queue_tail + 1) % WIRE_QUEUE
+
+
+# Frames of the master pass the slaves; what they ask for begins with the next SYNC0, or at once where there is none.
+cdef void take_wire(Stand *s, int64_t now) noexcept nogil:
+    cdef uint8_t frame[WIRE_FRAME]
+    cdef Wire *w = &s.wire
+    cdef Py_ssize_t size
+    for _ in range(WIRE_ROUNDS):
+        size = read(w.fd, frame, WIRE_FRAME)
+        if size <= 0:
+            break
+        if w.cut:
+            continue
+        size = segment_frame(w.segment, frame, <int>size, now)
+        if size > 0:
+            send_back(w, frame, <int>size, now)
+    w.sync_ns = segment_next_sync(w.segment, now)
+    set_targets(s, DRIVES_ON_WIRE, w.sync_ns == 0, now)
+
+
 # ------------------------------------------------------------------------------------------------------------------- loop
 cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
     cdef uint8_t request[64]
@@ -678,7 +824,9 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
         timeout = s.sensor.due_ns - now
     if s.sensor.queue_head != s.sensor.queue_tail and s.sensor.queue_due[s.sensor.queue_tail] - now < timeout:
         timeout = s.sensor.queue_due[s.sensor.queue_tail] - now
-    io_wait_readable(fds, s.links + 2, timeout)
+    if s.wire.queue_head != s.wire.queue_tail and s.wire.queue_due[s.wire.queue_tail] - now < timeout:
+        timeout = s.wire.queue_due[s.wire.queue_tail] - now
+    io_wait_readable(fds, s.links + 2 + (s.wire.segment != NULL), timeout)
     now = io_now_ns()
     if now - last[0] > 10000000:
         s.stall_total += 1
@@ -688,6 +836,11 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
     stream_records(s, now)
     advance_plant(s, now)
     measure(s)
+    if s.wire.segment != NULL:
+        if fds[s.links + 2].revents:
+            take_wire(s, now)
+        send_late(&s.wire, now)
+        segment_timers(s.wire.segment, now)
     for i in range(s.links):
         if fds[i].revents:
             take_link(s, i, now)
@@ -702,7 +855,7 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
 
     # Faults whose time has come, heartbeats, receive time-outs.
     due_faults(s, now)
-    for i in range(s.nodes):
+    for i in range(s.first_node, s.nodes):
         node_timers(&s.node[i], &s.outbox[s.node[i].link], now)
     set_targets(s, -1, False, now)
     for i in range(s.links):
@@ -710,14 +863,15 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
 
 
 cdef void run_stand(Stand *s) noexcept nogil:
-    cdef pollfd fds[LINKS + 2]
+    cdef pollfd fds[LINKS + 3]
     cdef int64_t last = io_now_ns()
     cdef int i
     for i in range(s.links):
         fds[i].fd = s.link_fd[i]
     fds[s.links].fd = s.sensor.fd
     fds[s.links + 1].fd = s.control_fd
-    for i in range(s.links + 2):
+    fds[s.links + 2].fd = s.wire.fd
+    for i in range(s.links + 3):
         fds[i].events = POLLIN
         fds[i].revents = 0
     s.plant_ns = last
@@ -729,7 +883,8 @@ cdef void run_stand(Stand *s) noexcept nogil:
 cdef class StandLoop:
     """The stand's loop on sockets that Python has bound. `run()` blocks without the interpreter until `stop()` or the stop command.
 
-    plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one).
+    plant: a PlantPart. link_fds: one bound UDP socket per link (drives' links first, the module's last when there is one). wire_fd: raw
+    socket of the drives where they are on EtherCAT, -1 where on CAN.
     drives, sensor, module: tables as in `stand_server.DEFAULTS` (module None: no input module). faults: (number, index, value, at_s,
     duration_s). truth_s: for so long it keeps the true motion at each SYNC.
     """
@@ -737,8 +892,10 @@ cdef class StandLoop:
     cdef Stand stand
     cdef PlantPart _plant
     cdef object _truth
+    cdef EtherCatSegment _line
 
-    def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=(), double truth_s=0.0):
+    def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=(), double truth_s=0.0,
+                 int wire_fd=-1):
         cdef Stand *s = &self.stand
         memset(s, 0, sizeof(Stand))
         self._plant = plant
@@ -752,6 +909,10 @@ cdef class StandLoop:
         s.links = len(link_fds)
         for i, fd in enumerate(link_fds):
             s.link_fd[i] = fd
+        s.wire.fd = wire_fd
+        if wire_fd >= 0:
+            self._line = EtherCatSegment(AXES, drives["following_window_m"] * drives["counts_per_metre"])
+            s.wire.segment = self._line.g
         self._make_nodes(drives, module)
         self._make_sensor(sensor_fd, sensor)
         for number, index, value, at_s, duration_s in faults:
@@ -769,8 +930,13 @@ cdef class StandLoop:
         s.counts_per_metre = drives["counts_per_metre"]
         window = rounded(drives["following_window_m"] * s.counts_per_metre)
         s.nodes = AXES if module is None else NODES
+        s.first_node = 0 if s.wire.segment == NULL else AXES
         for i in range(AXES):
             s.zero_m[i] = drives["zero_m"][i]
+            s.node[i].link = -1
+            if s.wire.segment != NULL:
+                s.wire.segment.slave[i].node.link = DRIVES_ON_WIRE
+                continue
             make_node(&s.node[i], 402 if drives["profile"] == "cia402" else 408, drives["axis_node"][i], drives["axis_link"][i], window,
                       s.plant.params.platform.force_max if s.plant.machine != NULL else 0.0)
         for i in range(INPUTS):
@@ -825,4 +991,5 @@ cdef class StandLoop:
             "malformed": s.bad_total,
             "stalls": s.stall_total,
             "not_sent": sum(s.outbox[i].lost for i in range(s.links)),
+            "line_frames": s.wire.frames,
         }

@@ -23,7 +23,12 @@ def stand_of(
     from drivers.simulated.stand_server_client import StandProcess
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
-    profile = beside.get("drives", {}).get("profile", registry.own("virtual stand: drives"))
+    drives = beside.get("drives", {})
+    # a process on the same machine may be held up longer than a device would be
+    if drives.get("wire") == "ethercat":
+        part: dict[str, Any] = {"part": registry.own("virtual stand: drives on EtherCAT"), "no_data_periods": 500, "watchdog_ms": 1000.0}
+    else:
+        part = {"part": drives.get("profile", registry.own("virtual stand: drives")), "receive_timeout_periods": 500}
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
@@ -33,8 +38,7 @@ def stand_of(
     sensor, signals = (registry.own(f"virtual stand: {device}") for device in ("wrench sensor", "signals"))
     with stand:
         yield {
-            # a process on the same machine may be held up longer than a device would be
-            "drives": {"part": profile, "receive_timeout_periods": 500, **stand.ports["drives"]},
+            "drives": part | stand.ports["drives"],
             "wrench_sensor": {"part": sensor, "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
             "mechanism_signals": {"part": signals, **stand.ports["mechanism_signals"]},
         }, stand.control

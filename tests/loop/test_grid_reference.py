@@ -115,7 +115,7 @@ def test_the_wall_clock_waits_where_its_reference_is_behind():
     line.run()
     assert time.monotonic_ns() - began >= period + 0.9 * early  # a sleep ends late at times, never before its end
     assert reference.moved_ns == -0.9 * early
-    assert clock.facts()["grid"] == {"moved_ns": -0.9 * early, "reference_gains_ppm": 1e6 * reference.rate_ns / period}
+    assert clock.facts()["grid"] == {"moved_ns": -0.9 * early, "reference_gains_ppm": 1e6 * -0.9 * early / period}
     assert reference.rate_ns == -500.0  # its limit
     assert "grid" not in WallClockPart(period_ns=period, duration_ns=period, priority=0).facts()
 

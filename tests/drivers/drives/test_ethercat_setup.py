@@ -130,9 +130,8 @@ def test_check_says_link_rights_and_library(monkeypatch, capsys):
     assert row["fits"] and summary["exit_code"] == 1
     said = capsys.readouterr().out
     assert "fail EtherCAT nobody0: there is no such interface" in said and "EtherCAT set-up: pysoem" in said
-    monkeypatch.setattr(
-        ethercat_setup.importlib.metadata, "version", Mock(side_effect=ethercat_setup.importlib.metadata.PackageNotFoundError)
-    )
+    nobody_has_it = Mock(side_effect=importlib.metadata.PackageNotFoundError)
+    monkeypatch.setattr(importlib.metadata, "version", nobody_has_it)
     assert ethercat_setup.library_findings() == [
         ("fail", "EtherCAT set-up", "pysoem is not installed", "pip install 'hil-server[ethercat]'")
     ]
