@@ -54,6 +54,8 @@ cdef enum:
     ARMW = 13
     FRMW = 14
 
+    SYNC0_ACTIVE = 3        # of 0x981: cyclic, and SYNC0
+
     STATE_INIT = 1
     STATE_PREOP = 2
     STATE_SAFEOP = 4
@@ -250,7 +252,7 @@ cdef int64_t segment_next_sync(const Segment *g, int64_t now_ns) noexcept nogil:
     for i in range(g.lost_from):
         s = &g.slave[i]
         cycle = io_load_le32(s.memory + 0x9A0)
-        if s.memory[0x981] & 3 == 3 and cycle > 0:
+        if s.memory[0x981] & SYNC0_ACTIVE == SYNC0_ACTIVE and cycle > 0:
             since = system_time(s, now_ns) - load64(s.memory + 0x990)
             return now_ns + (-since if since < 0 else cycle - since % cycle)
     return 0
