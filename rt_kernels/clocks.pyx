@@ -251,6 +251,8 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
         host_thread_usage(&c.usage_start)
     c.tick = next_tick
     c.wake_ns = now
+    if c.reference != NULL:
+        c.reference.planned_ns = c.start_ns + next_tick * c.period_ns
     s.tick = next_tick
     s.time_ns = next_tick * c.period_ns
     s.lateness_ns = lateness

@@ -3,6 +3,11 @@
 from libc.stdint cimport int32_t, int64_t
 
 
+cdef enum:
+    USUAL_STEP_NS = 20000   # unusual by more than this is an accident, and counts as so much
+    USUAL_TICKS = 128       # of the mean
+
+
 cdef struct GridLock:
     double gain             # share of the deviation that one tick takes back
     double integral_gain
@@ -10,7 +15,10 @@ cdef struct GridLock:
     double step_max_ns
     double integral_ns      # ns a tick: what the two clocks differ in rate
     double rest_ns          # of corrections, below one ns
-    int64_t deviation_ns    # newest measured: positive, when the grid is late
+    int64_t deviation_ns    # newest measured: positive, when the frame was late
+    int64_t error_ns        # of it, what is the grid's
+    double usual_ns         # how long after its point of the grid a frame usually leaves
+    int64_t planned_ns      # CLOCK_MONOTONIC of the newest point of the grid, 0: nobody says
     int64_t measured        # how many there have been
     int64_t taken           # of these
     int64_t moved_ns        # sum of the corrections: by how much the grid came earlier
@@ -18,14 +26,23 @@ cdef struct GridLock:
     int32_t begun           # such a point is known
 
 
-# A measured deviation, wrapped to half a period on both sides.
-cdef inline void grid_measured(GridLock *g, int64_t deviation_ns, int64_t period_ns) noexcept nogil:
+# To half a period on both sides.
+cdef inline int64_t grid_wrapped(int64_t deviation_ns, int64_t period_ns) noexcept nogil:
     cdef int64_t e = deviation_ns % period_ns
     if e < 0:
         e += period_ns
-    if 2 * e >= period_ns:
-        e -= period_ns
-    g.deviation_ns = e
+    return e - period_ns if 2 * e >= period_ns else e
+
+
+# A measured deviation; host_ns: how long after its point of the grid the frame had left. What is unusual of that is not the grid's.
+cdef inline void grid_measured(GridLock *g, int64_t deviation_ns, int64_t period_ns, int64_t host_ns) noexcept nogil:
+    cdef double unusual
+    if g.measured == 0:
+        g.usual_ns = <double>host_ns
+    unusual = <double>host_ns - g.usual_ns
+    g.deviation_ns = grid_wrapped(deviation_ns, period_ns)
+    g.error_ns = grid_wrapped(deviation_ns - <int64_t>unusual, period_ns)
+    g.usual_ns += min(max(unusual, -<double>USUAL_STEP_NS), <double>USUAL_STEP_NS) / <double>USUAL_TICKS
     g.measured += 1
 
 
@@ -36,7 +53,7 @@ cdef inline int64_t grid_step(GridLock *g) noexcept nogil:
     if g.taken == g.measured:
         return 0
     g.taken = g.measured
-    e = <double>g.deviation_ns
+    e = <double>g.error_ns
     step = g.gain * e + g.integral_ns
     # One late frame says nothing about the rate: what is clipped is not integrated.
     if step > g.step_max_ns:

@@ -9,6 +9,9 @@ With Ki = Kp^2 / 4 both poles of the loop e(k+1) = e(k) + d - u(k) (d: differenc
 
     e(k) = (e0 + k (d - e0 Kp/2) / z) z^k    from e(0) = e0, I(0) = 0, inside the clips,    and I -> d
 
+What a tick that was itself late adds to e is not the grid's: the frame left h after its point of the grid, the host says, and only the
+usual h, a slow mean, belongs to e; u is formed of e - (h - mean h).
+
 A tick that measured nothing (a lost frame) moves nothing. Corrections are whole nanoseconds, the rest is carried on.
 """
 
@@ -27,9 +30,10 @@ cdef class GridReference:
         self.lock.integral_max_ns = integral_max_ns
         self.lock.step_max_ns = step_max_ns
 
-    def measured(self, int64_t deviation_ns, int64_t period_ns):
-        """Tells by how much the grid is late against the reference (wrapped to half a period on both sides)."""
-        grid_measured(&self.lock, deviation_ns, period_ns)
+    def measured(self, int64_t deviation_ns, int64_t period_ns, int64_t host_ns=0):
+        """Tells by how much a frame was late against the reference (wrapped to half a period on both sides), and how long after its point
+        of the grid it had left."""
+        grid_measured(&self.lock, deviation_ns, period_ns, host_ns)
 
     def step(self):
         """What the next point of the grid is to come earlier, ns."""

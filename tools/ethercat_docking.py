@@ -71,6 +71,10 @@ def figures(name: str, values: np.ndarray, unit: str = "us") -> str:
     return f"{name:44s} p50 {found[0]:8.1f}  p99 {found[1]:8.1f}  p99.9 {found[2]:8.1f}  max {worst:8.1f} {unit}"
 
 
+def rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
+
+
 def docking(out: str | None, drift_ppm: float, settings: list[str]) -> int:
     """One docking and what is printed of it; the exit code."""
     options = Options(out=out, force=True, stand=on_ethercat(drift_ppm))
@@ -87,7 +91,7 @@ def docking(out: str | None, drift_ppm: float, settings: list[str]) -> int:
 
 def timing(log: Log, drift_ppm: float) -> list[str]:
     """The figures of a run, a line each."""
-    r, deviation = log.records, 1e-3 * log.aux("bus_deviation_ns")
+    r, deviation, own = log.records, 1e-3 * log.aux("bus_deviation_ns"), 1e-3 * log.aux("bus_grid_error_ns")
     half = len(r) // 2
     work = 1e-3 * (r["read_ns"] + r["compute_ns"] + r["write_ns"])[1:]
     grid, devices = log.end["grid"], log.end.get("devices", {}).get("Cia402EthercatPort", {})
@@ -95,8 +99,9 @@ def timing(log: Log, drift_ppm: float) -> list[str]:
         figures("work of a tick: read + compute + write", work),
         figures("lateness", 1e-3 * r["lateness_ns"]),
         figures("deviation from the clock of the bus", np.abs(deviation)),
-        figures("  last half of the run", np.abs(deviation[half:])),
-        f"{'  last half, mean and rms':44s} {deviation[half:].mean():.1f}, {np.sqrt(np.mean(deviation[half:] ** 2)):.1f} us",
+        figures("  of it the grid's, last half of the run", np.abs(own[half:])),
+        f"{'  mean and rms of the last half':44s} {deviation[half:].mean():.1f}, {rms(deviation[half:]):.1f} us; "
+        f"of the grid {own[half:].mean():.1f}, {rms(own[half:]):.1f} us",
         f"{'the grid followed the reference by':44s} {1e-3 * grid['moved_ns']:.1f} us: {grid['reference_gains_ppm']:.2f} ppm; "
         f"given {drift_ppm:.2f} ppm",
         figures("round trip of a frame", 1e-3 * log.aux("bus_round_trip_ns")),

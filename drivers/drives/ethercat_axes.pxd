@@ -65,6 +65,7 @@ cdef struct EthercatState:
     int64_t first_command   # cycles when the first setpoints were sent, 0 before
     int64_t sent            # frames; the newest has index 0x80 + sent % 128
     int64_t sent_ns[INDICES]
+    int64_t host_ns[INDICES]  # and how long after the point of the grid
     int8_t waiting[INDICES]  # sent and not answered
     int32_t fresh           # the newest frame has come back, whole
     int32_t silent_periods
@@ -78,6 +79,7 @@ cdef struct EthercatState:
     int64_t ignored_total
     int64_t round_trip_ns
     int64_t deviation_ns
+    int64_t error_ns
     int32_t working_counter
     int32_t al_or
     int32_t clocks_counter

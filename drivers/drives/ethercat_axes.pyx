@@ -22,7 +22,8 @@ with the AL status code in `drive_device_status`; at once, before it is known wh
 Before the loop begins, and after it, a keeper exchanges the same frames (`keep`): a slave without frames leaves the operational state. The
 loop takes the bus from it with its first read; one that falls into an exchange of the keeper's is `stale`.
 
-Time of the reference clock: e = wrap(t910 - phase) is how late the frame passed it, which `grid_reference` gets.
+Time of the reference clock: e = wrap(t910 - phase) is how late the frame passed it, which `grid_reference` gets, with the
+time that it left after its point of the grid.
 """
 
 from libc.string cimport memset
@@ -107,6 +108,7 @@ cdef void send(Ethercat *b) noexcept nogil:
     cdef int place = <int>(b.s.sent % INDICES), error
     b.s.waiting[place] = 1
     b.s.sent_ns[place] = io_now_ns()
+    b.s.host_ns[place] = b.s.sent_ns[place] - b.grid.planned_ns if b.grid.planned_ns else 0
     b.s.sent += 1
     if io_send(b.p.fd, b.frame, b.p.size) != b.p.size:
         error = last_error()
@@ -150,8 +152,9 @@ cdef void take(Ethercat *b, const uint8_t *f) noexcept nogil:
     if b.p.clocks > 0 and b.s.clocks_counter == b.p.clocks:
         at = f + b.p.frmw + DATAGRAM_HEADER
         time = <int64_t>io_load_le32(at) | <int64_t>io_load_le32(at + 4) << 32
-        grid_measured(b.grid, time - b.p.phase_ns, b.p.period_ns)
+        grid_measured(b.grid, time - b.p.phase_ns, b.p.period_ns, b.s.host_ns[(f[b.p.lrw + 1] - FIRST_INDEX) % INDICES])
         b.s.deviation_ns = b.grid.deviation_ns
+        b.s.error_ns = b.grid.error_ns
     elif b.p.clocks > 0:
         b.s.seen |= DRIVE_STATUS_WARNING
 
@@ -273,6 +276,7 @@ cdef void ethercat_read(void *self, Sample *sample, double *aux) noexcept nogil:
         if p.force_unit_n != 0.0:
             sample.leg_force[i] = <double>a.force * p.force_unit_n
     record.bus_deviation_ns = <double>b.s.deviation_ns
+    record.bus_grid_error_ns = <double>b.s.error_ns
     record.bus_round_trip_ns = <double>b.s.round_trip_ns
     record.bus_working_counter = b.s.working_counter
     record.bus_al_status = b.s.al_or
@@ -310,6 +314,7 @@ cdef void keep(Ethercat *b, int priority) noexcept nogil:
         b.s.fresh = 0
         receive(b)
         b.s.seen = 0
+        b.grid.planned_ns = next_ns
         next_ns -= grid_step(b.grid)
         fill(b, True)
         send(b)

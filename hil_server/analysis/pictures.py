@@ -156,8 +156,9 @@ def lateness(log: Log) -> list[Plot]:
     values = 1e-3 * np.column_stack([log.records["lateness_ns"], log.records["compute_ns"]])
     found = [plot(log, "Lateness and computing", "µs", values, ("lateness", "computing"))]
     if "bus_deviation_ns" in log.aux_names:
-        deviation = 1e-3 * log.aux("bus_deviation_ns")[:, None]
-        found.append(plot(log, "Deviation from the clock of the bus", "µs", deviation, ("deviation",)))
+        names = {"bus_deviation_ns": "of the frame", "bus_grid_error_ns": "of the grid"}
+        deviation = 1e-3 * np.column_stack([log.aux(name) for name in names if name in log.aux_names])
+        found.append(plot(log, "Deviation from the clock of the bus", "µs", deviation, tuple(names.values())[: deviation.shape[1]]))
     return found
 
 

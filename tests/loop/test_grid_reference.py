@@ -78,6 +78,23 @@ def test_from_half_a_period_with_spikes_of_late_frames():
     assert abs(reference.rate_ns - 50) < 50.0
 
 
+@pytest.mark.parametrize("drift_ns", [50, -50])
+def test_what_the_host_was_late_is_not_the_grids(drift_ns):
+    """Frames leave 40 us after their point of the grid and up to 300 us more, and so they arrive: but for the slow mean of that the grid
+    follows as if all came when they should."""
+    reference, e, course = GridReference(), 20_000.0, []
+    late = np.minimum(np.random.default_rng(1).exponential(30_000.0, 6000), 300_000.0)
+    for k in range(6000):
+        host_ns = 40_000 + int(late[k])
+        reference.measured(round(e) + host_ns, PERIOD, host_ns)
+        assert reference.deviation_ns == round(e) + host_ns
+        e += drift_ns - reference.step()
+        course.append(e)
+    usual = np.mean(course[2000:])  # the mean of what is usual, in which the grid comes earlier
+    assert -80_000 < usual < -40_000
+    assert np.std(course[2000:]) < 2000.0 and abs(reference.rate_ns - drift_ns) < 30.0
+
+
 @pytest.mark.parametrize(
     ("e", "wrapped"), [(0, 0), (499_999, 499_999), (500_000, -500_000), (-500_000, -500_000), (3_000_001, 1), (-1, -1)]
 )

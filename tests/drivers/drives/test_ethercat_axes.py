@@ -96,7 +96,7 @@ def bus(sample):
     def make(ticks=8, **keys):
         one = Bus(**keys)
         made.append(one)
-        one.sample, one.aux = sample, np.zeros(6)
+        one.sample, one.aux = sample, np.zeros(7)
         sample["leg_setpoint"] = 1.0
         one.port.read(sample, one.aux)  # takes the bus
         for _ in range(ticks):
@@ -161,7 +161,7 @@ def test_good_answers(bus):
     np.testing.assert_allclose(one.sample["measured_leg"][0], 1.0 + 1e-6 * np.array(one.positions), rtol=0, atol=1e-12)
     np.testing.assert_allclose(one.sample["leg_force"][0], [5000.0 * n for n in range(6)], rtol=1e-12)
     assert list(one.sample["drive_device_status"][0]) == [GOOD] * 6
-    assert list(one.aux[[2, 3, 4, 5]]) == [18, 8, 0, 0] and one.aux[1] >= 0
+    assert list(one.aux[[3, 4, 5, 6]]) == [18, 8, 0, 0] and one.aux[2] >= 0
 
 
 def test_no_answer_is_lost_then_no_data_and_the_inputs_stay(bus):
@@ -186,13 +186,13 @@ def test_late_answer_is_not_used(bus):
     one.positions = [43] * 6
     assert one.tick(lambda f: [one.answer(f), kept[1]]) == set()  # also when it comes after the newer one
     assert one.sample["measured_leg"][0, 0] == 1.0 + 43e-6
-    assert one.port.counters()["bus_late"] == 2 == one.aux[4]
+    assert one.port.counters()["bus_late"] == 2 == one.aux[5]
 
 
 def test_doubled_answer_counts_once(bus):
     one = bus()
     assert one.tick(lambda f: [one.answer(f)] * 3) == set()
-    assert one.port.counters()["bus_doubled"] == 2 == one.aux[5]
+    assert one.port.counters()["bus_doubled"] == 2 == one.aux[6]
 
 
 @pytest.mark.parametrize("short", [1, 3, 18, -1])
@@ -214,7 +214,7 @@ def test_al_status_names_the_slave_and_why(bus):
     assert bits == {"bus_fault"}
     assert names_of(one.sample["drive_status"][0, 2]) == {"bus_fault", "not_enabled", "emergency"}
     assert one.sample["drive_device_status"][0, 2] == GOOD | 0x1B << 16
-    assert one.aux[3] == 0x1C
+    assert one.aux[4] == 0x1C
     one.al[2] = (8, 0)
     for _ in range(7):
         bits = one.tick()
@@ -339,7 +339,7 @@ def test_a_dead_link_is_a_bus_fault(bus):
 # ----------------------------------------------------------------------------------------------------------- keeper and loop
 def test_the_loop_takes_the_bus_from_the_keeper(sample):
     one = Bus()
-    one.sample, one.aux = sample, np.zeros(6)
+    one.sample, one.aux = sample, np.zeros(7)
     one.words = [0x0231] * 6  # ready to switch on: the target follows the axis
     keeper = threading.Thread(target=one.port.axes.keep)
     keeper.start()

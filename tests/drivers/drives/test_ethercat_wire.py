@@ -31,7 +31,7 @@ try:
     port.open()
     found["words"] = [port.axes.inputs(i) for i in range(6)]
     found["counters"] = port.axes.working_counters
-    sample, aux = np.zeros(1, SAMPLE_DTYPE), np.zeros(6)
+    sample, aux = np.zeros(1, SAMPLE_DTYPE), np.zeros(7)
     port.begin()
     for k in range(300):
         port.read(sample, aux)
@@ -41,7 +41,7 @@ try:
         time.sleep(0.001)
     found["legs"] = sample["measured_leg"][0].tolist()
     found["device"] = sample["drive_device_status"][0].tolist()
-    found["al"], found["wkc"] = aux[3], aux[2]
+    found["al"], found["wkc"] = aux[4], aux[3]
     found["sums"] = port.counters()
     port.close()
     found["problems"] = port.close_problems
