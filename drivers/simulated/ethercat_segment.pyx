@@ -394,7 +394,7 @@ cdef void answer_abort(Slave *s, const uint8_t *request, uint32_t code) noexcept
     memcpy(sdo + 1, request + 1, 3)
     io_store_le32(sdo + 4, code)
     answer(s, sdo, 8)
-    s.memory[MAILBOX_IN + 7] = SDO_REQUEST << 4         # an abort is an SDO request
+    s.memory[MAILBOX_IN + 7] = SDO_REQUEST << 4         # an abort is an SDO request (kickcat 2.5 overlooks it, pysoem takes no other)
 
 
 # What a write does beside storing; abort code where it is refused.
@@ -695,7 +695,7 @@ cdef int segment_frame(Segment *g, uint8_t *frame, int length, int64_t now_ns) n
     cdef int at, end, size, i, word
     cdef int64_t at_ns
     cdef uint8_t *d
-    if length < 28 or length > FRAME_BYTES or io_load_be16(frame + 12) != ETHERTYPE or frame[6] & 2:
+    if length < 28 or length > FRAME_BYTES or io_load_be16(frame + 12) != ETHERTYPE:
         g.refused += 1
         return 0
     word = io_load_le16(frame + 14)

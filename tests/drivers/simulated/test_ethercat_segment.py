@@ -78,6 +78,9 @@ def test_addresses_and_working_counters() -> None:
     assert ask(line, 7, 0, 0x110, bytes(2))[0] == struct.pack("<H", 0x5611 | 0x5A31)
     line.exchange(frame((1, 0, 0, bytes(4)), (7, 0, 0x130, bytes(2))), T0)
     assert line.exchange(frame((1, 0, 0, bytes(4)), (7, 0, 0x130, bytes(2))), T0)[6] & 2
+    local = bytearray(frame((7, 0, 0x130, bytes(1))))
+    local[6:12] = b"\x02\xca\xde\xca\xde\0"  # a locally administered source address, such as kickcat sends from
+    assert struct.unpack_from("<H", line.exchange(bytes(local), T0), 27)[0] == 3
 
 
 def test_a_step_that_the_set_up_does_not_allow_is_refused() -> None:
