@@ -54,7 +54,8 @@ cdef enum:
     ARMW = 13
     FRMW = 14
 
-    SYNC0_ACTIVE = 3        # of 0x981: cyclic, and SYNC0
+    SYNC0_ACTIVE = 3         # of 0x981: cyclic, and SYNC0
+    SYNC0_CYCLE_MIN = 50000  # ns
 
     STATE_INIT = 1
     STATE_PREOP = 2
@@ -252,7 +253,7 @@ cdef int64_t segment_next_sync(const Segment *g, int64_t now_ns) noexcept nogil:
     for i in range(g.lost_from):
         s = &g.slave[i]
         cycle = io_load_le32(s.memory + 0x9A0)
-        if s.memory[0x981] & SYNC0_ACTIVE == SYNC0_ACTIVE and cycle > 0:
+        if s.memory[0x981] & SYNC0_ACTIVE == SYNC0_ACTIVE and cycle >= SYNC0_CYCLE_MIN:
             since = system_time(s, now_ns) - load64(s.memory + 0x990)
             return now_ns + (-since if since < 0 else cycle - since % cycle)
     return 0
@@ -341,8 +342,8 @@ cdef int refusal(const Slave *s, int wanted) noexcept nogil:
             return 0x1D
         if not manager_fits(s, 3, INPUTS, inputs):
             return 0x1E
-        if s.memory[0x981] & 1 and s.memory[0x981] & 2 and io_load_le32(s.memory + 0x9A0) == 0:
-            return 0x30
+        if s.memory[0x981] & SYNC0_ACTIVE == SYNC0_ACTIVE and io_load_le32(s.memory + 0x9A0) < SYNC0_CYCLE_MIN:
+            return 0x30 if io_load_le32(s.memory + 0x9A0) == 0 else 0x35
     return 0
 
 

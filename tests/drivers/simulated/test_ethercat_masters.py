@@ -14,19 +14,24 @@ ROOT = Path(__file__).resolve().parents[3]
 NAME = "HIL emulated servo drive"
 
 
-def seen_by(library: str) -> dict[str, Any]:
-    """What `library` saw of two drives and what the drives were at its end. Skips where there is no library or no network of one's own."""
-    pytest.importorskip(library)
+def in_namespace(program: str, *arguments: str) -> dict[str, Any]:
+    """What a program of `peers` says at its end, run in a network namespace of its own. Skips where there can be none."""
     if not (shutil.which("unshare") and shutil.which("ip")):
         pytest.skip("no unshare or ip")
     probe = "unshare -rn ip link add p0 type veth peer name p1"
     if (tried := subprocess.run(probe.split(), capture_output=True, text=True)).returncode:
         pytest.skip(f"no network namespace with a veth pair: {tried.stderr.strip()}")
-    command = ["unshare", "-rn", sys.executable, str(ROOT / "tests/drivers/peers/ethercat_masters.py"), library]
+    command = ["unshare", "-rn", sys.executable, str(ROOT / "tests/drivers/peers" / program), *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
     assert run.returncode == 0, run.stderr
-    said = json.loads(run.stdout.strip().splitlines()[-1])
+    return dict(json.loads(run.stdout.strip().splitlines()[-1]))
+
+
+def seen_by(library: str) -> dict[str, Any]:
+    """What `library` saw of two drives, which are at its end as it left them."""
+    pytest.importorskip(library)
+    said = in_namespace("ethercat_masters.py", library)
     assert said.pop("drives") == [{"al_state": 8, "al_code": 0, "status": 0x1237, "target": 100, "actual": 100}] * 2
     return said
 
@@ -64,3 +69,9 @@ def test_kickcat_brings_two_drives_to_operation_enabled() -> None:
         "write": 0,
         "window": [0, 4321],
     }
+
+
+def test_nonsense_from_a_master_does_not_stop_the_served_stand() -> None:
+    said = in_namespace("ethercat_nonsense.py")
+    assert said["slaves"] == 6
+    assert said["frames"] > 1000  # of 2000 damaged ones those that are EtherCAT still

@@ -98,7 +98,14 @@ def test_a_step_that_the_set_up_does_not_allow_is_refused() -> None:
     assert state(line, 0, 4) == (0x12, 0x1E)
     manager(line, 0, 3, 0x1400, 13, 0x20)
     assert state(line, 0, 4) == (0x12, 0x1E)  # not before it was acknowledged
-    assert state(line, 0, 0x14) == (4, 0)
+    assert state(line, 0, 0x12) == (2, 0)
+    for cycle, code in ((0, 0x30), (49_999, 0x35)):  # SYNC0 without a cycle, with one that no drive has
+        ask(line, 2, 0, 0x9A0, struct.pack("<I", cycle))
+        ask(line, 2, 0, 0x981, b"\x03")
+        assert state(line, 0, 4) == (0x12, code)
+        assert state(line, 0, 0x12) == (2, 0)
+    ask(line, 2, 0, 0x9A0, struct.pack("<I", 1_000_000))
+    assert state(line, 0, 4) == (4, 0)
 
 
 def test_sdo_upload_download_and_abort() -> None:
