@@ -512,6 +512,7 @@ cdef enum:
     COMMAND_JOINT = 21
     COMMAND_TUNE = 22
     COMMAND_AGAIN = 23
+    COMMAND_RECOVER = 24
 
 
 cdef enum:
@@ -570,6 +571,7 @@ cdef enum:
     SAFETY_STATE_HELD = 2
     SAFETY_STATE_NOT_ARMED = 3
     SAFETY_STATE_BLOCKED = 4
+    SAFETY_STATE_RECOVERING = 5
 
 
 cdef enum:

@@ -124,11 +124,11 @@ FIELDS = (
     ("leg_setpoint", "f8", 6, "m", "", "safety", "output", 1, "leg lengths sent to the drives"),  # noqa: E501
     ("leg_rate_setpoint", "f8", 6, "m/s", "", "safety", "output", 1, "leg rates sent to the drives"),  # noqa: E501
     ("following_error", "f8", 6, "m", "", "safety", "state", 1, "expected minus measured leg length, the expected delay of the drive taken off"),  # noqa: E501
-    ("faults", "i8", 1, "-", "", "safety", "state", 1, "fault bits of this run, latched (the table of faults)"),  # noqa: E501
-    ("trip_tick", "i8", 1, "-", "", "safety", "state", 1, "tick of the first stop fault, -1 without one"),  # noqa: E501
+    ("faults", "i8", 1, "-", "", "safety", "state", 1, "fault bits, latched until a recovery clears what no longer stands (the table of faults)"),  # noqa: E501
+    ("trip_tick", "i8", 1, "-", "", "safety", "state", 1, "tick of the stop fault that tripped last, -1 without one"),  # noqa: E501
     ("contact_work", "f8", 1, "J", "", "safety", "state", 1, "energy monitor: work that the corrected wrench has done on the vehicles' model since the contact began; positive: the model has gained energy, which a passive contact cannot give"),  # noqa: E501
     ("contact_energy_ratio", "f8", 1, "-", "", "safety", "state", 1, "energy monitor: energy of relative motion at the start of this contact plus the work since, against itself"),  # noqa: E501
-    ("safety_state", "i4", 1, "-", "", "safety", "state", 1, "what the setpoints do: follow the demand, decelerate to rest, stand there, not sent yet because the legs are not known; or stand there with the drives' power off and their blocking valves closed"),  # noqa: E501
+    ("safety_state", "i4", 1, "-", "", "safety", "state", 1, "what the setpoints do: follow the demand, decelerate to rest, stand there, not sent yet because the legs are not known; stand there with the drives' power off and their blocking valves closed; or go to the measured legs and stay there while the drives are enabled again"),  # noqa: E501
     ("setpoint_status", "u4", 1, "-", "", "safety", "state", 1, "what of each leg's setpoint was clipped, and which drives have lost their power for their blocking valves to close"),  # noqa: E501
     ("record_crc", "u4", 1, "-", "", "telemetry", "diagnostic", 0, "CRC-32 of the record with this field zero: names a damaged channel after the fact"),  # noqa: E501
 )
@@ -381,7 +381,7 @@ CODES = {
     "motion": {"follow_profile": 0, "close_loop": 1, "free": 2, "freeze": 3, "joined": 4},  # noqa: E501
     "sequence": {"approach": 0, "press": 1, "captured": 2, "damping": 3, "retract": 4, "complete": 5, "retreat": 6, "manual": 7, "separation": 8, "extension": 9},  # noqa: E501
     "end_cause": {"none": 0, "captured": 1, "time": 2, "region": 3, "stopped": 4, "tripped": 5, "retreated": 6, "complete": 7, "overload": 8, "record_lost": 9, "not_aligned": 10, "separated": 11},  # noqa: E501
-    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19, "record_lost": 20, "joint": 21, "tune": 22, "again": 23},  # noqa: E501
+    "command": {"none": 0, "start": 1, "stop": 2, "hold": 3, "resume": 4, "park": 5, "abort": 6, "inject_fault": 7, "clear_injection": 8, "set_compensator": 9, "manual_mode": 10, "single_joint": 11, "step": 12, "insert": 13, "auto_sequence": 14, "brakes": 15, "limp": 16, "release": 17, "mechanism_drive": 18, "speed_mode": 19, "record_lost": 20, "joint": 21, "tune": 22, "again": 23, "recover": 24},  # noqa: E501
     "tune_answer": {"none": 0, "taken": 1, "unknown": 2, "out_of_limits": 3, "not_in_this_phase": 4},  # noqa: E501
     "joint_mode": {"locked": 0, "free": 1, "given": 2, "driven": 3},  # noqa: E501
     "arm_mode": {"hold": 0, "hand": 1, "single_joint": 2, "path": 3, "brakes": 4, "limp": 5},  # noqa: E501
@@ -389,7 +389,7 @@ CODES = {
     "speed_mode": {"vernier": 0, "coarse": 1},  # noqa: E501
     "supervisory": {"idle": 0, "step": 1, "insert": 2, "done": 3, "aborted": 4},  # noqa: E501
     "realtime_mode": {"free_running": 0, "soft": 1, "real_time": 2},  # noqa: E501
-    "safety_state": {"following": 0, "decelerating": 1, "held": 2, "not_armed": 3, "blocked": 4},  # noqa: E501
+    "safety_state": {"following": 0, "decelerating": 1, "held": 2, "not_armed": 3, "blocked": 4, "recovering": 5},  # noqa: E501
     "late_cause": {"none": 0, "wake_up": 1, "compute": 2, "io": 3},  # noqa: E501
 }
 

@@ -98,8 +98,8 @@ cdef struct Sample:
     int64_t command_sequence  # ports, input: sequence number of the last command taken (its acknowledgement)
     int64_t hand_sequence[2]  # ports, input: sequence number of the newest record of each hand controller
     int64_t hand_age_ns[2]  # ports, input [ns]: age of the newest record of each hand controller
-    int64_t faults  # safety, state: fault bits of this run, latched (the table of faults)
-    int64_t trip_tick  # safety, state: tick of the first stop fault, -1 without one
+    int64_t faults  # safety, state: fault bits, latched until a recovery clears what no longer stands (the table of faults)
+    int64_t trip_tick  # safety, state: tick of the stop fault that tripped last, -1 without one
     int32_t periods  # clock, input: periods since the previous tick: 1, or more when some were skipped
     int32_t late_cause  # clock, input: why this tick was late
     int32_t realtime_mode  # clock, input: how the loop runs
@@ -117,7 +117,8 @@ cdef struct Sample:
     int32_t supervisory  # guidance, state: state of the supervisory commands Step and Insert
     int32_t supervisory_queue  # guidance, state: supervisory commands that wait
     # safety, state: what the setpoints do: follow the demand, decelerate to rest, stand there, not sent yet because the legs are not known;
-    # or stand there with the drives' power off and their blocking valves closed
+    # stand there with the drives' power off and their blocking valves closed; or go to the measured legs and stay there while the drives
+    # are enabled again
     int32_t safety_state
     uint32_t wrench_status  # ports, input: status bits of the force sensor, one word for all devices
     uint32_t wrench_device_status  # ports, input: the device's own status word

@@ -416,6 +416,8 @@ cdef class BerthingGuidance(StagePart):
         Parameter("after_capture_s", "float", "s", "the run goes on this long after capture", 2.0, low=0.0, high=3600.0),
         Parameter("retreat_distance_m", "float", "m", "programmed retreat after the run", 0.25, low=0.0, high=5.0),
         Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
+        Parameter("recover_s", "float", "s", "a run that tripped waits so long for the command recover; 0: it ends after fault_s", 0.0,
+                  low=0.0, high=86400.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
         Parameter("finish_on_overload", "bool", "-", "a load beyond the manipulator's limit ends the run", False),
@@ -439,7 +441,7 @@ cdef class BerthingGuidance(StagePart):
         p.stand.X_start[0] -= keys["start_distance_m"]
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
-                   keys["retreat_distance_m"], keys["fault_s"], keys["auto_start"])
+                   keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
         p.contact_time_max, p.after_capture = keys["contact_max_s"], keys["after_capture_s"]
         p.coarse[0], p.coarse[1] = keys["coarse_m_s"], keys["coarse_deg_s"] * degree
         p.vernier[0], p.vernier[1] = keys["vernier_m_s"], keys["vernier_deg_s"] * degree

@@ -320,6 +320,8 @@ cdef class DockingGuidance(StagePart):
                   high=10.0),
         Parameter("extend_first", "bool", "-", "a probe that is drawn in is extended before the approach", False),
         Parameter("fault_s", "float", "s", "recording goes on this long after a trip", 1.0, low=0.0, high=60.0),
+        Parameter("recover_s", "float", "s", "a run that tripped waits so long for the command recover; 0: it ends after fault_s", 0.0,
+                  low=0.0, high=86400.0),
         Parameter("auto_start", "bool", "-", "start without a command", True),
         Parameter("finish_on_capture", "bool", "-", "capture ends the run (after after_capture_s)", True),
         Parameter("finish_at_region_end", "bool", "-", "contact of the alignment levers ends the run", True),
@@ -344,7 +346,7 @@ cdef class DockingGuidance(StagePart):
         p.ramp_time, p.constant_time, p.close_before = keys["ramp_s"], keys["constant_s"], keys["close_before_s"]
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
-                   keys["retreat_distance_m"], keys["fault_s"], keys["auto_start"])
+                   keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
         pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), p.stand.X_start)
         p.contact_time_max, p.after_capture, p.capture_limit = keys["contact_max_s"], keys["after_capture_s"], keys["capture_limit_s"]
         p.retreat_range = keys["retreat_range_m"]

@@ -10,7 +10,8 @@ STAND_COMMANDS = (
     Command("abort"),
     Command("start", ("idle",)),
     Command("resume", ("hold",)),
-    Command("stop", BEFORE_FINISH),
-    Command("park", BEFORE_FINISH),
+    Command("stop", (*BEFORE_FINISH, "fault")),  # in the fault phase: nobody is to recover, the run ends
+    Command("park", (*BEFORE_FINISH, "fault")),
+    Command("recover", ("fault",)),  # the safety stage acts on it, the phases go along
     Command("hold", (*MOVING, "hold")),  # while held: takes back what waits until the platform is at rest
 )

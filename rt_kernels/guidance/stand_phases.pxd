@@ -9,7 +9,10 @@
   that the run started from.
 * hold: brought to rest; a closed loop that was held is not taken up again, after it there is only the way back. What follows it waits until
   the platform is at rest, for every programmed move begins there; another hold takes it back.
-* fault: the platform is frozen and recorded for `fault_time` after it stands.
+* fault: the platform is frozen and recorded for `fault_time` after it stands; then it waits for `recover_time` for the command `recover`,
+  which the safety stage obeys, unless `stop` or `park` ends the waiting. While that recovers, the programmed pose is the achieved one, at
+  rest; when it is done the run is held there, and the command `park` (stop, resume) leads back: from where the units may touch by the
+  retreat, or what is left of it, else straight to the pose that the run started from. The run remains one that tripped.
 
 A run that can no longer be recorded is ended here too (command `record_lost`, from the server's supervisor): by parking, or by a trip.
 
@@ -19,14 +22,23 @@ The phases of the test itself, and what leads out of it, are the guidance's own.
 from libc.stdint cimport int32_t
 
 from rt_kernels.algebra cimport pose
-from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START,
-                               COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
+from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME,
+                               COMMAND_START, COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
                                GUIDANCE_FAULT_OPERATOR_STOP, GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST,
                                GUIDANCE_FAULT_RECORD_REQUIRED, MECHANISM_COMMAND_RELEASE, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
-                               PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK, PHASE_POSITION,
-                               PHASE_RETREAT, SAFETY_STATE_HELD, SAFETY_STATE_NOT_ARMED)
+                               PHASE_APPROACH, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK,
+                               PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_BLOCKED, SAFETY_STATE_FOLLOWING, SAFETY_STATE_HELD,
+                               SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING)
 from rt_kernels.guidance.profiles cimport Move, MoveLimits, follow_move, follow_stop, plan_move, plan_stop, reached
+from rt_kernels.recovery cimport starts_from_here
 from rt_kernels.sample cimport Sample
+
+# how a run that tripped goes home once it has recovered
+cdef enum:
+    BACK_NONE = 0               # it has not tripped
+    BACK_STRAIGHT = 1           # to the park pose
+    BACK_RETREAT = 2            # by a retreat first
+    BACK_REST = 3               # by what is left of the retreat
 
 cdef struct StandParams:
     MoveLimits limits           # programme mode
@@ -36,33 +48,41 @@ cdef struct StandParams:
     double settle_time          # rest after each programmed move
     double retreat_distance
     double fault_time
+    double recover_time         # a run that tripped waits so long for the operator's `recover`
     int auto_start
     int unused
 
 cdef struct StandState:
     Move move
     double X_park[7]            # the pose that the run started from
+    double X_retreat[7]         # where the retreat ends
     int32_t phase
     int32_t end_cause
     int32_t have_park
     int32_t leaves_hold         # resume or stop came while held
+    int32_t back                # after a trip
+    int32_t gives_up            # stop or park came in the fault phase
+    int32_t recovers            # a recovery is under way: the programmed pose is the achieved one
+    int32_t unused
 
 
 cdef inline void fill_stand(StandParams *p, double speed, double turn_deg, double acceleration, double turn_acceleration_deg,
                             double position_tolerance, double angle_tolerance_deg, double settle_time, double retreat_distance,
-                            double fault_time, bint auto_start) noexcept nogil:
+                            double fault_time, double recover_time, bint auto_start) noexcept nogil:
     """The keys of the programme mode; the start pose is filled in by the guidance."""
     cdef double degree = 0.017453292519943295
     p.limits.speed, p.limits.turn = speed, turn_deg * degree
     p.limits.acceleration, p.limits.turn_acceleration = acceleration, turn_acceleration_deg * degree
     p.position_tolerance, p.angle_tolerance = position_tolerance, angle_tolerance_deg * degree
-    p.settle_time, p.retreat_distance, p.fault_time, p.auto_start = settle_time, retreat_distance, fault_time, auto_start
+    p.settle_time, p.retreat_distance, p.fault_time = settle_time, retreat_distance, fault_time
+    p.recover_time, p.auto_start = recover_time, auto_start
 
 
 cdef inline void stand_idle(StandState *s) noexcept nogil:
     """The state before the run."""
     s.phase = PHASE_IDLE
     pose.identity(s.X_park)
+    pose.identity(s.X_retreat)
     pose.identity(s.move.X_from)
     pose.identity(s.move.X_to)
     s.move.duration = 1.0
@@ -99,6 +119,7 @@ cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) n
     cdef double X[7]
     pose.copy(o.profile_X_TA, X)
     X[0] -= p.retreat_distance
+    pose.copy(X, s.X_retreat)
     plan_move(&p.limits, &s.move, o.profile_X_TA, X, 0.5 * p.limits.speed)
     enter(s, o, PHASE_RETREAT)
 
@@ -112,6 +133,22 @@ cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noex
     enter(s, o, PHASE_HOLD)
 
 
+cdef inline void begin_park(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
+    enter(s, o, PHASE_PARK)
+
+
+cdef inline void begin_way_back(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """From a hold that nothing but the way back follows."""
+    if s.back == BACK_STRAIGHT:
+        begin_park(p, s, o)
+    elif s.back == BACK_REST:
+        plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_retreat, 0.5 * p.limits.speed)
+        enter(s, o, PHASE_RETREAT)
+    else:
+        begin_retreat(p, s, o)
+
+
 cdef inline bint may_hold(const StandState *s) noexcept nogil:
     return s.phase != PHASE_IDLE and s.phase != PHASE_ENDED and s.phase != PHASE_HOLD
 
@@ -120,7 +157,17 @@ cdef inline bint trip(StandState *s, Sample *o) noexcept nogil:
     """A trip of the previous tick ends everything else. True in the tick in which it does."""
     if not o.faults & FAULTS_STOP or s.phase == PHASE_FAULT or s.phase == PHASE_ENDED:
         return False
+    if s.phase == PHASE_RETREAT:
+        s.back = BACK_REST
+    elif PHASE_APPROACH <= s.phase <= PHASE_FINISH:
+        s.back = BACK_RETREAT
+    elif s.phase != PHASE_HOLD:
+        s.back = BACK_STRAIGHT
+    elif s.back == BACK_NONE:
+        # held on the way to the test, or in it and after it
+        s.back = BACK_STRAIGHT if s.end_cause == END_CAUSE_NONE else BACK_RETREAT
     s.end_cause = END_CAUSE_TRIPPED
+    s.gives_up = s.recovers = 0
     enter(s, o, PHASE_FAULT)
     return True
 
@@ -164,6 +211,51 @@ cdef inline void obey_stand(const StandParams *p, StandState *s, Sample *o) noex
             s.leaves_hold = 1
 
 
+# -------------------------------------------------------------------------------------------------------------- the fault
+
+cdef inline void stand_here(Sample *o, StandState *s) noexcept nogil:
+    """The programmed motion is the achieved pose, at rest."""
+    cdef int i
+    if starts_from_here(o, s.recovers):
+        pose.copy(o.X_TA_measured, o.profile_X_TA)
+        s.recovers = 1
+    for i in range(6):
+        o.profile_V_TA[i] = 0.0
+        o.profile_A_TA[i] = 0.0
+
+
+cdef inline void run_fault(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """After a trip: frozen, while the safety stage recovers where the stand is, held when it has."""
+    cdef int c = o.command_code
+    cdef double still[6]
+    cdef int i
+    if c == COMMAND_ABORT:
+        o.guidance_fault |= GUIDANCE_FAULT_OPERATOR_STOP
+    elif c == COMMAND_STOP or c == COMMAND_PARK or c == COMMAND_RECORD_LOST:
+        s.gives_up = 1
+    if o.safety_state == SAFETY_STATE_RECOVERING:
+        o.motion = MOTION_FOLLOW_PROFILE
+        stand_here(o, s)
+        # the time in which the operator may try again begins with each attempt
+        o.phase_time = 0.0
+    elif s.recovers and o.safety_state == SAFETY_STATE_FOLLOWING:
+        o.motion = MOTION_FOLLOW_PROFILE
+        for i in range(6):
+            still[i] = 0.0
+        plan_stop(&p.limits, &s.move, o.profile_X_TA, still)
+        s.leaves_hold = s.gives_up
+        enter(s, o, PHASE_HOLD)
+    else:
+        o.motion = MOTION_FREEZE
+        s.recovers = 0
+        if o.safety_state == SAFETY_STATE_NOT_ARMED:
+            s.gives_up = 1      # nothing was sent, nothing is to be taken back
+        if o.phase_time >= p.fault_time and (s.gives_up or o.phase_time >= p.recover_time) and (
+                o.safety_state == SAFETY_STATE_HELD or o.safety_state == SAFETY_STATE_BLOCKED
+                or o.safety_state == SAFETY_STATE_NOT_ARMED):
+            enter(s, o, PHASE_ENDED)
+
+
 # --------------------------------------------------------------------------------------------------------------- the step
 
 cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
@@ -198,8 +290,7 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
         o.mechanism_command = MECHANISM_COMMAND_RELEASE
         follow_move(&s.move, t, o)
         if over:
-            plan_move(&p.limits, &s.move, o.profile_X_TA, s.X_park, p.limits.speed)
-            enter(s, o, PHASE_PARK)
+            begin_park(p, s, o)
     elif s.phase == PHASE_PARK:
         o.motion = MOTION_FOLLOW_PROFILE
         follow_move(&s.move, t, o)
@@ -212,9 +303,7 @@ cdef inline bint run_stand(const StandParams *p, StandState *s, Sample *o) noexc
             if s.end_cause == END_CAUSE_NONE:
                 begin_position(p, s, o)
             else:
-                begin_retreat(p, s, o)
+                begin_way_back(p, s, o)
     elif s.phase == PHASE_FAULT:
-        o.motion = MOTION_FREEZE
-        if t >= p.fault_time and (o.safety_state == SAFETY_STATE_HELD or o.safety_state == SAFETY_STATE_NOT_ARMED):
-            enter(s, o, PHASE_ENDED)
+        run_fault(p, s, o)
     return False

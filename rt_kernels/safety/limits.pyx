@@ -30,8 +30,16 @@ b(high - y') >= v' - a >= v' - A. `tools/prove_limits.py` proves (1) bit by bit 
 A demand is met in one frame where the limits allow. A gap that they do not allow at once (after a stall, or a jump of the demand) is
 closed at most as fast as half the acceleration limit can stop it, on top of the demand's own rate: no overshoot.
 
-**Trip.** All legs come to rest in the ratio of their rates, the fastest with the braking acceleration, and are held; once, for good.
-Fault bits are latched for the run. The independent analogue chain is read and recorded; nothing here can override it.
+**Trip.** All legs come to rest in the ratio of their rates, the fastest with the braking acceleration, and are held. Fault bits are
+latched. The independent analogue chain is read and recorded; nothing here can override it.
+
+**Recovery.** Nothing but the command `recover`, given while the setpoints rest, ends a trip. The setpoints then go to the measured legs,
+inside the limits of every frame, and stay there (`recovering`); the ports enable their drives again; no motion is programmed by anybody
+else. A leg whose drive has no power yet may still move: as long as there is one, all six begin anew from what is measured. Records lost
+before are forgotten, what is lost now counts. When for `recover_fresh_s` no stop fault has stood and the setpoints have rested, the stop
+faults are cleared and the setpoints follow the demand again. When that has not come after `recover_limit_s`, or on an abort, the setpoints
+are held as before, and `faults` shows of the stop faults those that stood last: the causes to be cleared. Without a record there is no
+recovery: `record_lost` and `record_required` refuse it at once. So does a trip before the start, which has sent nothing.
 
 **Hydraulics.** What the drives say of force, spool and supply has limits of its own: the legs' greatest force, the lowest supply pressure
 (`limits.supply_pressure_min_pa`), and how long a spool may stay at its end. What a stand does not measure is zero and has none of these
@@ -53,6 +61,7 @@ from libc.string cimport memset
 from rt_kernels.algebra cimport vec3
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport StagePart
+from rt_kernels.recovery cimport NOT_FRESH, starts_from_here
 from rt_kernels.safety.unit_energy cimport (UnitEnergyParams, UnitEnergyState, fill_unit_energy, unit_begin, unit_contact_over,
                                             unit_may_give)
 from rt_kernels.sample cimport Sample
@@ -70,13 +79,13 @@ cdef double LOWEST_LEVEL = 0.0625
 cdef double QUIET_SHARE = 0.125     # of the force at which the contact was noticed: less is free motion
 cdef double APPROACH_TIME = 0.5     # a force takes no longer than this, s, to rise to the threshold or to die away after it
 
-# a drive whose word on its leg does not count
-cdef uint32_t NOT_FRESH = (DRIVE_STATUS_NO_DATA | DRIVE_STATUS_STALE | DRIVE_STATUS_LOST | DRIVE_STATUS_CORRUPT
-                           | DRIVE_STATUS_DEVICE_FAULT | DRIVE_STATUS_EMERGENCY | DRIVE_STATUS_BUS_FAULT
-                           | DRIVE_STATUS_HEARTBEAT_LOST)
-
 # faults of drives that may not follow: resting setpoints do not hold them
 cdef int64_t MAY_NOT_FOLLOW = FAULT_SUPPLY_PRESSURE | FAULT_FOLLOWING_ERROR | FAULT_VALVE_SATURATED | FAULT_LEG_FORCE_LIMIT
+
+# without a record nothing moves again
+cdef int64_t NOT_IN_SESSION = FAULT_RECORD_LOST | FAULT_RECORD_REQUIRED
+
+cdef double IN_PLACE = 1e-9         # m: a setpoint no further than this from where it is led has arrived
 
 # what drives say whose power we took ourselves
 cdef uint32_t AFTER_BLOCKING = DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_NOT_FOLLOWING | DRIVE_STATUS_HYDRAULICS_BLOCKED
@@ -120,7 +129,10 @@ cdef struct Params:
     int missing_drive
     int missing_signals
     double blocking_delay       # s from resting setpoints to blocked drives: the drives' own lag
+    double recover_fresh        # s without a stop fault that a recovery asks for
+    double recover_limit        # s after which a recovery is given up
     int blocking_valves         # 1: the stand has some
+    int unused
 
 # Records of one kind: their total at the tick before, and about how many came in the last second.
 cdef struct Count:
@@ -155,6 +167,10 @@ cdef struct State:
     int64_t drive_silent[6]
     double saturated_time[6]    # s for which each valve has been at its end
     double held_time            # s since the setpoints have come to rest after a trip
+    double target[6]            # recovering: lengths that the setpoints are led to
+    double recover_time         # s since the command
+    double fresh_time           # s since the last stop fault
+    int64_t standing            # stop faults of the newest tick of the recovery that had any
     int64_t faults
     int64_t trip_tick
     uint32_t blocked            # bit i: the drive of leg i is to have no power
@@ -162,6 +178,9 @@ cdef struct State:
     int good_ticks              # running, with legs that can be started from
     int counting                # the totals of the tick before are known
     int in_contact
+    int tripped                 # and not recovered
+    int led                     # recovering: there is a target
+    int unused
 
 cdef struct Self:
     Params params
@@ -252,6 +271,17 @@ cdef uint32_t follow_leg(const Params *p, State *s, int i, double demand, int pe
     moved = target - s.demand[i]
     s.demand[i] = target
     return clipped | move_leg(p, s, i, rate_towards(p, target - s.leg[i], moved / (p.period * periods)))
+
+
+cdef bint lead_legs(const Params *p, State *s) noexcept nogil:
+    """All legs towards their targets, which stand still, inside the limits. True when they are there, at rest."""
+    cdef int i
+    cdef bint there = True
+    for i in range(6):
+        move_leg(p, s, i, rate_towards(p, s.target[i] - s.leg[i], 0.0))
+        if fabs(s.target[i] - s.leg[i]) > IN_PLACE or fabs(s.rate[i]) * p.period > IN_PLACE:
+            there = False
+    return there
 
 
 cdef bint brake_legs(const Params *p, State *s) noexcept nogil:
@@ -578,8 +608,9 @@ cdef int64_t energy_faults(const Params *p, State *s, Sample *o, double dt) noex
 # ------------------------------------------------------------------------------------------------------------ the step
 
 cdef inline void trip(State *s, int64_t tick) noexcept nogil:
-    """Taken once and not taken back. Before the start there is nothing to bring to rest, and no start any more."""
-    if s.faults & FAULTS_STOP and s.trip_tick < 0:
+    """Taken once; only a recovery takes it back. Before the start there is nothing to bring to rest, and no start any more."""
+    if s.faults & FAULTS_STOP and not s.tripped:
+        s.tripped = 1
         s.trip_tick = tick
         if s.mode == SAFETY_STATE_FOLLOWING:
             s.mode = SAFETY_STATE_DECELERATING
@@ -592,7 +623,8 @@ cdef inline void block(const Params *p, State *s, const Sample *o) noexcept nogi
     cdef int i
     if s.mode == SAFETY_STATE_HELD:
         s.held_time += p.period * o.periods
-    if not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_FOLLOWING or s.mode == SAFETY_STATE_NOT_ARMED:
+    if (not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_FOLLOWING or s.mode == SAFETY_STATE_NOT_ARMED
+            or s.mode == SAFETY_STATE_RECOVERING):
         return
     all_legs = s.held_time > p.blocking_delay
     for i in range(6):
@@ -603,6 +635,57 @@ cdef inline void block(const Params *p, State *s, const Sample *o) noexcept nogi
             s.blocked |= 1u << i
     if all_legs:
         s.mode = SAFETY_STATE_BLOCKED
+
+
+# ------------------------------------------------------------------------------------------------------------ recovery
+
+cdef void begin_recovery(State *s) noexcept nogil:
+    """The command `recover`: from rest after a trip, and where it is recorded. What was counted until now does not count any more."""
+    cdef int i
+    if not s.tripped or s.faults & NOT_IN_SESSION or not (s.mode == SAFETY_STATE_HELD or s.mode == SAFETY_STATE_BLOCKED):
+        return
+    s.mode = SAFETY_STATE_RECOVERING
+    s.blocked = 0
+    s.held_time = s.recover_time = s.fresh_time = 0.0
+    s.standing = 0
+    s.led = 0
+    s.sensor_lost.in_a_second = s.sensor_corrupt.in_a_second = 0.0
+    for i in range(6):
+        s.target[i] = s.leg[i]
+        s.drive_lost[i].in_a_second = s.drive_corrupt[i].in_a_second = 0.0
+        s.following_time[i] = s.saturated_time[i] = s.excess_time[i] = 0.0
+
+
+cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, double dt) noexcept nogil:
+    """One tick of a recovery. found: the faults of this tick alone; the latched ones stay until it ends."""
+    cdef int64_t stop = found & FAULTS_STOP
+    cdef int i
+    if starts_from_here(o, s.led):
+        for i in range(6):
+            # a comparison with a NaN is false
+            if not o.drive_status[i] & NOT_FRESH and p.leg_min[i] <= o.measured_leg[i] <= p.leg_max[i]:
+                s.target[i] = o.measured_leg[i]
+        s.led = 1
+    s.recover_time += dt
+    if stop:
+        s.standing = stop
+        s.fresh_time = 0.0
+    elif s.led:
+        s.fresh_time += dt
+    if found & (FAULT_OPERATOR_STOP | NOT_IN_SESSION):
+        s.faults |= found
+        s.mode = SAFETY_STATE_DECELERATING
+    elif s.fresh_time >= p.recover_fresh and s.led:
+        s.faults = (s.faults | found) & ~FAULTS_STOP
+        s.tripped = 0
+        s.mode = SAFETY_STATE_FOLLOWING
+        forget_work(s)
+        for i in range(6):
+            s.demand[i] = o.leg_demand[i]
+    elif s.recover_time >= p.recover_limit:
+        if s.standing:
+            s.faults = s.faults & ~FAULTS_STOP | s.standing
+        s.mode = SAFETY_STATE_DECELERATING
 
 
 cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept nogil:
@@ -622,6 +705,9 @@ cdef uint32_t next_frame(const Params *p, State *s, const Sample *o) noexcept no
             s.mode = SAFETY_STATE_HELD
     elif s.mode == SAFETY_STATE_BLOCKED:
         brake_legs(p, s)
+    elif s.mode == SAFETY_STATE_RECOVERING:
+        if not lead_legs(p, s):
+            s.fresh_time = 0.0
     return clipped
 
 
@@ -629,16 +715,23 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Params *p = &(<Self *>self).params
     cdef State *s = &(<Self *>self).state
     cdef double dt = p.period * sample.periods
+    cdef int64_t found
     cdef int i
-    s.faults |= sensor_faults(p, s, sample) | drive_faults(p, s, sample) | hydraulic_faults(p, s, sample, dt) | guidance_faults(sample)
+    found = sensor_faults(p, s, sample) | drive_faults(p, s, sample) | hydraulic_faults(p, s, sample, dt) | guidance_faults(sample)
     s.counting = 1
     # setpoints start where the legs are; after a trip they do not start any more
-    if s.mode == SAFETY_STATE_NOT_ARMED and s.trip_tick < 0 and not (s.faults & FAULTS_STOP):
-        s.faults |= start_legs(p, s, sample, dt)
+    if s.mode == SAFETY_STATE_NOT_ARMED and not s.tripped and not ((s.faults | found) & FAULTS_STOP):
+        found |= start_legs(p, s, sample, dt)
     if s.mode != SAFETY_STATE_NOT_ARMED and sample.phase != PHASE_IDLE:
-        s.faults |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
+        found |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
+    if s.mode == SAFETY_STATE_RECOVERING:
+        recover(p, s, sample, found, dt)
+    else:
+        s.faults |= found
     trip(s, sample.tick)
     block(p, s, sample)
+    if sample.command_code == COMMAND_RECOVER:
+        begin_recovery(s)
     sample.setpoint_status = next_frame(p, s, sample) | s.blocked * SETPOINT_STATUS_BLOCKED1
     trip(s, sample.tick)
     for i in range(6):
@@ -692,6 +785,10 @@ cdef class SafetyLimits(StagePart):
         Parameter("valve_saturated_s", "float", "s", "a servo valve at its end for this long", 0.1, low=0.0, high=10.0),
         Parameter("blocking_delay_s", "float", "s", "resting setpoints of drives that may not follow, before their blocking valves close",
                   0.08, low=0.0, high=1.0),
+        Parameter("recover_fresh_s", "float", "s", "a recovery asks for so long without a stop fault before motion is let go", 0.5, low=0.01,
+                  high=60.0),
+        Parameter("recover_limit_s", "float", "s", "a recovery that has not come to that is given up after so long", 2.0, low=0.1,
+                  high=60.0),
         Parameter("sensor_missing_periods", "int", "-", "periods without a sensor record that trip", 1, low=1, high=1000),
         Parameter("drive_missing_periods", "int", "-", "periods without a drive's answer that trip", 3, low=1, high=1000),
         Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000),
@@ -739,6 +836,10 @@ cdef class SafetyLimits(StagePart):
         p.blocking_valves, p.blocking_delay = limits.blocking_valves, keys["blocking_delay_s"]
         p.valve_end, p.valve_time = keys["valve_end"], keys["valve_saturated_s"]
         p.supervisor_ns = <int64_t>(keys["supervisor_s"] * 1e9)
+        p.recover_fresh, p.recover_limit = keys["recover_fresh_s"], keys["recover_limit_s"]
+        if not p.recover_fresh < p.recover_limit:
+            raise ValueError(f"safety.recover_limit_s: {p.recover_limit} s leaves no room for recover_fresh_s = {p.recover_fresh} s: "
+                             "must be longer")
         p.periods_max = keys["skipped_periods_max"]
         p.missing_sensor, p.missing_drive = keys["sensor_missing_periods"], keys["drive_missing_periods"]
         p.missing_signals = keys["signals_missing_periods"]

@@ -288,3 +288,107 @@ def test_abort_is_told_to_the_safety_stage_and_changes_nothing_else():
     stand.until("contact")
     assert stand.tick("abort") == "contact" and stand.now["guidance_fault"] == 1 and stand.end == "none"
     assert stand.tick() == "contact" and stand.now["guidance_fault"] == 0
+
+
+# ---------------------------------------------------------------------------------------------------------------- recovery
+
+
+def tripped(phase, **keys):
+    """A stand that tripped in this phase and rests."""
+    stand = Stand(pose(X_START - 0.1), **({"fault_s": 0.2, "recover_s": 5.0} | keys))
+    stand.until(phase)
+    for _ in range(3):
+        stand.tick()
+    stand.now["faults"] = 1
+    assert stand.tick() == "fault"
+    stand.now["safety_state"] = SAFETY["held"]
+    return stand
+
+
+def recovered(stand, moved=0.0):
+    """The safety stage recovers the stand, which it finds `moved` (m) off: the run is held there."""
+    stand.now["safety_state"] = SAFETY["recovering"]
+    stand.now["X_TA_measured"][1] += moved
+    here = stand.now["X_TA_measured"].copy()
+    for _ in range(20):
+        assert stand.tick("recover") == "fault" and stand.now["motion"] == MOTION["follow_profile"]
+        np.testing.assert_array_equal(stand.now["profile_X_TA"], here)
+        assert not stand.now["profile_V_TA"].any() and not stand.now["profile_A_TA"].any()
+    stand.now["safety_state"], stand.now["faults"] = SAFETY["following"], 0
+    assert stand.tick() == "hold" and stand.end == "tripped"
+    for _ in range(30):
+        assert stand.tick() == "hold"
+        np.testing.assert_array_equal(stand.now["profile_X_TA"], here)
+    return here
+
+
+@pytest.mark.parametrize("way", ["park", "stop", "resume"])
+@pytest.mark.parametrize(("phase", "by"), [("position", "park"), ("approach", "retreat"), ("contact", "retreat"), ("finish", "retreat"),
+                                           ("retreat", "retreat"), ("park", "park")])  # fmt: skip
+def test_recovered_run_is_held_where_it_is_and_told_goes_home(phase, by, way):
+    stand = tripped(phase)
+    retreat_to = stand.now["profile_X_TA"][0] - 0.25
+    if phase == "retreat":  # what is left of it
+        retreat_to = stand.part.fields()["state"]["stand"]["X_retreat"][0]
+    here = recovered(stand, 0.02)
+    stand.tick(way)
+    assert stand.phase == by
+    at = stand.now["profile_X_TA"].copy()
+    np.testing.assert_allclose(at, here, rtol=0, atol=1e-12)
+    if by == "retreat":
+        stand.until("park")
+        assert stand.now["profile_X_TA"][0] == pytest.approx(retreat_to, abs=1e-9) and stand.now["mechanism_command"] == RELEASE
+    stand.until("ended")
+    np.testing.assert_allclose(stand.now["profile_X_TA"], pose(X_START - 0.1), rtol=0, atol=1e-9)
+    assert stand.end == "tripped"
+
+
+def test_tripped_run_waits_for_the_operator_and_no_longer():
+    stand = tripped("contact", recover_s=1.0)
+    ticks = 0
+    while stand.tick() == "fault":
+        ticks += 1
+    assert ticks * DT == pytest.approx(1.0, abs=2 * DT) and stand.phase == "ended"
+
+
+@pytest.mark.parametrize("command", ["park", "stop", "record_lost"])
+def test_operator_who_gives_up_ends_the_waiting(command):
+    stand = tripped("contact")
+    for _ in range(40):
+        assert stand.tick() == "fault"
+    assert stand.tick(command) == "ended" and stand.end == "tripped"
+
+
+def test_attempt_begins_the_waiting_anew_and_an_abort_in_it_is_told():
+    stand = tripped("contact", recover_s=1.0)
+    for _ in range(90):
+        stand.tick()
+    stand.now["safety_state"] = SAFETY["recovering"]
+    assert stand.tick("abort") == "fault" and stand.now["guidance_fault"] == 1
+    stand.now["safety_state"] = SAFETY["held"]
+    for _ in range(95):
+        assert stand.tick() == "fault" and stand.now["motion"] == MOTION["freeze"]
+
+
+def test_pose_is_taken_anew_while_a_drive_has_no_power():
+    stand = tripped("contact")
+    stand.now["safety_state"] = SAFETY["recovering"]
+    stand.tick()
+    first = float(stand.now["profile_X_TA"][1])
+    stand.now["X_TA_measured"][1] = 0.03
+    assert stand.tick() == "fault" and stand.now["profile_X_TA"][1] == first
+    stand.now["drive_status"][4] = 1 << 5  # not enabled
+    stand.now["X_TA_measured"][1] = 0.03
+    stand.tick()
+    assert stand.now["profile_X_TA"][1] == 0.03
+
+
+def test_second_trip_after_a_recovery_ends_the_run_again():
+    stand = tripped("contact", recover_s=0.5)
+    recovered(stand)
+    stand.tick("park")
+    stand.now["faults"] = 1
+    assert stand.tick() == "fault"
+    stand.now["safety_state"] = SAFETY["held"]
+    stand.until("ended")
+    assert stand.end == "tripped"

@@ -3,7 +3,8 @@
     python -m tests.safety.any_input [--ticks N] [--seed S]       the long form; the suite runs a short one
 
 A day is one run of the shipped line in process: an ideal or a virtual stand in closed loop, and behind it a script that overwrites inputs:
-measured legs and wrenches that are NaN, infinite, wrong or jump; status words; stalls of up to 400 periods; every command at any time.
+measured legs and wrenches that are NaN, infinite, wrong or jump; status words; stalls of up to 400 periods; every command at any time,
+and `recover` after the trips.
 Most days have few events, so that runs get as far as contacts, stops, resumptions and trips.
 """
 
@@ -19,12 +20,13 @@ from hil_server.line import assembly
 from rt_kernels.layout import CODES
 from rt_kernels.loop import LoopLine
 
-FOLLOWING, NOT_ARMED = CODES["safety_state"]["following"], CODES["safety_state"]["not_armed"]
+FOLLOWING, NOT_ARMED, RECOVERING = (CODES["safety_state"][name] for name in ("following", "not_armed", "recovering"))
 DAY = 6000  # ticks of a day at the most
 QUICK = (
     "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=2.0", "guidance.settle_s=0.05", "guidance.retreat_distance_m=0.1",
     "guidance.ramp_s=0.2", "guidance.constant_s=0.4", "guidance.close_before_s=0.3", "guidance.fault_s=0.05", "guidance.contact_max_s=4.0",
     "guidance.finish_at_region_end=false", "safety.following_max_m=0.5", "safety.skipped_periods_max=300",
+    "guidance.recover_s=1.5", "safety.recover_fresh_s=0.05", "safety.recover_limit_s=0.2",
     "safety.sensor_missing_periods=300", "safety.drive_missing_periods=300", "safety.signals_missing_periods=300",
     "safety.damaged_max_per_s=1000.0", "safety.drive_lost_max_per_s=1000.0", "safety.rate_excess_s=2.0", "safety.energy_trip=1e5",
     "stand.limits.force_limit_n=[1e6, 1e6, 1e6]", "stand.limits.moment_limit_n_m=[1e6, 1e6, 1e6]",
@@ -110,6 +112,12 @@ def script(rng, load):
         out.append(events(tick, "command_arg", int(rng.integers(8)), rng.choice([*WEIRD, 1.0, 2.0])))
     if rng.random() < 0.05:
         out.append(events(int(rng.integers(DAY)), "supervisor_age_ns", 0, int(rng.choice([6e9, -1, 2**62]))))
+    # an operator who clears what tripped, over and over, and then goes on
+    if rng.random() < 0.5:
+        for tick in range(int(rng.integers(300)), DAY, 300):
+            out.append(events(tick, "command_code", 0, CODES["command"]["recover"]))
+            out.append(events(tick + 200, "command_code", 0, CODES["command"][str(rng.choice(["park", "resume", "hold", "abort"],
+                                                                                               p=[0.6, 0.2, 0.15, 0.05]))]))
     return out
 
 
@@ -149,10 +157,17 @@ def broken(samples, c):
     return ""
 
 
+def recoveries(samples):
+    """How many recoveries let motion go again."""
+    mode = samples["safety_state"]
+    return int(np.count_nonzero((mode[:-1] == RECOVERING) & (mode[1:] == FOLLOWING)))
+
+
 def campaign(ticks, seed=0):
-    """Days until `ticks` are through. Returns (ticks, days, tally of how the days ended). Raises AssertionError naming the day."""
+    """Days until `ticks` are through. Returns (ticks, days, tally of how the days ended, recoveries). Raises AssertionError naming the
+    day."""
     lines = [(share, Days(overrides)) for share, overrides in LINES]
-    tally, done, days = {}, 0, 0
+    tally, done, days, recovered = {}, 0, 0, 0
     idle = lines[0][1].run([])["wrench_raw"][0].copy()
     while done < ticks:
         rng = np.random.default_rng([seed, days])
@@ -163,8 +178,9 @@ def campaign(ticks, seed=0):
         last = samples[-1]
         key = (int(last["safety_state"]), int(last["phase"]), int(samples["phase"].max()))
         tally[key] = tally.get(key, 0) + 1
+        recovered += recoveries(samples)
         done, days = done + len(samples), days + 1
-    return done, days, tally
+    return done, days, tally, recovered
 
 
 def main():
@@ -173,8 +189,8 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     began = time.perf_counter()
-    done, days, tally = campaign(options.ticks, options.seed)
-    print(f"{done} ticks in {days} runs, no violation, {time.perf_counter() - began:.0f} s")
+    done, days, tally, recovered = campaign(options.ticks, options.seed)
+    print(f"{done} ticks in {days} runs with {recovered} recoveries, no violation, {time.perf_counter() - began:.0f} s")
     for (state, phase, furthest), count in sorted(tally.items(), key=lambda item: -item[1]):
         print(f"  {count:6d} ended with safety_state {state}, phase {phase}, furthest phase {furthest}")
 
