@@ -62,6 +62,7 @@ ROOMS = {
         "host": "",
         "algebra": "",
         "sample": "",
+        "recovery": "codes sample",
         "block_check": "",
         "plugs": "algebra block_check layout parameters sample",
         "ring": "below",
@@ -84,12 +85,12 @@ ROOMS = {
         "forward_kinematics": "below stewart",
         "wrench": "below",
         "events": "below",
-        "guidance": "below",
+        "guidance": "below recovery",
         "control": "below model",
         "compensation": "below model stewart",
         "dynamics": "below model multibody",
         "setpoint_kinematics": "below stewart guidance",
-        "safety": "below stewart",
+        "safety": "below stewart recovery",
     },
 }
 BELOW = {"rt_kernels": "algebra codes context host layout parameters pictures plugs sample stages"}

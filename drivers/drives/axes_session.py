@@ -1,5 +1,6 @@
 """Brings six CANopen axes from power-up to enabled and back, whatever their profile. Python, before and after the loop."""
 
+import select
 import socket
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -26,6 +27,7 @@ COMMON_PARAMETERS = (
 )
 
 
+FRAME_BYTES = 16
 CLOSING_ANSWER_S = 0.25  # a dead bus must not hold the end of a run
 
 
@@ -73,6 +75,7 @@ class AxesSession:
         self.axis_node = [_whole("axis_node", x) for x in axis_node]
         self._answer_s = answer_s
         self._sockets: list[socket.socket] = []
+        self._copies: list[tuple[socket.socket, socket.socket]] = []
         if set(self.axis_link) != set(range(len(self._names))):
             raise ValueError(
                 f"axis_link = {self.axis_link}: must use each of the {len(self._names)} links in links = {links!r}, numbered from 0"
@@ -90,6 +93,8 @@ class AxesSession:
         """
         try:
             self._sockets = [open_link(name) for name in self._names]
+            for _ in self._names:
+                self._copies.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK))
             networks = self._connect(self._answer_s)
             try:
                 nodes = self._nodes(networks)
@@ -104,6 +109,27 @@ class AxesSession:
         except Exception:
             self._drop()
             raise
+
+    @property
+    def copies(self) -> list[int]:
+        """Descriptors, one per link, to which the loop copies what nodes say to a set-up beside it."""
+        return [into.fileno() for into, _ in self._copies]
+
+    def set_up_again(self, axes: Sequence[int]) -> None:
+        """While the loop runs: the nodes of these axes from pre-operational to operational with their PDOs; it does not enable them.
+
+        The loop goes on to read the links' sockets; what the nodes answer comes by its copies. Raises DriveSetupError."""
+        for _, copy in self._copies:
+            while _waits(copy):  # of another set-up
+                copy.recv(FRAME_BYTES)
+        links = [_BesideLoop(copy, s) for (_, copy), s in zip(self._copies, self._sockets, strict=True)]
+        networks = [Link(name, link, self._answer_s) for name, link in zip(self._names, links, strict=True)]
+        try:
+            nodes = self._nodes(networks)
+            self._set_up([(axis, nodes[axis]) for axis in axes])
+        finally:
+            for network in networks:
+                network.disconnect()
 
     def close(self) -> list[str]:
         """Disables all axes in order, pre-operational at the end. Returns what did not work, empty when all did."""
@@ -128,17 +154,8 @@ class AxesSession:
 
     def _bring_up(self, nodes: Sequence[Node]) -> tuple[list[int], list[int]]:
         profile = self._profile
+        self._set_up(list(enumerate(nodes)))
         for node in nodes:
-            node.command_nmt("PRE-OPERATIONAL")
-        for axis, node in enumerate(nodes):
-            profile.prepare(node)
-            self.channels.prepare(node, axis)
-        for node in nodes:
-            node.await_nmt("PRE-OPERATIONAL")
-        for node in nodes:
-            node.command_nmt("OPERATIONAL")
-        for node in nodes:
-            node.await_nmt("OPERATIONAL")
             profile.clear_fault(node)
 
         status, positions = enable_together(profile, nodes)
@@ -149,10 +166,45 @@ class AxesSession:
             self.channels.read_first(node, axis)
         return status, positions
 
+    def _set_up(self, axes: Sequence[tuple[int, Node]]) -> None:
+        """Objects and PDOs of these axes' nodes, then operational."""
+        nodes = [node for _, node in axes]
+        for node in nodes:
+            node.command_nmt("PRE-OPERATIONAL")
+        for axis, node in axes:
+            self._profile.prepare(node)
+            self.channels.prepare(node, axis)
+        for node in nodes:
+            node.await_nmt("PRE-OPERATIONAL")
+        for node in nodes:
+            node.command_nmt("OPERATIONAL")
+        for node in nodes:
+            node.await_nmt("OPERATIONAL")
+
     def _drop(self) -> None:
-        for s in self._sockets:
+        for s in (*self._sockets, *(s for pair in self._copies for s in pair)):
             s.close()
-        self._sockets = []
+        self._sockets, self._copies = [], []
+
+
+class _BesideLoop:
+    """A link whose frames the loop reads: received is what it copies, sent is on the link itself."""
+
+    def __init__(self, copy: socket.socket, link: socket.socket):
+        self._copy, self._link = copy, link
+
+    def fileno(self) -> int:
+        return self._copy.fileno()
+
+    def recv(self, size: int) -> bytes:
+        return self._copy.recv(size)
+
+    def send(self, data: bytes) -> int:
+        return self._link.send(data)
+
+
+def _waits(s: socket.socket) -> bool:
+    return bool(select.select([s], [], [], 0.0)[0])
 
 
 def enable_together(profile: Any, nodes: Sequence[Any]) -> tuple[list[int], list[int]]:

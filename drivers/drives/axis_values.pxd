@@ -11,6 +11,10 @@ cdef enum:
 # What a profile says about a status word: bits of the table's drive_status.
 ctypedef uint32_t (*DecodeStatus)(uint16_t status_word) noexcept nogil
 
+# The control word of a profile that takes an axis one state further on its way up, from a fault too. reset: the bit that resets a fault is
+# to be set (its edge counts, so it comes and goes); may_enable: the setpoint is where the axis is.
+ctypedef uint16_t (*WordUp)(uint16_t status_word, bint reset, bint may_enable) noexcept nogil
+
 
 cdef struct PositionHistory:
     int32_t count

@@ -4,7 +4,6 @@ Sources: CiA 301 (communication objects 0x1000...0x1A00); order of a PDO set-up:
 transmission type, enable. The `canopen` library does the SDO transfers over the link's `FrameBus`.
 """
 
-import socket
 import struct
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import canopen
 from canopen.nmt import NmtError
 from canopen.sdo.exceptions import SdoAbortedError, SdoError
 
-from drivers.raw_frames.can_link import FrameBus
+from drivers.raw_frames.can_link import FrameBus, FrameLink
 
 RPDO_COMMUNICATION, RPDO_MAPPING = 0x1400, 0x1600
 TPDO_COMMUNICATION, TPDO_MAPPING = 0x1800, 0x1A00
@@ -46,7 +45,7 @@ class Pdo:
 class Link:
     """One bus during set-up: a `canopen.Network` on an open socket, which stays open."""
 
-    def __init__(self, name: str, link: socket.socket, answer_s: float):
+    def __init__(self, name: str, link: FrameLink, answer_s: float):
         self.name = name
         self.answer_s = answer_s
         self.network = canopen.Network(FrameBus(link, name))

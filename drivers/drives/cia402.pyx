@@ -9,7 +9,8 @@ from libc.stdint cimport uint16_t
 
 from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, SHUTDOWN_WORD, SWITCH_ON_WORD, CONTROL_ENABLED, FAULT_RESET,
                                          STATE_MASK, READY_TO_SWITCH_ON, SWITCHED_ON, OPERATION_ENABLED, REST_MASK, IN_FAULT,
-                                         SWITCH_ON_DISABLED, FAULT_BIT, REMOTE_BIT, OWN_BITS, decode_status)
+                                         SWITCH_ON_DISABLED, FAULT_BIT, REMOTE_BIT, OWN_BITS, decode_status,
+                                         word_up)
 from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 from rt_kernels.plugs cimport PortPart
@@ -158,6 +159,7 @@ cdef class Cia402Port(PortPart):
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
+        self._cyclic.axes.p.word_up = word_up
         self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
         self.close_problems = []
         self.plug.self = &self._cyclic.axes
@@ -175,6 +177,16 @@ cdef class Cia402Port(PortPart):
     def begin(self):
         """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
         self._cyclic.begin()
+
+    def recover(self):
+        """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. Raises
+        DriveSetupError (a ConnectionError) when a node does not take it."""
+        if axes := self._cyclic.lost_set_up():
+            self._cyclic.copy_to(self._session.copies)
+            try:
+                self._session.set_up_again(axes)
+            finally:
+                self._cyclic.copy_to(())
 
     def close(self):
         self._cyclic.stop()

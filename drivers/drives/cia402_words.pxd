@@ -51,3 +51,19 @@ cdef inline uint32_t decode_status(uint16_t word) noexcept nogil:
     if word & FOLLOWING_ERROR_BIT:
         status |= DRIVE_STATUS_FOLLOWING_ERROR
     return status
+
+
+# From the state of the status word one further on the way up, out of a fault by the edge of the reset.
+cdef inline uint16_t word_up(uint16_t word, bint reset, bint may_enable) noexcept nogil:
+    if word & REST_MASK == IN_FAULT:
+        return FAULT_RESET if reset else 0
+    if word & REST_MASK == SWITCH_ON_DISABLED:
+        return SHUTDOWN_WORD
+    if word & STATE_MASK == READY_TO_SWITCH_ON:
+        return SWITCH_ON_WORD
+    if word & STATE_MASK == SWITCHED_ON:
+        return CONTROL_ENABLED if may_enable else SWITCH_ON_WORD
+    if word & STATE_MASK == OPERATION_ENABLED:
+        return CONTROL_ENABLED
+    # not ready, quick stop, the reaction to a fault: the way leads through switch on disabled
+    return SWITCH_ON_DISABLED_WORD

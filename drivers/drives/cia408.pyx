@@ -67,6 +67,20 @@ cdef uint32_t decode_status(uint16_t word) noexcept nogil:
     return status
 
 
+# From the state of the status word one further on the way up, out of a fault by the edge of R beside the bits of the state.
+cdef uint16_t word_up(uint16_t word, bint reset, bint may_enable) noexcept nogil:
+    cdef uint16_t lower = word & LOWER_BITS
+    if not word & READY_BIT:
+        return lower | READY_BIT if reset else lower
+    if word & STATE_MASK == INIT:
+        return CONTROL_DISABLED
+    if word & STATE_MASK == DISABLED:
+        return CONTROL_HOLD
+    if word & STATE_MASK == HOLD:
+        return CONTROL_ACTIVE if may_enable else CONTROL_HOLD
+    return CONTROL_ACTIVE
+
+
 def status_bits(int word):
     """drive_status bits of a CiA 408 status word (tests, reports)."""
     return decode_status(<uint16_t>word)
@@ -174,6 +188,7 @@ cdef class Cia408Port(PortPart):
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
         )
         self._cyclic.axes.p.decode = decode_status
+        self._cyclic.axes.p.word_up = word_up
         self.close_problems = []
         self.plug.self = &self._cyclic.axes
         self.plug.state = &self._cyclic.axes.s
@@ -190,6 +205,16 @@ cdef class Cia408Port(PortPart):
     def begin(self):
         """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
         self._cyclic.begin()
+
+    def recover(self):
+        """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. Raises
+        DriveSetupError (a ConnectionError) when a node does not take it."""
+        if axes := self._cyclic.lost_set_up():
+            self._cyclic.copy_to(self._session.copies)
+            try:
+                self._session.set_up_again(axes)
+            finally:
+                self._cyclic.copy_to(())
 
     def close(self):
         self._cyclic.stop()

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-from drivers.drives.axis_values cimport DecodeStatus, PositionHistory
+from drivers.drives.axis_values cimport DecodeStatus, PositionHistory, WordUp
 from rt_kernels.sample cimport Sample
 
 cdef enum:
@@ -48,6 +48,8 @@ cdef struct AxesParams:
     int32_t links
     uint16_t control_word   # that keeps the axes enabled
     uint16_t blocking_word  # that takes the power off them: their blocking valves close
+    int32_t copy_fd[LINKS]  # where the frames of a set-up are copied to while `copies`, -1: nowhere
+    volatile int32_t copies  # 1: a node is being set up beside the loop
     int32_t feed_forward    # 1: a second setpoint frame with the velocity
     int32_t rate_window     # periods over which the leg rate is the difference quotient
     int32_t no_data_periods
@@ -59,6 +61,7 @@ cdef struct AxesParams:
     int64_t heartbeat_timeout_ns
     AxisParams axis[AXES]
     DecodeStatus decode
+    WordUp word_up
     int8_t receiver[LINKS][2048]    # COB-ID -> 1 + KINDS * axis + kind, 0: nobody
 
 
@@ -66,6 +69,7 @@ cdef struct AxisState:
     int32_t counts          # newest position
     int32_t target          # newest setpoint in counts
     int32_t target_rate
+    uint16_t word           # newest control word of an axis that is not blocked
     uint16_t status_word    # newest
     uint16_t worst_word     # status word of this tick
     uint16_t emergency      # error code that stands, 0 when all errors were taken back

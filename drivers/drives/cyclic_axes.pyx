@@ -29,6 +29,11 @@ SYNC in frames of its own and is held between. Such a frame that has not come fo
 period; after `no_data_periods` of them the axis has no data. An axis that the safety stage blocks gets the control word that takes its
 power off; its blocking valves then close.
 
+Recovery (`safety_state`): each axis is led up from the state that it is in, out of a fault too, one state after the other by its control
+word; it is enabled when its setpoint is where it stands. When a recovery is given up, an axis that it has not enabled keeps the word that
+it had: nothing enables it later by surprise. A node that has lost its set-up (restart, new supply) gets it again beside the loop, which
+goes on: what the node says to a set-up is copied to it (`set_up_again`).
+
 Heartbeats: a drive whose last one is older than the consumer heartbeat time is `heartbeat_lost`, whatever else it sends. Time is the time
 of the run, so that a loop that stood still hears first and judges then. From the second answer after the first setpoints on a drive must
 follow (`not_following`, CiA 402 status bit 12).
@@ -71,7 +76,8 @@ from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRI
                                DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LOST,
                                DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
                                DRIVE_STATUS_STALE, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_VALVE_SATURATED,
-                               DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED, SETPOINT_STATUS_BLOCKED1)
+                               DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING,
+                               SETPOINT_STATUS_BLOCKED1)
 
 cdef enum:
     KIND_ACTUAL = 0         # TPDO1: status word, position
@@ -84,13 +90,18 @@ cdef enum:
     COB_RPDO1 = 0x200
     COB_RPDO2 = 0x300
     COB_TPDO3 = 0x380       # and TPDO4 0x100 further
+    COB_SDO_ANSWER = 0x580
     COB_HEARTBEAT = 0x700
+    FUNCTION_CODE = 0x780
     NMT_OPERATIONAL = 5
     GENERIC_ERROR = 0x1000  # emergency code of an error that only the error register tells
     ANSWERS_TO_FOLLOW = 2   # the first answer after setpoints took effect may have been made before the drive looked at them
     MOST_ROUNDS = 8         # batches taken from one link in one tick: bounds the time when somebody floods the bus
     BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
     PDO_BYTES = 6
+    RESET_CYCLES = 16       # the fault reset comes and goes in so many: an edge that a slow drive sees too
+
+cdef double ENABLED_WITHIN = 0.001  # m: an axis is enabled when its setpoint is no further from where it is
 
 
 cdef inline uint32_t bit(int number) noexcept nogil:
@@ -225,6 +236,18 @@ cdef void take_frame(Axes *axes, int link, const can_frame *f) noexcept nogil:
         take_slow(axes, a, slow, kind - KIND_SLOW, f)
 
 
+# What a set-up beside the loop waits for: answers to its requests, heartbeats, emergency messages.
+cdef void copy_frames(Axes *axes, int link, const can_frame *frames, int count) noexcept nogil:
+    cdef int i, error = 0
+    cdef uint32_t kind
+    if not axes.p.copies or axes.p.copy_fd[link] < 0:
+        return
+    for i in range(count):
+        kind = frames[i].can_id & FUNCTION_CODE
+        if frames[i].can_id <= 0x7FF and (kind == COB_SDO_ANSWER or kind == COB_HEARTBEAT or kind == COB_SYNC):
+            io_send_frames(axes.p.copy_fd[link], &frames[i], 1, NULL, &error)
+
+
 # Everything that waits on one link, but not more than MOST_ROUNDS batches. Returns whether others may wait.
 cdef bint drain(Axes *axes, int link) noexcept nogil:
     cdef can_frame frames[IO_BATCH]
@@ -234,6 +257,7 @@ cdef bint drain(Axes *axes, int link) noexcept nogil:
         got = io_receive_frames(axes.p.fd[link], frames, &bad, NULL, &more, &error)
         for i in range(got):
             take_frame(axes, link, &frames[i])
+        copy_frames(axes, link, frames, got)
         if error:
             axes.s.link_seen[link] |= DRIVE_STATUS_BUS_FAULT
         if not more:
@@ -389,6 +413,12 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
     s.cycles += 1
 
 
+# Whether an axis may be enabled: its setpoint is where it is.
+cdef inline bint in_place(const AxisParams *p, const AxisState *a) noexcept nogil:
+    cdef double gap = <double>a.target - <double>a.counts
+    return -ENABLED_WITHIN * p.counts_per_metre <= gap <= ENABLED_WITHIN * p.counts_per_metre
+
+
 cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nogil:
     cdef Axes *axes = <Axes *>self
     cdef AxisState *a
@@ -396,6 +426,7 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
     cdef can_frame frames[2 * AXES]
     cdef uint16_t word
     cdef int i, n, link
+    cdef bint reset = axes.s.cycles & RESET_CYCLES != 0
 
     for link in range(axes.p.links):
         if axes.p.fd[link] < 0:
@@ -414,7 +445,11 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
             memset(&frames[n], 0, sizeof(can_frame))
             frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
             frames[n].can_dlc = PDO_BYTES
-            word = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else axes.p.control_word
+            if sample.safety_state == SAFETY_STATE_RECOVERING:
+                a.word = axes.p.word_up(a.status_word, reset, in_place(p, a))
+            elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
+                a.word = axes.p.control_word
+            word = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
             io_store_le16(frames[n].data, word)
             io_store_le32(frames[n].data + 2, <uint32_t>a.target)
             n += 1
@@ -436,17 +471,22 @@ cdef uint32_t decode_nothing(uint16_t status_word) noexcept nogil:
     return 0
 
 
+cdef uint16_t no_word(uint16_t status_word, bint reset, bint may_enable) noexcept nogil:
+    return 0
+
+
 cdef class CyclicAxes:
     """Owner of the cyclic part: a profile's port configures it, starts it on open descriptors and stops it."""
 
     def __cinit__(self):
         memset(&self.axes, 0, sizeof(Axes))
         for link in range(LINKS):
-            self.axes.p.fd[link] = -1
+            self.axes.p.fd[link] = self.axes.p.copy_fd[link] = -1
         self.axes.p.supply_axis = -1
         for k in range(3):
             self.axes.p.hydraulic_bit[k] = -1
         self.axes.p.decode = decode_nothing
+        self.axes.p.word_up = no_word
 
     def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, int blocking_word, bint feed_forward, int rate_window,
                   int no_data_periods, int64_t heartbeat_timeout_ns):
@@ -494,6 +534,7 @@ cdef class CyclicAxes:
         the channel, SI units) that the set-up read last."""
         memset(&self.axes.s, 0, sizeof(AxesState))
         for i in range(AXES):
+            self.axes.s.axis[i].word = self.axes.p.control_word
             self.axes.s.axis[i].status_word = status_words[i]
             self.axes.s.axis[i].status = (self.axes.p.decode(status_words[i]) & ~DRIVE_STATUS_NOT_FOLLOWING
                                           | hydraulic_status(&self.axes.p, status_words[i]))
@@ -507,6 +548,17 @@ cdef class CyclicAxes:
                     self.axes.s.axis[i].channel[<int>number] = value
         for link in range(self.axes.p.links):
             self.axes.p.fd[link] = descriptors[link]
+
+    def lost_set_up(self):
+        """Numbers of the axes whose node has left the operational state: what it was told at the start is gone, or does not count."""
+        return [i for i in range(AXES) if self.axes.s.axis[i].nmt_state != NMT_OPERATIONAL]
+
+    def copy_to(self, descriptors):
+        """Copies what nodes say to a set-up to these descriptors, one per link, which stay open until `stop`; () ends it."""
+        if descriptors:
+            for link in range(self.axes.p.links):
+                self.axes.p.copy_fd[link] = descriptors[link]
+        self.axes.p.copies = len(descriptors) > 0
 
     def begin(self):
         """Takes what piled up since `start`, so that no backlog stands before the first answers; damage is forgotten, what the drives said
@@ -525,7 +577,8 @@ cdef class CyclicAxes:
     def stop(self):
         """Lets go of the descriptors (does not close them)."""
         for link in range(LINKS):
-            self.axes.p.fd[link] = -1
+            self.axes.p.fd[link] = self.axes.p.copy_fd[link] = -1
+        self.axes.p.copies = 0
 
     def counters(self):
         """Sums since the loop began: per axis lost and damaged actual values; per link records that are no frame, bus errors, ignored and

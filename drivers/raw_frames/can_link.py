@@ -16,6 +16,7 @@ import select
 import socket
 import struct
 import time
+from typing import Protocol
 
 import can
 
@@ -98,10 +99,23 @@ def _reason(error: OSError) -> str:
     return known.get(error.errno or 0, str(error))
 
 
+class FrameLink(Protocol):
+    """What a `FrameBus` needs of a link: a socket, or what stands for one."""
+
+    def fileno(self) -> int:
+        """Descriptor to wait on until a frame has come."""
+
+    def recv(self, size: int, /) -> bytes:
+        """The next frame."""
+
+    def send(self, data: bytes, /) -> int:
+        """Sends one frame now."""
+
+
 class FrameBus(can.BusABC):
     """python-can's interface on an open link; leaves the socket open when it is shut down, because the loop takes it over."""
 
-    def __init__(self, link: socket.socket, name: str):
+    def __init__(self, link: FrameLink, name: str):
         self._link = link
         self.channel_info = f"frames on {name}"
         self._can_protocol = can.CanProtocol.CAN_20

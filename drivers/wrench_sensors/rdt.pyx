@@ -16,7 +16,9 @@ or when the numbering is `WINDOW` records ahead of it;
 each is counted in `wrench_lost_total`. Step 0 or 2^31 ... is an old record: it fills its gap (late), or says nothing new (repeated); both
 are harmless. `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
 
-A numbering that begins again, or stands still, has only old records: nothing is believed any more, and `stale` follows. A datagram that is
+A numbering that begins again, or stands still, has only old records: nothing is believed any more, and `stale` follows. While a trip is
+recovered from (`safety_state`), a stream that was silent or stale is begun anew: the next record is the newest whatever its number, and
+none is missing before it; `recover` asks a sensor that is silent for its stream. A datagram that is
 no multiple of a record is damaged (`wrench_corrupt_total`). Foreign senders are not heard: the socket is connected,
 the kernel discards them.
 
@@ -35,8 +37,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
-from rt_kernels.codes cimport (SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
-                               SENSOR_STATUS_NO_DATA, SENSOR_STATUS_STALE, SENSOR_STATUS_WARNING)
+from rt_kernels.codes cimport (SAFETY_STATE_RECOVERING, SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT,
+                               SENSOR_STATUS_LOST, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_STALE, SENSOR_STATUS_WARNING)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
@@ -75,6 +77,7 @@ cdef struct RdtState:
     uint32_t seen                   # bits of sensor_status found while draining in this tick
     uint32_t worst_word             # of this tick
     int32_t worst_rank
+    int32_t anew                    # the numbering begins with the next record
     uint64_t missing                # bit k: record number `rdt_sequence - k` has not come yet and is not counted as lost
     uint64_t missing_before         # those of them that were missing at the end of the last tick
     int64_t sequence                # rdt_sequence without roll-over
@@ -174,11 +177,16 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     # Sequence: an old record changes nothing but its gap, a new one may leave others missing.
     if s.record_total:
         step = rdt_sequence - s.rdt_sequence
-        if step == 0 or step >= <uint32_t>0x80000000:
+        if s.anew:
+            s.missing = s.missing_before = 0
+            s.sequence += 1
+        elif step == 0 or step >= <uint32_t>0x80000000:
             take_old_record(s, s.rdt_sequence - rdt_sequence)
             return
-        advance_window(s, step)
-        s.sequence += step
+        else:
+            advance_window(s, step)
+            s.sequence += step
+        s.anew = 0
     else:
         s.sequence = rdt_sequence
 
@@ -234,6 +242,11 @@ cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int64_t now = io_now_ns()
     cdef int64_t lost_before = s.lost_total
     cdef int i
+
+    # A recovery begins a stream anew that nobody believed any more.
+    if sample.safety_state == SAFETY_STATE_RECOVERING and s.record_total and (
+            now - s.received_ns > rdt.p.no_data_ns or now - s.ft_moved_ns > rdt.p.stale_ns):
+        s.anew = 1
 
     # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
     s.seen = 0
@@ -433,6 +446,15 @@ cdef class RdtPort(PortPart):
         s.missing = s.missing_before = 0
         s.record_total = s.record_total > 0
         s.opened_ns = io_now_ns()
+
+    def recover(self):
+        """Called beside the loop while it recovers: a sensor that is silent (it restarted, another client took the stream) is asked for its
+        stream again. Raises ConnectionError when the request cannot be sent."""
+        if self.rdt.p.fd >= 0 and io_now_ns() - self.rdt.s.heard_ns > self.rdt.p.no_data_ns:
+            try:
+                self._request(COMMAND_START_STREAM, 0)
+            except OSError as error:
+                raise ConnectionError(f"no RDT stream from the force sensor at {self._given['address']}: {error}") from error
 
     def _read_scaling(self):
         given = self._given

@@ -14,6 +14,7 @@ from hil_server.analysis.crafts import crafts_of
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError, VerdictError
 from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.recoveries import recovered, recoveries_of
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.context import Vehicles
 from rt_kernels.layout import CODES, FAULTS, RUNS
@@ -217,7 +218,8 @@ def summarise(log: Log) -> dict[str, Any]:
     a bus), margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode, peak_wrench, peak_wrench_time_s,
     stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults (names, first cause first) and
     fault_details, notes_raised and note_details (what was noted and is no fault),
-    cause (text, tick, time_s; None without a fault), trip_tick, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
+    cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.telemetry.recoveries`), recovered, contacts, crafts
+    (peaks of joints, sensors, interfaces by name; None where
     the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
     delay_origins, delay_in_run (term → mean of the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that
     is violated is exit code 1), synthetic.
@@ -253,6 +255,8 @@ def summarise(log: Log) -> dict[str, Any]:
         "note_details": notes,
         "cause": cause_of(log, faults),
         "trip_tick": int(r["trip_tick"][-1]) if log.ticks else -1,
+        "recoveries": recoveries_of(r),
+        "recovered": recovered(r),
         "contacts": contacts_of(log),
         "crafts": crafts_of(log),
         "arm": arm_margin(log),

@@ -33,7 +33,9 @@ def of_log(log: Log) -> dict[str, Any] | None:
 def safety(last: Mapping[str, Any]) -> str:
     """State of the safety stage, and the tick of the trip."""
     state = code_name("safety_state", last["safety_state"]).replace("_", " ")
-    return f"{state}, tripped at tick {last['trip_tick']}" if last["trip_tick"] >= 0 else state
+    if last["trip_tick"] < 0:
+        return state
+    return f"{state}, {'recovered from the trip' if state == 'following' else 'tripped'} at tick {last['trip_tick']}"
 
 
 def end_of(last: Mapping[str, Any], status: Mapping[str, Any]) -> str:

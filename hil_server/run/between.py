@@ -6,7 +6,8 @@ While a variant runs, its own bus has the command socket. Between two variants t
     hold     it waits; a programme that does not wait of itself then waits for `start` (as it does in the pause, see below)
     stop     the programme ends here (so does `abort`)
 
-A programme that holds (`[programme] hold = true`, `--hold`) waits for `start` before every variant but the first. Any other goes on after
+A programme that holds (`[programme] hold = true`, `--hold`) waits for `start` before every variant but the first; any programme does after
+a variant that tripped and was recovered from. Any other goes on after
 `pause_s` seconds, unless `hold` comes in them. Ctrl-C ends the programme in either case.
 """
 
@@ -36,10 +37,17 @@ class Between:
         self._telemetry, self._hold, self._pause, self._clock = telemetry, hold, pause_s, clock
         self.address = ""
 
-    def wait(self, following: str, told: Callable[[bool], None] = lambda waits: None) -> bool:
-        """Whether the programme goes on with the variant `following`. Raises ConfigurationError for an address or keys that are none."""
+    @property
+    def asks(self) -> bool:
+        """Whether an operator can answer: there is a command address."""
+        return bool(self._telemetry["command"])
+
+    def wait(self, following: str, told: Callable[[bool], None] = lambda waits: None, hold: bool = False) -> bool:
+        """Whether the programme goes on with the variant `following`; hold: it waits for `start` in any case. Raises ConfigurationError for
+        an address or keys that are none."""
         address = self._telemetry["command"]
-        if not address or not (self._hold or self._pause > 0.0):
+        hold = hold or self._hold
+        if not address or not (hold or self._pause > 0.0):
             return True
         curve = Curve.from_folder(self._telemetry["keys"]) if self._telemetry["keys"] else None
         context = zmq.Context()
@@ -47,13 +55,13 @@ class Between:
         try:
             socket = bind(context, zmq.ROUTER, "command_address", address, curve, 100)
             self.address = socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
-            told(self._hold)
-            return self._serve(socket, door, following, told)
+            told(hold)
+            return self._serve(socket, door, following, told, hold)
         finally:
             context.destroy(linger=200)
 
-    def _serve(self, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None]) -> bool:
-        waits, until = self._hold, self._clock() + self._pause
+    def _serve(self, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None], waits: bool) -> bool:
+        until = self._clock() + self._pause
         with stopped_by_signal() as stopped:
             while not stopped():
                 if not waits and self._clock() >= until:

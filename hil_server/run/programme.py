@@ -21,7 +21,8 @@
 
 `set` holds the same keys as `--set`. The expectation says what becomes of the docking, the requirements (docs/requirements.md) what has to
 be shown beside: a variant that ends as expected and violates one fails the programme. All variants are loaded and checked before the first
-one runs. A live programme stops at a trip: the stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). Ctrl-C
+one runs. A live programme stops at a trip: the stand is to be inspected before it goes on (`--continue-after-trip` says otherwise). A trip
+that the operator has recovered from in the run, which then parked, does not end it: the next variant waits for `start`. Ctrl-C
 ends the variant and the programme.
 """
 
@@ -198,9 +199,10 @@ def run_programme(
     rows: list[dict[str, Any]] = []
     page = ProgrammePage(name, [(one.number, one.description, one.expect) for one in variants], out)
     exit_code = 0
+    waits = False
     try:
         for variant in variants:
-            if rows and between is not None and not _goes_on(name, variants, rows, out, variant, between, say):
+            if rows and between is not None and not _goes_on(name, variants, rows, out, variant, between, say, waits):
                 say(f"ended by the operator before {variant.number}")
                 exit_code = max(exit_code, 1)
                 break
@@ -219,7 +221,8 @@ def run_programme(
                 say(f"{variant.number} could not be recorded to its end: the programme stops here")
                 exit_code = TripError.exit_code
                 break
-            if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped":
+            waits = bool(summary.get("recovered")) and between is not None and between.asks
+            if summary.get("end") == "tripped" and stop_at_trip and variant.expect != "tripped" and not waits:
                 say(f"{variant.number} tripped: the programme stops here; look at the stand, then go on with the variants that are left")
                 exit_code = TripError.exit_code
                 break
@@ -237,16 +240,17 @@ def run_programme(
 
 def _goes_on(
     name: str, variants: Sequence[Variant], rows: Sequence[dict[str, Any]], out: Path, following: Variant, between: Between,
-    say: Callable[[str], None],
+    say: Callable[[str], None], hold: bool = False,
 ) -> bool:  # fmt: skip
-    """Asks `between` whether the next variant is to run; says, and writes down, that the programme waits for it."""
+    """Asks `between` whether the next variant is to run; says, and writes down, that the programme waits for it. hold: it waits in any
+    case."""
 
     def told(waits: bool) -> None:
         write_progress(name, variants, rows, out, following=following, held=waits)
         if waits:
             say(f"{following.number} is next: `hil-server command start --address {between.address}` starts it, `stop` ends the programme")
 
-    return between.wait(following.number, told)
+    return between.wait(following.number, told, hold=hold)
 
 
 def _side_by_side(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_fo
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.folder import folder_of, new_log
 from hil_server.run.progress import Progress, interruptible, working
+from hil_server.run.recovery import Recoverer
 from hil_server.run.stand import counters, opened_in_order, stand_of
 from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.log_file import Log, open_log
@@ -46,7 +47,8 @@ said = logging.getLogger(__name__)
 class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
     prediction forbids it; prediction: log of the simulated variant; confirmed: why the run is to be without one, or against its loads;
-    stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults)."""
+    stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults); or
+    `process`: one that runs already (`virtual_stand`) and goes on after the test."""
 
     out: str | None = None
     quiet: bool = False
@@ -171,7 +173,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         _say(options, f"log {log}   bus {bus}   commands {commands}")
         for device in devices:
             device.begin()
-        watch, wish = RecordWatch(telemetry, test.block), Wish(test.block)
+        watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
+        stack.callback(recoverer.end)
         if begin is not None:
             with interruptible(test):
                 hold(test, lambda text: _say(options, text))
@@ -185,6 +188,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
                     _end_without_record(test, watch.reason)
                 if wish.look():
                     test.block.request_stop()
+                recoverer.look()
                 show.update()
                 time.sleep(0.02)
             show.end()

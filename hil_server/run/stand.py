@@ -20,28 +20,34 @@ def stand_of(
         given = ("drives", "wrench_sensor", "mechanism_signals")
         yield {table: dict(config.stand[table]) for table in given if table in config.stand}, None
         return
+    with contextlib.ExitStack() as stack:
+        stand = beside.get("process") or stack.enter_context(virtual_stand(config, context, host, beside))
+        sensor, signals = (registry.own(f"virtual stand: {device}") for device in ("wrench sensor", "signals"))
+        # a process on the same machine may be held up longer than a device would be
+        if stand.config["drives"].get("wire") == "ethercat":
+            drives: dict[str, Any] = {"part": registry.own("virtual stand: drives on EtherCAT"), "no_data_periods": 500, "watchdog_ms": 1000.0}
+        else:
+            drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500}
+        yield {
+            "drives": drives | stand.ports["drives"],
+            "wrench_sensor": {"part": sensor, "filter_delay_s": stand.config["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
+            "mechanism_signals": {"part": signals, **stand.ports["mechanism_signals"]},
+        }, stand.control
+
+
+def virtual_stand(config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]) -> Any:
+    """The process of the virtual stand of this test (`StandProcess`, a context manager), with the settings `beside` those of the
+    configuration. Raises DeviceError when it does not come up."""
     from drivers.simulated.stand_server_client import StandProcess
 
     keys = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
-    drives = beside.get("drives", {})
-    # a process on the same machine may be held up longer than a device would be
-    if drives.get("wire") == "ethercat":
-        part: dict[str, Any] = {"part": registry.own("virtual stand: drives on EtherCAT"), "no_data_periods": 500, "watchdog_ms": 1000.0}
-    else:
-        part = {"part": drives.get("profile", registry.own("virtual stand: drives")), "receive_timeout_periods": 500}
+    keys["drives"] = {"profile": registry.own("virtual stand: drives")}
     for table, value in beside.items():
         keys[table] = {**keys.get(table, {}), **value} if isinstance(value, dict) else value
     try:
-        stand = StandProcess(keys)
+        return StandProcess(keys)
     except (ValueError, ConnectionError) as error:
         raise DeviceError(f"virtual stand: {error}") from error
-    sensor, signals = (registry.own(f"virtual stand: {device}") for device in ("wrench sensor", "signals"))
-    with stand:
-        yield {
-            "drives": part | stand.ports["drives"],
-            "wrench_sensor": {"part": sensor, "filter_delay_s": keys["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
-            "mechanism_signals": {"part": signals, **stand.ports["mechanism_signals"]},
-        }, stand.control
 
 
 @contextlib.contextmanager

@@ -93,6 +93,8 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "mechanism_drive": (Argument("on", "-", -1, 1, 1, whole=True),),
     "speed_mode": (Argument("coarse", "-", 0, 1, whole=True),),
     "tune": (Argument("number", "-", 0, 255, whole=True, of_run=True), Argument("value", "its own unit", -1e12, 1e12)),
+    # after a trip whose cause is cleared; the desk adds who said it (hil_server.telemetry.recoveries)
+    "recover": (),
     # a rehearsal: ends this flight and flies again from a time of it; time_s -1: that long before the first contact
     "again": (Argument("before_contact_s", "s", 0, 1e5, 30), Argument("time_s", "s", -1, 1e5, -1)),
     "joint": (

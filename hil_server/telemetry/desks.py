@@ -3,7 +3,8 @@
 A command is answered once the loop has taken it, with the tick of the sample in which its sequence number appeared. What is malformed,
 unknown, out of range, too frequent, from the wrong client, or such that no part of the run acts on it, is answered with an error (or
 counted, where there is nobody to answer) and never reaches the loop. A command that the loop took in a phase in which nobody acts on it is
-answered with an error that says so. `abort`, `stop` and `hold` are never held up by the rate or by another client.
+answered with an error that says so. `recover` is answered when the recovery has ended, with what it has cleared, or with an error that
+names what still stands. `abort`, `stop` and `hold` are never held up by the rate or by another client.
 
 Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep the process from the ring.
 """
@@ -12,7 +13,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,15 @@ import zmq
 
 from hil_server.telemetry.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.telemetry.publisher import TokenBucket
+from hil_server.telemetry.recoveries import FOLLOWING, RECOVERING, STOP, name_as_arguments, standing_in_words, why_not_begun
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
-from rt_kernels.codes import code_name, mask
+from rt_kernels.codes import code_name, fault_names, mask
 from rt_kernels.layout import CODES, LAYOUT_HASH
 from rt_kernels.parameters import Command
 
 BUDGET = 64
 TAKEN_WITHIN = 2.0  # s; later, the command counts as not taken
+LONGER = 1.5  # s more for the answer to `recover`; later, it is that the recovery is still under way
 HOLDS_FOR = 10.0  # s of silence after which the desk is free again
 MAX_CLIENTS = 256
 SERVER_LANE = 1  # sequence numbers of the server's own commands are odd
@@ -48,6 +51,8 @@ class _Waiting:
     command: str
     arguments: tuple[float, ...]
     deadline: float
+    answer: dict[str, Any] = field(default_factory=dict)  # of a recovery that has begun
+    faults: int = 0  # when it began
 
 
 class CommandDesk:
@@ -79,6 +84,7 @@ class CommandDesk:
         self._clients: OrderedDict[bytes, _Client] = OrderedDict()
         self._everyone = TokenBucket(4 * rate, 4 * rate, clock)
         self._waiting: dict[int, _Waiting] = {}
+        self._recovering: list[_Waiting] = []
         self._holder: tuple[bytes, float] | None = None
         self.accepted = self.refused = self.malformed = 0
 
@@ -92,7 +98,7 @@ class CommandDesk:
     @property
     def waiting(self) -> bool:
         """Whether a command is on its way through the loop."""
-        return bool(self._waiting)
+        return bool(self._waiting or self._recovering)
 
     # --------------------------------------------------------------------------------------------------------- requests
     def serve(self) -> int:
@@ -164,6 +170,8 @@ class CommandDesk:
         if not self._may_command(envelope[0], urgent):
             self._refuse(envelope, message_id, "held", f"the desk is held by {self.holder or 'another client'}")
             return
+        if request["command"] == "recover":
+            arguments = name_as_arguments(self._clients[envelope[0]].name)
         try:
             sequence = self._block.push_command(code, arguments)
         except BufferError as error:
@@ -200,8 +208,9 @@ class CommandDesk:
     # ---------------------------------------------------------------------------------------------------------- answers
     def acknowledge(self, records: np.ndarray) -> None:
         """Answers the commands that these records show as taken."""
-        if not self._waiting or not len(records):
+        if not self.waiting or not len(records):
             return
+        self._answer_recovery(records)
         taken = records["command_sequence"]
         changes = np.flatnonzero(np.diff(taken, prepend=-1))
         for i in changes:
@@ -215,7 +224,26 @@ class CommandDesk:
                     self._refuse(entry.envelope, entry.message_id, "nobody", text)
                     continue
                 answer = {"ok": True, "command": entry.command, "sequence": waiting, "tick": tick, "t": t_ns * 1e-9, "t_ns": t_ns}
+                if sequence == waiting and entry.command == "recover":
+                    entry.answer, entry.faults, entry.deadline = answer, int(records["faults"][i]), entry.deadline + LONGER
+                    self._recovering.append(entry)
+                    self._answer_recovery(records[i:])
+                    continue
                 self._reply(entry.envelope, entry.message_id, answer)
+
+    def _answer_recovery(self, records: np.ndarray) -> None:
+        """Answers those who asked for the recovery that is under way, when these records show its end."""
+        ended = np.flatnonzero(records["safety_state"] != RECOVERING)
+        if not self._recovering or not len(ended):
+            return
+        entries, self._recovering = self._recovering, []
+        end = records[ended[0]]
+        faults = int(end["faults"])
+        for entry in entries:
+            if int(end["safety_state"]) == FOLLOWING:
+                self._reply(entry.envelope, entry.message_id, {**entry.answer, "cleared": fault_names(entry.faults & ~faults & STOP)})
+            else:
+                self._refuse(entry.envelope, entry.message_id, "nobody", f"command recover: not recovered: {standing_in_words(faults)}")
 
     def _without_effect(self, entry: _Waiting, records: np.ndarray, i: int) -> str:
         """Why the command taken at record i did nothing, "" when somebody acted on it."""
@@ -225,6 +253,8 @@ class CommandDesk:
         met = i > 0 or float(records["phase_time"][i]) > 0.0
         if takes is not None and takes.phases and met and (phase := PHASES.get(before, str(before))) not in takes.phases:
             return f"but nobody acted on it: the run is in phase {phase}, it acts in {', '.join(takes.phases)}"
+        if entry.command == "recover" and (why := why_not_begun(records[i])):
+            return f"but nothing is recovered: {why}"
         if entry.command == "tune" and (answer := int(records["tune_answer"][i])) != CODES["tune_answer"]["taken"]:
             return f"but the parameter stays as it is: {self._why_not_tuned(entry, answer, PHASES.get(before, str(before)))}"
         if self._injector is not None and entry.command in ("inject_fault", "clear_injection"):
@@ -248,6 +278,9 @@ class CommandDesk:
             entry = self._waiting.pop(sequence)
             why = reason or f"the loop has not taken it within {TAKEN_WITHIN:g} s"
             self._refuse(entry.envelope, entry.message_id, "not_taken", f"command {entry.command}: {why}")
+        for entry in [entry for entry in self._recovering if reason or now > entry.deadline]:
+            self._recovering.remove(entry)
+            self._refuse(entry.envelope, entry.message_id, "not_taken", f"command recover: {reason or 'still under way: see safety_state'}")
 
     def _malformed(self, envelope: list[bytes], message_id: Any, text: str) -> None:
         self.malformed += 1

@@ -196,7 +196,7 @@ class Asked:
         asked = self
 
         class Desk(Between):
-            def wait(self, following, told):
+            def wait(self, following, told, hold=False):
                 commands = asked.commands.pop(0)
                 threads = []
 
@@ -207,7 +207,7 @@ class Asked:
                         threads.append(threading.Thread(target=asked.speak, args=(self.address, commands)))
                         threads[0].start()
 
-                goes_on = super().wait(following, tell)
+                goes_on = super().wait(following, tell, hold)
                 for thread in threads:
                     thread.join()
                 return goes_on
@@ -247,6 +247,20 @@ def test_a_pause_goes_on_by_itself_unless_hold_comes(programme, tmp_path):
     summary = run_programme("three", variants, run_one, tmp_path, True, quiet, asked.desk(tmp_path, hold=False, pause_s=0.8))
     assert summary["passed"] == 3 and asked.answers == ["hold", "RT-2", "start"]
     assert [(number, waits) for number, waits, _ in asked.seen] == [("RT-1", False), ("RT-2", False), ("RT-2", True)]
+
+
+def test_a_variant_that_tripped_and_was_recovered_from_does_not_end_the_programme_but_it_waits(programme, tmp_path):
+    """No hold, no pause: the operator's word is asked for after the recovery alone, and the trip stays the verdict."""
+    variants = three(programme, "captured", "captured", "captured")
+    asked = Asked([], ["start"])
+    run_one = outcomes(CAPTURED, TRIPPED | {"recovered": True}, CAPTURED)
+    summary = run_programme("three", variants, run_one, tmp_path, True, quiet, asked.desk(tmp_path, hold=False))
+    assert run_one.folders == ["RT-0", "RT-1", "RT-2"] and asked.answers == ["start"]
+    assert [(number, waits) for number, waits, _ in asked.seen] == [("RT-2", True)]
+    assert summary["exit_code"] == 1 and [verdict(row) for row in summary["variants"]] == ["captured", "tripped", "captured"]
+    # nobody who could answer: as every trip
+    run_one = outcomes(CAPTURED, TRIPPED | {"recovered": True}, CAPTURED)
+    assert run_programme("three", variants, run_one, tmp_path, True, quiet)["not_run"] == ["RT-2"]
 
 
 def test_hold_and_pause_are_keys_of_the_programme(programme):

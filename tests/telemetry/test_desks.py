@@ -1,6 +1,7 @@
 """Commands, desks and publisher by themselves: a socket that is a list, a clock that is told the time."""
 
 import math
+import re
 
 import msgpack
 import numpy as np
@@ -13,6 +14,7 @@ from hil_server.telemetry.desks import BUDGET, HOLDS_FOR, TAKEN_WITHIN, CommandD
 from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Window
 from hil_server.telemetry.record import aux_channels
+from hil_server.telemetry.recoveries import name_as_arguments, name_of_arguments, recoveries_of
 from rt_kernels.layout import BITS, CODES, FAULTS
 from rt_kernels.parameters import Command
 from tests.telemetry.list_socket import ListSocket
@@ -416,3 +418,84 @@ def test_auxiliary_names_are_made_unique():
     names = [channel.name for channel in aux_channels([("a", "m", "", 2), ("a", "m", "", 1), ("F_T", "N", "", 1)])]
     assert names == ["a", "a#2", "F_T#2"]
     assert [channel.offset for channel in aux_channels([("a", "m", "", 2), ("b", "m", "", 1), ("c", "m", "", 1)])] == [0, 2, 3]
+
+
+# ---------------------------------------------------------------------------------------------------------------- recovery
+
+STATE, STOPPED = CODES["safety_state"], {name: mask for name, mask, *_ in FAULTS}
+RECOVERS = {"commands": {"recover": Command("recover", ("fault",))}}
+
+
+def recovering(make_records, states, faults, first=50):
+    """Records in the fault phase; the command is taken at the second one."""
+    stream = make_records(len(states), first)
+    stream["command_sequence"] = [0] + [2] * (len(states) - 1)
+    stream["phase"], stream["phase_time"] = CODES["phase"]["fault"], 1.0
+    stream["safety_state"], stream["faults"] = [STATE[name] for name in states], faults
+    return stream
+
+
+@pytest.mark.parametrize("desk", [RECOVERS], indirect=True)
+def test_recovery_is_answered_when_it_has_ended_with_what_it_cleared(desk, make_records):
+    desk.ask(b"a", b"command", command="recover", id=1, client="Maja at the stand")
+    ((code, arguments),) = desk._block.commands
+    assert code == CODES["command"]["recover"] and name_of_arguments(arguments) == "Maja at the stand"
+    stop = STOPPED["drive_not_enabled"] | STOPPED["acceleration_limit"]
+    desk.acknowledge(recovering(make_records, ["held", "recovering", "recovering"], stop))
+    assert desk.socket.answers() == [] and desk.waiting
+    desk.acknowledge(recovering(make_records, ["recovering", "following"], [stop, STOPPED["acceleration_limit"]], 53))
+    (answer,) = desk.socket.answers()
+    assert answer["ok"] and answer["tick"] == 51 and answer["cleared"] == ["drive_not_enabled"] and not desk.waiting
+
+
+@pytest.mark.parametrize("desk", [RECOVERS], indirect=True)
+def test_recovery_that_is_given_up_names_what_stands(desk, make_records):
+    desk.ask(b"a", b"command", command="recover", id=1)
+    faults = [STOPPED["operator_stop"]] * 3 + [STOPPED["analogue_chain"]]
+    desk.acknowledge(recovering(make_records, ["held", "recovering", "recovering", "held"], faults))
+    (answer,) = desk.socket.answers()
+    assert answer["kind"] == "nobody" and "not recovered: analogue_chain (the independent emergency chain" in answer["error"]
+    assert "operator_stop" not in answer["error"]
+
+
+@pytest.mark.parametrize("desk", [RECOVERS], indirect=True)
+@pytest.mark.parametrize(("state", "fault", "why"), [
+    ("decelerating", "force_limit", "the setpoints do not rest yet"),
+    ("not_armed", "start_legs_unknown", "the setpoints had not started"),
+    ("held", "record_required", "record_required: .* without a record nothing moves"),
+])  # fmt: skip
+def test_recovery_that_cannot_begin_says_why(desk, make_records, state, fault, why):
+    desk.ask(b"a", b"command", command="recover", id=1)
+    desk.acknowledge(recovering(make_records, [state] * 3, STOPPED[fault]))
+    (answer,) = desk.socket.answers()
+    assert answer["kind"] == "nobody" and re.search(why, answer["error"])
+
+
+@pytest.mark.parametrize("desk", [RECOVERS], indirect=True)
+def test_recovery_that_takes_long_is_still_an_answer(desk, make_records):
+    desk.ask(b"a", b"command", command="recover", id=1)
+    desk.acknowledge(recovering(make_records, ["held", "recovering", "recovering"], STOPPED["operator_stop"]))
+    desk._clock.now += TAKEN_WITHIN + 1.6
+    desk.expire()
+    (answer,) = desk.socket.answers()
+    assert answer["kind"] == "not_taken" and "still under way" in answer["error"]
+
+
+@pytest.mark.parametrize("name", ["", "a", "Ω-desk", "x" * 60])
+def test_name_travels_in_the_arguments_of_a_command(name):
+    arguments = name_as_arguments(name)
+    assert len(arguments) == 8 and all(0.0 <= value < 2.0**48 for value in arguments)
+    assert name_of_arguments(np.array(arguments)) == name[:48]
+
+
+def test_recoveries_of_a_run(make_records):
+    """Refused, given up, recovered, and one that the log cuts off."""
+    states = ["decelerating", "held", "recovering", "recovering", "held", "recovering", "following", "held", "recovering"]
+    r = recovering(make_records, states, STOPPED["drive_lost"])
+    r["faults"][6] = 0
+    for i in (0, 2, 5, 8):
+        r["command_code"][i], r["command_arg"][i] = CODES["command"]["recover"], name_as_arguments("me")
+    found = recoveries_of(r)
+    assert [one["outcome"] for one in found] == ["refused", "given_up", "recovered", "under_way"]
+    assert [one["cleared"] for one in found] == [[], [], ["drive_lost"], []] and {one["by"] for one in found} == {"me"}
+    assert found[1]["standing"] == ["drive_lost"] and found[2]["ended_s"] > found[2]["time_s"]
