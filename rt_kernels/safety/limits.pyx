@@ -35,7 +35,7 @@ latched. The independent analogue chain is read and recorded; nothing here can o
 
 **Recovery.** Nothing but the command `recover`, given while the setpoints rest, ends a trip. The setpoints then go to the measured legs,
 inside the limits of every frame, and stay there (`recovering`); the ports enable their drives again; no motion is programmed by anybody
-else. A leg whose drive has no power yet may still move: as long as there is one, all six begin anew from what is measured. Records lost
+else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken anew. Records lost
 before are forgotten, what is lost now counts. When for `recover_fresh_s` no stop fault has stood and the setpoints have rested, the stop
 faults are cleared and the setpoints follow the demand again. When that has not come after `recover_limit_s`, or on an abort, the setpoints
 are held as before, and `faults` shows of the stop faults those that stood last: the causes to be cleared. Without a record there is no
@@ -662,6 +662,9 @@ cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, dou
     cdef int i
     if starts_from_here(o, s.led):
         for i in range(6):
+            # a leg that its drive holds is not sent its own noise
+            if s.led and not o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED):
+                continue
             # a comparison with a NaN is false
             if not o.drive_status[i] & NOT_FRESH and p.leg_min[i] <= o.measured_leg[i] <= p.leg_max[i]:
                 s.target[i] = o.measured_leg[i]

@@ -1,0 +1,59 @@
+"""A trip in the middle of a docking, its cause cleared, and the run led home: in process for many faults, live over the wire for one. The
+whole matrix: `tools/live_fault_matrix.py --recover`."""
+
+import numpy as np
+import pytest
+
+from drivers.simulated.injections import BY_NAME
+from hil_server.telemetry.recoveries import name_as_arguments, recovered, recoveries_of
+from rt_kernels.layout import CODES
+from tests.system.line_runs import QUICK, fault_names, phases, run_line
+from tools.live_fault_matrix import recover
+
+COMMAND, STATE = CODES["command"], CODES["safety_state"]
+WAITING = ("guidance.fault_s=0.1", "guidance.recover_s=20.0", "safety.recover_fresh_s=0.2", "safety.recover_limit_s=0.5",
+           "guidance.finish_at_region_end=false")  # fmt: skip
+
+
+def actions(fault, index, at_s):
+    """(time, action): the fault, a recovery with it, one without it, and home."""
+    injected = (float(BY_NAME[fault].number), float(index), float(BY_NAME[fault].value or 0.0))
+    return [
+        (at_s, lambda b: b.push_command(COMMAND["inject_fault"], injected)),
+        (at_s + 1.0, lambda b: b.push_command(COMMAND["recover"], name_as_arguments("first"))),
+        (at_s + 2.0, lambda b: b.push_command(COMMAND["clear_injection"])),
+        (at_s + 2.5, lambda b: b.push_command(COMMAND["recover"], name_as_arguments("second"))),
+        (at_s + 3.5, lambda b: b.push_command(COMMAND["park"])),
+    ]
+
+
+@pytest.mark.parametrize(("fault", "index", "at_s", "by"), [
+    ("drive_disabled", 2, 0.6, "park"),         # on the way to the start pose: straight home
+    ("sensor_silent", 0, 2.2, "retreat"),       # on the approach: away from the target first
+    ("chain_tripped", 0, 3.6, "retreat"),       # in the closed loop, in contact
+])  # fmt: skip
+def test_run_that_tripped_goes_home_when_its_cause_is_cleared(fault, index, at_s, by):
+    records = run_line((*QUICK, *WAITING), at=actions(fault, index, at_s))
+    refused, done = recoveries_of(records)
+    assert refused["outcome"] == "given_up" and BY_NAME[fault].fault in refused["standing"] and refused["by"] == "first"
+    assert done["outcome"] == "recovered" and BY_NAME[fault].fault in done["cleared"] and done["by"] == "second"
+    order = phases(records)
+    assert order[order.index("fault") :] == ["fault", "hold", by, *(["park"] if by == "retreat" else []), "ended"]
+    # the trip stays the verdict; nothing stands; it parked where it began
+    last = records[-1]
+    assert recovered(records) and last["end_cause"] == CODES["end_cause"]["tripped"]
+    assert BY_NAME[fault].fault not in fault_names(last["faults"])
+    np.testing.assert_allclose(last["X_TA_measured"][:3], records["X_TA_measured"][0][:3], atol=1e-3)
+    # no frame beyond the limits of the legs, and none that moves before it is let go
+    rate = np.diff(records["leg_setpoint"], axis=0) / 1e-3
+    assert np.abs(rate).max() <= 0.5 + 1e-9 and np.abs(np.diff(rate, axis=0)).max() / 1e-3 <= 10.0 + 1e-6
+    waits = (records["safety_state"] == STATE["recovering"]) | (records["safety_state"] == STATE["held"])
+    achieved = records["measured_leg"][waits]
+    assert np.abs(records["leg_setpoint"][waits] - achieved).max() < 0.02
+
+
+def test_row_of_the_live_matrix():
+    """A drive that restarts in the run has lost its set-up: it gets it again beside the loop, is enabled, the run parks, the next variant
+    captures on the same stand, and the log replays."""
+    text, good = recover(BY_NAME["drive_restart"])
+    assert good, text
