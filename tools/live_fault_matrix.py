@@ -42,6 +42,7 @@ from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.host.realtime_host import RealtimeHost  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.run import session  # noqa: E402
 from hil_server.run.replay import replay  # noqa: E402
 from hil_server.run.session import Options, run_live  # noqa: E402
 from hil_server.run.stand import virtual_stand  # noqa: E402
@@ -60,6 +61,20 @@ SILENCES = ("sensor_no_data", "drive_no_data", "signals_no_data")
 # a sensor that stays busy counts as stale in the end; an unknown status bit is the device's own fault
 ENDS_IN_TRIP = ("sensor_busy", "sensor_status_word")
 AT_S = 1.5
+
+
+_prediction = {}
+
+
+def _remembered(config, test, make=session._foreseen):
+    """The prediction of a run's line; that of the docking stand is the same in every row and made once."""
+    stand = config.stand["name"]
+    if stand not in _prediction:
+        _prediction[stand] = make(config, test)
+    return _prediction[stand]
+
+
+session._foreseen = _remembered
 
 
 def shown(records: np.ndarray, fault) -> int | None:

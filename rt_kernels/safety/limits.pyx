@@ -35,7 +35,8 @@ latched. The independent analogue chain is read and recorded; nothing here can o
 
 **Recovery.** Nothing but the command `recover`, given while the setpoints rest, ends a trip. The setpoints then go to the measured legs,
 inside the limits of every frame, and stay there (`recovering`); the ports enable their drives again; no motion is programmed by anybody
-else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken anew. Records lost
+else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken anew. A leg whose
+drive has power, and which is not where it was sent, is left alone: it, or its transducer, is a cause that stands. Records lost
 before are forgotten, what is lost now counts. When for `recover_fresh_s` no stop fault has stood and the setpoints have rested, the stop
 faults are cleared and the setpoints follow the demand again. When that has not come after `recover_limit_s`, or on an abort, the setpoints
 are held as before, and `faults` shows of the stop faults those that stood last: the causes to be cleared. Without a record there is no
@@ -662,8 +663,9 @@ cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, dou
     cdef int i
     if starts_from_here(o, s.led):
         for i in range(6):
-            # a leg that its drive holds is not sent its own noise
-            if s.led and not o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED):
+            # a leg that its drive holds is not sent its own noise, nor after a transducer that disagrees with where it was sent
+            if not o.drive_status[i] & (DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED) and (
+                    s.led or not (fabs(o.following_error[i]) <= p.following_max)):
                 continue
             # a comparison with a NaN is false
             if not o.drive_status[i] & NOT_FRESH and p.leg_min[i] <= o.measured_leg[i] <= p.leg_max[i]:

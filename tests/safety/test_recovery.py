@@ -74,6 +74,13 @@ def test_setpoints_go_to_where_the_legs_are_inside_the_limits(day):
     assert not s["leg_rate_setpoint"][goes].any() and not s["faults"][goes]
 
 
+def test_leg_that_its_drive_holds_is_not_sent_after_a_wrong_transducer(day):
+    """50 mm of offset, the drive enabled: nothing moves, the cause stands."""
+    _, s = day(lambda s: s["measured_leg"].__setitem__((slice(TRIP, None), 3), s["measured_leg"][0, 3] + 0.05))
+    assert (s["leg_setpoint"][REST:, 3] == s["leg_setpoint"][REST, 3]).all()
+    assert names(s["faults"][-1]) == {"following_error"} and s["safety_state"][-1] == STATE["held"]
+
+
 CAUSES = {
     "drive_not_enabled": ("drive_status", mask("drive_status", "not_enabled")),
     "analogue_chain": ("analogue_chain", 2),

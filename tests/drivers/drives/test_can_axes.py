@@ -2,6 +2,7 @@
 
 import random
 import struct
+import threading
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from drivers.drives import cia402, cia408
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.raw_frames.can_link import FRAME, link_names, open_link
-from rt_kernels.layout import BITS
+from rt_kernels.layout import BITS, CODES
 from tests.drivers.library_drives import LibraryDrives
 from tests.drivers.plain_stand import has
 
@@ -213,6 +214,85 @@ def test_velocity_feed_forward_frame(drives, sample):
     port.write(sample)
     frames = dict(peer.take())
     assert [struct.unpack("<i", frames[0x300 + n])[0] for n in range(1, 7)] == [100000, -200000, 300000, 0, 0, 0]
+
+
+# status words of axes on their way up, with the word that each is to get: (status, word)
+WAY_UP = {
+    402: [(0x1208, {0x00, 0x80}), (0x120F, {0x00}), (0x1207, {0x00}), (0x1240, {0x06}), (0x1221, {0x07}), (0x1223, {0x0F}),
+          (0x1237, {0x0F})],
+    408: [(0x0001, {0x01, 0x09}), (0x0003, {0x03, 0x0B}), (0x0008, {0x01}), (0x0009, {0x03}), (0x000B, {0x07}), (0x000F, {0x07})],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [402, 408])
+def test_recovery_leads_each_axis_up_from_the_state_that_it_is_in(drives, sample, kind):
+    """A fault is reset by an edge, whatever was sent before; only the axis that stands at its setpoint is enabled; given up, nothing is
+    enabled any more; following again, the word is as ever."""
+    peer, port = running(drives, kind)
+    good = {402: 0x0F, 408: 0x07}[kind]
+
+    def words(status, state, leg=1.0, ticks=1):
+        sent = []
+        for _ in range(ticks):
+            for n in range(1, 7):
+                peer.answer(n, status if n == 3 else GOOD[kind], 0)
+            port.read(sample)
+            peer.take()
+            sample["leg_setpoint"], sample["safety_state"] = leg, CODES["safety_state"][state]
+            port.write(sample)
+            frames = {identifier: struct.unpack("<Hi", data)[0] for identifier, data in peer.take()}
+            assert all(frames[0x200 + n] == good for n in (1, 2, 4, 5, 6))
+            sent.append(frames[0x203])
+        return sent
+
+    for status, allowed in WAY_UP[kind]:
+        sent = words(status, "recovering", ticks=64)
+        assert set(sent) == allowed, f"{status:04x}"
+        # each edge stays for a while: a drive that looks every few milliseconds sees it
+        assert len(allowed) == 1 or 2 <= np.count_nonzero(np.diff(sent)) <= 5
+    switched_on, waits = {402: (0x1223, 0x07), 408: (0x000B, 0x03)}[kind]
+    assert words(switched_on, "recovering", leg=1.0009) == [good] and words(switched_on, "recovering", leg=1.0011) == [waits]
+    assert words(switched_on, "held") == [waits] and words(switched_on, "following") == [good] == words(switched_on, "held")
+
+
+def test_node_that_lost_its_set_up_gets_it_again_beside_the_loop(stand, sample):
+    """A node restarts while the loop runs: operational with its PDOs again, the others undisturbed."""
+    process = stand()
+    port = cia402.Cia402Port(**process.ports["drives"], receive_timeout_periods=1000, heartbeat_timeout_ms=60000, no_data_periods=1000)
+    port.open()
+    stop, lost = threading.Event(), []
+
+    def loop():
+        while not stop.is_set():
+            port.read(sample)
+            lost.append([bits for bits in (drive_bits(sample, axis) for axis in range(6))])
+            sample["leg_setpoint"] = sample["measured_leg"]
+            sample["safety_state"] = CODES["safety_state"]["recovering"]
+            port.write(sample)
+            sample["time_ns"] += 2_000_000
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        until(lambda: len(lost) > 20 and not any(lost[-1]))
+        process.control.inject("drive_restart", 2)
+        until(lambda: "not_enabled" in lost[-1][2])
+        port.recover()
+        until(lambda: not any(lost[-1]))
+        assert not any("not_enabled" in bits for tick in lost[20:] for i, bits in enumerate(tick) if i != 2)
+    finally:
+        stop.set()
+        thread.join()
+        port.close()
+    assert port.close_problems == []
+
+
+def until(reached, most_s=30.0):
+    end = time.monotonic() + most_s
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_set_point_that_is_no_number_keeps_the_last_one(drives, sample):

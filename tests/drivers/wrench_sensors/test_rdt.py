@@ -12,6 +12,7 @@ from drivers.simulated.injections import SERVED
 from drivers.simulated.stand_server_client import StandProcess
 from drivers.wrench_sensors import rdt_scaling, rdt_status
 from drivers.wrench_sensors.rdt import RdtPort
+from rt_kernels.layout import CODES
 from tests.drivers.plain_stand import has, stand_config, until
 
 RECORD = struct.Struct(">IIIiiiiii")
@@ -246,6 +247,33 @@ def test_numbering_that_does_not_go_on_is_stale(sensor, sample, again):
         port.read(sample)
     assert names(sample) == {"stale"} and list(sample["wrench_raw"][0]) == [1, 2, 3, 4, 5, 6]
     assert sample["wrench_sequence"][0] == 500 and port.counters()["repeated"] == 5
+
+
+@pytest.mark.parametrize("first", [1, 400, 5_000_000], ids=["begins again", "goes back", "far ahead"])
+def test_recovery_begins_a_stream_anew_that_was_silent(sensor, sample, first):
+    """A sensor that restarted, or whose stream another client had: it is asked again, its next record counts whatever its number, and
+    nothing is lost before it. While it is silent nothing is believed."""
+    port = sensor.port(first=500, stale_ms=50.0, no_data_ms=50.0)
+    port.read(sample)
+    before = int(sample["wrench_sequence"][0])
+    time.sleep(0.06)
+    sample["safety_state"] = CODES["safety_state"]["recovering"]
+    port.read(sample)
+    assert names(sample) == {"no_data"} and sensor.requests == [(2, 0)]
+    answer = threading.Thread(target=sensor.answer, args=(first,))
+    answer.start()
+    port.recover()
+    answer.join()
+    assert sensor.requests == [(2, 0), (2, 0)]
+    sensor.send(first + 1, 1, counts=(7,) * 6)
+    port.read(sample)
+    assert names(sample) == set() and list(sample["wrench_raw"][0]) == [7] * 6
+    assert sample["wrench_lost_total"][0] == 0 and sample["wrench_sequence"][0] == before + 2
+    port.recover()  # it is not silent: nothing is asked
+    sensor.send(first + 4, 2)
+    port.read(sample), port.read(sample)
+    assert sample["wrench_lost_total"][0] == 2, "from here on what is missing counts"
+    assert len(sensor.requests) == 2
 
 
 def test_foreign_sender_is_not_heard(sensor, sample):
