@@ -12,6 +12,8 @@ from rt_kernels.codes cimport LATE_CAUSE_COMPUTE, LATE_CAUSE_IO, LATE_CAUSE_NONE
 from rt_kernels.grid_reference cimport GridLock, GridReference, grid_next, grid_step
 from rt_kernels.host cimport (atomic_get, host_fifo, host_now, host_pause, host_pin, host_sleep_until, host_timer_slack,
                               host_touch_stack, host_set_float_mode, host_usage, host_thread_usage)
+from rt_kernels.late_ticks cimport (LateBlock, LateTick, LateTicks, host_account, host_close_account, host_open_account,
+                                    host_read_account, host_thread_number, record_late)
 from rt_kernels.plugs cimport MARK_END, ClockPart
 from rt_kernels.ring cimport ControlBlock, SharedBlock
 from rt_kernels.sample cimport Sample
@@ -165,6 +167,25 @@ cdef struct WallClock:
     int64_t late_ticks[4]   # by cause
     GridLock *reference     # NULL, or what the grid follows
     int64_t moved_before    # its moves before this clock had it
+    LateBlock *late         # where they are recorded
+    LateTick newest
+    int account             # descriptor of what the kernel counts of this thread
+    host_account seen       # as it was when last looked at, and when that was
+    int64_t seen_ns
+
+
+cdef inline void look_at_account(WallClock *c, int64_t now) noexcept nogil:
+    """What the kernel has counted of this thread since the last look goes into `newest`."""
+    cdef host_account last = c.seen
+    host_read_account(c.account, &c.seen)
+    c.newest.span_ns = now - c.seen_ns
+    c.newest.during.run_ns = c.seen.run_ns - last.run_ns
+    c.newest.during.delay_ns = c.seen.delay_ns - last.delay_ns
+    c.newest.during.faults_minor = c.seen.faults_minor - last.faults_minor
+    c.newest.during.faults_major = c.seen.faults_major - last.faults_major
+    c.newest.during.switches_voluntary = c.seen.switches_voluntary - last.switches_voluntary
+    c.newest.during.switches_involuntary = c.seen.switches_involuntary - last.switches_involuntary
+    c.seen_ns = now
 
 
 cdef void wall_begin(WallClock *c) noexcept nogil:
@@ -179,6 +200,11 @@ cdef void wall_begin(WallClock *c) noexcept nogil:
     else:
         c.mode = 1
     host_touch_stack()
+    c.account = host_open_account()
+    c.late.accounted = c.account >= 0
+    c.late.thread = host_thread_number()
+    c.seen_ns = host_now()
+    host_read_account(c.account, &c.seen)
     c.start_ns = host_now() + 10_000_000
     if c.reference != NULL:
         c.start_ns = grid_next(c.reference, c.start_ns, c.period_ns)
@@ -190,18 +216,21 @@ cdef void wall_begin(WallClock *c) noexcept nogil:
 
 cdef int wall_wait(void *self, Sample *s) noexcept nogil:
     cdef WallClock *c = <WallClock *>self
-    cdef int64_t now, target, next_tick, lateness, in_step, in_io
+    cdef int64_t now, target, missed_point, next_tick, lateness, in_step, in_io
     if not c.begun:
         wall_begin(c)
         now = host_now()
     else:
+        # the step is done: where it took too long, what was counted during it says why
         now = host_now()
+        look_at_account(c, now)
     # the grid follows its reference
     if c.reference != NULL and c.tick >= c.first:
         c.start_ns -= grid_step(c.reference)
     # next point of the grid; whole periods that have passed are skipped and counted
     next_tick = c.tick + 1
     target = c.start_ns + next_tick * c.period_ns
+    missed_point = target
     s.periods = 1
     in_step = 0
     in_io = 0
@@ -247,6 +276,14 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
     if lateness <= c.late_bar_ns and s.periods == 1:
         s.late_cause = LATE_CAUSE_NONE
     c.late_ticks[s.late_cause] += 1
+    if s.late_cause != LATE_CAUSE_NONE and c.tick >= c.first:
+        if s.late_cause == LATE_CAUSE_WAKE_UP:
+            look_at_account(c, now)
+        c.newest.tick = next_tick
+        c.newest.target_ns = missed_point
+        c.newest.late_ns = now - missed_point
+        c.newest.where = s.late_cause
+        record_late(c.late, &c.newest)
     if c.tick < c.first:
         host_thread_usage(&c.usage_start)
     c.tick = next_tick
@@ -270,13 +307,17 @@ cdef void wall_mark(void *self, int point) noexcept nogil:
     cdef WallClock *c = <WallClock *>self
     if point == MARK_END:
         host_thread_usage(&c.usage_end)
+        host_close_account(c.account)
+        c.account = -1
     else:
         c.point_ns[point] = host_now()
 
 
 cdef class WallClockPart(ClockPart):
     """Absolute grid on CLOCK_MONOTONIC. `block` (SharedBlock) brings the supervisor's heartbeat and the stop word; `reference`
-    (GridReference): what the grid follows, None: nothing."""
+    (GridReference): what the grid follows, None: nothing.
+
+    late: the late ticks (LateTicks), each with what the kernel counted of the loop's thread meanwhile."""
 
     PARAMETERS = (
         Parameter("period_ns", "int", "ns", "period of the loop", low=100_000, high=1_000_000_000),
@@ -289,6 +330,7 @@ cdef class WallClockPart(ClockPart):
     cdef WallClock c
     cdef SharedBlock block
     cdef GridReference reference
+    cdef readonly LateTicks late
 
     def __init__(self, *, SharedBlock block=None, GridReference reference=None, **given):
         keys = checked(WallClockPart.PARAMETERS, given)
@@ -304,6 +346,9 @@ cdef class WallClockPart(ClockPart):
         self.c.block = block.block if block is not None else NULL
         self.reference = reference
         self.c.reference = &reference.lock if reference is not None else NULL
+        self.late = LateTicks.create()
+        self.c.late = self.late.block
+        self.c.account = -1
         self.plug.self = &self.c
         self.plug.wait = wall_wait
         self.plug.mark = wall_mark

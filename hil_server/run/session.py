@@ -265,6 +265,7 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, repe
     commands = test.commands | ({} if control is None else taken_by([control])) | ({"again": Command("again")} if repeatable else {})
     return TelemetrySettings.from_table(
         test.config.telemetry, str(log), cores=others, stand_control=None if control is None else control.address,
+        late={"fd": test.line.clock.late.fd, "core": host.core},
         commands={name: [command.phases, command.numbers] for name, command in commands.items()},
     )  # fmt: skip
 

@@ -35,17 +35,17 @@ BOOT = (
 class Child:
     """The side that starts it.
 
-    trouble: the newest line of that kind, {} before it. Raises OSError when the process cannot be started.
+    trouble: the newest line of that kind, {} before it. more: descriptors that it inherits as well. Raises OSError when the process cannot be started.
     """
 
-    def __init__(self, module: str, name: str, block_fd: int, lifeline: int) -> None:
+    def __init__(self, module: str, name: str, block_fd: int, lifeline: int, more: tuple[int, ...] = ()) -> None:
         self.name = name
         self.trouble: dict[str, Any] = {}
         self._process = subprocess.Popen(
             [sys.executable, "-c", BOOT, str(ROOT), module, "--fd", str(block_fd), "--lifeline", str(lifeline)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            pass_fds=(block_fd, lifeline),
+            pass_fds=(block_fd, lifeline, *more),
         )
         self._lines: Queue[dict[str, Any]] = Queue()
         self._error = ""

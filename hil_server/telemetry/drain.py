@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.host.late_watch import LateWatch
 from hil_server.telemetry.bus_keeper import BusKeeper
 from hil_server.telemetry.checkpoint import Checkpoint
 from hil_server.telemetry.child import Control, Task, say, serve
@@ -28,6 +29,7 @@ from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.log_writer import LogWriter
 from hil_server.telemetry.record import record_dtype
 from hil_server.telemetry.settings import ADDRESSES, TelemetrySettings
+from rt_kernels.late_ticks import LateTicks
 from rt_kernels.layout import LAYOUT_HASH
 from rt_kernels.ring import SharedBlock
 
@@ -39,12 +41,13 @@ CLOSE_WITHIN = 5.0  # s that a finished loop waits for the server's closing line
 
 
 class Recorder:
-    """The ring's reader and the log. bus: gets to know how the log does; None when there is none."""
+    """The ring's reader and the log. bus: gets to know how the log does; None when there is none. late: names the causes of late ticks."""
 
-    def __init__(self, block: SharedBlock, settings: TelemetrySettings, header: LogHeader, bus: BusKeeper | None = None) -> None:
+    def __init__(self, block: SharedBlock, settings: TelemetrySettings, header: LogHeader, bus: BusKeeper | None = None,
+                 late: LateWatch | None = None) -> None:  # fmt: skip
         if header.aux_count != block.aux_count:
             raise ValueError(f"header declares {header.aux_count} auxiliary channels, the block has {block.aux_count}")
-        self.block, self.bus, self.path = block, bus, settings.log_path
+        self.block, self.bus, self.late, self.path = block, bus, late, settings.log_path
         self.dtype = record_dtype(header.aux_count)
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
         if self.log is not None and settings.checkpoint:
@@ -101,6 +104,9 @@ class Recorder:
             pass
         log = self.log
         restarts = 0 if self.bus is None else self.bus.restarts
+        if self.late is not None:
+            self.late.close()
+            facts = {**facts, **self.late.facts()}
         if log is not None:
             if reason:
                 log.lost(0, reason)
@@ -134,6 +140,8 @@ def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[di
         if now >= next_look:
             busy = recorder.drain() >= DRAIN_AT_ONCE
             recorder.beat()
+            if recorder.late is not None:
+                recorder.late.look()
             next_look = now if busy else now + PERIOD
         if recorder.block.finished:
             finished_at = finished_at or now
@@ -150,7 +158,8 @@ def work(task: Task, control: Control) -> dict[str, Any]:
     if any(getattr(settings, key) for key in ADDRESSES):
         bus = BusKeeper(arguments.fd, arguments.lifeline, settings, header.to_json())
     try:
-        recorder = Recorder(block, settings, header, bus)
+        late = None if settings.late is None else LateWatch(LateTicks.attach(settings.late["fd"]), os.getppid(), settings.late["core"])
+        recorder = Recorder(block, settings, header, bus, late)
     except BaseException:
         if bus is not None:
             bus.close({})

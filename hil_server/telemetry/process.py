@@ -29,7 +29,8 @@ class TelemetryProcess:
         """
         reading, writing = os.pipe2(os.O_CLOEXEC)
         try:
-            self = cls(Child("hil_server.telemetry.drain", "telemetry", block_fd, reading), writing)
+            more = () if settings.late is None else (settings.late["fd"],)
+            self = cls(Child("hil_server.telemetry.drain", "telemetry", block_fd, reading, more), writing)
         finally:
             os.close(reading)
         try:

@@ -20,6 +20,7 @@ class TelemetrySettings:
     samples behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases,
     numbers] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands.
     checkpoint: packed, in base 64, of a run that goes on from another one: its log begins with it.
+    late: where the loop writes its late ticks down and on which core it runs ({fd, core}); None: nobody names their causes.
     Raises ConfigurationError that names key, value and limit.
     """
 
@@ -37,6 +38,7 @@ class TelemetrySettings:
     commands: dict[str, Any] | None = None
     stand_control: dict[str, Any] | None = None
     checkpoint: str = ""
+    late: dict[str, int] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.curve, dict):
