@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 
 from rt_kernels.grid_reference import GridReference
+from rt_kernels.late_ticks import LateTicks
 from rt_kernels.plugs import ClockPart
 from rt_kernels.ring import SharedBlock
 
@@ -22,5 +23,7 @@ SAMPLE_DTYPE: np.dtype[Any]
 class WallClockPart(ClockPart):
     def __init__(self, *, block: SharedBlock | None = None, reference: GridReference | None = None, **given: Any) -> None: ...
     def begin_at(self, tick: int) -> Any: ...
+    def wake_ups(self, count: int) -> Any: ...
     def facts(self) -> Any: ...
+    late: LateTicks
     PARAMETERS: tuple[Any, ...]

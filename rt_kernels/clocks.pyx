@@ -357,6 +357,22 @@ cdef class WallClockPart(ClockPart):
         """The run begins with this tick: it goes on where another one was. Call before it runs."""
         self.c.first = tick
 
+    def wake_ups(self, int64_t count):
+        """Runs the clock alone, without a line, on the calling thread. Returns the lateness of `count` wake-ups in ns, whole periods that
+        were skipped included, an int64 array; shorter when the duration is over or the block asks to stop."""
+        out = np.zeros(count, np.int64)
+        cdef int64_t[::1] ns = out
+        cdef int64_t done = 0
+        cdef Sample s
+        memset(&s, 0, sizeof(Sample))
+        with nogil:
+            while done < count and wall_wait(&self.c, &s) == 0:
+                ns[done] = s.lateness_ns + (s.periods - 1) * self.c.period_ns
+                done += 1
+                self.c.point_ns[0] = self.c.point_ns[1] = self.c.point_ns[2] = host_now()
+            wall_mark(&self.c, MARK_END)
+        return out[:done]
+
     def facts(self):
         """What the run got: mode, errors of the operating system, page faults and switches of the loop thread, late ticks by cause; of a
         grid that follows a reference, by how much it came earlier for it in all, and per time: what the reference gains on this machine's

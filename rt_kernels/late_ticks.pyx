@@ -99,7 +99,7 @@ cdef class LateTicks:
         return out[gone:]
 
     def put(self, record):
-        """Adds one record of LATE_TICK as the loop would (tests, playback)."""
+        """Adds one record of LATE_TICK as the loop would (tests)."""
         cdef const unsigned char[::1] view = np.ascontiguousarray(record, LATE_TICK).reshape(1).view(np.uint8)
         record_late(self.block, <const LateTick *>&view[0])
 

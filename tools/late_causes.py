@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Are late ticks named rightly? Makes them late on purpose, one cause after another, and prints which names they got.
 
-    tools/late_causes.py [--seconds S] [--core N] [--only NAME ...] [--cyclictest] [--json FILE]
+    tools/late_causes.py [--seconds S] [--core N] [--only NAME ...] [--proc] [--cyclictest] [--json FILE]
 
 A loop of its own (the shipped line on the wall clock, SCHED_FIFO 80, on a core of its own as far as there is one) runs with the telemetry
 process of the product, whose log names the causes. Meanwhile, in bursts of 0.2 s with pauses of 0.3 s, for S seconds each:
@@ -13,8 +13,8 @@ process of the product, whose log names the causes. Meanwhile, in bursts of 0.2 
     helper      SIGSTOP of the telemetry process for the burst: the loop must not care      -> (what it is without)
     softirq     multicast to 800 sockets, handled on the loop's core (RPS)                    -> softirq
 
-A tick belongs to a burst when its time lies in it. A machine that is busy otherwise has late ticks of its own: row "none" (the pauses), whose
-rate tells how many of a burst's are not the injection's; column "less own" leaves those out.
+A tick belongs to a burst when its time lies in it. A machine that is busy otherwise has late ticks of its own: row "none" (the pauses),
+whose rate tells how many of a burst's are not the injection's; column "less own" leaves those out.
 `--cyclictest` runs that program beside the loop, on the same core just below its priority, and prints both latenesses. It needs root (or
 rtprio and namespaces); without, the injections that cannot be made say so.
 """
@@ -47,8 +47,8 @@ MADV_PAGEOUT = 21
 # ---------------------------------------------------------------------------------------------------------- the loop's process
 
 
-def loop_process(core: int, seconds: float, log: str, period_ns: int) -> None:
-    """Runs the loop until standard input ends; a line `page_fault` there is a burst of that. Prints, as JSON, the time of each late tick."""
+def loop_process(core: int, seconds: float, log: str, period_ns: int, trace: int) -> None:
+    """Runs the loop until standard input ends; a line `page_fault` there is a burst of that. Prints each late tick as JSON."""
     from hil_server import registry
     from hil_server.config import load_test
     from hil_server.line import assembly
@@ -66,7 +66,7 @@ def loop_process(core: int, seconds: float, log: str, period_ns: int) -> None:
     ports = [assembly.build_part("commands", "latch", {}, {**test.context, "block": block}), *test.ports[1:]]
     line = LoopLine(clock, ports, test.line.stages, block)
     settings = TelemetrySettings.offline(log)
-    settings.cores, settings.late = sorted(others), {"fd": clock.late.fd, "core": core}
+    settings.cores, settings.late = sorted(others), {"fd": clock.late.fd, "core": core, "trace": trace}
     telemetry = TelemetryProcess.start(block.fd, settings, header(test, "late causes", "live", {}, None))
     thread = threading.Thread(target=line.run, name="loop")
     thread.start()
@@ -195,16 +195,15 @@ def _last_line(child: subprocess.Popen[bytes]) -> str:
 
 def helper_bursts(seconds: float, made: Injected, command: list[str], greeted: bool = False) -> None:
     """Bursts of a program of its own."""
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        if greeted and (child.stdout is None or child.stdout.read(1) != b"!"):
-            raise RuntimeError(_last_line(child))
-        bursts(seconds, made, burst_of(child))
-    except (RuntimeError, OSError) as error:
-        made.refused = str(error)
-    finally:
-        child.kill()
-        child.wait()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            if greeted and (child.stdout is None or child.stdout.read(1) != b"!"):
+                raise RuntimeError(_last_line(child))
+            bursts(seconds, made, burst_of(child))
+        except (RuntimeError, OSError) as error:
+            made.refused = str(error)
+        finally:
+            child.kill()
 
 
 def placed(core: int, priority: int, program: str) -> list[str]:
@@ -259,24 +258,26 @@ def inject(name: str, seconds: float, core: int, loop: subprocess.Popen[str], te
 # ---------------------------------------------------------------------------------------------------------- the tables
 
 
-def run_loop(core: int, seconds: float, period_ns: int, folder: str, act: Callable[[subprocess.Popen[str], int], dict[str, Injected]]) -> Any:
-    """One loop with its telemetry, `act` meanwhile. Returns (injected, late ticks with their time, log)."""
+def run_loop(core: int, seconds: float, period_ns: int, folder: str, act: Callable[[subprocess.Popen[str], int], dict[str, Injected]],
+             trace: bool = True) -> Any:  # fmt: skip
+    """One loop with its telemetry, `act` meanwhile; trace: context switches may be asked for. Returns (injected, late ticks with what was
+    counted for each, log)."""
     from hil_server.host.late_causes import Late
     from hil_server.telemetry.log_file import open_log
 
     log = str(Path(folder) / f"late-{period_ns}.mcap")
-    own = [sys.executable, __file__, "--loop", str(core), str(seconds), log, str(period_ns)]
-    loop = subprocess.Popen(own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert loop.stdin is not None and loop.stdout is not None
-    try:
-        telemetry = json.loads(loop.stdout.readline())["telemetry"]
-        injected = act(loop, telemetry)
-        time.sleep(0.5)
-        loop.stdin.close()
-        counted = dict(json.loads(loop.stdout.readline())["counted"])
-        loop.wait(20.0)
-    finally:
-        loop.kill()
+    own = [sys.executable, __file__, "--loop", str(core), str(seconds), log, str(period_ns), str(int(trace))]
+    with subprocess.Popen(own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as loop:
+        assert loop.stdin is not None and loop.stdout is not None
+        try:
+            telemetry = json.loads(loop.stdout.readline())["telemetry"]
+            injected = act(loop, telemetry)
+            time.sleep(0.5)
+            loop.stdin.close()
+            counted = dict(json.loads(loop.stdout.readline())["counted"])
+            loop.wait(20.0)
+        finally:
+            loop.kill()
     read = open_log(Path(log))
     fields = Late._fields
     named = [one | dict(zip(fields, counted[one["tick"]], strict=True)) for one in read.end.get("late", []) if one["tick"] in counted]
@@ -318,7 +319,8 @@ def print_confusion(found: dict[str, collections.Counter[str]], injected: dict[s
         share = right / late if expected and late else None
         less = min(right / max(late - own, 1e-9), 1.0) if expected and late else None
         shown = [f"{100 * one:6.1f}%" if one is not None else "      -" for one in (share, less)]
-        print(f"{name:12s} {seconds_of[name]:6.1f} {late:6d} {shown[0]} {shown[1]:>9s}   " + " ".join(f"{row[cause]:12d}" for cause in used))
+        counts = " ".join(f"{row[cause]:12d}" for cause in used)
+        print(f"{name:12s} {seconds_of[name]:6.1f} {late:6d} {shown[0]} {shown[1]:>9s}   {counts}")
         figures.append({"injected": name, "late": late, "right": right, "share": share, "share_less_own": less, "named": dict(row)})
     return figures
 
@@ -354,7 +356,7 @@ def print_beside(log: Any, peer: np.ndarray) -> dict[str, list[float]]:
 def main() -> None:
     """Command line."""
     if sys.argv[1:2] == ["--loop"]:
-        loop_process(int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
+        loop_process(int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
         return
     from hil_server.host.realtime_host import choose_core
 
@@ -363,6 +365,7 @@ def main() -> None:
     parser.add_argument("--core", type=int, help="of the loop (default: as for a run)")
     parser.add_argument("--only", nargs="*", help="these injections")
     parser.add_argument("--cyclictest", action="store_true", help="that program beside the loop, without injections")
+    parser.add_argument("--proc", action="store_true", help="names without the record of context switches, from /proc alone")
     parser.add_argument("--json", help="writes the figures there")
     arguments = parser.parse_args()
     core = choose_core() if arguments.core is None else arguments.core
@@ -388,13 +391,15 @@ def main() -> None:
                 time.sleep(seconds)  # the machine as it is
                 return {name: inject(name, seconds, core, loop, telemetry) for name in names}
 
-            injected, named, log = run_loop(core, (len(names) + 2) * (seconds + 5), 1_000_000, folder, act)
+            injected, named, log = run_loop(core, (len(names) + 2) * (seconds + 5), 1_000_000, folder, act, not arguments.proc)
             lengths = {name: sum(end - begin for begin, end in made.bursts) * 1e-9 for name, made in injected.items()}
             counted = sum(len(made.bursts) for made in injected.values())
             lengths["none"] = float(log.time_s[-1] - log.time_s[0]) - sum(lengths.values()) - counted * 0.5 * PAUSE
             print(f"causes named from: {log.end.get('late_sources', '-')}; core {core}\n")
             said["confusion"] = print_confusion(labelled(named, injected), injected, lengths)
-            said["late"] = [one | {"bursts": [n for n, m in injected.items() if any(b <= one["target_ns"] <= e for b, e in m.bursts)]} for one in named]
+            for one in named:
+                one["bursts"] = [name for name, made in injected.items() if any(b <= one["target_ns"] <= e for b, e in made.bursts)]
+            said["late"] = named
             overall = [row for row in said["confusion"] if row["share"] is not None]
             late, right = sum(row["late"] for row in overall), sum(row["right"] for row in overall)
             print(f"\ninjected in all: {right} of {late} named rightly ({100.0 * right / max(late, 1):.1f} %)")

@@ -349,6 +349,9 @@ def _time(log: Log, s: Mapping[str, Any]) -> str:
     ledger += [(name, None, "not in the sum", 1e3 * value) for name, value in seen.items() if name not in s["delay_ledger"]]
     if s["realtime_mode"]:
         body = table_html(("µs", "p50", "p99", "p99.9", "p99.99", "max"), rows) + table_html((), counts)
+        named = [(one["cause"].replace("_", " "), one["who"], one["ticks"], one["worst_us"], one["remedy"]) for one in s["late_named"]]
+        if named:
+            body += table_html(("why ticks were late", "who or what", "ticks", "worst, µs", "remedy"), named)
     else:
         factor = log.end.get("realtime_factor")
         body = "<p>Free-running: no lateness. " + (f"{factor:.0f} times real time.</p>" if isinstance(factor, int | float) else "</p>")

@@ -13,6 +13,7 @@ from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.crafts import crafts_of
 from hil_server.analysis.rebound import rebound, screw_of
 from hil_server.errors import HilError, VerdictError
+from hil_server.host.late_causes import summed_up
 from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.recoveries import recovered, recoveries_of
 from rt_kernels.codes import bit_names, code_name
@@ -72,6 +73,9 @@ def cause_of(log: Log, faults: list[dict[str, Any]]) -> dict[str, Any] | None:
     missed, why = int(r["periods"][at]) - 1, code_name("late_cause", int(r["late_cause"][at])).replace("_", "-")
     after = ", ".join(fault["name"] for fault in faults if fault["name"] in STALLED)
     lost_ms = missed * log.header.period_ns * 1e-6
+    named = next((one for one in log.end.get("late", []) if one["tick"] == int(r["tick"][at])), None)
+    if named is not None:
+        why += f" ({named['cause'].replace('_', ' ')}{': ' * bool(named['who'])}{named['who']})"
     text = f"host too busy: {missed} periods ({lost_ms:.0f} ms) missed, late by {why}; {after} followed from it"
     return {"text": text, "tick": int(r["tick"][at]), "time_s": float(log.time_s[at])}
 
@@ -215,11 +219,11 @@ def summarise(log: Log) -> dict[str, Any]:
 
     Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s,
     ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, bus_deviation_us (its amount, where the grid follows the clock of
-    a bus), margin_us (p50, p99, p999, p9999, max; margin: min), late_causes, realtime_mode, peak_wrench, peak_wrench_time_s,
-    stroke_margin_min_m, following_error_max_m, clipped_ticks (length, rate, acceleration), faults (names, first cause first) and
-    fault_details, notes_raised and note_details (what was noted and is no fault),
-    cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.telemetry.recoveries`), recovered, contacts, crafts
-    (peaks of joints, sensors, interfaces by name; None where
+    a bus), margin_us (p50, p99, p999, p9999, max; margin: min), late_causes (where the late ticks lost their time), late_named (why, of a
+    live run: `hil_server.host.late_causes.summed_up`), realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m,
+    following_error_max_m, clipped_ticks (length, rate, acceleration), faults (names, first cause first) and fault_details, notes_raised
+    and note_details (what was noted and is no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries
+    (`hil_server.telemetry.recoveries`), recovered, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
     the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
     delay_origins, delay_in_run (term → mean of the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that
     is violated is exit code 1), synthetic.
@@ -299,6 +303,7 @@ def _timing(log: Log) -> dict[str, Any]:
         **({"bus_deviation_us": microseconds(np.abs(log.aux("bus_deviation_ns")))} if "bus_deviation_ns" in log.aux_names else {}),
         "margin_us": {"min": float(margin.min()) * 1e-3 if len(margin) else 0.0},
         "late_causes": causes,
+        "late_named": summed_up(log.end.get("late", []), log.end.get("late_more")),
         "realtime_mode": int(r["realtime_mode"][-1]) if log.ticks else 0,
     }
 

@@ -38,7 +38,7 @@ REMEDIES = {
     "throttled": "better cooling, or a lower frequency that holds",
     "frequency": "cpupower frequency-set -g performance",
     "own_work": "a lower rate, or a cheaper part: see the times of computing in the report",
-    "core_stalled": "hold off idle states (/dev/cpu_dma_latency), firmware settings (SMI, power saving); bare metal instead of a virtual machine",
+    "core_stalled": "hold off idle states (/dev/cpu_dma_latency), firmware settings (SMI, power saving); bare metal, not a virtual machine",
     "unknown": "a kernel with CONFIG_SCHED_INFO",
 }
 CAUSES = tuple(REMEDIES)
@@ -70,10 +70,11 @@ class Around:
     """What happened on the loop's core from a little before the late tick to a little after it.
 
     ran: who had the core between the tick's time and its beginning, (name, share), None where nobody saw it; "idle" for nobody, "loop" for
-    the loop itself; above: one of these is real-time itself. busy: threads that used the core in the window, (name, ns), most first, when `ran` is not known. softirqs: kind → how
-    many, without those that every busy core has; softirq_share: of the core's time in the last 0.2 s; steal_share: in the last 0.5 s. interrupts: line → how many more
-    than usual. interrupt_s, steal_s: what the kernel accounts for, in its steps of 10 ms. stopped: the process was seen stopped. throttled:
-    new thermal events. frequency: of the core as a share of what it can, None where not known. virtual: a hypervisor is below."""
+    the loop itself; above: one of these is real-time itself. busy: threads that used the core in the window, (name, ns), most first, when
+    `ran` is not known. softirqs: kind → how many, without those that every busy core has; softirq_share: of the core's time in the last
+    0.2 s; steal_share: in the last 0.5 s. interrupts: line → how many more than usual. interrupt_s, steal_s: what the kernel accounts for,
+    in its steps of 10 ms. stopped: the process was seen stopped. throttled: new thermal events. frequency: of the core as a share of what
+    it can, None where not known. virtual: a hypervisor is below."""
 
     ran: list[tuple[str, float]] | None = None
     above: bool = False
@@ -92,7 +93,7 @@ class Around:
 
 def cause_of(late: Late, around: Around, accounted: bool = True) -> tuple[str, str]:
     """(cause, who or what). The rules of this module, in their order."""
-    if around.stopped and (late.switches_voluntary > 1 or late.place != "wake_up" and late.switches_voluntary > 0):
+    if around.stopped and late.switches_voluntary - late.faults_major > (late.place == "wake_up"):
         return "stopped", ""
     if late.faults_major:
         return "page_fault", f"{late.faults_major} from a disk"
@@ -133,8 +134,8 @@ def _held_up(around: Around, others: list[tuple[str, float]]) -> tuple[str, str]
 
 
 def _nothing_ran(around: Around) -> tuple[str, str]:
-    """The thread was not even woken: its timer's interrupt came late. (Softirqs let interrupts come, but on a virtual machine a core that
-    is busy gets them late.)"""
+    """The thread was not even woken: its timer's interrupt came late. Softirqs let interrupts come, but on a virtual machine a core that
+    is busy gets them late."""
     if around.softirq_share >= BUSY_SOFTIRQ and around.softirqs:
         return "softirq", _most(around.softirqs)
     if around.interrupt_s and around.interrupts:
@@ -166,15 +167,16 @@ def _most(counts: dict[str, int]) -> str:
     return max(counts, key=lambda name: counts[name]) if counts else ""
 
 
-def summed_up(named: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Cause by cause, the one with most ticks first: cause, ticks, worst_us, who (that most often), remedy. named: `tick`, `late_us`,
-    `where`, `cause`, `who`."""
+def summed_up(named: list[dict[str, Any]], more: dict[str, int] | None = None) -> list[dict[str, Any]]:
+    """Cause by cause, the one with most ticks first: cause, ticks, worst_us, who (that most often), remedy.
+
+    named: `tick`, `late_us`, `where`, `cause`, `who`; more: cause → further ticks that were only counted."""
     rows = []
     for cause in CAUSES:
-        of_it = [one for one in named if one["cause"] == cause]
-        if of_it:
+        of_it, count = [one for one in named if one["cause"] == cause], (more or {}).get(cause, 0)
+        if of_it or count:
             names = [one["who"] for one in of_it if one["who"]]
             who = max(sorted(set(names)), key=names.count) if names else ""
-            worst = max(one["late_us"] for one in of_it)
-            rows.append({"cause": cause, "ticks": len(of_it), "worst_us": worst, "who": who, "remedy": REMEDIES[cause]})
+            worst = max((one["late_us"] for one in of_it), default=0)
+            rows.append({"cause": cause, "ticks": len(of_it) + count, "worst_us": worst, "who": who, "remedy": REMEDIES[cause]})
     return sorted(rows, key=lambda row: -row["ticks"])

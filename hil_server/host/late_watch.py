@@ -46,16 +46,16 @@ class Look(NamedTuple):
 
 
 class LateWatch:
-    """late: the loop's late ticks; process: number of the server; core: of the loop, -1 not known."""
+    """late: the loop's late ticks; process: number of the server; core: of the loop, -1 not known; trace: asks for context switches."""
 
-    def __init__(self, late: LateTicks, process: int, core: int) -> None:
+    def __init__(self, late: LateTicks, process: int, core: int, trace: bool = True) -> None:
         self.named: list[dict[str, Any]] = []
         self.counted: dict[str, int] = {}  # cause → ticks, beyond the first KEPT
         self._late, self._process, self._core = late, process, core
         self._history: deque[Look] = deque(maxlen=HISTORY)
         self._waiting: list[Late] = []
         self._next = 0.0
-        self._trace = SwitchTrace.open(core)
+        self._trace = SwitchTrace.open(core) if trace else None
         self.sources = "context switches" if self._trace else "run times of threads"
         self._scan: dict[int, int] = {}
         self._scanned: deque[list[tuple[str, int]]] = deque(maxlen=2)
@@ -70,15 +70,16 @@ class LateWatch:
             return
         if self._trace is not None:
             self._trace.read()
-        elif began >= self._next_scan:
-            self._look_at_threads()
-            self._next_scan = began + SCAN_PERIOD
         self._waiting += [Late(*map(int, one)) for one in self._late.take()]
         self._history.append(self._now())
         for late in self._waiting:
             self._name(late)
         self._waiting = []
-        self._next = began + max(PERIOD, (time.monotonic() - began) / DEAREST)
+        done = time.monotonic()
+        self._next = began + max(PERIOD, (done - began) / DEAREST)
+        if self._trace is None and done >= self._next_scan:
+            self._look_at_threads()
+            self._next_scan = done + max(SCAN_PERIOD, (time.monotonic() - done) / DEAREST)
 
     def close(self) -> None:
         """Names what is left and gives the trace back."""

@@ -6,17 +6,32 @@ measurement at the end counts more than any setting.
 
 import os
 import re
+import resource
+import shutil
 import socket
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hil_server.host.realtime_host import CAP_IPC_LOCK, REMEDY_PRIVILEGE, choose_core, fifo_refusal, has_capability, parse_cores
+from hil_server import registry
+from hil_server.host.late_causes import summed_up
+from hil_server.host.late_watch import LateWatch
+from hil_server.host.realtime_host import (
+    CAP_IPC_LOCK,
+    LOOP_PRIORITY,
+    REMEDY_PRIVILEGE,
+    choose_core,
+    fifo_refusal,
+    has_capability,
+    parse_cores,
+)
 
 PERIOD_NS = 1_000_000
 GAP_NS = 50_000
+LATE_NS = 100_000  # as the loop's clock counts a late tick
 
 
 class Finding(NamedTuple):
@@ -40,8 +55,6 @@ def examine(core: int | None = None, seconds: float = 2.0) -> list[Finding]:
 def _privileges() -> Iterator[Finding]:
     why = fifo_refusal()
     yield Finding("fail", "SCHED_FIFO", why, REMEDY_PRIVILEGE) if why else Finding("info", "SCHED_FIFO", "allowed")
-    import resource
-
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
     if limit == resource.RLIM_INFINITY or has_capability(CAP_IPC_LOCK):
         yield Finding("info", "memory lock", "allowed")
@@ -143,15 +156,26 @@ def _buses() -> Iterator[Finding]:
 
 # --------------------------------------------------------------------------------------------------------------- measurement
 def measure(core: int, seconds: float) -> list[Finding]:
-    """Sleeps on an absolute 1 kHz grid with the loop's own rights, then looks for gaps in a spinning core."""
+    """Sleeps on an absolute 1 kHz grid with the loop's own rights, names the causes of what came late, then looks for gaps in a spinning
+    core. Where it is installed, cyclictest runs beside the wake-ups, just below them: the yardstick of the same seconds."""
     steal = _steal_ticks()
-    lateness, gaps = wake_ups(core, seconds), spin_gaps(core, min(seconds, 1.0))
+    peer = _cyclictest(core, seconds)
+    lateness, causes = wake_ups(core, seconds)
+    beside = _latencies(peer.communicate()[0]) if peer is not None else []
+    gaps = spin_gaps(core, min(seconds, 1.0))
     stolen = _steal_ticks() - steal
     figures = quantiles(lateness)
     level = "warn" if figures["p99"] > 500 or figures["p50"] > 60 else "info"
-    shown = ", ".join(f"{k} {v:.0f} us" for k, v in figures.items())
     remedy = "the findings above, from the top; then measure again"
-    found = [Finding(level, f"wake-ups, {seconds:g} s at 1 kHz", shown, remedy if level == "warn" else "")]
+    found = [Finding(level, f"wake-ups, {seconds:g} s at 1 kHz", _shown(figures), remedy if level == "warn" else "")]
+    if beside:
+        found.append(Finding("info", "cyclictest beside them", _shown(quantiles(beside))))
+    elif peer is None:
+        found.append(Finding("info", "cyclictest beside them", "not installed", "apt install rt-tests, for a yardstick"))
+    for row in causes:
+        who = f" ({row['who']})" if row["who"] else ""
+        count = f"{row['ticks']} above {LATE_NS // 1000} us, worst {row['worst_us']} us{who}"
+        found.append(Finding("warn", f"late by {row['cause'].replace('_', ' ')}", count, row["remedy"]))
     if gaps:
         longest = f"{len(gaps)}, longest {max(gaps) / 1e3:.0f} us"
         found.append(Finding("warn", f"gaps above {GAP_NS // 1000} us", longest, "firmware, or something above the loop, takes the core"))
@@ -162,6 +186,27 @@ def measure(core: int, seconds: float) -> list[Finding]:
     return found
 
 
+def _shown(figures: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.0f} us" for name, value in figures.items())
+
+
+def _cyclictest(core: int, seconds: float) -> "subprocess.Popen[str] | None":
+    """That program for so long at 1 kHz on this core, at a priority below the loop's; None where it is not installed."""
+    if core < 0 or not shutil.which("cyclictest"):
+        return None
+    command = ["cyclictest", "-q", "-m", "-t1", f"-p{LOOP_PRIORITY - 1}", f"-a{core}", "-i1000", "-h100000", f"-D{max(1, round(seconds))}"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def _latencies(text: str) -> list[int]:
+    """Out of cyclictest's histogram (µs, count), ns, ascending."""
+    found: list[int] = []
+    for line in text.splitlines():
+        if pair := re.match(r"(\d+)\s+(\d+)$", line.strip()):
+            found += [1000 * int(pair[1])] * int(pair[2])
+    return found
+
+
 def quantiles(lateness_ns: list[int]) -> dict[str, float]:
     """p50, p99, p999 and max in microseconds."""
     ordered = sorted(lateness_ns)
@@ -169,21 +214,21 @@ def quantiles(lateness_ns: list[int]) -> dict[str, float]:
     return {name: ordered[round(q * last)] / 1e3 for name, q in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0))}
 
 
-def wake_ups(core: int, seconds: float) -> list[int]:
-    """Lateness in ns of each wake-up on an absolute grid of 1 ms, on `core`, at SCHED_FIFO if allowed."""
-    late: list[int] = []
-
-    def body() -> None:
-        start = time.monotonic_ns() + 5 * PERIOD_NS
-        for k in range(int(seconds * 1e9) // PERIOD_NS):
-            target = start + k * PERIOD_NS
-            wait = target - time.monotonic_ns()
-            if wait > 0:
-                time.sleep(wait * 1e-9)
-            late.append(max(time.monotonic_ns() - target, 0))
-
-    _on_core(core, body)
-    return late
+def wake_ups(core: int, seconds: float) -> tuple[list[int], list[dict[str, Any]]]:
+    """Lateness in ns of each wake-up of the loop's own clock, alone on a thread of its own; what came late, this thread looks into
+    meanwhile. Returns it with the causes, as `summed_up`."""
+    lateness: list[int] = []
+    clock_of_a_run: Any = registry.part("clocks", registry.own("clock of a live run"))
+    priority = 0 if fifo_refusal() else LOOP_PRIORITY
+    clock = clock_of_a_run(period_ns=PERIOD_NS, duration_ns=int(seconds * 1e9), priority=priority, cpu=core)
+    watch = LateWatch(clock.late, os.getpid(), core)
+    thread = threading.Thread(target=lambda: lateness.extend(clock.wake_ups(int(seconds * 1e9) // PERIOD_NS).tolist()))
+    thread.start()
+    while thread.is_alive():
+        watch.look()
+        time.sleep(0.01)
+    watch.close()
+    return lateness, summed_up(watch.named, watch.counted)
 
 
 def spin_gaps(core: int, seconds: float) -> list[int]:
@@ -203,7 +248,7 @@ def spin_gaps(core: int, seconds: float) -> list[int]:
     return gaps
 
 
-def _on_core(core: int, body: Any) -> None:
+def _on_core(core: int, body: Callable[[], None]) -> None:
     """Runs `body` in a thread pinned to `core`, at the loop's priority if allowed."""
 
     def prepared() -> None:

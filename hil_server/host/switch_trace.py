@@ -1,7 +1,7 @@
 """Which thread had a core when: the kernel's records of context switches, where this process may have them.
 
-perf_event_open(2) with a counter that counts nothing and records every switch of one core. A record of a switch is 40 bytes; a loop at 1 kHz makes some
-two thousand a second. Layout of the records: PERF_RECORD_SWITCH_CPU_WIDE of that page, with sample_id (tid, time, cpu).
+perf_event_open(2) with a counter that counts nothing and records every switch of one core. A record of a switch is 40 bytes; a loop at
+1 kHz makes some two thousand a second. Layout of the records: PERF_RECORD_SWITCH_CPU_WIDE of that page, with sample_id (tid, time, cpu).
 """
 
 import ctypes
@@ -30,7 +30,7 @@ RECORD = np.dtype([("kind", "<u4"), ("misc", "<u2"), ("size", "<u2"), ("other_pr
 
 
 class SwitchTrace:
-    """The newest switches of one core. Made by `open`. names: of threads that took theirs on this core meanwhile, even if they have ended."""
+    """The newest switches of one core. Made by `open`. names: of threads that took theirs on this core meanwhile, ended or not."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -48,8 +48,9 @@ class SwitchTrace:
             return None
         flags = COMM | SAMPLE_ID_ALL | CONTEXT_SWITCH | USE_CLOCKID
         # type, size, config, period, sample_type, read_format, flags, wakeup, bp_type, config1, config2, branch, regs, stack, clockid
-        attribute = struct.pack("<IIQQQQQIIQQQQIi", SOFTWARE, 112, DUMMY, 0, SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU, 0, flags, 0, 0, 0, 0, 0, 0, 0,
-                                CLOCK_MONOTONIC).ljust(112, b"\0")  # fmt: skip
+        sample = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU
+        fields = (SOFTWARE, 112, DUMMY, 0, sample, 0, flags, 0, 0, 0, 0, 0, 0, 0, CLOCK_MONOTONIC)
+        attribute = struct.pack("<IIQQQQQIIQQQQIi", *fields).ljust(112, b"\0")
         libc = ctypes.CDLL(None, use_errno=True)
         descriptor = libc.syscall(number, ctypes.c_char_p(attribute), -1, core, -1, 8)  # 8: close on exec
         if descriptor < 0:

@@ -35,7 +35,8 @@ BOOT = (
 class Child:
     """The side that starts it.
 
-    trouble: the newest line of that kind, {} before it. more: descriptors that it inherits as well. Raises OSError when the process cannot be started.
+    trouble: the newest line of that kind, {} before it. more: descriptors that it inherits as well. Raises OSError when the process cannot
+    be started.
     """
 
     def __init__(self, module: str, name: str, block_fd: int, lifeline: int, more: tuple[int, ...] = ()) -> None:

@@ -149,6 +149,11 @@ def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[di
                 return {}, None
 
 
+def _late_watch(fd: int, core: int, trace: int = 1) -> LateWatch:
+    """Over the server's loop."""
+    return LateWatch(LateTicks.attach(fd), os.getppid(), core, bool(trace))
+
+
 def work(task: Task, control: Control) -> dict[str, Any]:
     """Empties the ring into the log and onto the bus until the run ends; returns the summary."""
     block, settings, header, arguments = task
@@ -158,7 +163,7 @@ def work(task: Task, control: Control) -> dict[str, Any]:
     if any(getattr(settings, key) for key in ADDRESSES):
         bus = BusKeeper(arguments.fd, arguments.lifeline, settings, header.to_json())
     try:
-        late = None if settings.late is None else LateWatch(LateTicks.attach(settings.late["fd"]), os.getppid(), settings.late["core"])
+        late = None if settings.late is None else _late_watch(**settings.late)
         recorder = Recorder(block, settings, header, bus, late)
     except BaseException:
         if bus is not None:

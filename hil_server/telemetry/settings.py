@@ -20,7 +20,8 @@ class TelemetrySettings:
     samples behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases,
     numbers] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands.
     checkpoint: packed, in base 64, of a run that goes on from another one: its log begins with it.
-    late: where the loop writes its late ticks down and on which core it runs ({fd, core}); None: nobody names their causes.
+    late: where the loop writes its late ticks down and on which core it runs ({fd, core}; trace 0: without the record of
+    context switches); None: nobody names their causes.
     Raises ConfigurationError that names key, value and limit.
     """
 

@@ -151,6 +151,9 @@ def print_summary(summary: dict[str, Any]) -> None:
     else:
         late, compute = summary["lateness_us"], summary["compute_us"]
         print(f"          late p50 {late['p50']:.0f} p99 {late['p99']:.0f} max {late['max']:.0f} us, compute p50 {compute['p50']:.1f} us")
+        for row in summary.get("late_named", [])[:3]:
+            who = f" ({row['who']})" if row["who"] else ""
+            print(f"          {row['ticks']} late by {row['cause'].replace('_', ' ')}{who}, at most {row['worst_us']} us: {row['remedy']}")
     peaks = [f"{name} {v:.4g}" for name, v in zip(("Fx", "Fy", "Fz", "Mx", "My", "Mz"), _flat(summary["peak_wrench"]), strict=True)]
     print(f"peaks     {'  '.join(peaks[:3])} N   {'  '.join(peaks[3:])} N.m   (target's axes)")
     if summary.get("arm"):
