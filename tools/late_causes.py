@@ -153,7 +153,8 @@ for word in iter(lambda: os.read(0, 1), b""):
     os.write(1, b".")
 """
 FLOOD = f"""
-import os, socket, struct, subprocess, sys, time
+import os, socket, subprocess, sys, time
+os.sched_setaffinity(0, {{core for core in os.sched_getaffinity(0) if not int(sys.argv[1], 16) >> core & 1}} or {{0}})
 subprocess.run(["mount", "-t", "sysfs", "none", "/sys"], check=True)
 subprocess.run(["ip", "link", "set", "lo", "up", "multicast", "on"], check=True)
 open("/sys/class/net/lo/queues/rx-0/rps_cpus", "w").write(sys.argv[1])
@@ -281,6 +282,8 @@ def run_loop(core: int, seconds: float, period_ns: int, folder: str, act: Callab
     read = open_log(Path(log))
     fields = Late._fields
     named = [one | dict(zip(fields, counted[one["tick"]], strict=True)) for one in read.end.get("late", []) if one["tick"] in counted]
+    for one in named:
+        one["bursts"] = [name for name, made in injected.items() if any(b <= one["target_ns"] <= e for b, e in made.bursts)]
     return injected, named, read
 
 
@@ -397,8 +400,6 @@ def main() -> None:
             lengths["none"] = float(log.time_s[-1] - log.time_s[0]) - sum(lengths.values()) - counted * 0.5 * PAUSE
             print(f"causes named from: {log.end.get('late_sources', '-')}; core {core}\n")
             said["confusion"] = print_confusion(labelled(named, injected), injected, lengths)
-            for one in named:
-                one["bursts"] = [name for name, made in injected.items() if any(b <= one["target_ns"] <= e for b, e in made.bursts)]
             said["late"] = named
             overall = [row for row in said["confusion"] if row["share"] is not None]
             late, right = sum(row["late"] for row in overall), sum(row["right"] for row in overall)

@@ -25,6 +25,7 @@ from rt_kernels.layout import CODES
 FAULT_NS = 10_000  # a page fault without a disk takes no longer than this
 SHARE = 0.5  # of the lateness that a cause has to account for
 BUSY_SOFTIRQ = 0.12  # of a core's time: usual are some thousandths
+RECORDED_SOFTIRQ = 0.3  # of the lateness
 BUSY_STEAL = 0.1  # of a core's time: then the machine below is to blame, whatever ran on this one
 
 REMEDIES = {
@@ -71,10 +72,11 @@ class Around:
 
     ran: who had the core between the tick's time and its beginning, (name, share), None where nobody saw it; "idle" for nobody, "loop" for
     the loop itself; above: one of these is real-time itself. busy: threads that used the core in the window, (name, ns), most first, when
-    `ran` is not known. softirqs: kind → how many, without those that every busy core has; softirq_share: of the core's time in the last
-    0.2 s; steal_share: in the last 0.5 s. interrupts: line → how many more than usual. interrupt_s, steal_s: what the kernel accounts for,
-    in its steps of 10 ms. stopped: the process was seen stopped. throttled: new thermal events. frequency: of the core as a share of what
-    it can, None where not known. virtual: a hypervisor is below."""
+    `ran` is not known. softirq_time: kind → share of that same time, None where nobody recorded it; softirqs: kind → how many, without
+    those that every busy core has; softirq_share: of the core's time in the last 0.2 s, as sampled; steal_share: in the last 0.5 s.
+    interrupts: line → how many more than usual. interrupt_s, steal_s: what the kernel accounts for, in its steps of 10 ms. stopped: the
+    process was seen stopped. throttled: new thermal events. frequency: of the core as a share of what it can, None where not known.
+    virtual: a hypervisor is below."""
 
     ran: list[tuple[str, float]] | None = None
     above: bool = False
@@ -82,6 +84,7 @@ class Around:
     softirqs: dict[str, int] = field(default_factory=dict)
     interrupts: dict[str, int] = field(default_factory=dict)
     softirq_share: float = 0.0
+    softirq_time: dict[str, float] | None = None
     interrupt_s: float = 0.0
     steal_s: float = 0.0
     steal_share: float = 0.0
@@ -116,8 +119,8 @@ def cause_of(late: Late, around: Around, accounted: bool = True) -> tuple[str, s
 
 def _held_up(around: Around, others: list[tuple[str, float]]) -> tuple[str, str]:
     """The loop's thread was ready to run, and did not."""
-    if around.softirq_share >= BUSY_SOFTIRQ and around.softirqs and not around.above:
-        return "softirq", _most(around.softirqs)  # in the name of whichever thread they came upon
+    if (kind := _softirq(around)) and not (around.above and around.softirq_time is None):
+        return "softirq", kind  # in the name of whichever thread they came upon
     if others and others[0][1] >= dict(around.ran or ()).get("idle", 0.0):
         name = others[0][0]
         if name.startswith("ksoftirqd"):
@@ -126,7 +129,7 @@ def _held_up(around: Around, others: list[tuple[str, float]]) -> tuple[str, str]
     if around.ran is None:
         return "other_thread", around.busy[0][0] if around.busy else ""
     # no thread had the core, and it was not free: it was in the kernel, on behalf of nobody
-    if around.softirqs:
+    if around.softirqs and around.softirq_time is None:
         return "softirq", _most(around.softirqs)
     if around.interrupts and not around.virtual:
         return "interrupt", _most(around.interrupts)
@@ -136,8 +139,8 @@ def _held_up(around: Around, others: list[tuple[str, float]]) -> tuple[str, str]
 def _nothing_ran(around: Around) -> tuple[str, str]:
     """The thread was not even woken: its timer's interrupt came late. Softirqs let interrupts come, but on a virtual machine a core that
     is busy gets them late."""
-    if around.softirq_share >= BUSY_SOFTIRQ and around.softirqs:
-        return "softirq", _most(around.softirqs)
+    if kind := _softirq(around):
+        return "softirq", kind
     if around.interrupt_s and around.interrupts:
         return "interrupt", _most(around.interrupts)
     others = [(name, share) for name, share in around.ran or () if name not in ("idle", "loop") and share >= SHARE]
@@ -150,8 +153,8 @@ def _nothing_ran(around: Around) -> tuple[str, str]:
 
 def _slow(around: Around, place: str) -> tuple[str, str]:
     """The thread had the core all the time, and the step took long."""
-    if around.softirq_share >= BUSY_SOFTIRQ and around.softirqs:
-        return "softirq", _most(around.softirqs)
+    if kind := _softirq(around):
+        return "softirq", kind
     if around.interrupt_s and around.interrupts:
         return "interrupt", _most(around.interrupts)
     if around.steal_s:
@@ -161,6 +164,14 @@ def _slow(around: Around, place: str) -> tuple[str, str]:
     if around.frequency is not None and around.frequency < 0.8:
         return "frequency", f"{100.0 * around.frequency:.0f} % of the highest"
     return "own_work", place
+
+
+def _softirq(around: Around) -> str:
+    """The softirq that the core was busy with, empty if it was not: from the record of them, else from the kernel's sampled account."""
+    if around.softirq_time is not None:
+        kind = max(around.softirq_time, key=around.softirq_time.__getitem__, default="")
+        return kind if kind and around.softirq_time[kind] >= RECORDED_SOFTIRQ else ""
+    return _most(around.softirqs) if around.softirq_share >= BUSY_SOFTIRQ else ""
 
 
 def _most(counts: dict[str, int]) -> str:

@@ -5,9 +5,9 @@
     watch.named                 # [{tick, late_us, where, cause, who}, ...]
 
 It reads what the kernel tells everybody: `/proc/stat`, `/proc/softirqs`, `/proc/interrupts`, the state of the server's process, thermal
-events and frequency of the core; where it may (`CAP_PERFMON`, or `kernel.perf_event_paranoid` of 0 or less), also which thread has the
-core when (`switch_trace.py`), else the run times of all threads, once a second. A late tick is named at the first look after it. A look
-that turns out dear (hundreds of interrupt lines) is taken less often: at most a fiftieth of one core's time.
+events and frequency of the core; where it may (`CAP_PERFMON`, or `kernel.perf_event_paranoid` of 0 or less), also which thread has the core
+when, and with tracefs which softirq (`switch_trace.py`), else the run times of all threads, once a second. A late tick is named at the
+first look after it. A look that turns out dear (hundreds of interrupt lines) is taken less often: at most a fiftieth of one core's time.
 """
 
 import os
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from hil_server.host.late_causes import Around, Late, cause_of
 from hil_server.host.realtime_host import REALTIME_POLICIES, RESET_ON_FORK
-from hil_server.host.switch_trace import IDLE, SwitchTrace
+from hil_server.host.switch_trace import IDLE, SoftirqTrace, SwitchTrace
 from rt_kernels.late_ticks import LateTicks
 
 PERIOD = 0.020  # s between two looks
@@ -56,7 +56,10 @@ class LateWatch:
         self._waiting: list[Late] = []
         self._next = 0.0
         self._trace = SwitchTrace.open(core) if trace else None
+        self._softirqs = SoftirqTrace.open(core) if self._trace else None
         self.sources = "context switches" if self._trace else "run times of threads"
+        if self._softirqs is not None:
+            self.sources += " and softirqs"
         self._scan: dict[int, int] = {}
         self._scanned: deque[list[tuple[str, int]]] = deque(maxlen=2)
         self._next_scan = 0.0
@@ -66,27 +69,30 @@ class LateWatch:
     def look(self, last: bool = False) -> None:
         """Takes a look if it is time, and names the late ticks that lie before it. last: names what is left, too."""
         began = time.monotonic()
+        self._waiting += [Late(*map(int, one)) for one in self._late.take()]
+        for trace in (self._trace, self._softirqs):
+            if trace is not None:
+                trace.read()  # after the late ticks, so that it reaches to their end; its buffer is full after 0.1 s of a busy network
         if began < self._next and not last:
             return
-        if self._trace is not None:
-            self._trace.read()
-        self._waiting += [Late(*map(int, one)) for one in self._late.take()]
+        busy = time.thread_time()
         self._history.append(self._now())
+        done = time.thread_time()
         for late in self._waiting:
             self._name(late)
         self._waiting = []
-        done = time.monotonic()
-        self._next = began + max(PERIOD, (done - began) / DEAREST)
-        if self._trace is None and done >= self._next_scan:
+        self._next = began + max(PERIOD, (done - busy) / DEAREST)
+        if self._trace is None and began >= self._next_scan:
             self._look_at_threads()
-            self._next_scan = done + max(SCAN_PERIOD, (time.monotonic() - done) / DEAREST)
+            self._next_scan = began + max(SCAN_PERIOD, (time.thread_time() - done) / DEAREST)
 
     def close(self) -> None:
         """Names what is left and gives the trace back."""
         self.look(last=True)
-        if self._trace is not None:
-            self._trace.close()
-            self._trace = None
+        for trace in (self._trace, self._softirqs):
+            if trace is not None:
+                trace.close()
+        self._trace = self._softirqs = None
 
     def facts(self) -> dict[str, Any]:
         """For the end of the log: every late tick with its cause, how many more there were, and what the names rest on."""
@@ -115,6 +121,7 @@ class LateWatch:
             ran=None if shares is None else [(self._called(thread), share) for thread, share in shares],
             above=any(share >= 0.2 and _is_realtime(thread) for thread, share in shares or () if thread != self._late.thread),
             busy=[one for rows in self._scanned for one in rows][:3] if self._trace is None else [],
+            softirq_time=None if self._softirqs is None else self._softirqs.kinds(begin, end),
             softirqs={kind: count for kind, count in softirqs.items() if count},
             softirq_share=(after.stat["softirq"] - wide_before.stat["softirq"]) / max(1e-9 * (after.at_ns - wide_before.at_ns), 1e-3),
             interrupts=_more_than_usual(history[0], before, after, "interrupts"),

@@ -1,7 +1,8 @@
 """What the host lacks for real time. Each finding has a level (fail, warn, info), what was found, and a remedy.
 
-fail: the loop cannot be a real-time one at all; warn: not tuned, the tail of the lateness will show it; info: worth knowing. The own
-measurement at the end counts more than any setting.
+fail: the loop cannot be a real-time one at all; warn: not tuned, the tail of the lateness will show it; info: as it should be, or worth
+knowing. Every line of the recipe in docs/real-time-host.md (RECIPE) is answered on every host. The own measurement at the end counts more
+than any setting.
 """
 
 import os
@@ -28,10 +29,19 @@ from hil_server.host.realtime_host import (
     has_capability,
     parse_cores,
 )
+from hil_server.host.switch_trace import SwitchTrace
 
 PERIOD_NS = 1_000_000
 GAP_NS = 50_000
 LATE_NS = 100_000  # as the loop's clock counts a late tick
+
+
+# what docs/real-time-host.md has set up, in its order
+RECIPE = (
+    "SCHED_FIFO", "memory lock", "idle states", "record of switches", "real-time throttling", "kernel", "virtual machine", "cores",
+    "timer tick", "sibling threads", "interrupts", "irqbalance", "watchdog", "frequency governor", "swap", "transparent huge pages",
+    "page merging (ksm)", "numa balancing", "clock source",
+)  # fmt: skip
 
 
 class Finding(NamedTuple):
@@ -65,6 +75,14 @@ def _privileges() -> Iterator[Finding]:
         yield Finding("fail", "real-time throttling", "no real-time run time at all", "sysctl kernel.sched_rt_runtime_us=950000")
     elif runtime is not None and runtime > 0:
         yield Finding("info", "real-time throttling", f"{runtime} us a second: the loop may use up to {runtime / 1e4:.0f} % of its core")
+    else:
+        yield Finding("info", "real-time throttling", "none")
+    if trace := SwitchTrace.open(max(os.sched_getaffinity(0))):
+        trace.close()
+        yield Finding("info", "record of switches", "allowed: late ticks are named by who had the core")
+    else:
+        remedy = "sysctl kernel.perf_event_paranoid=0, or CAP_PERFMON: late ticks are named by who had the core"
+        yield Finding("info", "record of switches", "not allowed: late ticks are named from run times", remedy)
 
 
 def _kernel() -> Iterator[Finding]:
@@ -77,27 +95,36 @@ def _kernel() -> Iterator[Finding]:
         yield Finding("warn", "kernel", f"{version.release}, not PREEMPT_RT", remedy)
     if " hypervisor" in _read("/proc/cpuinfo"):
         yield Finding("warn", "virtual machine", "yes: no promise about lateness is possible", "bare metal, for live tests on hardware")
+    else:
+        yield Finding("info", "virtual machine", "no")
 
 
 def _cores(core: int) -> Iterator[Finding]:
     allowed = sorted(os.sched_getaffinity(0))
+    isolated = parse_cores(_read("/sys/devices/system/cpu/isolated"))
     if len(allowed) < 2:
         yield Finding("warn", "cores", "1: everything else competes with the loop", "at least 2 cores, better 4 with one isolated")
-        return
-    isolated = parse_cores(_read("/sys/devices/system/cpu/isolated"))
-    if core in isolated:
+    elif core in isolated:
         yield Finding("info", "cores", f"{len(allowed)}; the loop on core {core}, isolated")
     else:
         remedy = f"kernel command line: isolcpus={core} nohz_full={core} rcu_nocbs={core}"
         yield Finding("warn", "cores", f"{len(allowed)}; the loop on core {core}, not isolated", remedy)
+    if core in parse_cores(_read("/sys/devices/system/cpu/nohz_full").replace("(null)", "")):
+        yield Finding("info", "timer tick", f"stopped on core {core} while the loop has it (nohz_full)")
+    else:
+        yield Finding("warn", "timer tick", "on every core", f"kernel command line: nohz_full={core} (with isolcpus and rcu_nocbs)")
     if _read("/sys/devices/system/cpu/smt/active") == "1":
         yield Finding("warn", "sibling threads", "on: a neighbour shares the loop's core", "switch SMT off in the firmware, or nosmt")
+    else:
+        yield Finding("info", "sibling threads", "none")
 
 
 def _power() -> Iterator[Finding]:
     governors = {p.read_text().strip() for p in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     if governors - {"performance"}:
         yield Finding("warn", "frequency governor", ", ".join(sorted(governors)), "cpupower frequency-set -g performance")
+    else:
+        yield Finding("info", "frequency governor", "performance" if governors else "the frequency is not this kernel's to set")
     if os.access("/dev/cpu_dma_latency", os.W_OK):
         yield Finding("info", "idle states", "held off during a run (/dev/cpu_dma_latency)")
     else:
@@ -107,8 +134,10 @@ def _power() -> Iterator[Finding]:
 
 def _clock() -> Iterator[Finding]:
     source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    if source and source != "tsc":
+    if source and source not in ("tsc", "arch_sys_counter"):
         yield Finding("warn", "clock source", source, "tsc, if the machine has a constant one (kernel: clocksource=tsc)")
+    else:
+        yield Finding("info", "clock source", source or "not known")
     resolution = time.clock_getres(time.CLOCK_MONOTONIC)
     if resolution > 1e-6:
         yield Finding("fail", "clock resolution", f"{resolution:g} s", "a kernel with high-resolution timers")
@@ -118,24 +147,37 @@ def _memory() -> Iterator[Finding]:
     swaps = _read("/proc/swaps").splitlines()[1:]
     if swaps:
         yield Finding("warn", "swap", f"{len(swaps)} in use", "swapoff -a for live tests")
-    if "[always]" in _read("/sys/kernel/mm/transparent_hugepage/enabled"):
+    else:
+        yield Finding("info", "swap", "none")
+    pages = re.search(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    if pages and pages[1] == "always":
         yield Finding("warn", "transparent huge pages", "always", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+    else:
+        yield Finding("info", "transparent huge pages", pages[1] if pages else "none")
     for item, file in (("page merging (ksm)", "/sys/kernel/mm/ksm/run"), ("numa balancing", "/proc/sys/kernel/numa_balancing")):
         if _read(file) not in ("", "0"):
             yield Finding("warn", item, "on", f"echo 0 > {file}")
+        else:
+            yield Finding("info", item, "off")
 
 
 def _interrupts(core: int) -> Iterator[Finding]:
     here = [p.parent.name for p in Path("/proc/irq").glob("[0-9]*/smp_affinity_list") if core in parse_cores(_read(str(p)))]
-    if here and core >= 0:
+    if not here or core < 0:
+        yield Finding("info", "interrupts", "none may come to the loop's core" if core >= 0 else "all come to the only core")
+    else:
         others = ",".join(str(c) for c in sorted(os.sched_getaffinity(0) - {core}))
         yield Finding(
             "warn", "interrupts", f"{len(here)} may come to core {core}", f"irqaffinity={others} on the kernel command line, no irqbalance"
         )
     if _read("/proc/sys/kernel/watchdog") == "1":
         yield Finding("info", "watchdog", "on: a timer interrupt on every core", "sysctl kernel.watchdog=0")
+    else:
+        yield Finding("info", "watchdog", "off")
     if any(_read(str(p)) == "irqbalance" for p in Path("/proc").glob("[0-9]*/comm")):
         yield Finding("warn", "irqbalance", "running: it moves interrupts to the loop's core", "systemctl disable --now irqbalance")
+    else:
+        yield Finding("info", "irqbalance", "not running")
 
 
 def _buses() -> Iterator[Finding]:
