@@ -58,6 +58,8 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "wrench_sensors": {
         "rdt": "drivers.wrench_sensors.rdt:RdtPort",
+        "bota_serial": "drivers.wrench_sensors.bota_serial:BotaSerialPort",
+        "robotiq_ft300": "drivers.wrench_sensors.robotiq_ft300:RobotiqFt300Port",
     },
     "drives": {
         "cia402": "drivers.drives.cia402:Cia402Port",

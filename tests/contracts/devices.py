@@ -21,6 +21,7 @@ from rt_kernels.ring import SharedBlock
 from tests.drivers.library_drives import LibraryDrives, object_dictionary
 from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
+from tests.drivers.peers.serial_sensors import BotaPeer, RobotiqPeer
 
 QUIET_PORT = 9  # of a loopback where nobody listens
 
@@ -111,6 +112,58 @@ class Sensor(Device):
     def close(self):
         self.opened()
         self.sensor.close()
+
+
+class SerialSensor(Device):
+    """A serial sensor on a pseudo-terminal; it answers the set-up in a thread until the port is open."""
+
+    QUICK = {"no_data_ms": 1.0}
+
+    def __init__(self):
+        super().__init__()
+        self.peer, self.deaf = self.PEER().start(), self.PEER(deaf=True)
+        self.keys = {"device": self.peer.device, **self.KEYS}
+
+    def absent(self):
+        return [self.keys | {"device": device, "timeout_s": 0.05} for device in ("/dev/no_such_line", self.deaf.device)]
+
+    def opened(self):
+        """However many records the thread has sent: the last two before the loop are the same."""
+        self.peer.let_go()
+        for k in (-2, -1):
+            self.tick(k)
+
+    def tick(self, k):
+        self.peer.say(1000 + k, **self.values(k))
+
+    def damage(self, k):
+        self.peer.raw(b"\x55")
+
+    def heard(self):
+        return self.peer.asked() if self.peer.stop.is_set() else 0
+
+    def gone(self):
+        self.peer.hang_up()
+
+    def close(self):
+        self.peer.close()
+        self.deaf.close()
+
+
+class BotaSensor(SerialSensor):
+    PEER = BotaPeer
+    KEYS = {"force_range_n": [500.0] * 3, "moment_range_n_m": [15.0] * 3, "no_data_ms": 10000.0, "stale_ms": 10000.0}
+
+    def values(self, k):
+        return {"wrench": (1.0 + 0.1 * (k % 10), 2.0, 3.0, 0.1, 0.2, 0.3)}
+
+
+class RobotiqSensor(SerialSensor):
+    PEER = RobotiqPeer
+    KEYS = {"no_data_ms": 10000.0, "stream_rate_hz": 0.0, "stale_ms": 0.0}
+
+    def values(self, k):
+        return {}
 
 
 class Drives(Device):

@@ -21,6 +21,8 @@ PORTS = [(role, name) for role in registry.PORT_FIELDS for name in registry.PART
 CLOCKS = list(registry.PARTS["clocks"])
 DEVICES = {
     ("wrench_sensors", "rdt"): devices.Sensor,
+    ("wrench_sensors", "bota_serial"): devices.BotaSensor,
+    ("wrench_sensors", "robotiq_ft300"): devices.RobotiqSensor,
     ("drives", "cia402"): devices.Drives,
     ("drives", "cia408"): devices.ValveDrives,
     ("drives", "cia402_ethercat"): devices.EthercatDrives,

@@ -1,0 +1,433 @@
+"""What the ports of serial force sensors share: records in a stream of bytes, whether they are believed, and how old they are.
+
+Framing: a record is a header, values and a 16-bit checksum (little-endian). A header may stand inside values too: a candidate is a record
+only when its checksum is right, else it is moved on by one byte and judged again, so that no whole record that follows damage is missed. A
+run of bytes that belongs to no record counts once in `wrench_corrupt_total`.
+
+Belief: record_check.pxd. A record with a right checksum that does not go on from the last one (stamp, jump) is not used and counts as
+damage (`corrupt`). Values beyond the range are used and said (`out_of_range`), as are those of a record whose own status word is a fault:
+they are what the sensor said and the log must show them. A value that is no number is never used: `device_fault`.
+
+Lost: where the device stamps its records, the periods missing between two of them. Where it does not, records are counted over a second:
+too few are lost, too many are a `warning` (somebody else writes on the line, or the stream is not at the rate that is configured).
+
+Ages: a terminal gives no stamps. A record arrived when its last byte was read, less the time of the bytes that were read behind it at the
+rate of the line; so an age is never more than the truth, and less by no more than the time between two reads. From there on CLOCK_MONOTONIC
+counts. The time that a record needs on the line is in the delay ledger. Silence is `no_data`, at once when the line is hung up (adapter
+unplugged). Records that come and bring nothing new that is believed are `stale`.
+"""
+
+import contextlib
+import select
+import termios
+import time
+
+import serial
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.string cimport memset
+from posix.unistd cimport read
+
+from drivers.raw_frames.frame_io cimport io_now_ns
+from drivers.wrench_sensors.record_check cimport RECORD_FIRST, RECORD_OLD, RECORD_TAKEN, judge_record
+from rt_kernels.codes cimport (SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
+                               SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_STALE, SENSOR_STATUS_WARNING)
+from rt_kernels.sample cimport Sample
+
+from rt_kernels.parameters import Parameter
+
+cdef enum:
+    BACKLOG_TURNS = 64
+    BITS_OF_A_BYTE = 10     # 8N1
+
+cdef double WINDOW_TOLERANCE = 0.1  # share of the records of a window that may be missing or too many: the device's clock is its own
+
+# Keys of every serial sensor.
+LINE_PARAMETERS = (
+    Parameter("device", "str", "-", "serial line, best by its lasting name: /dev/serial/by-id/..."),
+    Parameter("jump_share", "float", "-", "a channel that moves by more than this share of its range from record to record is not believed",
+              0.25, 0.001, 2.0),
+    Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger",
+              0.0, 0.0, 1.0),
+    Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
+)
+
+
+def checksum_of(data: bytes, generator: int, invert: int) -> int:
+    """16-bit checksum of `data`: reflected `generator`, begun with 0xFFFF, the result combined with `invert`."""
+    return checksum(data, len(data), generator, invert)
+
+
+# --------------------------------------------------------------------------------------------------------------------------- framing
+
+
+cdef uint16_t checksum(const uint8_t *bytes, int count, uint16_t generator, uint16_t invert) noexcept nogil:
+    cdef uint16_t value = 0xFFFF
+    cdef int i
+    for i in range(count):
+        value ^= bytes[i]
+        for _ in range(8):
+            value = (value >> 1) ^ generator if value & 1 else value >> 1
+    return value ^ invert
+
+
+# Whether the candidate may still become a record: 0 no, 1 it is too short to say, 2 it is one.
+cdef inline int judge_candidate(const Framing *f, const FramingState *s) noexcept nogil:
+    cdef int end = f.record_length - 2
+    cdef int i
+    for i in range(f.header_length if f.header_length < s.count else s.count):
+        if s.bytes[i] != f.header[i]:
+            return 0
+    if s.count < f.record_length:
+        return 1
+    cdef uint16_t told = <uint16_t>(s.bytes[end] | s.bytes[end + 1] << 8)
+    return 2 if checksum(s.bytes + f.crc_begin, end - f.crc_begin, f.crc_generator, f.crc_invert) == told else 0
+
+
+# One byte of the stream. 1: s.bytes holds a whole record with a right checksum, and the next byte begins a new candidate.
+cdef inline int take_byte(const Framing *f, FramingState *s, uint8_t byte) noexcept nogil:
+    cdef int verdict, i
+    s.bytes[s.count] = byte
+    s.count += 1
+    verdict = judge_candidate(f, s)
+    # what cannot be a record is moved on by one byte, so that a record that began inside it is found
+    while verdict == 0:
+        for i in range(1, s.count):
+            s.bytes[i - 1] = s.bytes[i]
+        s.count -= 1
+        s.skipped_total += 1
+        if not s.out_of_step:
+            s.damage_total += 1
+            s.out_of_step = 1
+        verdict = judge_candidate(f, s) if s.count else 1
+    if verdict == 1:
+        return 0
+    s.count = 0
+    s.out_of_step = 0
+    return 1
+
+
+# --------------------------------------------------------------------------------------------------------------------------- records
+
+
+# How bad a status is: 0 nothing, 1 not a fault (warning, busy), 2 a fault.
+cdef inline int rank(uint32_t found) noexcept nogil:
+    return 2 if found & ~(SENSOR_STATUS_WARNING | SENSOR_STATUS_BUSY) else 1 if found else 0
+
+
+# A status word of this tick: the union of its bits, and the worst word (the newest of equally bad ones).
+cdef inline void judge_status(StreamState *s, const Reading *r) noexcept nogil:
+    s.seen |= r.found
+    if rank(r.found) >= s.worst_rank:
+        s.worst_rank = rank(r.found)
+        s.worst_word = r.word
+
+
+cdef inline int is_number(double x) noexcept nogil:
+    return x - x == 0.0
+
+
+cdef inline int same_values(const Reading *a, const Reading *b) noexcept nogil:
+    cdef int i
+    for i in range(6):
+        if a.values[i] != b.values[i]:
+            return 0
+    return 1
+
+
+# A record with a right checksum that arrived at `arrived_ns`.
+cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns) noexcept nogil:
+    cdef StreamState *s = &stream.s
+    cdef Reading r, before
+    cdef int64_t steps
+    cdef int i, verdict
+    memset(&r, 0, sizeof(Reading))
+    stream.p.decode(record, &r)
+    s.heard_ns = arrived_ns
+    s.window_count += 1
+    for i in range(6):
+        if not is_number(r.values[i]):
+            r.found |= SENSOR_STATUS_DEVICE_FAULT
+            judge_status(s, &r)
+            return
+        if not -stream.p.limit[i] <= r.values[i] <= stream.p.limit[i]:
+            r.found |= SENSOR_STATUS_OUT_OF_RANGE
+
+    # Its own status is said whether it is believed or not: an overload may well jump.
+    judge_status(s, &r)
+    before = s.check.last
+    verdict = judge_record(&stream.p.check, &s.check, &r, &steps)
+    if verdict == RECORD_OLD:
+        s.repeated_total += 1
+        return
+    if verdict == RECORD_FIRST:
+        return
+    if verdict != RECORD_TAKEN:
+        s.suspect_total += 1
+        s.corrupt_total += 1
+        s.seen |= SENSOR_STATUS_CORRUPT
+        return
+
+    # Believed: what is missing before it, and whether anything moved.
+    s.sequence += steps
+    if s.record_total and steps > 1:
+        s.lost_total += steps - 1
+        s.seen |= SENSOR_STATUS_LOST
+    if s.record_total == 0 or stream.p.check.period > 0.0 or not same_values(&before, &r):
+        s.moved_ns = arrived_ns
+    s.received_ns = arrived_ns
+    s.record_total += 1
+
+
+# `count` bytes of which the last one was read at `now`.
+cdef void take_bytes(Stream *stream, const uint8_t *bytes, int count, int64_t now) noexcept nogil:
+    cdef StreamState *s = &stream.s
+    cdef int64_t damage = s.framing.damage_total
+    cdef int64_t arrived
+    cdef int i
+    for i in range(count):
+        if take_byte(&stream.p.framing, &s.framing, bytes[i]):
+            arrived = now - <int64_t>((count - 1 - i) * stream.p.byte_ns)
+            take_record(stream, s.framing.bytes, arrived if arrived > s.heard_ns else s.heard_ns)
+    if s.framing.damage_total > damage:
+        s.corrupt_total += s.framing.damage_total - damage
+        s.seen |= SENSOR_STATUS_CORRUPT
+
+
+# Everything that waits on the line, at most READ_SIZE bytes: more than any line brings in a tick. Returns the bytes taken.
+cdef int drain(Stream *stream) noexcept nogil:
+    cdef int count = 0
+    cdef ssize_t got
+    # a terminal may hand out less than waits
+    while count < READ_SIZE:
+        got = read(stream.p.fd, stream.buffer + count, READ_SIZE - count)
+        if got <= 0:
+            # an end of the file, or an error other than "nothing waits": the line is gone
+            if got == 0 or errno != EAGAIN and errno != EINTR:
+                stream.s.gone = 1
+            break
+        count += <int>got
+    take_bytes(stream, stream.buffer, count, io_now_ns())
+    return count
+
+
+# Records of a window against how many should have come.
+cdef inline void judge_window(const StreamParams *p, StreamState *s, int64_t now) noexcept nogil:
+    if now - s.window_began_ns < p.window_ns:
+        return
+    # a window that a stalled loop ended late has more of them
+    cdef int64_t expected = <int64_t>(p.window_records * (<double>(now - s.window_began_ns) / p.window_ns))
+    if s.window_count < (1.0 - WINDOW_TOLERANCE) * expected:
+        s.lost_total += expected - s.window_count
+        s.sequence += expected - s.window_count
+        s.seen |= SENSOR_STATUS_LOST
+    elif s.window_count > (1.0 + WINDOW_TOLERANCE) * expected + 1.0:
+        s.seen |= SENSOR_STATUS_WARNING
+    s.window_began_ns = now
+    s.window_count = 0
+
+
+cdef void stream_read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Stream *stream = <Stream *>self
+    cdef StreamState *s = &stream.s
+    cdef int64_t now
+    cdef int i
+
+    # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
+    s.seen = 0
+    s.worst_word = 0
+    s.worst_rank = 0
+    if stream.p.fd >= 0:
+        drain(stream)
+    now = io_now_ns()
+    if s.check.have_last:
+        judge_status(s, &s.check.last)
+    if stream.p.fd >= 0 and stream.p.window_ns > 0:
+        judge_window(&stream.p, s, now)
+
+    # Ages: silence of the line, or records that bring nothing new.
+    if stream.p.fd < 0 or s.gone or now - (s.heard_ns if s.record_total else s.opened_ns) > stream.p.no_data_ns:
+        s.seen |= SENSOR_STATUS_NO_DATA
+    elif stream.p.stale_ns > 0 and s.record_total and now - s.moved_ns > stream.p.stale_ns:
+        s.seen |= SENSOR_STATUS_STALE
+
+    # Values and status go into the sample.
+    for i in range(6):
+        sample.wrench_raw[i] = s.check.last.values[i]
+    sample.wrench_sequence = s.sequence
+    sample.wrench_age_ns = now - (s.received_ns if s.record_total else s.opened_ns) if stream.p.fd >= 0 else 0
+    sample.wrench_lost_total = s.lost_total
+    sample.wrench_corrupt_total = s.corrupt_total
+    sample.wrench_status = s.seen
+    sample.wrench_device_status = s.worst_word
+
+
+# A sensor takes nothing out.
+cdef void stream_write(void *self, const Sample *sample, double *aux) noexcept nogil:
+    pass
+
+
+cdef class SerialSensor(PortPart):
+    """Base of the ports of serial sensors that stream wrenches in N and N.m. Writes wrench_raw (N, N.m), wrench_sequence, wrench_age_ns,
+    wrench_lost_total, wrench_corrupt_total, wrench_status and wrench_device_status. A port of a protocol gives framing, decoder, limits and
+    the set-up dialogue.
+    """
+
+    sensor_scale = (1.0,) * 6   # wrench_raw is in N and N.m already
+
+    def __cinit__(self):
+        memset(&self.stream, 0, sizeof(Stream))
+        self.stream.p.fd = -1
+
+    cdef void prepare(self, Decode decode):
+        self.stream.p.decode = decode
+        self.plug.self = &self.stream
+        self.plug.state = &self.stream.s
+        self.plug.state_size = sizeof(StreamState)
+        self.plug.read = stream_read
+        self.plug.write = stream_write
+
+    def _set_framing(self, *, header, record_length, crc_begin, generator, invert, baud):
+        f = &self.stream.p.framing
+        f.header_length = len(header)
+        for i, byte in enumerate(header):
+            f.header[i] = byte
+        f.record_length = record_length
+        f.crc_begin = crc_begin
+        f.crc_generator = generator
+        f.crc_invert = invert
+        self.stream.p.byte_ns = BITS_OF_A_BYTE * 1e9 / baud
+
+    def _set_limits(self, ranges, jump_share):
+        for i, limit in enumerate(ranges):
+            self.stream.p.limit[i] = limit
+            self.stream.p.check.jump[i] = jump_share * limit
+
+    @property
+    def line_delay_s(self):
+        """Time of one record on the line, s."""
+        return 1e-9 * self.stream.p.byte_ns * self.stream.p.framing.record_length
+
+    @property
+    def rate_hz(self):
+        """Records per second as they are configured; 0 when nobody says."""
+        return 0.0
+
+    @property
+    def delays(self):
+        """What this port adds to the delay ledger: the device's filter as configured and the record's way over the line, and the age of its
+        newest record at a tick: measured by `measure`, before that half a period of its stream."""
+        rate = self.rate_hz
+        age = self._measured_age if self._measured_age is not None else (0.5 / rate if rate > 0 else 0.0)
+        return {"sensor_delay_s": self._given["filter_delay_s"] + self.line_delay_s, "sensor_age_s": age}
+
+    @property
+    def delay_origins(self):
+        return {"sensor_age_s": "derived" if self._measured_age is None else "measured"}
+
+    def measure(self, seconds=0.2):
+        """Measures on the open stream how old the newest record is when it is read, median over reads that have no fixed phase to the
+        sensor's clock, and `measured_rate_hz`, records by the clock of this machine. Returns the age, s."""
+        s = &self.stream.s
+        drain(&self.stream)
+        first, since = s.sequence, s.received_ns
+        ages = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
+            drain(&self.stream)
+            ages.append(io_now_ns() - s.received_ns)
+        if s.received_ns > since and s.sequence > first:
+            self.measured_rate_hz = (s.sequence - first) / (1e-9 * (s.received_ns - since))
+            self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
+        return self._measured_age
+
+    def _open_line(self, baud):
+        """The line, raw, 8N1, ours alone, reads that do not wait. Raises ConnectionError."""
+        given = self._given
+        try:
+            self._line = serial.Serial(given["device"], baud, timeout=given["timeout_s"], write_timeout=given["timeout_s"], exclusive=True)
+            with contextlib.suppress(OSError, ValueError, NotImplementedError):
+                self._line.set_low_latency_mode(True)   # an adapter that has it hands bytes over at once and not every 16 ms
+        except (OSError, ValueError, termios.error) as error:
+            self.close()
+            raise ConnectionError(f"serial line {given['device']} of the force sensor cannot be opened: {error}") from error
+
+    def _ask(self, command, answer, what):
+        """Sends `command` and reads up to `answer`, over whatever else is on its way. Raises TimeoutError."""
+        self._line.write(command)
+        if not self._line.read_until(answer).endswith(answer):
+            raise TimeoutError(f"no answer to {what} within {self._given['timeout_s']} s")
+
+    def _begin_stream(self, fewest):
+        """From here on the line is read in C: forgets all state and waits for `fewest` believed records. Returns the mean of the device's
+        stamps and of the arrivals from record to record (s). Raises TimeoutError."""
+        s = &self.stream.s
+        fd = self._line.fileno()
+        attributes = termios.tcgetattr(fd)
+        # a read without bytes is then "nothing waits"; an end of the file is left for a line that is gone
+        attributes[6][termios.VMIN], attributes[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(fd, termios.TCSANOW, attributes)
+        memset(s, 0, sizeof(StreamState))
+        self.stream.p.fd = fd
+        end = time.monotonic() + self._given["timeout_s"]
+        heard = first_count = first_stamp = first_arrival = 0
+        while s.record_total < fewest:
+            left = end - time.monotonic()
+            if left <= 0 or s.gone:
+                came = f"{heard} bytes came, {s.framing.skipped_total} of them in no record" if heard else "nothing came"
+                raise TimeoutError(f"no {fewest} good records within {self._given['timeout_s']} s: {came}")
+            select.select([fd], [], [], min(left, 0.05))
+            heard += drain(&self.stream)
+            if s.record_total and not first_count:
+                first_count, first_stamp, first_arrival = s.record_total, s.check.last.stamp, s.received_ns
+        count = max(1, s.record_total - first_count)
+        return ((s.check.last.stamp - first_stamp) % (1 << 32)) / count, 1e-9 * (s.received_ns - first_arrival) / count
+
+    def begin(self):
+        """What piled up before the loop is read and forgotten; the newest record stays, its sequence and the counters start at zero."""
+        s = &self.stream.s
+        if self.stream.p.fd < 0:
+            return
+        for _ in range(BACKLOG_TURNS):
+            if drain(&self.stream) == 0:
+                break
+        s.lost_total = s.corrupt_total = s.repeated_total = s.suspect_total = 0
+        s.record_total = s.record_total > 0
+        s.sequence = s.window_count = 0
+        s.opened_ns = s.window_began_ns = io_now_ns()
+
+    def feed(self, data, at_ns=0):
+        """Takes `data` as if it had been read at `at_ns`. Returns the believed records that ended in it, each with its own bits of
+        sensor_status, and the bits that the tick of this read would show."""
+        s = &self.stream.s
+        s.seen = s.worst_word = 0
+        s.worst_rank = 0
+        cdef const uint8_t[:] view = data
+        records = []
+        for i in range(len(view)):
+            before = s.record_total
+            take_bytes(&self.stream, &view[i], 1, at_ns)
+            if s.record_total > before:
+                records.append((tuple(s.check.last.values), s.check.last.found))
+        return records, s.seen
+
+    def close(self):
+        self.stream.p.fd = -1
+        if self._line is not None:
+            with contextlib.suppress(OSError, termios.error):
+                self._line.close()
+            self._line = None
+
+    def counters(self):
+        """Since the loop began: believed records, lost ones, runs of damage, records that said nothing new, records with a right checksum
+        that were not believed (they are in the damage), bytes in no record."""
+        s = &self.stream.s
+        return {
+            "records": s.record_total,
+            "lost": s.lost_total,
+            "corrupt": s.corrupt_total,
+            "repeated": s.repeated_total,
+            "suspect": s.suspect_total,
+            "skipped_bytes": s.framing.skipped_total,
+        }

@@ -1,0 +1,53 @@
+"""Damaged streams of every sensor with a protocol of its own: a cut of `tools/fuzz_sensors.py`, and the judge judged."""
+
+import random
+
+import pytest
+
+from hil_server import registry
+from tests.fuzz import sensor_streams
+from tests.fuzz.sensor_streams import BACK_IN_STEP, SENSORS
+
+STREAMS = 1000
+
+
+def port_of(name):
+    sensor = SENSORS[name]()
+    return sensor, registry.part("wrench_sensors", name)(**sensor.KEYS)
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_no_wrong_wrench_without_its_fault_and_back_in_step(name):
+    sensor, port = port_of(name)
+    for kind, found in sensor_streams.tally(sensor, port, "suite", STREAMS).items():
+        assert found["wrong_unsaid"] == 0, kind
+        assert found["late"] <= BACK_IN_STEP, kind
+        if sensor.STAMPED:
+            assert found["out_of_order"] == found["silent"] == 0, kind
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_a_damaged_record_with_a_right_checksum_seldom_passes_unsaid(name):
+    """What the checksum lets through meets stamp, range and jump; what these let through too is off by less than a jump."""
+    sensor, port = port_of(name)
+    found = sensor_streams.collisions(sensor, port, "suite", 500)
+    assert found["streams"] > 400
+    assert found["believed, unsaid"] < 0.35 * found["streams"]
+    assert found["largest error, 1e-3 of range"] <= 600
+    assert found["not believed and unsaid"] == 0
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_the_judge_sees_a_port_that_believes_everything(name):
+    """A jump limit so wide that it stops nothing: the judge must find more, and larger errors."""
+    sensor, port = port_of(name)
+    wide = registry.part("wrench_sensors", name)(**sensor.KEYS, jump_share=2.0)
+    tight, loose = (sensor_streams.collisions(sensor, p, "suite", 500) for p in (port, wide))
+    assert loose["believed, unsaid"] > 1.2 * tight["believed, unsaid"]
+    assert loose["largest error, 1e-3 of range"] > 600
+
+
+def test_streams_are_the_same_for_the_same_seed():
+    sensor = SENSORS["bota_serial"]()
+    made = [sensor_streams.damaged_stream(sensor, random.Random("a"), "mixed") for _ in range(2)]
+    assert made[0] == made[1]

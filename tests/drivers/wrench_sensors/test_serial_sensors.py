@@ -1,0 +1,244 @@
+"""Ports of serial force sensors against peers on a pseudo-terminal, and their streams in damage."""
+
+import math
+import random
+import struct
+import time
+
+import pytest
+
+from drivers.wrench_sensors.bota_serial import BotaSerialPort
+from drivers.wrench_sensors.robotiq_ft300 import RobotiqFt300Port
+from drivers.wrench_sensors.serial_stream import checksum_of
+from rt_kernels.layout import BITS
+from tests.drivers.peers.serial_sensors import BotaPeer, RobotiqPeer
+from tests.fuzz.sensor_streams import Bota, Robotiq, crc16, fast_crc16
+
+STATUS = BITS["sensor_status"]
+RANGES = {"force_range_n": (500.0, 500.0, 1200.0), "moment_range_n_m": (15.0, 15.0, 12.0)}
+SLOW = {"no_data_ms": 10000.0}
+
+
+def names(status):
+    return {name for name, bit in STATUS.items() if int(status) & bit}
+
+
+@pytest.fixture
+def lines():
+    """Function (port class, peer, keys) → the open port, the test speaking alone."""
+    made = []
+
+    def start(cls, peer, **keys):
+        port = cls(device=peer.device, **{"timeout_s": 5.0, **SLOW, **keys})
+        made.append((port, peer))
+        peer.start()
+        port.open()
+        peer.let_go()
+        port.begin()
+        return port
+
+    yield start
+    for port, peer in made:
+        port.close()
+        peer.close()
+
+
+def bota(lines, **keys):
+    peer = BotaPeer()
+    return lines(BotaSerialPort, peer, **{**RANGES, "stale_ms": 10000.0, **keys}), peer
+
+
+def robotiq(lines, **keys):
+    peer = RobotiqPeer()
+    return lines(RobotiqFt300Port, peer, **{"stream_rate_hz": 0.0, "stale_ms": 0.0, **keys}), peer
+
+
+def fed(cls, sensor, **keys):
+    """A port that is never opened: for bytes."""
+    return cls(**{**sensor.KEYS, **keys})
+
+
+def bota_record(k, force=(1.0, 2.0, 3.0), status=0, temperature=30.0, period_us=1250):
+    return Bota.sealed(struct.pack("<BH6fIf", 0xAA, status, *force, 0.1, 0.2, 0.3, period_us * k % (1 << 32), temperature))
+
+
+# ---------------------------------------------------------------------------------------------------------------------- checksums
+
+
+@pytest.mark.parametrize(("generator", "invert", "check"), [(0x8408, 0xFFFF, 0x906E), (0xA001, 0, 0x4B37)])
+def test_checksum_gives_the_published_check_value(generator, invert, check):
+    assert checksum_of(b"123456789", generator, invert) == check
+    assert crc16(b"123456789", generator, invert) == fast_crc16(b"123456789", generator, invert) == check
+
+
+# --------------------------------------------------------------------------------------------------------------------- Bota Systems
+
+
+def test_bota_is_configured_by_its_dialogue_and_streams(lines, sample):
+    port, peer = bota(lines, sinc_length=64, chop=True, fir=True)
+    assert peer.commands == [b"C", b"c,0,1,0,4", b"f,64,1,0,0", b"R"]
+    wrench = [-1.5, 100.0, -200.0, 3.0, -3.0, 0.5]
+    peer.say(wrench=wrench)
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == wrench and names(sample["wrench_status"][0]) == set()
+    assert port.sensor_scale == (1.0,) * 6
+
+
+def test_bota_that_streams_already_is_left_alone(lines, sample):
+    peer = BotaPeer(streams=True)
+    port = lines(BotaSerialPort, peer, configure=False, **RANGES)
+    peer.say()
+    port.read(sample)
+    assert peer.commands == [] and names(sample["wrench_status"][0]) == set()
+    assert sample["wrench_lost_total"][0] == sample["wrench_corrupt_total"][0] == 0
+
+
+def test_bota_at_another_rate_is_refused_by_name(lines):
+    with pytest.raises(ConnectionError, match=r"2500 us, sinc_length = 64 is one every 1250 us"):
+        lines(BotaSerialPort, BotaPeer(streams=True, period_us=2500), configure=False, **RANGES)
+
+
+def test_a_rate_that_does_not_fit_the_line_is_refused():
+    with pytest.raises(ValueError, match=r"sinc_length = 64.*115200.*limit 165 or more"):
+        BotaSerialPort(device="-", baud=115200, **RANGES)
+    with pytest.raises(ValueError, match="baud = 19200"):
+        BotaSerialPort(device="-", baud=19200, **RANGES)
+
+
+def test_a_line_with_other_bytes_is_no_sensor():
+    peer = RobotiqPeer(streams=True).start()
+    port = BotaSerialPort(device=peer.device, configure=False, timeout_s=0.2, **RANGES)
+    try:
+        with pytest.raises(ConnectionError, match="bytes came"):
+            port.open()
+    finally:
+        port.close()
+        peer.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"status": 1}, {"warning"}),
+        ({"status": 2}, {"out_of_range"}),
+        ({"status": 4}, {"saturated"}),
+        ({"status": 8}, {"device_fault"}),
+        ({"status": 0x100}, {"device_fault"}),
+        ({"temperature": 90.0}, {"temperature"}),
+        ({"force": (501.0, 2.0, 3.0)}, {"out_of_range", "corrupt"}),
+        ({"force": (math.nan, 2.0, 3.0)}, {"device_fault"}),
+        ({}, set()),
+    ],
+)
+def test_bota_status_in_the_words_of_the_table(changes, expected):
+    port = fed(BotaSerialPort, Bota)
+    port.feed(bota_record(1) + bota_record(2))
+    records, seen = port.feed(bota_record(3, **changes))
+    assert names(seen) == expected
+    if "force" in changes:
+        assert records == []
+    else:
+        assert names(records[0][1]) == expected
+
+
+def test_stamps_tell_what_is_missing_old_and_repeated():
+    port = fed(BotaSerialPort, Bota)
+    start = (1 << 32) // 1250 - 3  # the stamp wraps on the way
+    port.feed(b"".join(bota_record(start + k) for k in range(3)))
+    records, seen = port.feed(bota_record(start + 6))
+    assert len(records) == 1 and names(seen) == {"lost"} and port.counters()["lost"] == 3
+    for old in (6, 4, 0):
+        assert port.feed(bota_record(start + old)) == ([], 0)
+    assert port.counters()["repeated"] == 3
+    records, seen = port.feed(bota_record(start + 7))
+    assert len(records) == 1 and not seen
+
+
+def test_a_restarted_device_costs_one_record():
+    port = fed(BotaSerialPort, Bota)
+    port.feed(b"".join(bota_record(k + 1_000_000) for k in range(3)))
+    assert names(port.feed(bota_record(1))[1]) == {"corrupt"}
+    records, seen = port.feed(bota_record(2))
+    assert len(records) == 1 and not seen
+
+
+def test_a_single_record_that_jumps_is_not_believed_and_a_true_jump_is():
+    port = fed(BotaSerialPort, Bota)
+    port.feed(bota_record(1) + bota_record(2))
+    assert port.feed(bota_record(3, force=(300.0, 2.0, 3.0)))[0] == []
+    assert [r[0][0] for r in port.feed(bota_record(4))[0]] == [1.0]
+    found = [port.feed(bota_record(k, force=(300.0, 2.0, 3.0))) for k in (5, 6)]
+    assert names(found[0][1]) == {"corrupt"} and [r[0][0] for r in found[1][0]] == [300.0]
+
+
+def test_silence_a_standing_stamp_and_a_line_that_is_gone(lines, sample):
+    port, peer = bota(lines, no_data_ms=10000.0, stale_ms=0.5)
+    for _ in range(2000):
+        peer.say(0)
+        port.read(sample)
+        if names(sample["wrench_status"][0]) == {"stale"}:
+            break
+    assert names(sample["wrench_status"][0]) == {"stale"}
+    peer.hang_up()
+    port.read(sample)
+    assert "no_data" in names(sample["wrench_status"][0])
+    assert sample["wrench_age_ns"][0] > 0
+
+
+def test_a_record_is_as_old_as_the_bytes_behind_it(lines, sample):
+    peer = BotaPeer(period_us=10000)
+    port = lines(BotaSerialPort, peer, baud=57600, sinc_length=512, **RANGES)
+    time.sleep(0.01)  # the last record before it was longer ago
+    peer.raw(peer.record(peer.sent) + b"\xaa" + bytes(29))
+    port.read(sample)
+    assert sample["wrench_age_ns"][0] >= 30 * 10 / 57600 * 1e9
+    assert port.delays["sensor_delay_s"] == pytest.approx(37 * 10 / 57600)
+
+
+# ----------------------------------------------------------------------------------------------------------------------- Robotiq
+
+
+def test_robotiq_is_asked_by_modbus_and_streams(lines, sample):
+    port, peer = robotiq(lines)
+    assert peer.requests == [struct.pack(">BBHH", 9, 3, 510, 4), struct.pack(">BBHHBH", 9, 16, 410, 1, 2, 0x0200)]
+    assert port.serial == "FTS-0042"
+    peer.say(counts=(-100, 250, 12345, 1000, -2000, 50))
+    peer.say(counts=(-100, 250, 12345, 1000, -2000, 50))
+    port.read(sample)
+    assert list(sample["wrench_raw"][0]) == [-1.0, 2.5, 123.45, 1.0, -2.0, 0.05]
+    port.close()
+    assert peer.asked() >= 50  # the stream is stopped again
+
+
+def test_robotiq_that_refuses_is_a_connection_error():
+    peer = RobotiqPeer().start()
+    port = RobotiqFt300Port(device=peer.device, slave=10, timeout_s=0.2)
+    try:
+        with pytest.raises(ConnectionError, match="Modbus answer"):
+            port.open()
+    finally:
+        port.close()
+        peer.close()
+
+
+def test_robotiq_full_count_is_saturated_and_beyond_the_range_is_said():
+    port = fed(RobotiqFt300Port, Robotiq, jump_share=2.0)
+    port.feed(b"".join(RobotiqPeer.record(None, k) for k in (1, 2)))
+    assert names(port.feed(RobotiqPeer.record(None, 3, counts=(32767, 0, 0, 0, 0, 0)))[1]) == {"saturated", "out_of_range"}
+    assert names(port.feed(RobotiqPeer.record(None, 3, counts=(30100, 0, 0, 0, 0, 0)))[1]) == {"out_of_range"}
+    assert names(port.feed(RobotiqPeer.record(None, 3, counts=(29900, 0, 0, 0, 0, 0)))[1]) == set()
+
+
+@pytest.mark.parametrize(("cls", "sensor"), [(BotaSerialPort, Bota), (RobotiqFt300Port, Robotiq)])
+def test_a_clean_stream_gives_every_record_in_whatever_pieces_it_comes(cls, sensor):
+    rng = random.Random(1)
+    made = sensor()
+    records = made.records(rng)
+    port, data, found, seen = fed(cls, sensor), b"".join(records), [], 0
+    while data:
+        cut = rng.randint(1, 60)
+        believed, said = port.feed(data[:cut])
+        found += [values for values, _ in believed]
+        seen |= said
+        data = data[cut:]
+    assert found == [made.values(record) for record in records[1:]] and not seen

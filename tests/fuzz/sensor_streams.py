@@ -1,0 +1,259 @@
+"""Damaged streams of force sensors: what a port believes of them, against what the sensor had sent.
+
+A stream is a smooth wrench over some tens of records, packed as the sensor packs it; a few bytes in its middle are damaged. Nothing here
+uses the ports' code but the port that is judged: records are packed by `struct`, checksums are formed here.
+"""
+
+import math
+import random
+import struct
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+COUNT, FIRST, LAST = 26, 5, 14  # records of a stream; those within FIRST ... LAST may be damaged
+BACK_IN_STEP = 5  # records after the damage
+
+
+def crc16(data: bytes, generator: int, invert: int) -> int:
+    """Reflected 16-bit checksum, bit by bit."""
+    value = 0xFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (generator if value & 1 else 0)
+    return value ^ invert
+
+
+_TABLES: dict[int, list[int]] = {}
+
+
+def fast_crc16(data: bytes, generator: int, invert: int) -> int:
+    """The same by a table."""
+    table = _TABLES.get(generator)
+    if table is None:
+        table = _TABLES[generator] = []
+        for byte in range(256):
+            value = byte
+            for _ in range(8):
+                value = value >> 1 ^ (generator if value & 1 else 0)
+            table.append(value)
+    value = 0xFFFF
+    for byte in data:
+        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
+    return value ^ invert
+
+
+def smooth_wrenches(rng: random.Random, ranges: tuple[float, ...]) -> list[list[float]]:
+    """A slow wrench with noise, at most 0.8 of the range and 0.05 of it from record to record."""
+    drawn = [(rng.uniform(0.05, 0.7) * r, rng.uniform(0.01, 0.05), rng.uniform(0.0, 6.28), 0.002 * r) for r in ranges]
+    return [[a * math.sin(w * k + start) + rng.gauss(0.0, noise) for a, w, start, noise in drawn] for k in range(COUNT)]
+
+
+class Bota:
+    """37 bytes: AA, u16 status, 6 f32, u32 stamp in us, f32 degC, CRC-16/X-25 over bytes 1 ... 34."""
+
+    RANGES = (500.0, 500.0, 1200.0, 15.0, 15.0, 12.0)
+    KEYS = {"device": "-", "configure": False, "sinc_length": 64, "force_range_n": RANGES[:3], "moment_range_n_m": RANGES[3:]}
+    LENGTH, STAMPED = 37, True
+
+    @staticmethod
+    def sealed(body: bytes) -> bytes:
+        return body + struct.pack("<H", fast_crc16(body[1:], 0x8408, 0xFFFF))
+
+    def records(self, rng: random.Random) -> list[bytes]:
+        start = rng.randrange(1 << 32)
+        made = []
+        for k, wrench in enumerate(smooth_wrenches(rng, self.RANGES)):
+            stamp = (start + 1250 * k + rng.randint(-3, 3)) % (1 << 32)
+            made.append(self.sealed(struct.pack("<BH6fIf", 0xAA, 0, *wrench, stamp, 31.5)))
+        return made
+
+    def values(self, record: bytes) -> tuple[float, ...]:
+        return struct.unpack_from("<6f", record, 3)
+
+
+class Robotiq:
+    """16 bytes: 20 4E, 6 i16 in N/100 and N.m/1000, CRC-16/Modbus over bytes 0 ... 13."""
+
+    RANGES = (300.0, 300.0, 300.0, 30.0, 30.0, 30.0)
+    KEYS = {"device": "-", "configure": False, "stream_rate_hz": 0.0}
+    LENGTH, STAMPED = 16, False
+
+    @staticmethod
+    def sealed(body: bytes) -> bytes:
+        return body + struct.pack("<H", fast_crc16(body, 0xA001, 0))
+
+    def records(self, rng: random.Random) -> list[bytes]:
+        scale = (100, 100, 100, 1000, 1000, 1000)
+        return [
+            self.sealed(b"\x20\x4e" + struct.pack("<6h", *(round(x * s) for x, s in zip(wrench, scale, strict=True))))
+            for wrench in smooth_wrenches(rng, self.RANGES)
+        ]
+
+    def values(self, record: bytes) -> tuple[float, ...]:
+        counts = struct.unpack_from("<6h", record, 2)
+        return tuple(c / (100.0 if n < 3 else 1000.0) for n, c in enumerate(counts))
+
+
+SENSORS = {"bota_serial": Bota, "robotiq_ft300": Robotiq}
+
+# ----------------------------------------------------------------------------------------------------------------------- damage
+# (rng, bytes of the records that may be damaged, length of a record) → the bytes that arrive instead
+
+
+def flip(rng: random.Random, data: bytes, length: int) -> bytes:
+    """One to sixteen bits somewhere within one to three records."""
+    found = bytearray(data)
+    start = rng.randrange(len(found))
+    span = min(len(found) - start, rng.randint(1, 3 * length))
+    for _ in range(rng.randint(1, 16)):
+        found[start + rng.randrange(span)] ^= 1 << rng.randrange(8)
+    return bytes(found)
+
+
+def lose(rng: random.Random, data: bytes, length: int) -> bytes:
+    start = rng.randrange(len(data))
+    return data[:start] + data[start + rng.randint(1, 3 * length) :]
+
+
+def insert(rng: random.Random, data: bytes, length: int) -> bytes:
+    """Noise, or a piece of the stream itself, which has headers."""
+    start, count = rng.randrange(len(data)), rng.randint(1, 3 * length)
+    at = rng.randrange(len(data))
+    noise = rng.randbytes(count) if rng.random() < 0.6 else data[at : at + count]
+    return data[:start] + noise + data[start:]
+
+
+def cut(rng: random.Random, data: bytes, length: int) -> bytes:
+    """The end of a record is missing."""
+    k = rng.randrange(len(data) // length)
+    return data[: k * length + rng.randint(1, length - 1)] + data[(k + 1) * length :]
+
+
+def double(rng: random.Random, data: bytes, length: int) -> bytes:
+    """One to three records, or as many bytes, twice."""
+    start = length * rng.randrange(len(data) // length)
+    if rng.random() < 0.5:
+        start += rng.randrange(length)
+    end = start + (length * rng.randint(1, 3) if rng.random() < 0.5 else rng.randint(1, 3 * length))
+    return data[:end] + data[start:]
+
+
+SINGLE = {"flip": flip, "lose": lose, "insert": insert, "cut": cut, "double": double}
+
+
+def mixed(rng: random.Random, data: bytes, length: int) -> bytes:
+    for _ in range(rng.randint(2, 4)):
+        data = rng.choice(list(SINGLE.values()))(rng, data, length) or b"\0"
+    return data
+
+
+DAMAGE: dict[str, Callable[[random.Random, bytes, int], bytes]] = {**SINGLE, "mixed": mixed}
+
+
+def collided(rng: random.Random, records: list[bytes], sealed: Callable[[bytes], bytes]) -> tuple[bytes, bytes]:
+    """One damaged record whose checksum is right all the same, as one in 65536 is, and the bytes of the records with it."""
+    k = rng.randrange(FIRST, LAST)
+    body = bytearray(records[k][:-2])
+    begin = 2 if body[0] == 0x20 else 1
+    for _ in range(rng.randint(2, 16)):
+        body[rng.randrange(begin, len(body))] ^= 1 << rng.randrange(8)
+    made = sealed(bytes(body))
+    return made, b"".join([*records[:k], made, *records[k + 1 :]])
+
+
+# ----------------------------------------------------------------------------------------------------------------------- judgement
+
+
+@dataclass
+class Verdict:
+    """What became of one stream. wrong: believed records that nobody sent, with their own fault (said) or without."""
+
+    wrong_said: int = 0
+    wrong_unsaid: int = 0
+    out_of_order: int = 0  # believed records that had been sent, but not in this order
+    late: int = 0  # whole records after the damage that were not believed
+    silent: int = 0  # 1: something is missing or wrong, and nothing was said
+    suspects: int = 0
+
+
+def damaged_stream(sensor, rng: random.Random, kind: str) -> tuple[list[bytes], bytes, bytes, bytes]:
+    """The records that were sent, and the bytes that arrive: before the damage, damaged, after it."""
+    records = sensor.records(rng)
+    before, middle, after = (b"".join(part) for part in (records[:FIRST], records[FIRST:LAST], records[LAST:]))
+    return records, before, DAMAGE[kind](rng, middle, sensor.LENGTH), after
+
+
+def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict:
+    """One stream through the port, in pieces of any size. clean: the port's state before any byte."""
+    records, before, damaged, after = damaged_stream(sensor, rng, kind)
+    port.restore(clean)
+    sent = {sensor.values(record): k for k, record in enumerate(records)}
+    verdict, newest, said, taken = Verdict(), -1, 0, []
+    data = before + damaged + after
+    while data:
+        size = rng.choice((1, 7, 16, 37, 64, 200, len(data)))
+        believed, seen = port.feed(data[:size])
+        data = data[size:]
+        said |= seen
+        for values, status in believed:
+            k = sent.get(values)
+            if k is None:
+                verdict.wrong_said += status != 0
+                verdict.wrong_unsaid += status == 0
+            elif k <= newest:
+                verdict.out_of_order += 1
+            else:
+                newest = k
+            taken.append(k)
+    # the first record of all is only compared with; behind the damage the cut may have left the end of another one
+    verdict.late = next((n for n, k in enumerate(range(LAST, COUNT)) if k in taken), COUNT)
+    missing = set(range(1, COUNT)) - set(taken)
+    verdict.silent = int(bool(missing or verdict.wrong_said or verdict.wrong_unsaid) and not said)
+    verdict.suspects = port.counters()["suspect"]
+    return verdict
+
+
+def tally(sensor, port, seed: str, count: int) -> dict[str, Counter]:
+    """Damage → what became of `count` streams in all."""
+    clean = port.snapshot()
+    found: dict[str, Counter] = {kind: Counter() for kind in DAMAGE}
+    kinds = list(DAMAGE)
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        v = judged(sensor, port, clean, random.Random(f"{seed}/{number}"), kind)
+        c = found[kind]
+        c["streams"] += 1
+        for name in ("wrong_said", "wrong_unsaid", "out_of_order", "silent", "suspects"):
+            c[name] += getattr(v, name)
+        c["late"] = max(c["late"], v.late)
+    return found
+
+
+def collisions(sensor, port, seed: str, count: int) -> Counter:
+    """What becomes of `count` damaged records whose checksum is right."""
+    clean, found = port.snapshot(), Counter()
+    for number in range(count):
+        rng = random.Random(f"{seed}/collision/{number}")
+        records = sensor.records(rng)
+        made, data = collided(rng, records, sensor.sealed)
+        if made in records:
+            continue
+        port.restore(clean)
+        believed, seen = port.feed(data)
+        found["streams"] += 1
+        wrong = [(values, status) for values, status in believed if values not in {sensor.values(r) for r in records}]
+        if not wrong:
+            # the values may be the right ones: what was damaged is stamp, status or temperature
+            found["values right" if sensor.values(made) in {sensor.values(r) for r in records} else "not believed"] += 1
+            found["not believed and unsaid"] += not seen
+        elif all(status for _, status in wrong):
+            found["believed, said"] += 1
+        else:
+            found["believed, unsaid"] += 1
+            sizes = [max(abs(a - b) / r for a, b, r in zip(values, sensor.values(records[k]), sensor.RANGES, strict=True))
+                     for values, _ in wrong for k in [min(range(COUNT), key=lambda k: sum(abs(a - b) for a, b in zip(
+                         values, sensor.values(records[k]), strict=True)))]]  # fmt: skip
+            found["largest error, 1e-3 of range"] = max(found["largest error, 1e-3 of range"], round(1000 * max(sizes)))
+    return found
