@@ -60,6 +60,7 @@ PARTS: dict[str, dict[str, str]] = {
         "rdt": "drivers.wrench_sensors.rdt:RdtPort",
         "bota_serial": "drivers.wrench_sensors.bota_serial:BotaSerialPort",
         "robotiq_ft300": "drivers.wrench_sensors.robotiq_ft300:RobotiqFt300Port",
+        "ati_can": "drivers.wrench_sensors.ati_can:AtiCanPort",
     },
     "drives": {
         "cia402": "drivers.drives.cia402:Cia402Port",

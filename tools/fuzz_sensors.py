@@ -15,7 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hil_server import registry
 from tests.fuzz import sensor_streams
 
 COLUMNS = ("streams", "suspects", "wrong_said", "wrong_unsaid", "out_of_order", "silent", "late")
@@ -31,8 +30,7 @@ def main() -> int:
     print(f"{'sensor':15}{'damage':10}" + "".join(f"{name:>14}" for name in COLUMNS))
     remaining = []
     for name in given.sensors or sensor_streams.SENSORS:
-        sensor = sensor_streams.SENSORS[name]()
-        port = registry.part("wrench_sensors", name)(**sensor.KEYS)
+        sensor, port = sensor_streams.port_of(name)
         began = time.process_time()
         for kind, c in sensor_streams.tally(sensor, port, given.seed, given.streams).items():
             print(f"{name:15}{kind:10}" + "".join(f"{c[column]:14}" for column in COLUMNS), flush=True)

@@ -9,7 +9,8 @@ Nothing that comes between two ticks is lost. Signals and values are the newest 
 (healthy only when every record says so, tripped and blocked when one does). An emergency message shows in its tick also when it was taken
 back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat that stops is a
 fault of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with each tick with
-one, so that a module of which most records are missing has no data, as a silent one.
+one, so that a module of which most records are missing has no data, as a silent one. Error frames of the controller: bus-off is `no_data`
+until it restarted, bus errors are `corrupt`, error-passive is a `warning`.
 
 The link is the module's own: sharing a drive's bus would make two ports read one descriptor.
 """
@@ -17,6 +18,7 @@ The link is the module's own: sharing a drive's bus would make two ports read on
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
+from drivers.raw_frames.bus_errors cimport judge_error_frame
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
     CAN_ERR_FLAG,
@@ -81,6 +83,7 @@ cdef struct ModuleState:
     int64_t heartbeat_ns            # run time of the tick that took the newest heartbeat
     int32_t fresh                   # TPDOs that came in this tick
     int32_t silent_periods
+    int32_t bus_off
     uint32_t sent_command
     int64_t cycles
     int64_t lost_total
@@ -135,8 +138,14 @@ cdef inline void take_heartbeat(Module *m, const can_frame *f) noexcept nogil:
 # One frame.
 cdef void take_frame(Module *m, const can_frame *f) noexcept nogil:
     cdef uint32_t kind
+    cdef uint32_t found
     cdef int i, first
-    if f.can_id & (CAN_ERR_FLAG | CAN_EFF_FLAG | CAN_RTR_FLAG):
+    if f.can_id & CAN_ERR_FLAG:
+        found = judge_error_frame(f, &m.s.bus_off)
+        m.s.seen |= found
+        m.s.corrupt_total += found & SENSOR_STATUS_CORRUPT != 0
+        return
+    if f.can_id & (CAN_EFF_FLAG | CAN_RTR_FLAG):
         return
     if f.can_id & NODE_ID != <uint32_t>m.p.node:
         return
@@ -185,7 +194,7 @@ cdef uint32_t module_status(Module *m, int64_t time_ns) noexcept nogil:
         m.s.silent_periods += m.s.silent_periods < m.p.no_data_periods
         m.s.lost_total += 1
         status |= SENSOR_STATUS_LOST
-    if m.p.fd < 0 or m.s.silent_periods >= m.p.no_data_periods or m.s.behind >= m.p.no_data_periods:
+    if m.p.fd < 0 or m.s.bus_off or m.s.silent_periods >= m.p.no_data_periods or m.s.behind >= m.p.no_data_periods:
         status |= SENSOR_STATUS_NO_DATA
 
     # Heartbeat: heard in this tick, or too long ago. The set-up has heard one.

@@ -21,9 +21,9 @@ _TORQUE_UNITS = {
     "nm": 1.0, "nmm": 0.001, "kgfcm": 0.0980665, "kgcm": 0.0980665, "knm": 1000.0,
 }  # fmt: skip
 
-# Codes of the TCP interface.
-_FORCE_CODES = {1: "lbf", 2: "N", 3: "klbf", 4: "kN", 5: "kgf", 6: "gf"}
-_TORQUE_CODES = {1: "lbf-in", 2: "lbf-ft", 3: "Nm", 4: "Nmm", 5: "kgf-cm", 6: "kNm"}
+# Codes of the TCP interface, and of ATI's sensors on CAN.
+FORCE_CODES = {1: "lbf", 2: "N", 3: "klbf", 4: "kN", 5: "kgf", 6: "gf"}
+TORQUE_CODES = {1: "lbf-in", 2: "lbf-ft", 3: "Nm", 4: "Nmm", 5: "kgf-cm", 6: "kNm"}
 
 TCP_HEADER = 0x1234
 TCP_READ_CALIBRATION = 1
@@ -144,6 +144,6 @@ def read_calibration(address: str, port: int, timeout_s: float) -> Scaling:
     header, force_code, torque_code, counts_per_force, counts_per_torque, *_ = _CALIBRATION_REPLY.unpack(reply)
     if header != TCP_HEADER:
         raise ValueError(f"calibration info begins with 0x{header:04X} instead of 0x{TCP_HEADER:04X}")
-    if force_code not in _FORCE_CODES or torque_code not in _TORQUE_CODES:
+    if force_code not in FORCE_CODES or torque_code not in TORQUE_CODES:
         raise ValueError(f"calibration info has the unit codes {force_code} (force) and {torque_code} (torque): unknown")
-    return scaling_from(counts_per_force, counts_per_torque, _FORCE_CODES[force_code], _TORQUE_CODES[torque_code])
+    return scaling_from(counts_per_force, counts_per_torque, FORCE_CODES[force_code], TORQUE_CODES[torque_code])

@@ -53,9 +53,9 @@ cdef void decode(const uint8_t *record, Reading *r) noexcept nogil:
 
 
 cdef class RobotiqFt300Port(SerialSensor):
-    """Reads a Robotiq FT 300. `wrench_device_status`: bit n is a full count of channel n. After `open()`: `serial`. `feed(bytes)` for tests.
+    """Reads a Robotiq FT 300. `wrench_device_status`: bit n is a full count of channel n. After `open()`: `serial`.
 
-    Raises ValueError for a parameter that cannot be, ConnectionError (from `open`) when the sensor does not answer or does not stream.
+    Raises ValueError for a parameter that cannot be, ConnectionError (from `open`) when it does not answer or stream.
     """
 
     PARAMETERS = (

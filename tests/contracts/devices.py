@@ -20,6 +20,7 @@ from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
 from tests.drivers.library_drives import LibraryDrives, object_dictionary
 from tests.drivers.peers.ethercat_library import Segment
+from tests.drivers.peers.ati_can import AtiCanPeer
 from tests.drivers.peers.rdt import RdtSensor, Record
 from tests.drivers.peers.serial_sensors import BotaPeer, RobotiqPeer
 
@@ -164,6 +165,43 @@ class RobotiqSensor(SerialSensor):
 
     def values(self, k):
         return {}
+
+
+class AtiCanSensor(Device):
+    """A sensor on a socket pair; it answers in a thread until the port is open."""
+
+    QUICK = {"no_data_ms": 1.0}
+
+    def __init__(self):
+        super().__init__()
+        self.peer = AtiCanPeer().start()
+        self.deaf, self.deaf_link = deaf_ends()
+        self.keys = {"link": self.peer.link, "force_range_n": [20.0] * 3, "moment_range_n_m": [2.0] * 3, "no_data_ms": 10000.0,
+                     "stale_ms": 0.0, "pair_ms": 100.0}  # fmt: skip
+
+    def absent(self):
+        return [self.keys | {"link": link, "timeout_s": 0.05} for link in ("no_such_can", self.deaf_link)]
+
+    def opened(self):
+        self.peer.let_go()
+
+    def tick(self, k):
+        self.peer.say((100 + k % 50, 200, 300, 400, 500, 600))
+
+    def damage(self, k):
+        self.peer.send(0x1, b"123")
+
+    def heard(self):
+        return self.peer.asked() if self.peer.stop.is_set() else 0
+
+    def gone(self):
+        if self.peer.far.fileno() >= 0:
+            self.peer.hang_up()
+
+    def close(self):
+        self.peer.close()
+        for end in self.deaf:
+            end.close()
 
 
 class Drives(Device):

@@ -23,6 +23,7 @@ DEVICES = {
     ("wrench_sensors", "rdt"): devices.Sensor,
     ("wrench_sensors", "bota_serial"): devices.BotaSensor,
     ("wrench_sensors", "robotiq_ft300"): devices.RobotiqSensor,
+    ("wrench_sensors", "ati_can"): devices.AtiCanSensor,
     ("drives", "cia402"): devices.Drives,
     ("drives", "cia408"): devices.ValveDrives,
     ("drives", "cia402_ethercat"): devices.EthercatDrives,

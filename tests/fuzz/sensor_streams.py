@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hil_server import registry
+
 COUNT, FIRST, LAST = 26, 5, 14  # records of a stream; those within FIRST ... LAST may be damaged
 BACK_IN_STEP = 5  # records after the damage
 
@@ -96,8 +98,6 @@ class Robotiq:
         return tuple(c / (100.0 if n < 3 else 1000.0) for n, c in enumerate(counts))
 
 
-SENSORS = {"bota_serial": Bota, "robotiq_ft300": Robotiq}
-
 # ----------------------------------------------------------------------------------------------------------------------- damage
 # (rng, bytes of the records that may be damaged, length of a record) → the bytes that arrive instead
 
@@ -172,7 +172,7 @@ class Verdict:
 
     wrong_said: int = 0
     wrong_unsaid: int = 0
-    out_of_order: int = 0  # believed records that had been sent, but not in this order
+    out_of_order: int = 0  # believed records that had been sent, but not in this order, without a fault
     late: int = 0  # whole records after the damage that were not believed
     silent: int = 0  # 1: something is missing or wrong, and nothing was said
     suspects: int = 0
@@ -203,7 +203,7 @@ def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict
                 verdict.wrong_said += status != 0
                 verdict.wrong_unsaid += status == 0
             elif k <= newest:
-                verdict.out_of_order += 1
+                verdict.out_of_order += status == 0
             else:
                 newest = k
             taken.append(k)
@@ -215,14 +215,24 @@ def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict
     return verdict
 
 
+def port_of(name: str, **keys):
+    """A sensor of SENSORS and the port that reads it, never opened. keys: beside those of the sensor."""
+    sensor = SENSORS[name]()
+    port = registry.part("wrench_sensors", name)(**sensor.KEYS, **keys)
+    if isinstance(sensor, AtiCan):
+        sensor.prepare(port)
+    return sensor, port
+
+
 def tally(sensor, port, seed: str, count: int) -> dict[str, Counter]:
     """Damage → what became of `count` streams in all."""
+    judge, damage = (judged_on_can, {**CAN_DAMAGE, "mixed": can_mixed}) if isinstance(sensor, AtiCan) else (judged, DAMAGE)
     clean = port.snapshot()
-    found: dict[str, Counter] = {kind: Counter() for kind in DAMAGE}
-    kinds = list(DAMAGE)
+    found: dict[str, Counter] = {kind: Counter() for kind in damage}
+    kinds = list(damage)
     for number in range(count):
         kind = kinds[number % len(kinds)]
-        v = judged(sensor, port, clean, random.Random(f"{seed}/{number}"), kind)
+        v = judge(sensor, port, clean, random.Random(f"{seed}/{number}"), kind)
         c = found[kind]
         c["streams"] += 1
         for name in ("wrong_said", "wrong_unsaid", "out_of_order", "silent", "suspects"):
@@ -234,6 +244,8 @@ def tally(sensor, port, seed: str, count: int) -> dict[str, Counter]:
 def collisions(sensor, port, seed: str, count: int) -> Counter:
     """What becomes of `count` damaged records whose checksum is right."""
     clean, found = port.snapshot(), Counter()
+    if isinstance(sensor, AtiCan):
+        return can_collisions(sensor, port, seed, count)
     for number in range(count):
         rng = random.Random(f"{seed}/collision/{number}")
         records = sensor.records(rng)
@@ -257,3 +269,162 @@ def collisions(sensor, port, seed: str, count: int) -> Counter:
                          values, sensor.values(records[k]), strict=True)))]]  # fmt: skip
             found["largest error, 1e-3 of range"] = max(found["largest error, 1e-3 of range"], round(1000 * max(sizes)))
     return found
+
+
+# ------------------------------------------------------------------------------------------------------------------------ on CAN
+
+FRAME = struct.Struct("=IB3x8s")  # struct can_frame of linux/can.h
+CAN_ERR_FLAG, CAN_ERR_PROT = 0x20000000, 0x08
+TICK_NS = 1_000_000
+
+
+class AtiCan:
+    """Two frames for a request: status u16, G0, G2, G4 i16; G1, G3, G5 i16, big-endian. Gauges are a mixture of the six channels."""
+
+    RANGES = (200.0, 200.0, 400.0, 10.0, 10.0, 10.0)
+    KEYS = {"link": "fd:0", "base_identifier": 0x20, "force_range_n": RANGES[:3], "moment_range_n_m": RANGES[3:]}
+    BASE, STAMPED = 0x200, False
+    MATRIX = [[(1.0 if i == k else 0.25 * ((3 * i + 5 * k) % 7 - 3) / 3) * r / 20000 for k in range(6)] for i, r in enumerate(RANGES)]
+
+    def prepare(self, port) -> None:
+        port.calibrate(self.MATRIX, 1.0, 1.0)
+
+    def samples(self, rng: random.Random) -> list[tuple[int, ...]]:
+        return [tuple(round(x) for x in row) for row in smooth_wrenches(rng, (12000.0,) * 6)]
+
+    def values(self, gauges: tuple[int, ...]) -> tuple[float, ...]:
+        """In the order in which the port adds."""
+        rows = []
+        for row in self.MATRIX:
+            total = 0.0
+            for m, g in zip(row, gauges, strict=True):
+                total += m * g
+            rows.append(total)
+        return tuple(rows)
+
+    def frames(self, gauges: tuple[int, ...], status: int = 0) -> list[bytes]:
+        first, second = struct.pack(">H3h", status, *gauges[::2]), struct.pack(">3h", *gauges[1::2])
+        return [FRAME.pack(self.BASE, 8, first), FRAME.pack(self.BASE | 1, 6, second)]
+
+    def error(self) -> bytes:
+        return FRAME.pack(CAN_ERR_FLAG | CAN_ERR_PROT, 8, bytes(8))
+
+
+# (rng, frames of one answer, sensor) → (ticks later, frame) in order
+def can_flip(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    """Bits turned over on the wire: the controller refuses the frame and says so."""
+    hurt = rng.randrange(2)
+    return [(0, sensor.error() if n == hurt else frame) for n, frame in enumerate(frames)]
+
+
+def can_lose(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    kept = rng.choice(([], [0], [1]))
+    return [(0, frames[n]) for n in kept]
+
+
+def can_insert(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    """Another device, another answer of the sensor, or somebody with its identifier."""
+    identifier = rng.choice((rng.randrange(0x800), sensor.BASE | rng.randrange(16), sensor.BASE | rng.randrange(2)))
+    noise = FRAME.pack(identifier, rng.choice((0, 6, 8, rng.randrange(9))), rng.randbytes(8))
+    made = [(0, frame) for frame in frames]
+    made.insert(rng.randrange(3), (0, noise))
+    return made
+
+
+def can_cut(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    """A frame of a wrong length, or a record of the transport that is cut."""
+    n, made = rng.randrange(2), [(0, frame) for frame in frames]
+    identifier, length, data = FRAME.unpack(frames[n])
+    made[n] = (0, FRAME.pack(identifier, rng.randrange(length), data))
+    return made
+
+
+def can_double(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    made = rng.choice((frames * 2, frames[:1] + frames, frames + frames[1:]))
+    return [(0, frame) for frame in made]
+
+
+def can_late(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    """One half or both come some ticks later, or the wrong way round."""
+    if rng.random() < 0.3:
+        return [(0, frame) for frame in frames[::-1]]
+    first = rng.choice((0, rng.randint(1, 4)))
+    return [(first, frames[0]), (first + rng.choice((0, rng.randint(1, 4))), frames[1])]
+
+
+CAN_DAMAGE = {"flip": can_flip, "lose": can_lose, "insert": can_insert, "cut": can_cut, "double": can_double, "late": can_late}
+
+
+def can_mixed(rng: random.Random, frames: list[bytes], sensor: AtiCan) -> list[tuple[int, bytes]]:
+    return rng.choice(list(CAN_DAMAGE.values()))(rng, frames, sensor)
+
+
+def judged_on_can(sensor: AtiCan, port, clean: bytes, rng: random.Random, kind: str) -> Verdict:
+    """A run of ticks in which the port asks and a sensor answers; a wrong sample is said when the tick that believes it has any fault."""
+    port.restore(clean)
+    samples = sensor.samples(rng)
+    sent = {sensor.values(gauges): k for k, gauges in enumerate(samples)}
+    waiting: dict[int, list[bytes]] = {}
+    verdict, newest, said, taken = Verdict(), -1, 0, []
+    damage = can_mixed if kind == "mixed" else CAN_DAMAGE[kind]
+    hurt = set(range(FIRST, LAST)) if kind == "mixed" else {rng.randrange(FIRST, LAST)}
+    answered = []
+    for k in range(COUNT):
+        believed, seen = port.feed(b"".join(waiting.pop(k, [])), k * TICK_NS)
+        said |= seen
+        for values, status in believed:
+            n = sent.get(values)
+            if n is None:
+                verdict.wrong_said += bool(status or seen)
+                verdict.wrong_unsaid += not (status or seen)
+            elif n <= newest:
+                verdict.out_of_order += not (status or seen)
+            else:
+                newest = n
+            taken.append(n)
+        if port.ask() and k < COUNT - 1:
+            answered.append(k)
+            frames = sensor.frames(samples[k])
+            for later, frame in damage(rng, frames, sensor) if k in hurt else [(0, frame) for frame in frames]:
+                waiting.setdefault(k + 1 + later, []).append(frame)
+    whole = [k for k in answered if k >= LAST + 3]  # what comes late is here by then
+    verdict.late = next((n for n, k in enumerate(whole) if k in taken), COUNT)
+    verdict.silent = int(bool(set(answered[1:]) - set(taken)) and not said)
+    verdict.suspects = port.counters()["suspect"]
+    return verdict
+
+
+def can_collisions(sensor: AtiCan, port, seed: str, count: int) -> Counter:
+    """Answers with two to sixteen bits turned over that the controller let pass, as it does with one in 2^15."""
+    clean, found = port.snapshot(), Counter()
+    for number in range(count):
+        rng = random.Random(f"{seed}/collision/{number}")
+        samples = sensor.samples(rng)[: FIRST + 1]
+        port.restore(clean)
+        for gauges in samples[:-1]:
+            port.ask()
+            port.feed(b"".join(sensor.frames(gauges)))
+        body = bytearray(struct.pack(">H6h", 0, *samples[-1]))
+        for _ in range(rng.randint(2, 16)):
+            body[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
+        status, *hurt = struct.unpack(">H6h", body)
+        if not status and tuple(hurt) == samples[-1]:
+            continue
+        port.ask()
+        believed, seen = port.feed(b"".join(sensor.frames(tuple(hurt), status)))
+        found["streams"] += 1
+        if not believed:
+            found["not believed"] += 1
+            found["not believed and unsaid"] += not seen
+        elif tuple(hurt) == samples[-1]:
+            found["values right"] += 1
+        elif seen:
+            found["believed, said"] += 1
+        else:
+            found["believed, unsaid"] += 1
+            error = max(abs(a - b) / r for a, b, r in zip(believed[0][0], sensor.values(samples[-1]), sensor.RANGES, strict=True))
+            found["largest error, 1e-3 of range"] = max(found["largest error, 1e-3 of range"], round(1000 * error))
+    return found
+
+
+SENSORS = {"bota_serial": Bota, "robotiq_ft300": Robotiq, "ati_can": AtiCan}

@@ -209,9 +209,20 @@ def test_frames_of_others_are_nobodys(ticks):
     line = ticks()
 
     def foreign():
-        for identifier in (0x181 + NODE, 0x480 + NODE, 0x180 + NODE | 0x40000000, 0x080 + NODE | 0x80000000, 0x080 + NODE | 0x20000000):
+        for identifier in (0x181 + NODE, 0x480 + NODE, 0x180 + NODE | 0x40000000, 0x080 + NODE | 0x80000000):
             line.send(identifier, b"\xff" * 8)
 
     assert line.tick(between=foreign) == set() and line.port.counters() == {"lost": 0, "corrupt": 0}
     line.far.send(b"no frame")
     assert line.tick() == {"corrupt"} and line.port.counters() == {"lost": 0, "corrupt": 1}
+
+
+def test_error_frames_are_said_and_bus_off_lasts_until_the_controller_restarted(ticks):
+    line = ticks()
+    error, prot, bus_off, restarted, control = 0x20000000, 0x08, 0x40, 0x100, 0x04
+    assert line.tick(between=lambda: line.send(error | prot, bytes(8))) == {"corrupt"}
+    assert line.tick(between=lambda: line.send(error | control, bytes([0, 0x10, 0, 0, 0, 0, 0, 0]))) == {"warning"}
+    assert line.port.counters()["corrupt"] == 1
+    assert line.tick(between=lambda: line.send(error | bus_off, bytes(8))) == {"no_data"}
+    assert line.tick() == {"no_data"}
+    assert line.tick(between=lambda: line.send(error | restarted, bytes(8))) == set()

@@ -4,16 +4,10 @@ import random
 
 import pytest
 
-from hil_server import registry
 from tests.fuzz import sensor_streams
-from tests.fuzz.sensor_streams import BACK_IN_STEP, SENSORS
+from tests.fuzz.sensor_streams import BACK_IN_STEP, SENSORS, port_of
 
 STREAMS = 1000
-
-
-def port_of(name):
-    sensor = SENSORS[name]()
-    return sensor, registry.part("wrench_sensors", name)(**sensor.KEYS)
 
 
 @pytest.mark.parametrize("name", SENSORS)
@@ -41,7 +35,7 @@ def test_a_damaged_record_with_a_right_checksum_seldom_passes_unsaid(name):
 def test_the_judge_sees_a_port_that_believes_everything(name):
     """A jump limit so wide that it stops nothing: the judge must find more, and larger errors."""
     sensor, port = port_of(name)
-    wide = registry.part("wrench_sensors", name)(**sensor.KEYS, jump_share=2.0)
+    _, wide = port_of(name, jump_share=2.0)
     tight, loose = (sensor_streams.collisions(sensor, p, "suite", 500) for p in (port, wide))
     assert loose["believed, unsaid"] > 1.2 * tight["believed, unsaid"]
     assert loose["largest error, 1e-3 of range"] > 600

@@ -1,0 +1,108 @@
+"""An ATI F/T OEM sensor (NETCANOEM) on a socket pair, for tests: it obeys requests in a thread until the test takes over.
+
+Identifier: base << 4 | opcode. Opcodes: 0 gauges (two frames), 2 row of the matrix (three frames of two f32), 5 serial number, 6
+calibration, 7 counts per unit, 8 unit codes, F firmware. Big-endian.
+"""
+
+import contextlib
+import select
+import socket
+import struct
+import threading
+
+from tests.fuzz.sensor_streams import FRAME
+
+NEWTON, NEWTON_METRE, POUND = 2, 3, 1
+
+
+class AtiCanPeer:
+    def __init__(self, base=0x7F, deaf=False, units=(NEWTON, NEWTON_METRE), counts=(1000, 10000), calibrations=2):
+        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.link = f"fd:{self.near.fileno()}"
+        self.base, self.deaf, self.units, self.counts = base << 4, deaf, units, counts
+        self.calibration, self.calibrations = 0, calibrations
+        self.matrix = [[(10.0 * (i == k) + 0.5 * i - 0.25 * k) for k in range(6)] for i in range(6)]
+        self.gauges, self.status = (100, 200, 300, 400, 500, 600), 0
+        self.requests = []
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.answer)
+
+    def start(self):
+        self.thread.start()
+        return self
+
+    def answer(self):
+        while not self.stop.is_set():
+            ready, _, _ = select.select([self.far], [], [], 0.002)
+            if ready:
+                data = self.far.recv(64)
+                if not data:
+                    return
+                self.obey(data)
+
+    def obey(self, data):
+        identifier, length, payload = FRAME.unpack(data)
+        if self.deaf or identifier & ~0xF != self.base:
+            return
+        opcode, payload = identifier & 0xF, payload[:length]
+        self.requests.append((opcode, payload))
+        if opcode == 0x0:
+            self.say()
+        elif opcode == 0x2:
+            row = self.matrix[payload[0]]
+            for n in range(3):
+                self.send(0x2 + n, struct.pack(">2f", *row[2 * n : 2 * n + 2]))
+        elif opcode == 0x5:
+            self.send(0x5, b"FT012345")
+        elif opcode == 0x6:
+            self.calibration = payload[0] if payload[0] < self.calibrations else self.calibration
+            self.send(0x6, bytes([self.calibration]))
+        elif opcode == 0x7:
+            self.send(0x7, struct.pack(">II", *self.counts))
+        elif opcode == 0x8:
+            self.send(0x8, bytes(self.units))
+        elif opcode == 0xF:
+            self.send(0xF, bytes([2, 7, 0, 9]))
+
+    def send(self, opcode, data):
+        self.raw(self.base | opcode, data)
+
+    def raw(self, identifier, data):
+        self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
+
+    def first(self, gauges=None):
+        self.send(0x0, struct.pack(">H3h", self.status, *(gauges or self.gauges)[::2]))
+
+    def second(self, gauges=None):
+        self.send(0x1, struct.pack(">3h", *(gauges or self.gauges)[1::2]))
+
+    def say(self, gauges=None):
+        self.first(gauges)
+        self.second(gauges)
+
+    def let_go(self):
+        """From here on the test speaks alone."""
+        self.stop.set()
+        if self.thread.is_alive():
+            self.thread.join()
+        self.far.setblocking(False)
+
+    def asked(self):
+        """Requests that have come since the last call."""
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while self.far.recv(64):
+                count += 1
+        return count
+
+    def wrench(self, gauges=None):
+        return [sum(m * g for m, g in zip(row, gauges or self.gauges, strict=True)) for row in self.matrix]
+
+    def hang_up(self):
+        self.let_go()
+        self.far.close()
+
+    def close(self):
+        if self.far.fileno() >= 0:
+            self.hang_up()
+        self.near.close()
