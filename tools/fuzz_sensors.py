@@ -36,7 +36,8 @@ def main() -> int:
             print(f"{name:15}{kind:10}" + "".join(f"{c[column]:14}" for column in COLUMNS), flush=True)
             good = good and not c["wrong_unsaid"] and c["late"] <= sensor_streams.BACK_IN_STEP
         print(f"{name:15}{time.process_time() - began:.0f} s of processor", flush=True)
-        remaining.append((name, sensor_streams.collisions(sensor, port, given.seed, max(1000, given.streams // 5))))
+        if name in sensor_streams.CHECKED_HERE:
+            remaining.append((name, sensor_streams.collisions(sensor, port, given.seed, max(1000, given.streams // 5))))
     print("\ndamaged records with a right checksum")
     for name, c in remaining:
         print(f"{name:15}" + ", ".join(f"{what}: {count}" for what, count in sorted(c.items())))

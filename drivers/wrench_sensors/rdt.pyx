@@ -210,30 +210,43 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
         s.counts[i] = <int32_t>io_load_be32(record + 12 + 4 * i)
 
 
+# One datagram that arrived at `arrived_ns`: a record, or several back to back; anything else is damaged.
+cdef void take_datagram(Rdt *rdt, const uint8_t *bytes, int length, int64_t arrived_ns) noexcept nogil:
+    cdef int k
+    if length <= 0 or length % RECORD != 0:
+        rdt.s.corrupt_total += 1
+        rdt.s.seen |= SENSOR_STATUS_CORRUPT
+        return
+    for k in range(length // RECORD):
+        take_record(rdt, bytes + k * RECORD, arrived_ns)
+
+
 # Everything that waits in the socket.
 cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
     cdef int length[IO_BATCH]
     cdef int64_t age[IO_BATCH]
     cdef int64_t arrived
-    cdef int i, k, got, error
+    cdef int i, got, error
     for _ in range(MOST_ROUNDS):
         got = io_receive_datagrams(rdt.p.fd, rdt.buffer, DATAGRAM, IO_BATCH, length, age, &error)
         for i in range(got):
-            # A record, or several back to back; anything else is damaged.
-            if length[i] <= 0 or length[i] % RECORD != 0:
-                rdt.s.corrupt_total += 1
-                rdt.s.seen |= SENSOR_STATUS_CORRUPT
-                continue
             # The wall-clock stamp of the kernel may jump: never before the previous record, never after now.
             arrived = now - (age[i] if age[i] > 0 else 0)
             if arrived < rdt.s.heard_ns:
                 arrived = rdt.s.heard_ns
             if arrived > now:
                 arrived = now
-            for k in range(length[i] // RECORD):
-                take_record(rdt, rdt.buffer + i * DATAGRAM + k * RECORD, arrived)
+            take_datagram(rdt, rdt.buffer + i * DATAGRAM, length[i], arrived)
         if got < IO_BATCH:
             break
+
+
+# The end of a tick's reading: the newest word stands, and what was missing at the end of the last tick too is lost.
+cdef inline void close_tick(Rdt *rdt, int64_t lost_before) noexcept nogil:
+    judge_status(rdt, rdt.s.device_status)
+    close_window(&rdt.s)
+    if rdt.s.lost_total > lost_before:
+        rdt.s.seen |= SENSOR_STATUS_LOST
 
 
 cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -255,10 +268,7 @@ cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     if rdt.p.fd >= 0:
         drain(rdt, now)
         now = io_now_ns()
-    judge_status(rdt, s.device_status)
-    close_window(s)
-    if s.lost_total > lost_before:
-        s.seen |= SENSOR_STATUS_LOST
+    close_tick(rdt, lost_before)
 
     # Ages: silence of the wire, or records that bring nothing new.
     if rdt.p.fd < 0 or now - (s.heard_ns if s.record_total else s.opened_ns) > rdt.p.no_data_ns:
@@ -455,6 +465,29 @@ cdef class RdtPort(PortPart):
                 self._request(COMMAND_START_STREAM, 0)
             except OSError as error:
                 raise ConnectionError(f"no RDT stream from the force sensor at {self._given['address']}: {error}") from error
+
+    def feed(self, datagrams, at_ns=0):
+        """Takes `datagrams` (bytes each) as one tick that reads at `at_ns`. Returns the records whose values were used, each with the bits
+        of its own status word, and the bits of the tick."""
+        s = &self.rdt.s
+        cdef bytes datagram
+        cdef const uint8_t *data
+        cdef int start, piece
+        lost_before = s.lost_total
+        s.seen = s.worst_word = 0
+        s.worst_rank = 0
+        records = []
+        for datagram in datagrams:
+            data = datagram
+            # record by record, so that each is seen
+            piece = RECORD if len(datagram) and len(datagram) % RECORD == 0 else max(1, len(datagram))
+            for start in range(0, max(1, len(datagram)), piece):
+                before = s.record_total
+                take_datagram(&self.rdt, data + start, min(piece, len(datagram)), at_ns)
+                if s.record_total > before and not s.busy:
+                    records.append((tuple(s.counts), translate_status(&self.rdt.p, s.device_status)))
+        close_tick(&self.rdt, lost_before)
+        return records, s.seen
 
     def _read_scaling(self):
         given = self._given

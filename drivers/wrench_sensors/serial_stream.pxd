@@ -8,6 +8,7 @@ from rt_kernels.plugs cimport PortPart
 cdef enum:
     LONGEST_RECORD = 64     # bytes
     READ_SIZE = 4096        # most bytes taken in a tick
+    HISTORY = 16            # records among which a doubled one is looked for, where the device has no stamps
 
 
 cdef struct Framing:
@@ -47,6 +48,8 @@ cdef struct StreamParams:
 cdef struct StreamState:
     FramingState framing
     CheckState check
+    double history[HISTORY][6]  # values of the last believed records
+    int history_count
     int gone                # the line was hung up
     uint32_t seen           # bits of sensor_status found while draining in this tick
     uint32_t worst_word     # of this tick

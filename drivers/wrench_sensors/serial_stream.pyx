@@ -9,7 +9,9 @@ damage (`corrupt`). Values beyond the range are used and said (`out_of_range`), 
 they are what the sensor said and the log must show them. A value that is no number is never used: `device_fault`.
 
 Lost: where the device stamps its records, the periods missing between two of them. Where it does not, records are counted over a second:
-too few are lost, too many are a `warning` (somebody else writes on the line, or the stream is not at the rate that is configured).
+too few are lost, too many are a `warning` (somebody else writes on the line, or the stream is not at the rate that is configured); and so
+are six values that an earlier one of sixteen records had: a piece of the stream that came twice. One record alone that is missing shows in
+the age only.
 
 Ages: a terminal gives no stamps. A record arrived when its last byte was read, less the time of the bytes that were read behind it at the
 rate of the line; so an age is never more than the truth, and less by no more than the time between two reads. From there on CLOCK_MONOTONIC
@@ -127,12 +129,21 @@ cdef inline int is_number(double x) noexcept nogil:
     return x - x == 0.0
 
 
-cdef inline int same_values(const Reading *a, const Reading *b) noexcept nogil:
+cdef inline int same_values(const double *a, const double *b) noexcept nogil:
     cdef int i
     for i in range(6):
-        if a.values[i] != b.values[i]:
+        if a[i] != b[i]:
             return 0
     return 1
+
+
+# Whether the values of an earlier record come again, to the bit in six channels: a piece of the stream that came twice, most likely.
+cdef inline int came_before(const StreamState *s, const Reading *r) noexcept nogil:
+    cdef int i
+    for i in range(HISTORY if HISTORY < s.history_count else s.history_count):
+        if same_values(s.history[i], r.values):
+            return 1
+    return 0
 
 
 # A record with a right checksum that arrived at `arrived_ns`.
@@ -152,6 +163,10 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
             return
         if not -stream.p.limit[i] <= r.values[i] <= stream.p.limit[i]:
             r.found |= SENSOR_STATUS_OUT_OF_RANGE
+
+    # Without stamps nothing else tells an old record from a new one. The very last one again says nothing wrong.
+    if stream.p.check.period <= 0.0 and s.check.have_last and not same_values(s.check.last.values, r.values) and came_before(s, &r):
+        r.found |= SENSOR_STATUS_WARNING
 
     # Its own status is said whether it is believed or not: an overload may well jump.
     judge_status(s, &r)
@@ -173,9 +188,11 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
     if s.record_total and steps > 1:
         s.lost_total += steps - 1
         s.seen |= SENSOR_STATUS_LOST
-    if s.record_total == 0 or stream.p.check.period > 0.0 or not same_values(&before, &r):
+    if s.record_total == 0 or stream.p.check.period > 0.0 or not same_values(before.values, r.values):
         s.moved_ns = arrived_ns
     s.received_ns = arrived_ns
+    s.history[s.history_count % HISTORY] = r.values
+    s.history_count = s.history_count + 1 if s.history_count < 2 * HISTORY - 1 else HISTORY
     s.record_total += 1
 
 

@@ -7,6 +7,7 @@ uses the ports' code but the port that is judged: records are packed by `struct`
 import math
 import random
 import struct
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -118,11 +119,12 @@ def lose(rng: random.Random, data: bytes, length: int) -> bytes:
 
 
 def insert(rng: random.Random, data: bytes, length: int) -> bytes:
-    """Noise, or a piece of the stream itself, which has headers."""
+    """Noise, or a piece of what had come before, which has headers."""
     start, count = rng.randrange(len(data)), rng.randint(1, 3 * length)
-    at = rng.randrange(len(data))
-    noise = rng.randbytes(count) if rng.random() < 0.6 else data[at : at + count]
-    return data[:start] + noise + data[start:]
+    before = data[:start]
+    at = rng.randrange(start) if start else 0
+    noise = before[at : at + count] if before and rng.random() < 0.4 else rng.randbytes(count)
+    return before + noise + data[start:]
 
 
 def cut(rng: random.Random, data: bytes, length: int) -> bytes:
@@ -202,10 +204,9 @@ def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict
             if k is None:
                 verdict.wrong_said += status != 0
                 verdict.wrong_unsaid += status == 0
-            elif k <= newest:
+            elif k < newest:
                 verdict.out_of_order += status == 0
-            else:
-                newest = k
+            newest = newest if k is None else max(newest, k)
             taken.append(k)
     # the first record of all is only compared with; behind the damage the cut may have left the end of another one
     verdict.late = next((n for n, k in enumerate(range(LAST, COUNT)) if k in taken), COUNT)
@@ -218,7 +219,7 @@ def judged(sensor, port, clean: bytes, rng: random.Random, kind: str) -> Verdict
 def port_of(name: str, **keys):
     """A sensor of SENSORS and the port that reads it, never opened. keys: beside those of the sensor."""
     sensor = SENSORS[name]()
-    port = registry.part("wrench_sensors", name)(**sensor.KEYS, **keys)
+    port = registry.part("wrench_sensors", getattr(sensor, "NAME", name))(**sensor.KEYS, **keys)
     if isinstance(sensor, AtiCan):
         sensor.prepare(port)
     return sensor, port
@@ -226,7 +227,11 @@ def port_of(name: str, **keys):
 
 def tally(sensor, port, seed: str, count: int) -> dict[str, Counter]:
     """Damage → what became of `count` streams in all."""
-    judge, damage = (judged_on_can, {**CAN_DAMAGE, "mixed": can_mixed}) if isinstance(sensor, AtiCan) else (judged, DAMAGE)
+    judge, damage = judged, DAMAGE
+    if isinstance(sensor, AtiCan):
+        judge, damage = judged_on_can, {**CAN_DAMAGE, "mixed": can_mixed}
+    elif isinstance(sensor, OnRobot):
+        judge, damage = judged_on_udp, {**UDP_DAMAGE, "mixed": udp_mixed}
     clean = port.snapshot()
     found: dict[str, Counter] = {kind: Counter() for kind in damage}
     kinds = list(damage)
@@ -427,4 +432,99 @@ def can_collisions(sensor: AtiCan, port, seed: str, count: int) -> Counter:
     return found
 
 
-SENSORS = {"bota_serial": Bota, "robotiq_ft300": Robotiq, "ati_can": AtiCan}
+# -------------------------------------------------------------------------------------------------------------------- datagrams
+
+
+class OnRobot:
+    """36 bytes, big-endian: u32 sequence, u32 sample counter, u32 status, 6 i32 counts; in a datagram on Ethernet, whose checksum (CRC-32)
+    and UDP's stand before the port."""
+
+    NAME = "rdt"
+    RANGES = (200.0, 200.0, 200.0, 10.0, 10.0, 6.5)
+    SCALE = (10000, 10000, 10000, 100000, 100000, 100000)
+    KEYS = {"variant": "onrobot", "address": "-", "scaling": "given", "counts_per_newton": 1e4, "counts_per_newton_metre": 1e5}
+    LENGTH, STAMPED = 36, True
+
+    def records(self, rng: random.Random) -> list[bytes]:
+        start, sample = rng.randrange(1 << 32), rng.randrange(1 << 32)
+        return [
+            struct.pack(">III6i", (start + k) % (1 << 32), (sample + 2 * k) % (1 << 32), 0,
+                        *(round(x * s) for x, s in zip(wrench, self.SCALE, strict=True)))
+            for k, wrench in enumerate(smooth_wrenches(rng, self.RANGES))
+        ]  # fmt: skip
+
+    def values(self, record: bytes) -> tuple[int, ...]:
+        return struct.unpack_from(">6i", record, 12)
+
+
+def udp_flip(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    """Bits turned over on the wire: the network card compares its checksum, the kernel that of UDP."""
+    hurt = bytearray(record)
+    for _ in range(rng.randint(1, 16)):
+        hurt[rng.randrange(len(hurt))] ^= 1 << rng.randrange(8)
+    seals = [(zlib.crc32(data), sum(struct.unpack(">18H", data)) % 65535) for data in (hurt, record)]
+    return [(0, bytes(hurt))] if seals[0] == seals[1] else []
+
+
+def udp_lose(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    return []
+
+
+def udp_insert(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    """Something else from the sensor's address, of any length that is no record."""
+    noise = rng.randbytes(rng.choice([n for n in (*range(36), 40, 71, 73, 100, 500) if n % 36]))
+    return [(0, noise), (0, record)] if rng.random() < 0.5 else [(0, record), (0, noise)]
+
+
+def udp_cut(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    return [(0, record[: rng.randrange(len(record))])]
+
+
+def udp_double(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    return [(0, record * 2)] if rng.random() < 0.3 else [(rng.randint(0, 3), record), (0, record)]
+
+
+def udp_late(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    return [(rng.randint(1, 4), record)]
+
+
+UDP_DAMAGE = {"flip": udp_flip, "lose": udp_lose, "insert": udp_insert, "cut": udp_cut, "double": udp_double, "late": udp_late}
+
+
+def udp_mixed(rng: random.Random, record: bytes) -> list[tuple[int, bytes]]:
+    return rng.choice(list(UDP_DAMAGE.values()))(rng, record)
+
+
+def judged_on_udp(sensor: OnRobot, port, clean: bytes, rng: random.Random, kind: str) -> Verdict:
+    """A record in a tick; those within FIRST ... LAST may be damaged, one or (mixed) all of them."""
+    port.restore(clean)
+    records = sensor.records(rng)
+    sent = {sensor.values(record): k for k, record in enumerate(records)}
+    damage = udp_mixed if kind == "mixed" else UDP_DAMAGE[kind]
+    hurt = set(range(FIRST, LAST)) if kind == "mixed" else {rng.randrange(FIRST, LAST)}
+    waiting: dict[int, list[bytes]] = {}
+    verdict, newest, said, taken = Verdict(), -1, 0, []
+    for k, record in enumerate(records):
+        for later, datagram in damage(rng, record) if k in hurt else [(0, record)]:
+            waiting.setdefault(k + later, []).append(datagram)
+        believed, seen = port.feed(waiting.pop(k, []), k * TICK_NS)
+        said |= seen
+        for values, status in believed:
+            n = sent.get(values)
+            if n is None:
+                verdict.wrong_said += bool(status or seen)
+                verdict.wrong_unsaid += not (status or seen)
+            elif n <= newest:
+                verdict.out_of_order += not (status or seen)
+            else:
+                newest = n
+            taken.append(n)
+    verdict.late = next((n for n, k in enumerate(range(LAST + 3, COUNT)) if k in taken), COUNT)
+    # a record that was only overtaken is counted (late) and does no harm
+    verdict.silent = int(bool(set(range(COUNT)) - set(taken)) and not said and not port.counters()["late"])
+    return verdict
+
+
+SENSORS = {"bota_serial": Bota, "robotiq_ft300": Robotiq, "ati_can": AtiCan, "onrobot": OnRobot}
+# those whose records the port itself checks against the one before; an OnRobot's are checked by Ethernet and UDP alone
+CHECKED_HERE = ("bota_serial", "robotiq_ft300", "ati_can")

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.fuzz import sensor_streams
-from tests.fuzz.sensor_streams import BACK_IN_STEP, SENSORS, port_of
+from tests.fuzz.sensor_streams import BACK_IN_STEP, CHECKED_HERE, SENSORS, port_of
 
 STREAMS = 1000
 
@@ -16,11 +16,12 @@ def test_no_wrong_wrench_without_its_fault_and_back_in_step(name):
     for kind, found in sensor_streams.tally(sensor, port, "suite", STREAMS).items():
         assert found["wrong_unsaid"] == 0, kind
         assert found["late"] <= BACK_IN_STEP, kind
-        if sensor.STAMPED:
-            assert found["out_of_order"] == found["silent"] == 0, kind
+        # a record destroyed where it stood, and whole where a piece of the stream came twice: without stamps nobody can tell
+        assert found["out_of_order"] <= (0 if sensor.STAMPED or kind != "mixed" else 0.01 * STREAMS), kind
+        assert found["silent"] == 0 or not sensor.STAMPED, kind
 
 
-@pytest.mark.parametrize("name", SENSORS)
+@pytest.mark.parametrize("name", CHECKED_HERE)
 def test_a_damaged_record_with_a_right_checksum_seldom_passes_unsaid(name):
     """What the checksum lets through meets stamp, range and jump; what these let through too is off by less than a jump."""
     sensor, port = port_of(name)
@@ -31,7 +32,7 @@ def test_a_damaged_record_with_a_right_checksum_seldom_passes_unsaid(name):
     assert found["not believed and unsaid"] == 0
 
 
-@pytest.mark.parametrize("name", SENSORS)
+@pytest.mark.parametrize("name", CHECKED_HERE)
 def test_the_judge_sees_a_port_that_believes_everything(name):
     """A jump limit so wide that it stops nothing: the judge must find more, and larger errors."""
     sensor, port = port_of(name)

@@ -229,6 +229,15 @@ def test_robotiq_full_count_is_saturated_and_beyond_the_range_is_said():
     assert names(port.feed(RobotiqPeer.record(None, 3, counts=(29900, 0, 0, 0, 0, 0)))[1]) == set()
 
 
+def test_a_piece_of_a_stream_without_stamps_that_comes_twice_is_said():
+    port = fed(RobotiqFt300Port, Robotiq)
+    records = [RobotiqPeer.record(None, k, counts=(k, 0, 0, 0, 0, 0)) for k in range(60)]
+    assert not port.feed(b"".join(records[:40]))[1]
+    assert not port.feed(records[39])[1]  # the last one again: nothing moved
+    assert names(port.feed(records[30])[1]) == {"warning"}
+    assert not port.feed(b"".join(records[40:]))[1]
+
+
 @pytest.mark.parametrize(("cls", "sensor"), [(BotaSerialPort, Bota), (RobotiqFt300Port, Robotiq)])
 def test_a_clean_stream_gives_every_record_in_whatever_pieces_it_comes(cls, sensor):
     rng = random.Random(1)
