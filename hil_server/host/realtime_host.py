@@ -20,6 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from hil_server.host import ptp
+
 MCL_CURRENT, MCL_FUTURE = 1, 2
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 LOOP_PRIORITY = 80
@@ -82,6 +84,7 @@ class RealtimeHost:
             "memory_locked": self.memory_locked,
             "cpu_latency_held": self._latency is not None,
             "missing": list(self.missing),
+            "ptp": ptp.state(),
         }
 
     def _try_fifo(self) -> None:
