@@ -347,6 +347,10 @@ INJECTIONS = (
     ("sensor_threshold", 35, "sensor", "status word: threshold latched, a warning only", 1.0, "not used", (('wrench_status', 'warning'),), "", ('served',), False, ""),  # noqa: E501
     ("sensor_supply", 36, "sensor", "status word: supply", 1.0, "not used", (('wrench_status', 'supply'),), "sensor_device_fault", ('served',), False, ""),  # noqa: E501
     ("sensor_temperature", 37, "sensor", "status word: temperature", 1.0, "not used", (('wrench_status', 'temperature'),), "sensor_device_fault", ('served',), False, ""),  # noqa: E501
+    ("sensor_noise", 38, "sensor", "noise on the wire before every n-th record; on CAN an error frame", 3.0, "n", (('wrench_status', 'corrupt'),), "sensor_corrupt", ('emulator',), False, ""),  # noqa: E501
+    ("sensor_checksum", 39, "sensor", "the checksum of every n-th record is wrong", 3.0, "n", (('wrench_status', 'corrupt'),), "sensor_corrupt", ('emulator',), False, ""),  # noqa: E501
+    ("sensor_slow", 40, "sensor", "records come at half their rate", 1.0, "not used", (), "", ('emulator',), False, ""),  # noqa: E501
+    ("sensor_reboot", 41, "sensor", "the sensor loses power for a moment and starts up with its stored settings", 1.0, "not used", (('wrench_status', 'no_data'),), "sensor_no_data", ('emulator',), False, ""),  # noqa: E501
     ("drive_silent", 50, "drive", "the node neither sends nor listens", 1.0, "not used", (('drive_status', 'no_data'),), "drive_no_data", ('in_process', 'served'), False, ""),  # noqa: E501
     ("drive_emergency", 51, "drive", "an emergency message with this code", 33537.0, "code", (('drive_status', 'emergency'),), "drive_device_fault", ('in_process', 'served'), False, ""),  # noqa: E501
     ("drive_fault", 52, "drive", "fault state that a reset does not clear", 1.0, "not used", (('drive_status', 'device_fault'),), "drive_device_fault", ('in_process', 'served'), False, ""),  # noqa: E501

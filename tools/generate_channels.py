@@ -38,6 +38,7 @@ COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "m
 STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous", "former"}
 FIELD_ROLES = ("input", "state", "output", "diagnostic")
 SEVERITIES = ("note", "hold", "stop")
+STANDS = {"in_process", "hydraulic", "served", "emulator"}
 INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
              "stands": [], "at_start": False, "profile": ""}  # fmt: skip
 LINE = 140

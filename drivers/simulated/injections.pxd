@@ -35,6 +35,10 @@ cdef enum:
     INJECTION_SENSOR_THRESHOLD = 35  # status word: threshold latched, a warning only
     INJECTION_SENSOR_SUPPLY = 36  # status word: supply
     INJECTION_SENSOR_TEMPERATURE = 37  # status word: temperature
+    INJECTION_SENSOR_NOISE = 38  # noise on the wire before every n-th record; on CAN an error frame
+    INJECTION_SENSOR_CHECKSUM = 39  # the checksum of every n-th record is wrong
+    INJECTION_SENSOR_SLOW = 40  # records come at half their rate
+    INJECTION_SENSOR_REBOOT = 41  # the sensor loses power for a moment and starts up with its stored settings
     INJECTION_DRIVE_SILENT = 50  # the node neither sends nor listens
     INJECTION_DRIVE_EMERGENCY = 51  # an emergency message with this code
     INJECTION_DRIVE_FAULT = 52  # fault state that a reset does not clear
@@ -64,7 +68,7 @@ cdef enum:
     INJECTIONS_PLANT_FIRST = 1
     INJECTIONS_PLANT_LAST = 12
     INJECTIONS_SENSOR_FIRST = 20
-    INJECTIONS_SENSOR_LAST = 37
+    INJECTIONS_SENSOR_LAST = 41
     INJECTIONS_DRIVE_FIRST = 50
     INJECTIONS_DRIVE_LAST = 63
     INJECTIONS_LINK_FIRST = 80

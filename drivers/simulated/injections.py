@@ -3,7 +3,8 @@
 An injection lasts until it is cleared. `index` is the leg, gauge or component of the plant, the drive (0...5), the link, or not used;
 `value` has a default that shows the fault. Two stands know them: the one in process (drivers.simulated.virtual_stand; those of
 `hydraulic` only with hydraulic legs), and the one that serves the wires (drivers.simulated.stand_server), where a class of the force
-sensor's status word becomes the word of its product family.
+sensor's status word becomes the word of its product family. Those of `emulator` are for sensors that have such a wire
+(drivers.simulated.sensor_emulators).
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ IN_PROCESS = {injection.name: injection.number for injection in ALL if "in_proce
 HYDRAULIC = {injection.name: injection.number for injection in ALL if {"in_process", "hydraulic"} & set(injection.stands)}
 SERVED = tuple(injection for injection in ALL if "served" in injection.stands)
 ETHERCAT = tuple(injection for injection in ALL if "ethercat" in injection.stands)  # served, with its drives on EtherCAT
+EMULATED = tuple(injection for injection in ALL if {"served", "emulator"} & set(injection.stands))
 
 # a fault of the stand in process that comes by itself (`virtual.faults` of a stand file)
 SCHEDULED = (
@@ -72,7 +74,23 @@ _STATUS_WORDS = {
     "onrobot": dict.fromkeys(
         ("sensor_saturated", "sensor_out_of_range", "sensor_device_fault", "sensor_broken_gauge", "sensor_supply", "sensor_temperature"), 1
     ),
+    "bota_serial": {"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004, "sensor_broken_gauge": 0x0004},
+    # no status word: every channel at full scale
+    "robotiq_ft300": {"sensor_saturated": 1},
+    # the word is of 16 bits; the next one is every gage at full scale
+    "ati_can": {"sensor_saturated": 0x10000, "sensor_device_fault": 0x8008, "sensor_supply": 0x8010, "sensor_temperature": 0x8800},
 }
+# What the wire of a sensor cannot do: records overtake each other in a network only, a stream is taken over by its newest client.
+_ON_THE_NETWORK = {"sensor_rollover", "sensor_taken_over", "sensor_reorder"}
+_NOT_ON_THE_WIRE = {
+    "net_ft": {"sensor_noise", "sensor_checksum", "sensor_slow", "sensor_reboot"},
+    "axia": {"sensor_noise", "sensor_checksum", "sensor_slow", "sensor_reboot"},
+    "onrobot": {"sensor_checksum"},
+    "bota_serial": _ON_THE_NETWORK,
+    "robotiq_ft300": _ON_THE_NETWORK | {"sensor_status_word"},
+    "ati_can": {"sensor_rollover", "sensor_taken_over", "sensor_checksum"},
+}
+SENSORS = tuple(_STATUS_WORDS)
 
 
 def scheduled(faults: Sequence[Mapping[str, Any]], known: Mapping[str, int] = IN_PROCESS) -> list[tuple[float, int, int, float]]:
@@ -92,9 +110,9 @@ def scheduled(faults: Sequence[Mapping[str, Any]], known: Mapping[str, int] = IN
 def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float]:
     """(number, value) that the served stand understands. A class of the status word becomes the word of the sensor family.
 
-    Raises ValueError for a name that this stand does not know, or a class that the family's status word does not have.
+    Raises ValueError for a name that this stand does not know, or what the family's status word or wire does not have.
     """
-    known = [injection.name for injection in (*SERVED, *ETHERCAT)]
+    known = [injection.name for injection in (*EMULATED, *ETHERCAT)]
     if name not in known:
         raise ValueError(f"fault {name!r} is unknown; there are: {', '.join(known)}")
     injection = BY_NAME[name]
@@ -103,6 +121,8 @@ def wire_fault(name: str, value: float | None, variant: str) -> tuple[int, float
         if not word:
             raise ValueError(f"fault {name!r}: the status word of {variant} has no such class")
         return BY_NAME["sensor_status_word"].number, float(word)
+    if name in _NOT_ON_THE_WIRE[variant]:
+        raise ValueError(f"fault {name!r}: the wire of {variant} has no such fault")
     return injection.number, injection.value if value is None else float(value)
 
 

@@ -1,4 +1,4 @@
-"""The stand in software as a process of its own: force sensor on RDT, six CANopen axes, an input module, one plant behind them.
+"""The stand in software as a process of its own: force sensor, six CANopen axes, an input module, one plant behind them.
 
     python -m drivers.simulated.stand_server CONFIG.toml|CONFIG.json     (or `-`: one line of JSON on standard input)
 
@@ -9,6 +9,7 @@ started it, however that ended. At the end it prints one line of JSON with its c
 `drivers.simulated.stand_server_client.StandProcess` starts it from Python.
 """
 
+import contextlib
 import ctypes
 import http.server
 import importlib
@@ -22,13 +23,14 @@ import struct
 import sys
 import threading
 import tomllib
+import tty
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from drivers.simulated.injections import BY_NAME, wire_fault
+from drivers.simulated.injections import BY_NAME, SENSORS, wire_fault
 from drivers.simulated.plant import PlantPart
 from drivers.simulated.stand_server_loop import StandLoop
 from drivers.wrench_sensors.rdt_scaling import XML_PAGE, newton_metres_per_unit, newtons_per_unit
@@ -56,6 +58,19 @@ DEFAULTS: dict[str, Any] = {
         "stream_port": 0,
         "http_port": 0,
         "calibration_port": 0,
+        "boot_s": 0.3,  # of a sensor that is no RDT device, from power-up to its first word
+        "bota": {"sinc_length": 512, "rate_code": 4, "force_range_n": 0.0, "torque_range_n_m": 0.0},  # as stored; range 0: without end
+        "robotiq": {"rate_hz": 100.0, "bits_per_second": 19200},
+        "netcanoem": {
+            "base": 32,
+            "port": 0,
+            "bits_per_second": 1000000,
+            "counts_per_force": 1000,
+            "counts_per_torque": 1000,
+            "force_range_n": 10000.0,
+            "torque_range_n_m": 2000.0,
+            "serial": "FT00001",
+        },
     },
     "drives": {
         "profile": "cia402",
@@ -110,6 +125,22 @@ MACHINE_CHANNELS: dict[str, dict[str, Any]] = {
         "hydraulics_blocked_bit": 18,
     },
 }
+_SENSOR_LIMITS = (
+    ("rate_hz", 1, 8000, "Hz"),
+    ("boot_s", 0, 60, "s"),
+    ("bota.sinc_length", 51, 512, "samples"),
+    ("bota.rate_code", 0, 4, ""),
+    ("bota.force_range_n", 0, 1e6, "N"),
+    ("bota.torque_range_n_m", 0, 1e6, "N.m"),
+    ("robotiq.rate_hz", 1, 100, "Hz"),
+    ("robotiq.bits_per_second", 19200, 115200, "bit/s"),
+    ("netcanoem.base", 0, 127, ""),
+    ("netcanoem.bits_per_second", 125000, 1000000, "bit/s"),
+    ("netcanoem.counts_per_force", 1, 2**31 - 1, "counts per N"),
+    ("netcanoem.counts_per_torque", 1, 2**31 - 1, "counts per N.m"),
+    ("netcanoem.force_range_n", 1, 1e6, "N"),
+    ("netcanoem.torque_range_n_m", 0.1, 1e6, "N.m"),
+)
 _FAULT_KEYS = {"name", "index", "value", "at_s", "duration_s"}
 _GAUGE_16_FACTOR = 10000  # counts per step of the 16-bit values of the TCP interface
 _MCL_CURRENT = 1
@@ -119,9 +150,11 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with all defaults. Raises ValueError naming the key that is unknown or the value that cannot be."""
     config = _merged("", DEFAULTS, given)
     sensor, drives = config["sensor"], config["drives"]
-    if sensor["variant"] not in XML_PAGE:
-        raise ValueError(f"sensor.variant = {sensor['variant']!r}: must be one of {', '.join(XML_PAGE)}")
-    _within("sensor.rate_hz", sensor["rate_hz"], 1, 8000, "Hz")
+    if sensor["variant"] not in SENSORS:
+        raise ValueError(f"sensor.variant = {sensor['variant']!r}: must be one of {', '.join(SENSORS)}")
+    for key, low, high, unit in _SENSOR_LIMITS:
+        table, _, last = key.rpartition(".")
+        _within(f"sensor.{key}", (sensor[table] if table else sensor)[last], low, high, unit)
     for key in ("counts_per_force", "counts_per_torque"):
         _within(f"sensor.{key}", sensor[key], 0, 2**32 - 1, "counts")
     _within("sensor.buffer_size", sensor["buffer_size"], 1, 40, "records")
@@ -207,6 +240,28 @@ def counts_per_unit(sensor: Mapping[str, Any], scale: list[float] | None) -> tup
     if not (1 <= force < 2**32 and 1 <= torque < 2**32):
         raise ValueError(f"sensor: {force} counts per {sensor['force_unit']}, {torque} per {sensor['torque_unit']}: must fit in 32 bits")
     return force, torque
+
+
+def gages(board: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Calibration matrix of a NETCANOEM board (counts per gage value, 6 x 6, single precision as the device holds it), and the gage values
+    per N and N.m that it inverts.
+
+    Three beams at 120 degrees: a gage on each for what bends it out of the plane (Fz, Mx, My), one for what bends it in the plane (Fx, Fy,
+    Mz). All components at their ranges together stay within 16 bits.
+    """
+    angle = np.radians([0.0, 120.0, 240.0])
+    sine, cosine, one, none = np.sin(angle), np.cos(angle), np.ones(3), np.zeros(3)
+    out_of_plane = np.stack([none, none, one, sine, -cosine, none], axis=1)
+    in_plane = np.stack([-sine, cosine, none, none, none, one], axis=1)
+    share = np.empty((6, 6))
+    share[0::2], share[1::2] = out_of_plane, in_plane
+    per_unit = 1.0 / np.repeat([board["force_range_n"], board["torque_range_n_m"]], 3)
+    gage_of = 13000.0 * share * per_unit
+    counts = np.repeat([board["counts_per_force"], board["counts_per_torque"]], 3)
+    return (counts[:, None] * np.linalg.inv(gage_of)).astype(np.float32), gage_of
+
+
+SERIAL = ("bota_serial", "robotiq_ft300")
 
 
 class SetUpServers:
@@ -309,6 +364,44 @@ def raw(interface: str) -> socket.socket:
     return s
 
 
+class SensorWire:
+    """The device's end of the force sensor's wire. fd: what the loop serves; ports: how the other end reaches it.
+
+    RDT: a UDP socket with the servers of the set-up. Serial: a pseudo-terminal's master; its other end stays open here too, so that the loop
+    is not woken while nobody has it. CAN: a UDP socket for frames.
+    """
+
+    def __init__(self, address: str, sensor: Mapping[str, Any]):
+        self._closing = contextlib.ExitStack()
+        variant = sensor["variant"]
+        self.ports: dict[str, Any] = {}
+        if variant in SERIAL:
+            self.fd, other = os.openpty()
+            for fd in (self.fd, other):
+                self._closing.callback(os.close, fd)
+            tty.setraw(other)
+            os.set_blocking(self.fd, False)
+            self.ports["device"] = os.ttyname(other)
+        else:
+            s = self._closing.enter_context(bound(address, sensor["netcanoem"]["port"] if variant == "ati_can" else sensor["stream_port"]))
+            self.fd, port = s.fileno(), s.getsockname()[1]
+            if variant == "ati_can":
+                self.ports |= {"link": f"udp:{address}:{port}", "base": sensor["netcanoem"]["base"]}
+            else:
+                self.ports |= {"variant": variant, "address": address, "stream_port": port}
+
+    def serve_set_up(self, address: str, sensor: Mapping[str, Any], scale: list[float] | None, gauge: Any) -> None:
+        """Starts the servers of an RDT device's set-up; other sensors tell everything on their wire."""
+        if "stream_port" in self.ports:
+            servers = SetUpServers(address, sensor, counts_per_unit(sensor, scale), gauge)
+            self._closing.callback(servers.close)
+            self.ports |= {"http_port": servers.http_port, "calibration_port": servers.calibration_port}
+
+    def close(self) -> None:
+        """Ends the servers and closes the wire."""
+        self._closing.close()
+
+
 class Stand:
     """Sockets, set-up servers and the loop: `ports` says how to reach it, `run()` blocks until stopped (from any thread)."""
 
@@ -320,9 +413,13 @@ class Stand:
         links = [] if on_ethercat else [bound(address, drives["ports"][k]) for k in range(max(drives["axis_link"]) + 1)]
         if module is not None:
             links.append(bound(address, module["port"]))
-        self._stream, self._control = bound(address, sensor["stream_port"]), bound(address, config["control_port"])
-        wire = [raw(drives["interface"])] if on_ethercat else []
-        self._sockets = [*links, self._stream, self._control, *wire]
+        if sensor["variant"] not in XML_PAGE and plant.sensor_scale is None:
+            raise ValueError(f"sensor.variant = {sensor['variant']!r}: needs a plant whose counts are forces and torques, not bare gauges")
+        self._wire, self._control = SensorWire(address, sensor), bound(address, config["control_port"])
+        line = [raw(drives["interface"])] if on_ethercat else []
+        self._sockets: list[Any] = [*links, self._wire, self._control, *line]
+        matrix, gage_of = gages(sensor["netcanoem"])
+        board = sensor["netcanoem"] | {"matrix": matrix, "gage_of": gage_of}
         faults = []
         for f in config["faults"]:
             number, value = wire_fault(f["name"], f.get("value"), sensor["variant"])
@@ -331,29 +428,24 @@ class Stand:
         self.loop = StandLoop(
             plant,
             [s.fileno() for s in links],
-            self._stream.fileno(),
+            self._wire.fd,
             self._control.fileno(),
             drives,
-            sensor,
+            sensor | {"netcanoem": board},
             module,
             faults,
             config["truth_s"] if config["truth_file"] else 0.0,
-            wire[0].fileno() if on_ethercat else -1,
+            line[0].fileno() if on_ethercat else -1,
         )
-        self._set_up = SetUpServers(address, sensor, counts_per_unit(sensor, plant.sensor_scale), self.loop.gauge)
+        self._wire.serve_set_up(address, sensor, plant.sensor_scale, self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
         on_can = {key: drives[key] for key in ("axis_link", "axis_node")} | {"links": " ".join(names[: len(names) - (module is not None)])}
         at = {"interface": drives["master_interface"]} if on_ethercat else on_can
         self.ports: dict[str, Any] = {
-            "wrench_sensors": {
-                "variant": sensor["variant"],
-                "address": address,
-                "stream_port": self._stream.getsockname()[1],
-                "http_port": self._set_up.http_port,
-                "calibration_port": self._set_up.calibration_port,
-            },
+            "wrench_sensors": self._wire.ports,
             "drives": {**at, "counts_per_metre": drives["counts_per_metre"], "zero_m": drives["zero_m"]},
             "control_port": self._control.getsockname()[1],
+            "sensor": sensor["variant"],
             "machine": "linear" if plant.machine is None else "hydraulic",
         }
         if plant.machine is not None and not on_ethercat:
@@ -374,7 +466,6 @@ class Stand:
 
     def close(self) -> None:
         """Closes the set-up servers and all sockets; writes the true motion where it was asked for."""
-        self._set_up.close()
         if self.config["truth_file"]:
             np.save(self.config["truth_file"], self.loop.truth())
         for s in self._sockets:

@@ -110,7 +110,7 @@ class StandProcess:
             pass  # it said why on its standard error
         answer = self._line(timeout_s)
         self.ports: dict[str, Any] = {role: answer[role] for role in ("wrench_sensors", "drives", "mechanism_signals") if role in answer}
-        self.control = StandControl(answer["control_port"], answer["wrench_sensors"]["variant"], machine=answer["machine"])
+        self.control = StandControl(answer["control_port"], answer["sensor"], machine=answer["machine"])
         self.config = dict(config or {})
         self.counters: dict[str, Any] = {}
 

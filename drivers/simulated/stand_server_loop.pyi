@@ -3,6 +3,8 @@ from typing import Any
 
 from drivers.simulated.plant import PlantPart
 
+KINDS: dict[Any, Any]
+
 class StandLoop:
     def __init__(
         self,

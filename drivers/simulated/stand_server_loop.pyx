@@ -1,10 +1,11 @@
 """The loop of the stand in software as a process of its own: one thread, no interpreter, the protocols of the real devices.
 
 The drives are six CANopen nodes, or six EtherCAT slaves on a raw socket (`ethercat_segment`): these take their setpoints and measure with
-SYNC0 of their distributed clocks, at whose moment the plant then stands.
+SYNC0 of their distributed clocks, at whose moment the plant then stands. The force sensor speaks RDT on UDP, or it is one of
+`drivers.simulated.sensor_emulators` on its own wire.
 
-One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, RDT
-requests, control datagrams); send the RDT records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
+One pass: wait until a datagram comes or a record is due; advance the plant in 50 us steps up to now; serve what came (CAN frames, the
+sensor's requests, control datagrams); send the records that are due, each with the plant advanced to its own time; heartbeats, time-outs,
 faults whose time has come. After a stall of the machine the records that a sensor would have sent meanwhile are sent in a burst, and
 receive time-outs are looked at only after the waiting setpoints were taken.
 
@@ -62,6 +63,34 @@ from drivers.simulated.plant cimport (
     plant_set_commands,
     plant_set_target,
 )
+from drivers.simulated.sensor_emulators.bota cimport (
+    BOTA_BOOTING,
+    BOTA_RUNNING,
+    BOTA_SET_UP,
+    Bota,
+    bota_booted,
+    bota_listen,
+    bota_period_ns,
+    bota_power_up,
+    bota_record,
+)
+from drivers.simulated.sensor_emulators.netcanoem cimport (
+    Netcanoem,
+    netcanoem_measure,
+    netcanoem_next_ns,
+    netcanoem_power_up,
+    netcanoem_send,
+    netcanoem_take,
+)
+from drivers.simulated.sensor_emulators.robotiq cimport (
+    Robotiq,
+    robotiq_listen,
+    robotiq_measure,
+    robotiq_power_up,
+    robotiq_record,
+)
+from drivers.simulated.sensor_emulators.serial_line cimport next_message_ns, send_messages, set_line_rate
+from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults, every, noise_byte
 from drivers.simulated.stand_server_node cimport (
     BIT_BLOCKED,
     BIT_SUPPLY_LOW,
@@ -107,6 +136,12 @@ cdef enum:
     WIRE_ROUNDS = 16            # frames in one pass
     TRUTH = 19                  # time, legs, their rates, twist of the platform in W
 
+    # kinds of force sensors
+    RDT = 0
+    BOTA = 1
+    ROBOTIQ = 2
+    NETCANOEM = 3
+
 cdef int64_t STEP_NS = 50000
 
 # of what a loaded machine says: see stand_server_node.pxd
@@ -122,6 +157,9 @@ cdef struct Sensor:
     int32_t records_per_datagram
     int32_t buffer_size         # of the buffered mode
     int32_t single_command      # 1: the family knows command 1 (axia)
+    int32_t onrobot             # 1: the family sets rate and filter, and takes its bias back
+    double cut_off_hz           # of that filter, 0 off
+    double filtered[6]
     int64_t period_ns
     int64_t due_ns
     uint32_t rdt_sequence
@@ -130,17 +168,7 @@ cdef struct Sensor:
     sockaddr_in peer
     uint8_t datagram[RECORD * 40]
     int32_t filled              # records in the datagram
-    # faults
-    int32_t drop_every
-    int32_t duplicate_every
-    int32_t reorder_every
-    int32_t truncate_every
-    int32_t frozen
-    int32_t taken_over
-    int32_t stopped
-    uint32_t first_sequence
-    uint32_t status_word
-    int64_t delay_ns
+    WireFaults *faults
     int64_t made                # records since start
     uint8_t held[RECORD * 40]   # the one that leaves after its successor
     int32_t held_bytes
@@ -182,7 +210,16 @@ cdef struct Wire:
 cdef struct Stand:
     Plant *plant
     int64_t plant_ns
+    int32_t sensor_kind
+    int32_t sensor_fd
+    WireFaults sensor_faults
+    double counts_per_unit[6]   # of the plant's gauges: per N and N.m
     Sensor sensor
+    Bota bota
+    Robotiq robotiq
+    Netcanoem netcanoem
+    sockaddr_in sensor_peer     # of a sensor on CAN
+    int32_t sensor_known
     Node node[NODES]
     int32_t nodes               # 6, or 7 with an input module
     int32_t first_node          # on CAN: 0, or 6 where the drives are on EtherCAT
@@ -377,12 +414,8 @@ cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept no
 
 
 # ----------------------------------------------------------------------------------------------------------------- sensor
-cdef inline bint every(int n, int64_t count) noexcept nogil:
-    return n > 0 and count % n == 0
-
-
 cdef void send_datagram(Sensor *r, const uint8_t *data, int size) noexcept nogil:
-    if not r.taken_over and not r.stopped:
+    if not r.faults.taken_over and not r.faults.silent:
         io_send_to(r.fd, data, size, &r.peer)
         r.sent_total += 1
 
@@ -390,24 +423,26 @@ cdef void send_datagram(Sensor *r, const uint8_t *data, int size) noexcept nogil
 # A finished datagram on its way out, through the faults of the network.
 cdef void emit(Sensor *r, const uint8_t *data, int size, int64_t now) noexcept nogil:
     cdef int after
-    if every(r.drop_every, r.made):
+    if every(r.faults.drop_every, r.made):
         return
-    if every(r.truncate_every, r.made):
+    if every(r.faults.noise_every, r.made):
+        send_noise(r)
+    if every(r.faults.cut_every, r.made):
         size = size - 16
-    if r.delay_ns > 0 or r.queue_head != r.queue_tail:
+    if r.faults.delay_ns > 0 or r.queue_head != r.queue_tail:
         after = (r.queue_head + 1) % QUEUE
         if after != r.queue_tail:
             memcpy(r.queue_data[r.queue_head], data, <size_t>size)
             r.queue_bytes[r.queue_head] = size
-            r.queue_due[r.queue_head] = now + r.delay_ns
+            r.queue_due[r.queue_head] = now + r.faults.delay_ns
             r.queue_head = after
         return
-    if every(r.reorder_every, r.made) and r.held_bytes == 0:
+    if every(r.faults.reorder_every, r.made) and r.held_bytes == 0:
         memcpy(r.held, data, <size_t>size)
         r.held_bytes = size
         return
     send_datagram(r, data, size)
-    if every(r.duplicate_every, r.made):
+    if every(r.faults.duplicate_every, r.made):
         send_datagram(r, data, size)
     if r.held_bytes:
         send_datagram(r, r.held, r.held_bytes)
@@ -420,18 +455,47 @@ cdef void send_delayed(Sensor *r, int64_t now) noexcept nogil:
         r.queue_tail = (r.queue_tail + 1) % QUEUE
 
 
+# Of the way to a new value that the filter goes in a period: a low-pass of the first order.
+cdef inline double filter_share(const Sensor *r) noexcept nogil:
+    cdef double angle = 6.283185307179586e-9 * r.cut_off_hz * <double>r.period_ns
+    return angle / (1.0 + angle) if r.cut_off_hz > 0.0 else 1.0
+
+
+# Cut-off of an OnRobot filter, Hz.
+cdef inline double cut_off(uint32_t index) noexcept nogil:
+    if index == 1:
+        return 500.0
+    if index == 2:
+        return 150.0
+    if index == 3:
+        return 50.0
+    if index == 4:
+        return 15.0
+    return 5.0 if index == 5 else 1.5 if index == 6 else 0.0
+
+
+# A datagram of noise in the place of a record.
+cdef void send_noise(Sensor *r) noexcept nogil:
+    cdef uint8_t noise[64]
+    cdef int i, size = 1 + noise_byte(r.faults) % 64
+    for i in range(size):
+        noise[i] = <uint8_t>noise_byte(r.faults)
+    send_datagram(r, noise, size if size != RECORD else size - 1)
+
+
 # One record of what the gauges say now.
 cdef void make_record(Sensor *r, const double *gauge, int64_t now) noexcept nogil:
     cdef uint8_t *record = r.datagram + r.filled * RECORD
     cdef int i
     r.rdt_sequence += 1
-    if not r.frozen:
+    if not r.faults.frozen:
         r.ft_sequence += 1
     io_store_be32(record, r.rdt_sequence)
     io_store_be32(record + 4, r.ft_sequence)
-    io_store_be32(record + 8, r.status_word)
+    io_store_be32(record + 8, r.faults.status_word)
     for i in range(6):
-        io_store_be32(record + 12 + 4 * i, <uint32_t>rounded(gauge[i] - r.bias[i]))
+        r.filtered[i] += filter_share(r) * (gauge[i] - r.filtered[i])
+        io_store_be32(record + 12 + 4 * i, <uint32_t>rounded(r.filtered[i] - r.bias[i]))
     r.filled += 1
     r.made += 1
     if r.filled >= r.records_per_datagram:
@@ -441,6 +505,92 @@ cdef void make_record(Sensor *r, const double *gauge, int64_t now) noexcept nogi
         r.remaining -= 1
         if r.remaining == 0:
             r.streaming = 0
+
+
+# Force and torque as the sensor's gauges say them, N and N.m.
+cdef inline void sensor_wrench(const Stand *s, double *F) noexcept nogil:
+    cdef int i
+    for i in range(6):
+        F[i] = s.gauge[i] / s.counts_per_unit[i]
+
+
+# All records of a serial sensor that are due, each with the plant advanced to its time.
+cdef void stream_serial(Stand *s, int64_t now) noexcept nogil:
+    cdef Bota *bota = &s.bota
+    cdef Robotiq *robotiq = &s.robotiq
+    cdef double F[6]
+    cdef int burst = 0
+    if s.sensor_kind == BOTA:
+        if bota.mode == BOTA_BOOTING and bota.due_ns <= now:
+            bota_booted(bota, &s.sensor_faults)
+        while bota.mode == BOTA_RUNNING and bota.due_ns <= now:
+            if burst < MOST_BURST:
+                advance_plant(s, bota.due_ns)
+                measure(s)
+                sensor_wrench(s, F)
+                bota_record(bota, &s.sensor_faults, F, s.gauge)
+                burst += 1
+            else:
+                bota.due_ns += bota_period_ns(bota, &s.sensor_faults)
+        send_messages(&bota.line, now)
+        return
+    if robotiq.booting and robotiq.due_ns <= now:
+        robotiq.booting = 0
+    while robotiq.streaming and robotiq.due_ns <= now:
+        if burst < MOST_BURST:
+            advance_plant(s, robotiq.due_ns)
+            measure(s)
+            sensor_wrench(s, F)
+            robotiq_measure(robotiq, &s.sensor_faults, F)
+            robotiq_record(robotiq, &s.sensor_faults)
+            burst += 1
+        else:
+            robotiq.due_ns += robotiq.period_ns
+    send_messages(&robotiq.line, now)
+
+
+# Everything of the sensor whose time has come.
+cdef void serve_sensor(Stand *s, int64_t now) noexcept nogil:
+    if s.sensor_kind == RDT:
+        stream_records(s, now)
+    elif s.sensor_kind == NETCANOEM:
+        if s.sensor_known:
+            netcanoem_send(&s.netcanoem, s.sensor_fd, &s.sensor_peer, now)
+    else:
+        stream_serial(s, now)
+
+
+# When the sensor has something to do next, `otherwise` at the latest.
+cdef int64_t sensor_due_ns(const Stand *s, int64_t otherwise) noexcept nogil:
+    cdef const Sensor *r = &s.sensor
+    if s.sensor_kind == BOTA:
+        if s.bota.mode != BOTA_SET_UP and s.bota.due_ns < otherwise:
+            otherwise = s.bota.due_ns
+        return next_message_ns(&s.bota.line, otherwise)
+    if s.sensor_kind == ROBOTIQ:
+        if (s.robotiq.booting or s.robotiq.streaming) and s.robotiq.due_ns < otherwise:
+            otherwise = s.robotiq.due_ns
+        return next_message_ns(&s.robotiq.line, otherwise)
+    if s.sensor_kind == NETCANOEM:
+        return netcanoem_next_ns(&s.netcanoem, otherwise)
+    if r.streaming and r.due_ns < otherwise:
+        otherwise = r.due_ns
+    if r.queue_head != r.queue_tail and r.queue_due[r.queue_tail] < otherwise:
+        otherwise = r.queue_due[r.queue_tail]
+    return otherwise
+
+
+# Power to the sensor, after it was gone or at the start.
+cdef void power_up_sensor(Stand *s, int64_t now) noexcept nogil:
+    if s.sensor_kind == BOTA:
+        bota_power_up(&s.bota, now)
+    elif s.sensor_kind == ROBOTIQ:
+        robotiq_power_up(&s.robotiq, now)
+    elif s.sensor_kind == NETCANOEM:
+        netcanoem_power_up(&s.netcanoem, now)
+    else:
+        s.sensor.streaming = 0
+        s.sensor.ft_sequence = 0
 
 
 # All records that are due, each with the plant advanced to its time.
@@ -456,7 +606,7 @@ cdef void stream_records(Stand *s, int64_t now) noexcept nogil:
         else:
             r.rdt_sequence += 1         # a stall too long to make up for: the records are lost
             r.ft_sequence += 1
-        r.due_ns += r.period_ns
+        r.due_ns += r.period_ns * (2 if r.faults.slow else 1)
     send_delayed(r, now)
 
 
@@ -473,17 +623,51 @@ cdef void take_request(Stand *s, const uint8_t *request, int size, const sockadd
         r.streaming = 0
     elif command == 0x0042:
         for i in range(6):
-            r.bias[i] = s.gauge[i]
+            r.bias[i] = 0.0 if r.onrobot and count == 0 else s.gauge[i]
+    elif command == 0x0081 and r.onrobot:
+        r.cut_off_hz = cut_off(count)
+    elif command == 0x0082 and r.onrobot:
+        if 1 <= count <= 254:
+            r.period_ns = <int64_t>count * 1000000
     elif command == 0x0002 or command == 0x0003 or (command == 0x0001 and r.single_command):
         r.peer = sender[0]
         r.records_per_datagram = r.buffer_size if command == 0x0003 else 1
         r.filled = 0
         r.held_bytes = 0
         r.queue_head = r.queue_tail = 0
-        r.rdt_sequence = r.first_sequence
+        r.rdt_sequence = r.faults.first_sequence
         r.remaining = -1 if count == 0 else <int32_t>(count & 0x7FFFFFFF)
         r.streaming = 1
         r.due_ns = now
+
+
+# What waits on the sensor's wire.
+cdef void listen_to_client(Stand *s, int64_t now) noexcept nogil:
+    cdef can_frame frames[IO_BATCH]
+    cdef uint8_t request[64]
+    cdef sockaddr_in sender
+    cdef double F[6]
+    cdef int i, size, got, more = 1, error = 0, rounds = 0
+    sensor_wrench(s, F)
+    if s.sensor_kind == BOTA:
+        bota_listen(&s.bota, &s.sensor_faults, now)
+    elif s.sensor_kind == ROBOTIQ:
+        robotiq_measure(&s.robotiq, &s.sensor_faults, F)
+        robotiq_listen(&s.robotiq, &s.sensor_faults, now)
+    elif s.sensor_kind == NETCANOEM:
+        netcanoem_measure(&s.netcanoem, &s.sensor_faults, F)
+        while more and rounds < 8:
+            rounds += 1
+            got = io_receive_frames(s.sensor_fd, frames, &s.bad_total, &s.sensor_peer, &more, &error)
+            for i in range(got):
+                s.sensor_known = 1
+                netcanoem_take(&s.netcanoem, &s.sensor_faults, &frames[i], now)
+    else:
+        while True:
+            size = io_receive_from(s.sensor_fd, request, 64, &sender)
+            if size < 0:
+                break
+            take_request(s, request, size, &sender, now)
 
 
 # ----------------------------------------------------------------------------------------------------------------- faults
@@ -531,25 +715,35 @@ cdef int inject_sensor(Stand *s, int number, double value, bint on) noexcept nog
     cdef Sensor *r = &s.sensor
     cdef int count = <int>value if on else 0
     if number == INJECTION_SENSOR_LOST:
-        r.drop_every = count
+        r.faults.drop_every = count
     elif number == INJECTION_SENSOR_DUPLICATE:
-        r.duplicate_every = count
+        r.faults.duplicate_every = count
     elif number == INJECTION_SENSOR_DELAY:
-        r.delay_ns = <int64_t>(value * 1e6) if on else 0
+        r.faults.delay_ns = <int64_t>(value * 1e6) if on else 0
     elif number == INJECTION_SENSOR_REORDER:
-        r.reorder_every = count
+        r.faults.reorder_every = count
     elif number == INJECTION_SENSOR_ROLLOVER:
-        r.first_sequence = <uint32_t>0 - <uint32_t>count if on else 0
+        r.faults.first_sequence = <uint32_t>0 - <uint32_t>count if on else 0
     elif number == INJECTION_SENSOR_STALE:
-        r.frozen = on
+        r.faults.frozen = on
     elif number == INJECTION_SENSOR_STATUS_WORD:
-        r.status_word = <uint32_t>value if on else 0
+        r.faults.status_word = <uint32_t>value if on else 0
     elif number == INJECTION_SENSOR_CORRUPT:
-        r.truncate_every = count
+        r.faults.cut_every = count
     elif number == INJECTION_SENSOR_TAKEN_OVER:
-        r.taken_over = on
+        r.faults.taken_over = on
     elif number == INJECTION_SENSOR_SILENT:
-        r.stopped = on
+        r.faults.silent = on
+    elif number == INJECTION_SENSOR_NOISE:
+        r.faults.noise_every = count
+    elif number == INJECTION_SENSOR_CHECKSUM:
+        r.faults.checksum_every = count
+    elif number == INJECTION_SENSOR_SLOW:
+        r.faults.slow = on
+    elif number == INJECTION_SENSOR_REBOOT:
+        if on:
+            s.netcanoem.watchdog = 1
+            power_up_sensor(s, s.plant_ns)
     else:
         return 1
     return 0
@@ -814,26 +1008,21 @@ cdef void take_wire(Stand *s, int64_t now) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------------------------- loop
 cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
-    cdef uint8_t request[64]
-    cdef sockaddr_in sender
-    cdef int64_t now = io_now_ns(), timeout = 5000000
-    cdef int i, size
+    cdef int64_t due, now = io_now_ns()
+    cdef int i
 
     # Wait: a record is due, a delayed one is due, or at most 5 ms for the timers.
-    if s.sensor.streaming and s.sensor.due_ns - now < timeout:
-        timeout = s.sensor.due_ns - now
-    if s.sensor.queue_head != s.sensor.queue_tail and s.sensor.queue_due[s.sensor.queue_tail] - now < timeout:
-        timeout = s.sensor.queue_due[s.sensor.queue_tail] - now
-    if s.wire.queue_head != s.wire.queue_tail and s.wire.queue_due[s.wire.queue_tail] - now < timeout:
-        timeout = s.wire.queue_due[s.wire.queue_tail] - now
-    io_wait_readable(fds, s.links + 2 + (s.wire.segment != NULL), timeout)
+    due = sensor_due_ns(s, now + 5000000)
+    if s.wire.queue_head != s.wire.queue_tail and s.wire.queue_due[s.wire.queue_tail] < due:
+        due = s.wire.queue_due[s.wire.queue_tail]
+    io_wait_readable(fds, s.links + 2 + (s.wire.segment != NULL), due - now)
     now = io_now_ns()
     if now - last[0] > 10000000:
         s.stall_total += 1
     last[0] = now
 
     # The plant up to now, measured once for everything that is asked in this pass.
-    stream_records(s, now)
+    serve_sensor(s, now)
     advance_plant(s, now)
     measure(s)
     if s.wire.segment != NULL:
@@ -845,11 +1034,7 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
         if fds[i].revents:
             take_link(s, i, now)
     if fds[s.links].revents:
-        while True:
-            size = io_receive_from(s.sensor.fd, request, 64, &sender)
-            if size < 0:
-                break
-            take_request(s, request, size, &sender, now)
+        listen_to_client(s, now)
     if fds[s.links + 1].revents:
         take_control(s)
 
@@ -868,7 +1053,7 @@ cdef void run_stand(Stand *s) noexcept nogil:
     cdef int i
     for i in range(s.links):
         fds[i].fd = s.link_fd[i]
-    fds[s.links].fd = s.sensor.fd
+    fds[s.links].fd = s.sensor_fd
     fds[s.links + 1].fd = s.control_fd
     fds[s.links + 2].fd = s.wire.fd
     for i in range(s.links + 3):
@@ -876,8 +1061,13 @@ cdef void run_stand(Stand *s) noexcept nogil:
         fds[i].revents = 0
     s.plant_ns = last
     measure(s)
+    power_up_sensor(s, last)
     while not s.stop:
         one_pass(s, fds, &last)
+
+
+# sensors that do not speak RDT
+KINDS = {"bota_serial": BOTA, "robotiq_ft300": ROBOTIQ, "ati_can": NETCANOEM}
 
 
 cdef class StandLoop:
@@ -954,11 +1144,43 @@ cdef class StandLoop:
             s.analog_offset[i] = module["analog_offset"][i]
 
     def _make_sensor(self, int fd, sensor):
-        cdef Sensor *r = &self.stand.sensor
-        r.fd = fd
+        cdef Stand *s = &self.stand
+        cdef Sensor *r = &s.sensor
+        s.sensor_fd = r.fd = fd
+        r.faults = &s.sensor_faults
+        s.sensor_kind = KINDS.get(sensor["variant"], RDT)
+        for i in range(6):
+            s.counts_per_unit[i] = 1.0 if self._plant.sensor_scale is None else self._plant.sensor_scale[i]
+        self._make_serial(fd, sensor)
+        self._make_netcanoem(sensor["netcanoem"], <int64_t>(1e9 * sensor["boot_s"]))
         r.period_ns = <int64_t>(1e9 / sensor["rate_hz"])
         r.buffer_size = sensor["buffer_size"]
         r.single_command = sensor["variant"] == "axia"
+        r.onrobot = sensor["variant"] == "onrobot"
+
+    def _make_serial(self, int fd, sensor):
+        cdef Bota *bota = &self.stand.bota
+        cdef Robotiq *robotiq = &self.stand.robotiq
+        bota.line.fd = robotiq.line.fd = fd
+        bota.boot_ns = robotiq.boot_ns = <int64_t>(1e9 * sensor["boot_s"])
+        stored = sensor["bota"]
+        bota.stored.sinc_length, bota.stored.calibrated, bota.stored.rate_code = stored["sinc_length"], 1, stored["rate_code"]
+        for i in range(6):
+            bota.range[i] = stored["force_range_n"] if i < 3 else stored["torque_range_n_m"]
+        robotiq.period_ns = <int64_t>(1e9 / sensor["robotiq"]["rate_hz"])
+        set_line_rate(&robotiq.line, sensor["robotiq"]["bits_per_second"])
+
+    def _make_netcanoem(self, board, int64_t boot_ns):
+        cdef Netcanoem *n = &self.stand.netcanoem
+        matrix, gage_of = np.ravel(board["matrix"]), np.ravel(board["gage_of"])
+        n.boot_ns = boot_ns
+        n.next_base = board["base"]
+        n.bit_ns = <int64_t>(1e9 / board["bits_per_second"])
+        n.counts_per_force, n.counts_per_torque = board["counts_per_force"], board["counts_per_torque"]
+        for i in range(36):
+            n.matrix[i], n.gage_of[i] = matrix[i], gage_of[i]
+        for i, c in enumerate(board["serial"].encode("ascii").ljust(8)[:8]):
+            n.serial[i] = c
 
     def run(self, int priority=0, int core=-1):
         """Runs in the calling thread. Returns (error of FIFO, error of the core), each 0 when it was given."""
@@ -985,7 +1207,7 @@ cdef class StandLoop:
         """Records sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""
         s = &self.stand
         return {
-            "records": s.sensor.sent_total,
+            "records": s.sensor.sent_total + s.bota.line.sent_total + s.robotiq.line.sent_total + s.netcanoem.made,
             "syncs": s.sync_total,
             "frames": s.frame_total,
             "malformed": s.bad_total,

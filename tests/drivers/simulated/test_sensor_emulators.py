@@ -1,0 +1,363 @@
+"""The force sensors in software as their manuals describe them, on a pseudo-terminal and on loopback sockets: what a client of their own
+vendor would see. Checksums by an independent library."""
+
+import struct
+import time
+
+import numpy as np
+import pytest
+import serial
+from fastcrc import crc16
+
+from drivers.simulated.injections import EMULATED, SENSORS, wire_fault
+from drivers.simulated.stand_server import complete
+from drivers.simulated.stand_server_client import StandProcess
+from tests.drivers.plain_stand import stand_config, until
+
+BIAS = [100.0, -200.0, 300.0, 4.0, -5.0, 6.0]  # N, N.m: the sensor's constant error, all that the plain plant's load cell says
+
+
+def served(variant, **sensor):
+    return StandProcess(stand_config({"sensor_bias": BIAS}, sensor={"variant": variant, "boot_s": 0.05, **sensor}))
+
+
+class Serial:
+    """A client on a serial line: `take` gives what has come until the condition on it holds."""
+
+    def __init__(self, one, baud):
+        self.port = serial.Serial(one.ports["wrench_sensors"]["device"], baud, timeout=0.01)
+        self.heard = b""
+
+    def take(self, condition, seconds=3.0):
+        def enough():
+            self.heard += self.port.read(max(1, self.port.in_waiting))
+            return condition(self.heard)
+
+        assert until(enough, seconds), self.heard[-200:]
+        heard, self.heard = self.heard, b""
+        return heard
+
+    def flush(self):
+        self.port.reset_input_buffer()
+        self.heard = b""
+
+    def silent(self, seconds=0.15):
+        """Whether nothing comes for so long (after what is under way)."""
+        time.sleep(0.03)
+        self.flush()
+        time.sleep(seconds)
+        return not self.port.in_waiting
+
+    def close(self):
+        self.port.close()
+
+
+@pytest.mark.parametrize("variant", ("bota_serial", "robotiq_ft300", "ati_can"))
+def test_what_a_sensor_cannot_be_is_refused(variant):
+    with pytest.raises(ValueError, match=r"sensor\.variant = .*bare gauges"):
+        StandProcess(stand_config({"gauge_matrix": np.diag([1e5] * 6).tolist()}, sensor={"variant": variant}))
+
+
+def test_faults_that_a_wire_cannot_have_are_refused():
+    with pytest.raises(ValueError, match="wire of net_ft has no such fault"):
+        wire_fault("sensor_noise", None, "net_ft")
+    with pytest.raises(ValueError, match="status word of bota_serial has no such class"):
+        wire_fault("sensor_supply", None, "bota_serial")
+    for variant in SENSORS:
+        known = 0
+        for fault in EMULATED:
+            if fault.at == "sensor":
+                try:
+                    known += wire_fault(fault.name, None, variant)[0] > 0
+                except ValueError:
+                    continue
+        assert known >= 10
+    for key, value in (("sinc_length", 50), ("rate_code", 5)):
+        with pytest.raises(ValueError, match=rf"sensor\.bota\.{key} = {value}"):
+            complete({"sensor": {"variant": "bota_serial", "bota": {key: value}}})
+
+
+# ------------------------------------------------------------------------------------------------------------------ Bota
+def bota_records(stream):
+    """(records, bytes that belong to none): a record is 0xAA, 34 bytes, and their CRC-16/X-25."""
+    records, other, at = [], 0, 0
+    while at + 37 <= len(stream):
+        record = stream[at : at + 37]
+        if record[0] == 0xAA and crc16.ibm_sdlc(record[1:35]) == struct.unpack_from("<H", record, 35)[0]:
+            records.append(struct.unpack("<BH6fIfH", record))
+            at += 37
+        else:
+            other, at = other + 1, at + 1
+    return records, other
+
+
+def bota_set_up(client, *commands):
+    for command in commands:
+        client.port.write(command)
+        done = b"r,0,%c,0\r\n" % command.strip()[0]
+        client.take(lambda heard, done=done: heard.endswith(done))
+
+
+@pytest.fixture(scope="module")
+def bota():
+    with served("bota_serial") as one:
+        client = Serial(one, 460800)
+        client.take(lambda heard: b"App Init" in heard)  # before that it hears nothing
+        yield one, client
+        client.close()
+
+
+@pytest.fixture
+def running(bota):
+    """A client whose sensor runs at 800 Hz."""
+    one, client = bota
+    one.control.clear_all()
+    client.port.write(b"C")
+    time.sleep(0.05)
+    client.flush()
+    bota_set_up(client, b"C", b"c,0,1,0,4", b"f,64,0,0,1")
+    client.port.write(b"R")
+    client.take(lambda heard: b"r,0,R,0\r\n" in heard)
+    client.flush()
+    return one, client
+
+
+def test_bota_streams_with_its_stored_settings_after_power_up():
+    with served("bota_serial") as one:
+        client = Serial(one, 460800)
+        heard = client.take(lambda heard: b"App Init" in heard and len(heard) > 30 * 37)
+        records, other = bota_records(heard[heard.index(b"App Init") + 10 :])
+        assert other == 0 and [record[1] for record in records] == [0] * len(records)
+        assert np.allclose([record[2:8] for record in records], BIAS, atol=1e-4)
+        clock = np.diff([record[8] for record in records])  # 512 samples of 19.53125 us
+        assert set(clock) <= {10000, 10001, 9999}
+        client.close()
+
+
+def test_bota_dialogue(bota):
+    one, client = bota
+    bota_set_up(client, b"C")
+    assert client.silent()
+    bota_set_up(client, b"c,0,1,0,4", b"f,256,1,1,0", b" \r\nC")
+    for refused in (b"c,0,1,1,4", b"c,0,1,0,5", b"f,50,0,0,1", b"f,513,0,0,1", b"c,x", b"Z"):
+        client.port.write(refused)
+        assert client.take(lambda heard: heard.endswith(b"\n")).startswith(b"r,0,%c,1\r\n" % refused[0])
+        time.sleep(0.02)
+        client.flush()
+    client.port.write(b"R")
+    stream = client.take(lambda heard: len(heard) > 9 + 20 * 37)
+    assert stream.startswith(b"r,0,R,0\r\n")
+    records, other = bota_records(stream[9:])
+    assert other == 0 and len(records) >= 20
+    assert np.allclose(np.diff([record[8] for record in records]), 5000, atol=1)
+
+
+def test_bota_gage_values_are_said_to_be_raw(bota):
+    _, client = bota
+    bota_set_up(client, b"C", b"c,0,0,0,4", b"f,128,0,0,1")
+    client.port.write(b"R")
+    records, _ = bota_records(client.take(lambda heard: len(heard) > 9 + 5 * 37)[9:])
+    assert all(record[1] == 0x8 for record in records)
+    assert np.allclose(records[0][2:8], np.array(BIAS) * ([1e5] * 3 + [2e5] * 3), rtol=1e-6)
+
+
+def test_bota_line_carries_what_it_can(bota):
+    """At 57600 bit/s a record takes 6.4 ms: at 800 Hz most are left out, and the next one says so."""
+    _, client = bota
+    bota_set_up(client, b"C", b"c,0,1,0,1", b"f,64,0,0,1")
+    client.port.write(b"R")
+    records, other = bota_records(client.take(lambda heard: len(heard) > 9 + 40 * 37)[9:])
+    assert other == 0
+    clock = [record[8] for record in records][5:]
+    assert np.mean(np.diff(clock)) == pytest.approx(37 * 10 / 57600 * 1e6, rel=0.1)
+    assert sum(record[1] & 1 for record in records) > len(records) // 2
+
+
+@pytest.mark.parametrize(
+    "fault, shown",
+    [
+        ("sensor_saturated", lambda records, other, clock: all(r[1] == 0x4 for r in records[-10:]) and not other),
+        ("sensor_out_of_range", lambda records, other, clock: all(r[1] == 0x2 for r in records[-10:]) and not other),
+        ("sensor_lost", lambda records, other, clock: set(np.round(clock[-20:] / 1250)) == {1, 2} and not other),
+        ("sensor_duplicate", lambda records, other, clock: 0 in clock and not other),
+        ("sensor_stale", lambda records, other, clock: not clock[-20:].any() and not other),
+        ("sensor_corrupt", lambda records, other, clock: other > 0 and set(np.round(clock[-20:] / 1250)) == {1, 2}),
+        ("sensor_checksum", lambda records, other, clock: other >= 37 and set(np.round(clock[-20:] / 1250)) == {1, 2}),
+        ("sensor_noise", lambda records, other, clock: other > 0 and set(np.round(clock[-20:] / 1250)) == {1}),
+        ("sensor_slow", lambda records, other, clock: set(np.round(clock[-20:] / 1250)) == {2} and not other),
+    ],
+)
+def test_bota_lies_on_request(running, fault, shown):
+    one, client = running
+    one.control.inject(fault)
+    time.sleep(0.02)
+    stream = client.take(lambda heard: len(heard) > 60 * 37)
+    records, _ = bota_records(stream)
+    begun = stream.index(struct.pack("<BH6fI", *records[0][:9]))  # before it the end of a record
+    records, other = bota_records(stream[begun:])
+    assert shown(records, other, np.diff([record[8] for record in records])), (other, len(records))
+
+
+def test_bota_silence_and_reboot(running):
+    one, client = running
+    one.control.inject("sensor_silent")
+    assert client.silent()
+    client.port.write(b"C")
+    assert client.silent()
+    one.control.clear("sensor_silent")
+    records, _ = bota_records(client.take(lambda heard: len(heard) > 5 * 37))
+    before = records[-1][8]
+    one.control.inject("sensor_reboot")
+    heard = client.take(lambda heard: b"App Init" in heard and len(heard) > heard.index(b"App Init") + 10 * 37)
+    records, _ = bota_records(heard[heard.index(b"App Init") :])
+    clock = [record[8] for record in records]
+    assert clock[0] < before and set(np.diff(clock)) <= {9999, 10000, 10001}  # what was not stored is lost
+
+
+# --------------------------------------------------------------------------------------------------------------- Robotiq
+def modbus(*body):
+    """A request or an answer with its CRC-16/Modbus."""
+    data = b"".join(part if isinstance(part, bytes) else bytes([part]) for part in body)
+    return data + struct.pack("<H", crc16.modbus(data))
+
+
+def reading(first, count):
+    return modbus(9, 3, struct.pack(">HH", first, count))
+
+
+def writing(register, value):
+    return modbus(9, 16, struct.pack(">HHBH", register, 1, 2, value))
+
+
+STREAM = writing(410, 0x0200)
+WRENCH = struct.pack("<6h", 10000, -20000, 30000, 4000, -5000, 6000)  # BIAS in 1/100 N and 1/1000 N.m
+
+
+def robotiq_records(stream):
+    """(records, bytes that belong to none): a record is 0x20 0x4E, six i16, and the CRC-16/Modbus of both."""
+    records, other, at = [], 0, 0
+    while at + 16 <= len(stream):
+        record = stream[at : at + 16]
+        if record[:2] == b"\x20\x4e" and crc16.modbus(record[:14]) == struct.unpack_from("<H", record, 14)[0]:
+            records.append(record[2:14])
+            at += 16
+        else:
+            other, at = other + 1, at + 1
+    return records, other
+
+
+@pytest.fixture(scope="module")
+def robotiq():
+    with served("robotiq_ft300") as one:
+        client = Serial(one, 19200)
+        time.sleep(0.1)
+        yield one, client
+        client.close()
+
+
+@pytest.fixture
+def asked(robotiq):
+    """A sensor that does not stream."""
+    one, client = robotiq
+    one.control.clear_all()
+    client.port.write(b"\xff" * 50)
+    time.sleep(0.05)
+    client.port.write(b"\xff" * 8)  # what it may still wait for
+    assert client.silent(0.05)
+    return one, client
+
+
+def answer(client, request, size):
+    client.port.write(request)
+    return client.take(lambda heard: len(heard) >= size)
+
+
+def test_robotiq_registers(asked):
+    _, client = asked
+    assert answer(client, reading(180, 6), 17) == modbus(9, 3, 12, struct.pack(">6h", *struct.unpack("<6h", WRENCH)))
+    heard = answer(client, reading(500, 2), 9)
+    assert heard == modbus(9, 3, 4, b"FTS\x02")  # the published driver knows a sensor by the F
+    assert answer(client, reading(514, 1), 7) == modbus(9, 3, 2, struct.pack(">H", 2024))
+    assert len(answer(client, reading(510, 4), 13)) == 13
+    # exceptions
+    assert answer(client, reading(100, 1), 5) == modbus(9, 0x83, 2)
+    assert answer(client, reading(180, 0), 5) == modbus(9, 0x83, 3)
+    assert answer(client, reading(183, 65), 5) == modbus(9, 0x83, 3)
+    assert answer(client, modbus(9, 4, struct.pack(">HH", 180, 6)), 5) == modbus(9, 0x84, 1)
+    assert answer(client, writing(411, 1), 5) == modbus(9, 0x90, 2)
+    # no answers: another slave, a wrong checksum, half a request; after a silence the next one is understood
+    for nothing in (modbus(8, 3, struct.pack(">HH", 180, 6)), reading(180, 6)[:-1] + b"\x00", reading(180, 6)[:5]):
+        client.port.write(nothing)
+        assert client.silent(0.05)
+        assert len(answer(client, reading(180, 1), 7)) == 7
+
+
+def test_robotiq_stream_starts_and_stops(asked):
+    one, client = asked
+    heard = answer(client, STREAM, 8 + 60 * 16)
+    assert heard.startswith(modbus(9, 16, struct.pack(">HH", 410, 1)))
+    records, other = robotiq_records(heard[8:])
+    assert other == 0 and set(records) == {WRENCH}
+    # it hears nothing but the characters that stop it, and those in one piece
+    client.port.write(reading(180, 6) + b"\xff" * 49 + b"\x00" + b"\xff" * 49)
+    records, other = robotiq_records(client.take(lambda heard: len(heard) >= 20 * 16))
+    assert other == 0 and len(records) >= 20
+    client.port.write(b"\xff")
+    assert client.silent()
+    assert len(answer(client, reading(180, 6), 17)) == 17
+
+
+@pytest.mark.parametrize(
+    "fault, shown",
+    [
+        ("sensor_saturated", lambda records, other: set(records) == {struct.pack("<6h", 32767, -32768, 32767, 32767, -32768, 32767)}),
+        ("sensor_corrupt", lambda records, other: other > 0 and set(records) == {WRENCH}),
+        ("sensor_checksum", lambda records, other: other >= 16 and set(records) == {WRENCH}),
+        ("sensor_noise", lambda records, other: other > 0 and set(records) == {WRENCH}),
+    ],
+)
+def test_robotiq_lies_on_request(asked, fault, shown):
+    one, client = asked
+    answer(client, STREAM, 8)
+    one.control.inject(fault)
+    time.sleep(0.05)
+    client.flush()
+    stream = client.take(lambda heard: len(heard) > 30 * 16)
+    begun = stream.index(b"\x20\x4e" + robotiq_records(stream)[0][0])
+    assert shown(*robotiq_records(stream[begun:])), stream
+
+
+def test_robotiq_half_the_rate(asked):
+    """There is no counter in the record: at half its rate it sends 50 in a second. An upper bound holds on a busy machine too."""
+    one, client = asked
+    answer(client, STREAM, 8)
+    one.control.inject("sensor_slow")
+    time.sleep(0.1)
+    client.flush()
+    began = time.monotonic()
+    time.sleep(0.6)
+    heard = client.take(lambda heard: True)
+    assert 5 < len(heard) / 16 < 75 * (time.monotonic() - began)
+
+
+def test_robotiq_repeats_its_last_record(asked):
+    one, client = asked
+    answer(client, STREAM, 8)
+    one.control.inject("sensor_stale")
+    one.control.inject("gauge_saturated", 0, 1000.0)
+    records, _ = robotiq_records(client.take(lambda heard: len(heard) >= 30 * 16))
+    assert set(records[5:]) == {WRENCH}
+    one.control.clear("sensor_stale")
+    client.take(lambda heard: bool(robotiq_records(heard)[0]) and robotiq_records(heard)[0][-1][:2] == b"\x01\x00")
+
+
+def test_robotiq_is_silent_and_reboots(asked):
+    one, client = asked
+    answer(client, STREAM, 8)
+    one.control.inject("sensor_silent")
+    assert client.silent()
+    one.control.clear("sensor_silent")
+    client.take(lambda heard: len(robotiq_records(heard)[0]) > 3)
+    one.control.inject("sensor_reboot")
+    assert client.silent()  # it does not stream by itself
+    assert len(answer(client, reading(180, 6), 17)) == 17
