@@ -367,8 +367,8 @@ def raw(interface: str) -> socket.socket:
 class SensorWire:
     """The device's end of the force sensor's wire. fd: what the loop serves; ports: how the other end reaches it.
 
-    RDT: a UDP socket with the servers of the set-up. Serial: a pseudo-terminal's master; its other end stays open here too, so that the loop
-    is not woken while nobody has it. CAN: a UDP socket for frames.
+    RDT: a UDP socket with the servers of the set-up. Serial: a pseudo-terminal's master; its other end stays open here too: nobody on the
+    line does not wake the loop. CAN: a UDP socket for frames.
     """
 
     def __init__(self, address: str, sensor: Mapping[str, Any]):

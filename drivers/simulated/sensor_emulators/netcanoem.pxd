@@ -51,6 +51,7 @@ cdef enum:
     NETCANOEM_WATCHDOG = 0x0001
     NETCANOEM_BAD_CALIBRATION = 0x0040
     NETCANOEM_ERROR = 0x8000
+    NETCANOEM_FULL_SCALE = 0x10000  # none of it, on request: every gage at the end of its range
 
 
 cdef struct Netcanoem:
@@ -121,6 +122,9 @@ cdef inline void netcanoem_measure(Netcanoem *n, const WireFaults *f, const doub
     if f.frozen:
         return
     for i in range(6):
+        if f.status_word & NETCANOEM_FULL_SCALE:
+            n.gage[i] = 32767
+            continue
         sum = 0.0
         for j in range(6):
             sum += n.gage_of[6 * i + j] * F[j]

@@ -1,14 +1,18 @@
 """The force sensors in software as their manuals describe them, on a pseudo-terminal and on loopback sockets: what a client of their own
 vendor would see. Checksums by an independent library."""
 
+import select
+import socket
 import struct
 import time
 
+import can
 import numpy as np
 import pytest
 import serial
 from fastcrc import crc16
 
+from drivers.raw_frames.can_link import FrameBus, open_link
 from drivers.simulated.injections import EMULATED, SENSORS, wire_fault
 from drivers.simulated.stand_server import complete
 from drivers.simulated.stand_server_client import StandProcess
@@ -361,3 +365,237 @@ def test_robotiq_is_silent_and_reboots(asked):
     one.control.inject("sensor_reboot")
     assert client.silent()  # it does not stream by itself
     assert len(answer(client, reading(180, 6), 17)) == 17
+
+
+# ------------------------------------------------------------------------------------------------------------------- ATI
+class Bus:
+    """A client on a CAN link that carries its frames in datagrams."""
+
+    def __init__(self, one):
+        self.base = one.ports["wrench_sensors"]["base"]
+        link = open_link(one.ports["wrench_sensors"]["link"])
+        self.bus = FrameBus(link, "test")
+        self.link = link
+
+    def ask(self, opcode, *data, frames=1, base=None):
+        """The answer's frames as (opcode, data); None for an error frame; fewer when no more come."""
+        self.bus.send(can.Message(arbitration_id=(self.base if base is None else base) << 4 | opcode, data=data, is_extended_id=False))
+        found = []
+        while len(found) < frames:
+            ready, _, _ = select.select([self.link], [], [], 0.3)
+            if not ready:
+                break
+            identifier, length, data = struct.unpack("=IB3x8s", self.link.recv(72))
+            found.append(None if identifier & 0x20000000 else (identifier & 0xF, data[:length]))
+            assert identifier & 0x20000000 or identifier >> 4 == self.base
+        return found
+
+    def gages(self):
+        """(status, six gages) of a whole answer."""
+        (zero, even), (one, odd) = self.ask(0, frames=2)
+        assert (zero, one) == (0, 1)
+        status, *even = struct.unpack(">H3h", even)
+        odd = struct.unpack(">3h", odd)
+        return status, np.array([even, odd]).T.ravel()
+
+    def matrix(self):
+        """The calibration, counts per gage value."""
+        rows = []
+        for row in range(6):
+            answer = self.ask(2, row, frames=3)
+            assert [opcode for opcode, _ in answer] == [2, 3, 4]
+            rows.append(struct.unpack(">6f", b"".join(data for _, data in answer)))
+        return np.array(rows)
+
+    def close(self):
+        self.link.close()
+
+
+@pytest.fixture(scope="module")
+def ati():
+    with served("ati_can", netcanoem={"base": 0x20, "force_range_n": 1000.0, "torque_range_n_m": 100.0}) as one:
+        bus = Bus(one)
+        assert until(lambda: bus.ask(0xF))
+        yield one, bus
+        bus.close()
+
+
+@pytest.fixture
+def board(ati):
+    one, bus = ati
+    one.control.clear_all()
+    yield one, bus
+    while select.select([bus.link], [], [], 0.02)[0]:
+        bus.link.recv(72)
+
+
+def test_ati_wrench_is_the_matrix_times_the_gages(board):
+    _, bus = board
+    counts = np.repeat(struct.unpack(">II", bus.ask(7)[0][1]), 3)
+    status, gages = bus.gages()
+    assert status == 0 and bus.ask(8) == [(8, b"\x02\x03")]  # N, N.m
+    matrix = bus.matrix()
+    assert np.count_nonzero(abs(matrix) > 1e-9) > 12  # gages of three beams: no diagonal would find a transposed matrix
+    step = abs(matrix).sum(1) / counts  # half a gage value on each
+    assert np.all(abs(matrix @ gages / counts - BIAS) <= 0.5 * step + 1e-6)
+
+
+def test_ati_answers_what_the_manual_lists(board):
+    _, bus = board
+    assert bus.ask(5) == [(5, b"FT00001 ")]
+    assert bus.ask(6, 0) == [(6, b"\x00")]
+    assert [len(data) for _, data in bus.ask(0xF)] == [4] and [len(data) for _, data in bus.ask(9, 1)] == [2]
+    assert bus.ask(6, 3) == [(6, b"\x03")] and bus.gages()[0] == 0x8040  # no such calibration
+    assert bus.ask(6, 0) and bus.gages()[0] == 0
+    for opcode, data in ((2, (6,)), (2, ()), (6, (16,)), (0xA, ()), (0xB, ())):  # nothing to say
+        assert bus.ask(opcode, *data) == []
+    assert bus.ask(0, base=0x21) == []
+
+
+def test_ati_base_changes_with_the_next_reset(board):
+    _, bus = board
+    assert bus.ask(0xD, 0x31) == [(0xD, b"")]
+    assert bus.gages()[0] == 0
+    assert bus.ask(0xC) == []
+    bus.base = 0x31
+    assert until(lambda: bus.ask(0xF)) and bus.gages()[0] == 0
+    bus.ask(0xD, 0x20)
+    bus.ask(0xC)
+    bus.base = 0x20
+    assert until(lambda: bus.ask(0xF))
+
+
+@pytest.mark.parametrize(
+    "fault, shown",
+    [
+        ("sensor_device_fault", lambda bus: bus.gages()[0] == 0x8008),
+        ("sensor_supply", lambda bus: bus.gages()[0] == 0x8010),
+        ("sensor_temperature", lambda bus: bus.gages()[0] == 0x8800),
+        ("sensor_saturated", lambda bus: set(bus.gages()[1]) == {32767}),
+        ("sensor_lost", lambda bus: sorted(len(bus.ask(0, frames=2)) for _ in range(3)) == [0, 2, 2]),
+        ("sensor_slow", lambda bus: sorted(len(bus.ask(0, frames=2)) for _ in range(4)) == [0, 0, 2, 2]),
+        ("sensor_silent", lambda bus: not bus.ask(0) and not bus.ask(0xF)),
+        ("sensor_noise", lambda bus: sum(None in bus.ask(0, frames=3) for _ in range(3)) == 1),
+        ("sensor_corrupt", lambda bus: sorted(len(bus.ask(0, frames=2)[0][1]) for _ in range(3)) == [5, 8, 8]),
+        ("sensor_duplicate", lambda bus: sorted(len(bus.ask(0, frames=4)) for _ in range(3)) == [2, 2, 4]),
+        ("sensor_reorder", lambda bus: sorted(bus.ask(0, frames=2)[0][0] for _ in range(3)) == [0, 0, 1]),
+    ],
+)
+def test_ati_lies_on_request(board, fault, shown):
+    one, bus = board
+    one.control.inject(fault)
+    assert shown(bus)
+
+
+def test_ati_repeats_its_last_gages_and_says_that_it_rebooted(board):
+    one, bus = board
+    one.control.inject("sensor_stale")
+    before = bus.gages()[1]
+    one.control.inject("gauge_saturated", 0, 1000.0)
+    assert np.array_equal(bus.gages()[1], before)
+    one.control.clear("sensor_stale")
+    assert not np.array_equal(bus.gages()[1], before)
+    one.control.inject("sensor_reboot")
+    assert until(lambda: bus.ask(0xF)) and bus.gages()[0] == 0x8001
+    bus.ask(0xC)
+    assert until(lambda: bus.ask(0xF)) and bus.gages()[0] == 0
+
+
+# --------------------------------------------------------------------------------------------------------------- OnRobot
+class Stream:
+    """A client of the UDP stream."""
+
+    def __init__(self, one):
+        ports = one.ports["wrench_sensors"]
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.settimeout(0.5)
+        self.socket.connect((ports["address"], ports["stream_port"]))
+
+    def send(self, command, count=0):
+        self.socket.send(struct.pack(">HHI", 0x1234, command, count))
+
+    def records(self, count):
+        """(sequence, counter, status, six counts) of so many records, damaged ones as they are; fewer when no more come."""
+        found = []
+        while len(found) < count:
+            try:
+                data = self.socket.recv(2048)
+            except TimeoutError:
+                break
+            found.append(struct.unpack(">III6i", data) if len(data) == 36 else data)
+        return found
+
+    def silent(self):
+        time.sleep(0.05)
+        while select.select([self.socket], [], [], 0)[0]:
+            self.socket.recv(2048)
+        return not self.records(1)
+
+
+@pytest.fixture(scope="module")
+def hex_():
+    with served("onrobot", rate_hz=100.0) as one:
+        stream = Stream(one)
+        yield one, stream
+        stream.socket.close()
+
+
+@pytest.fixture
+def streaming(hex_):
+    """A HEX at 500 Hz without filter and bias."""
+    one, stream = hex_
+    one.control.clear_all()
+    for command, count in ((0x0000, 0), (0x0042, 0), (0x0081, 0), (0x0082, 2)):
+        stream.send(command, count)
+    stream.silent()
+    stream.send(0x0002)
+    return one, stream
+
+
+def test_onrobot_bias_is_set_and_taken_back(streaming):
+    _, stream = streaming
+    counts = np.array(BIAS) * ([1e5] * 3 + [2e5] * 3)
+    assert np.array_equal(stream.records(5)[-1][3:], counts)
+    stream.send(0x0042, 0xFF)
+    assert until(lambda: not any(stream.records(1)[0][3:]))
+    stream.send(0x0042, 0)
+    assert until(lambda: np.array_equal(stream.records(1)[0][3:], counts))
+
+
+def test_onrobot_period_and_filter(streaming):
+    """The filter is a first-order low-pass: after n records of a step 1 - (1 + a)^-n, a = 2 pi f T, of it is there."""
+    one, stream = streaming
+    stream.send(0x0082, 4)
+    stream.send(0x0081, 4)  # 15 Hz
+    stream.records(10)
+    one.control.inject("gauge_saturated", 0, 0.0)
+    values = np.array([record[3] for record in stream.records(60)]) / 1e7
+    begun = int(np.argmax(values < 1.0))
+    expected = (1.0 + 2 * np.pi * 15.0 * 0.004) ** -np.arange(1.0, 21.0)
+    assert np.allclose(values[begun : begun + 20], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "fault, shown",
+    [
+        ("sensor_noise", lambda records: any(isinstance(record, bytes) for record in records)),
+        ("sensor_saturated", lambda records: records[-1][2] == 1),
+        ("sensor_corrupt", lambda records: any(isinstance(record, bytes) and len(record) == 20 for record in records)),
+        ("sensor_stale", lambda records: records[-1][0] == records[-5][0] + 4 and records[-1][1] == records[-5][1]),
+        ("sensor_reboot", lambda records: len(records) < 60),
+    ],
+)
+def test_onrobot_lies_on_request(streaming, fault, shown):
+    one, stream = streaming
+    assert stream.records(3)[-1][2] == 0
+    one.control.inject(fault)
+    assert shown(stream.records(300))
+
+
+def test_onrobot_half_the_rate(streaming):
+    """An upper bound: it holds on a busy machine too."""
+    one, stream = streaming
+    one.control.inject("sensor_slow")
+    time.sleep(0.1)
+    begun, began = stream.records(200)[-1][0], time.monotonic()
+    assert 10 < stream.records(80)[-1][0] - begun < 375 * (time.monotonic() - began) + 20
