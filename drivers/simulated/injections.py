@@ -74,11 +74,11 @@ _STATUS_WORDS = {
     "onrobot": dict.fromkeys(
         ("sensor_saturated", "sensor_out_of_range", "sensor_device_fault", "sensor_broken_gauge", "sensor_supply", "sensor_temperature"), 1
     ),
-    "bota_serial": {"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004, "sensor_broken_gauge": 0x0004},
+    "bota": {"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004, "sensor_broken_gauge": 0x0004},
     # no status word: every channel at full scale
-    "robotiq_ft300": {"sensor_saturated": 1},
+    "robotiq": {"sensor_saturated": 1},
     # the word is of 16 bits; the next one is every gage at full scale
-    "ati_can": {"sensor_saturated": 0x10000, "sensor_device_fault": 0x8008, "sensor_supply": 0x8010, "sensor_temperature": 0x8800},
+    "netcanoem": {"sensor_saturated": 0x10000, "sensor_device_fault": 0x8008, "sensor_supply": 0x8010, "sensor_temperature": 0x8800},
 }
 # What the wire of a sensor cannot do: records overtake each other in a network only, a stream is taken over by its newest client.
 _ON_THE_NETWORK = {"sensor_rollover", "sensor_taken_over", "sensor_reorder"}
@@ -86,9 +86,9 @@ _NOT_ON_THE_WIRE = {
     "net_ft": {"sensor_noise", "sensor_checksum", "sensor_slow", "sensor_reboot"},
     "axia": {"sensor_noise", "sensor_checksum", "sensor_slow", "sensor_reboot"},
     "onrobot": {"sensor_checksum"},
-    "bota_serial": _ON_THE_NETWORK,
-    "robotiq_ft300": _ON_THE_NETWORK | {"sensor_status_word"},
-    "ati_can": {"sensor_rollover", "sensor_taken_over", "sensor_checksum"},
+    "bota": _ON_THE_NETWORK,
+    "robotiq": _ON_THE_NETWORK | {"sensor_status_word"},
+    "netcanoem": {"sensor_rollover", "sensor_taken_over", "sensor_checksum"},
 }
 SENSORS = tuple(_STATUS_WORDS)
 

@@ -261,7 +261,7 @@ def gages(board: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     return (counts[:, None] * np.linalg.inv(gage_of)).astype(np.float32), gage_of
 
 
-SERIAL = ("bota_serial", "robotiq_ft300")
+SERIAL = ("bota", "robotiq")
 
 
 class SetUpServers:
@@ -383,9 +383,9 @@ class SensorWire:
             os.set_blocking(self.fd, False)
             self.ports["device"] = os.ttyname(other)
         else:
-            s = self._closing.enter_context(bound(address, sensor["netcanoem"]["port"] if variant == "ati_can" else sensor["stream_port"]))
+            s = self._closing.enter_context(bound(address, sensor["netcanoem"]["port"] if variant == "netcanoem" else sensor["stream_port"]))
             self.fd, port = s.fileno(), s.getsockname()[1]
-            if variant == "ati_can":
+            if variant == "netcanoem":
                 self.ports |= {"link": f"udp:{address}:{port}", "base": sensor["netcanoem"]["base"]}
             else:
                 self.ports |= {"variant": variant, "address": address, "stream_port": port}

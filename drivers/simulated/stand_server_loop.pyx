@@ -1067,7 +1067,7 @@ cdef void run_stand(Stand *s) noexcept nogil:
 
 
 # sensors that do not speak RDT
-KINDS = {"bota_serial": BOTA, "robotiq_ft300": ROBOTIQ, "ati_can": NETCANOEM}
+KINDS = {"bota": BOTA, "robotiq": ROBOTIQ, "netcanoem": NETCANOEM}
 
 
 cdef class StandLoop:

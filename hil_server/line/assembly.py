@@ -347,6 +347,18 @@ def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, prio
     return finish(config, context, opened, clock, logged)
 
 
+def emulated_sensor(table: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The virtual stand's force sensor (settings of drivers.simulated.stand_server): the one of the stand file's [wrench_sensor], without
+    that table one on RDT. Raises ConfigurationError for a part that it has no sensor for."""
+    if table is None:
+        return {"rate_hz": 4000.0}
+    if table["part"] not in registry.EMULATORS:
+        limit = f"one of {', '.join(registry.EMULATORS)}"
+        raise ConfigurationError(f"stand.wrench_sensor.part: the virtual stand has no sensor for {table['part']!r}, limit {limit}")
+    variant = registry.EMULATORS[table["part"]] or table["variant"]
+    return {"variant": variant, "rate_hz": 500.0 if variant == "onrobot" else 4000.0}
+
+
 def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, priority: int, loop_core: int) -> dict[str, Any]:
     """What the virtual stand's process needs (see drivers.simulated.stand_server): the plant of this configuration, another core."""
     import os
@@ -363,7 +375,7 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     plant["mechanism"] = mechanism
     plant["machine"] = registry.part("simulated", name).MACHINE  # type: ignore[attr-defined]
     others = sorted(os.sched_getaffinity(0) - {loop_core})
-    sensor = {"rate_hz": 4000.0}
+    sensor = emulated_sensor(config.stand.get("wrench_sensor"))
     gives = getattr(context["mechanism"], "gives", None)
     # strokes that the energy monitor reads come as fine as the unit declares
     module = {"analog_scale": [gives.resolution_m] * 8} if gives is not None and gives.struts else {}

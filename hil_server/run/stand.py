@@ -15,7 +15,7 @@ def stand_of(
     config: TestConfig, context: dict[str, Any], host: Any, beside: dict[str, Any]
 ) -> Iterator[tuple[dict[str, dict[str, Any]], Any]]:
     """Tables of the three device ports: from the stand file, or of a virtual stand that is started for this run; and the control of the
-    latter, which injects faults, None for the former."""
+    latter, which injects faults, None for the former. The virtual stand has the force sensor of [wrench_sensor] if there is one."""
     if "drives" in config.stand:
         given = ("drives", "wrench_sensor", "mechanism_signals")
         yield {table: dict(config.stand[table]) for table in given if table in config.stand}, None
@@ -25,12 +25,18 @@ def stand_of(
         sensor, signals = (registry.own(f"virtual stand: {device}") for device in ("wrench sensor", "signals"))
         # a process on the same machine may be held up longer than a device would be
         if stand.config["drives"].get("wire") == "ethercat":
-            drives: dict[str, Any] = {"part": registry.own("virtual stand: drives on EtherCAT"), "no_data_periods": 500, "watchdog_ms": 1000.0}
+            on_ethercat = registry.own("virtual stand: drives on EtherCAT")
+            drives: dict[str, Any] = {"part": on_ethercat, "no_data_periods": 500, "watchdog_ms": 1000.0}
         else:
             drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500}
         yield {
             "drives": drives | stand.ports["drives"],
-            "wrench_sensor": {"part": sensor, "filter_delay_s": stand.config["plant"]["sensor_delay_s"], **stand.ports["wrench_sensors"]},
+            "wrench_sensor": {
+                "part": sensor,
+                **config.stand.get("wrench_sensor", {}),
+                "filter_delay_s": stand.config["plant"]["sensor_delay_s"],
+                **stand.ports["wrench_sensors"],
+            },
             "mechanism_signals": {"part": signals, **stand.ports["mechanism_signals"]},
         }, stand.control
 

@@ -39,6 +39,7 @@ cdef enum:
 
     MODBUS_READ = 3
     MODBUS_WRITE = 16
+    MODBUS_REFUSED = 0x80           # bit of the function in an exception
     MODBUS_NO_FUNCTION = 1
     MODBUS_NO_REGISTER = 2
     MODBUS_NO_VALUE = 3
@@ -121,7 +122,7 @@ cdef inline void robotiq_send(Robotiq *r, const WireFaults *f, uint8_t *answer, 
 cdef inline void robotiq_refuse(Robotiq *r, const WireFaults *f, int function, int reason, int64_t now) noexcept nogil:
     cdef uint8_t answer[5]
     answer[0] = ROBOTIQ_SLAVE
-    answer[1] = <uint8_t>(function | 0x80)
+    answer[1] = <uint8_t>(function | MODBUS_REFUSED)
     answer[2] = <uint8_t>reason
     robotiq_send(r, f, answer, 3, now)
 

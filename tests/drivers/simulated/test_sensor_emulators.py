@@ -56,7 +56,7 @@ class Serial:
         self.port.close()
 
 
-@pytest.mark.parametrize("variant", ("bota_serial", "robotiq_ft300", "ati_can"))
+@pytest.mark.parametrize("variant", ("bota", "robotiq", "netcanoem"))
 def test_what_a_sensor_cannot_be_is_refused(variant):
     with pytest.raises(ValueError, match=r"sensor\.variant = .*bare gauges"):
         StandProcess(stand_config({"gauge_matrix": np.diag([1e5] * 6).tolist()}, sensor={"variant": variant}))
@@ -65,8 +65,8 @@ def test_what_a_sensor_cannot_be_is_refused(variant):
 def test_faults_that_a_wire_cannot_have_are_refused():
     with pytest.raises(ValueError, match="wire of net_ft has no such fault"):
         wire_fault("sensor_noise", None, "net_ft")
-    with pytest.raises(ValueError, match="status word of bota_serial has no such class"):
-        wire_fault("sensor_supply", None, "bota_serial")
+    with pytest.raises(ValueError, match="status word of bota has no such class"):
+        wire_fault("sensor_supply", None, "bota")
     for variant in SENSORS:
         known = 0
         for fault in EMULATED:
@@ -78,7 +78,7 @@ def test_faults_that_a_wire_cannot_have_are_refused():
         assert known >= 10
     for key, value in (("sinc_length", 50), ("rate_code", 5)):
         with pytest.raises(ValueError, match=rf"sensor\.bota\.{key} = {value}"):
-            complete({"sensor": {"variant": "bota_serial", "bota": {key: value}}})
+            complete({"sensor": {"variant": "bota", "bota": {key: value}}})
 
 
 # ------------------------------------------------------------------------------------------------------------------ Bota
@@ -104,7 +104,7 @@ def bota_set_up(client, *commands):
 
 @pytest.fixture(scope="module")
 def bota():
-    with served("bota_serial") as one:
+    with served("bota") as one:
         client = Serial(one, 460800)
         client.take(lambda heard: b"App Init" in heard)  # before that it hears nothing
         yield one, client
@@ -127,7 +127,7 @@ def running(bota):
 
 
 def test_bota_streams_with_its_stored_settings_after_power_up():
-    with served("bota_serial") as one:
+    with served("bota") as one:
         client = Serial(one, 460800)
         heard = client.take(lambda heard: b"App Init" in heard and len(heard) > 30 * 37)
         records, other = bota_records(heard[heard.index(b"App Init") + 10 :])
@@ -252,7 +252,7 @@ def robotiq_records(stream):
 
 @pytest.fixture(scope="module")
 def robotiq():
-    with served("robotiq_ft300") as one:
+    with served("robotiq") as one:
         client = Serial(one, 19200)
         time.sleep(0.1)
         yield one, client
@@ -413,7 +413,7 @@ class Bus:
 
 @pytest.fixture(scope="module")
 def ati():
-    with served("ati_can", netcanoem={"base": 0x20, "force_range_n": 1000.0, "torque_range_n_m": 100.0}) as one:
+    with served("netcanoem", netcanoem={"base": 0x20, "force_range_n": 1000.0, "torque_range_n_m": 100.0}) as one:
         bus = Bus(one)
         assert until(lambda: bus.ask(0xF))
         yield one, bus
