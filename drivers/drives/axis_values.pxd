@@ -6,6 +6,7 @@ from rt_kernels.codes cimport DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_VALVE_SAT
 
 cdef enum:
     HISTORY = 16            # positions kept for the rate, a power of two
+    RESET_CYCLES = 16       # a fault reset comes and goes in so many cycles: an edge that a slow drive sees too
 
 
 # What a profile says about a status word: bits of the table's drive_status.
@@ -60,3 +61,9 @@ cdef inline double counts_rate(const PositionHistory *h, int window) noexcept no
 # How bad a status is: 0 nothing, 1 not a fault of the drive (warning, limit touched, valve at its end), 2 a fault.
 cdef inline int rank(uint32_t found) noexcept nogil:
     return 2 if found & ~(DRIVE_STATUS_WARNING | DRIVE_STATUS_LIMIT_TOUCHED | DRIVE_STATUS_VALVE_SATURATED) else 1 if found else 0
+
+
+# Whether an axis may be enabled: its setpoint is within a millimetre of where it is.
+cdef inline bint in_place(int32_t target, int32_t counts, double counts_per_metre) noexcept nogil:
+    cdef double gap = <double>target - <double>counts
+    return -0.001 * counts_per_metre <= gap <= 0.001 * counts_per_metre

@@ -47,7 +47,7 @@ heartbeat 0x700 + n (CiA 301).
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport counts_rate, keep_position, rank, to_counts
+from drivers.drives.axis_values cimport RESET_CYCLES, counts_rate, in_place, keep_position, rank, to_counts
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
     CAN_ERR_BUSERROR,
@@ -99,9 +99,6 @@ cdef enum:
     MOST_ROUNDS = 8         # batches taken from one link in one tick: bounds the time when somebody floods the bus
     BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
     PDO_BYTES = 6
-    RESET_CYCLES = 16       # the fault reset comes and goes in so many: an edge that a slow drive sees too
-
-cdef double ENABLED_WITHIN = 0.001  # m: an axis is enabled when its setpoint is no further from where it is
 
 
 cdef inline uint32_t bit(int number) noexcept nogil:
@@ -413,12 +410,6 @@ cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
     s.cycles += 1
 
 
-# Whether an axis may be enabled: its setpoint is where it is.
-cdef inline bint in_place(const AxisParams *p, const AxisState *a) noexcept nogil:
-    cdef double gap = <double>a.target - <double>a.counts
-    return -ENABLED_WITHIN * p.counts_per_metre <= gap <= ENABLED_WITHIN * p.counts_per_metre
-
-
 cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nogil:
     cdef Axes *axes = <Axes *>self
     cdef AxisState *a
@@ -446,7 +437,7 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
             frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
             frames[n].can_dlc = PDO_BYTES
             if sample.safety_state == SAFETY_STATE_RECOVERING:
-                a.word = axes.p.word_up(a.status_word, reset, in_place(p, a))
+                a.word = axes.p.word_up(a.status_word, reset, in_place(a.target, a.counts, p.counts_per_metre))
             elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
                 a.word = axes.p.control_word
             word = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word

@@ -47,7 +47,8 @@ cdef struct EthercatAxisState:
     int32_t counts
     int32_t target
     int32_t force
-    uint16_t word_out       # control word of the set-up
+    uint16_t word_out       # control word: of the set-up, then of the loop
+    uint16_t word           # newest of the loop to an axis that is not blocked
     uint16_t status_word
     int32_t mode
     uint32_t status

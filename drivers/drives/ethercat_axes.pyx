@@ -28,8 +28,8 @@ time that it left after its point of the grid.
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport counts_rate, keep_position, to_counts
-from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK
+from drivers.drives.axis_values cimport RESET_CYCLES, counts_rate, in_place, keep_position, to_counts
+from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_up
 from drivers.drives.ethercat_record cimport EthercatRecord
 from drivers.raw_frames.ethercat_frame cimport (COMMAND_BRD, COMMAND_FPRD, COMMAND_FRMW, COMMAND_LRW, DATAGRAM_HEADER, FRAME_HEADER,
                                                 FRAME_LEAST, RETURNED_BIT, WENT_ROUND_HIGH, frame_add, frame_begin, frame_counter)
@@ -37,7 +37,8 @@ from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le1
                                           io_set_fifo, io_store_le16, io_store_le32)
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_EMERGENCY, DRIVE_STATUS_LOST,
                                DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE,
-                               DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_NOT_ARMED, SETPOINT_STATUS_BLOCKED1)
+                               DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING,
+                               SETPOINT_STATUS_BLOCKED1)
 from rt_kernels.grid_reference cimport GridReference, grid_measured, grid_step
 from rt_kernels.host cimport host_sleep_until
 
@@ -290,6 +291,7 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
     cdef EthercatAxisState *a
     cdef const EthercatAxisParams *p
     cdef int i
+    cdef bint reset = b.s.cycles & RESET_CYCLES != 0
     if b.s.owner != LOOP:
         return
     for i in range(AXES):
@@ -299,7 +301,12 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
         # the drive holds the position at which it was enabled.
         if sample.safety_state != SAFETY_STATE_NOT_ARMED:
             a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
-        a.word_out = b.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else b.p.control_word
+        # after a trip an axis keeps its word until a recovery leads it up again, state by state
+        if sample.safety_state == SAFETY_STATE_RECOVERING:
+            a.word = word_up(a.status_word, reset, in_place(a.target, a.counts, p.counts_per_metre))
+        elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
+            a.word = b.p.control_word
+        a.word_out = b.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
     fill(b, False)
     send(b)
     if b.s.first_command == 0:
@@ -377,6 +384,8 @@ cdef class EthercatAxes:
         p.fprd = frame_add(f, p.brd, p.frmw, COMMAND_BRD, <uint32_t>REGISTER_AL << 16, 2)
         end = frame_add(f, p.fprd, p.brd, COMMAND_FPRD, <uint32_t>REGISTER_AL << 16, AL_BYTES)
         p.size = max(end, FRAME_LEAST)
+        for i in range(AXES):
+            self.bus.s.axis[i].word = p.control_word
         p.fd = fd
         self.bus.s.owner = NOBODY
 

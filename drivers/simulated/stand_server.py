@@ -383,7 +383,8 @@ class SensorWire:
             os.set_blocking(self.fd, False)
             self.ports["device"] = os.ttyname(other)
         else:
-            s = self._closing.enter_context(bound(address, sensor["netcanoem"]["port"] if variant == "netcanoem" else sensor["stream_port"]))
+            port = sensor["netcanoem"]["port"] if variant == "netcanoem" else sensor["stream_port"]
+            s = self._closing.enter_context(bound(address, port))
             self.fd, port = s.fileno(), s.getsockname()[1]
             if variant == "netcanoem":
                 self.ports |= {"link": f"udp:{address}:{port}", "base": sensor["netcanoem"]["base"]}

@@ -19,8 +19,8 @@ from drivers.raw_frames.can_link import FRAME, FrameBus
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
 from tests.drivers.library_drives import LibraryDrives, object_dictionary
-from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.ati_can import AtiCanPeer
+from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
 from tests.drivers.peers.serial_sensors import BotaPeer, RobotiqPeer
 

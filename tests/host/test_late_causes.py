@@ -158,8 +158,8 @@ def test_the_trace_sees_who_has_the_core():
 
 
 def test_a_loop_that_is_stopped_is_named_so_in_the_log(tmp_path):
-    """Product and tool together, for real: the process of the loop is stopped for 3 ms, some dozen times. How many of its ticks are late for
-    other reasons is the machine's affair; those in which the thread slept twice are not."""
+    """Product and tool together, for real: the process of the loop is stopped for 3 ms, some dozen times. How many of its ticks are late
+    for other reasons is the machine's affair; those in which the thread slept twice are not."""
     core = max(os.sched_getaffinity(0))
 
     def act(loop, telemetry):

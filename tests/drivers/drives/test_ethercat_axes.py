@@ -10,7 +10,7 @@ import pytest
 
 from drivers.drives.cia402_ethercat import Cia402EthercatPort
 from drivers.drives.ethercat_setup import EthercatLayout
-from rt_kernels.layout import BITS
+from rt_kernels.layout import BITS, CODES
 from tests.drivers.plain_stand import has
 
 PERIOD_NS = 1_000_000
@@ -142,6 +142,37 @@ def test_blocked_axes_get_the_word_that_takes_their_power(bus):
     one.port.write(one.sample, one.aux)
     (frame,) = one.taken()
     assert [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs] == [0x0F, 0x0F, 0, 0x0F, 0x0F, 0x0F]
+
+
+def control_words(one):
+    """What the next frame asks of the axes."""
+    one.port.write(one.sample, one.aux)
+    (frame,) = one.taken()
+    one.far.send(one.answer(frame))
+    one.port.read(one.sample, one.aux)
+    return [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs]
+
+
+def test_a_recovery_leads_each_axis_up_from_its_own_state(bus):
+    """Fault by the edge of its reset; enabled only where the setpoint is; what was not enabled keeps its word when it is given up."""
+    one = bus()
+    state = CODES["safety_state"]
+    one.sample["safety_state"] = state["held"]
+    one.sample["leg_setpoint"] = 1.0 + 1e-6 * np.array(one.positions)
+    one.sample["leg_setpoint"][0, 5] += 0.01
+    one.words = [0x1218, 0x1250, 0x1231, 0x1233, 0x1237, 0x1233]
+    control_words(one)
+    assert control_words(one) == [0x0F] * 6, "held: nobody is led anywhere"
+    one.sample["safety_state"] = state["recovering"]
+    seen = [control_words(one) for _ in range(40)]
+    assert {row[0] for row in seen} == {0x00, 0x80}, "a reset is an edge: it comes and goes"
+    assert {tuple(row[1:]) for row in seen} == {(0x06, 0x07, 0x0F, 0x0F, 0x07)}
+    one.sample["safety_state"] = state["held"]
+    last = control_words(one)
+    one.words = [GOOD] * 6
+    assert [control_words(one) for _ in range(3)] == [last] * 3 and last[5] == 0x07
+    one.sample["safety_state"] = state["following"]
+    assert control_words(one) == [0x0F] * 6
 
 
 def test_an_unusable_setpoint_keeps_the_target(bus):
