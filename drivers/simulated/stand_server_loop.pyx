@@ -999,6 +999,9 @@ cdef void take_wire(Stand *s, int64_t now) noexcept nogil:
             break
         if w.cut:
             continue
+        now = io_now_ns()                               # it may have come since the pass began
+        if w.sync_ns and w.sync_ns <= now:
+            advance_plant(s, now)
         size = segment_frame(w.segment, frame, <int>size, now)
         if size > 0:
             send_back(w, frame, <int>size, now)

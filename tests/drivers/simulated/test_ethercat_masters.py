@@ -1,4 +1,4 @@
-"""The emulated EtherCAT line brought to OP by masters that others wrote, over raw frames on a veth pair in a namespace."""
+"""The emulated EtherCAT line on a veth pair in a namespace: brought to OP by masters of others, with faults, under nonsense."""
 
 import json
 import os
@@ -75,3 +75,21 @@ def test_nonsense_from_a_master_does_not_stop_the_served_stand() -> None:
     said = in_namespace("ethercat_nonsense.py")
     assert said["slaves"] == 6
     assert said["frames"] > 1000  # of 2000 damaged ones those that are EtherCAT still
+
+
+def test_faults_of_the_line_as_a_raw_socket_sees_them() -> None:
+    said = in_namespace("ethercat_faults.py")
+    for name, rate in (("clock", 1.0), ("clock_drift", 1.5)):
+        low, high = said.pop(name)
+        assert low - 0.05 < rate < high + 0.05 and low > rate - 0.4
+    assert said == {
+        "none": [8, 6, 6],  # answers to 8 frames; working counters of all inputs, of a read by all
+        "frames_lost": 9,  # every fourth of 12
+        "frames_doubled": 18,  # every second of 12
+        "frames_late": [True],
+        "cable_cut": 0,
+        "slave_lost": [2, 2],  # the third and all behind it
+        "working_counter": [6, 5],  # one answers, but not with its inputs
+        "al_error": [[4, 0], [0x14, 0x1B]],  # AL status and code of its neighbour and of itself
+        "after": [8, 6, 6],
+    }
