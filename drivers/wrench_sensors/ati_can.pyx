@@ -329,8 +329,8 @@ cdef class AtiCanPort(PortPart):
         Parameter("moment_range_n_m", "floats", "N.m", "range of Mx, My, Mz of the calibration", low=0.01, high=1e5, shape=3),
         Parameter("jump_share", "float", "-", "a channel that moves by more than this share of its range from sample to sample is not "
                   "believed", 0.25, 0.001, 2.0),
-        Parameter("pair_ms", "float", "ms", "the second half of a sample comes at most so long after the first one", 1.0, 0.1, 100.0),
-        Parameter("answer_ticks", "int", "ticks", "a request that is not answered for so long is lost", 2, 1, 100),
+        Parameter("pair_ms", "float", "ms", "the second half of a sample comes at most so long after the first one", 2.0, 0.1, 100.0),
+        Parameter("answer_ticks", "int", "ticks", "a request that is not answered for so long is lost", 3, 1, 100),
         Parameter("no_data_ms", "float", "ms", "a silence longer than this is no data", 5.0, 0.5, 10000.0),
         Parameter("stale_ms", "float", "ms", "gauges that do not move at all for longer are stale; 0: not judged", 1000.0, 0.0, 60000.0),
         Parameter("filter_delay_s", "float", "s", "delay of the sensor's filter and electronics, for the ledger", 0.0, 0.0, 0.1),

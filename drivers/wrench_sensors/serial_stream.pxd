@@ -64,6 +64,9 @@ cdef struct StreamState:
     int64_t heard_ns        # arrival of any record
     int64_t received_ns     # arrival of the last believed one
     int64_t moved_ns        # last time that stamp or values moved
+    int64_t device_ns       # the device's clock at the last believed record, counted from the first one
+    int64_t offset_ns       # this machine's clock less it, by the record that was read soonest
+    int has_offset
     int64_t window_began_ns
     int64_t window_count
 

@@ -12,6 +12,7 @@ class SerialSensor(PortPart):
     def close(self) -> Any: ...
     def counters(self) -> Any: ...
     line_delay_s: Any
+    received_ns: Any
     rate_hz: Any
     delays: Any
     delay_origins: Any

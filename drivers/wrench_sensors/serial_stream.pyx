@@ -13,10 +13,13 @@ too few are lost, too many are a `warning` (somebody else writes on the line, or
 are six values that an earlier one of sixteen records had: a piece of the stream that came twice. One record alone that is missing shows in
 the age only.
 
-Ages: a terminal gives no stamps. A record arrived when its last byte was read, less the time of the bytes that were read behind it at the
-rate of the line; so an age is never more than the truth, and less by no more than the time between two reads. From there on CLOCK_MONOTONIC
-counts. The time that a record needs on the line is in the delay ledger. Silence is `no_data`, at once when the line is hung up (adapter
-unplugged). Records that come and bring nothing new that is believed are `stale`.
+Ages: a terminal gives no stamps. A record was read when its last byte was, less the time of the bytes that were read behind it at the rate
+of the line. Where the device stamps its records, this machine's clock less the device's is followed by its least value (a record that was
+read at once; it may rise by 100 us in a second, for clocks that drift), and a record arrived at its own stamp plus that: to the
+microsecond, however late it was read. Elsewhere it arrived when it was read. So an age is never more than the truth, and without stamps it
+may be less by the time between two reads. From there on CLOCK_MONOTONIC counts. The time that a record needs on the line is in the delay
+ledger. Silence is `no_data`, at once when the line is hung up (adapter unplugged). Records that come and bring nothing new that is
+believed are `stale`.
 """
 
 import contextlib
@@ -41,6 +44,8 @@ from rt_kernels.parameters import Parameter
 cdef enum:
     BACKLOG_TURNS = 64
     BITS_OF_A_BYTE = 10     # 8N1
+    DRIFT = 10000           # the clocks of device and machine drift by less than one part in so many
+    LONGEST_GAP_NS = 1000000000
 
 cdef double WINDOW_TOLERANCE = 0.1  # share of the records of a window that may be missing or too many: the device's clock is its own
 
@@ -146,6 +151,20 @@ cdef inline int came_before(const StreamState *s, const Reading *r) noexcept nog
     return 0
 
 
+# When a believed record arrived that was read at `read_ns`, by the device's own clock (stamps in us).
+cdef inline int64_t arrival_of(StreamState *s, const Reading *before, const Reading *r, int64_t read_ns) noexcept nogil:
+    cdef int64_t passed = <int64_t><uint32_t>(r.stamp - before.stamp) * 1000
+    cdef int64_t offset
+    s.device_ns += passed
+    offset = read_ns - s.device_ns
+    s.offset_ns += passed // DRIFT
+    # the first record, a device that began again, and every record that was read sooner than those before it
+    if not s.has_offset or passed > LONGEST_GAP_NS or offset < s.offset_ns:
+        s.offset_ns = offset
+        s.has_offset = 1
+    return s.device_ns + s.offset_ns
+
+
 # A record with a right checksum that arrived at `arrived_ns`.
 cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns) noexcept nogil:
     cdef StreamState *s = &stream.s
@@ -190,7 +209,7 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
         s.seen |= SENSOR_STATUS_LOST
     if s.record_total == 0 or stream.p.check.period > 0.0 or not same_values(before.values, r.values):
         s.moved_ns = arrived_ns
-    s.received_ns = arrived_ns
+    s.received_ns = arrival_of(s, &before, &r, arrived_ns) if stream.p.check.period > 0.0 else arrived_ns
     s.history[s.history_count % HISTORY] = r.values
     s.history_count = s.history_count + 1 if s.history_count < 2 * HISTORY - 1 else HISTORY
     s.record_total += 1
@@ -324,6 +343,11 @@ cdef class SerialSensor(PortPart):
     def line_delay_s(self):
         """Time of one record on the line, s."""
         return 1e-9 * self.stream.p.byte_ns * self.stream.p.framing.record_length
+
+    @property
+    def received_ns(self):
+        """Arrival of the last believed record, by this machine's monotonic clock."""
+        return self.stream.s.received_ns
 
     @property
     def rate_hz(self):

@@ -10,7 +10,7 @@ from tests.drivers.peers.ati_can import NEWTON_METRE, POUND, AtiCanPeer
 
 STATUS = BITS["sensor_status"]
 KEYS = {"force_range_n": [20.0] * 3, "moment_range_n_m": [2.0] * 3, "no_data_ms": 10000.0, "stale_ms": 0.0, "timeout_s": 5.0,
-        "pair_ms": 100.0}  # fmt: skip
+        "pair_ms": 100.0, "answer_ticks": 2}  # fmt: skip
 ERROR, PROT, BUSOFF, BUSERROR, RESTARTED, CRTL = 0x20000000, 0x08, 0x40, 0x80, 0x100, 0x04
 
 

@@ -81,6 +81,7 @@ def test_bota_is_configured_by_its_dialogue_and_streams(lines, sample):
     peer.say(wrench=wrench)
     port.read(sample)
     assert list(sample["wrench_raw"][0]) == wrench and names(sample["wrench_status"][0]) == set()
+    assert 0 <= sample["wrench_age_ns"][0] < 60_000_000_000
     assert port.sensor_scale == (1.0,) * 6
 
 
@@ -185,14 +186,25 @@ def test_silence_a_standing_stamp_and_a_line_that_is_gone(lines, sample):
     assert sample["wrench_age_ns"][0] > 0
 
 
-def test_a_record_is_as_old_as_the_bytes_behind_it(lines, sample):
-    peer = BotaPeer(period_us=10000)
-    port = lines(BotaSerialPort, peer, baud=57600, sinc_length=512, **RANGES)
-    time.sleep(0.01)  # the last record before it was longer ago
-    peer.raw(peer.record(peer.sent) + b"\xaa" + bytes(29))
+def test_a_record_without_stamp_is_as_old_as_the_bytes_behind_it(lines, sample):
+    port, peer = robotiq(lines)
+    time.sleep(0.02)  # the last record before it was longer ago
+    peer.raw(peer.record(peer.sent) + b"\x20\x4e" + bytes(8))
     port.read(sample)
-    assert sample["wrench_age_ns"][0] >= 30 * 10 / 57600 * 1e9
-    assert port.delays["sensor_delay_s"] == pytest.approx(37 * 10 / 57600)
+    assert sample["wrench_age_ns"][0] >= 10 * 10 / 19200 * 1e9
+    assert port.delays["sensor_delay_s"] == pytest.approx(16 * 10 / 19200)
+
+
+def test_a_stamped_record_arrived_when_its_stamp_says_however_late_it_is_read():
+    """Records every 1.25 ms that are read late by turns, device and machine 50 ppm apart: the ages are those of the soonest read."""
+    port = fed(BotaSerialPort, Bota)
+    delays = [0, 300_000, 900_000, 100_000, 700_000, 1_200_000]
+    for k in range(600):
+        came = 1_000_000_000 + int(1_250_000 * k * 1.00005)
+        late = delays[k % len(delays)]
+        port.feed(bota_record(k + 1), came + late)
+        if k > len(delays):
+            assert port.received_ns == pytest.approx(came, abs=20_000), k
 
 
 # ----------------------------------------------------------------------------------------------------------------------- Robotiq
