@@ -63,12 +63,13 @@ class RefusedError(UsageError):
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The loop took the command at `tick` (run time `t`, s)."""
+    """The loop took the command at `tick` (run time `t`, s). cleared: of `recover`, the names of the faults that it has cleared."""
 
     command: str
     tick: int
     t: float
     sequence: int
+    cleared: tuple[str, ...] = ()
 
 
 @dataclass
@@ -173,7 +174,7 @@ class _Requests:
 
 
 def _acknowledgement(answer: dict[str, Any]) -> Acknowledgement:
-    return Acknowledgement(answer["command"], answer["tick"], answer["t"], answer["sequence"])
+    return Acknowledgement(answer["command"], answer["tick"], answer["t"], answer["sequence"], tuple(answer.get("cleared", ())))
 
 
 def _command(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

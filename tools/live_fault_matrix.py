@@ -190,7 +190,7 @@ class Operator:
     def __init__(self, addresses: dict[str, str], clear) -> None:
         self._addresses, self._clear = addresses, clear
         self.answers: list[str] = []
-        self._over = False
+        self._over = self._recovers = False  # recovers: said so; what the bus shows may be older than the answer
         self._thread = threading.Thread(target=self._act, daemon=True)
         self._thread.start()
 
@@ -210,17 +210,16 @@ class Operator:
                     self.answers.append(str(error))
 
     def _follow(self, client: Client) -> None:
-        recovers = False  # what the bus says may be older than the answer
         for batch in client.subscribe(["phase", "safety_state"], timeout_s=1.0):
             phase, state = batch["phase"][-1], batch["safety_state"][-1]
             if self._over:
                 return
-            if recovers and phase == CODES["phase"]["hold"]:
+            if self._recovers and phase == CODES["phase"]["hold"]:
                 client.command("park")
-                recovers = False
-            elif not recovers and phase == CODES["phase"]["fault"] and state in HELD:
+                self._recovers = False
+            elif not self._recovers and phase == CODES["phase"]["fault"] and state in HELD:
                 time.sleep(REST_S)
-                recovers = self._recover(client)
+                self._recovers = self._recover(client)
 
     def _recover(self, client: Client) -> bool:
         """Asks once, the first time with the cause still there. Whether motion was let go; without hope the run is ended."""

@@ -34,7 +34,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     encode(args.name, args.arguments)
     names = [argument.name for argument in ARGUMENTS[args.name]]
-    with Client(command=args.address) as client, client.visit():
+    with Client(command=args.address, name=_who()) as client, client.visit():
         taken = client.command(args.name, **dict(zip(names, args.arguments, strict=False)))
-    print(f"{taken.command}: taken at {taken.t:.3f} s, tick {taken.tick}")
-    return {"command": taken.command, "tick": taken.tick, "t": taken.t, "exit_code": 0}
+    cleared = f"; cleared: {', '.join(taken.cleared)}" if taken.cleared else ""
+    print(f"{taken.command}: taken at {taken.t:.3f} s, tick {taken.tick}{cleared}")
+    return {"command": taken.command, "tick": taken.tick, "t": taken.t, "cleared": list(taken.cleared), "exit_code": 0}
+
+
+def _who() -> str:
+    """User and machine, as the log names who commanded."""
+    import getpass
+    import socket
+
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"

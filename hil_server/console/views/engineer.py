@@ -22,7 +22,7 @@ PERIOD = 0.1  # s between looks at the feed
 MODES = {0: "free-running", 1: "soft: no real-time privilege", 2: "real time"}
 WRENCH = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 UNITS = ("N", "N", "N", "N.m", "N.m", "N.m")
-COMMANDS = ("start", "hold", "resume", "park", "stop")
+COMMANDS = ("start", "hold", "resume", "recover", "park", "stop")
 CURVES = ["F_T[0]", "F_T[1]", "F_T[2]", "X_TA[0]"]
 
 
