@@ -358,8 +358,9 @@ def bound(address: str, port: int) -> socket.socket:
 
 
 def raw(interface: str) -> socket.socket:
-    """A non-blocking raw socket for EtherCAT frames on an interface. Raises OSError where there is none, or no right to it."""
+    """A non-blocking raw socket for EtherCAT frames, with stamps of arrival. Raises OSError without an interface or a right to it."""
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(0x88A4))
+    s.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_TIMESTAMPNS", 35), 1)
     s.bind((interface, 0x88A4))
     return s
 

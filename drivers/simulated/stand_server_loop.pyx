@@ -16,7 +16,7 @@ not known), 0.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
-from posix.unistd cimport read, write
+from posix.unistd cimport write
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from drivers.raw_frames.frame_io cimport (
     io_load_le32,
     io_now_ns,
     io_receive_frames,
+    io_receive_datagrams,
     io_receive_from,
     io_send_frames,
     io_send_to,
@@ -194,6 +195,7 @@ cdef struct Wire:
     Segment *segment            # NULL: the drives are on CAN
     int32_t fd
     int64_t sync_ns             # next SYNC0, 0: none
+    int64_t read_ns             # all that had come by then is read
     int64_t frames
     # faults
     int32_t cut
@@ -988,24 +990,30 @@ cdef void send_late(Wire *w, int64_t now) noexcept nogil:
         w.queue_tail = (w.queue_tail + 1) % WIRE_QUEUE
 
 
-# Frames of the master pass the slaves; what they ask for begins with the next SYNC0, or at once where there is none.
-cdef void take_wire(Stand *s, int64_t now) noexcept nogil:
+# Frames of the master pass the slaves, each at the time of its arrival in the kernel, however late this process woke, in the order of SYNC0
+# and of the sensor's records. What frames ask for begins with the next SYNC0, or at once where there is none.
+cdef void take_wire(Stand *s) noexcept nogil:
     cdef uint8_t frame[WIRE_FRAME]
     cdef Wire *w = &s.wire
-    cdef Py_ssize_t size
+    cdef int size, error = 0
+    cdef int64_t now, at, age
     for _ in range(WIRE_ROUNDS):
-        size = read(w.fd, frame, WIRE_FRAME)
-        if size <= 0:
+        now = io_now_ns()
+        if io_receive_datagrams(w.fd, frame, WIRE_FRAME, 1, &size, &age, &error) < 1:
             break
-        if w.cut:
+        at = max(w.read_ns, min(now, io_now_ns() - age))        # it was not there when the last one was read
+        w.read_ns = at
+        if w.cut or size <= 0:
             continue
-        now = io_now_ns()                               # it may have come since the pass began
-        if w.sync_ns and w.sync_ns <= now:
-            advance_plant(s, now)
-        size = segment_frame(w.segment, frame, <int>size, now)
+        stream_records(s, at)
+        advance_plant(s, at)
+        size = segment_frame(w.segment, frame, size, at)
         if size > 0:
-            send_back(w, frame, <int>size, now)
-    w.sync_ns = segment_next_sync(w.segment, now)
+            send_back(w, frame, size, now)
+        w.sync_ns = segment_next_sync(w.segment, at)
+    else:
+        now = w.read_ns                                         # there may be more
+    w.read_ns = now
     set_targets(s, DRIVES_ON_WIRE, w.sync_ns == 0, now)
 
 
@@ -1024,13 +1032,15 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
         s.stall_total += 1
     last[0] = now
 
+    # EtherCAT frames first: they came before now.
+    if s.wire.segment != NULL:
+        take_wire(s)
+
     # The plant up to now, measured once for everything that is asked in this pass.
     serve_sensor(s, now)
     advance_plant(s, now)
     measure(s)
     if s.wire.segment != NULL:
-        if fds[s.links + 2].revents:
-            take_wire(s, now)
         send_late(&s.wire, now)
         segment_timers(s.wire.segment, now)
     for i in range(s.links):
