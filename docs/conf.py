@@ -36,7 +36,9 @@ PAGES = {
         "docs/craft", "docs/control", "docs/fmu", "docs/orbit", "docs/flexible-bodies", "docs/multibody", "docs/manipulator",
         "docs/docking-tests", "docs/papers",
     ],
-    "The stand": ["docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure", "docs/ethercat"],
+    "The stand": [
+        "docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure", "docs/ethercat", "docs/sensors",
+    ],
     "Reference": ["docs/keys", "docs/shipped", "rt_kernels/CHANNELS", "docs/api", "docs/bibliography"],
     "The project": ["docs/new-part", "CONTRIBUTING", "DECISIONS", "CHANGELOG"],
 }  # fmt: skip

@@ -28,7 +28,7 @@ def test_a_damaged_record_with_a_right_checksum_seldom_passes_unsaid(name):
     found = sensor_streams.collisions(sensor, port, "suite", 500)
     assert found["streams"] > 400
     assert found["believed, unsaid"] < 0.35 * found["streams"]
-    assert found["largest error, 1e-3 of range"] <= 600
+    assert found["largest error, 1e-3 of range"] <= 300  # jump_share, and what the wrench itself had moved
     assert found["not believed and unsaid"] == 0
 
 
