@@ -1,4 +1,5 @@
-"""An ATI F/T OEM sensor (NETCANOEM) on a socket pair, for tests: it obeys requests in a thread until the test takes over.
+"""An ATI F/T OEM sensor (NETCANOEM) on a socket pair or a CAN interface, for tests: it obeys requests in a
+thread until the test takes over.
 
 Identifier: base << 4 | opcode. Opcodes: 0 gauges (two frames), 2 row of the matrix (three frames of two f32), 5 serial number, 6
 calibration, 7 counts per unit, 8 unit codes, F firmware. Big-endian.
@@ -10,15 +11,19 @@ import socket
 import struct
 import threading
 
+from drivers.raw_frames.can_link import open_link
 from tests.fuzz.sensor_streams import FRAME
 
 NEWTON, NEWTON_METRE, POUND = 2, 3, 1
 
 
 class AtiCanPeer:
-    def __init__(self, base=0x7F, deaf=False, units=(NEWTON, NEWTON_METRE), counts=(1000, 10000), calibrations=2):
-        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.link = f"fd:{self.near.fileno()}"
+    def __init__(self, base=0x7F, interface="", deaf=False, units=(NEWTON, NEWTON_METRE), counts=(1000, 10000), calibrations=2):
+        if interface:
+            self.near, self.far, self.link = None, open_link(interface), interface
+        else:
+            self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.link = f"fd:{self.near.fileno()}"
         self.base, self.deaf, self.units, self.counts = base << 4, deaf, units, counts
         self.calibration, self.calibrations = 0, calibrations
         self.matrix = [[(10.0 * (i == k) + 0.5 * i - 0.25 * k) for k in range(6)] for i in range(6)]
@@ -105,4 +110,5 @@ class AtiCanPeer:
     def close(self):
         if self.far.fileno() >= 0:
             self.hang_up()
-        self.near.close()
+        if self.near is not None:
+            self.near.close()

@@ -1,5 +1,6 @@
 """The port of ATI's sensor on CAN against a peer on a socket pair."""
 
+import os
 import struct
 
 import pytest
@@ -83,6 +84,20 @@ def test_what_cannot_be_is_a_connection_error(peer, keys, words):
     finally:
         port.close()
         peer.close()
+
+
+VIRTUAL_CAN = "vcan0"
+
+
+@pytest.mark.skipif(not os.path.isdir(f"/sys/class/net/{VIRTUAL_CAN}"),
+                    reason="no vcan0: modprobe vcan; ip link add vcan0 type vcan; ip link set vcan0 up")  # fmt: skip
+def test_the_same_over_socketcan_with_the_kernels_stamps(sensors, sample):
+    peer = AtiCanPeer(interface=VIRTUAL_CAN)
+    port = sensors(peer)
+    peer.say((-100, 200, 300, 350, 500, 600))
+    assert tick(port, peer, sample) == 1
+    assert list(sample["wrench_raw"][0]) == peer.wrench((-100, 200, 300, 350, 500, 600))
+    assert names(sample) == set() and sample["wrench_age_ns"][0] > 0
 
 
 def test_one_request_at_a_time_and_a_lost_one_is_asked_again(pair, sample):
