@@ -4,10 +4,10 @@ whole matrix: `tools/live_fault_matrix.py --recover`."""
 import numpy as np
 import pytest
 
-from drivers.simulated.injections import BY_NAME
+from drivers.simulated.injections import BY_NAME, IN_PROCESS
 from hil_server.telemetry.recoveries import name_as_arguments, recovered, recoveries_of
 from rt_kernels.layout import CODES
-from tests.system.line_runs import QUICK, fault_names, phases, run_line
+from tests.system.line_runs import QUICK, STOPPING, fault_names, phases, run_line
 from tools.live_fault_matrix import recover
 
 COMMAND, STATE = CODES["command"], CODES["safety_state"]
@@ -27,6 +27,12 @@ def actions(fault, index, at_s):
     ]
 
 
+def inside_the_limits(records):
+    """No frame beyond the limits of the legs."""
+    rate = np.diff(records["leg_setpoint"], axis=0) / 1e-3
+    assert np.abs(rate).max() <= 0.5 + 1e-9 and np.abs(np.diff(rate, axis=0)).max() / 1e-3 <= 10.0 + 1e-6
+
+
 @pytest.mark.parametrize(("fault", "index", "at_s", "by"), [
     ("drive_disabled", 2, 0.6, "park"),         # on the way to the start pose: straight home
     ("sensor_silent", 0, 2.2, "retreat"),       # on the approach: away from the target first
@@ -44,12 +50,23 @@ def test_run_that_tripped_goes_home_when_its_cause_is_cleared(fault, index, at_s
     assert recovered(records) and last["end_cause"] == CODES["end_cause"]["tripped"]
     assert BY_NAME[fault].fault not in fault_names(last["faults"])
     np.testing.assert_allclose(last["X_TA_measured"][:3], records["X_TA_measured"][0][:3], atol=1e-3)
-    # no frame beyond the limits of the legs, and none that moves before it is let go
-    rate = np.diff(records["leg_setpoint"], axis=0) / 1e-3
-    assert np.abs(rate).max() <= 0.5 + 1e-9 and np.abs(np.diff(rate, axis=0)).max() / 1e-3 <= 10.0 + 1e-6
+    inside_the_limits(records)
+    # and none that moves before it is let go
     waits = (records["safety_state"] == STATE["recovering"]) | (records["safety_state"] == STATE["held"])
     achieved = records["measured_leg"][waits]
     assert np.abs(records["leg_setpoint"][waits] - achieved).max() < 0.02
+
+
+TRIPS = [name for name in IN_PROCESS if BY_NAME[name].fault in STOPPING and "hydraulic" not in BY_NAME[name].stands]
+
+
+@pytest.mark.parametrize("fault", TRIPS)
+def test_every_fault_of_the_stand_in_process_that_trips_is_recovered_from(fault):
+    records = run_line((*QUICK, *WAITING), at=actions(fault, 2 if BY_NAME[fault].at == "drive" else 0, 2.2))
+    last = recoveries_of(records)[-1]
+    assert last["outcome"] == "recovered" and BY_NAME[fault].fault in last["cleared"] and last["by"] == "second"
+    assert recovered(records) and phases(records)[-4:] == ["hold", "retreat", "park", "ended"]
+    inside_the_limits(records)
 
 
 def test_row_of_the_live_matrix():
