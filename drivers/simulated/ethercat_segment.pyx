@@ -26,6 +26,7 @@ from drivers.simulated.stand_server_node cimport (
     ABORT_STATE,
     ABORT_VALUE,
     DRIVE_SWITCH_ON_DISABLED,
+    SDO_EXPEDITED,
     Node,
     Outbox,
     add_object,
@@ -56,6 +57,16 @@ cdef enum:
 
     SYNC0_ACTIVE = 3         # of 0x981: cyclic, and SYNC0
     SYNC0_CYCLE_MIN = 50000  # ns
+
+    AL_ACKNOWLEDGE = 0x10   # of 0x120
+    MAILBOX_FULL = 0x08     # of the status of a sync manager
+    FMMU_OUTPUTS = 0x02     # of the type of an FMMU
+    SDO_COMPLETE_ACCESS = 0x10
+    MORE_FOLLOW = 0x8000    # of the length of a datagram
+    RETURNED = 0x02         # of the first byte of the source
+
+    WAS_READ = 1            # what a logical access has done, and counts for in LRW
+    WAS_WRITTEN = 2
 
     STATE_INIT = 1
     STATE_PREOP = 2
@@ -352,7 +363,7 @@ cdef void control_state(Slave *s, int64_t now_ns) noexcept nogil:
     if s.stuck_al:
         enter(s, min(s.state, STATE_SAFEOP), s.stuck_al)
         return
-    if s.al_error and not word & 0x10 and wanted > s.state:
+    if s.al_error and not word & AL_ACKNOWLEDGE and wanted > s.state:
         return                                          # an error is acknowledged first
     code = refusal(s, wanted)
     if code:
@@ -386,7 +397,7 @@ cdef void answer(Slave *s, const uint8_t *sdo, int length) noexcept nogil:
     box[5] = <uint8_t>(COE | (s.mailbox_counter << 4))
     io_store_le16(box + 6, SDO_RESPONSE << 12)
     memcpy(box + 8, sdo, length)
-    s.memory[0x80D] |= 8
+    s.memory[0x80D] |= MAILBOX_FULL
 
 
 cdef void answer_abort(Slave *s, const uint8_t *request, uint32_t code) noexcept nogil:
@@ -402,7 +413,7 @@ cdef void answer_abort(Slave *s, const uint8_t *request, uint32_t code) noexcept
 cdef uint32_t written(Slave *s, int index, int sub, uint32_t value) noexcept nogil:
     cdef Node *n = &s.node
     cdef int place
-    if (index & 0xFFF0) == 0x1C10 or (index & 0xFF00) == 0x1600 or (index & 0xFF00) == 0x1A00:
+    if index >> 4 == 0x1C1 or index >> 8 == 0x16 or index >> 8 == 0x1A:
         if s.state != STATE_PREOP:
             return ABORT_STATE
         if index == 0x1C12 or index == 0x1C13:
@@ -440,7 +451,7 @@ cdef void serve_sdo(Slave *s, const uint8_t *sdo, int length) noexcept nogil:
     if command >> 5 != 1 and command >> 5 != 2:
         answer_abort(s, sdo, ABORT_COMMAND)
         return
-    if command & 0x10:
+    if command & SDO_COMPLETE_ACCESS:
         answer_abort(s, sdo, ABORT_UNSUPPORTED_ACCESS)
         return
     if index == 0x1008 and sub == 0 and command >> 5 == 2:
@@ -465,7 +476,7 @@ cdef void serve_sdo(Slave *s, const uint8_t *sdo, int length) noexcept nogil:
     if not n.object[place].writable:
         answer_abort(s, sdo, ABORT_READ_ONLY)
         return
-    if command & 2:
+    if command & SDO_EXPEDITED:
         k = 4 - ((command >> 2) & 3) if command & 1 else size
     else:
         k = <int>min(io_load_le32(sdo + 4), <uint32_t>1000)
@@ -499,7 +510,7 @@ cdef void serve_mailbox(Slave *s) noexcept nogil:
     error[5] = <uint8_t>(s.mailbox_counter << 4)
     io_store_le16(error + 6, 1)
     io_store_le16(error + 8, 2 if (box[5] & 0x0F) != COE else 8)    # protocol not supported, invalid size
-    s.memory[0x80D] |= 8
+    s.memory[0x80D] |= MAILBOX_FULL
 
 
 # ---------------------------------------------------------------------------------------------------------------- memory
@@ -507,11 +518,11 @@ cdef void serve_mailbox(Slave *s) noexcept nogil:
 cdef bint passes(const Slave *s, int address, int length, bint writes, bint *whole) noexcept nogil:
     whole[0] = False
     if touches(address, length, MAILBOX_OUT, SLAVE_MAILBOX):
-        if not writes or not s.memory[0x806] & 1 or address != MAILBOX_OUT or s.memory[0x80D] & 8 or s.state == STATE_INIT:
+        if not writes or not s.memory[0x806] & 1 or address != MAILBOX_OUT or s.memory[0x80D] & MAILBOX_FULL or s.state == STATE_INIT:
             return False
         whole[0] = address + length >= MAILBOX_OUT + SLAVE_MAILBOX
     elif touches(address, length, MAILBOX_IN, SLAVE_MAILBOX):
-        if writes or not s.memory[0x80E] & 1 or address != MAILBOX_IN or not s.memory[0x80D] & 8:
+        if writes or not s.memory[0x80E] & 1 or address != MAILBOX_IN or not s.memory[0x80D] & MAILBOX_FULL:
             return False
         whole[0] = address + length >= MAILBOX_IN + SLAVE_MAILBOX
     return True
@@ -545,7 +556,7 @@ cdef bint read_memory(Segment *g, int position, int address, int length, uint8_t
     for k in range(length):
         to[k] = (to[k] | s.memory[address + k]) if union_ else s.memory[address + k]
     if whole:
-        s.memory[0x80D] &= 0xF7
+        s.memory[0x80D] &= <uint8_t>~MAILBOX_FULL
     return True
 
 
@@ -650,10 +661,10 @@ cdef int logical(Segment *g, int position, int command, uint32_t address, int le
         if f[11] & 1 and command != LWR:
             if s.state >= STATE_SAFEOP or not touches(physical, <int>(end - start), INPUTS, 256):
                 if read_memory(g, position, physical, <int>(end - start), data + (start - address), False, at_ns):
-                    done |= 1
-        if f[11] & 2 and command != LRD:
+                    done |= WAS_READ
+        if f[11] & FMMU_OUTPUTS and command != LRD:
             if write_memory(g, position, physical, <int>(end - start), sent + (start - address), at_ns):
-                done |= 2
+                done |= WAS_WRITTEN
     return done
 
 
@@ -667,7 +678,7 @@ cdef int datagram(Segment *g, int position, uint8_t *d, int length, const uint8_
         return 0
     if LRD <= command <= LRW:
         done = logical(g, position, command, io_load_le32(d + 2), length, data, sent, at_ns)
-        return done & 1 if command == LRD else (done & 2) >> 1 if command == LWR else (done & 1) + (done & 2)
+        return done & WAS_READ if command == LRD else (done & WAS_WRITTEN) >> 1 if command == LWR else done
     if command == ARMW or command < FPRD:
         mine = adp == 0
         io_store_le16(d + 2, <uint16_t>((adp + 1) & 0xFFFF))
@@ -717,13 +728,13 @@ cdef int segment_frame(Segment *g, uint8_t *frame, int length, int64_t now_ns) n
             at_ns += g.slave[i].cable_ns
             word = io_load_le16(d + 10 + size) + datagram(g, i, d, size, sent, at_ns)
             io_store_le16(d + 10 + size, <uint16_t>(word & 0xFFFF))
-        if not io_load_le16(d + 6) & 0x8000:
+        if not io_load_le16(d + 6) & MORE_FOLLOW:
             break
         at += 12 + size
     for i in range(g.lost_from):
         take_outputs(&g.slave[i])
     if g.lost_from > 0:
-        frame[6] |= 2
+        frame[6] |= RETURNED
     g.frames += 1
     return length
 
