@@ -52,13 +52,14 @@ cdef enum:
     IDLE = 0                # nothing was asked
     ASKED = 1
     HALF = 2                # the first half is here
+    WATCHDOG_BIT = 1 << 0
     SUPPLY_BITS = 1 << 4 | 1 << 5
     TEMPERATURE_BITS = 1 << 11 | 1 << 12
     BUS_BIT = 1 << 14
     DOUBT_NS = 10000000     # after a lost request its answer may still come
     SUMMARY_BIT = 1 << 15   # says nothing of its own beside another bit
 
-READ_GAUGES, READ_MATRIX, READ_SERIAL, SET_CALIBRATION, READ_COUNTS, READ_UNITS, READ_FIRMWARE = 0x0, 0x2, 0x5, 0x6, 0x7, 0x8, 0xF
+READ_GAUGES, READ_MATRIX, READ_SERIAL, SET_CALIBRATION, READ_COUNTS, READ_UNITS, RESET, READ_FIRMWARE = 0x0, 0x2, 0x5, 0x6, 0x7, 0x8, 0xC, 0xF
 
 
 cdef struct AtiParams:
@@ -431,6 +432,7 @@ cdef class AtiCanPort(PortPart):
         given = self._given
         try:
             self.serial = self._asked(bus, READ_SERIAL, b"", (READ_SERIAL,), 0)[0].decode("ascii", "replace").strip("\0 ")
+            self._clear_watchdog(bus)
             major, minor, build = struct.unpack(">BBH", self._asked(bus, READ_FIRMWARE, b"", (READ_FIRMWARE,), 4)[0])
             self.firmware = f"{major}.{minor}.{build}"
             if given["calibration_index"] >= 0:
@@ -455,16 +457,32 @@ cdef class AtiCanPort(PortPart):
         self.force_unit, self.torque_unit = FORCE_CODES[units[0]], TORQUE_CODES[units[1]]
         self.calibrate(matrix, force / newtons_per_unit(self.force_unit), torque / newton_metres_per_unit(self.torque_unit))
 
-    def _asked(self, bus, opcode, data, replies, fewest):
+    def _clear_watchdog(self, bus):
+        """A sensor that restarted by itself (brown-out, watchdog) says so until it is reset: it is, and answers again."""
+        first, _ = self._asked(bus, READ_GAUGES, b"", (FIRST_HALF, SECOND_HALF), 6)
+        if not first[1] & WATCHDOG_BIT:
+            return
+        bus.send(can.Message(arbitration_id=self.ati.p.base | RESET, is_extended_id=False))
+        end = time.monotonic() + self._given["timeout_s"]
+        while True:
+            try:
+                self._asked(bus, READ_SERIAL, b"", (READ_SERIAL,), 0, 0.05)
+                return
+            except TimeoutError:
+                if time.monotonic() >= end:
+                    raise
+
+    def _asked(self, bus, opcode, data, replies, fewest, patience_s=None):
         """Sends a request; the data of its replies, each of at least `fewest` bytes. Raises TimeoutError."""
+        patience_s = self._given["timeout_s"] if patience_s is None else patience_s
         base = self.ati.p.base
         bus.send(can.Message(arbitration_id=base | opcode, data=data, is_extended_id=False))
         found = {}
-        end = time.monotonic() + self._given["timeout_s"]
+        end = time.monotonic() + patience_s
         while len(found) < len(replies):
             message = bus.recv(max(0.0, end - time.monotonic()))
             if message is None and time.monotonic() >= end:
-                raise TimeoutError(f"opcode 0x{opcode:X} is not answered within {self._given['timeout_s']} s")
+                raise TimeoutError(f"opcode 0x{opcode:X} is not answered within {patience_s} s")
             if message is None or message.is_extended_id or message.is_remote_frame or message.arbitration_id & ~0xF != base:
                 continue
             if message.arbitration_id & 0xF in replies and len(message.data) >= max(1, fewest):

@@ -2,7 +2,7 @@
 thread until the test takes over.
 
 Identifier: base << 4 | opcode. Opcodes: 0 gauges (two frames), 2 row of the matrix (three frames of two f32), 5 serial number, 6
-calibration, 7 counts per unit, 8 unit codes, F firmware. Big-endian.
+calibration, 7 counts per unit, 8 unit codes, C reset, F firmware. Big-endian.
 """
 
 import contextlib
@@ -66,6 +66,8 @@ class AtiCanPeer:
             self.send(0x7, struct.pack(">II", *self.counts))
         elif opcode == 0x8:
             self.send(0x8, bytes(self.units))
+        elif opcode == 0xC:
+            self.status &= ~1
         elif opcode == 0xF:
             self.send(0xF, bytes([2, 7, 0, 9]))
 

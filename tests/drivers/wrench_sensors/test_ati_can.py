@@ -86,6 +86,15 @@ def test_what_cannot_be_is_a_connection_error(peer, keys, words):
         peer.close()
 
 
+def test_a_sensor_that_restarted_by_itself_is_reset_at_open(sensors, sample):
+    peer = AtiCanPeer()
+    peer.status = 1
+    port = sensors(peer)
+    peer.say()
+    tick(port, peer, sample)
+    assert (0xC, b"") in peer.requests and names(sample) == set()
+
+
 VIRTUAL_CAN = "vcan0"
 
 
