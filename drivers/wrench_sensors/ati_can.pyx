@@ -59,7 +59,8 @@ cdef enum:
     DOUBT_NS = 10000000     # after a lost request its answer may still come
     SUMMARY_BIT = 1 << 15   # says nothing of its own beside another bit
 
-READ_GAUGES, READ_MATRIX, READ_SERIAL, SET_CALIBRATION, READ_COUNTS, READ_UNITS, RESET, READ_FIRMWARE = 0x0, 0x2, 0x5, 0x6, 0x7, 0x8, 0xC, 0xF
+READ_GAUGES, READ_MATRIX, READ_SERIAL, SET_CALIBRATION, READ_COUNTS = 0x0, 0x2, 0x5, 0x6, 0x7
+READ_UNITS, RESET, READ_FIRMWARE = 0x8, 0xC, 0xF
 
 
 cdef struct AtiParams:
