@@ -1,6 +1,6 @@
 """Every fault that the virtual stand's process can show, over the wire, live: the right bit, how fast, and what the run made of it.
 
-    python tools/live_fault_matrix.py [--recover] [--hydraulic] [--whole] [--profile cia402|cia408] [NAME ...]
+    python tools/live_fault_matrix.py [--recover] [--hydraulic] [--whole] [--profile cia402|cia408] [--sensor PART|all] [NAME ...]
 
 Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s
 after the first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit,
@@ -21,10 +21,17 @@ over the whole run and while it recovered, as shares of what the legs' limits al
 as it should be when the run parked, no setpoint left its limits, its log is complete, replays byte for byte and names who recovered, and
 the next variant captured.
 
-`--whole`: all three, the hydraulic rows with both profiles.
+
+`--sensor`: the rows of a force sensor on its own wire (docs/sensors.md), what its emulator can do wrong. Printed: the bits of its status
+from then on, the faults of the run, exit code, whether the log replays byte for byte. A row is as it should be when the bit of the table is
+among them and the fault came, if it stops a run. Faults of a rate (lost, damaged records) need more of them in a second than a slow sensor
+has, a gap must be longer than the safety stage tolerates.
+
+`--whole`: all of them, the hydraulic rows with both profiles.
 """
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import threading
@@ -36,7 +43,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from drivers.simulated.injections import SERVED  # noqa: E402
+from drivers.simulated.injections import EMULATED, SERVED, wire_fault  # noqa: E402
+from hil_server import registry  # noqa: E402
 from hil_server.client import Client, NoAnswerError  # noqa: E402
 from hil_server.config import load_test  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
@@ -55,11 +63,22 @@ STOP = {name for name, _, severity, *_ in TABLE if severity == "stop"}
 QUICK = ["guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
          "test.duration_max_s=4.0", "telemetry.publish=tcp://127.0.0.1:*", "telemetry.command=tcp://127.0.0.1:*",
          "telemetry.hand_controller=tcp://127.0.0.1:*"]  # fmt: skip
+# stand files' tables of the sensors that the virtual stand can have; the FT 300 carries a unit that is light enough for it
+LINE = "stand.wrench_sensor.device=/dev/ttyUSB0"
+RANGES = ["stand.wrench_sensor.force_range_n=[3000.0, 3000.0, 3000.0]", "stand.wrench_sensor.moment_range_n_m=[600.0, 600.0, 600.0]"]
+SENSORS = {
+    "rdt": ["stand.wrench_sensor.variant=onrobot", "stand.wrench_sensor.address=127.0.0.1", "stand.wrench_sensor.output_rate_hz=1000.0"],
+    "bota_serial": [LINE, "stand.wrench_sensor.sinc_length=51", *RANGES],
+    "robotiq_ft300": [LINE, "stand.mounting.carried_mass_kg=10.0"],
+    "ati_can": ["stand.wrench_sensor.link=can0", *RANGES],
+}
 # silence is judged at once where silence is the fault; elsewhere a busy machine must not look like one
 STRICT = ["safety.sensor_missing_periods=1", "safety.drive_missing_periods=1", "safety.signals_missing_periods=1"]
 SILENCES = ("sensor_no_data", "drive_no_data", "signals_no_data")
 # a sensor that stays busy counts as stale in the end; an unknown status bit is the device's own fault
 ENDS_IN_TRIP = ("sensor_busy", "sensor_status_word")
+# faults of a rate or of a time: a sensor that is slow enough stays below the one, a short gap below the other
+COUNTED = ("sensor_delay", "sensor_lost", "sensor_corrupt", "sensor_noise", "sensor_checksum")
 AT_S = 1.5
 
 
@@ -84,6 +103,39 @@ def shown(records: np.ndarray, fault) -> int | None:
         words = records[field].reshape(len(records), -1)
         found.append(np.flatnonzero((words & BITS[WORDS[field][1]][name] != 0).any(axis=1)))
     return min((int(f[0]) for f in found if len(f)), default=None)
+
+
+def of_sensor(part: str) -> list:
+    """The faults that this sensor can show."""
+    variant = registry.EMULATORS[part] or "onrobot"
+    found = []
+    for fault in EMULATED:
+        if fault.at == "sensor":
+            with contextlib.suppress(ValueError):
+                wire_fault(fault.name, None, variant)
+                found.append(fault)
+    return found
+
+
+def of_wire(fault, part: str) -> tuple[str, bool]:
+    """A fault of a sensor's own wire: what came, first bits and faults, how the run ended, and that its log replays."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = [*QUICK, "test.duration_max_s=3.0", f"stand.wrench_sensor.part={part}", *SENSORS[part]]
+        injected = {"name": fault.name, "index": -1, "at_s": 0.0 if fault.at_start else AT_S}
+        stand = {"faults": [injected]}
+        summary = run_live(load_test(None, settings), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
+        log = open_log(summary["log"])
+        after = log.records["time_ns"] - log.records["time_ns"][0] > (AT_S - 0.1) * 1e9
+        word = int(np.bitwise_or.reduce(log.records["wrench_status"][after])) if after.any() else 0
+        bits = [name for name, bit in BITS["sensor_status"].items() if word & bit]
+        came, equal = summary["faults"], replay(summary["log"], verify=True)["equal"]
+        stops = bool(set(came) & STOP)
+        meant = all(name in bits for field, name in fault.shows if field == "wrench_status")
+        good = equal and meant and summary["exit_code"] == (3 if stops else 0) and not log.incomplete
+        if fault.fault in STOP and fault.name not in COUNTED:
+            good = good and fault.fault in came
+        return (f"{part:14s} {fault.name:20s} bits {'+'.join(bits) or '-':32s} faults {'+'.join(came) or '-':40s} "
+                f"exit {summary['exit_code']}  replay {'equal' if equal else 'DIFFERS'}"), good  # fmt: skip
 
 
 def one(fault) -> tuple[str, bool]:
@@ -322,13 +374,16 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of injected faults; default: all")
     parser.add_argument("--hydraulic", action="store_true", help="the rows of the hydraulic stand, during a contact")
     parser.add_argument("--recover", action="store_true", help="the recovery rows: trip, clear, recover, park, next variant")
-    parser.add_argument("--whole", action="store_true", help="recoveries, faults, and the hydraulic rows with both profiles")
+    parser.add_argument("--sensor", choices=(*SENSORS, "all"), help="the rows of a sensor on its own wire")
+    parser.add_argument("--whole", action="store_true", help="recoveries, faults, sensors, and the hydraulic rows with both profiles")
     parser.add_argument("--profile", default="cia402", choices=("cia402", "cia408"), help="drives of the hydraulic and the recovery rows")
     parser.add_argument("--tries", type=int, default=1, help="of a row that is not as it should be; each one is printed")
     args = parser.parse_args()
     faults = [(fault.name, lambda fault=fault: one(fault)) for fault in SERVED if "hydraulic" not in fault.stands]
     recoveries = [(fault.name, lambda fault=fault: recover(fault, args.profile)) for fault in SERVED if trips(fault)]
-    rows = [*recoveries, *faults] if args.whole else recoveries if args.recover else [] if args.hydraulic else faults
+    parts = SENSORS if args.whole or args.sensor == "all" else (args.sensor,) if args.sensor else ()
+    rows = [*recoveries, *faults] if args.whole else recoveries if args.recover else [] if args.hydraulic or args.sensor else faults
+    rows += [(fault.name, lambda fault=fault, part=part: of_wire(fault, part)) for part in parts for fault in of_sensor(part)]
     for profile in ("cia402", "cia408") if args.whole else (args.profile,) if args.hydraulic else ():
         rows += [(row.injection, lambda row=row, profile=profile: hydraulic(row, profile)) for row in HYDRAULIC_ROWS]
     bad = 0

@@ -74,7 +74,7 @@ _STATUS_WORDS = {
     "onrobot": dict.fromkeys(
         ("sensor_saturated", "sensor_out_of_range", "sensor_device_fault", "sensor_broken_gauge", "sensor_supply", "sensor_temperature"), 1
     ),
-    "bota": {"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004, "sensor_broken_gauge": 0x0004},
+    "bota": {"sensor_out_of_range": 0x0002, "sensor_saturated": 0x0004},
     # no status word: every channel at full scale
     "robotiq": {"sensor_saturated": 1},
     # the word is of 16 bits; the next one is every gage at full scale

@@ -62,13 +62,13 @@ DEFAULTS: dict[str, Any] = {
         "bota": {"sinc_length": 512, "rate_code": 4, "force_range_n": 0.0, "torque_range_n_m": 0.0},  # as stored; range 0: without end
         "robotiq": {"rate_hz": 100.0, "bits_per_second": 19200},
         "netcanoem": {
-            "base": 32,
+            "base": 127,
             "port": 0,
             "bits_per_second": 1000000,
             "counts_per_force": 1000,
             "counts_per_torque": 1000,
-            "force_range_n": 10000.0,
-            "torque_range_n_m": 2000.0,
+            "force_range_n": 3000.0,
+            "torque_range_n_m": 600.0,
             "serial": "FT00001",
         },
     },
@@ -388,7 +388,7 @@ class SensorWire:
             s = self._closing.enter_context(bound(address, port))
             self.fd, port = s.fileno(), s.getsockname()[1]
             if variant == "netcanoem":
-                self.ports |= {"link": f"udp:{address}:{port}", "base": sensor["netcanoem"]["base"]}
+                self.ports |= {"link": f"udp:{address}:{port}", "base_identifier": sensor["netcanoem"]["base"]}
             else:
                 self.ports |= {"variant": variant, "address": address, "stream_port": port}
 

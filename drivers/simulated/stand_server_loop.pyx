@@ -80,6 +80,7 @@ from drivers.simulated.sensor_emulators.netcanoem cimport (
     netcanoem_measure,
     netcanoem_next_ns,
     netcanoem_power_up,
+    netcanoem_reads,
     netcanoem_send,
     netcanoem_take,
 )
@@ -658,12 +659,14 @@ cdef void listen_to_client(Stand *s, int64_t now) noexcept nogil:
         robotiq_listen(&s.robotiq, &s.sensor_faults, now)
     elif s.sensor_kind == NETCANOEM:
         netcanoem_measure(&s.netcanoem, &s.sensor_faults, F)
+        # of read requests that waited together the newest is answered: the board keeps one
         while more and rounds < 8:
             rounds += 1
             got = io_receive_frames(s.sensor_fd, frames, &s.bad_total, &s.sensor_peer, &more, &error)
             for i in range(got):
                 s.sensor_known = 1
-                netcanoem_take(&s.netcanoem, &s.sensor_faults, &frames[i], now)
+                if i + 1 == got or not netcanoem_reads(&s.netcanoem, &frames[i]) or not netcanoem_reads(&s.netcanoem, &frames[i + 1]):
+                    netcanoem_take(&s.netcanoem, &s.sensor_faults, &frames[i], now)
     else:
         while True:
             size = io_receive_from(s.sensor_fd, request, 64, &sender)
@@ -1074,7 +1077,7 @@ cdef void run_stand(Stand *s) noexcept nogil:
         fds[i].revents = 0
     s.plant_ns = last
     measure(s)
-    power_up_sensor(s, last)
+    power_up_sensor(s, last - s.netcanoem.boot_ns)      # whoever asks first finds it ready
     while not s.stop:
         one_pass(s, fds, &last)
 

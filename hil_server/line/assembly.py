@@ -355,7 +355,8 @@ def emulated_sensor(table: Mapping[str, Any] | None) -> dict[str, Any]:
     if table["part"] not in registry.EMULATORS:
         limit = f"one of {', '.join(registry.EMULATORS)}"
         raise ConfigurationError(f"stand.wrench_sensor.part: the virtual stand has no sensor for {table['part']!r}, limit {limit}")
-    variant = registry.EMULATORS[table["part"]] or table["variant"]
+    keys = check_part("wrench_sensors", table["part"], {k: v for k, v in table.items() if k != "part"})
+    variant = registry.EMULATORS[table["part"]] or keys["variant"]
     return {"variant": variant, "rate_hz": 500.0 if variant == "onrobot" else 4000.0}
 
 

@@ -33,6 +33,7 @@ def stand_of(
             "drives": drives | stand.ports["drives"],
             "wrench_sensor": {
                 "part": sensor,
+                **registry.PATIENCE.get(config.stand.get("wrench_sensor", {}).get("part", ""), {}),
                 **config.stand.get("wrench_sensor", {}),
                 "filter_delay_s": stand.config["plant"]["sensor_delay_s"],
                 **stand.ports["wrench_sensors"],

@@ -187,7 +187,7 @@ cdef inline void bota_record(Bota *b, WireFaults *f, const double *F, const doub
     b.due_ns += bota_period_ns(b, f)
 
     # The line is behind: this one is left out.
-    if b.line.free_ns - now > BOTA_BACKLOG * BOTA_RECORD * b.line.byte_ns:
+    if b.line.free_ns - f.delay_ns - now > BOTA_BACKLOG * BOTA_RECORD * b.line.byte_ns:
         b.overrun = 1
         return
     if b.overrun:

@@ -164,6 +164,11 @@ cdef inline void netcanoem_gages(Netcanoem *n, const WireFaults *f, uint32_t ide
         netcanoem_put(n, identifier | NETCANOEM_READ_ODD, odd, 6, now)
 
 
+# Whether a frame asks this sensor for its gages.
+cdef inline bint netcanoem_reads(const Netcanoem *n, const can_frame *frame) noexcept nogil:
+    return frame.can_id == <uint32_t>n.base << 4 | NETCANOEM_READ
+
+
 # A frame of the bus. Those for others, of other kinds, and while it boots are not heard.
 cdef inline void netcanoem_take(Netcanoem *n, WireFaults *f, const can_frame *frame, int64_t now) noexcept nogil:
     cdef uint8_t answer[8]

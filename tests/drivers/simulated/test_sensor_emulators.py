@@ -372,7 +372,7 @@ class Bus:
     """A client on a CAN link that carries its frames in datagrams."""
 
     def __init__(self, one):
-        self.base = one.ports["wrench_sensors"]["base"]
+        self.base = one.ports["wrench_sensors"]["base_identifier"]
         link = open_link(one.ports["wrench_sensors"]["link"])
         self.bus = FrameBus(link, "test")
         self.link = link

@@ -1,0 +1,46 @@
+"""The virtual stand over the wires with each force sensor on its own: the wrench that the port reads is the plant's, the log replays."""
+
+import numpy as np
+import pytest
+
+from hil_server import registry
+from hil_server.config import load_test
+from hil_server.errors import ConfigurationError
+from hil_server.line.assembly import emulated_sensor
+from hil_server.run.replay import replay
+from hil_server.run.session import Options, run_live
+from hil_server.telemetry.log_file import open_log
+from rt_kernels.layout import BITS
+from tools.live_fault_matrix import QUICK, SENSORS
+
+# step of what the wire carries, N; a sensor that is read at 100 Hz is older than one at 1 kHz
+STEP_N = {"rdt": 1e-4, "bota_serial": 1e-3, "robotiq_ft300": 0.01, "ati_can": 1.0}
+MASS_KG = {"robotiq_ft300": 10.0}
+NOISE_N = 0.5
+
+
+@pytest.mark.parametrize("part", ("bota_serial", "ati_can"))  # the others: tools/live_fault_matrix.py --sensor
+def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
+    """0.8 s of free approach: the sensor reads the weight of the unit it carries."""
+    settings = [*QUICK, "test.duration_max_s=0.8", f"stand.wrench_sensor.part={part}", *SENSORS[part]]
+    config = load_test(None, settings)
+    summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True))
+    log = open_log(summary["log"])
+    records, scale = log.records, log.header.calibration["context"]["sensor_scale"]
+    damaged = sum(BITS["sensor_status"][name] for name in ("corrupt", "saturated", "out_of_range", "device_fault", "stale"))
+    assert not (records["wrench_status"] & damaged).any() and not log.incomplete
+    weight = config.stand["mounting"]["carried_mass_kg"] * 9.80665
+    assert weight == pytest.approx(MASS_KG.get(part, 120.0) * 9.80665)
+    forces = records["wrench_raw"][len(records) // 2 :] / np.array(scale)
+    assert abs(np.abs(forces[:, 0]).mean() - weight) < 3 * NOISE_N + STEP_N[part]
+    assert np.abs(forces[:, 1:3]).max() < 8 * NOISE_N + STEP_N[part]
+    assert np.diff(records["wrench_sequence"]).max() >= 1 and replay(summary["log"], verify=True)["equal"]
+
+
+def test_the_stand_file_chooses_the_emulator():
+    assert emulated_sensor({"part": "rdt", "address": "127.0.0.1"})["variant"] == "net_ft"
+    for part, variant in registry.EMULATORS.items():
+        settings = [f"stand.wrench_sensor.part={part}", *SENSORS[part]]
+        assert emulated_sensor(load_test(None, settings).stand["wrench_sensor"])["variant"] == (variant or "onrobot")
+    with pytest.raises(ConfigurationError, match=r"stand\.wrench_sensor\.part: .*'foil', limit one of rdt, "):
+        emulated_sensor({"part": "foil"})
