@@ -15,7 +15,7 @@ byte for byte. A row is as it should be when its fault is among those of the tri
 `--recover`: the recovery rows: every fault of the matrix that trips. One process is the stand all the while. The fault is injected 1.5 s
 after the first synchronisation; when the run has tripped and the setpoints rest, the operator asks over the wire to `recover` with the
 cause still there, then takes the cause away and asks again, then says `park`; when that run has ended, the next variant is flown on the
-same stand. Printed: the faults of the trip; the answer to the first request (what stands, or that a drive was simply enabled again); the
+same stand. Printed: the faults until then; the answer to the first request (what stands, or that a drive was simply enabled again); the
 time from the request that was granted until motion was let go; the largest step of a setpoint from frame to frame and its largest change,
 over the whole run and while it recovered, as shares of what the legs' limits allow in one period; how the second variant ended. A row is
 as it should be when the run parked, no setpoint left its limits, its log is complete, replays byte for byte and names who recovered, and
@@ -327,8 +327,9 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
                 following = {"captured": False, "end": str(error), "exit_code": error.exit_code}
         log = open_log(summary["log"])
         records = log.records
-        trip = np.flatnonzero(records["trip_tick"] >= 0)
-        tripped = records["faults"][trip[0]] if len(trip) else 0
+        asked = summary["recoveries"]
+        at = np.flatnonzero(records["tick"] == asked[0]["tick"]) if asked else ()
+        tripped = records["faults"][at[0]] if len(at) else 0  # latched until then
         shares = steps(records, config.stand["platform"], 1e-9 * log.header.period_ns)
         within = records["safety_state"] == CODES["safety_state"]["recovering"]
         within[1:] |= within[:-1]  # and the tick that lets motion go
@@ -342,7 +343,6 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
         good = (bool(tripped & FAULT_MASKS[fault.fault]) and parked and done[0]["by"] == "matrix"
                 and step <= 1.0 + 1e-9 and change <= 1.0 + 1e-6 and equal and not log.incomplete
                 and summary["end"] == "tripped" and following["exit_code"] == 0 and following["captured"])  # fmt: skip
-        asked = summary["recoveries"]
         first = "at once" if asked and asked[0]["outcome"] == "recovered" else "+".join(asked[0]["standing"]) if asked else "not asked"
         names = "+".join(name for name in fault_names(int(tripped)) if name in STOP)
         return (f"{fault.name:20s} {profile} {names:28s} with the cause: {first:28s} then {took:4.2f} s{again}  "
