@@ -35,12 +35,13 @@ latched. The independent analogue chain is read and recorded; nothing here can o
 
 **Recovery.** Nothing but the command `recover`, given while the setpoints rest, ends a trip. The setpoints then go to the measured legs,
 inside the limits of every frame, and stay there (`recovering`); the ports enable their drives again; no motion is programmed by anybody
-else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken anew. A leg whose
-drive has power, and which is not where it was sent, is left alone: it, or its transducer, is a cause that stands. Records lost
-before are forgotten, what is lost now counts. When for `recover_fresh_s` no stop fault has stood and the setpoints have rested, the stop
-faults are cleared and the setpoints follow the demand again. When that has not come after `recover_limit_s`, or on an abort, the setpoints
-are held as before, and `faults` shows of the stop faults those that stood last: the causes to be cleared. Without a record there is no
-recovery: `record_lost` and `record_required` refuse it at once. So does a trip before the start, which has sent nothing.
+else. A leg whose drive has no power yet may still move: its setpoint goes with it, and the programmed pose is taken anew. A leg whose drive
+has power, and which is not where it was sent, is left alone: it, or its transducer, is a cause that stands. Records lost before are
+forgotten, what is lost now counts, against the share of the tolerated rate that belongs to `recover_fresh_s`. When for `recover_fresh_s` no
+stop fault has stood and the setpoints have rested, the stop faults are cleared and the setpoints follow the demand again. When that has not
+come after `recover_limit_s`, or on an abort, the setpoints are held as before, and `faults` shows of the stop faults those that stood last:
+the causes to be cleared. Without a record there is no recovery: `record_lost` and `record_required` refuse it at once. So does a trip
+before the start, which has sent nothing.
 
 **Hydraulics.** What the drives say of force, spool and supply has limits of its own: the legs' greatest force, the lowest supply pressure
 (`limits.supply_pressure_min_pa`), and how long a spool may stay at its end. What a stand does not measure is zero and has none of these
@@ -317,18 +318,24 @@ cdef inline bint too_often(const Params *p, Count *c, int64_t total, bint seen, 
     return c.in_a_second > allowed
 
 
+cdef inline double share_of_a_second(const Params *p, const State *s) noexcept nogil:
+    """Of what is tolerated in a second: a recovery, whose count begins anew, has to see in its own time what comes too often."""
+    return p.recover_fresh if s.mode == SAFETY_STATE_RECOVERING and p.recover_fresh < 1.0 else 1.0
+
+
 cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
     cdef uint32_t w = o.wrench_fault
     cdef int64_t f = 0
+    cdef double damaged_max = share_of_a_second(p, s) * p.damaged_max
     s.sensor_silent = s.sensor_silent + o.periods if w & SENSOR_STATUS_NO_DATA else 0
     if s.sensor_silent >= p.missing_sensor:
         f |= FAULT_SENSOR_NO_DATA
     if w & SENSOR_STATUS_STALE:
         f |= FAULT_SENSOR_STALE
     # single losses and damages are counted, a rate of them trips
-    if too_often(p, &s.sensor_lost, o.wrench_lost_total, w & SENSOR_STATUS_LOST, s.counting, o.periods, p.damaged_max):
+    if too_often(p, &s.sensor_lost, o.wrench_lost_total, w & SENSOR_STATUS_LOST, s.counting, o.periods, damaged_max):
         f |= FAULT_SENSOR_LOST
-    if too_often(p, &s.sensor_corrupt, o.wrench_corrupt_total, w & SENSOR_STATUS_CORRUPT, s.counting, o.periods, p.damaged_max):
+    if too_often(p, &s.sensor_corrupt, o.wrench_corrupt_total, w & SENSOR_STATUS_CORRUPT, s.counting, o.periods, damaged_max):
         f |= FAULT_SENSOR_CORRUPT
     if w & SENSOR_STATUS_SATURATED:
         f |= FAULT_SENSOR_SATURATED
@@ -354,6 +361,7 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
     cdef int64_t f = 0
     cdef int i
     cdef uint32_t d
+    cdef double share = share_of_a_second(p, s)
     for i in range(6):
         d = o.drive_status[i]
         if s.blocked >> i & 1:
@@ -373,9 +381,11 @@ cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept n
             f |= FAULT_DRIVE_NOT_FOLLOWING
         if d & DRIVE_STATUS_HEARTBEAT_LOST:
             f |= FAULT_DRIVE_HEARTBEAT_LOST
-        if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], d & DRIVE_STATUS_LOST, s.counting, o.periods, p.drive_lost_max):
+        if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], d & DRIVE_STATUS_LOST, s.counting, o.periods,
+                     share * p.drive_lost_max):
             f |= FAULT_DRIVE_LOST
-        if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], d & DRIVE_STATUS_CORRUPT, s.counting, o.periods, p.damaged_max):
+        if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], d & DRIVE_STATUS_CORRUPT, s.counting, o.periods,
+                     share * p.damaged_max):
             f |= FAULT_BUS_FAULT
         if d & DRIVE_STATUS_LIMIT_TOUCHED:
             f |= FAULT_DRIVE_LIMIT_TOUCHED

@@ -140,6 +140,15 @@ def test_losses_before_do_not_count_and_losses_after_do(day):
     assert names(s["faults"][-1]) == {"drive_lost"} and s["trip_tick"][-1] > 900 and s["safety_state"][-1] == STATE["held"]
 
 
+def test_losses_that_go_on_are_seen_in_the_time_of_the_recovery(day):
+    """Half of a drive's answers missing, where 300 in a second are tolerated: too many, though not yet 300 since the count began anew."""
+    def change(s):
+        s["drive_lost_total"][:, 2] = np.clip(np.arange(len(s)) // 2 - TRIP, 0, None)
+
+    _, s = day(change, drive_lost_max_per_s=300.0)
+    assert "drive_lost" in names(s["faults"][-1]) and s["safety_state"][-1] == STATE["held"]
+
+
 def test_blocking_valves_open_again_and_close_again_on_a_cause_that_stands(day):
     """The ports give the power back when the bits `blocked` go; supply pressure that does not come closes the valves again."""
     low, limits = mask("drive_status", "supply_low"), {"blocking_valves": True}
