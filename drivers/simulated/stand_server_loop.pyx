@@ -834,7 +834,7 @@ cdef void clear_all_faults(Stand *s) noexcept nogil:
         s.node[i].silent = 0
         s.node[i].local_control = s.node[i].deviation = s.node[i].limit = s.node[i].stuck_fault = s.node[i].wrong_length = 0
         s.node[i].not_following = s.node[i].no_heartbeat = s.node[i].sparse = 0
-        if s.node[i].emergency and not axis_in_fault(&s.node[i]):
+        if s.node[i].emergency and (s.node[i].kind == 401 or not axis_in_fault(&s.node[i])):
             send_emergency(&s.node[i], &s.outbox[s.node[i].link], 0)
     plant_inject(s.plant, INJECTION_CLEAR, 0, 0.0)
 
