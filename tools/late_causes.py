@@ -87,6 +87,7 @@ def loop_process(core: int, seconds: float, log: str, period_ns: int, trace: int
     for word in sys.stdin:
         if word.strip() == "page_fault":
             _take_pages(time.monotonic() + BURST)
+            print(json.dumps({"done": word.strip()}), flush=True)
     block.request_stop()
     thread.join()
     beating.join()
@@ -240,13 +241,13 @@ def inject(name: str, seconds: float, core: int, loop: subprocess.Popen[str], te
     elif name == "softirq":
         helper_bursts(seconds, made, ["unshare", "-n", "-m", sys.executable, "-S", "-c", FLOOD, f"{1 << core:x}"], greeted=True)
     elif name == "page_fault":
-        assert loop.stdin is not None
-        inlet = loop.stdin
+        assert loop.stdin is not None and loop.stdout is not None
+        inlet, outlet = loop.stdin, loop.stdout
 
         def storm() -> None:
             inlet.write("page_fault\n")
             inlet.flush()
-            time.sleep(BURST)
+            outlet.readline()  # a busy machine lets it begin late
 
         bursts(seconds, made, storm)
     elif name == "stop":
