@@ -57,5 +57,6 @@ tar cf - --exclude='*.so' --exclude=__pycache__ hil_server rt_kernels drivers st
 )
 
 echo "== replay"
-PYTHONPATH=$folder/src:$folder/site PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
+cd "$folder/src"
+PYTHONPATH=$folder/site PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
     qemu-aarch64 -L "$folder/root" "$folder/root/usr/bin/python$version" -m hil_server replay "$log" --verify
