@@ -32,13 +32,12 @@ from pathlib import Path
 KERNELS = Path(__file__).resolve().parent.parent / "rt_kernels"
 README = KERNELS.parent / "README.md"
 C_TYPES = {"f8": "double", "i8": "int64_t", "i4": "int32_t", "u4": "uint32_t"}
-STANDS = {"in_process", "hydraulic", "served", "ethercat"}  # that can show an injection
 TYPE_ORDER = ["f8", "i8", "i4", "u4"]  # falling alignment: the struct then is little-endian CDR as it stands
 COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "meaning", "limits", "code", "bits", "initial", "former"}
 STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous", "former"}
 FIELD_ROLES = ("input", "state", "output", "diagnostic")
 SEVERITIES = ("note", "hold", "stop")
-STANDS = {"in_process", "hydraulic", "served", "emulator"}
+STANDS = {"in_process", "hydraulic", "served", "emulator", "ethercat"}  # that can show an injection
 INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
              "stands": [], "at_start": False, "profile": ""}  # fmt: skip
 LINE = 140

@@ -37,8 +37,8 @@ from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le1
                                           io_set_fifo, io_store_le16, io_store_le32)
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_EMERGENCY, DRIVE_STATUS_LOST,
                                DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA, DRIVE_STATUS_STALE,
-                               DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING,
-                               SETPOINT_STATUS_BLOCKED1)
+                               DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED,
+                               SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
 from rt_kernels.grid_reference cimport GridReference, grid_measured, grid_step
 from rt_kernels.host cimport host_sleep_until
 

@@ -48,6 +48,7 @@ class Recorder:
         if header.aux_count != block.aux_count:
             raise ValueError(f"header declares {header.aux_count} auxiliary channels, the block has {block.aux_count}")
         self.block, self.bus, self.late, self.path = block, bus, late, settings.log_path
+        self._late_facts: dict[str, Any] = {}
         self.dtype = record_dtype(header.aux_count)
         self.log = LogWriter(settings.log_path, header) if settings.log_path else None
         if self.log is not None and settings.checkpoint:
@@ -98,15 +99,29 @@ class Recorder:
             self._next_status = now + STATUS_PERIOD
             self.bus.tell(self.facts())
 
+    def name_late_ticks(self, last: bool = False) -> dict[str, Any]:
+        """The next look at the loop's core; the last one says what goes to the end of the log. What goes wrong costs the causes of the late
+        ticks from then on, never the record."""
+        if self.late is None:
+            return {}
+        try:
+            if not last:
+                self.late.look()
+                return {}
+            self.late.close()
+        except Exception as error:  # tables of the kernel that look otherwise, a trace that is gone
+            failed, self.late = self.late, None
+            self._late_facts = {**failed.facts(), "late_sources": f"{failed.sources}, until {type(error).__name__}: {error}"}
+            return self._late_facts
+        return self.late.facts()
+
     def close(self, facts: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
         """Writes what is left, ends the log and the bus. reason: why the run is incomplete, if it is."""
         while self.drain():
             pass
         log = self.log
         restarts = 0 if self.bus is None else self.bus.restarts
-        if self.late is not None:
-            self.late.close()
-            facts = {**facts, **self.late.facts()}
+        facts = {**facts, **(self.name_late_ticks(last=True) or self._late_facts)}
         if log is not None:
             if reason:
                 log.lost(0, reason)
@@ -140,8 +155,7 @@ def run(recorder: Recorder, control: Control, terminated: list[int]) -> tuple[di
         if now >= next_look:
             busy = recorder.drain() >= DRAIN_AT_ONCE
             recorder.beat()
-            if recorder.late is not None:
-                recorder.late.look()
+            recorder.name_late_ticks()
             next_look = now if busy else now + PERIOD
         if recorder.block.finished:
             finished_at = finished_at or now

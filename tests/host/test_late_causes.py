@@ -12,6 +12,7 @@ from hil_server.host import late_watch
 from hil_server.host.late_causes import CAUSES, REMEDIES, Around, Late, cause_of, summed_up
 from hil_server.host.late_watch import LateWatch
 from hil_server.host.switch_trace import SwitchTrace
+from hil_server.telemetry.drain import Recorder
 from rt_kernels.late_ticks import LATE_TICK, LateTicks
 from rt_kernels.layout import CODES
 from tools import late_causes as tool
@@ -173,3 +174,20 @@ def test_a_loop_that_is_stopped_is_named_so_in_the_log(tmp_path):
     ]
     assert {one["cause"] for one in twice if one["delay_ns"] < 0.5 * one["late_ns"]} == {"stopped"}
     assert all(one["late_ns"] > 100_000 and one["cause"] in CAUSES for one in named)
+
+
+def test_a_watch_that_fails_costs_the_names_and_not_the_record():
+    class Broken:
+        sources = "context switches"
+
+        def look(self):
+            raise ValueError("no such column")
+
+        def facts(self):
+            return {"late": [{"tick": 7}]}
+
+    recorder = Recorder.__new__(Recorder)
+    recorder.late, recorder._late_facts = Broken(), {}
+    assert "no such column" in recorder.name_late_ticks()["late_sources"] and recorder.late is None
+    assert recorder.name_late_ticks() == recorder.name_late_ticks(last=True) == {}
+    assert recorder._late_facts["late"] == [{"tick": 7}]
