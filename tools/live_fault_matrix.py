@@ -93,9 +93,6 @@ def _remembered(config, test, make=session._foreseen):
     return _prediction[stand]
 
 
-session._foreseen = _remembered
-
-
 def shown(records: np.ndarray, fault) -> int | None:
     """First tick whose inputs show the fault."""
     found = []
@@ -379,6 +376,7 @@ def main() -> int:
     parser.add_argument("--profile", default="cia402", choices=("cia402", "cia408"), help="drives of the hydraulic and the recovery rows")
     parser.add_argument("--tries", type=int, default=1, help="of a row that is not as it should be; each one is printed")
     args = parser.parse_args()
+    session._foreseen = _remembered  # in this process of its own
     faults = [(fault.name, lambda fault=fault: one(fault)) for fault in SERVED if "hydraulic" not in fault.stands]
     recoveries = [(fault.name, lambda fault=fault: recover(fault, args.profile)) for fault in SERVED if trips(fault)]
     parts = SENSORS if args.whole or args.sensor == "all" else (args.sensor,) if args.sensor else ()

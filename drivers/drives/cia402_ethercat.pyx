@@ -1,7 +1,7 @@
 """CiA 402 axes in cyclic synchronous position mode over EtherCAT (CoE), with distributed clocks.
 
 Objects and states as in `cia402`; over EtherCAT the interpolation period 0x60C2 is the cycle of SYNC0, and control word, target and mode go
-with every frame. SYNC0 comes `sync_shift` of a period after the frame passes the first clock; the loop's grid follows that clock
+with every frame. SYNC0 comes `sync_shift_periods` of a period after the frame passes the first clock; the loop's grid follows that clock
 (`rt_kernels.grid_reference`), and `bus_deviation_ns` says by how much it is off.
 """
 
@@ -51,7 +51,7 @@ cdef class Cia402EthercatPort(PortPart):
         Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
         Parameter("no_data_periods", "int", "periods", "so many periods without an answer are no data", 3, 1, 1000),
         Parameter("watchdog_ms", "float", "ms", "a slave without frames for so long leaves the operational state", 10.0, 1.0, 1000.0),
-        Parameter("sync_shift", "float", "periods", "SYNC0 comes so long after the frame", 0.5, 0.1, 0.9),
+        Parameter("sync_shift_periods", "float", "periods", "SYNC0 comes so long after the frame", 0.5, 0.1, 0.9),
         Parameter("clock_tolerance_ns", "int", "ns", "clocks of the drives are settled when no further apart", 1000, 10, 1_000_000),
         Parameter("settle_s", "float", "s", "time for the clocks to settle", 10.0, 0.1, 600.0),
         Parameter("timeout_s", "float", "s", "time for every answer during set-up", 2.0, 0.05, 60.0),
@@ -126,9 +126,9 @@ cdef class Cia402EthercatPort(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger. Setpoints act with SYNC0, `sync_shift` after their frame; the inputs of a frame were
+        """What this port adds to the delay ledger. Setpoints act with SYNC0, `sync_shift_periods` after their frame; the inputs of a frame were
         sampled with the SYNC0 before it and are read a period after it: together two periods."""
-        shift = self._given["sync_shift"]
+        shift = self._given["sync_shift_periods"]
         return {"setpoint_ticks": shift, "measured_leg_delay_s": (2.0 - shift) * self._period_s}
 
     @property

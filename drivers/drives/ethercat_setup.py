@@ -282,7 +282,7 @@ class EthercatSession:
         starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
         if len(starts) != 1:
             raise DriveSetupError(f"EtherCAT on {self.interface}: SYNC0 does not come at one time in all drives: {sorted(starts)} ns")
-        shift = round(self._given["sync_shift"] * self._period_ns)
+        shift = round(self._given["sync_shift_periods"] * self._period_ns)
         return EthercatLayout(
             logical=first,
             image=end - first,

@@ -418,7 +418,7 @@ def test_what_cannot_be_is_refused(keys, words):
 
 
 def test_delays_are_two_periods_together():
-    port = Cia402EthercatPort(interface="eth1", sync_shift=0.3)
+    port = Cia402EthercatPort(interface="eth1", sync_shift_periods=0.3)
     assert port.delays["setpoint_ticks"] * 1e-3 + port.delays["measured_leg_delay_s"] == pytest.approx(2e-3, abs=1e-15)
 
 
