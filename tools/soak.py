@@ -197,7 +197,7 @@ class Operator:
             return
         self._next = now + 1.0
         try:
-            with Client(*self._addresses, timeout_s=3.0) as desk:
+            with Client(*self._addresses, timeout_s=3.0) as desk, desk.visit():
                 self._act(desk, now)
         except NoAnswerError:
             pass  # between two flights, or a busy machine: once more

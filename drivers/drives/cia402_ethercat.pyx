@@ -126,8 +126,8 @@ cdef class Cia402EthercatPort(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger. Setpoints act with SYNC0, `sync_shift_periods` after their frame; the inputs of a frame were
-        sampled with the SYNC0 before it and are read a period after it: together two periods."""
+        """What this port adds to the delay ledger. Setpoints act with SYNC0, `sync_shift_periods` after their frame; the inputs of a
+        frame were sampled with the SYNC0 before it and are read a period after it: together two periods."""
         shift = self._given["sync_shift_periods"]
         return {"setpoint_ticks": shift, "measured_leg_delay_s": (2.0 - shift) * self._period_s}
 
