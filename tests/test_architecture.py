@@ -313,4 +313,4 @@ def test_no_stage_calls_the_mathematical_library():
 
 def test_readme_has_its_two_commands():
     found = re.findall(r"^```sh\n(.*?)^```", ROOT.joinpath("README.md").read_text(), re.DOTALL | re.MULTILINE)
-    assert found[:2] == ["sh tools/demo.sh\n", "sh tools/test.sh\n"]
+    assert found[0] == "sh tools/demo.sh\nsh tools/test.sh\n"

@@ -63,9 +63,3 @@ def test_missing_headers(bare):
 @pytest.mark.parametrize("script", ["tools/demo.sh", "tools/test.sh", "tools/environment.sh", ".ci/run"])
 def test_scripts_are_plain_sh(script):
     assert subprocess.run(["/bin/sh", "-n", str(ROOT / script)], capture_output=True).returncode == 0
-
-
-def test_the_readme_begins_with_the_two_commands():
-    """Everything that a fresh machine needs is in its first block."""
-    text = (ROOT / "README.md").read_text()
-    assert text.partition("```sh\n")[2].partition("```")[0].splitlines() == ["sh tools/demo.sh", "sh tools/test.sh"]
