@@ -1,5 +1,6 @@
 """What a newcomer is given: a project of one's own whose page works as pasted, completion, packages that run without the tree."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -107,8 +108,12 @@ def sdist(tmp_path_factory):
         here = Path(folder).relative_to(ROOT)
         return [n for n in names if n in ("__pycache__",) or n.endswith(".so") or str(here / n) in made]
 
+    def present(source, target):
+        with contextlib.suppress(FileNotFoundError):  # what another test wrote there and has taken away
+            shutil.copy2(source, target)
+
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, work / "tree" / package, ignore=left_out)
+        shutil.copytree(ROOT / package, work / "tree" / package, ignore=left_out, copy_function=present)
     for file in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, work / "tree" / file)
     shutil.copytree(ROOT / "tools", work / "tree" / "tools", ignore=left_out)
