@@ -11,8 +11,10 @@ first one, the reference, gaining `--drift`, default 50 ppm). Printed: how the r
 tick's work (read, compute, write); deviation of the grid from the clock of the bus, over the run and in its last half; what the reference
 gains on this machine's clock, as the grid has found it; round trip; lost and late frames. Exit code 1 when not captured or not equal.
 
-`--faults`: a short run for every fault of the line and of a drive on it, injected 1.5 s after the loop began. Printed: the bits of
-drive_status that it should show and whether it did, ticks until the fault of the table, exit code, log. Exit code 1 when a row is wrong.
+`--faults`: a short run for every fault of the line and of a drive on it, injected 1.5 s after the loop began, while the stand moves to its
+start. Printed: the bits of drive_status that it should show and whether it did, ticks until the fault of the table, exit code, log. A run
+that a held-up machine ended before the injection shows nothing of the row: that is printed, and it is flown again, three times at most.
+Exit code 1 when a row is wrong.
 """
 
 import argparse
@@ -39,9 +41,11 @@ from rt_kernels.layout import BITS, WORDS  # noqa: E402
 
 MASTER, SLAVES = "hil0", "hil1"
 INSIDE = "HIL_ETHERCAT_INSIDE"
-QUICK = ["guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
+# slow enough that a loop held up for a tenth of a second catches up with its motion before `rate_excess_s` makes a stop of it
+QUICK = ["guidance.speed_max_m_s=0.1", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
          "test.duration_max_s=4.0"]  # fmt: skip
 AT_S = 1.5
+ATTEMPTS = 3
 # of a drive, as over CANopen; and of the line. None: no fault follows, the run goes on
 DRIVE_FAULTS = ("drive_fault", "drive_disabled", "drive_local", "drive_following_error", "drive_limit_touched", "drive_not_following")
 # what else must be seen: the channel of the port that counts it
@@ -110,8 +114,12 @@ def timing(log: Log, drift_ppm: float) -> list[str]:
     ]
 
 
+class EndedBeforeError(HilError):
+    """A run of the table was over before its fault came."""
+
+
 def fault_row(name: str) -> tuple[str, bool]:
-    """One row of the table: what is printed, and whether it is as it should be."""
+    """One row of the table: what is printed, and whether it is as it should be. Raises EndedBeforeError."""
     injection, index = BY_NAME[name], 2
     with tempfile.TemporaryDirectory() as folder:
         stand = on_ethercat(faults=[{"name": name, "index": index if name != "clock_drift" else -1, "at_s": AT_S}])
@@ -120,6 +128,9 @@ def fault_row(name: str) -> tuple[str, bool]:
         log = open_log(summary["log"])
         equal = bool(replay(summary["log"], verify=True)["equal"])
         r = log.records
+        if log.time_s[-1] < AT_S:
+            raise EndedBeforeError(f"it ended after {log.time_s[-1]:.2f} s, before the injection: {'+'.join(summary['faults']) or 'no fault'}, "
+                                   f"latest tick {1e-6 * r['lateness_ns'].max():.1f} ms late")  # fmt: skip
         seen, wanted, ticks = [], [bit for _, bit in injection.shows], "-"
         for field, bit in injection.shows:
             words = r[field].reshape(len(r), -1) & BITS[WORDS[field][1]][bit]
@@ -140,6 +151,18 @@ def fault_row(name: str) -> tuple[str, bool]:
                 f"replay {'equal' if equal else 'DIFFERS'}"), good  # fmt: skip
 
 
+def row_of(name: str) -> tuple[str, bool]:
+    """`fault_row`, flown again where the machine ended it first."""
+    for _ in range(ATTEMPTS):
+        try:
+            return fault_row(name)
+        except EndedBeforeError as error:
+            print(f"again {name}: {error}", flush=True)
+        except HilError as error:  # a busy machine may not bring a process up in time
+            return f"{name:22s} no run: {error}", False
+    return f"{name:22s} no run in {ATTEMPTS} attempts", False
+
+
 def main(arguments: list[str]) -> int:
     """Runs what was asked for; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -155,10 +178,7 @@ def main(arguments: list[str]) -> int:
         return docking(given.out, given.drift, given.set)
     bad = 0
     for name in given.faults or [*(fault.name for fault in ETHERCAT), *DRIVE_FAULTS]:
-        try:
-            text, good = fault_row(name)
-        except HilError as error:  # a busy machine may not bring a process up in time
-            text, good = f"{name:22s} no run: {error}", False
+        text, good = row_of(name)
         print(f"{'ok ' if good else 'BAD'} {text}", flush=True)
         bad += not good
     return 1 if bad else 0
