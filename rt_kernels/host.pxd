@@ -47,7 +47,7 @@ cdef extern from *:
     static void __attribute__((noinline, unused)) host_touch_stack(void) {
         volatile char page[262144]; for (int i = 0; i < 262144; i += 4096) page[i] = 1; page[262143] = page[0];
     }
-    static void *host_map(size_t size, int fd) {
+    static inline void *host_map(size_t size, int fd) {
         void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         return p == MAP_FAILED ? NULL : p;
     }

@@ -1,7 +1,8 @@
 """What the kernel counts of the loop's thread, and the late ticks with what it counted during each: for whoever is to name the cause."""
 
-from libc.stddef cimport size_t
 from libc.stdint cimport int64_t
+
+from rt_kernels.memory_file cimport MemoryFile
 
 cdef extern from *:
     """
@@ -62,9 +63,6 @@ cdef struct LateBlock:
 
 cdef void record_late(LateBlock *block, const LateTick *late) noexcept nogil
 
-cdef class LateTicks:
+cdef class LateTicks(MemoryFile):
     cdef LateBlock *block
-    cdef size_t size
-    cdef readonly int fd
-    cdef bint _owner
     cdef int64_t _taken

@@ -3,9 +3,11 @@ from typing import Any
 
 import numpy as np
 
+from rt_kernels.memory_file import MemoryFile
+
 LATE_TICK: np.dtype[Any]
 
-class LateTicks:
+class LateTicks(MemoryFile):
     @staticmethod
     def create(capacity: int = 1024) -> Any: ...
     @staticmethod
@@ -15,4 +17,3 @@ class LateTicks:
     thread: Any
     accounted: Any
     recorded: Any
-    fd: Any

@@ -5,11 +5,10 @@ One writer; each reader keeps its own place. The newest `capacity` are there, ol
 them, the loop never waits.
 """
 
-import os
+from libc.string cimport memcpy
 
-from libc.string cimport memcpy, memset
-
-from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_lock_memory, host_map, host_unmap
+from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set
+from rt_kernels.memory_file cimport MemoryFile
 
 import numpy as np
 
@@ -31,12 +30,8 @@ cdef void record_late(LateBlock *block, const LateTick *late) noexcept nogil:
     atomic_set(&block.head, block.head + 1)
 
 
-cdef class LateTicks:
+cdef class LateTicks(MemoryFile):
     """`create` where the loop is, `attach(fd)` elsewhere."""
-
-    def __cinit__(self):
-        self.block = NULL
-        self.fd = -1
 
     @staticmethod
     def create(int64_t capacity=1024):
@@ -44,16 +39,8 @@ cdef class LateTicks:
         if not 1 <= capacity <= 1_000_000:
             raise ValueError(f"late ticks: capacity must be 1...1000000, got {capacity}")
         cdef LateTicks self = LateTicks.__new__(LateTicks)
-        self.size = sizeof(LateBlock) + <size_t>capacity * sizeof(LateTick)
-        self.fd = os.memfd_create("hil-server-late-ticks", os.MFD_CLOEXEC)
-        self._owner = True
-        os.ftruncate(self.fd, self.size)
-        self.block = <LateBlock *>host_map(self.size, self.fd)
-        if self.block == NULL:
-            raise MemoryError(f"late ticks: cannot map {self.size} bytes")
-        # touching every page now keeps page faults out of the loop
-        memset(self.block, 0, self.size)
-        host_lock_memory(self.block, self.size)
+        self.make("hil-server-late-ticks", sizeof(LateBlock) + <size_t>capacity * sizeof(LateTick))
+        self.block = <LateBlock *>self.memory
         self.block.magic = MAGIC
         self.block.capacity = capacity
         return self
@@ -62,24 +49,11 @@ cdef class LateTicks:
     def attach(int fd):
         """Those behind an inherited file descriptor. Raises ValueError when it is something else."""
         cdef LateTicks self = LateTicks.__new__(LateTicks)
-        self.fd = fd
-        self._owner = False
-        self.size = os.fstat(fd).st_size
-        if self.size < sizeof(LateBlock):
-            raise ValueError(f"descriptor {fd} holds no late ticks: {self.size} bytes")
-        self.block = <LateBlock *>host_map(self.size, fd)
-        if self.block == NULL:
-            raise MemoryError(f"late ticks: cannot map {self.size} bytes")
+        self.take_over(fd, sizeof(LateBlock), "late ticks")
+        self.block = <LateBlock *>self.memory
         if self.block.magic != MAGIC or self.size != sizeof(LateBlock) + <size_t>self.block.capacity * sizeof(LateTick):
             raise ValueError(f"descriptor {fd} holds no late ticks of this version")
         return self
-
-    def __dealloc__(self):
-        if self.block != NULL:
-            host_unmap(self.block, self.size)
-            self.block = NULL
-        if self._owner and self.fd >= 0:
-            os.close(self.fd)
 
     def take(self):
         """Those that this reader has not seen, oldest first: an array of LATE_TICK. Those written over meanwhile are left out."""

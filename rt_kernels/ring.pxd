@@ -1,8 +1,8 @@
 """The block of shared memory between the loop and the telemetry process: samples out, commands and hand controllers in."""
 
-from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+from rt_kernels.memory_file cimport MemoryFile
 from rt_kernels.sample cimport Sample
 
 cdef struct CommandRecord:
@@ -54,8 +54,5 @@ cdef void publish(ControlBlock *block, const Sample *sample, const double *aux) 
 cdef bint take_command(ControlBlock *block, CommandRecord *record) noexcept nogil
 cdef bint read_hand(const HandSlot *slot, HandSlot *copy) noexcept nogil
 
-cdef class SharedBlock:
+cdef class SharedBlock(MemoryFile):
     cdef ControlBlock *block
-    cdef size_t size
-    cdef readonly int fd
-    cdef bint _owner

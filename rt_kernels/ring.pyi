@@ -1,9 +1,11 @@
 # Generated from the built module by tools/generate_stubs.py
 from typing import Any
 
+from rt_kernels.memory_file import MemoryFile
+
 LAYOUT_HASH: str
 
-class SharedBlock:
+class SharedBlock(MemoryFile):
     @staticmethod
     def create(capacity: int, aux_count: int = 0) -> Any: ...
     @staticmethod
@@ -26,4 +28,3 @@ class SharedBlock:
     aux_count: Any
     record_size: Any
     finished: Any
-    fd: Any

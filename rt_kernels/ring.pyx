@@ -7,15 +7,15 @@
 * Hand controllers: one latest-value slot for each of two stations, guarded by a version (odd while it is written).
 * Supervisor: a heartbeat word and a stop word.
 
-The block lives in a memory file (`memfd`), inherited by file descriptor; nothing is left behind when the processes are gone.
+The block lives in a memory file, inherited by file descriptor.
 """
 
-import os
-
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
-from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_lock_memory, host_map, host_now, host_unmap
+from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_now
+from rt_kernels.memory_file cimport MemoryFile
+
 from rt_kernels.layout import LAYOUT_HASH
 
 cdef int64_t MAGIC = 0x4B434F4C424C4948   # "HILBLOCK"
@@ -88,15 +88,11 @@ cdef int64_t take(ControlBlock *block, char *p, int64_t most) noexcept nogil:
     return count
 
 
-cdef class SharedBlock:
+cdef class SharedBlock(MemoryFile):
     """Owner or guest of the shared block. `create` on the server, `attach(fd)` elsewhere.
 
     record_size: bytes of a sample and its auxiliary channels; capacity: slots.
     """
-
-    def __cinit__(self):
-        self.block = NULL
-        self.fd = -1
 
     @staticmethod
     def create(int64_t capacity, int64_t aux_count=0):
@@ -105,16 +101,8 @@ cdef class SharedBlock:
             raise ValueError(f"ring: capacity must be at least 2 and aux_count 0...100000, got {capacity}, {aux_count}")
         cdef SharedBlock self = SharedBlock.__new__(SharedBlock)
         cdef int64_t record = sizeof(Sample) + aux_count * sizeof(double)
-        self.size = ((sizeof(ControlBlock) + 4095) // 4096) * 4096 + <size_t>(capacity * record)
-        self.fd = os.memfd_create("hil-server-block", os.MFD_CLOEXEC)
-        self._owner = True
-        os.ftruncate(self.fd, self.size)
-        self.block = <ControlBlock *>host_map(self.size, self.fd)
-        if self.block == NULL:
-            raise MemoryError(f"ring: cannot map {self.size} bytes")
-        # touching every page now keeps page faults out of the loop
-        memset(self.block, 0, self.size)
-        host_lock_memory(self.block, self.size)
+        self.make("hil-server-block", ((sizeof(ControlBlock) + 4095) // 4096) * 4096 + <size_t>(capacity * record))
+        self.block = <ControlBlock *>self.memory
         self.block.magic = MAGIC
         self.block.version = VERSION
         memcpy(self.block.layout_hash, PyBytes_AS_STRING(LAYOUT_HASH.encode()), 16)
@@ -128,27 +116,14 @@ cdef class SharedBlock:
     def attach(int fd):
         """The block behind an inherited file descriptor. Raises ValueError when it is not one of this layout."""
         cdef SharedBlock self = SharedBlock.__new__(SharedBlock)
-        self.fd = fd
-        self._owner = False
-        self.size = os.fstat(fd).st_size
-        if self.size < sizeof(ControlBlock):
-            raise ValueError(f"descriptor {fd} is not a shared block: {self.size} bytes")
-        self.block = <ControlBlock *>host_map(self.size, fd)
-        if self.block == NULL:
-            raise MemoryError(f"ring: cannot map {self.size} bytes")
+        self.take_over(fd, sizeof(ControlBlock), "shared block")
+        self.block = <ControlBlock *>self.memory
         if self.block.magic != MAGIC or self.block.version != VERSION:
             raise ValueError(f"descriptor {fd} is not a shared block of version {VERSION}")
         other = (<bytes>self.block.layout_hash[:16]).decode()
         if other != LAYOUT_HASH:
             raise ValueError(f"shared block has layout {other}, this process has {LAYOUT_HASH}: two installations?")
         return self
-
-    def __dealloc__(self):
-        if self.block != NULL:
-            host_unmap(self.block, self.size)
-            self.block = NULL
-        if self._owner and self.fd >= 0:
-            os.close(self.fd)
 
     # ---------------------------------------------------------------------------------------------- samples, reader
     def drain(self, int64_t max_records=4096):
