@@ -10,13 +10,18 @@ from drivers.drives.drive_channels import CHANNEL_PARAMETERS, DriveChannels
 from drivers.raw_frames.can_link import link_names, open_link
 from rt_kernels.parameters import Parameter
 
+# Of drives on any bus.
+AXIS_PARAMETERS = (
+    Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
+    Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
+    Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
+)
+# Of CANopen drives.
 COMMON_PARAMETERS = (
     Parameter("links", "str", "-", "CAN links, separated by blanks: interface (can0), udp:127.0.0.1:PORT, or fd:N"),
     Parameter("axis_link", "floats", "-", "which of the links each axis is on, from 0", (0, 0, 0, 0, 0, 0), 0, 2, shape=6),
     Parameter("axis_node", "floats", "-", "CANopen node of each axis", (1, 2, 3, 4, 5, 6), 1, 127, shape=6),
-    Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
-    Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
-    Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
+    *AXIS_PARAMETERS,
     Parameter("no_data_periods", "int", "periods", "so many periods without an actual value are no data", 3, 1, 1000),
     Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no setpoint came for so long", 5, 2, 1000),
     Parameter("heartbeat_ms", "int", "ms", "heartbeat of the drives", 100, 10, 10000),

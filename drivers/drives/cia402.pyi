@@ -1,26 +1,16 @@
 # Generated from the built module by tools/generate_stubs.py
 from typing import Any
 
-from rt_kernels.plugs import PortPart
+from drivers.drives.canopen_port import CanopenPort
 
 ACTUAL_POSITION: int
 COMMON_PARAMETERS: tuple[Any, ...]
 CONTROL_WORD: int
 CYCLIC_SYNCHRONOUS_POSITION: int
 
-class Cia402Port(PortPart):
+class Cia402Port(CanopenPort):
     def __init__(self, *, period_s: Any = 0.001, **parameters: Any) -> None: ...
-    def open(self) -> Any: ...
-    def begin(self) -> Any: ...
-    def recover(self) -> Any: ...
-    def close(self) -> Any: ...
-    def counters(self) -> Any: ...
-    def bus_loads(self) -> Any: ...
-    delays: Any
-    delay_origins: Any
-    close_problems: list[Any]
     PARAMETERS: tuple[Any, ...]
-    CONTEXT: tuple[Any, ...]
 
 class Cia402Profile:
     steps: tuple[Any, ...]
@@ -32,6 +22,7 @@ class Cia402Profile:
     def hold_here(self, node: Any) -> Any: ...
     def disable(self, node: Any) -> Any: ...
 
+FOLLOWING_BIT: Any
 INTERPOLATION_PERIOD: int
 MODE: int
 MODE_DISPLAY: int

@@ -7,24 +7,26 @@ velocity offset 0x60B1, interpolation period 0x60C2 = period of SYNC. States by 
 
 from libc.stdint cimport uint16_t
 
+from drivers.drives.canopen_port cimport CanopenPort, ProfileWords
 from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, SHUTDOWN_WORD, SWITCH_ON_WORD, CONTROL_ENABLED, FAULT_RESET,
                                          STATE_MASK, READY_TO_SWITCH_ON, SWITCHED_ON, OPERATION_ENABLED, REST_MASK, IN_FAULT,
                                          SWITCH_ON_DISABLED, FAULT_BIT, REMOTE_BIT, OWN_BITS, decode_status,
                                          word_up)
-from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
-from rt_kernels.plugs cimport PortPart
 
-from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
-from drivers.drives.bus_budget import bus_loads
+from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
-from drivers.drives.drive_channels import DriveChannels
 from rt_kernels.parameters import Parameter, checked
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 MODE, MODE_DISPLAY, CYCLIC_SYNCHRONOUS_POSITION = 0x6060, 0x6061, 8
 TARGET_POSITION, ACTUAL_POSITION, VELOCITY_OFFSET = 0x607A, 0x6064, 0x60B1
 INTERPOLATION_PERIOD = 0x60C2
+
+FOLLOWING_BIT = Parameter("following_bit", "bool", "-",
+                          "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; "
+                          "off only where the drive's manual has no such bit",
+                          True)
 
 
 def status_bits(int word):
@@ -118,7 +120,7 @@ class Cia402Profile:
             node.await_word(STATUS_WORD, "status word", lambda w, m=mask, s=state: w & m == s or w & FAULT_BIT != 0, f"state '{name}'")
 
 
-cdef class Cia402Port(PortPart):
+cdef class Cia402Port(CanopenPort):
     """Six CiA 402 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status, drive_lost_total,
     drive_corrupt_total, and what `channels` names of leg_force, leg_pressure_a, leg_pressure_b, leg_valve, supply_pressure; sends
     leg_setpoint (and leg_rate_setpoint as velocity offset when velocity_feed_forward is on). Blocked by the safety stage the drives lose
@@ -131,81 +133,16 @@ cdef class Cia402Port(PortPart):
     PARAMETERS = (
         *COMMON_PARAMETERS,
         Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
-        Parameter("following_bit", "bool", "-",
-                  "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; "
-                  "off only where the drive's manual has no such bit",
-                  True),
+        FOLLOWING_BIT,
     )
 
-    CONTEXT = ("period_s",)
-
-    cdef CyclicAxes _cyclic
-    cdef object _session
-    cdef object _channels
-    cdef dict _given
-    cdef readonly double _rate_hz
-    cdef readonly list close_problems
-
     def __init__(self, *, period_s=0.001, **parameters):
+        cdef ProfileWords words
         given = self._given = checked(Cia402Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
-        self._channels = DriveChannels(402, OWN_BITS, given)
-        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"], self._channels)
-        self._cyclic = CyclicAxes()
-        self._cyclic.configure(
-            self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ENABLED,
-            SWITCH_ON_DISABLED_WORD, given["velocity_feed_forward"], given["rate_window_periods"], given["no_data_periods"],
-            heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
-        )
-        self._cyclic.axes.p.decode = decode_status
-        self._cyclic.axes.p.word_up = word_up
+        words.number, words.own_bits = 402, OWN_BITS
+        words.control_word, words.blocking_word = CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD
+        words.decode, words.word_up = decode_status, word_up
+        self.set_axes(profile, &words, given["velocity_feed_forward"])
         self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
-        self.close_problems = []
-        self.plug.self = &self._cyclic.axes
-        self.plug.state = &self._cyclic.axes.s
-        self.plug.state_size = sizeof(AxesState)
-        self.plug.read = axes_read
-        self.plug.write = axes_write
-
-    def open(self):
-        self.close()
-        status, positions = self._session.open()
-        self._cyclic.listen(self._channels)
-        self._cyclic.start(self._session.descriptors, status, positions, self._channels.first_values())
-
-    def begin(self):
-        """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
-        self._cyclic.begin()
-
-    def recover(self):
-        """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. Raises
-        DriveSetupError (a ConnectionError) when a node does not take it."""
-        if axes := self._cyclic.lost_set_up():
-            self._cyclic.copy_to(self._session.copies)
-            try:
-                self._session.set_up_again(axes)
-            finally:
-                self._cyclic.copy_to(())
-
-    def close(self):
-        self._cyclic.stop()
-        self.close_problems = self._session.close()
-
-    @property
-    def delays(self):
-        """What this port adds to the delay ledger: setpoints act at the next SYNC, measured legs were sampled at the last one."""
-        return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
-
-    @property
-    def delay_origins(self):
-        return {"setpoint_ticks": "derived"}  # by the protocol
-
-    def counters(self):
-        """Lost, damaged, ignored and not sent frames since open."""
-        return self._cyclic.counters()
-
-    def bus_loads(self):
-        """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
-        extra = (4,) if self._given["velocity_feed_forward"] else ()
-        return bus_loads(self._session.axis_link, self._channels, self._rate_hz, self._given["bitrate"], extra)

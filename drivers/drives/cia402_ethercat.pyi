@@ -5,6 +5,7 @@ from drivers.drives.cia402 import Cia402Profile
 from rt_kernels.plugs import PortPart
 
 AUX: tuple[Any, ...]
+AXIS_PARAMETERS: tuple[Any, ...]
 CYCLIC_SYNCHRONOUS_POSITION: int
 
 class Cia402EthercatPort(PortPart):
@@ -29,5 +30,6 @@ class Cia402EthercatProfile(Cia402Profile):
     def __init__(self, rate_hz: Any) -> None: ...
     def prepare(self, node: Any) -> Any: ...
 
+FOLLOWING_BIT: Any
 INTERPOLATION_PERIOD: int
 MODE: int

@@ -10,9 +10,10 @@ from drivers.drives.ethercat_axes cimport EthercatAxes, EthercatState, ethercat_
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 from rt_kernels.plugs cimport PortPart
 
-from drivers.drives.axes_session import loop_rate
+from drivers.drives.axes_session import AXIS_PARAMETERS, loop_rate
 from drivers.drives.bus_budget import ethercat_load
-from drivers.drives.cia402 import (CYCLIC_SYNCHRONOUS_POSITION, INTERPOLATION_PERIOD, MODE, Cia402Profile, interpolation_period)
+from drivers.drives.cia402 import (CYCLIC_SYNCHRONOUS_POSITION, FOLLOWING_BIT, INTERPOLATION_PERIOD, MODE, Cia402Profile,
+                                   interpolation_period)
 from drivers.drives.ethercat_record import AUX
 from drivers.drives.ethercat_setup import EthercatSession
 from rt_kernels.parameters import Parameter, checked
@@ -43,12 +44,10 @@ cdef class Cia402EthercatPort(PortPart):
     PARAMETERS = (
         Parameter("interface", "str", "-", "network interface of the segment, as eth1"),
         Parameter("axis_slave", "floats", "-", "place of each axis on the bus, from 0", (0, 1, 2, 3, 4, 5), 0, 1000, shape=6),
-        Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
-        Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
+        *AXIS_PARAMETERS,
         Parameter("vendor_id", "int", "-", "vendor that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
         Parameter("product_code", "int", "-", "product code that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
         Parameter("rated_force_n", "float", "N", "force of a leg at rated torque (0x6077 = 1000); 0: not said", 0.0, 0.0, 1e9),
-        Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
         Parameter("no_data_periods", "int", "periods", "so many periods without an answer are no data", 3, 1, 1000),
         Parameter("watchdog_ms", "float", "ms", "a slave without frames for so long leaves the operational state", 10.0, 1.0, 1000.0),
         Parameter("sync_shift_periods", "float", "periods", "SYNC0 comes so long after the frame", 0.5, 0.1, 0.9),
@@ -56,10 +55,7 @@ cdef class Cia402EthercatPort(PortPart):
         Parameter("settle_s", "float", "s", "time for the clocks to settle", 10.0, 0.1, 600.0),
         Parameter("timeout_s", "float", "s", "time for every answer during set-up", 2.0, 0.05, 60.0),
         Parameter("redundancy", "bool", "-", "ring with a second interface; not built", False),
-        Parameter("following_bit", "bool", "-",
-                  "status bit 12 says whether the drive follows its setpoints, as CiA 402 asks; "
-                  "off only where the drive's manual has no such bit",
-                  True),
+        FOLLOWING_BIT,
     )
 
     CONTEXT = ("period_s",)

@@ -1,26 +1,16 @@
 # Generated from the built module by tools/generate_stubs.py
 from typing import Any
 
-from rt_kernels.plugs import PortPart
+from drivers.drives.canopen_port import CanopenPort
 
 ACTUAL_POSITION: int
 COMMON_PARAMETERS: tuple[Any, ...]
 CONTROL_MODE: int
 CONTROL_WORD: int
 
-class Cia408Port(PortPart):
+class Cia408Port(CanopenPort):
     def __init__(self, *, period_s: Any = 0.001, **parameters: Any) -> None: ...
-    def open(self) -> Any: ...
-    def begin(self) -> Any: ...
-    def recover(self) -> Any: ...
-    def close(self) -> Any: ...
-    def counters(self) -> Any: ...
-    def bus_loads(self) -> Any: ...
-    delays: Any
-    delay_origins: Any
-    close_problems: list[Any]
     PARAMETERS: tuple[Any, ...]
-    CONTEXT: tuple[Any, ...]
 
 class Cia408Profile:
     steps: tuple[Any, ...]

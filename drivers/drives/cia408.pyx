@@ -10,15 +10,12 @@ FAULT INIT both read 0000. All four bits are tested: 0111 is not ACTIVE.
 
 from libc.stdint cimport uint16_t, uint32_t
 
-from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
+from drivers.drives.canopen_port cimport CanopenPort, ProfileWords
 from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING_ERROR, DRIVE_STATUS_LIMIT_TOUCHED,
                                DRIVE_STATUS_LOCAL_CONTROL, DRIVE_STATUS_NOT_ENABLED)
-from rt_kernels.plugs cimport PortPart
 
-from drivers.drives.axes_session import COMMON_PARAMETERS, AxesSession, heartbeat_timeout_ns, loop_rate
-from drivers.drives.bus_budget import bus_loads
+from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
-from drivers.drives.drive_channels import DriveChannels
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -152,7 +149,7 @@ class Cia408Profile:
             node.await_word(STATUS_WORD, "status word", lambda w, s=state: w & STATE_MASK == s or w & READY_BIT == 0, f"state {name}")
 
 
-cdef class Cia408Port(PortPart):
+cdef class Cia408Port(CanopenPort):
     """Six CiA 408 axes. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status, drive_lost_total,
     drive_corrupt_total, and what `channels` names of leg_force, leg_pressure_a, leg_pressure_b, leg_valve, supply_pressure; sends
     leg_setpoint. Blocked by the safety stage the valves go to DISABLED, their hydraulic fail-safe position.
@@ -166,73 +163,12 @@ cdef class Cia408Port(PortPart):
         Parameter("control_mode", "int", "-", "value of 0x6043 for closed-loop axis position: 9 or 8, see the device's EDS", 9, 8, 9),
     )
 
-    CONTEXT = ("period_s",)
-
-    cdef CyclicAxes _cyclic
-    cdef object _session
-    cdef object _channels
-    cdef dict _given
-    cdef readonly double _rate_hz
-    cdef readonly list close_problems
-
     def __init__(self, *, period_s=0.001, **parameters):
+        cdef ProfileWords words
         given = self._given = checked(Cia408Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia408Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
-        self._channels = DriveChannels(408, OWN_BITS, given)
-        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"], self._channels)
-        self._cyclic = CyclicAxes()
-        self._cyclic.configure(
-            self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], CONTROL_ACTIVE,
-            CONTROL_DISABLED, False, given["rate_window_periods"], given["no_data_periods"],
-            heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
-        )
-        self._cyclic.axes.p.decode = decode_status
-        self._cyclic.axes.p.word_up = word_up
-        self.close_problems = []
-        self.plug.self = &self._cyclic.axes
-        self.plug.state = &self._cyclic.axes.s
-        self.plug.state_size = sizeof(AxesState)
-        self.plug.read = axes_read
-        self.plug.write = axes_write
-
-    def open(self):
-        self.close()
-        status, positions = self._session.open()
-        self._cyclic.listen(self._channels)
-        self._cyclic.start(self._session.descriptors, status, positions, self._channels.first_values())
-
-    def begin(self):
-        """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
-        self._cyclic.begin()
-
-    def recover(self):
-        """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. Raises
-        DriveSetupError (a ConnectionError) when a node does not take it."""
-        if axes := self._cyclic.lost_set_up():
-            self._cyclic.copy_to(self._session.copies)
-            try:
-                self._session.set_up_again(axes)
-            finally:
-                self._cyclic.copy_to(())
-
-    def close(self):
-        self._cyclic.stop()
-        self.close_problems = self._session.close()
-
-    @property
-    def delays(self):
-        """What this port adds to the delay ledger: setpoints act at the next SYNC, measured legs were sampled at the last one."""
-        return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
-
-    @property
-    def delay_origins(self):
-        return {"setpoint_ticks": "derived"}  # by the protocol
-
-    def counters(self):
-        """Lost, damaged, ignored and not sent frames since open."""
-        return self._cyclic.counters()
-
-    def bus_loads(self):
-        """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
-        return bus_loads(self._session.axis_link, self._channels, self._rate_hz, self._given["bitrate"])
+        words.number, words.own_bits = 408, OWN_BITS
+        words.control_word, words.blocking_word = CONTROL_ACTIVE, CONTROL_DISABLED
+        words.decode, words.word_up = decode_status, word_up
+        self.set_axes(profile, &words, False)
