@@ -129,8 +129,8 @@ def fault_row(name: str) -> tuple[str, bool]:
         equal = bool(replay(summary["log"], verify=True)["equal"])
         r = log.records
         if log.time_s[-1] < AT_S:
-            raise EndedBeforeError(f"it ended after {log.time_s[-1]:.2f} s, before the injection: {'+'.join(summary['faults']) or 'no fault'}, "
-                                   f"latest tick {1e-6 * r['lateness_ns'].max():.1f} ms late")  # fmt: skip
+            late, faults = 1e-6 * r["lateness_ns"].max(), "+".join(summary["faults"]) or "no fault"
+            raise EndedBeforeError(f"it ended after {log.time_s[-1]:.2f} s, before the injection: {faults}, latest tick {late:.1f} ms late")
         seen, wanted, ticks = [], [bit for _, bit in injection.shows], "-"
         for field, bit in injection.shows:
             words = r[field].reshape(len(r), -1) & BITS[WORDS[field][1]][bit]

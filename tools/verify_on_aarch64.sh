@@ -17,7 +17,7 @@ for program in qemu-aarch64 aarch64-linux-gnu-gcc apt-get; do
 done
 mkdir -p "$folder"
 
-if [ ! -x "$folder/root/usr/bin/python$version" ]; then
+if [ ! -x "$folder/debian/usr/bin/python$version" ]; then
     echo "== Python for aarch64"
     mkdir -p "$folder/apt/state/lists/partial" "$folder/apt/cache/archives/partial" "$folder/deb"
     touch "$folder/apt/status"
@@ -31,7 +31,7 @@ if [ ! -x "$folder/root/usr/bin/python$version" ]; then
         apt-get $own -qq download "python$version-minimal" "libpython$version-minimal" "libpython$version-stdlib" libc6 libgcc-s1 libstdc++6 \
             zlib1g libexpat1 libssl3 libffi8 libbz2-1.0 liblzma5 libsqlite3-0 libuuid1 libcrypt1 libdb5.3
     )
-    for package in "$folder"/deb/*.deb; do dpkg-deb -x "$package" "$folder/root"; done
+    for package in "$folder"/deb/*.deb; do dpkg-deb -x "$package" "$folder/debian"; done
 fi
 
 if [ ! -d "$folder/site" ]; then
@@ -59,4 +59,4 @@ tar cf - --exclude='*.so' --exclude=__pycache__ hil_server rt_kernels drivers st
 echo "== replay"
 cd "$folder/src"
 PYTHONPATH=$folder/site PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
-    qemu-aarch64 -L "$folder/root" "$folder/root/usr/bin/python$version" -m hil_server replay "$log" --verify
+    qemu-aarch64 -L "$folder/debian" "$folder/debian/usr/bin/python$version" -m hil_server replay "$log" --verify

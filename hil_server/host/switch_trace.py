@@ -11,6 +11,7 @@ import mmap
 import os
 import platform
 import struct
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +44,7 @@ TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _T = TypeVar("_T", bound="Trace")
 
 
-class Trace:
+class Trace(ABC):
     """A state of one core over time, from the newest records. Made by `open` of its kinds. names: of threads that took theirs on this core
     meanwhile, ended or not."""
 
@@ -100,9 +101,9 @@ class Trace:
         if self._full:
             self._forget()
 
+    @abstractmethod
     def _of(self, records: np.ndarray) -> np.ndarray:
         """The state from each record on."""
-        raise NotImplementedError
 
     def _forget(self) -> None:
         """There is a hole after what is known."""
