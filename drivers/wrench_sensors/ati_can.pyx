@@ -9,10 +9,10 @@ The request leaves at the end of a tick, so the sample is less than a period old
 
 Pairs: nothing in the two frames says that they belong together. So there is one request at a time: the first half must be followed by the
 second one within `pair_ms` (kernel receive stamps), and whatever else comes ends the pair (`corrupt`). A request that is not answered
-within `answer_ticks` is lost, and asked again. Its answer may still come, and half of it may pair with half of a later one: for 10 ms
-after a lost request every sample is said to be doubtful (`warning`). Nor is there a sample counter: values that do not move at all are
-`stale` (`stale_ms`). The CAN controller refuses a frame whose checksum is wrong; a pair that moved by more than `jump_share` of the range
-is not believed until the next one agrees (record_check.pxd).
+within `answer_ticks` is lost, and asked again. Its answer may still come, and half of it may pair with half of a later one: for 6 ms
+after a lost request no sample is believed, the last one stands (`warning`). Nor is there a sample counter: values that do not move at
+all are `stale` (`stale_ms`). The CAN controller refuses a frame whose checksum is wrong; a pair that moved by more than `jump_share` of
+the range is not believed until the next one agrees (record_check.pxd).
 
 Status: both supply bits are `supply`, both temperature bits `temperature`, a bus error that the sensor saw is a `warning`, anything else
 is a `device_fault`; a gauge at its full count is `saturated`. The bus itself: errors and lost frames are `corrupt`, error-passive is a
@@ -33,9 +33,9 @@ from drivers.raw_frames.bus_errors cimport judge_error_frame
 from drivers.raw_frames.frame_io cimport (CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, IO_BATCH, can_frame, io_load_be16, io_now_ns,
                                           io_receive_datagrams, io_send_frames)
 from drivers.wrench_sensors.record_check cimport (RECORD_FIRST, RECORD_TAKEN, CheckParams, CheckState, Reading, judge_record)
-from rt_kernels.codes cimport (SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
-                               SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_SATURATED, SENSOR_STATUS_STALE,
-                               SENSOR_STATUS_SUPPLY, SENSOR_STATUS_TEMPERATURE, SENSOR_STATUS_WARNING)
+from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, write_output
+from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST, SENSOR_STATUS_OUT_OF_RANGE,
+                               SENSOR_STATUS_SATURATED, SENSOR_STATUS_SUPPLY, SENSOR_STATUS_TEMPERATURE, SENSOR_STATUS_WARNING)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
@@ -56,7 +56,7 @@ cdef enum:
     SUPPLY_BITS = 1 << 4 | 1 << 5
     TEMPERATURE_BITS = 1 << 11 | 1 << 12
     BUS_BIT = 1 << 14
-    DOUBT_NS = 10000000     # after a lost request its answer may still come
+    DOUBT_NS = 6000000      # after a lost request its answer may still come
     SUMMARY_BIT = 1 << 15   # says nothing of its own beside another bit
 
 READ_GAUGES, READ_MATRIX, READ_SERIAL, SET_CALIBRATION, READ_COUNTS = 0x0, 0x2, 0x5, 0x6, 0x7
@@ -76,27 +76,18 @@ cdef struct AtiParams:
 
 
 cdef struct AtiState:
+    SensorOutput out        # sequence: number of the request that the newest believed pair answered
     CheckState check
     int32_t phase
     int32_t waited          # ticks since the request
     int32_t bus_off
     int16_t gauges[6]
     uint32_t word           # status of the pair that is coming
-    uint32_t seen           # bits of sensor_status found in this tick
-    uint32_t worst_word
-    int32_t worst_rank
     int64_t half_ns         # arrival of the first half
-    int64_t doubt_ns        # samples until then may be of two requests
+    int64_t doubt_ns        # pairs until then may be of two requests
     int64_t request_total
-    int64_t sequence        # number of the request that the newest believed pair answered
-    int64_t record_total    # believed
-    int64_t lost_total
-    int64_t corrupt_total
     int64_t suspect_total
-    int64_t opened_ns
-    int64_t heard_ns
-    int64_t received_ns     # arrival of the last believed pair
-    int64_t moved_ns
+    int64_t doubted_total   # whole pairs after a lost request
 
 
 cdef struct Ati:
@@ -121,21 +112,9 @@ cdef inline uint32_t status_of(uint32_t word) noexcept nogil:
     return found
 
 
-# How bad a status is: 0 nothing, 1 not a fault (warning, busy), 2 a fault.
-cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(SENSOR_STATUS_WARNING | SENSOR_STATUS_BUSY) else 1 if found else 0
-
-
-cdef inline void judge_status(AtiState *s, const Reading *r) noexcept nogil:
-    s.seen |= r.found
-    if rank(r.found) >= s.worst_rank:
-        s.worst_rank = rank(r.found)
-        s.worst_word = r.word
-
-
 cdef inline void count_damage(AtiState *s) noexcept nogil:
-    s.corrupt_total += 1
-    s.seen |= SENSOR_STATUS_CORRUPT
+    s.out.corrupt_total += 1
+    s.out.seen |= SENSOR_STATUS_CORRUPT
 
 
 # The request that is under way will not be answered any more.
@@ -143,8 +122,8 @@ cdef inline void lose_request(AtiState *s, int64_t now) noexcept nogil:
     if s.phase != IDLE:
         s.phase = IDLE
         s.doubt_ns = now + DOUBT_NS
-        s.lost_total += 1
-        s.seen |= SENSOR_STATUS_LOST
+        s.out.lost_total += 1
+        s.out.seen |= SENSOR_STATUS_LOST
 
 
 # --------------------------------------------------------------------------------------------------------------------------- frames
@@ -159,8 +138,6 @@ cdef void take_pair(Ati *ati, int64_t arrived_ns) noexcept nogil:
     r.stamp = 0
     r.word = s.word
     r.found = status_of(s.word)
-    if arrived_ns < s.doubt_ns:
-        r.found |= SENSOR_STATUS_WARNING
     for i in range(6):
         r.values[i] = 0.0
         for k in range(6):
@@ -172,7 +149,14 @@ cdef void take_pair(Ati *ati, int64_t arrived_ns) noexcept nogil:
     s.phase = IDLE
 
     # Its own status is said whether it is believed or not.
-    judge_status(s, &r)
+    judge_status(&s.out, r.found, r.word)
+    if arrived_ns < s.doubt_ns:
+        s.out.seen |= SENSOR_STATUS_WARNING
+        s.doubted_total += 1
+        # not believed, but the next one may agree with it
+        s.check.suspect = r
+        s.check.have_suspect = 1
+        return
     before = s.check.last
     verdict = judge_record(&ati.p.check, &s.check, &r, &steps)
     if verdict == RECORD_FIRST:
@@ -181,14 +165,14 @@ cdef void take_pair(Ati *ati, int64_t arrived_ns) noexcept nogil:
         s.suspect_total += 1
         count_damage(s)
         return
-    moved = s.record_total == 0
+    moved = s.out.record_total == 0
     for i in range(6):
         moved |= r.values[i] != before.values[i]
     if moved:
-        s.moved_ns = arrived_ns
-    s.received_ns = arrived_ns
-    s.sequence = s.request_total
-    s.record_total += 1
+        s.out.moved_ns = arrived_ns
+    s.out.received_ns = arrived_ns
+    s.out.sequence = s.request_total
+    s.out.record_total += 1
 
 
 # One frame that arrived at `arrived_ns`.
@@ -199,14 +183,14 @@ cdef void take_frame(Ati *ati, const can_frame *f, int64_t arrived_ns) noexcept 
     cdef int i
     if f.can_id & CAN_ERR_FLAG:
         found = judge_error_frame(f, &s.bus_off)
-        s.seen |= found
-        s.corrupt_total += found & SENSOR_STATUS_CORRUPT != 0
+        s.out.seen |= found
+        s.out.corrupt_total += found & SENSOR_STATUS_CORRUPT != 0
         return
     # other devices, other opcodes, requests of somebody else
     if f.can_id & (CAN_EFF_FLAG | CAN_RTR_FLAG) or f.can_id & ~<uint32_t>0xF != ati.p.base or opcode > SECOND_HALF or f.can_dlc == 0:
         return
     s.bus_off = 0
-    s.heard_ns = arrived_ns
+    s.out.heard_ns = arrived_ns
     if opcode == FIRST_HALF and f.can_dlc == 8 and s.phase == ASKED:
         s.word = io_load_be16(f.data)
         for i in range(3):
@@ -238,7 +222,7 @@ cdef int drain(Ati *ati, int64_t now) noexcept nogil:
                 continue
             # The wall-clock stamp of the kernel may jump: never before the previous frame, never after now.
             arrived = now - (age[i] if age[i] > 0 else 0)
-            take_frame(ati, <const can_frame *>(ati.buffer + i * FRAME), arrived if arrived > ati.s.heard_ns else ati.s.heard_ns)
+            take_frame(ati, <const can_frame *>(ati.buffer + i * FRAME), arrived if arrived > ati.s.out.heard_ns else ati.s.out.heard_ns)
         taken += got
         if got < IO_BATCH:
             break
@@ -270,30 +254,18 @@ cdef void ati_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
 
     # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
-    s.seen = 0
-    s.worst_word = 0
-    s.worst_rank = 0
+    begin_tick(&s.out)
     if ati.p.fd >= 0:
         drain(ati, now)
         close_tick(&ati.p, s, now)
         now = io_now_ns()
     if s.check.have_last:
-        judge_status(s, &s.check.last)
+        judge_status(&s.out, s.check.last.found, s.check.last.word)
 
-    # Ages: silence of the wire, or pairs that bring nothing new.
-    if ati.p.fd < 0 or s.bus_off or now - (s.heard_ns if s.record_total else s.opened_ns) > ati.p.no_data_ns:
-        s.seen |= SENSOR_STATUS_NO_DATA
-    elif ati.p.stale_ns > 0 and s.record_total and now - s.moved_ns > ati.p.stale_ns:
-        s.seen |= SENSOR_STATUS_STALE
-
+    judge_ages(&s.out, ati.p.fd < 0 or s.bus_off, ati.p.no_data_ns, ati.p.stale_ns, now)
     for i in range(6):
         sample.wrench_raw[i] = s.check.last.values[i]
-    sample.wrench_sequence = s.sequence
-    sample.wrench_age_ns = now - (s.received_ns if s.record_total else s.opened_ns) if ati.p.fd >= 0 else 0
-    sample.wrench_lost_total = s.lost_total
-    sample.wrench_corrupt_total = s.corrupt_total
-    sample.wrench_status = s.seen
-    sample.wrench_device_status = s.worst_word
+    write_output(&s.out, ati.p.fd >= 0, now, sample)
 
 
 # The request of the next sample. One that the controller does not take is lost.
@@ -401,11 +373,11 @@ cdef class AtiCanPort(PortPart):
         while time.monotonic() < end:
             send_request(&self.ati)
             time.sleep(period_s)
-            seen = self.ati.s.record_total
+            seen = self.ati.s.out.record_total
             drain(&self.ati, io_now_ns())
             close_tick(&self.ati.p, &self.ati.s, io_now_ns())
-            if self.ati.s.record_total > seen:
-                ages.append(io_now_ns() - self.ati.s.received_ns)
+            if self.ati.s.out.record_total > seen:
+                ages.append(io_now_ns() - self.ati.s.out.received_ns)
         if ages:
             self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
         return self._measured_age
@@ -427,7 +399,7 @@ cdef class AtiCanPort(PortPart):
         except (OSError, ValueError, can.CanError) as error:
             self.close()
             raise ConnectionError(f"no force sensor with base identifier {given['base_identifier']} on {given['link']}: {error}") from error
-        self.ati.s.opened_ns = io_now_ns()
+        self.ati.s.out.opened_ns = io_now_ns()
 
     def _set_up(self, bus):
         given = self._given
@@ -492,7 +464,7 @@ cdef class AtiCanPort(PortPart):
 
     def _await_samples(self):
         end = time.monotonic() + self._given["timeout_s"]
-        while not self.ati.s.record_total:
+        while not self.ati.s.out.record_total:
             if time.monotonic() > end:
                 raise TimeoutError(f"no two samples of its gauges within {self._given['timeout_s']} s")
             send_request(&self.ati)
@@ -510,9 +482,9 @@ cdef class AtiCanPort(PortPart):
             if drain(&self.ati, io_now_ns()) == 0:
                 break
         s.phase = IDLE
-        s.request_total = s.sequence = s.lost_total = s.corrupt_total = s.suspect_total = 0
-        s.record_total = s.record_total > 0
-        s.opened_ns = io_now_ns()
+        s.request_total = s.out.sequence = s.out.lost_total = s.out.corrupt_total = s.suspect_total = s.doubted_total = 0
+        s.out.record_total = s.out.record_total > 0
+        s.out.opened_ns = io_now_ns()
         send_request(&self.ati)
 
     def close(self):
@@ -531,8 +503,7 @@ cdef class AtiCanPort(PortPart):
         """Takes whole frames (`struct can_frame`, 16 bytes each) as one tick that reads at `at_ns`. Returns the believed samples, each with
         its own bits of sensor_status, and the bits of the tick."""
         s = &self.ati.s
-        s.seen = s.worst_word = 0
-        s.worst_rank = 0
+        begin_tick(&s.out)
         records = []
         cdef const uint8_t[:] view = data
         cdef int start
@@ -540,15 +511,16 @@ cdef class AtiCanPort(PortPart):
             if len(view) - start < FRAME or view[start + 4] > 8:
                 count_damage(s)
                 continue
-            before = s.record_total
+            before = s.out.record_total
             take_frame(&self.ati, <const can_frame *>&view[start], at_ns)
-            if s.record_total > before:
+            if s.out.record_total > before:
                 records.append((tuple(s.check.last.values), s.check.last.found))
         close_tick(&self.ati.p, s, at_ns)
-        return records, s.seen
+        return records, s.out.seen
 
     def counters(self):
         """Since the loop began: believed samples, lost requests, damage (frames that nobody waits for, bus errors), samples that were not
-        believed (they are in the damage)."""
+        believed (they are in the damage), whole ones that were not believed after a lost request."""
         s = &self.ati.s
-        return {"records": s.record_total, "lost": s.lost_total, "corrupt": s.corrupt_total, "suspect": s.suspect_total}
+        return {"records": s.out.record_total, "lost": s.out.lost_total, "corrupt": s.out.corrupt_total, "suspect": s.suspect_total,
+                "doubted": s.doubted_total}

@@ -7,7 +7,6 @@ BAUD_CODES: dict[Any, Any]
 
 class BotaSerialPort(SerialSensor):
     def __init__(self, **parameters: Any) -> None: ...
-    def open(self) -> Any: ...
     period_us: Any
     rate_hz: Any
     PARAMETERS: tuple[Any, ...]

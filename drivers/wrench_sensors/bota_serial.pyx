@@ -17,7 +17,6 @@ Status: overrange is `out_of_range`, invalid is `saturated`, a processing overru
 that is none are `device_fault`; a temperature outside -40 ... 85 degC is `temperature`.
 """
 
-import termios
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
@@ -125,28 +124,22 @@ cdef class BotaSerialPort(SerialSensor):
     def rate_hz(self):
         return 1e6 / self.period_us
 
-    def open(self):
-        """Configures the sensor if it is asked to, and waits for its first records."""
-        self.close()
+    def _set_up(self):
+        """Filter and format, if it is asked to. Raises TimeoutError."""
         given = self._given
-        self._open_line(given["baud"])
-        try:
-            if given["configure"]:
-                code = BAUD_CODES[given["baud"]]
-                self._ask(b"C", b"r,0,C,0", "C (configure)")
-                self._ask(f"c,{int(given['temperature_compensation'])},1,0,{code}".encode(), b"r,0,c,0", "c (communication)")
-                filters = f"f,{given['sinc_length']},{int(given['chop'])},{int(given['fast'])},{int(not given['fir'])}"
-                self._ask(filters.encode(), b"r,0,f,0", "f (filter)")
-                self._ask(b"R", b"r,0,R,0", "R (run)")
-            # the rate is looked at before it is relied upon
-            self.stream.p.check.period = 0.0
-            period_us, _ = self._begin_stream(FIRST_RECORDS)
-            self.stream.p.check.period = self.period_us
-            if abs(period_us / self.period_us - 1.0) > RATE_TOLERANCE:
-                raise TimeoutError(f"a record every {period_us:.0f} us, sinc_length = {given['sinc_length']} is one every "
-                                   f"{self.period_us:.0f} us")  # fmt: skip
-        except (OSError, termios.error) as error:
-            self.close()
-            raise ConnectionError(f"no stream from the force sensor on {given['device']} at {given['baud']} bit/s: {error}") from error
-        finally:
-            self.stream.p.check.period = self.period_us
+        if given["configure"]:
+            code = BAUD_CODES[given["baud"]]
+            self._ask(b"C", b"r,0,C,0", "C (configure)")
+            self._ask(f"c,{int(given['temperature_compensation'])},1,0,{code}".encode(), b"r,0,c,0", "c (communication)")
+            filters = f"f,{given['sinc_length']},{int(given['chop'])},{int(given['fast'])},{int(not given['fir'])}"
+            self._ask(filters.encode(), b"r,0,f,0", "f (filter)")
+            self._ask(b"R", b"r,0,R,0", "R (run)")
+
+    def _await_stream(self):
+        """The first records; their rate is looked at before it is relied upon. Raises TimeoutError."""
+        self.stream.p.check.period = 0.0
+        period_us, _ = self._begin_stream(FIRST_RECORDS)
+        self.stream.p.check.period = self.period_us
+        if abs(period_us / self.period_us - 1.0) > RATE_TOLERANCE:
+            raise TimeoutError(f"a record every {period_us:.0f} us, sinc_length = {self._given['sinc_length']} is one every "
+                               f"{self.period_us:.0f} us")  # fmt: skip

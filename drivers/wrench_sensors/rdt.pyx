@@ -37,8 +37,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
+from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, write_output
 from rt_kernels.codes cimport (SAFETY_STATE_RECOVERING, SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT,
-                               SENSOR_STATUS_LOST, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_STALE, SENSOR_STATUS_WARNING)
+                               SENSOR_STATUS_LOST, SENSOR_STATUS_STALE)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
@@ -69,27 +70,17 @@ cdef struct RdtParams:
 
 
 cdef struct RdtState:
+    SensorOutput out                # moved_ns: last time that ft_sequence moved
     int32_t counts[6]               # newest good record
-    uint32_t rdt_sequence
+    uint32_t rdt_sequence           # out.sequence goes on without its roll-over
     uint32_t ft_sequence
     uint32_t device_status          # of the newest record
     int32_t busy
-    uint32_t seen                   # bits of sensor_status found while draining in this tick
-    uint32_t worst_word             # of this tick
-    int32_t worst_rank
     int32_t anew                    # the numbering begins with the next record
     uint64_t missing                # bit k: record number `rdt_sequence - k` has not come yet and is not counted as lost
     uint64_t missing_before         # those of them that were missing at the end of the last tick
-    int64_t sequence                # rdt_sequence without roll-over
-    int64_t lost_total
-    int64_t corrupt_total
     int64_t late_total              # overtaken by a newer one
     int64_t repeated_total          # duplicates, and old ones that nobody misses
-    int64_t record_total
-    int64_t opened_ns
-    int64_t heard_ns                # arrival of any record
-    int64_t received_ns             # arrival of the newest record
-    int64_t ft_moved_ns             # last time that ft_sequence moved
     int64_t busy_since_ns
 
 
@@ -111,18 +102,10 @@ cdef inline uint32_t translate_status(const RdtParams *p, uint32_t word) noexcep
     return found if found else SENSOR_STATUS_DEVICE_FAULT
 
 
-# How bad a status is: 0 nothing, 1 not a fault (warning, busy), 2 a fault.
-cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(SENSOR_STATUS_WARNING | SENSOR_STATUS_BUSY) else 1 if found else 0
-
-
-# A status word of this tick: the union of its bits, and the worst word (the newest of equally bad ones).
-cdef inline uint32_t judge_status(Rdt *rdt, uint32_t word) noexcept nogil:
+# A status word of this tick; what it means.
+cdef inline uint32_t judge_word(Rdt *rdt, uint32_t word) noexcept nogil:
     cdef uint32_t found = translate_status(&rdt.p, word)
-    rdt.s.seen |= found
-    if rank(found) >= rdt.s.worst_rank:
-        rdt.s.worst_rank = rank(found)
-        rdt.s.worst_word = word
+    judge_status(&rdt.s.out, found, word)
     return found
 
 
@@ -137,11 +120,11 @@ cdef inline int ones(uint64_t mask) noexcept nogil:
 # The newest number moves on by `step` >= 1: the numbers between are missing, what leaves the window missing is lost.
 cdef inline void advance_window(RdtState *s, uint32_t step) noexcept nogil:
     if step < WINDOW:
-        s.lost_total += ones(s.missing >> (WINDOW - step))
+        s.out.lost_total += ones(s.missing >> (WINDOW - step))
         s.missing = s.missing << step | ((<uint64_t>1 << step) - 2)
         s.missing_before <<= step
     else:
-        s.lost_total += ones(s.missing) + <int64_t>step - WINDOW
+        s.out.lost_total += ones(s.missing) + <int64_t>step - WINDOW
         s.missing = ~<uint64_t>1
         s.missing_before = 0
 
@@ -149,7 +132,7 @@ cdef inline void advance_window(RdtState *s, uint32_t step) noexcept nogil:
 # The end of a tick: what was missing at the end of the last one too is lost.
 cdef inline void close_window(RdtState *s) noexcept nogil:
     cdef uint64_t gone = s.missing & s.missing_before
-    s.lost_total += ones(gone)
+    s.out.lost_total += ones(gone)
     s.missing &= ~gone
     s.missing_before = s.missing
 
@@ -169,38 +152,38 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     cdef uint32_t rdt_sequence = io_load_be32(record)
     cdef uint32_t ft_sequence = io_load_be32(record + 4)
     cdef uint32_t word = io_load_be32(record + 8)
-    cdef uint32_t found = judge_status(rdt, word)
+    cdef uint32_t found = judge_word(rdt, word)
     cdef uint32_t step
     cdef int i
-    s.heard_ns = arrived_ns
+    s.out.heard_ns = arrived_ns
 
     # Sequence: an old record changes nothing but its gap, a new one may leave others missing.
-    if s.record_total:
+    if s.out.record_total:
         step = rdt_sequence - s.rdt_sequence
         if s.anew:
             s.missing = s.missing_before = 0
-            s.sequence += 1
+            s.out.sequence += 1
         elif step == 0 or step >= <uint32_t>0x80000000:
             take_old_record(s, s.rdt_sequence - rdt_sequence)
             return
         else:
             advance_window(s, step)
-            s.sequence += step
+            s.out.sequence += step
         s.anew = 0
     else:
-        s.sequence = rdt_sequence
+        s.out.sequence = rdt_sequence
 
     # The sensor's own counter: a repeated value is an old sample sent again.
-    if not s.record_total or ft_sequence != s.ft_sequence:
-        s.ft_moved_ns = arrived_ns
+    if not s.out.record_total or ft_sequence != s.ft_sequence:
+        s.out.moved_ns = arrived_ns
     s.rdt_sequence = rdt_sequence
     s.ft_sequence = ft_sequence
-    s.received_ns = arrived_ns
+    s.out.received_ns = arrived_ns
     s.device_status = word
-    s.record_total += 1
+    s.out.record_total += 1
 
     # A busy sensor's data may jump: the last value is held, if there is one.
-    if found & SENSOR_STATUS_BUSY and s.record_total > 1:
+    if found & SENSOR_STATUS_BUSY and s.out.record_total > 1:
         if not s.busy:
             s.busy_since_ns = arrived_ns
         s.busy = 1
@@ -214,8 +197,8 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
 cdef void take_datagram(Rdt *rdt, const uint8_t *bytes, int length, int64_t arrived_ns) noexcept nogil:
     cdef int k
     if length <= 0 or length % RECORD != 0:
-        rdt.s.corrupt_total += 1
-        rdt.s.seen |= SENSOR_STATUS_CORRUPT
+        rdt.s.out.corrupt_total += 1
+        rdt.s.out.seen |= SENSOR_STATUS_CORRUPT
         return
     for k in range(length // RECORD):
         take_record(rdt, bytes + k * RECORD, arrived_ns)
@@ -232,8 +215,8 @@ cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
         for i in range(got):
             # The wall-clock stamp of the kernel may jump: never before the previous record, never after now.
             arrived = now - (age[i] if age[i] > 0 else 0)
-            if arrived < rdt.s.heard_ns:
-                arrived = rdt.s.heard_ns
+            if arrived < rdt.s.out.heard_ns:
+                arrived = rdt.s.out.heard_ns
             if arrived > now:
                 arrived = now
             take_datagram(rdt, rdt.buffer + i * DATAGRAM, length[i], arrived)
@@ -243,50 +226,40 @@ cdef void drain(Rdt *rdt, int64_t now) noexcept nogil:
 
 # The end of a tick's reading: the newest word stands, and what was missing at the end of the last tick too is lost.
 cdef inline void close_tick(Rdt *rdt, int64_t lost_before) noexcept nogil:
-    judge_status(rdt, rdt.s.device_status)
+    judge_word(rdt, rdt.s.device_status)
     close_window(&rdt.s)
-    if rdt.s.lost_total > lost_before:
-        rdt.s.seen |= SENSOR_STATUS_LOST
+    if rdt.s.out.lost_total > lost_before:
+        rdt.s.out.seen |= SENSOR_STATUS_LOST
 
 
 cdef void rdt_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Rdt *rdt = <Rdt *>self
     cdef RdtState *s = &rdt.s
     cdef int64_t now = io_now_ns()
-    cdef int64_t lost_before = s.lost_total
+    cdef int64_t lost_before = s.out.lost_total
     cdef int i
 
     # A recovery begins a stream anew that nobody believed any more.
-    if sample.safety_state == SAFETY_STATE_RECOVERING and s.record_total and (
-            now - s.received_ns > rdt.p.no_data_ns or now - s.ft_moved_ns > rdt.p.stale_ns):
+    if sample.safety_state == SAFETY_STATE_RECOVERING and s.out.record_total and (
+            now - s.out.received_ns > rdt.p.no_data_ns or now - s.out.moved_ns > rdt.p.stale_ns):
         s.anew = 1
 
     # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
-    s.seen = 0
-    s.worst_word = 0
-    s.worst_rank = 0
+    begin_tick(&s.out)
     if rdt.p.fd >= 0:
         drain(rdt, now)
         now = io_now_ns()
     close_tick(rdt, lost_before)
 
     # Ages: silence of the wire, or records that bring nothing new.
-    if rdt.p.fd < 0 or now - (s.heard_ns if s.record_total else s.opened_ns) > rdt.p.no_data_ns:
-        s.seen |= SENSOR_STATUS_NO_DATA
-    elif s.record_total and now - s.ft_moved_ns > rdt.p.stale_ns:
-        s.seen |= SENSOR_STATUS_STALE
+    judge_ages(&s.out, rdt.p.fd < 0, rdt.p.no_data_ns, rdt.p.stale_ns, now)
     if s.busy and now - s.busy_since_ns > rdt.p.busy_hold_ns:
-        s.seen |= SENSOR_STATUS_STALE
+        s.out.seen |= SENSOR_STATUS_STALE
 
     # Counts and status go into the sample.
     for i in range(6):
         sample.wrench_raw[i] = s.counts[i]
-    sample.wrench_sequence = s.sequence
-    sample.wrench_age_ns = now - (s.received_ns if s.record_total else s.opened_ns) if rdt.p.fd >= 0 else 0
-    sample.wrench_lost_total = s.lost_total
-    sample.wrench_corrupt_total = s.corrupt_total
-    sample.wrench_status = s.seen
-    sample.wrench_device_status = s.worst_word
+    write_output(&s.out, rdt.p.fd >= 0, now, sample)
 
 
 # A sensor takes nothing out.
@@ -382,15 +355,15 @@ cdef class RdtPort(PortPart):
         Returns the age, s."""
         s = &self.rdt.s
         drain(&self.rdt, io_now_ns())
-        first, since = s.ft_sequence, s.received_ns
+        first, since = s.ft_sequence, s.out.received_ns
         ages = []
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
             drain(&self.rdt, io_now_ns())
-            ages.append(io_now_ns() - s.received_ns)
-        if s.received_ns > since and s.ft_sequence != first:
-            self.measured_rate_hz = <uint32_t>(s.ft_sequence - first) / (1e-9 * (s.received_ns - since))
+            ages.append(io_now_ns() - s.out.received_ns)
+        if s.out.received_ns > since and s.ft_sequence != first:
+            self.measured_rate_hz = <uint32_t>(s.ft_sequence - first) / (1e-9 * (s.out.received_ns - since))
             self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
         return self._measured_age
 
@@ -439,7 +412,7 @@ cdef class RdtPort(PortPart):
         except OSError as error:
             self.close()
             raise ConnectionError(f"no RDT stream from the force sensor at {given['address']}:{given['stream_port']}: {error}") from error
-        self.rdt.s.opened_ns = io_now_ns()
+        self.rdt.s.out.opened_ns = io_now_ns()
         self.rdt.p.fd = self._socket.fileno()
 
     def begin(self):
@@ -448,19 +421,19 @@ cdef class RdtPort(PortPart):
         if self.rdt.p.fd < 0:
             return
         for _ in range(BACKLOG_TURNS):
-            seen = s.record_total + s.corrupt_total + s.repeated_total + s.late_total
+            seen = s.out.record_total + s.out.corrupt_total + s.repeated_total + s.late_total
             drain(&self.rdt, io_now_ns())
-            if seen == s.record_total + s.corrupt_total + s.repeated_total + s.late_total:
+            if seen == s.out.record_total + s.out.corrupt_total + s.repeated_total + s.late_total:
                 break
-        s.lost_total = s.corrupt_total = s.repeated_total = s.late_total = 0
+        s.out.lost_total = s.out.corrupt_total = s.repeated_total = s.late_total = 0
         s.missing = s.missing_before = 0
-        s.record_total = s.record_total > 0
-        s.opened_ns = io_now_ns()
+        s.out.record_total = s.out.record_total > 0
+        s.out.opened_ns = io_now_ns()
 
     def recover(self):
         """Called beside the loop while it recovers: a sensor that is silent (it restarted, another client took the stream) is asked for its
         stream again. Raises ConnectionError when the request cannot be sent."""
-        if self.rdt.p.fd >= 0 and io_now_ns() - self.rdt.s.heard_ns > self.rdt.p.no_data_ns:
+        if self.rdt.p.fd >= 0 and io_now_ns() - self.rdt.s.out.heard_ns > self.rdt.p.no_data_ns:
             try:
                 self._request(COMMAND_START_STREAM, 0)
             except OSError as error:
@@ -473,21 +446,20 @@ cdef class RdtPort(PortPart):
         cdef bytes datagram
         cdef const uint8_t *data
         cdef int start, piece
-        lost_before = s.lost_total
-        s.seen = s.worst_word = 0
-        s.worst_rank = 0
+        lost_before = s.out.lost_total
+        begin_tick(&s.out)
         records = []
         for datagram in datagrams:
             data = datagram
             # record by record, so that each is seen
             piece = RECORD if len(datagram) and len(datagram) % RECORD == 0 else max(1, len(datagram))
             for start in range(0, max(1, len(datagram)), piece):
-                before = s.record_total
+                before = s.out.record_total
                 take_datagram(&self.rdt, data + start, min(piece, len(datagram)), at_ns)
-                if s.record_total > before and not s.busy:
+                if s.out.record_total > before and not s.busy:
                     records.append((tuple(s.counts), translate_status(&self.rdt.p, s.device_status)))
         close_tick(&self.rdt, lost_before)
-        return records, s.seen
+        return records, s.out.seen
 
     def _read_scaling(self):
         given = self._given
@@ -533,11 +505,11 @@ cdef class RdtPort(PortPart):
         """Since the loop began: new records, lost ones, late ones (overtaken, they filled their gap), repeated ones (duplicates, and old
         ones that nobody missed), damaged datagrams."""
         return {
-            "records": self.rdt.s.record_total,
-            "lost": self.rdt.s.lost_total,
+            "records": self.rdt.s.out.record_total,
+            "lost": self.rdt.s.out.lost_total,
             "late": self.rdt.s.late_total,
             "repeated": self.rdt.s.repeated_total,
-            "corrupt": self.rdt.s.corrupt_total,
+            "corrupt": self.rdt.s.out.corrupt_total,
         }
 
 

@@ -16,7 +16,6 @@ one has noise), lost records by their number in a second, and a full count is `s
 """
 
 import struct
-import termios
 import time
 
 from libc.stdint cimport int16_t, int64_t, uint8_t, uint32_t
@@ -88,24 +87,20 @@ cdef class RobotiqFt300Port(SerialSensor):
     def rate_hz(self):
         return self._given["stream_rate_hz"]
 
-    def open(self):
-        """Asks for the serial number and the stream if it is to, and waits for its first records."""
-        self.close()
-        given = self._given
-        self._open_line(given["baud"])
-        try:
-            if given["configure"]:
-                self._stop_stream()
-                registers = self._read(SERIAL_REGISTER, 4)
-                self.serial = b"".join(struct.pack(">H", word) for word in registers).decode("ascii", "replace").strip("\0 ")
-                self._write(STREAM_REGISTER, STREAM_ON)
-            _, period_s = self._begin_stream(FIRST_RECORDS)
-            expected = given["stream_rate_hz"]
-            if expected > 0 and not abs(period_s * expected - 1.0) < RATE_TOLERANCE:
-                raise TimeoutError(f"{1.0 / max(period_s, 1e-9):.0f} records/s, stream_rate_hz = {expected:.0f}")
-        except (OSError, termios.error) as error:
-            self.close()
-            raise ConnectionError(f"no stream from the force sensor on {given['device']} at {given['baud']} bit/s: {error}") from error
+    def _set_up(self):
+        """Asks for the serial number and the stream, if it is to. Raises TimeoutError, ConnectionError."""
+        if self._given["configure"]:
+            self._stop_stream()
+            registers = self._read(SERIAL_REGISTER, 4)
+            self.serial = b"".join(struct.pack(">H", word) for word in registers).decode("ascii", "replace").strip("\0 ")
+            self._write(STREAM_REGISTER, STREAM_ON)
+
+    def _await_stream(self):
+        """The first records and their rate. Raises TimeoutError."""
+        _, period_s = self._begin_stream(FIRST_RECORDS)
+        expected = self._given["stream_rate_hz"]
+        if expected > 0 and not abs(period_s * expected - 1.0) < RATE_TOLERANCE:
+            raise TimeoutError(f"{1.0 / max(period_s, 1e-9):.0f} records/s, stream_rate_hz = {expected:.0f}")
 
     def _stop_stream(self):
         self._line.write(STOP)

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 from drivers.wrench_sensors.record_check cimport CheckParams, CheckState, Reading
+from drivers.wrench_sensors.sensor_output cimport SensorOutput
 from rt_kernels.plugs cimport PortPart
 
 cdef enum:
@@ -46,24 +47,15 @@ cdef struct StreamParams:
 
 
 cdef struct StreamState:
+    SensorOutput out        # moved_ns: last time that stamp or values moved
     FramingState framing
     CheckState check
     double history[HISTORY][6]  # values of the last believed records
     int history_count
     int gone                # the line was hung up
-    uint32_t seen           # bits of sensor_status found while draining in this tick
-    uint32_t worst_word     # of this tick
-    int32_t worst_rank
-    int64_t sequence
-    int64_t record_total    # believed
-    int64_t lost_total
-    int64_t corrupt_total
+    int anew                # what is missing before the next record is not of this stream
     int64_t repeated_total  # that said nothing new
     int64_t suspect_total   # with a right checksum, and not believed
-    int64_t opened_ns
-    int64_t heard_ns        # arrival of any record
-    int64_t received_ns     # arrival of the last believed one
-    int64_t moved_ns        # last time that stamp or values moved
     int64_t device_ns       # the device's clock at the last believed record, counted from the first one
     int64_t offset_ns       # this machine's clock less it, by the record that was read soonest
     int has_offset
@@ -80,6 +72,7 @@ cdef struct Stream:
 cdef class SerialSensor(PortPart):
     cdef Stream stream
     cdef object _line
+    cdef bint _opened                       # a line that is gone since is looked for again by `recover`
     cdef dict _given
     cdef readonly object measured_rate_hz   # of the stream, None before `measure`
     cdef object _measured_age               # s

@@ -34,9 +34,10 @@ from libc.string cimport memset
 from posix.unistd cimport read
 
 from drivers.raw_frames.frame_io cimport io_now_ns
-from drivers.wrench_sensors.record_check cimport RECORD_FIRST, RECORD_OLD, RECORD_TAKEN, judge_record
-from rt_kernels.codes cimport (SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
-                               SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_STALE, SENSOR_STATUS_WARNING)
+from drivers.wrench_sensors.record_check cimport RECORD_FIRST, RECORD_OLD, RECORD_SUSPECT, RECORD_TAKEN, judge_record
+from drivers.wrench_sensors.sensor_output cimport begin_tick, judge_ages, judge_status, write_output
+from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST, SENSOR_STATUS_OUT_OF_RANGE,
+                               SENSOR_STATUS_WARNING)
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.parameters import Parameter
@@ -46,6 +47,8 @@ cdef enum:
     BITS_OF_A_BYTE = 10     # 8N1
     DRIFT = 10000           # the clocks of device and machine drift by less than one part in so many
     LONGEST_GAP_NS = 1000000000
+
+LEAVE_S = 0.02  # a tick that reads the line is over by then
 
 cdef double WINDOW_TOLERANCE = 0.1  # share of the records of a window that may be missing or too many: the device's clock is its own
 
@@ -117,19 +120,6 @@ cdef inline int take_byte(const Framing *f, FramingState *s, uint8_t byte) noexc
 # --------------------------------------------------------------------------------------------------------------------------- records
 
 
-# How bad a status is: 0 nothing, 1 not a fault (warning, busy), 2 a fault.
-cdef inline int rank(uint32_t found) noexcept nogil:
-    return 2 if found & ~(SENSOR_STATUS_WARNING | SENSOR_STATUS_BUSY) else 1 if found else 0
-
-
-# A status word of this tick: the union of its bits, and the worst word (the newest of equally bad ones).
-cdef inline void judge_status(StreamState *s, const Reading *r) noexcept nogil:
-    s.seen |= r.found
-    if rank(r.found) >= s.worst_rank:
-        s.worst_rank = rank(r.found)
-        s.worst_word = r.word
-
-
 cdef inline int is_number(double x) noexcept nogil:
     return x - x == 0.0
 
@@ -173,12 +163,12 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
     cdef int i, verdict
     memset(&r, 0, sizeof(Reading))
     stream.p.decode(record, &r)
-    s.heard_ns = arrived_ns
+    s.out.heard_ns = arrived_ns
     s.window_count += 1
     for i in range(6):
         if not is_number(r.values[i]):
             r.found |= SENSOR_STATUS_DEVICE_FAULT
-            judge_status(s, &r)
+            judge_status(&s.out, r.found, r.word)
             return
         if not -stream.p.limit[i] <= r.values[i] <= stream.p.limit[i]:
             r.found |= SENSOR_STATUS_OUT_OF_RANGE
@@ -188,31 +178,34 @@ cdef void take_record(Stream *stream, const uint8_t *record, int64_t arrived_ns)
         r.found |= SENSOR_STATUS_WARNING
 
     # Its own status is said whether it is believed or not: an overload may well jump.
-    judge_status(s, &r)
+    judge_status(&s.out, r.found, r.word)
     before = s.check.last
     verdict = judge_record(&stream.p.check, &s.check, &r, &steps)
     if verdict == RECORD_OLD:
         s.repeated_total += 1
         return
-    if verdict == RECORD_FIRST:
+    if verdict == RECORD_FIRST or verdict == RECORD_SUSPECT and s.anew:
         return
     if verdict != RECORD_TAKEN:
         s.suspect_total += 1
-        s.corrupt_total += 1
-        s.seen |= SENSOR_STATUS_CORRUPT
+        s.out.corrupt_total += 1
+        s.out.seen |= SENSOR_STATUS_CORRUPT
         return
 
     # Believed: what is missing before it, and whether anything moved.
-    s.sequence += steps
-    if s.record_total and steps > 1:
-        s.lost_total += steps - 1
-        s.seen |= SENSOR_STATUS_LOST
-    if s.record_total == 0 or stream.p.check.period > 0.0 or not same_values(before.values, r.values):
-        s.moved_ns = arrived_ns
-    s.received_ns = arrival_of(s, &before, &r, arrived_ns) if stream.p.check.period > 0.0 else arrived_ns
+    if s.anew:
+        steps = 1
+        s.anew = 0
+    s.out.sequence += steps
+    if s.out.record_total and steps > 1:
+        s.out.lost_total += steps - 1
+        s.out.seen |= SENSOR_STATUS_LOST
+    if s.out.record_total == 0 or stream.p.check.period > 0.0 or not same_values(before.values, r.values):
+        s.out.moved_ns = arrived_ns
+    s.out.received_ns = arrival_of(s, &before, &r, arrived_ns) if stream.p.check.period > 0.0 else arrived_ns
     s.history[s.history_count % HISTORY] = r.values
     s.history_count = s.history_count + 1 if s.history_count < 2 * HISTORY - 1 else HISTORY
-    s.record_total += 1
+    s.out.record_total += 1
 
 
 # `count` bytes of which the last one was read at `now`.
@@ -224,10 +217,10 @@ cdef void take_bytes(Stream *stream, const uint8_t *bytes, int count, int64_t no
     for i in range(count):
         if take_byte(&stream.p.framing, &s.framing, bytes[i]):
             arrived = now - <int64_t>((count - 1 - i) * stream.p.byte_ns)
-            take_record(stream, s.framing.bytes, arrived if arrived > s.heard_ns else s.heard_ns)
+            take_record(stream, s.framing.bytes, arrived if arrived > s.out.heard_ns else s.out.heard_ns)
     if s.framing.damage_total > damage:
-        s.corrupt_total += s.framing.damage_total - damage
-        s.seen |= SENSOR_STATUS_CORRUPT
+        s.out.corrupt_total += s.framing.damage_total - damage
+        s.out.seen |= SENSOR_STATUS_CORRUPT
 
 
 # Everything that waits on the line, at most READ_SIZE bytes: more than any line brings in a tick. Returns the bytes taken.
@@ -254,11 +247,11 @@ cdef inline void judge_window(const StreamParams *p, StreamState *s, int64_t now
     # a window that a stalled loop ended late has more of them
     cdef int64_t expected = <int64_t>(p.window_records * (<double>(now - s.window_began_ns) / p.window_ns))
     if s.window_count < (1.0 - WINDOW_TOLERANCE) * expected:
-        s.lost_total += expected - s.window_count
-        s.sequence += expected - s.window_count
-        s.seen |= SENSOR_STATUS_LOST
+        s.out.lost_total += expected - s.window_count
+        s.out.sequence += expected - s.window_count
+        s.out.seen |= SENSOR_STATUS_LOST
     elif s.window_count > (1.0 + WINDOW_TOLERANCE) * expected + 1.0:
-        s.seen |= SENSOR_STATUS_WARNING
+        s.out.seen |= SENSOR_STATUS_WARNING
     s.window_began_ns = now
     s.window_count = 0
 
@@ -270,32 +263,21 @@ cdef void stream_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
 
     # Read what came since the last tick; the newest word goes on being judged while nothing newer comes.
-    s.seen = 0
-    s.worst_word = 0
-    s.worst_rank = 0
+    begin_tick(&s.out)
     if stream.p.fd >= 0:
         drain(stream)
     now = io_now_ns()
     if s.check.have_last:
-        judge_status(s, &s.check.last)
+        judge_status(&s.out, s.check.last.found, s.check.last.word)
     if stream.p.fd >= 0 and stream.p.window_ns > 0:
         judge_window(&stream.p, s, now)
 
-    # Ages: silence of the line, or records that bring nothing new.
-    if stream.p.fd < 0 or s.gone or now - (s.heard_ns if s.record_total else s.opened_ns) > stream.p.no_data_ns:
-        s.seen |= SENSOR_STATUS_NO_DATA
-    elif stream.p.stale_ns > 0 and s.record_total and now - s.moved_ns > stream.p.stale_ns:
-        s.seen |= SENSOR_STATUS_STALE
+    judge_ages(&s.out, stream.p.fd < 0 or s.gone, stream.p.no_data_ns, stream.p.stale_ns, now)
 
     # Values and status go into the sample.
     for i in range(6):
         sample.wrench_raw[i] = s.check.last.values[i]
-    sample.wrench_sequence = s.sequence
-    sample.wrench_age_ns = now - (s.received_ns if s.record_total else s.opened_ns) if stream.p.fd >= 0 else 0
-    sample.wrench_lost_total = s.lost_total
-    sample.wrench_corrupt_total = s.corrupt_total
-    sample.wrench_status = s.seen
-    sample.wrench_device_status = s.worst_word
+    write_output(&s.out, stream.p.fd >= 0, now, sample)
 
 
 # A sensor takes nothing out.
@@ -347,7 +329,7 @@ cdef class SerialSensor(PortPart):
     @property
     def received_ns(self):
         """Arrival of the last believed record, by this machine's monotonic clock."""
-        return self.stream.s.received_ns
+        return self.stream.s.out.received_ns
 
     @property
     def rate_hz(self):
@@ -371,28 +353,80 @@ cdef class SerialSensor(PortPart):
         sensor's clock, and `measured_rate_hz`, records by the clock of this machine. Returns the age, s."""
         s = &self.stream.s
         drain(&self.stream)
-        first, since = s.sequence, s.received_ns
+        first, since = s.out.sequence, s.out.received_ns
         ages = []
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(5e-4 * (1.0 + (0.618034 * len(ages)) % 1.0))
             drain(&self.stream)
-            ages.append(io_now_ns() - s.received_ns)
-        if s.received_ns > since and s.sequence > first:
-            self.measured_rate_hz = (s.sequence - first) / (1e-9 * (s.received_ns - since))
+            ages.append(io_now_ns() - s.out.received_ns)
+        if s.out.received_ns > since and s.out.sequence > first:
+            self.measured_rate_hz = (s.out.sequence - first) / (1e-9 * (s.out.received_ns - since))
             self._measured_age = 1e-9 * sorted(ages)[len(ages) // 2]
         return self._measured_age
 
-    def _open_line(self, baud):
-        """The line, raw, 8N1, ours alone, reads that do not wait. Raises ConnectionError."""
+    def open(self):
+        """Sets the sensor up and waits for its first records."""
+        self.close()
+        try:
+            self._open_line()
+            self._set_up()
+            self._await_stream()
+        except (OSError, termios.error) as error:
+            self.close()
+            raise self._no_stream(error) from error
+        self._opened = True
+
+    def recover(self):
+        """Called beside the loop while it recovers: a sensor that is silent (it restarted, its adapter was unplugged) has its line opened
+        and is set up again. Raises ConnectionError."""
+        s = &self.stream.s
+        if not self._opened or self.stream.p.fd >= 0 and not s.gone and io_now_ns() - s.out.heard_ns <= self.stream.p.no_data_ns:
+            return
+        self.stream.p.fd = -1
+        time.sleep(LEAVE_S)
+        self._hang_up()
+        try:
+            self._open_line()
+            self._set_up()
+            fd = self._raw_line()
+        except (OSError, termios.error) as error:
+            self._hang_up()
+            raise self._no_stream(error) from error
+        self._forget_line()
+        s.gone = 0
+        self.stream.p.fd = fd
+
+    def _no_stream(self, error):
+        given = self._given
+        return ConnectionError(f"no stream from the force sensor on {given['device']} at {given['baud']} bit/s: {error}")
+
+    def _open_line(self):
+        """The line, raw, 8N1, ours alone, reads that do not wait. Raises OSError."""
         given = self._given
         try:
-            self._line = serial.Serial(given["device"], baud, timeout=given["timeout_s"], write_timeout=given["timeout_s"], exclusive=True)
-            with contextlib.suppress(OSError, ValueError, NotImplementedError):
-                self._line.set_low_latency_mode(True)   # an adapter that has it hands bytes over at once and not every 16 ms
-        except (OSError, ValueError, termios.error) as error:
-            self.close()
-            raise ConnectionError(f"serial line {given['device']} of the force sensor cannot be opened: {error}") from error
+            self._line = serial.Serial(given["device"], given["baud"], timeout=given["timeout_s"], write_timeout=given["timeout_s"],
+                                       exclusive=True)  # fmt: skip
+        except (ValueError, termios.error) as error:
+            raise ConnectionError(f"it cannot be opened: {error}") from error
+        # an adapter that has it hands bytes over at once and not every 16 ms; pyserial says in three ways that this one has not
+        with contextlib.suppress(OSError, ValueError, NotImplementedError):
+            self._line.set_low_latency_mode(True)
+
+    def _raw_line(self):
+        """Descriptor of the line for the loop: a read without bytes is "nothing waits", an end of the file is a line that is gone."""
+        fd = self._line.fileno()
+        attributes = termios.tcgetattr(fd)
+        attributes[6][termios.VMIN], attributes[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(fd, termios.TCSANOW, attributes)
+        return fd
+
+    def _forget_line(self):
+        """The next bytes have nothing to do with those before: a cut record is no damage, the numbering begins with the next record."""
+        s = &self.stream.s
+        s.anew = 1
+        s.check.have_suspect = 0
+        s.framing.out_of_step = 1
 
     def _ask(self, command, answer, what):
         """Sends `command` and reads up to `answer`, over whatever else is on its way. Raises TimeoutError."""
@@ -404,57 +438,58 @@ cdef class SerialSensor(PortPart):
         """From here on the line is read in C: forgets all state and waits for `fewest` believed records. Returns the mean of the device's
         stamps and of the arrivals from record to record (s). Raises TimeoutError."""
         s = &self.stream.s
-        fd = self._line.fileno()
-        attributes = termios.tcgetattr(fd)
-        # a read without bytes is then "nothing waits"; an end of the file is left for a line that is gone
-        attributes[6][termios.VMIN], attributes[6][termios.VTIME] = 1, 0
-        termios.tcsetattr(fd, termios.TCSANOW, attributes)
         memset(s, 0, sizeof(StreamState))
-        self.stream.p.fd = fd
+        self.stream.p.fd = fd = self._raw_line()
         end = time.monotonic() + self._given["timeout_s"]
         heard = first_count = first_stamp = first_arrival = 0
-        while s.record_total < fewest:
+        while s.out.record_total < fewest:
             left = end - time.monotonic()
             if left <= 0 or s.gone:
                 came = f"{heard} bytes came, {s.framing.skipped_total} of them in no record" if heard else "nothing came"
                 raise TimeoutError(f"no {fewest} good records within {self._given['timeout_s']} s: {came}")
             select.select([fd], [], [], min(left, 0.05))
             heard += drain(&self.stream)
-            if s.record_total and not first_count:
-                first_count, first_stamp, first_arrival = s.record_total, s.check.last.stamp, s.received_ns
-        count = max(1, s.record_total - first_count)
-        return ((s.check.last.stamp - first_stamp) % (1 << 32)) / count, 1e-9 * (s.received_ns - first_arrival) / count
+            if s.out.record_total and not first_count:
+                first_count, first_stamp, first_arrival = s.out.record_total, s.check.last.stamp, s.out.received_ns
+        count = max(1, s.out.record_total - first_count)
+        return ((s.check.last.stamp - first_stamp) % (1 << 32)) / count, 1e-9 * (s.out.received_ns - first_arrival) / count
 
     def begin(self):
-        """What piled up before the loop is read and forgotten; the newest record stays, its sequence and the counters start at zero."""
+        """What piled up before the loop is read and forgotten; the newest record stays, its sequence and the counters start at zero. A line
+        that was not read for long has lost records and cut one: neither is damage of this run."""
         s = &self.stream.s
         if self.stream.p.fd < 0:
             return
         for _ in range(BACKLOG_TURNS):
             if drain(&self.stream) == 0:
                 break
-        s.lost_total = s.corrupt_total = s.repeated_total = s.suspect_total = 0
-        s.record_total = s.record_total > 0
-        s.sequence = s.window_count = 0
-        s.opened_ns = s.window_began_ns = io_now_ns()
+        s.out.lost_total = s.out.corrupt_total = s.repeated_total = s.suspect_total = 0
+        s.out.record_total = s.out.record_total > 0
+        s.out.sequence = s.window_count = 0
+        s.framing.skipped_total = 0
+        self._forget_line()
+        s.out.opened_ns = s.window_began_ns = io_now_ns()
 
     def feed(self, data, at_ns=0):
         """Takes `data` as if it had been read at `at_ns`. Returns the believed records that ended in it, each with its own bits of
         sensor_status, and the bits that the tick of this read would show."""
         s = &self.stream.s
-        s.seen = s.worst_word = 0
-        s.worst_rank = 0
+        begin_tick(&s.out)
         cdef const uint8_t[:] view = data
         records = []
         for i in range(len(view)):
-            before = s.record_total
+            before = s.out.record_total
             take_bytes(&self.stream, &view[i], 1, at_ns)
-            if s.record_total > before:
+            if s.out.record_total > before:
                 records.append((tuple(s.check.last.values), s.check.last.found))
-        return records, s.seen
+        return records, s.out.seen
 
     def close(self):
+        self._opened = False
         self.stream.p.fd = -1
+        self._hang_up()
+
+    def _hang_up(self):
         if self._line is not None:
             with contextlib.suppress(OSError, termios.error):
                 self._line.close()
@@ -465,9 +500,9 @@ cdef class SerialSensor(PortPart):
         that were not believed (they are in the damage), bytes in no record."""
         s = &self.stream.s
         return {
-            "records": s.record_total,
-            "lost": s.lost_total,
-            "corrupt": s.corrupt_total,
+            "records": s.out.record_total,
+            "lost": s.out.lost_total,
+            "corrupt": s.out.corrupt_total,
             "repeated": s.repeated_total,
             "suspect": s.suspect_total,
             "skipped_bytes": s.framing.skipped_total,

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hil_server import registry
 
@@ -178,6 +178,23 @@ class Verdict:
     late: int = 0  # whole records after the damage that were not believed
     silent: int = 0  # 1: something is missing or wrong, and nothing was said
     suspects: int = 0
+    newest: int = -1  # highest number of a believed record
+    said: int = 0  # all bits of sensor_status
+    taken: list[int | None] = field(default_factory=list)  # numbers of the believed records; None: nobody sent it
+
+    def take_tick(self, sent: dict[tuple, int], believed: list[tuple[tuple, int]], seen: int) -> None:
+        """A tick of a port that is asked or sent records one by one; what it believes is said by any fault of the same tick."""
+        self.said |= seen
+        for values, status in believed:
+            n = sent.get(values)
+            if n is None:
+                self.wrong_said += bool(status or seen)
+                self.wrong_unsaid += not (status or seen)
+            elif n <= self.newest:
+                self.out_of_order += not (status or seen)
+            else:
+                self.newest = n
+            self.taken.append(n)
 
 
 def damaged_stream(sensor, rng: random.Random, kind: str) -> tuple[list[bytes], bytes, bytes, bytes]:
@@ -371,31 +388,22 @@ def judged_on_can(sensor: AtiCan, port, clean: bytes, rng: random.Random, kind: 
     samples = sensor.samples(rng)
     sent = {sensor.values(gauges): k for k, gauges in enumerate(samples)}
     waiting: dict[int, list[bytes]] = {}
-    verdict, newest, said, taken = Verdict(), -1, 0, []
+    verdict = Verdict()
     damage = can_mixed if kind == "mixed" else CAN_DAMAGE[kind]
     hurt = set(range(FIRST, LAST)) if kind == "mixed" else {rng.randrange(FIRST, LAST)}
-    answered = []
+    answered, ended = [], LAST  # the tick in which the last damaged answer is here
     for k in range(COUNT):
         believed, seen = port.feed(b"".join(waiting.pop(k, [])), k * TICK_NS)
-        said |= seen
-        for values, status in believed:
-            n = sent.get(values)
-            if n is None:
-                verdict.wrong_said += bool(status or seen)
-                verdict.wrong_unsaid += not (status or seen)
-            elif n <= newest:
-                verdict.out_of_order += not (status or seen)
-            else:
-                newest = n
-            taken.append(n)
+        verdict.take_tick(sent, believed, seen)
         if port.ask() and k < COUNT - 1:
             answered.append(k)
             frames = sensor.frames(samples[k])
             for later, frame in damage(rng, frames, sensor) if k in hurt else [(0, frame) for frame in frames]:
                 waiting.setdefault(k + 1 + later, []).append(frame)
-    whole = [k for k in answered if k >= LAST + 3]  # what comes late is here by then
-    verdict.late = next((n for n, k in enumerate(whole) if k in taken), COUNT)
-    verdict.silent = int(bool(set(answered[1:]) - set(taken)) and not said)
+                ended = max(ended, k + 1 + later if k in hurt else LAST)
+    whole = [k for k in answered if k >= ended]
+    verdict.late = next((n for n, k in enumerate(whole) if k in verdict.taken), COUNT)
+    verdict.silent = int(bool(set(answered[1:]) - set(verdict.taken)) and not verdict.said)
     verdict.suspects = port.counters()["suspect"]
     return verdict
 
@@ -504,25 +512,15 @@ def judged_on_udp(sensor: OnRobot, port, clean: bytes, rng: random.Random, kind:
     damage = udp_mixed if kind == "mixed" else UDP_DAMAGE[kind]
     hurt = set(range(FIRST, LAST)) if kind == "mixed" else {rng.randrange(FIRST, LAST)}
     waiting: dict[int, list[bytes]] = {}
-    verdict, newest, said, taken = Verdict(), -1, 0, []
+    verdict = Verdict()
     for k, record in enumerate(records):
         for later, datagram in damage(rng, record) if k in hurt else [(0, record)]:
             waiting.setdefault(k + later, []).append(datagram)
         believed, seen = port.feed(waiting.pop(k, []), k * TICK_NS)
-        said |= seen
-        for values, status in believed:
-            n = sent.get(values)
-            if n is None:
-                verdict.wrong_said += bool(status or seen)
-                verdict.wrong_unsaid += not (status or seen)
-            elif n <= newest:
-                verdict.out_of_order += not (status or seen)
-            else:
-                newest = n
-            taken.append(n)
-    verdict.late = next((n for n, k in enumerate(range(LAST + 3, COUNT)) if k in taken), COUNT)
+        verdict.take_tick(sent, believed, seen)
+    verdict.late = next((n for n, k in enumerate(range(LAST + 3, COUNT)) if k in verdict.taken), COUNT)
     # a record that was only overtaken is counted (late) and does no harm
-    verdict.silent = int(bool(set(range(COUNT)) - set(taken)) and not said and not port.counters()["late"])
+    verdict.silent = int(bool(set(range(COUNT)) - set(verdict.taken)) and not verdict.said and not port.counters()["late"])
     return verdict
 
 

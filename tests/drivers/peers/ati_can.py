@@ -9,15 +9,15 @@ import contextlib
 import select
 import socket
 import struct
-import threading
 
 from drivers.raw_frames.can_link import open_link
+from tests.drivers.peers.threaded import ThreadedPeer
 from tests.fuzz.sensor_streams import FRAME
 
 NEWTON, NEWTON_METRE, POUND = 2, 3, 1
 
 
-class AtiCanPeer:
+class AtiCanPeer(ThreadedPeer):
     def __init__(self, base=0x7F, interface="", deaf=False, units=(NEWTON, NEWTON_METRE), counts=(1000, 10000), calibrations=2):
         if interface:
             self.near, self.far, self.link = None, open_link(interface), interface
@@ -29,12 +29,7 @@ class AtiCanPeer:
         self.matrix = [[(10.0 * (i == k) + 0.5 * i - 0.25 * k) for k in range(6)] for i in range(6)]
         self.gauges, self.status = (100, 200, 300, 400, 500, 600), 0
         self.requests = []
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self.answer)
-
-    def start(self):
-        self.thread.start()
-        return self
+        super().__init__()
 
     def answer(self):
         while not self.stop.is_set():
@@ -88,10 +83,7 @@ class AtiCanPeer:
         self.second(gauges)
 
     def let_go(self):
-        """From here on the test speaks alone."""
-        self.stop.set()
-        if self.thread.is_alive():
-            self.thread.join()
+        super().let_go()
         self.far.setblocking(False)
 
     def asked(self):

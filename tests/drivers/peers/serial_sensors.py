@@ -15,10 +15,11 @@ import threading
 import time
 import tty
 
+from tests.drivers.peers.threaded import ThreadedPeer
 from tests.fuzz.sensor_streams import Bota, Robotiq, crc16
 
 
-class SerialPeer:
+class SerialPeer(ThreadedPeer):
     """One end of a pseudo-terminal. heard: what the port has written."""
 
     def __init__(self):
@@ -29,12 +30,7 @@ class SerialPeer:
         self.heard = b""
         self.sent = 0
         self.streaming = threading.Event()
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self.answer)
-
-    def start(self):
-        self.thread.start()
-        return self
+        super().__init__()
 
     def answer(self):
         """Obeys what it hears, and streams the first records until it is told to stop."""
@@ -47,12 +43,6 @@ class SerialPeer:
             elif self.streaming.is_set():
                 self.say()
                 time.sleep(self.PAUSE_S)
-
-    def let_go(self):
-        """From here on the test speaks alone."""
-        self.stop.set()
-        if self.thread.is_alive():
-            self.thread.join()
 
     def raw(self, data):
         """Puts bytes on the line; back when they can be read, or were already."""

@@ -263,3 +263,58 @@ def test_a_clean_stream_gives_every_record_in_whatever_pieces_it_comes(cls, sens
         seen |= said
         data = data[cut:]
     assert found == [made.values(record) for record in records[1:]] and not seen
+
+
+# ------------------------------------------------------------------------------------------------------------- begin and recovery
+
+
+def test_records_lost_before_the_loop_and_one_that_was_cut_are_no_damage_of_the_run(lines, sample):
+    """A terminal's buffer that ran over while nobody read: whole records are missing and the next one is cut."""
+    port, peer = bota(lines)
+    peer.sent += 500
+    peer.raw(peer.record(peer.sent)[9:])
+    peer.say(peer.sent + 1)
+    peer.say(peer.sent + 2)
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == set() and sample["wrench_sequence"][0] == 1
+    assert sample["wrench_lost_total"][0] == sample["wrench_corrupt_total"][0] == 0
+    # from then on both are said
+    peer.raw(peer.record(peer.sent + 3)[9:])
+    peer.say(peer.sent + 4)
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == {"corrupt", "lost"}
+
+
+@pytest.mark.parametrize(
+    ("cls", "peer", "keys"), [(BotaSerialPort, BotaPeer, RANGES), (RobotiqFt300Port, RobotiqPeer, {"stream_rate_hz": 0.0})]
+)
+def test_a_sensor_that_restarted_is_set_up_again_beside_the_loop(lines, sample, cls, peer, keys):
+    peer = peer()
+    port = lines(cls, peer, no_data_ms=30.0, **keys)
+    port.recover()  # it speaks: nothing is done
+    peer.say()
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == set()
+    time.sleep(0.06)
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == {"no_data"}
+    peer.heard, sequence = b"", int(sample["wrench_sequence"][0])
+    peer.streaming.clear()
+    peer.begin_again()
+    port.recover()
+    time.sleep(0.1)
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) <= {"warning"} and sample["wrench_sequence"][0] > sequence
+    assert sample["wrench_lost_total"][0] == sample["wrench_corrupt_total"][0] == 0
+
+
+def test_a_sensor_that_is_not_there_any_more_says_so_and_is_looked_for_again(lines, sample):
+    port, peer = bota(lines, no_data_ms=1.0, timeout_s=0.1)
+    peer.hang_up()
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == {"no_data"}
+    for _ in range(2):
+        with pytest.raises(ConnectionError, match="no stream from the force sensor on /dev/pts"):
+            port.recover()
+    port.read(sample)
+    assert names(sample["wrench_status"][0]) == {"no_data"}
