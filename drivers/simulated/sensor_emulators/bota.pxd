@@ -20,11 +20,11 @@ from drivers.raw_frames.frame_io cimport io_store_le16, io_store_le32
 from drivers.simulated.sensor_emulators.serial_line cimport (
     SerialLine,
     drop_messages,
+    next_byte,
     put_message,
     put_record,
     reflected_crc16,
     set_line_rate,
-    take_bytes,
 )
 from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults
 
@@ -151,21 +151,17 @@ cdef inline void bota_character(Bota *b, const WireFaults *f, int c, int64_t now
 
 # What the other end has written. While it boots it hears nothing, while it streams only `C`.
 cdef inline void bota_listen(Bota *b, const WireFaults *f, int64_t now) noexcept nogil:
-    cdef uint8_t buffer[64]
-    cdef int i, got
-    while True:
-        got = take_bytes(&b.line, buffer, 64)
-        if got <= 0:
-            return
+    cdef int c = next_byte(&b.line)
+    while c >= 0:
         if f.silent:
-            continue
-        for i in range(got):
-            if b.mode == BOTA_SET_UP:
-                bota_character(b, f, buffer[i], now)
-            elif b.mode == BOTA_RUNNING and buffer[i] == b'C':
-                b.mode = BOTA_SET_UP
-                b.characters = 0
-                bota_character(b, f, b'C', now)
+            pass
+        elif b.mode == BOTA_SET_UP:
+            bota_character(b, f, c, now)
+        elif b.mode == BOTA_RUNNING and c == b'C':
+            b.mode = BOTA_SET_UP
+            b.characters = 0
+            bota_character(b, f, b'C', now)
+        c = next_byte(&b.line)
 
 
 # The end of booting: from here on it streams.

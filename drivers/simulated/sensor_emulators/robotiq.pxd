@@ -21,10 +21,10 @@ from drivers.raw_frames.frame_io cimport io_load_be16, io_load_le16, io_store_be
 from drivers.simulated.sensor_emulators.serial_line cimport (
     SerialLine,
     drop_messages,
+    next_byte,
     put_message,
     put_record,
     reflected_crc16,
-    take_bytes,
 )
 from drivers.simulated.sensor_emulators.wire_faults cimport WireFaults
 
@@ -196,15 +196,11 @@ cdef inline void robotiq_byte(Robotiq *r, const WireFaults *f, int byte, int64_t
 
 # What the other end has written.
 cdef inline void robotiq_listen(Robotiq *r, const WireFaults *f, int64_t now) noexcept nogil:
-    cdef uint8_t buffer[64]
-    cdef int i, got
-    while True:
-        got = take_bytes(&r.line, buffer, 64)
-        if got <= 0:
-            return
+    cdef int byte = next_byte(&r.line)
+    while byte >= 0:
         if not (r.booting or f.silent):
-            for i in range(got):
-                robotiq_byte(r, f, buffer[i], now)
+            robotiq_byte(r, f, byte, now)
+        byte = next_byte(&r.line)
 
 
 # The record of `r.due_ns` from what was measured for it; the next one is due a period later.

@@ -15,6 +15,7 @@ cdef enum:
     MESSAGE = 160               # most bytes of one message
     MESSAGES = 256              # that wait for their time
     MOST_NOISE = 24             # bytes
+    HEARD = 64                  # bytes read at once
 
 
 cdef struct SerialLine:
@@ -28,6 +29,9 @@ cdef struct SerialLine:
     int32_t tail
     int64_t sent_total          # messages
     int64_t lost_total          # that found no room
+    uint8_t heard[HEARD]        # from the other end
+    int32_t heard_count
+    int32_t heard_at
 
 
 cdef inline void set_line_rate(SerialLine *line, int64_t bits_per_second) noexcept nogil:
@@ -91,9 +95,15 @@ cdef inline void drop_messages(SerialLine *line, int64_t now) noexcept nogil:
     line.free_ns = now
 
 
-# Bytes that have come, -1 when there are none.
-cdef inline int take_bytes(SerialLine *line, uint8_t *buffer, int size) noexcept nogil:
-    return <int>read(line.fd, buffer, <size_t>size)
+# The next byte that has come, -1 when none waits.
+cdef inline int next_byte(SerialLine *line) noexcept nogil:
+    if line.heard_at >= line.heard_count:
+        line.heard_at = 0
+        line.heard_count = <int32_t>read(line.fd, line.heard, HEARD)
+        if line.heard_count <= 0:
+            return -1
+    line.heard_at += 1
+    return line.heard[line.heard_at - 1]
 
 
 # CRC of 16 bits, reflected, starting from all ones (bit by bit: a record in a millisecond).
