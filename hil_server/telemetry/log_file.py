@@ -10,14 +10,17 @@ is left out and named; one whose contents were altered is kept, and `Log.damaged
 
 Reading trusts no figure of the file. A chunk is decompressed only to what it says, what its zstd frame says, and what MAX_EXPANSION and
 MAX_CHUNK allow; the writer leaves a chunk that shrinks by more than that uncompressed. So the memory of reading is bounded by the size of
-the file. Records come in ascending ticks: what stands out of order is left out and named. `Log.missing()` says which ticks are not there.
-A log of an earlier table of channels is read by the names in its schema (`former_layout`).
+the file, and records that would take more than half of the free memory are unpacked into a file without a name. Records come in ascending
+ticks: what stands out of order is left out and named. `Log.missing()` says which ticks are not there. A log of an earlier table of channels
+is read by the names in its schema (`former_layout`).
 """
 
+import contextlib
 import json
 import mmap
 import os
 import struct
+import tempfile
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,6 +56,17 @@ from hil_server.telemetry.record import (
     syndromes,
 )
 from rt_kernels.layout import LAYOUT_HASH
+
+MEMORY_SHARE = 0.5  # of the free memory that the records of a log may take
+
+
+def available_memory() -> int:
+    """Bytes that can be had without swapping (MemAvailable of /proc/meminfo)."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    return 1 << 62
 
 
 @dataclass
@@ -234,13 +248,25 @@ class Reader:
         message = message_dtype(dtype)
         chunks = [chunk for chunk in self.chunks if self._honest(chunk)]
         total = sum(chunk.uncompressed_size // message.itemsize + 1 for chunk in chunks)
-        out = np.empty((total, dtype.itemsize), np.uint8)  # what is not written to costs nothing
+        out = self._room(total, dtype.itemsize)
         unpack, filled = zstandard.ZstdDecompressor(max_window_size=MAX_CHUNK), 0
         for chunk in chunks:
             part = self._chunk_records(chunk, message, unpack)
             out[filled : filled + len(part)] = part
             filled += len(part)
         return self._in_order(out[:filled].reshape(-1).view(dtype))
+
+    def _room(self, count: int, size: int) -> np.ndarray:
+        """Room for `count` records of `size` bytes: memory, or, for a run of hours, a file without a name beside the log, of which the
+        kernel keeps in memory what is in use. Raises LogError when the disk has no room either."""
+        if count * size <= MEMORY_SHARE * available_memory():
+            return np.empty((count, size), np.uint8)  # what is not written to costs nothing
+        for folder in (self.path.parent, Path(tempfile.gettempdir())):
+            with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
+                os.posix_fallocate(file.fileno(), 0, count * size)
+                return np.memmap(file, np.uint8, "r+", shape=(count, size))
+        raise LogError(f"{self.path}: its records need {count * size / 1e9:.1f} GB, more than {MEMORY_SHARE:.0%} of the free memory, "
+                       f"and there is no room for a file of that size in {self.path.parent} or {tempfile.gettempdir()}")  # fmt: skip
 
     def _honest(self, chunk: Chunk) -> bool:
         """Can the chunk hold what it says? Else it is left out and named."""

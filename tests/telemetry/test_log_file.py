@@ -17,7 +17,7 @@ from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap_ros2.decoder import DecoderFactory
 
-from hil_server.telemetry import log_writer
+from hil_server.telemetry import log_file, log_writer
 from hil_server.telemetry.log_file import open_log, recover
 from hil_server.telemetry.log_format import CHUNK_SECONDS, LogError
 from hil_server.telemetry.log_header import KINDS, LogHeader, Stored
@@ -60,6 +60,31 @@ def test_what_was_written_is_read(tmp_path, header, make_records, count, step):
     assert without_crc(log.records) == without_crc(records)
     assert log.ticks == count and log.complete and log.damaged() == []
     assert log.end == {"end": "captured", "lost_ticks": 0}
+
+
+def test_records_beyond_the_memory_lie_in_a_file(tmp_path, header, make_records, monkeypatch):
+    records = make_records(1003)
+    path = write_log(tmp_path / "run.mcap", header, records)
+    monkeypatch.setattr(log_file, "available_memory", lambda: records.nbytes)
+    log = open_log(path)
+    base = log.records
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
+    assert without_crc(log.records) == without_crc(records) and log.complete and log.damaged() == []
+    assert os.listdir(tmp_path) == ["run.mcap"]
+
+
+def test_records_that_find_no_room_are_refused_with_their_size(tmp_path, header, make_records, monkeypatch):
+    path = write_log(tmp_path / "run.mcap", header, make_records(10))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(log_file, "available_memory", lambda: 0)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(LogError, match=r"need 0\.0 GB, more than 50% of the free memory, and there is no room"):
+        open_log(path)
 
 
 def test_header_comes_back_whole(tmp_path, header, make_records):
