@@ -3,8 +3,9 @@
 
     tools/late_causes.py [--seconds S] [--core N] [--only NAME ...] [--proc] [--cyclictest] [--json FILE]
 
-A loop of its own (the shipped line on the wall clock, SCHED_FIFO 80, on a core of its own as far as there is one) runs with the telemetry
-process of the product, whose log names the causes. Meanwhile, in bursts of 0.2 s with pauses of 0.3 s, for S seconds each:
+For each of them a loop of its own (the shipped line on the wall clock, SCHED_FIFO 80, on a core of its own as far as there is one) runs
+with the telemetry process of the product, whose log names the causes, of the first 2000 late ticks one by one. Meanwhile, in bursts of
+0.2 s with pauses of 0.3 s, for S seconds (default 4):
 
     fifo        a thread above the loop (SCHED_FIFO 90) spins on its core, 2 ms in 10        -> other_thread
     normal      an ordinary thread on its core polls 20000 descriptors at a time             -> other_thread
@@ -267,7 +268,7 @@ def run_loop(core: int, seconds: float, period_ns: int, folder: str, act: Callab
     from hil_server.host.late_causes import Late
     from hil_server.telemetry.log_file import open_log
 
-    log = str(Path(folder) / f"late-{period_ns}.mcap")
+    log = str(Path(tempfile.mkdtemp(dir=folder)) / "late.mcap")
     own = [sys.executable, __file__, "--loop", str(core), str(seconds), log, str(period_ns), str(int(trace))]
     with subprocess.Popen(own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as loop:
         assert loop.stdin is not None and loop.stdout is not None
@@ -365,7 +366,7 @@ def main() -> None:
     from hil_server.host.realtime_host import choose_core
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each injection (default 10)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each injection (default 4)")
     parser.add_argument("--core", type=int, help="of the loop (default: as for a run)")
     parser.add_argument("--only", nargs="*", help="these injections")
     parser.add_argument("--cyclictest", action="store_true", help="that program beside the loop, without injections")
@@ -391,17 +392,28 @@ def main() -> None:
         else:
             seconds = arguments.seconds
 
-            def act(loop: Any, telemetry: int) -> dict[str, Injected]:
-                time.sleep(seconds)  # the machine as it is
-                return {name: inject(name, seconds, core, loop, telemetry) for name in names}
+            found: dict[str, collections.Counter[str]] = {"none": collections.Counter()}
+            injected: dict[str, Injected] = {}
+            lengths, all_named, sources = {"none": 0.0}, [], []
+            for name in names:
 
-            injected, named, log = run_loop(core, (len(names) + 2) * (seconds + 5), 1_000_000, folder, act, not arguments.proc)
-            lengths = {name: sum(end - begin for begin, end in made.bursts) * 1e-9 for name, made in injected.items()}
-            counted = sum(len(made.bursts) for made in injected.values())
-            lengths["none"] = float(log.time_s[-1] - log.time_s[0]) - sum(lengths.values()) - counted * 0.5 * PAUSE
-            print(f"causes named from: {log.end.get('late_sources', '-')}; core {core}\n")
-            said["confusion"] = print_confusion(labelled(named, injected), injected, lengths)
-            said["late"] = named
+                def act(loop: Any, telemetry: int, name: str = name) -> dict[str, Injected]:
+                    time.sleep(PAUSE)  # the machine as it is
+                    return {name: inject(name, seconds, core, loop, telemetry)}
+
+                one, named, log = run_loop(core, 2 * seconds + 30, 1_000_000, folder, act, not arguments.proc)
+                injected |= one
+                lengths[name] = sum(end - begin for begin, end in one[name].bursts) * 1e-9
+                lengths["none"] += float(log.time_s[-1] - log.time_s[0]) - lengths[name] - len(one[name].bursts) * 0.5 * PAUSE
+                rows = labelled(named, one)
+                found[name] = rows[name]
+                found["none"] += rows["none"]
+                all_named += named
+                sources.append(log.end.get("late_sources", "-"))
+            found["none"] = found.pop("none")  # the last row
+            print(f"causes named from: {'; '.join(dict.fromkeys(sources))}; core {core}\n")
+            said["confusion"] = print_confusion(found, injected, lengths)
+            said["late"] = all_named
             overall = [row for row in said["confusion"] if row["share"] is not None]
             late, right = sum(row["late"] for row in overall), sum(row["right"] for row in overall)
             print(f"\ninjected in all: {right} of {late} named rightly ({100.0 * right / max(late, 1):.1f} %)")

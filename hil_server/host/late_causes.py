@@ -73,7 +73,8 @@ class Around:
     ran: who had the core between the tick's time and its beginning, (name, share), None where nobody saw it; "idle" for nobody, "loop" for
     the loop itself; above: one of these is real-time itself. busy: threads that used the core in the window, (name, ns), most first, when
     `ran` is not known. softirq_time: kind → share of that same time, None where nobody recorded it; softirqs: kind → how many, without
-    those that every busy core has; softirq_share: of the core's time in the last 0.2 s, as sampled; steal_share: in the last 0.5 s.
+    those that every busy core has; softirq_unseen: those of them that the record left out; softirq_share: of the core's time in the last
+    0.2 s, as sampled; steal_share: in the last 0.5 s.
     interrupts: line → how many more than usual. interrupt_s, steal_s: what the kernel accounts for, in its steps of 10 ms. stopped: the
     process was seen stopped. throttled: new thermal events. frequency: of the core as a share of what it can, None where not known.
     virtual: a hypervisor is below."""
@@ -82,6 +83,7 @@ class Around:
     above: bool = False
     busy: list[tuple[str, int]] = field(default_factory=list)
     softirqs: dict[str, int] = field(default_factory=dict)
+    softirq_unseen: dict[str, int] = field(default_factory=dict)
     interrupts: dict[str, int] = field(default_factory=dict)
     softirq_share: float = 0.0
     softirq_time: dict[str, float] | None = None
@@ -131,6 +133,8 @@ def _held_up(around: Around, others: list[tuple[str, float]]) -> tuple[str, str]
     # no thread had the core, and it was not free: it was in the kernel, on behalf of nobody
     if around.softirqs and around.softirq_time is None:
         return "softirq", _most(around.softirqs)
+    if around.softirq_unseen:
+        return "softirq", _most(around.softirq_unseen)
     if around.interrupts and not around.virtual:
         return "interrupt", _most(around.interrupts)
     return _nothing_ran(around)
@@ -146,6 +150,8 @@ def _nothing_ran(around: Around) -> tuple[str, str]:
     others = [(name, share) for name, share in around.ran or () if name not in ("idle", "loop") and share >= SHARE]
     if others and around.steal_share < BUSY_STEAL:
         return "other_thread", others[0][0]  # in the kernel, with interrupts off
+    if around.softirq_unseen and not others:
+        return "softirq", _most(around.softirq_unseen)
     if around.steal_s:
         return "steal", f"{1e3 * around.steal_s:.0f} ms accounted"
     return "core_stalled", "virtual machine" if around.virtual else ""

@@ -116,13 +116,15 @@ class LateWatch:
         long_before = next((one for one in reversed(history) if one.at_ns <= begin - STEAL_NS), history[0])
         wide_before = next((one for one in reversed(history) if one.at_ns <= end - WIDE_NS), history[0])
         softirqs = {kind: count - before.softirqs.get(kind, 0) for kind, count in after.softirqs.items() if kind not in USUAL}
+        softirqs = {kind: count for kind, count in softirqs.items() if count}
         shares = None if self._trace is None else self._trace.shares(begin, end)
         return Around(
             ran=None if shares is None else [(self._called(thread), share) for thread, share in shares],
             above=any(share >= 0.2 and _is_realtime(thread) for thread, share in shares or () if thread != self._late.thread),
             busy=[one for rows in self._scanned for one in rows][:3] if self._trace is None else [],
             softirq_time=None if self._softirqs is None else self._softirqs.kinds(begin, end),
-            softirqs={kind: count for kind, count in softirqs.items() if count},
+            softirqs=softirqs,
+            softirq_unseen={} if self._softirqs is None else self._softirqs.left_out(softirqs, before.at_ns, after.at_ns),
             softirq_share=(after.stat["softirq"] - wide_before.stat["softirq"]) / max(1e-9 * (after.at_ns - wide_before.at_ns), 1e-3),
             interrupts=_more_than_usual(history[0], before, after, "interrupts"),
             interrupt_s=after.stat["irq"] - before.stat["irq"],

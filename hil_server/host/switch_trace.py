@@ -113,17 +113,21 @@ class Trace(ABC):
     def shares(self, begin: int, end: int) -> list[tuple[int, float]] | None:
         """State → its share of the time from begin to end (CLOCK_MONOTONIC, ns), most first. None where the records do not reach back so
         far."""
-        if self._joined is None and self._chunks:
-            self._joined = np.concatenate([one[0] for one in self._chunks]), np.concatenate([one[1] for one in self._chunks])
-        if self._joined is None or end <= begin or self._joined[0][0] > begin:
+        if (known := self._reaching(begin)) is None or end <= begin:
             return None
-        times, states = self._joined
+        times, states = known
         first, last = int(np.searchsorted(times, begin, "right")) - 1, int(np.searchsorted(times, end, "left"))
         edges = np.clip(np.append(times[first:last], end), begin, end)
         sums: dict[int, float] = {}
         for state, length in zip(states[first:last].tolist(), np.diff(edges), strict=True):
             sums[state] = sums.get(state, 0.0) + float(length) / (end - begin)
         return sorted(sums.items(), key=lambda one: -one[1])
+
+    def _reaching(self, begin: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Times and the state from each on, where they reach back to `begin`."""
+        if self._joined is None and self._chunks:
+            self._joined = np.concatenate([one[0] for one in self._chunks]), np.concatenate([one[1] for one in self._chunks])
+        return None if self._joined is None or self._joined[0][0] > begin else self._joined
 
     def close(self) -> None:
         """Gives the buffer and the descriptors back."""
@@ -178,6 +182,16 @@ class SoftirqTrace(Trace):
         shares = self.shares(begin, end)
         return None if shares is None else {SOFTIRQS[which]: share for which, share in shares if 0 <= which < len(SOFTIRQS)}
 
+    def left_out(self, counted: dict[str, int], begin: int, end: int) -> dict[str, int]:
+        """Of what the kernel counted in this time (softirq → how many), what is not on record, where that is more than half: an idle core
+        that another one asked for them may be passed over."""
+        if (known := self._reaching(begin)) is None:
+            return {}
+        times, states = known
+        seen = np.bincount(states[(times >= begin) & (times <= end) & (states != NONE)], minlength=len(SOFTIRQS))
+        missing = {kind: number - int(seen[SOFTIRQS.index(kind)]) for kind, number in counted.items() if kind in SOFTIRQS}
+        return {kind: number for kind, number in missing.items() if 2 * number > counted[kind]}
+
 
 def _event(core: int, kind: int, config: int, period: int, sample: int, flags: int) -> int:
     """Descriptor of the records of one core, negative where there are none. Times on CLOCK_MONOTONIC."""
@@ -203,7 +217,8 @@ def _runs(raw: bytes, layout: np.dtype, wanted: int, names: dict[int, str]) -> I
     """Runs of records of the wanted kind, None in place of those that the kernel had no room for; threads that take a name go into
     `names`."""
     whole = np.frombuffer(raw[: len(raw) // layout.itemsize * layout.itemsize], layout)
-    if len(whole) * layout.itemsize == len(raw) and np.all(whole["kind"] == wanted) and np.all(whole["size"] == layout.itemsize):
+    alike = np.all(whole["kind"] == wanted) and np.all(whole["size"] == layout.itemsize)
+    if len(whole) and len(whole) * layout.itemsize == len(raw) and alike:
         yield whole
         return
     at = 0

@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from hil_server.host import late_watch
+from hil_server.host import late_watch, switch_trace
 from hil_server.host.late_causes import CAUSES, REMEDIES, Around, Late, cause_of, summed_up
 from hil_server.host.late_watch import LateWatch
-from hil_server.host.switch_trace import SwitchTrace
+from hil_server.host.switch_trace import NONE, SoftirqTrace, SwitchTrace
 from hil_server.telemetry.drain import Recorder
 from rt_kernels.late_ticks import LATE_TICK, LateTicks
 from rt_kernels.layout import CODES
@@ -56,6 +56,9 @@ CASES = {
     "not woken, the machine below is busy": (late(), Around(ran=[("python", 1.0)], steal_s=0.2, steal_share=0.4), "steal"),
     "not woken, idle, time was stolen": (late(), Around(ran=[("idle", 1.0)], steal_s=0.01), "steal"),
     "not woken, nothing at all": (late(), Around(ran=[("idle", 1.0)]), "core_stalled"),
+    "not woken, idle, softirqs that the record left out": (
+        late(), Around(ran=[("idle", 1.0)], softirq_time={}, softirqs={"NET_RX": 3}, softirq_unseen={"NET_RX": 3}), "softirq",
+    ),
     "the step waited": (late(IO, voluntary=3), Around(), "blocked"),
     "the step was not on the core, nor off it": (late(COMPUTE, voluntary=0), Around(steal_s=0.02), "steal"),
     "hot": (late(COMPUTE, run_ns=3 * MS, voluntary=0), Around(throttled=2), "throttled"),
@@ -129,6 +132,28 @@ def test_late_ticks_pass_between_two_mappings_and_the_oldest_are_written_over():
     assert reader.take()["tick"].tolist() == list(range(113, 120)) and len(reader.take()) == 0 and reader.recorded == 23
     with pytest.raises(ValueError, match="no late ticks"):
         LateTicks.attach(os.memfd_create("other"))
+
+
+def test_softirqs_that_were_counted_and_are_not_on_record():
+    """Ten records of NET_RX in 100 ms, and what the kernel counted."""
+    trace = SoftirqTrace.__new__(SoftirqTrace)
+    times = np.arange(0, 100 * MS, 5 * MS)
+    states = np.where(np.arange(20) % 2, NONE, switch_trace.SOFTIRQS.index("NET_RX"))
+    trace._joined, trace._chunks = (times, states), []
+    assert trace.left_out({"NET_RX": 10}, 0, 100 * MS) == {}
+    assert trace.left_out({"NET_RX": 30, "BLOCK": 1}, 0, 100 * MS) == {"NET_RX": 20, "BLOCK": 1}
+    assert trace.left_out({"NET_RX": 3}, 0, 20 * MS) == {}
+    assert trace.left_out({"NET_RX": 30}, -1, 100 * MS) == {}  # the record does not reach back so far
+
+
+def test_a_core_on_which_nothing_happened_has_no_shares():
+    trace = SwitchTrace.open(max(os.sched_getaffinity(0)))
+    if trace is None:
+        pytest.skip("the kernel gives no record of context switches (perf_event_paranoid, or none in this kernel)")
+    trace._new = lambda: b""
+    trace.read()
+    assert trace.shares(0, 1) is None
+    trace.close()
 
 
 def test_the_trace_sees_who_has_the_core():
