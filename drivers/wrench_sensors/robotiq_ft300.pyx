@@ -7,8 +7,8 @@ Stream (little-endian), 16 bytes, 100 times a second at 19200 bit/s, 8N1:
     14  u16    CRC-16/Modbus over bytes 0 ... 13
 
 Source: Robotiq FT 300 instruction manual. Set-up by Modbus RTU, slave 9: what streams is stopped by half a second of FF; registers 510 ...
-513 are the serial number; 0x0200 written to register 410 (function 16) starts the stream. Two requests outside the loop: no Modbus library
-is asked for them.
+513 are the serial number (three letters, and 32 bits with the low word first); 0x0200 written to register 410 (function 16) starts the
+stream. Two requests outside the loop: no Modbus library is asked for them.
 
 The stream has neither stamp nor status. So a sensor that stands still is known by six values that do not move at all (`stale_ms`; a true
 one has noise), lost records by their number in a second, and a full count is `saturated`. A record that is sent twice is two records. At
@@ -91,8 +91,10 @@ cdef class RobotiqFt300Port(SerialSensor):
         """Asks for the serial number and the stream, if it is to. Raises TimeoutError, ConnectionError."""
         if self._given["configure"]:
             self._stop_stream()
-            registers = self._read(SERIAL_REGISTER, 4)
-            self.serial = b"".join(struct.pack(">H", word) for word in registers).decode("ascii", "replace").strip("\0 ")
+            first, second, low, high = self._read(SERIAL_REGISTER, 4)
+            number = high << 16 | low
+            letters = bytes([first >> 8, first & 0xFF, second >> 8]).decode("ascii", "replace")
+            self.serial = f"{letters}-{number:04d}" if number else "unknown"
             self._write(STREAM_REGISTER, STREAM_ON)
 
     def _await_stream(self):

@@ -114,7 +114,7 @@ class RobotiqPeer(SerialPeer):
     """Slave 9: registers 510 ... 513, stream on register 410, stopped by FF."""
 
     PAUSE_S = 0.01
-    SERIAL = b"FTS-0042"
+    SERIAL = b"FTS\0" + struct.pack(">HH", 42, 0)
 
     def __init__(self, streams=False, deaf=False):
         super().__init__()
