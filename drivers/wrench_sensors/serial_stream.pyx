@@ -435,14 +435,15 @@ cdef class SerialSensor(PortPart):
             raise TimeoutError(f"no answer to {what} within {self._given['timeout_s']} s")
 
     def _begin_stream(self, fewest):
-        """From here on the line is read in C: forgets all state and waits for `fewest` believed records. Returns the mean of the device's
-        stamps and of the arrivals from record to record (s). Raises TimeoutError."""
+        """From here on the line is read in C: forgets all state and waits for `fewest` believed records after the first ones. Returns the
+        mean of the device's stamps and of the arrivals from record to record (s). Raises TimeoutError."""
         s = &self.stream.s
         memset(s, 0, sizeof(StreamState))
         self.stream.p.fd = fd = self._raw_line()
         end = time.monotonic() + self._given["timeout_s"]
         heard = first_count = first_stamp = first_arrival = 0
-        while s.out.record_total < fewest:
+        # those of the first read may have waited together: they tell no rate
+        while not first_count or s.out.record_total - first_count < fewest:
             left = end - time.monotonic()
             if left <= 0 or s.gone:
                 came = f"{heard} bytes came, {s.framing.skipped_total} of them in no record" if heard else "nothing came"
@@ -451,7 +452,7 @@ cdef class SerialSensor(PortPart):
             heard += drain(&self.stream)
             if s.out.record_total and not first_count:
                 first_count, first_stamp, first_arrival = s.out.record_total, s.check.last.stamp, s.out.received_ns
-        count = max(1, s.out.record_total - first_count)
+        count = s.out.record_total - first_count
         return ((s.check.last.stamp - first_stamp) % (1 << 32)) / count, 1e-9 * (s.out.received_ns - first_arrival) / count
 
     def begin(self):

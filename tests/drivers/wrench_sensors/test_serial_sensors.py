@@ -318,7 +318,7 @@ def test_a_sensor_that_speaks_is_left_alone_by_a_recovery(lines, sample):
 
 
 def test_a_sensor_that_is_not_there_any_more_says_so_and_is_looked_for_again(lines, sample):
-    port, peer = bota(lines, no_data_ms=1.0, timeout_s=0.1)
+    port, peer = bota(lines, no_data_ms=1.0)
     peer.hang_up()
     port.read(sample)
     assert names(sample["wrench_status"][0]) == {"no_data"}
