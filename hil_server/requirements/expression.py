@@ -18,7 +18,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -60,9 +60,7 @@ Channels = Mapping[str, Term]
 
 def channels(aux: Iterable[object] = ()) -> dict[str, Term]:
     """Every channel of the table and of a run's auxiliary channels (`record.AuxChannel`), by name."""
-    found: dict[str, Term] = {}
-    for name, _, count, text, *_ in FIELDS:
-        found[name] = _channel(scalar_units(text, count), partial(_field, name, count))
+    found = dict(_of_the_table())
     for channel in aux:
         name, text, count, at = channel.name, channel.unit, channel.count, channel.offset  # type: ignore[attr-defined]
         try:
@@ -71,6 +69,11 @@ def channels(aux: Iterable[object] = ()) -> dict[str, Term]:
             units = [text] * count
         found[name] = _channel(units, partial(_auxiliary, at, count))
     return found
+
+
+@cache
+def _of_the_table() -> dict[str, Term]:
+    return {name: _channel(scalar_units(text, count), partial(_field, name, count)) for name, _, count, text, *_ in FIELDS}
 
 
 def _field(name: str, count: int, records: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ of its own: it fits nothing but itself.
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 BASE = ("m", "kg", "s", "rad", "K", "A")
 _FORCE = {"m": 1, "kg": 1, "s": -2}
@@ -56,6 +57,7 @@ class Unit:
         return self.powers == other.powers
 
 
+@lru_cache(1024)
 def unit(text: str) -> Unit:
     """The unit as the table writes it; one that it does not know fits itself alone."""
     factor = 1.0
