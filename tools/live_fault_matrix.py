@@ -61,9 +61,10 @@ from rt_kernels.layout import BITS, CODES, WORDS  # noqa: E402
 from rt_kernels.layout import FAULTS as TABLE  # noqa: E402
 
 STOP = {name for name, _, severity, *_ in TABLE if severity == "stop"}
+# a loop that is held up for hundredths of a second catches up with its motion: not the fault that is looked for
 QUICK = ["guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "guidance.settle_s=0.1", "guidance.fault_s=0.3",
          "test.duration_max_s=4.0", "telemetry.publish=tcp://127.0.0.1:*", "telemetry.command=tcp://127.0.0.1:*",
-         "telemetry.hand_controller=tcp://127.0.0.1:*"]  # fmt: skip
+         "telemetry.hand_controller=tcp://127.0.0.1:*", "safety.rate_excess_s=1.0"]  # fmt: skip
 # stand files' tables of the sensors that the virtual stand can have; the FT 300 carries a unit that is light enough for it
 LINE = "stand.wrench_sensor.device=/dev/ttyUSB0"
 RANGES = ["stand.wrench_sensor.force_range_n=[3000.0, 3000.0, 3000.0]", "stand.wrench_sensor.moment_range_n_m=[600.0, 600.0, 600.0]"]

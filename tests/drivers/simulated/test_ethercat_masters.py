@@ -29,7 +29,8 @@ def in_namespace(program: str, *arguments: str) -> dict[str, Any]:
         if run.returncode == 0:
             break
     assert run.returncode == 0, run.stderr
-    return dict(json.loads(run.stdout.strip().splitlines()[-1]))
+    # libraries print too, when they please
+    return dict(json.loads(next(line for line in reversed(run.stdout.splitlines()) if line.startswith("{"))))
 
 
 def seen_by(library: str) -> dict[str, Any]:

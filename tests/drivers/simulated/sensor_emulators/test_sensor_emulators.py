@@ -32,7 +32,7 @@ class Serial:
         self.port = serial.Serial(one.ports["wrench_sensors"]["device"], baud, timeout=0.01)
         self.heard = b""
 
-    def take(self, condition, seconds=3.0):
+    def take(self, condition, seconds=15.0):
         def enough():
             self.heard += self.port.read(max(1, self.port.in_waiting))
             return condition(self.heard)
