@@ -119,7 +119,7 @@ def sdist(tmp_path_factory):
     shutil.copytree(ROOT / "tools", work / "tree" / "tools", ignore=left_out)
     run(sys.executable, "-c", "from setuptools import build_meta; build_meta.build_sdist('../out')", cwd=work / "tree")
     with tarfile.open(next((work / "out").glob("*.tar.gz"))) as archive:
-        archive.extractall(work / "unpacked", filter="data")
+        archive.extractall(work / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # Python 3.11.4
     return next((work / "unpacked").iterdir())
 
 
