@@ -2,7 +2,7 @@
 
 Each figure is the largest of the closed loop (of the supply's pressure the smallest). What stops a run, or takes the stand to where its
 drives follow no longer, refuses the arming. Rates and accelerations that the limits clip for a moment are in the restitution already and
-are only said.
+are only said: of an acceleration that is the limit itself, for the legs are sent no more.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,10 @@ import numpy as np
 
 from hil_server.config import TestConfig, check_part
 
-FIELDS = ("F_S", "leg_rate_demand", "leg_force", "leg_valve", "supply_pressure", "stroke_margin", "following_error", "contact_energy_ratio")
+FIELDS = (
+    "tick", "F_S", "leg_rate_demand", "leg_rate_setpoint", "leg_force", "leg_valve", "supply_pressure", "stroke_margin", "following_error",
+    "contact_energy_ratio",
+)  # fmt: skip
 SAID = 0.8  # of a limit: what comes nearer is worth a word
 
 
@@ -55,11 +58,14 @@ def margins(records: np.ndarray | Mapping[str, np.ndarray], config: TestConfig, 
         loads, limits = np.abs(records["F_S"][:, part]), np.asarray(stand[key], float)
         worst = int(np.argmax((loads / limits).max(axis=0))) if len(loads) else 0
         add(f"{name} on the load cell", largest(loads[:, worst]), float(limits[worst]), unit)
-    rate = records["leg_rate_demand"]
+    # what the motion asks for, before the limits; what the legs are sent, a compensator's lead in it
+    sent = records["leg_rate_setpoint"]
+    rate = np.maximum(np.abs(records["leg_rate_demand"]), np.abs(sent))
     safety = _safety(config)
     excess = held(rate, safety.get("rate_excess_s", 0.0), period_s) >= platform["leg_rate_max_m_s"]
     add("leg rate", largest(rate), platform["leg_rate_max_m_s"], "m/s", stops=excess)
-    add("leg acceleration", largest(np.diff(rate, axis=0)) / period_s, platform["leg_acceleration_max_m_s2"], "m/s2", stops=False)
+    change = np.diff(sent, axis=0) / (np.diff(records["tick"]) * period_s)[:, None]
+    add("leg acceleration", largest(change), platform["leg_acceleration_max_m_s2"], "m/s2", stops=False)
     # a stroke that is used up to its end has no margin left
     half = 0.5 * (platform["leg_length_max_m"] - platform["leg_length_min_m"])
     add("leg stroke", half - float(records["stroke_margin"].min(initial=half)), half, "m")

@@ -200,4 +200,4 @@ def next_looks(s: Mapping[str, Any], log: Log, requirements: Sequence[Mapping[st
                              f"{_counted(s['missed'], 'period')} missed", "time"))  # fmt: skip
     for note in s["note_details"][:2]:
         found.append(("", f"noted: {note['name']} at {note['time_s']:.3f} s, tick {note['tick']}", "faults"))
-    return found
+    return sorted(found, key=lambda look: ("bad", "warn").index(look[0]) if look[0] in ("bad", "warn") else 2)

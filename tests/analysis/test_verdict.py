@@ -2,6 +2,7 @@
 
 import pytest
 
+from hil_server.analysis.margins import Margin
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import bars, next_looks, used, verdict
 
@@ -68,6 +69,15 @@ def test_share_of_a_limit():
     rows += [requirement("worst", "violated", margin=-9.0), requirement("bad", "violated", margin=-1.0)]
     order = [name for name, *_ in bars(rows)]
     assert order == ["worst", "bad", "near", "good", "none"]
+
+
+def test_what_touched_a_limit_comes_before_what_is_good(trip_log):
+    clipped = Margin("leg acceleration", 10.0, 10.0, "m/s2", 1.0, stops=False)
+    looks = next_looks(summarise(trip_log), trip_log, [requirement("far", margin=9.0)], [clipped])
+    words = [words for _, words, _ in looks]
+    assert words.index("nearest limit of the stand: leg acceleration, 10 of 10 m/s2 (100 %)") < next(
+        i for i, said in enumerate(words) if said.startswith("requirement far: ")
+    )
 
 
 def test_faults_come_in_their_order_with_tick_and_time(trip_log):
