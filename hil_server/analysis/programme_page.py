@@ -79,25 +79,27 @@ class ProgrammePage:
         rows = {row["number"]: row for row in self._rows}
         arms = any((row.get("arm") or {}).get("margin") is not None for row in self._rows)
         judged = any(row.get("requirements") for row in self._rows)
-        head = ["variant", "", "verdict", "result", *(["smallest margin"] if judged else []), "capture, s", "after contact, s", "force, N",
-                "moment, N.m", *(["arm margin"] if arms else []), "R1", "faults", "|force|", "|moment|"]  # fmt: skip
+        faults = any(row.get("faults") for row in self._rows)
+        head = ["variant", "verdict", "result", *(["smallest margin"] if judged else []), "capture, s", "after contact, s", "force, N",
+                "moment, N.m", *(["arm margin"] if arms else []), "R1", *(["faults"] if faults else []), "|force|", "|moment|"]  # fmt: skip
         span, tops = self._scales()
         cells: list[list[Any]] = []
         for number, description, expect in self.variants:
             row = rows.get(number)
+            variant = Markup(f"{self._link(row) if row else text(number)}<small>{text(description)}</small>")
             if row is None:
                 state = "not run" if number in not_run else "to come"
-                empty: list[Any] = [None] * (len(head) - 4)
-                cells.append([number, description, "", state, *empty])
+                empty: list[Any] = [None] * (len(head) - 3)
+                cells.append([variant, "", state, *empty])
                 continue
             verdict = str(row["verdict"])
             result = pill("good", "passed") if row["passed"] else pill("bad", f"expected {expect}".replace("_", " "))
             contact, capture = row.get("first_contact_time_s"), row.get("capture_time_s")
             cells.append([
-                self._link(row), description, pill(LEVELS.get(verdict, "warn"), verdict.replace("_", " ")), result,
+                variant, pill(LEVELS.get(verdict, "warn"), verdict.replace("_", " ")), result,
                 *([_smallest(row)] if judged else []), capture, capture - contact if capture is not None and contact is not None else None,
                 peak(row, 0), peak(row, 1), *([(row.get("arm") or {}).get("margin")] if arms else []), row.get("R1"),
-                ", ".join(row.get("faults") or ()), *self._sparks(number, span, tops),
+                *([", ".join(row.get("faults") or ())] if faults else []), *self._sparks(number, span, tops),
             ])  # fmt: skip
         said = (
             '<p class="note screen">A click on a head sorts. Small curves: from one second before the first contact, all on one time axis '
@@ -105,10 +107,10 @@ class ProgrammePage:
         )
         return (said if self._curves else "") + table_html(head, cells, sortable=True)
 
-    def _link(self, row: Mapping[str, Any]) -> Any:
+    def _link(self, row: Mapping[str, Any]) -> str:
         if not row.get("report"):
-            return row["number"]
-        return Markup(f'<a href="{text(os.path.relpath(row["report"], self.path.parent))}">{text(row["number"])}</a>')
+            return text(row["number"])
+        return f'<a href="{text(os.path.relpath(row["report"], self.path.parent))}">{text(row["number"])}</a>'
 
     def _scales(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Common time axis, s from the first contact, and the largest force and moment of all."""

@@ -227,7 +227,7 @@ def unpacked(data: str, points: Sequence[int]) -> list[tuple[np.ndarray, np.ndar
 
 def spark(time: np.ndarray, values: np.ndarray, span: tuple[float, float], scale: tuple[float, float], words: str) -> str:
     """A small curve in a table, as inline SVG. span: s; scale: values at its lower and upper edge; words: what it shows, for everybody."""
-    wide, tall = 150.0, 34.0
+    wide, tall = 120.0, 34.0
     t, y = thin(time, values, 160) if len(time) else (time, values)
     up = max(scale[1] - scale[0], 1e-12)
     x = (t - span[0]) / max(span[1] - span[0], 1e-12) * wide
