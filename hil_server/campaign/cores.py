@@ -1,13 +1,14 @@
 """What a campaign made of this machine's cores."""
 
+import os
 import resource
 from pathlib import Path
 
 
-def share_used(seconds: float, workers: int) -> float:
-    """Processor time of this process and its workers over what the cores they were meant for had to give: 1 is all of it."""
+def share_used(seconds: float) -> float:
+    """Processor time of this process and its workers over what all cores of this machine had to give: 1 is all of it."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in usage) / (seconds * workers)
+    return sum(u.ru_utime + u.ru_stime for u in usage) / (seconds * (os.cpu_count() or 1))
 
 
 def idle_and_all_time() -> tuple[int, int]:

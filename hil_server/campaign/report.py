@@ -14,11 +14,12 @@ from scipy.stats import gaussian_kde
 from hil_server.campaign.case import PEAKS
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.sensitivity import Index
-from hil_server.campaign.statistics import column, magnitude, rank_correlation, wilson
+from hil_server.campaign.statistics import column, magnitude, rank_correlation, standing, wilson
 from hil_server.line import assembly
 from hil_server.pages.figures import COLOURS, embedded
 from hil_server.pages.html import document, pill, section, table_html, text, verdict_html
 
+STANDINGS = {"kept": "good", "violated": "bad", "not judged": ""}  # level of each
 LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
 QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
 # pairs of conditions that are looked at together; those that the box has
@@ -26,6 +27,7 @@ PAIRS = (("lateral_y_m", "lateral_z_m"), ("yaw_deg", "pitch_deg"), ("velocity_x_
          ("velocity_y_m_s", "velocity_z_m_s"), ("rate_y_deg_s", "rate_z_deg_s"), ("velocity_x_m_s", "rate_x_deg_s"))  # fmt: skip
 UNITS = (("_kg_m2", "kg m²"), ("_n_per_m", "N/m"), ("_n_s_per_m", "N s/m"), ("_deg_s", "deg/s"), ("_m_s", "m/s"), ("_n_m", "N m"),
          ("_deg", "deg"), ("_kg", "kg"), ("_n", "N"), ("_m", "m"))  # fmt: skip
+FEW_CASES = 500  # captured ones, up to which each is drawn as clearly as the others
 BOUNDARY_CASES = 10  # captured and lost ones, at least, for a boundary to be drawn
 BOUNDARY_NEAR = 1.0  # cases that the kernel must see at a place
 
@@ -117,7 +119,7 @@ def _requirements(s: dict[str, Any]) -> list[str]:
     for name, found in sorted(s["requirements"].items(), key=lambda one: -one[1]["violated"]):
         low, high = found["interval_95"]
         margin = [found["margin"].get(key) for key in ("p0", "p1", "p5", "p50")]
-        rows.append((name, pill("good", "kept") if found["kept"] else pill("bad", "violated"), found["violated"], found["met"],
+        rows.append((name, pill(STANDINGS[word := standing(found)], word), found["violated"], found["met"],
                      found["not_judged"], f"{low:.4f} … {high:.4f}", found["violated_max"], *margin, found["source"]))  # fmt: skip
     head = ("requirement", "", "violated", "met", "not judged", "share violated, 95 % (Wilson)", "allowed", "least margin", "1 %", "5 %",
             "median", "source")  # fmt: skip
@@ -245,7 +247,7 @@ def _pairs(table: Any, keys: tuple[str, ...]) -> Figure:
     drawn, axes = _grid(len(pairs), 3, 3.1)
     for one, (x, y) in zip(axes, pairs, strict=False):
         for name, colour, mask in groups(table):
-            small = name == "captured"
+            small = name == "captured" and mask.sum() > FEW_CASES
             one.scatter(column(table, x)[mask], column(table, y)[mask], s=3 if small else 9, c=colour, label=name,
                         alpha=0.35 if small else 0.9, linewidths=0)  # fmt: skip
         _boundary(one, column(table, x), column(table, y), np.array(table["captured"].to_pylist(), bool))

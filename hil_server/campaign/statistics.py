@@ -85,6 +85,11 @@ def demanded(table: Any, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def standing(one: Mapping[str, Any]) -> str:
+    """In a word, of a row of `demanded`: kept, violated, or not judged, where no case came to what it is about."""
+    return "violated" if not one["kept"] else "kept" if one["met"] + one["violated"] else "not judged"
+
+
 def statistics(table: Any, keys: tuple[str, ...], requirements: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Summary of the result table. captured: whatever happened afterwards; captured_within_limits: and no trip. loads: median, 95 %, 99 %
     and greatest peak of each component over all cases. channels: likewise for the channels of the parts. faults: cases with each.

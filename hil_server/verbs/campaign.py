@@ -1,7 +1,6 @@
 """`hil-server campaign PROGRAMME`: thousands of initial conditions, on this machine's cores or on a Dask cluster; resumes by itself."""
 
 import argparse
-import os
 import sys
 import time
 from dataclasses import asdict
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     except KeyboardInterrupt:
         print(f"interrupted: what is done is kept, the same command goes on with the rest ({folder})", file=sys.stderr)
         return {"exit_code": 130, "folder": str(folder)}
-    busy = None if args.scheduler else share_used(time.monotonic() - began, args.workers or os.cpu_count() or 1)
+    busy = None if args.scheduler else share_used(time.monotonic() - began)
     unused, passed = (b - a for a, b in zip(before, idle_and_all_time(), strict=True))
     idle = unused / max(1, passed)
     table = execution.read_results(folder)
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for outcome, rows in indices.items():
         shares = ", ".join(f"{i.key} {i.first:.2f}" for i in sorted(rows, key=lambda i: -i.first)[:4] if i.first > i.first_half)
         print(f"variance of the {outcome}: {shares or 'no single variable explains it'}")
-    cores = "" if busy is None else f", {100 * busy:.0f} % of the cores' time went into the cases, {100 * idle:.1f} % was idle"
+    cores = "" if busy is None else f", {100 * busy:.0f} % of all cores' time went into it, {100 * idle:.1f} % was idle"
     print(f"time      {time.monotonic() - began:.0f} s{cores}")
     for one in logs:
         print(f"worst     case {one['number']}: {one['branch']}")
@@ -97,12 +96,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _requirements(found: dict[str, Any]) -> list[str]:
     """Prints what became of them; returns the names of those that more cases violate than are allowed to."""
+    from hil_server.campaign.statistics import standing
     from hil_server.terminal.tables import print_table
 
     if found:
         head = ("requirement", "", "violated", "met", "not judged", "least margin", "5 %", "median")
         rows = [
-            (name, "kept" if one["kept"] else "VIOLATED", *(str(one[key]) for key in ("violated", "met", "not_judged")),
+            (name, standing(one).replace("violated", "VIOLATED"), *(str(one[key]) for key in ("violated", "met", "not_judged")),
              *(f"{one['margin'][key]:.4g}" if one["margin"] else "-" for key in ("p0", "p5", "p50")))
             for name, one in found.items()
         ]  # fmt: skip
@@ -113,15 +113,17 @@ def _requirements(found: dict[str, Any]) -> list[str]:
 
 
 def _write_junit(file: str, name: str, summary: dict[str, Any]) -> None:
+    from hil_server.campaign.statistics import standing
     from hil_server.requirements import junit
 
+    outcomes = {"violated": "failed", "kept": "passed", "not judged": "skipped"}
     cases = []
     for key, one in summary["requirements"].items():
         judged = one["met"] + one["violated"]
         said = f"{one['violated']} of {judged} judged cases violate it, allowed {one['violated_max']:g}"
         least = f", least margin {one['margin']['p0']:.4g}" if one["margin"] else ""
         facts = {k: one[k] for k in ("met", "violated", "not_judged", "source") if one[k] != ""} | one["margin"]
-        cases.append(junit.Case(key, "failed" if not one["kept"] else "passed" if judged else "skipped", said + least, facts))
+        cases.append(junit.Case(key, outcomes[standing(one)], said + least, facts))
     errors = summary["errors"]
     ran = junit.Case("cases run", "failed" if errors else "passed", f"{summary['cases']} cases, {errors} with an error")
     junit.write(file, name, [junit.Suite(name, [ran, *cases])])

@@ -12,8 +12,10 @@ from junitparser import Failure, JUnitXml, Skipped
 from hil_server import cli
 from hil_server.campaign import statistics
 from hil_server.campaign.case import run_case
+from hil_server.campaign.plan import load_plan
 from hil_server.client import Client
 from hil_server.config import SHIPPED, load_test
+from hil_server.config.files import parse_toml
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.run_header import configuration
@@ -200,6 +202,16 @@ def test_every_shipped_variant_has_the_channels_that_its_requirements_name(file)
     assert all(v.config.document.get("requirement") for v in variants)
 
 
+SINGLE = [f for f in sorted((SHIPPED / "programmes").glob("*.toml")) if not is_programme(f)]
+
+
+@pytest.mark.parametrize("file", SINGLE, ids=[f.stem for f in SINGLE])
+def test_every_shipped_test_and_campaign_states_requirements_with_their_source(file):
+    config = load_plan(file).base if "campaign" in parse_toml(file.read_text()) else load_test(file)
+    stated = config.document.get("requirement", [])
+    assert stated and all(one["source"] for one in stated)
+
+
 def test_a_case_of_a_campaign_is_judged_and_the_statistics_count():
     rows = [{"name": "force", "channel": "norm(F_T[0:3])", "below_n": 10.0, "violated_max": 0.5},
             {"name": "caught", "value": "captured_after_s", "below_s": 10.0}]  # fmt: skip
@@ -215,6 +227,9 @@ def test_a_case_of_a_campaign_is_judged_and_the_statistics_count():
     counted = statistics.demanded(table, rows)
     assert [counted["force"][key] for key in ("met", "violated", "not_judged", "kept")] == [2, 1, 1, True]
     assert counted["force"]["share"] == pytest.approx(1 / 3) and counted["force"]["margin"]["p50"] == 2.0
+    assert [statistics.standing(counted[name]) for name in ("force", "caught")] == ["kept", "violated"]
+    nowhere = statistics.demanded(pa.table({name: [None] * 4 for name in names}), rows)
+    assert statistics.standing(nowhere["force"]) == "not judged", "what no case came to is not called kept"
     assert counted["caught"]["kept"] is False and counted["caught"]["margin"]["p0"] == 3.0
 
 
