@@ -18,6 +18,8 @@ PAGES = ("", "operator", "mimic", "replay")
 SCREENS = ((1366, 768), (1920, 1080), (2560, 1440))
 GAIN = {"number": 3, "name": "compensation.gain", "unit": "-", "low": 0.0, "high": 1.5, "rate_per_s": 0.1, "phases": ["approach"],
         "value": 1.0, "meaning": "gain of the lead"}  # fmt: skip
+# as long as the names of shipped parameters are
+LONG = GAIN | {"number": 4, "name": "compensation.lead_rate_max_m_s", "unit": "m/s", "phases": ["idle", "position"], "value": 0.005}
 PEAK = {"name": "peak force", "verdict": "met", "value": 724.0, "limit": 2000.0, "margin": 1276.0, "unit": "N", "time_s": 1.0,
         "phase": "contact", "source": "of the tests", "words": "largest force"}  # fmt: skip
 LATE = PEAK | {"name": "in time", "verdict": "violated", "value": 12.0, "limit": 10.0, "margin": -2.0, "unit": "s"}
@@ -28,7 +30,7 @@ OPEN = PEAK | {"name": "tilt at completion", "verdict": "not judged", "value": N
 def run(log):  # noqa: F811
     """A rehearsal with a parameter that can be tuned and three requirements; a programme of which a variant is next lies by the logs."""
     text = load_test(None, ["test.rehearsal=true"]).as_toml()
-    made = FakeRun(Recording(log), text, [GAIN], [PEAK, LATE, OPEN])
+    made = FakeRun(Recording(log), text, [GAIN, LONG], [PEAK, LATE, OPEN])
     made.values["tuned"] = [0.0, 0.0, 0.0, 0.875]
     rows = [{"variant": "RT-1", "state": "done", "result": "passed"}, {"variant": "RT-2", "state": "next", "description": "sideways"}]
     (log.parent.parent / "programme.json").write_text(json.dumps({"programme": "two", "ended": False, "held": True, "variants": rows}))
@@ -177,6 +179,16 @@ def test_each_view_fills_its_screen(page, log, pictures, view):  # noqa: F811
             raise AssertionError((view, width, at.value(FILLED))) from None
         assert at.value("parseFloat(getComputedStyle(document.querySelector('.nicegui-content')).fontSize)") >= 14
         at.picture(pictures / f"fills_{view or 'engineer'}_{width}.png")
+
+
+def test_what_sets_a_parameter_is_within_its_card(page, run):
+    at = page("")
+    for width, height in SCREENS:
+        screen(at, width, height)
+        wait_for(lambda: at.value("document.querySelectorAll('.hil-card form button').length") == 2, 20)
+        over = at.value("[...document.querySelectorAll('.hil-card form')].map((form) => form.lastElementChild.getBoundingClientRect().right"
+                        " - form.closest('.hil-card').getBoundingClientRect().right)")  # fmt: skip
+        assert max(over) < 0.0, (width, over)
 
 
 # ----------------------------------------------------------------------------------------------------------- what is drawn

@@ -8,7 +8,7 @@ const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", en
 
 // run, how its data are, age of the picture, answer to the last command, ABORT
 function header(element, options, { command, picture, link, old }) {
-  element.innerHTML = `<span class="hil-run"></span><span class="hil-badge"></span><span class="hil-picture" title="from the tick to the pixel, median of the last 120 pictures"></span>
+  element.innerHTML = `<span class="hil-run"></span><span class="hil-badge"></span><span class="hil-picture" title="from the tick to the pixel, median of the last 300 pictures"></span>
     <span class="hil-answer" role="status"></span><button id="abort" class="hil-abort" aria-keyshortcuts="Alt+A" title="trips the run at once (Alt+A)">ABORT</button>`;
   const [run, badge, age, answer, button] = element.children;
   const press = () => {

@@ -69,7 +69,7 @@ function tunables(element, options, { command }) {
         element.hilHtml = null;
         if (!all.length) return write(element, note("Nothing can be changed while this run goes on: no part of it declares a tunable parameter."));
         element.innerHTML = `<table class="hil-table"><thead><tr><th>parameter</th><th>now</th><th>new</th></tr></thead><tbody>${all.map((p) => `<tr title="${safe(p.meaning)}">
-          <td>${safe(p.name)}<br><small>${number(p.low)} ... ${number(p.high)} ${safe(p.unit)}, ${number(p.rate_per_s)} a second${p.phases?.length ? `, in ${safe(p.phases.join(", "))}` : ""}</small></td>
+          <td>${safe(p.name).replace(/[._]/g, "$&<wbr>")}<br><small>${number(p.low)} ... ${number(p.high)} ${safe(p.unit)}, ${number(p.rate_per_s)} a second${p.phases?.length ? `, in ${safe(p.phases.join(", "))}` : ""}</small></td>
           <td><output>${number(p.value)}</output></td><td><form><input type="number" step="any" min="${p.low}" max="${p.high}" value="${p.value ?? ""}" aria-label="new value of ${safe(p.name)}"><button>set</button></form></td></tr>`).join("")}</tbody></table>`;
         rows = [...element.querySelectorAll("tbody tr")];
         rows.forEach((row, i) => (row.querySelector("form").onsubmit = (event) => {
