@@ -18,7 +18,7 @@ import numpy as np
 from drivers.raw_frames.can_link import FRAME, FrameBus
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
-from tests.drivers.library_drives import LibraryDrives, object_dictionary
+from tests.drivers.library_drives import LibraryDrives, end_heartbeats, object_dictionary
 from tests.drivers.peers.ati_can import AtiCanPeer
 from tests.drivers.peers.ethercat_library import Segment
 from tests.drivers.peers.rdt import RdtSensor, Record
@@ -325,7 +325,7 @@ class InputModule(Device):
         self.far.send(FRAME.pack(identifier, len(data), bytes(data)))
 
     def opened(self):
-        self.node.nmt.stop_heartbeat()
+        end_heartbeats(self.node)
         self.network.disconnect()
         self.far.setblocking(False)
 

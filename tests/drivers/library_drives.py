@@ -5,6 +5,7 @@ The test holds the other end of the link: after the set-up the library lets go o
 
 import socket
 import struct
+import threading
 
 import canopen
 from canopen import objectdictionary as dictionary
@@ -47,6 +48,16 @@ def object_dictionary(kind):
             od.add_object(dictionary.ODRecord(f"{index:04X}", index))
         od[index].add_member(variable)
     return od
+
+
+def end_heartbeats(*nodes):
+    """Of a library's nodes, with the threads that send them: one that is just sending would find the link closed."""
+    for node in nodes:
+        node.nmt.stop_heartbeat()
+    senders = {f"Cyclic send task for 0x{0x700 + node.id:X}" for node in nodes}
+    for thread in threading.enumerate():
+        if thread.name in senders:
+            thread.join(1.0)
 
 
 class LibraryDrives:
@@ -106,8 +117,7 @@ class LibraryDrives:
 
     def let_go(self):
         """The library leaves the link to the test."""
-        for node in self.nodes.values():
-            node.nmt.stop_heartbeat()
+        end_heartbeats(*self.nodes.values())
         self.network.disconnect()
         self.far.setblocking(False)
         self.take()

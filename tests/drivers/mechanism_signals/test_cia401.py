@@ -10,7 +10,7 @@ import pytest
 from drivers.mechanism_signals.cia401 import Cia401Port
 from drivers.raw_frames.can_link import FRAME, FrameBus
 from rt_kernels.layout import BITS
-from tests.drivers.library_drives import object_dictionary
+from tests.drivers.library_drives import end_heartbeats, object_dictionary
 from tests.drivers.plain_stand import has
 
 NODE = 10
@@ -33,7 +33,7 @@ class Ticks:
             node.data_store.setdefault(0x6000, {})[k] = bytes([HEALTHY >> 8 * (k - 1) & 0xFF])
         node.nmt.state = "PRE-OPERATIONAL"
         self.port.open()
-        node.nmt.stop_heartbeat()
+        end_heartbeats(node)
         network.disconnect()
         self.far.setblocking(False)
         self.tick()
