@@ -132,3 +132,14 @@ def test_the_latches_are_overcome_after_the_contact_and_the_arm_says_with_what(t
     assert arm["outcome"] == "captured" and arm["contact_before_capture"] and arm["margin"] > 1.0 and arm["asked_n"] > 1.0
 
 
+
+
+def test_a_recorded_operator_of_the_shipped_programme_overcomes_the_latches_of_the_shipped_unit(tmp_path):
+    """A whole flight over three minutes: a unit, an arm or a craft that is changed makes the records of operators worthless, and they have
+    to be flown again (tools/fly_berthing.py)."""
+    variants = load_programme("programmes/berthing_rt.toml", ["guidance.contact_max_s=190.0", "guidance.after_capture_s=0.5"])[1]
+    one = next(variant for variant in variants if variant.number == "RT-19")
+    summary = simulate(one.config, Options(out=str(tmp_path), quiet=True, report=False))
+    assert summary["end"] == one.expect == "captured" and not summary["faults"]
+    assert all(row["verdict"] == "met" for row in summary["requirements"])
+    assert summary["arm"]["contact_before_capture"] and summary["arm"]["margin"] > 1.0
