@@ -6,6 +6,8 @@ shipped.md    what is in `stand_configs`: tests, programmes, campaigns, stands, 
 """
 
 import argparse
+import itertools
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -171,8 +173,10 @@ def link(file: Path) -> str:
 
 
 def first_remark(file: Path) -> str:
-    remarks = [line[1:].strip() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
-    return remarks[0] if remarks else ""
+    """The first sentence of the file's own words, over as many lines as it has."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    remarks = itertools.takewhile(lambda line: line.startswith("# "), itertools.dropwhile(lambda line: not line.startswith("# "), lines))
+    return re.split(r"(?<=\.)\s(?=[A-Z])", " ".join(line[2:].strip() for line in remarks), maxsplit=1)[0]
 
 
 def described(file: Path, table: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 Source of registers, working counters and states: ETG.1000, as the Beckhoff ESC data sheets describe them. A slave has four FMMUs, four sync
 managers (mailbox out 1000h, mailbox in 1080h, outputs 1100h, inputs 1400h), an SII of identity, mailboxes and sync managers, a CoE server
-(expedited and normal upload, expedited download, aborts), PDO mapping, a distributed clock of its own and a CSP drive.
+(expedited and normal upload and download, aborts), PDO mapping, a distributed clock of its own and a CSP drive.
 
 The line's frame passes the slaves in their order, all ports being closed behind the last. Clocks are counted in ns; `now_ns` is the true
 time at which the frame leaves the master.

@@ -154,7 +154,8 @@ class Prediction:
         if wrong := [m for m in bad if not m.true and not m.refused]:
             worst = max(wrong, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
             there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
-            said.append(f"{there}, outside {BAND[0]}...{BAND[1]}")
+            others = f", the worst of {len(wrong)} such modes" if len(wrong) > 1 else ""
+            said.append(f"{there}, outside {BAND[0]}...{BAND[1]}{others}")
         if self.touch.refused:
             said.append(f"the mechanism's own contact cannot be predicted: {self.touch.refused}")
         elif self.itself and not self.rebounds:

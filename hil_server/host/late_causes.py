@@ -30,7 +30,7 @@ BUSY_STEAL = 0.1  # of a core's time: then the machine below is to blame, whatev
 
 REMEDIES = {
     "stopped": "nobody may stop (SIGSTOP, Ctrl-Z, a debugger) the server during a run",
-    "page_fault": "allow the memory lock (docs/real-time-host.md, Privileges); a part must not take memory in its step",
+    "page_fault": "allow the memory lock (docs/real-time-host.md, Recipe); a part must not take memory in its step",
     "other_thread": "isolate the loop's core (isolcpus, docs/real-time-host.md); move that program to other cores (taskset)",
     "softirq": "keep network and disk interrupts off the loop's core (irqaffinity, rps_cpus); a PREEMPT_RT kernel",
     "interrupt": "keep interrupts off the loop's core (irqaffinity), no irqbalance",

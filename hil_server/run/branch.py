@@ -125,7 +125,8 @@ def event_time(log: Log, event: str) -> float:
     elif event in CODES["phase"]:
         where = np.flatnonzero(r["phase"] == CODES["phase"][event])
     else:
-        raise UsageError(f"{log.path}: {event!r} is no event; there are: contact, capture, trip, end, {', '.join(CODES['phase'])}")
+        there = dict.fromkeys(("contact", "capture", "trip", "end", *CODES["phase"]))
+        raise UsageError(f"{log.path}: {event!r} is no event; there are: {', '.join(there)}")
     if not len(where):
         raise UsageError(f"{log.path}: there is no {event} in this run")
     return float(log.time_s[where[0]])

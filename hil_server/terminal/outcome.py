@@ -9,9 +9,9 @@ MOST_REBOUNDS = 8
 TABLE_WIDTH = 120  # where nobody says how wide the terminal is
 
 
-def add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
+def add_configuration_arguments(parser: argparse.ArgumentParser, default: str = "a shipped docking on the virtual stand") -> None:
     """CONFIG, --set and --out: the same for every verb that runs a test."""
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: a shipped docking on the virtual stand)")
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help=f"test file (default: {default})")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key, as compensation.part=none")
     parser.add_argument("--out", metavar="DIR", help="folder for log and report (default: runs/ and the time)")
 

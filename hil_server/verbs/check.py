@@ -99,6 +99,7 @@ def _assemble(config: "TestConfig") -> None:
     from hil_server.line import assembly
 
     if "virtual" in config.stand:
+        assembly.emulated_sensor(config.stand.get("wrench_sensor"))
         assembly.simulation(config)
     else:
         assembly.base_context(config)

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", nargs="?", metavar="LOG", help="log to begin with in the replay view")
     parser.add_argument("--logs", metavar="DIR", default="runs", help="folder whose logs the replay view offers (default: runs)")
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on; off loopback a token is required and printed")
-    parser.add_argument("--port", type=int, default=8780)
+    parser.add_argument("--port", type=int, default=8780, help="port to serve on (default: 8780)")
     parser.add_argument("--name", action="append", default=[], help="host name under which other machines reach this one")
     parser.add_argument("--token-file", metavar="FILE", help="file with the token (default: a new one at every start)")
     parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the server")

@@ -21,7 +21,7 @@ SERVES_WITHIN = 60.0  # s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server fly`."""
-    add_configuration_arguments(parser)
+    add_configuration_arguments(parser, SHIPPED)
     add_run_arguments(parser)
     parser.add_argument("--port", type=int, default=8780, help="port of the page (default: 8780)")
     parser.add_argument("--open", action="store_true", help="open the page in this machine's browser")

@@ -1,5 +1,7 @@
 """The verdict is the line: what `predict` says before a run against the restitution that a run of the same test has."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,13 @@ def test_what_cannot_be_played_is_refused_with_the_reason(monkeypatch):
     found = predict(load_test(PROGRAMME, overrides(table("phase_lead", 3) | {"safety.condition_max": 1.5})))
     assert not found.within and "near_singular" in found.modes[0].refused and found.as_dict()["modes"][0]["restitution"] is None
     assert "cannot be predicted" in found.verdict()
+
+
+def test_the_verdict_says_of_how_many_modes_it_names_the_worst():
+    found = predict(load_test(PROGRAMME, overrides(table("none", 3))))
+    (bad,) = found.modes
+    assert not found.within and "the worst of" not in found.verdict()
+    assert replace(found, modes=(bad, bad)).verdict().endswith(", the worst of 2 such modes")
 
 
 @pytest.mark.parametrize("programme", ["docking", "berthing_pins"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hil_server import registry
+from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.assembly import emulated_sensor
@@ -45,3 +46,11 @@ def test_the_stand_file_chooses_the_emulator():
         assert emulated_sensor(load_test(None, settings).stand["wrench_sensor"])["variant"] == (variant or "onrobot")
     with pytest.raises(ConfigurationError, match=r"stand\.wrench_sensor\.part: .*'foil', limit one of rdt, "):
         emulated_sensor({"part": "foil"})
+
+
+def test_a_sensor_that_the_virtual_stand_cannot_be_is_refused_by_check_already(monkeypatch, capsys):
+    settings = [f"--set={item}" for item in ("stand.wrench_sensor.part=ati_can", *SENSORS["ati_can"])]
+    assert main(["check", *settings]) == 0
+    monkeypatch.delitem(registry.EMULATORS, "ati_can")
+    assert main(["check", *settings]) == 2
+    assert "stand.wrench_sensor.part: the virtual stand has no sensor for 'ati_can', limit one of rdt, " in capsys.readouterr().out

@@ -84,7 +84,7 @@ def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[s
     try:
         import fmpy
     except ImportError as error:
-        raise ValueError(f"part: an FMU is read with fmpy, which is not installed ({error}): pip install fmpy") from None
+        raise ValueError(f"part: an FMU is read with fmpy, which is not installed ({error}): pip install 'hil-server[fmu]'") from None
     try:
         model = fmpy.read_model_description(path, validate=False)
     except Exception as error:  # fmpy raises Exception itself, and what its XML and ZIP readers raise
