@@ -15,7 +15,7 @@ from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
-WATCH, FOR_EVER, IN_LOOP = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+WATCH, FOR_EVER, IN_LOOP = re.findall(r"<!-- snippet: in tests/\S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def free_address():
