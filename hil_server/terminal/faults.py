@@ -14,6 +14,7 @@ FAULT = re.compile(r"(?P<file>(?:^|(?<=: ))[^:\n]+\.toml): (?P<path>variant [^\s
 NAME = re.compile(r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')""")
 KEY = re.compile(rf"\s*({NAME.pattern}(?:\s*\.\s*{NAME.pattern})*)\s*=")
 HEADER = re.compile(rf"\s*(\[\[?)\s*({NAME.pattern}(?:\s*\.\s*{NAME.pattern})*)\s*\]")
+ROW = re.compile(r"[^\[]+\[\d+\]")
 STRING = re.compile(r'''"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#.*''')
 
 
@@ -49,9 +50,11 @@ def _places(file: str, _written: int) -> dict[str, int]:
 
 
 def places(text: str) -> dict[str, int]:
-    """Path of every table and key of a TOML text → its line, from 1. Rows of an array of tables are `variant[0]`, `variant[1]`."""
+    """Path of every table and key of a TOML text → its line, from 1. Rows of an array of tables are `variant[0]`, `variant[1]`, and by the
+    name that they have `body.hub`."""
     found: dict[str, int] = {}
     rows: dict[str, int] = {}
+    named: dict[str, str] = {}  # row -> the same by its name
     table, depth, ends = "", 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         if ends:  # inside a string of several lines
@@ -75,6 +78,8 @@ def places(text: str) -> dict[str, int]:
                 names = _names(key[1])
                 for i in range(len(names)):
                     found.setdefault(".".join([table, *names[: i + 1]] if table else names[: i + 1]), number)
+                if names == ["name"] and table.endswith("]") and (value := re.search(r"""=\s*["']([\w-]+)["']""", line)):
+                    named[table] = f"{table[: table.rindex('[')]}.{value[1]}"
                 if names == ["number"] and (value := re.search(r"""["']([^"']*)["']""", line)):
                     found.setdefault(f"variant {value[1]}", number)
         bare = STRING.sub(lambda s: s[0] if len(s[0]) == 3 and s[0][0] in "\"'" else "", line)
@@ -82,7 +87,12 @@ def places(text: str) -> dict[str, int]:
             if bare.count(quotes) % 2:
                 ends, bare = quotes, bare.partition(quotes)[0]
         depth = max(0, depth + sum(bare.count(c) for c in "[{") - sum(bare.count(c) for c in "]}"))
-    return found
+    by_name = {}
+    for path, number in found.items():
+        row = ROW.match(path)
+        if row and (name := named.get(row[0])):
+            by_name[name + path[row.end() :]] = number
+    return by_name | found
 
 
 def _names(dotted: str) -> list[str]:

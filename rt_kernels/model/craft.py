@@ -18,6 +18,7 @@ from rt_kernels.model.modes import ModalBody, skew
 JOINTS = ("fixed", "revolute", "continuous", "prismatic", "screw", "universal", "spherical", "planar", "free")
 ONE_DEGREE = ("revolute", "continuous", "prismatic", "screw")
 MODES = ("locked", "free", "given", "driven")
+BODIES_MAX = 64  # of one craft, as `rt_kernels.dynamics.two_crafts` has room for
 DOCKING = "docking"  # name of the port that carries the docking unit
 
 

@@ -33,6 +33,7 @@ import numpy as np
 from rt_kernels.model.beam_elements import Frame, Section, square_truss, straight_beam
 from rt_kernels.model.bodies import Body, ModelError
 from rt_kernels.model.craft import (
+    BODIES_MAX,
     DOCKING,
     JOINTS,
     MODES,
@@ -53,6 +54,9 @@ from rt_kernels.model.modes import ModalBody, Port, clamped_modes, craig_bampton
 from rt_kernels.parameters import REQUIRED, Parameter, checked, faults, must_be, unknown_key
 
 _LARGEST = 1e15
+# least and largest of what a body of a craft can be, in SI units: from a washer to a station, and any material
+_LENGTH, _MASS, _STIFFNESS = (1e-4, 1e4), (1e-6, 1e9), (1e-3, 1e13)
+NAME_MAX = 60  # characters of a name
 
 
 class CraftError(ModelError):
@@ -66,9 +70,9 @@ class CraftError(ModelError):
 # --- what the tables hold ---------------------------------------------------------------------------------------------------------------
 
 
-def _above(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
+def _above(key: str, unit: str, meaning: str, within: tuple[float, float] = (1e-9, _LARGEST), **more: Any) -> Parameter:
     """A number above zero."""
-    return Parameter(key, "float", unit, meaning, low=1e-9, high=_LARGEST, **more)
+    return Parameter(key, "float", unit, meaning, low=within[0], high=within[1], **more)
 
 
 def _not_below(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
@@ -77,7 +81,8 @@ def _not_below(key: str, unit: str, meaning: str, **more: Any) -> Parameter:
 
 
 def _vector(key: str, unit: str, meaning: str, default: Any = (0.0, 0.0, 0.0), shape: int = 3) -> Parameter:
-    return Parameter(key, "floats", unit, meaning, default, -_LARGEST, _LARGEST, shape)
+    largest = _LENGTH[1] if unit == "m" else _LARGEST
+    return Parameter(key, "floats", unit, meaning, default, -largest, largest, shape)
 
 
 def _pose(what: str, of: str) -> tuple[Parameter, ...]:
@@ -145,42 +150,43 @@ KEYS: dict[str, tuple[Parameter, ...]] = {
         *(Parameter(shape, "table", "-", "what the body is: exactly one of " + ", ".join(SHAPES), None) for shape in SHAPES),
     ),
     "rigid": (
-        _not_below("mass_kg", "kg", "mass; 0: a massless body, which must carry something or marks a place"),
+        Parameter("mass_kg", "float", "kg", f"mass, from {_MASS[0]:g} kg; 0: a massless body, which must carry something or marks a place",
+                  low=0.0, high=_MASS[1]),
         _vector("centre_of_mass_m", "m", "centre of mass in the body's frame"),
         Parameter("inertia_kg_m2", "rows", "kg.m2", "about the centre of mass: rows, or the three principal moments", ((0.0,) * 3,) * 3,
-                  -_LARGEST, _LARGEST, (3, 3)),
+                  -1e12, 1e12, (3, 3)),
     ),
     "beam": (
-        _above("length_m", "m", "length"),
+        _above("length_m", "m", "length", _LENGTH),
         Parameter("elements", "int", "-", "finite elements", 20, 1, 400),
-        _above("mass_per_length_kg_per_m", "kg/m", "mass per length"),
-        _above("axial_stiffness_n", "N", "EA"),
-        _above("bending_stiffness_y_n_m2", "N.m2", "EI about y"),
-        _above("bending_stiffness_z_n_m2", "N.m2", "EI about z"),
-        _above("torsion_stiffness_n_m2", "N.m2", "GJ"),
+        _above("mass_per_length_kg_per_m", "kg/m", "mass per length", _MASS),
+        _above("axial_stiffness_n", "N", "EA", _STIFFNESS),
+        _above("bending_stiffness_y_n_m2", "N.m2", "EI about y", _STIFFNESS),
+        _above("bending_stiffness_z_n_m2", "N.m2", "EI about z", _STIFFNESS),
+        _above("torsion_stiffness_n_m2", "N.m2", "GJ", _STIFFNESS),
         _not_below("shear_stiffness_y_n", "N", "kGA along y; 0: stiff in shear", default=0.0),
         _not_below("shear_stiffness_z_n", "N", "kGA along z", default=0.0),
-        _above("gyration_y_m", "m", "radius of gyration about y"),
-        _above("gyration_z_m", "m", "radius of gyration about z"),
+        _above("gyration_y_m", "m", "radius of gyration about y", (1e-6, 1e2)),
+        _above("gyration_z_m", "m", "radius of gyration about z", (1e-6, 1e2)),
         Parameter("stiffening", "bool", "-", "by the axial load; needs mode_set = 'clamped'", False),
         *_SPECTRUM,
     ),
     "truss": (
         Parameter("bays", "int", "-", "number of bays", low=1, high=200),
-        _above("side_m", "m", "side of the square and of a bay"),
-        _above("mass_kg", "kg", "mass of the whole"),
-        _above("youngs_modulus_pa", "Pa", "of the members"),
-        _above("shear_modulus_pa", "Pa", "of the members"),
-        _above("member_area_m2", "m2", "cross section of a member"),
-        _above("member_bending_m4", "m4", "its second moment of area"),
-        _above("member_torsion_m4", "m4", "its torsion constant"),
+        _above("side_m", "m", "side of the square and of a bay", (1e-3, 1e3)),
+        _above("mass_kg", "kg", "mass of the whole", _MASS),
+        _above("youngs_modulus_pa", "Pa", "of the members", (1e3, 1e13)),
+        _above("shear_modulus_pa", "Pa", "of the members", (1e3, 1e13)),
+        _above("member_area_m2", "m2", "cross section of a member", (1e-9, 1e2)),
+        _above("member_bending_m4", "m4", "its second moment of area", (1e-16, 1e2)),
+        _above("member_torsion_m4", "m4", "its torsion constant", (1e-16, 1e2)),
         *_SPECTRUM,
     ),
     "assumed": (
-        _above("length_m", "m", "length"),
-        _above("mass_kg", "kg", "mass"),
+        _above("length_m", "m", "length", _LENGTH),
+        _above("mass_kg", "kg", "mass", _MASS),
         Parameter("nodes", "int", "-", "points of mass along it", 5, 3, 200),
-        _above("bending_stiffness_n_m2", "N.m2", "EI"),
+        _above("bending_stiffness_n_m2", "N.m2", "EI", _STIFFNESS),
         Parameter("powers_y", "ints", "-", "shapes (x / L)^n along y", (2, 3), 2, 9),
         Parameter("powers_z", "ints", "-", "along z", (2,), 2, 9),
         _DAMPING,
@@ -287,6 +293,9 @@ def read_bodies(path: str | Path) -> list[Body]:
 
 def craft_of(tables: Mapping[str, Any], where: str = "", folder: Path | None = None) -> Craft:
     """The same from the tables of a file. where: goes before each fault; folder: of the files that it names."""
+    bodies = tables.get("body")
+    if isinstance(bodies, list) and len(bodies) > BODIES_MAX:
+        raise CraftError([f"body: {len(bodies)} tables [[body]], limit {BODIES_MAX}: join what does not move, or use a modal_file"], where)
     return _File(tables, where, folder).craft()
 
 
@@ -392,11 +401,21 @@ class _File:
         for p in declared:
             if p.kind in ("floats", "rows") and out[p.key] is not None:
                 out[p.key] = np.array(out[p.key])
+            if kind and p.key in ("name", "joint_name"):
+                self._name(out[p.key], f"{before}{p.key}", may_be_empty=p.key == "joint_name")
             if p.kind == "ints" and len(set(out[p.key])) != len(out[p.key]):
                 self.faults.append(f"{before}{p.key}: must be different powers, got {out[p.key]}")
+        if kind == "rigid" and 0.0 < out["mass_kg"] < _MASS[0]:
+            self.faults.append(f"{before}mass_kg: must be 0 (massless) or at least {_MASS[0]:g} kg, got {out['mass_kg']!r}")
         if "rotation_xyzw" in out:
             self._rotation(out, before)
         return out
+
+    def _name(self, name: str, where: str, may_be_empty: bool) -> None:
+        """Lists in notes and tables hold names between commas, a line each."""
+        if not (name or may_be_empty) or len(name) > NAME_MAX or re.search(r"[,\x00-\x1f\x7f]", name):
+            limit = f"text of 1 ... {NAME_MAX} characters without commas and control characters"
+            self.faults.append(f"{where}: must be {limit}, got {name!r:.80}")
 
     def _rotation(self, d: dict[str, Any], before: str) -> None:
         """The pose's rotation matrix into d["rotation"]."""
@@ -597,7 +616,10 @@ def named(where: str) -> Iterator[None]:
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             yield
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError, OSError) as error:
+    except (ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
+        why = "masses, lengths and stiffnesses lie too far apart, or one is 0"
+        raise ValueError(f"{where}: its equations have no solution in double precision ({error}): {why}") from None
+    except (ValueError, OSError) as error:
         raise ValueError(f"{where}: {error}") from None
 
 

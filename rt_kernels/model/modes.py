@@ -403,6 +403,8 @@ def lowest_modes(K, M, count: int, shift: float = -1.0) -> tuple[Array, Array]:
     n = K.shape[0]
     if count > n:
         raise ValueError(f"modes: {count} wanted, the structure has {n} degrees of freedom")
+    if count == 0:
+        return np.zeros(0), np.zeros((n, 0))
     if n <= 400 or count > n // 3:
         # K - shift M is positive definite: x = omega^2 from the largest of M x = mu (K - shift M) x
         dense_K, dense_M = (np.asarray(A.todense()) if hasattr(A, "todense") else np.asarray(A) for A in (K, M))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rt_kernels.model.bodies import Body, ModelError, joint_elements, read_urdf
-from rt_kernels.model.craft import ONE_DEGREE, Craft, JointSettings, Link, chain, degrees
+from rt_kernels.model.craft import BODIES_MAX, ONE_DEGREE, Craft, JointSettings, Link, chain, degrees
 from rt_kernels.model.modes import ModalBody
 
 # element -> those below it that become part of the craft
@@ -28,6 +28,12 @@ def read_urdf_craft(path: str | Path, floating_base: bool = True) -> tuple[Craft
 
     Raises ModelError."""
     path = Path(path)
+    try:
+        count = sum(1 for _, element in ElementTree.iterparse(path) if element.tag == "link")
+    except (OSError, ElementTree.ParseError):
+        count = 0  # `read_urdf` says what is wrong with it
+    if count > BODIES_MAX:
+        raise ModelError(f"{path}: {count} links, limit {BODIES_MAX}: join those between which nothing moves")
     bodies = read_urdf(path, floating_base)
     elements = joint_elements(path)
     dropped = _dropped(ElementTree.parse(path).getroot())

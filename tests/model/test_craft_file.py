@@ -393,3 +393,59 @@ def test_inertia_at_rest_is_symmetric_to_the_bit(file):
     """Rounding of the moments of several bodies must not make a matrix that is none."""
     inertia = at_rest(read_craft(SHIPPED / "vehicles" / file)).inertia
     assert np.array_equal(inertia, inertia.T)
+
+
+# ------------------------------------------------------------------------------------------------------------------- sizes and names
+def wings():
+    return copy.deepcopy(FILES["vehicles/craft_two_wings.toml"])
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "value", "says"),
+    [
+        (0, ("rigid", "mass_kg"), 1e-300, "body.hub.rigid.mass_kg: must be 0 (massless) or at least 1e-06 kg, got 1e-300"),
+        (0, ("rigid", "inertia_kg_m2"), [1e13] * 3, "body.hub.rigid.inertia_kg_m2[0][0]: must be a number within -1e+12 ... 1e+12"),
+        (1, ("beam", "length_m"), 1e-9, "body.left_wing.beam.length_m: must be a number within 0.0001 ... 10000 m, got 1e-09"),
+        (2, ("beam", "axial_stiffness_n"), 1e15, "body.right_wing.beam.axial_stiffness_n: must be a number within 0.001 ... 1e+13 N"),
+        (1, ("position_m",), [0.0, 1e15, 0.0], "body.left_wing.position_m[1]: must be a number within -10000 ... 10000 m"),
+        (1, ("name",), "left, wing", "body[1].name: must be text of 1 ... 60 characters without commas"),
+        (1, ("name",), "", "body[1].name: must be text of 1 ... 60 characters without commas"),
+        (2, ("joint_name",), "x" * 61, "body.right_wing.joint_name: must be text of 1 ... 60 characters"),
+    ],
+)
+def test_a_size_or_name_that_no_craft_has_is_refused_before_anything_is_solved(body, path, value, says, monkeypatch):
+    document = wings()
+    table = document["body"][body]
+    for key in path[:-1]:
+        table = table[key]
+    table[path[-1]] = value
+    monkeypatch.setattr(craft_file._File, "_body", lambda *_: pytest.fail("solved"))
+    with pytest.raises(CraftError) as error:
+        craft_of(document)
+    assert any(fault.startswith(says) for fault in error.value.faults), error.value.faults
+
+
+def test_a_beam_without_modes_is_a_rigid_body():
+    document = wings()
+    for wing in document["body"][1:]:
+        wing["beam"]["modes"] = 0
+    with_modes, without = craft_of(FILES["vehicles/craft_two_wings.toml"]), craft_of(document)
+    assert [link.body.n_modes for link in without.links] == [0, 0, 0]
+    np.testing.assert_allclose(at_rest(without).inertia, at_rest(with_modes).inertia, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [65, 10_000])
+def test_too_many_bodies_are_counted_before_they_are_read(count, monkeypatch):
+    monkeypatch.setattr(craft_file, "_File", lambda *_: pytest.fail("read"))
+    arms = [{"name": f"b{k}", "parent": "hub", "joint": "revolute", "rigid": {"mass_kg": 1.0}} for k in range(count - 1)]
+    with pytest.raises(CraftError, match=f"^body: {count} tables .*limit 64"):
+        craft_of(tables(HUB, *arms))
+
+
+def test_what_has_no_solution_names_its_body(monkeypatch):
+    def unsolvable(*_):
+        raise np.linalg.LinAlgError("the leading minor of order 3 of B is not positive definite")
+
+    monkeypatch.setattr(craft_file, "_flexible", unsolvable)
+    with pytest.raises(CraftError, match=r"^body.left_wing.beam: its equations have no solution in double precision .*order 3"):
+        craft_of(wings())

@@ -279,3 +279,13 @@ def test_a_bad_urdf_is_no_craft(tmp_path, fault):
     path.write_text(sample_urdf().replace(old, new, 1))
     with pytest.raises(ModelError, match="bad.urdf"):
         read_urdf_craft(path)
+
+
+def test_a_chain_that_no_run_takes_is_counted_before_it_is_read(tmp_path, monkeypatch):
+    count = 10_000
+    links = [f'<link name="l{k}"/>' for k in range(count)]
+    joints = [f'<joint name="j{k}" type="fixed"><parent link="l{k - 1}"/><child link="l{k}"/></joint>' for k in range(1, count)]
+    (file := tmp_path / "chain.urdf").write_text(f'<robot name="chain">{"".join(links + joints)}</robot>')
+    monkeypatch.setattr("rt_kernels.model.urdf.read_urdf", lambda *_: pytest.fail("read"))
+    with pytest.raises(ModelError, match=r"chain.urdf: 10000 links, limit 64"):
+        read_urdf_craft(file)

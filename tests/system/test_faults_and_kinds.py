@@ -91,6 +91,30 @@ def test_a_fault_has_its_line(tmp_path):
         assert located(same) == same
 
 
+CRAFT_TEXT = """name = "c"
+[[body]]
+name = "hub"
+joint = "free"
+[body.rigid]
+mass_kg = 1.0
+[[body]]
+name = "wing"
+joint = "fixed"
+[body.rigid]
+mass_kg = 2.0
+[[port]]
+name = "hub"
+body = "wing"
+"""
+
+
+def test_a_table_is_found_by_its_name_too():
+    found = places(CRAFT_TEXT)
+    assert [found[f"body.{key}"] for key in ("hub", "hub.joint", "hub.rigid.mass_kg", "wing", "wing.joint", "wing.rigid.mass_kg")] == [
+        2, 4, 6, 7, 9, 11]  # fmt: skip
+    assert found["body[1].rigid.mass_kg"] == 11 and found["port.hub.body"] == 14
+
+
 def test_the_command_line_names_the_line(tmp_path, capsys):
     text = SHIPPED.joinpath("programmes", "docking.toml").read_text().replace("rate_hz = 1000", "rate_hz = 1e9\nnonsense = 3")
     file = tmp_path / "docking.toml"
