@@ -13,13 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hil_server import verbs
+from hil_server import interrupts, verbs
 from hil_server.errors import ConfigurationError, HilError, UsageError
 from hil_server.host.realtime_host import take_ordinary_scheduling
+from hil_server.interrupts import INTERRUPTED
 from hil_server.terminal.completion import asked_by_the_shell
 from hil_server.terminal.log import LEVELS, show
 
-INTERRUPTED = 130
+NOTHING_DONE = "nothing was changed"  # by a verb that does not say what remains
 EXIT_CODES = (
     "exit codes: 0 ended as asked, 1 a verdict is negative or a requirement violated, 2 usage or configuration, 3 tripped or not recorded, "
     "4 device absent or lost, 5 internal error, 130 ended by Ctrl-C"
@@ -28,56 +29,66 @@ EXIT_CODES = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code. Never lets an exception out."""
-    take_ordinary_scheduling()
     arguments = sys.argv[1:] if arguments is None else arguments
+    with interrupts.owned():
+        try:
+            with interrupts.heard():
+                code = _run(arguments)
+        except BaseException as error:
+            # whatever a library makes of a press, it is one
+            code = INTERRUPTED if interrupts.stands() else _explained(arguments, error)
+        if code == INTERRUPTED:
+            _say(f"interrupted: {interrupts.remains() or getattr(_verb_of(arguments), 'REMAINS', NOTHING_DONE)}")
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    """The verb that the arguments name; returns the exit code."""
+    take_ordinary_scheduling()
     if line := asked_by_the_shell():
         _complete(line)
-    try:
-        args = _parser(arguments).parse_args(arguments)
-        if args.version:
-            print(_version())
-            return 0
-        if not hasattr(args, "run"):
-            _parser([]).print_help()
-            return 2
-        show("debug" if args.verbose else args.log_level)
-        outcome = args.run(args)
-        if not isinstance(outcome, dict):
-            return int(outcome or 0)
-        if args.json:
-            write_json(args.json, outcome)
-        return int(outcome.get("exit_code", 0))
-    except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
-        return int(error.code or 0)
-    except ConfigurationError as error:
-        from hil_server.terminal.faults import located
+    args = _parser(arguments).parse_args(arguments)
+    if args.version:
+        print(_version())
+        return 0
+    if not hasattr(args, "run"):
+        _parser([]).print_help()
+        return 2
+    show("debug" if args.verbose else args.log_level)
+    outcome = args.run(args)
+    if not isinstance(outcome, dict):
+        return int(outcome or 0)
+    if args.json:
+        write_json(args.json, outcome)
+    return int(outcome.get("exit_code", 0))
 
-        error = ConfigurationError([located(fault) for fault in error.faults])
-        _say(str(error))
-        _write_error(arguments, error, error.exit_code)
-        return error.exit_code
-    except HilError as error:
-        _say(str(error))
-        _write_error(arguments, error, error.exit_code)
-        return error.exit_code
-    except KeyboardInterrupt:
-        remains = getattr(_verb_of(arguments), "REMAINS", "")
-        _say(f"interrupted: {remains}" if remains else "interrupted")
+
+def _explained(arguments: list[str], error: BaseException) -> int:
+    """Says what ended the verb; returns the exit code."""
+    if isinstance(error, SystemExit):  # argparse: 0 after --help, 2 after a usage error
+        return int(error.code or 0)
+    if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
+    if isinstance(error, HilError):
+        if isinstance(error, ConfigurationError):
+            from hil_server.terminal.faults import located
+
+            error = ConfigurationError([located(fault) for fault in error.faults])
+        _say(str(error))
+        _write_error(arguments, error, error.exit_code)
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        if error.filename is None:
-            raise
+    if isinstance(error, OSError) and error.filename is not None:
         # a file that cannot be read or written is nobody's mistake in here
         _say(f"{error.filename}: {error.strerror or error}")
         _write_error(arguments, error, UsageError.exit_code)
         return UsageError.exit_code
-    except Exception as error:  # the program's last line of defence: exit code 5 and a file instead of a traceback
-        _say(f"internal error: {type(error).__name__}: {error}\nthe details are in {_keep_traceback()}; please report it with this file")
-        _write_error(arguments, error, 5)
-        return 5
+    # the program's last line of defence: exit code 5 and a file instead of a traceback
+    _say(f"internal error: {type(error).__name__}: {error}\nthe details are in {_keep_traceback()}; please report it with this file")
+    _write_error(arguments, error, 5)
+    return 5
 
 
 def write_json(file: str, summary: dict[str, Any]) -> None:
@@ -162,7 +173,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _write_error(arguments: list[str], error: Exception, exit_code: int) -> None:
+def _write_error(arguments: list[str], error: BaseException, exit_code: int) -> None:
     """A script that asked for --json finds the error there as well."""
     file = next((a.partition("=")[2] or b for a, b in zip(arguments, [*arguments[1:], ""], strict=True) if a.split("=")[0] == "--json"), "")
     if not file:

@@ -22,6 +22,7 @@ MAY_IMPORT = {
 ROOMS = {
     "hil_server": {
         "errors": "",
+        "interrupts": "",
         "pages": "",
         "registry": "errors",
         "host": "errors registry",
@@ -32,15 +33,15 @@ ROOMS = {
         "line": "errors registry host config requirements telemetry",
         "operator_desk": "errors registry config telemetry client",
         "analysis": "errors registry host config requirements telemetry line operator_desk pages",
-        "run": "errors registry host config requirements telemetry line analysis",
-        "campaign": "errors host config requirements telemetry line run pages",
+        "run": "errors interrupts registry host config requirements telemetry line analysis",
+        "campaign": "errors interrupts host config requirements telemetry line run pages",
         "console": "errors registry client config telemetry operator_desk line analysis run",
         "viewers": "errors client config telemetry line analysis console",
         "terminal": "registry host config requirements run",
-        "verbs": "errors registry client host config requirements telemetry operator_desk line analysis run campaign console viewers "
-        "terminal",
-        "cli": "errors host terminal verbs",
-        "__main__": "cli",
+        "verbs": "errors interrupts registry client host config requirements telemetry operator_desk line analysis run campaign console "
+        "viewers terminal",
+        "cli": "errors interrupts host terminal verbs",
+        "__main__": "cli interrupts",
     },
     "drivers": {
         "raw_frames": "",

@@ -5,6 +5,7 @@ was interrupted, whatever killed it, goes on with the chunks that are missing; n
 died is run again; after three deaths it is run case by case, and a case that still kills its worker is recorded as an error.
 """
 
+import contextlib
 import json
 import os
 import threading
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import interrupts
 from hil_server.campaign.case import failed_chunk, run_chunk
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.rare import study
@@ -134,8 +136,9 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
         # after a death the chunks go one at a time, so that the guilty one is known
         careful = [c for c in left if deaths.get(c)]
         batch = careful[:1] or left
-        with ProcessPoolExecutor(1 if careful else workers, get_context("spawn"), _die_with, (os.getpid(),)) as pool:
-            futures = {pool.submit(run_chunk, *job(c)): c for c in batch}
+        with _pool(1 if careful else workers) as pool:
+            with interrupts.not_passed_on():
+                futures = {pool.submit(run_chunk, *job(c)): c for c in batch}
             try:
                 for future in as_completed(futures):
                     rows = future.result()
@@ -147,6 +150,23 @@ def _on_this_machine(todo: Sequence[Chunk], job: Callable[[Chunk], tuple[Any, ..
         for chunk in [c for c in left if deaths.get(c, 0) >= DEATHS_TOLERATED]:
             left.remove(chunk)
             yield chunk, _failed(job(chunk), "its worker died three times")
+
+
+@contextlib.contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes, which end at once when this block is left early: nobody takes what they are at."""
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _die_with, (os.getpid(),))
+    try:
+        yield pool
+    except BaseException:
+        with interrupts.owned():
+            processes = list((pool._processes or {}).values())  # no public way before Python 3.14
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()
+            pool.shutdown()
+        raise
+    pool.shutdown()
 
 
 def _die_with(parent: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hil_server import registry
+from hil_server import interrupts, registry
 from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
 from hil_server.run.branch import Resumed
@@ -94,6 +94,7 @@ def hold(test: Assembly, say: Callable[[str], None]) -> None:
     say(f"holding at {float(record['time_ns'][0]) * 1e-9:.3f} s: centre the hand controller and hold its deadman to fly on")
     shown = 0.0
     while not test.block.commands_waiting and not _ready(test, keys.get("centred", 0.02), keys.get("stale_s", 0.2)):
+        interrupts.look()
         test.block.heartbeat()
         if time.monotonic() >= shown + PICTURE_S:
             shown = time.monotonic()

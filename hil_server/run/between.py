@@ -11,16 +11,13 @@ a variant that tripped and was recovered from. Any other goes on after
 `pause_s` seconds, unless `hold` comes in them. Ctrl-C ends the programme in either case.
 """
 
-import contextlib
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from types import FrameType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import zmq
 
+from hil_server import interrupts
 from hil_server.telemetry.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
 from rt_kernels.layout import LAYOUT_HASH
 
@@ -62,8 +59,8 @@ class Between:
 
     def _serve(self, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None], waits: bool) -> bool:
         until = self._clock() + self._pause
-        with stopped_by_signal() as stopped:
-            while not stopped():
+        with interrupts.owned():
+            while not interrupts.stands():
                 if not waits and self._clock() >= until:
                     return True
                 if door is not None:
@@ -111,24 +108,3 @@ class Between:
             return MEANS[command], {"ok": True, "command": command, "sequence": 0, "tick": -1, "t": 0.0, "t_ns": 0}
         text = f"the programme is between two variants, {following} is next: start, hold or stop"
         return "", {"ok": False, "kind": "nobody", "error": text}
-
-
-@contextlib.contextmanager
-def stopped_by_signal() -> Iterator[Callable[[], bool]]:
-    """Gives whether Ctrl-C or SIGTERM has come since; a second one is as Python does."""
-    came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        if came:
-            raise KeyboardInterrupt
-        came.append(number)
-
-    old = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(came)
-    finally:
-        for n, previous in old.items():
-            signal.signal(n, previous)

@@ -27,16 +27,26 @@ def new_log(out: str | None, name: str) -> Path:
 
 
 @contextlib.contextmanager
-def folder_of(log: Path) -> Iterator[None]:
-    """Makes the log's folder; when the arming fails after all, what was made is taken away again as far as it is empty."""
+def unless_begun(log: Path) -> Iterator[None]:
+    """The way from a run's log to its first tick: when that is not reached, the log, which has nothing in it, is taken away again, and the
+    folders that were made for it as far as they are empty."""
     made = [folder for folder in log.absolute().parents if not folder.exists()]
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
         yield
-    except BaseException as error:
+    except BaseException:
         with contextlib.suppress(OSError):
+            log.unlink(missing_ok=True)
             for folder in made:
                 folder.rmdir()
-        if isinstance(error, OSError):
-            raise ConfigurationError(f"--out {log.parent}: {error.strerror or error}: choose a folder that can be written to") from error
         raise
+
+
+@contextlib.contextmanager
+def folder_of(log: Path) -> Iterator[None]:
+    """Makes the log's folder; when the arming fails after all, what was made is taken away again. Raises ConfigurationError."""
+    with unless_begun(log):
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            yield
+        except OSError as error:
+            raise ConfigurationError(f"--out {log.parent}: {error.strerror or error}: choose a folder that can be written to") from error

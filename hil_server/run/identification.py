@@ -8,6 +8,7 @@ from typing import Any
 from hil_server.analysis.identify import Identification, identify_log
 from hil_server.analysis.identify_stand import StandIdentification, identify_stand_log, is_hydraulic
 from hil_server.config.loader import SHIPPED, TestConfig, load_test, named_file
+from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.run.progress import working
 from hil_server.run.session import Options, run_live, simulate
@@ -54,7 +55,7 @@ def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: st
 
 def _ended(summary: dict[str, Any]) -> None:
     """A run that was parked, as by Ctrl-C, has not moved the drives through all that is looked at. Raises KeyboardInterrupt."""
-    if summary["end"] == "stopped":
+    if summary["end"] == "stopped" or summary["exit_code"] == INTERRUPTED:
         raise KeyboardInterrupt
 
 

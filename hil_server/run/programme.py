@@ -38,6 +38,7 @@ from hil_server.analysis.programme_page import ProgrammePage, peak
 from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, TripError
+from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.requirements import counted, declaration, violated
 from hil_server.run.between import Between
@@ -194,8 +195,8 @@ def run_programme(
 
     run_one(config, folder) performs one test and returns its summary (keys of `hil-server run --json`). Returns the summary of the
     programme: a row for each variant with its verdict; exit_code 0 if all passed and no requirement is violated, 1 if not, 3 if a trip
-    ended the programme. between: asked before every variant but the first whether to go on. `programme.json` in `out` tells all the while
-    where it stands, `programme.html` shows what is done, side by side."""
+    ended the programme, 130 if Ctrl-C did. between: asked before every variant but the first whether to go on. `programme.json` in `out`
+    tells all the while where it stands, `programme.html` shows what is done, side by side."""
     rows: list[dict[str, Any]] = []
     page = ProgrammePage(name, [(one.number, one.description, one.expect) for one in variants], out)
     exit_code = 0
@@ -217,6 +218,10 @@ def run_programme(
             page.add(rows[-1])
             page.write()
             exit_code = max(exit_code, 0 if passed and not violated(summary.get("requirements") or ()) else 1)
+            if summary.get("exit_code") == INTERRUPTED:
+                say(f"{variant.number} was ended by Ctrl-C: the programme ends here")
+                exit_code = INTERRUPTED
+                break
             if summary.get("end") == "record_lost":
                 say(f"{variant.number} could not be recorded to its end: the programme stops here")
                 exit_code = TripError.exit_code

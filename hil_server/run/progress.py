@@ -1,20 +1,19 @@
 """Work before the person who started it: live status of a test, messages, Ctrl-C, and the bar of what takes longer than a moment."""
 
 import contextlib
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from types import FrameType
 
 import numpy as np
 
-from hil_server.config.files import Done, nobody
+from hil_server.config.files import Done
+from hil_server.interrupts import counted, look
 from hil_server.line.assembly import Assembly
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 
 COMMANDS, PHASES = CODES["command"], {number: name for name, number in CODES["phase"].items()}
+AT_REST = [CODES["safety_state"][state] for state in ("not_armed", "held", "blocked")]
 PROGRESS_S = 0.25
 
 
@@ -47,9 +46,11 @@ class Line:
 @contextlib.contextmanager
 def working(what: str, quiet: bool = False) -> Iterator[Done]:
     """A line on standard error while `what` is worked on: share done, time gone, time left. Gives what is to be told how much is done of
-    how much; until then the time gone is shown. Nothing where there is no terminal; the line is taken away at the end, however it comes."""
+    how much; until then the time gone is shown. Nothing where there is no terminal; the line is taken away at the end, however it comes.
+    Whoever tells it hears of Ctrl-C there, if not before."""
     if quiet or not sys.stderr.isatty():
-        yield nobody
+        yield look
+        look()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -58,7 +59,13 @@ def working(what: str, quiet: bool = False) -> Iterator[Done]:
              TimeRemainingColumn())  # fmt: skip
     with Progress(*shown, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, whole: bar.update(task, completed=done, total=whole)
+
+        def done(part: float, whole: float) -> None:
+            look()
+            bar.update(task, completed=part, total=whole)
+
+        yield done
+    look()
 
 
 class Progress:
@@ -93,28 +100,37 @@ class Progress:
             print(file=sys.stderr)
 
 
-@contextlib.contextmanager
-def interruptible(test: Assembly) -> Iterator[None]:
-    """Ctrl-C and SIGTERM: park; again: abort (trip); a third time: as Python does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = 0
+class Stopper:
+    """What Ctrl-C does while a loop runs. First press: the platform is parked; second: abort, a trip; third: the waiting that follows a
+    trip ends as soon as the platform rests. It never ends a loop that moves the platform."""
 
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        pressed += 1
-        if pressed == 1:
-            test.block.push_command(COMMANDS["park"], source=1)
-            print("\nparking the platform; once more to abort", file=sys.stderr)
-        elif pressed == 2:
-            test.block.push_command(COMMANDS["abort"], source=1)
-        else:
-            raise KeyboardInterrupt
+    def __init__(self, test: Assembly, presses: counted) -> None:
+        self._test, self._presses, self._seen = test, presses, 0
 
-    old = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for n, previous in old.items():
-            signal.signal(n, previous)
+    def look(self) -> None:
+        """Obeys the presses that came since the last look."""
+        while self._seen < self._presses.count:
+            try:
+                if self._seen == 0:
+                    self._test.block.push_command(COMMANDS["park"], source=1)
+                    print("\nparking the platform; once more to abort", file=sys.stderr)
+                elif self._seen == 1:
+                    self._test.block.push_command(COMMANDS["abort"], source=1)
+                    print("\nabort; once more to end the run as soon as the platform rests", file=sys.stderr)
+            except BufferError:
+                return  # the loop takes one command a tick: the next look finds room
+            self._seen += 1
+        if self._seen > 2 and self.resting():
+            self._test.block.request_stop()
+
+    def resting(self) -> bool:
+        """Whether the setpoints rest after a trip, or never left their start."""
+        newest = self._test.block.newest()
+        if newest is None:
+            return False
+        return int(np.frombuffer(newest[: SAMPLE_DTYPE.itemsize], SAMPLE_DTYPE)[0]["safety_state"]) in AT_REST
+
+    @property
+    def hurried(self) -> bool:
+        """Whether there was a third press: nobody waits for a report."""
+        return self._seen > 2

@@ -15,6 +15,7 @@
 * playback (`--rate`): the run goes out on the bus at X times its own speed.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from drivers.replayed.log_port import LogPort
+from hil_server import interrupts
 from hil_server.config.files import Done, nobody
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
@@ -359,13 +361,18 @@ def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[
     block = SharedBlock.create(8192, log.header.aux_count)
     h = log.header  # pages and viewers draw what its configuration describes
     header = LogHeader(f"{h.run_id} (replayed)", period_ns=h.period_ns, aux=h.aux, configuration=h.configuration, notes=h.notes)
-    process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path="", commands={}), header)
+    with interrupts.held(), interrupts.not_passed_on():
+        process = TelemetryProcess.start(block.fd, settings or TelemetrySettings(log_path="", commands={}), header)
     dtype = log.records.dtype
     where, length = process.endpoints.get("telemetry_address", "-"), log.time_s[-1] / rate if log.ticks else 0.0
     say(f"publishing {log.ticks} ticks on {where}, {length:.0f} s; Ctrl-C ends it")
     began = time.monotonic()
     sent = 0
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(process.finish, {})
+        stack.callback(setattr, block, "finished", True)
+        stack.callback(show.end)
+        stack.enter_context(interrupts.ended_by_a_press())
         chunk = max(1, int(0.02 * rate / (log.header.period_ns * 1e-9)))
         while sent < log.ticks:
             sent += block.push_records(np.ascontiguousarray(log.records[sent : sent + chunk]).view(np.uint8).reshape(-1), dtype.itemsize)
@@ -374,10 +381,4 @@ def playback(path: str | Path, rate: float, settings: Any = None, say: Callable[
             ahead = log.time_s[min(sent, log.ticks - 1)] / rate - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        show.end()
-        block.finished = True
-        process.finish({})
     return {"log": str(path), "ticks": sent, "rate": rate, "endpoints": process.endpoints, "exit_code": 0}

@@ -2,23 +2,26 @@
 
 Live, in this order: the virtual stand where there is no hardware, the devices, the line, the telemetry process, the host's real-time
 settings, then the loop on a thread of its own while this thread shows progress and signs as the supervisor. Nothing forks after the loop
-has started. Ctrl-C parks the platform and closes the log; a second one aborts; a third one gives up.
+has started. Each step of the preparation looks whether Ctrl-C was pressed (`hil_server.interrupts`): after it nothing is opened, armed or
+started. While the loop runs Ctrl-C parks the platform, a second one aborts, a third one ends the run as soon as the platform rests; the log
+is closed in each case, and the exit code is 130.
 """
 
 import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hil_server import registry
+from hil_server import interrupts, registry
 from hil_server.config import TestConfig
 from hil_server.errors import ConfigurationError, HilError, InternalError, VerdictError
+from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
 from hil_server.line.checkpoints import Keeper
@@ -27,8 +30,8 @@ from hil_server.line.run_header import header
 from hil_server.requirements import Watch
 from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
-from hil_server.run.folder import folder_of, new_log
-from hil_server.run.progress import Progress, interruptible, working
+from hil_server.run.folder import folder_of, new_log, unless_begun
+from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
 from hil_server.run.stand import counters, opened_in_order, stand_of
 from hil_server.telemetry.commands import taken_by
@@ -41,6 +44,9 @@ from rt_kernels.layout import CODES, FAULTS
 from rt_kernels.parameters import Command
 
 said = logging.getLogger(__name__)
+OPERATOR_STOP = {"operator_stop"}
+ENOUGH = 3  # presses
+NOTHING_RAN = "nothing was armed, nothing has moved, there is no log"
 
 
 @dataclass
@@ -64,30 +70,39 @@ class Options:
 
 def simulate(config: TestConfig, options: Options | None = None, begin: Resumed | None = None) -> dict[str, Any]:
     """The test with everything in process, as fast as it goes; begin: where it goes on (`hil_server.run.branch`), whose configuration this
-    is. Returns the summary of the contract. Raises ConfigurationError."""
-    options = options or Options()
+    is. Returns the summary of the contract. Raises ConfigurationError, KeyboardInterrupt (before it began)."""
+    with interrupts.held():
+        return _simulate(config, options or Options(), begin)
+
+
+def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
+    interrupts.remains(NOTHING_RAN)
     log = new_log(options.out, config.test["name"])
     test = assembly.simulation(config) if begin is None else begin.test
-    facts, every = header(test, log.parent.name, "simulation", {}, _foreseen(config, test)), config.telemetry["log_every"]
+    facts, every = header(test, log.parent.name, "simulation", {}, _foreseen(config, test, options)), config.telemetry["log_every"]
     first = test.line.clock.tick
     if begin is not None:
         begin.tell(facts)
     if every > 1:
         facts.notes.append(f"thinned log: one tick in {every}, every change of a state, every new peak of a component of the wrench")
-    with folder_of(log):
-        writer = LogWriter(log, facts)
-    if begin is not None and begin.checkpoint is not None:
-        writer.checkpoint(begin.checkpoint)
-    keeper = Keeper(test, facts.build_id, config.telemetry["checkpoint_every_s"])
-    began, busy = time.perf_counter(), time.process_time()
-    show, chosen, watch = Progress(test, options.quiet), Thinner(every), Watch(test.requirements)
-    with interruptible(test):
+    with contextlib.ExitStack() as stack:
+        with folder_of(log):
+            writer = LogWriter(log, facts)
+            presses = stack.enter_context(interrupts.counted())
+        interrupts.remains(f"the log is whole: {log}")
+        if begin is not None and begin.checkpoint is not None:
+            writer.checkpoint(begin.checkpoint)
+        keeper = Keeper(test, facts.build_id, config.telemetry["checkpoint_every_s"])
+        began, busy = time.perf_counter(), time.process_time()
+        show, chosen, watch = Progress(test, options.quiet), Thinner(every), Watch(test.requirements)
+        stopper = Stopper(test, presses)
         for records in blocks(test, keeper.at_pause):
             if every > 1:
                 watch.see(records)  # the log alone does not know
             writer.write(chosen(records) if every > 1 else records)
             while keeper.waiting:
                 writer.checkpoint(keeper.waiting.popleft())
+            stopper.look()
             show.update()
     if len(last := chosen.last()):
         writer.write(last)
@@ -97,7 +112,7 @@ def simulate(config: TestConfig, options: Options | None = None, begin: Resumed 
     speed = {"realtime_factor": simulated / max(seconds, 1e-9), "realtime_factor_of_a_core": simulated / max(busy, 1e-9)}
     judged = {"requirements": [one.as_dict() for one in watch.results()]} if every > 1 and test.requirements else {}
     writer.close(speed | judged | {"seconds": seconds, "processor_seconds": busy})
-    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts)
+    return _conclude(log, options, speed | {"ticks_run": int(test.line.sample["tick"][0]) + 1 - first}, facts, presses.count)
 
 
 # ------------------------------------------------------------------------------------------------------------------ live
@@ -108,16 +123,22 @@ def run_live(config: TestConfig, options: Options | None = None, begin: Resumed 
     stand in process (`hil_server.run.again`). Returns the summary of the contract, of the last flight where the operator asked for it
     again, with the logs of all as `flights`.
 
-    Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError."""
-    options = options or Options()
+    Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError,
+    KeyboardInterrupt (before it began)."""
+    with interrupts.held():
+        return _flights(config, options or Options(), begin)
+
+
+def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
     flights: list[str] = []
     while True:
         summary = _fly(config, options, begin)
         flights.append(summary["log"])
         if (asked := summary.pop("again", None)) is None:
             return summary | ({"flights": flights} if len(flights) > 1 else {})
-        log = open_log(summary["log"])
-        begin = at_tick(log, tick_asked_for(log, *asked))
+        with interrupts.heard():
+            log = open_log(summary["log"])
+            begin = at_tick(log, tick_asked_for(log, *asked))
         config, options = begin.test.config, replace(options, out=str(Path(summary["log"]).parent))
         for what in begin.lost:
             _say(options, f"not restored: {what}")
@@ -129,6 +150,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     from hil_server.host.realtime_host import RealtimeHost
     from hil_server.telemetry.process import RecordWatch, TelemetryProcess
 
+    interrupts.remains(NOTHING_RAN)
     if config.telemetry["log_every"] != 1:
         raise ConfigurationError(f"telemetry.log_every: {config.telemetry['log_every']}, a live run logs every tick: limit 1")
     in_air = _in_air(config)
@@ -141,44 +163,53 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         host = stack.enter_context(RealtimeHost())
         context = assembly.base_context(config)
         control = None
+        interrupts.look()
         if begin is None:
-            tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
+            with interrupts.not_passed_on():
+                tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
             devices = assembly.devices(config, context, tables)
         else:
             devices = [assembly.simulated_port(config, context)]
         stack.enter_context(opened_in_order(devices))
         for device in devices:
+            interrupts.look()
             if hasattr(device, "measure"):
                 device.measure()  # what the delay ledger wants to know of it
         logged = None if begin is None else {key: begin.test.context[key] for key in ("delays", "sensor_scale")}
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core, logged=logged)
         if begin is not None:
             take_over(begin, test)
-        prediction = _foreseen(config, test)
+        prediction = _foreseen(config, test, options)
         facts = header(test, log.parent.name, "live", host.facts() | ({} if begin is None else {"stand": IN_PROCESS}), prediction)
         if begin is not None:
             begin.tell(facts)
         facts.notes.extend([*foreseen, *_permitted(prediction, options)])
         if options.prediction:  # the report lays it beside the run
             facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
-        with folder_of(log):
-            settings = _telemetry_settings(test, log, host, control, repeatable=not hardware)
-            if begin is not None and begin.checkpoint is not None:
-                settings.checkpoint = beginning(begin, test)
-            telemetry = TelemetryProcess.start(test.block.fd, settings, facts)
-        stack.callback(telemetry.kill)
-        for line in host.missing:
-            _say(options, f"not real time: {line}")
-        bus, commands = (telemetry.endpoints.get(f"{name}_address", "-") for name in ("telemetry", "command"))
-        _say(options, f"log {log}   bus {bus}   commands {commands}")
-        for device in devices:
-            device.begin()
-        watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
-        stack.callback(recoverer.end)
-        if begin is not None:
-            with interruptible(test):
+        interrupts.look()
+        with unless_begun(log):
+            with folder_of(log), interrupts.not_passed_on():
+                settings = _telemetry_settings(test, log, host, control, repeatable=not hardware)
+                if begin is not None and begin.checkpoint is not None:
+                    settings.checkpoint = beginning(begin, test)
+                telemetry = TelemetryProcess.start(test.block.fd, settings, facts)
+            stack.callback(telemetry.kill)
+            interrupts.look()
+            for line in host.missing:
+                _say(options, f"not real time: {line}")
+            bus, commands = (telemetry.endpoints.get(f"{name}_address", "-") for name in ("telemetry", "command"))
+            _say(options, f"log {log}   bus {bus}   commands {commands}")
+            for device in devices:
+                interrupts.look()
+                device.begin()
+            watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
+            stack.callback(recoverer.end)
+            if begin is not None:
                 hold(test, lambda text: _say(options, text))
-        with _loop(test) as thread, interruptible(test):
+            presses = stack.enter_context(interrupts.counted())
+        interrupts.remains(f"the loop has ended, the log is whole: {log}")
+        stopper = Stopper(test, presses)
+        with _loop(test) as thread:
             show = Progress(test, options.quiet)
             recorded = True
             while thread.is_alive():
@@ -188,6 +219,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
                     _end_without_record(test, watch.reason)
                 if wish.look():
                     test.block.request_stop()
+                stopper.look()
                 recoverer.look()
                 show.update()
                 time.sleep(0.02)
@@ -201,8 +233,9 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         closed = _close_record(telemetry, clock | {"devices": counters(devices)} | left, watch.reason)
     extra = {k: clock[k] for k in ("mode", "page_faults", "involuntary_switches", "late_ticks", "grid") if k in clock}
     extra |= {"complete": closed["complete"], "overflow": test.block.overflow, "record_lost": "; ".join(closed["reasons"])}
-    summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts)
-    return summary | ({"again": wish.asked} if wish.asked is not None and closed["complete"] else {})
+    summary = _conclude(log, options, extra if closed["complete"] else extra | _own_facts(test), facts, presses.count)
+    again = wish.asked is not None and closed["complete"] and summary["exit_code"] != INTERRUPTED
+    return summary | ({"again": wish.asked} if again else {})
 
 
 def _end_without_record(test: Assembly, reason: str) -> None:
@@ -236,12 +269,15 @@ def _in_air(config: TestConfig) -> bool:
     return bool(getattr(registry.part("guidance", config.part("guidance")[0]), "IN_AIR", False))
 
 
-def _foreseen(config: TestConfig, test: Assembly) -> Any:
+def _foreseen(config: TestConfig, test: Assembly, options: Options) -> Any:
     """The prediction for the line of this run, which its log carries and its report shows beside what was measured; None for a run in
     air, whose loop is never closed."""
     from hil_server.analysis.predict import predict
 
-    return None if _in_air(config) else predict(config, test)
+    if _in_air(config):
+        return None
+    with interrupts.heard(), working("prediction", options.quiet) as done:
+        return predict(config, test, done)
 
 
 def _permitted(found: Any, options: Options) -> list[str]:
@@ -287,9 +323,11 @@ def _loop(test: Assembly) -> Iterator[threading.Thread]:
 # ---------------------------------------------------------------------------------------------------------- what both do
 
 
-def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHeader) -> dict[str, Any]:
-    """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows."""
-    from hil_server.analysis.summary import summarise
+def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHeader, presses: int) -> dict[str, Any]:
+    """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
+    ran; one more ends the making of the report, for which nobody waits after three. The exit code is then that of Ctrl-C, unless the record
+    is lost or something else than the operator's stop has tripped the run."""
+    from hil_server.analysis.summary import STOP, summarise
 
     lost = bool(extra.get("record_lost"))
     try:
@@ -300,18 +338,28 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
         log = Log(path, header, np.empty(0, record_dtype(header.aux_count)), {}, [str(error)])
     summary = summarise(log) | extra | {"log": str(path), "report": None}
     summary["faults"] += [name for name in summary.pop("faults_at_end", ()) if name not in summary["faults"]]
-    if options.report:
-        make: Callable[..., Any]
-        from hil_server.analysis.report import make_report as make
-
-        try:
-            with working("report", options.quiet) as done:
-                summary["report"] = str(make(path, path.parent, log, summary, done=done))
-        except HilError as error:
-            if not lost:
-                raise
-            _say(options, f"no report: {error}")  # the disk that the log had no room on
+    with interrupts.ended_by_a_press() as ended:
+        if options.report and presses < ENOUGH:
+            summary["report"] = _report(path, log, summary, lost, options)
+    if ended.pressed:
+        _say(options, f"no report: hil-server report {path} makes it")
+    if (presses or ended.pressed) and not lost and OPERATOR_STOP.issuperset(name for name in summary["faults"] if name in STOP):
+        summary["exit_code"] = INTERRUPTED
     return summary
+
+
+def _report(path: Path, log: Log, summary: dict[str, Any], lost: bool, options: Options) -> str | None:
+    """The page of the run; none where the disk that has lost the log has no room for it either."""
+    from hil_server.analysis.report import make_report
+
+    try:
+        with working("report", options.quiet) as done:
+            return str(make_report(path, path.parent, log, summary, done=done))
+    except HilError as error:
+        if not lost:
+            raise
+        _say(options, f"no report: {error}")
+        return None
 
 
 def _say(options: Options, text: str) -> None:

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from hil_server import registry
+from hil_server import interrupts, registry
 from hil_server.config import TestConfig
 from hil_server.errors import DeviceError
 from hil_server.line import assembly
@@ -63,6 +63,7 @@ def opened_in_order(devices: list[Any]) -> Iterator[None]:
     opened: list[Any] = []
     try:
         for device in devices:
+            interrupts.look()
             try:
                 device.open()
             except (OSError, ConnectionError, TimeoutError) as error:

@@ -1,15 +1,16 @@
 """`hil-server campaign PROGRAMME`: thousands of initial conditions, on this machine's cores or on a Dask cluster; resumes by itself."""
 
 import argparse
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from hil_server import interrupts
+
 ORDER = 140
 SUMMARY = "many simulated runs: sampling, execution, statistics, sensitivity, rare events"
-REMAINS = "the cases are kept, the same command goes on with the rest"
+REMAINS = "no case was run; those that a former run has done are kept"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,15 +42,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     folder = Path(args.out) if args.out else Path("runs") / f"campaign-{plan.name.replace(' ', '-')}"
     began, before = time.monotonic(), idle_and_all_time()
     rare = None
-    try:
-        with working(f"{plan.cases} cases", args.quiet) as done:
-            if plan.rare is None:
-                execution.run(plan, folder, args.workers, args.scheduler, done)
-            else:
-                rare = execution.run_rare(plan, folder, args.workers, args.scheduler, done)
-    except KeyboardInterrupt:
-        print(f"interrupted: what is done is kept, the same command goes on with the rest ({folder})", file=sys.stderr)
-        return {"exit_code": 130, "folder": str(folder)}
+    interrupts.remains(f"the cases that are done are kept in {folder}, the same command runs the rest")
+    with working(f"{plan.cases} cases", args.quiet) as done:
+        if plan.rare is None:
+            execution.run(plan, folder, args.workers, args.scheduler, done)
+        else:
+            rare = execution.run_rare(plan, folder, args.workers, args.scheduler, done)
     busy = None if args.scheduler else share_used(time.monotonic() - began)
     unused, passed = (b - a for a, b in zip(before, idle_and_all_time(), strict=True))
     idle = unused / max(1, passed)

@@ -4,6 +4,7 @@ import argparse
 import secrets
 from pathlib import Path
 
+from hil_server import interrupts
 from hil_server.errors import UsageError
 
 ORDER = 150
@@ -42,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     local = is_loopback(args.host)
     token = _token(args.token_file) if args.token_file or not local else ""
     print(f"console on http://{args.host}:{args.port}/{f'?token={token}' if token else ''}", flush=True)
-    serve(args, token)
+    with interrupts.ended_by_a_press():
+        serve(args, token)
     return 0
 
 

@@ -10,11 +10,13 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hil_server import interrupts
 from hil_server.errors import DeviceError, UsageError
 from hil_server.terminal.outcome import add_configuration_arguments, add_run_arguments
 
 ORDER = 12
 SUMMARY = "a rehearsal: a run on the virtual stand and the page that flies it, in one"
+REMAINS = "nothing was armed, nothing has moved, there is no log"
 SHIPPED = "programmes/berthing_operator.toml"
 SERVES_WITHIN = 60.0  # s
 
@@ -54,9 +56,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             webbrowser.open(page)
         args.prediction, args.confirm_loads = None, ""
         summary = perform(args, run_live, live=True)
-        if not args.leave:
+        if not args.leave and summary["exit_code"] != interrupts.INTERRUPTED:
             print(f"page      stays on {address} until Ctrl-C", flush=True)
-            with contextlib.suppress(KeyboardInterrupt):
+            with interrupts.ended_by_a_press():
                 while True:
                     time.sleep(1.0)
     return summary
@@ -68,17 +70,20 @@ def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
 
     Raises DeviceError when it does not."""
     command = [sys.executable, "-m", "hil_server", "console", "--port", str(port), *addresses]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        assert process.stdout is not None
-        said = process.stdout.readline().split()
-        if not said:
-            raise DeviceError(f"the console did not start on port {port}: its reason stands above")
-        wait_until_served(said[-1], process)
-        yield said[-1]
-    finally:
-        process.terminate()
-        process.wait(20)
+    with interrupts.held():
+        interrupts.look()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            with interrupts.heard():
+                assert process.stdout is not None
+                said = process.stdout.readline().split()
+                if not said:
+                    raise DeviceError(f"the console did not start on port {port}: its reason stands above")
+                wait_until_served(said[-1], process)
+                yield said[-1]
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 def wait_until_served(address: str, process: "subprocess.Popen[str]") -> None:

@@ -3,6 +3,7 @@
 import argparse
 import time
 
+from hil_server import interrupts
 from hil_server.errors import UsageError
 
 ORDER = 155
@@ -28,9 +29,9 @@ def run(args: argparse.Namespace) -> int:
     bridge = Bridge(args.telemetry, args.command, args.host, args.port, said=lambda text: print(text, flush=True))
     print(f"Foxglove: Open connection, Foxglove WebSocket, ws://{args.host}:{bridge.port}", flush=True)
     try:
-        while True:
-            time.sleep(3600.0)
-    except KeyboardInterrupt:
-        return 0
+        with interrupts.ended_by_a_press():
+            while True:
+                time.sleep(3600.0)
     finally:
         bridge.close()
+    return 0

@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import Any
 
+from hil_server import interrupts
 from hil_server.errors import ConfigurationError, DeviceError, UsageError
 
 ORDER = 180
@@ -96,16 +97,15 @@ def _serve(station: Any, duration: float | None) -> float:
     """Until Ctrl-C or for `duration` s. Returns how long it was."""
     started, warned = time.monotonic(), False
     try:
-        while duration is None or time.monotonic() - started < duration:
-            station.step()
-            if not warned and not station.sent and not station.unsent and time.monotonic() - started > UNHEARD_S:
-                warned = True
-                _say("no run is heard: waiting for one (is the address right?)")
-            if not warned and station.unsent > 50 and station.sent < station.unsent:
-                warned = True
-                _say("nobody takes the records: is a run with operator commands under way, and is the address right? (trying on)")
-    except KeyboardInterrupt:
-        pass
+        with interrupts.ended_by_a_press():
+            while duration is None or time.monotonic() - started < duration:
+                station.step()
+                if not warned and not station.sent and not station.unsent and time.monotonic() - started > UNHEARD_S:
+                    warned = True
+                    _say("no run is heard: waiting for one (is the address right?)")
+                if not warned and station.unsent > 50 and station.sent < station.unsent:
+                    warned = True
+                    _say("nobody takes the records: is a run with operator commands under way, and is the address right? (trying on)")
     finally:
         station.close()
     return time.monotonic() - started

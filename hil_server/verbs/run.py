@@ -7,6 +7,7 @@ from hil_server.terminal.outcome import add_configuration_arguments, add_from_ar
 
 ORDER = 10
 SUMMARY = "live test, or a programme of tests, on the stand that CONFIG names"
+REMAINS = "nothing was armed, nothing has moved, there is no log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from hil_server.terminal.outcome import add_configuration_arguments, add_from_ar
 
 ORDER = 20
 SUMMARY = "the same test with everything in process, as fast as it goes"
+REMAINS = "nothing was armed, nothing has moved, there is no log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,306 @@
+"""Ctrl-C at instants spread over the whole of a verb, as a terminal sends it: by signal, to all processes of the group.
+
+    python tools/interrupt_instants.py [--instants 500] [--verbs run,simulate,fly,export,replay,campaign,identify] [--seed 1] [--out FOLDER]
+
+Each verb is run once without a press; its instants are then drawn between its start and a little past its end, half of them before the loop
+of a live run starts. What is held against each:
+
+* exit code 130; that of the run without a press only where the verb had reported its end, or the page of `fly` stood, before the press.
+  Before the program's first line (Python itself starts, and does with a signal what it likes) an instant is counted by itself.
+* one line `interrupted: ...` that says what remains, none where the exit code is not 130; no traceback, nothing that Python ignored.
+* a log that is whole, with motion only where a loop ran: from the tick that took `park` on the platform brakes, backs off and parks, and
+  stands still at the end.
+* nothing half-written: no file under its final name that is not whole, nothing hidden.
+* no process is left.
+
+Prints a table by verb and each instant that is wrong; exit code 1 when there is one.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from hil_server.telemetry.log_file import open_log  # noqa: E402
+from rt_kernels.layout import CODES  # noqa: E402
+
+PHASE, PARK = CODES["phase"], CODES["command"]["park"]
+AFTER_PARK = [PHASE[name] for name in ("finish", "retreat", "park", "ended", "hold", "fault", "idle")]
+MARK = "HIL_INTERRUPT_INSTANT"  # in the environment of all that an attempt starts
+ENDS_WITHIN = 240.0  # s
+GONE_WITHIN = 5.0  # s
+
+# a short identification: half a second of each part
+IDENTIFY = [word for key in ("slow_hz=2.0", "slow_periods=1", "multisine_s=2.0", "periods=1", "chirp_s=1.0")
+            for word in ("--set", f"guidance.{key}")]  # fmt: skip
+
+# words of the verb; OUT its folder, LOG a log, CAMPAIGN a file of three cases, PORT a free port; the line that reports its end
+SHORT = ["--set", "test.duration_max_s=4.0", "--no-report", "--quiet"]
+VERBS = {
+    "run": (["run", *SHORT, "--out", "OUT/run"], "log "),
+    "simulate": (["simulate", *SHORT, "--out", "OUT/run"], "log "),
+    "fly": (["fly", *SHORT, "--port", "PORT", "--out", "OUT/run"], "page      stays"),
+    "export": (["export", "LOG", "--format", "csv", "--out", "OUT/a.csv"], "OUT/a.csv"),
+    "replay": (["replay", "LOG", "--verify"], "equal"),
+    "campaign": (["campaign", "CAMPAIGN", "--workers", "2", "--quiet", "--out", "OUT/campaign"], "report "),
+    "identify": (["identify", "docking_stand.toml", *IDENTIFY, "--out", "OUT/run"], "log "),
+}
+
+CAMPAIGN_FILE = """[campaign]
+name = "three"
+description = "three short contacts"
+test = "elastic_contact.toml"
+cases = 6
+seed = 1
+chunk = 1
+worst = 1
+
+[campaign.set]
+"test.stand" = "stands/ideal_stand.toml"
+"compensation.part" = "none"
+
+[[vary]]
+key = "initial_conditions.velocity_x_m_s"
+distribution = "normal"
+mean = 0.02
+sigma = 0.001
+"""
+
+
+@dataclass
+class Attempt:
+    """One run of a verb. seconds: from its start to its end; pressed_s: when the press was sent, None: not; taken: the program had its
+    handlers then; lines: (s, stream, text)."""
+
+    verb: str
+    folder: Path
+    code: int = 0
+    seconds: float = 0.0
+    pressed_s: float | None = None
+    over_before: bool = False
+    taken: bool = False
+    lines: list[tuple[float, str, str]] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def said(self, stream: str) -> list[str]:
+        """Its lines on one stream."""
+        return [text for _, one, text in self.lines if one == stream]
+
+
+def words_of(verb: str, folder: Path, log: Path) -> list[str]:
+    """The command of a verb with its places."""
+    (folder / "campaign.toml").write_text(CAMPAIGN_FILE)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    out = folder / "out"
+    out.mkdir(exist_ok=True)
+    found = [word.replace("OUT", str(out)).replace("LOG", str(log)).replace("PORT", port).replace("CAMPAIGN", str(folder / "campaign.toml"))
+             for word in VERBS[verb][0]]  # fmt: skip
+    if verb in ("run", "fly"):
+        found += [word for key in ("publish", "command", "hand_controller") for word in ("--set", f"telemetry.{key}=ipc://{folder}/{key}")]
+    return found
+
+
+def attempt(verb: str, folder: Path, log: Path, press_s: float | None) -> Attempt:
+    """Runs the verb in a group of its own, and presses when it is time."""
+    mark = uuid.uuid4().hex
+    command = [sys.executable, "-m", "hil_server", *words_of(verb, folder, log)]
+    found = Attempt(verb, folder)
+    began = time.monotonic()
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True, env=os.environ | {MARK: mark, "PYTHONUNBUFFERED": "1"})  # fmt: skip
+
+    def read(name: str, stream: Any) -> None:
+        for line in stream:
+            found.lines.append((time.monotonic() - began, name, line.rstrip("\n")))
+
+    readers = [threading.Thread(target=read, args=pair) for pair in (("out", process.stdout), ("err", process.stderr))]
+    for reader in readers:
+        reader.start()
+    try:
+        if press_s is not None:
+            time.sleep(max(0.0, began + press_s - time.monotonic()))
+            found.pressed_s, found.over_before = time.monotonic() - began, process.poll() is not None
+            found.taken = handles_sigterm(process.pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
+        elif verb == "fly":  # its page stays until Ctrl-C
+            while process.poll() is None and not any(VERBS[verb][1] in text for text in found.said("out")):
+                time.sleep(0.05)
+            os.killpg(process.pid, signal.SIGINT)
+        found.code = process.wait(ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        found.left.append(f"the verb itself, {ENDS_WITHIN:g} s after its start")
+    found.seconds = time.monotonic() - began
+    give_up = time.monotonic() + GONE_WITHIN
+    while (alive := with_mark(mark)) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    for number, name in alive.items():
+        found.left.append(f"{number} {name}")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    for reader in readers:
+        reader.join()
+    return found
+
+
+def handles_sigterm(number: int) -> bool:
+    """Whether a process has a handler of SIGTERM, which Python of itself has not: the program's first line is behind it."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{number}/status").read_text().splitlines():
+            if line.startswith("SigCgt:"):
+                return bool(int(line.split()[1], 16) >> signal.SIGTERM - 1 & 1)
+    return False
+
+
+def with_mark(mark: str) -> dict[int, str]:
+    """Processes that run with this mark in their environment: number -> command."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes() and b") Z " not in (entry / "stat").read_bytes():
+                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:120]
+    return found
+
+
+def reported(one: Attempt) -> bool:
+    """Whether the verb had reported its end before the press."""
+    word = VERBS[one.verb][1].replace("OUT", str(one.folder / "out"))
+    return one.over_before or any(t <= (one.pressed_s or 0.0) and text.startswith(word) for t, name, text in one.lines if name == "out")
+
+
+def wrong(one: Attempt, unpressed: int) -> list[str]:
+    """What is not as it should be."""
+    found = [f"left: {name}" for name in one.left]
+    early = not one.taken and not one.over_before
+    if early:
+        return found
+    ended = one.code == unpressed and reported(one)
+    if one.code != 130 and not ended:
+        found.append(f"exit code {one.code}")
+    lines = [text for text in one.said("err") if text.startswith("interrupted")]
+    if len(lines) != (one.code == 130) or any(":" not in text for text in lines):
+        found.append(f"said {lines}")
+    found += [f"said {text!r}" for text in one.said("err") if "Traceback" in text or "Exception ignored" in text or "rror:" in text]
+    out = one.folder / "out"
+    found += [f"hidden {file}" for file in out.rglob(".*")]
+    found += [f"unfinished {file}" for file in out.rglob("*.tmp")]
+    for log in out.rglob("run.mcap"):
+        found += wrong_log(log, one)
+    if one.verb == "export" and one.code == 130 and (out / "a.csv").exists() and not reported(one):
+        with open(out / "a.csv") as file:
+            if sum(1 for _ in file) != TICKS + 1:
+                found.append("half a file under its final name")
+    return found
+
+
+def wrong_log(path: Path, one: Attempt) -> list[str]:
+    """What is wrong with the log of an interrupted run."""
+    try:
+        log = open_log(path)
+    except Exception as error:  # whatever it is: a log cannot be opened
+        return [f"log: {error}"]
+    found = [] if log.complete else [f"log: {log.problems if hasattr(log, 'problems') else 'incomplete'}"]
+    r = log.records
+    if one.verb not in ("run", "fly") or not len(r) or one.code != 130:
+        return found
+    if not reported(one) and r["end_cause"][-1] == CODES["end_cause"]["none"]:
+        taken = np.flatnonzero(r["command_code"] == PARK)
+        if not len(taken):
+            found.append("log: motion without a park")
+    taken = np.flatnonzero(r["command_code"] == PARK)
+    if len(taken):
+        after = r[taken[0] + 1 :]
+        strange = set(after["phase"].tolist()) - set(AFTER_PARK)
+        found += [f"log: phase {number} after the park" for number in strange]
+        if len(after) and np.abs(after["leg_rate_setpoint"][-1]).max() > 1e-3:
+            found.append(f"log: ends with {np.abs(after['leg_rate_setpoint'][-1]).max():.4f} m/s")
+    return found
+
+
+TICKS = 0
+
+
+def instants(one: Attempt, count: int, rng: random.Random) -> list[float]:
+    """Seconds after the start, half of them before the loop of a live run."""
+    logs = list((one.folder / "out").rglob("run.mcap")) if one.verb in ("run", "fly") else []
+    loop_s = one.seconds / 2
+    if logs:
+        r = open_log(logs[0]).records
+        end_s = next((t for t, name, text in one.lines if name == "out" and text.startswith("end ")), one.seconds)
+        loop_s = max(1.0, end_s - float(r["time_ns"][-1] - r["time_ns"][0]) * 1e-9)
+    half = count // 2
+    spread = [(k + rng.random()) / half * loop_s for k in range(half)]
+    rest = count - half
+    return spread + [loop_s + (k + rng.random()) / rest * (1.03 * one.seconds - loop_s) for k in range(rest)]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs all; returns the exit code."""
+    global TICKS
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--instants", type=int, default=500, help="in all (default: 500)")
+    parser.add_argument("--verbs", default=",".join(VERBS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", help="keeps the folders of what is wrong here")
+    args = parser.parse_args(argv)
+    rng, verbs = random.Random(args.seed), args.verbs.split(",")
+    base = Path(tempfile.mkdtemp(prefix="hil-instants-"))
+    command = [sys.executable, "-m", "hil_server", *VERBS["simulate"][0]]
+    (base / "log").mkdir()
+    subprocess.run([w.replace("OUT", str(base / "log")) for w in command], cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+    log = base / "log" / "run" / "run.mcap"
+    TICKS = len(open_log(log).records)
+    shares = {verb: args.instants // len(verbs) + (k < args.instants % len(verbs)) for k, verb in enumerate(verbs)}
+    table, failed = [], 0
+    for verb in verbs:
+        folder = base / f"{verb}-free"
+        folder.mkdir()
+        free = attempt(verb, folder, log, None)
+        if free.code not in (0, 1):
+            print(f"{verb}: exit code {free.code} without a press", *free.said("err"), sep="\n  ")
+            return 2
+        bad = early = 0
+        for k, press in enumerate(instants(free, shares[verb], rng)):
+            folder = base / f"{verb}-{k}"
+            folder.mkdir()
+            one = attempt(verb, folder, log, press)
+            early += not one.taken and not one.over_before
+            if faults := wrong(one, free.code):
+                bad += 1
+                print(f"{verb} at {press:.3f} of {free.seconds:.2f} s: {'; '.join(faults)}", flush=True)
+                if args.out:
+                    shutil.copytree(folder / "out", Path(args.out) / folder.name, dirs_exist_ok=True)
+                    (Path(args.out) / folder.name / "said.txt").write_text("\n".join(f"{t:.3f} {n} {text}" for t, n, text in one.lines))
+            shutil.rmtree(folder)
+        failed += bad
+        table.append((verb, f"{free.seconds:.1f}", shares[verb], early, shares[verb] - early - bad, bad))
+        print(*(f"{word!s:>10}" for word in table[-1]), flush=True)
+    print("\n" + " ".join(f"{word:>10}" for word in ("verb", "s", "instants", "before", "right", "wrong")))
+    for row in table:
+        print(" ".join(f"{word!s:>10}" for word in row))
+    shutil.rmtree(base)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
