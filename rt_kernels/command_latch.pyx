@@ -53,8 +53,9 @@ cdef class CommandLatch(PortPart):
     """Commands and hand controllers of a run."""
 
     PARAMETERS = (
-        Parameter("stale_s", "float", "s", "an older hand-controller record is stale", 0.2, low=0.01, high=10.0),
-        Parameter("centred", "float", "-", "a hand controller counts as centred when all axes are within it", 0.02, low=0.0, high=0.5),
+        Parameter("stale_s", "float", "s", "an older hand-controller record is stale", 0.2, low=0.01, high=10.0, stricter="lower"),
+        Parameter("centred", "float", "-", "a hand controller counts as centred when all axes are within it", 0.02, low=0.0, high=0.5,
+                  stricter="lower"),
     )
     CONTEXT = ("block",)
     cdef Self c

@@ -56,6 +56,8 @@ class Parameter:
     low, high: inclusive limits of every number. shape: length of a list, or (rows, columns), None for any number of them. choices: allowed
     strings. default: the value of a key that is not given, None: the part does without. of: what each table of "tables" holds, None: keys
     that nobody declares. tunable: how it can be changed while a run goes on, None: not at all.
+    stricter: of a limit, which way is stricter: "lower", "higher", or "equal" for what may not be changed at all; the stand file's value
+    (where it has none, the default) is then the widest that a test, `--set` or `tune` can have. None: no limit.
     """
 
     key: str
@@ -69,6 +71,7 @@ class Parameter:
     choices: tuple[str, ...] | None = None
     of: "tuple[Parameter, ...] | None" = None
     tunable: Tunable | None = None
+    stricter: str | None = None
 
     @property
     def required(self) -> bool:
@@ -114,8 +117,8 @@ class TunedParameter:
 def tuned_parameter(
     declared: Iterable[Parameter], key: str, value: float, offset: int, low: float | None, high: float | None, scale: float
 ) -> TunedParameter | None:
-    """The tunable parameter `key` of a part that was built with `value`. low, high: narrower than declared. None where the value is not
-    within them. Raises ValueError for a key that is not declared tunable, or without limits."""
+    """The tunable parameter `key` of a part that was built with `value`. low, high: narrower than declared; of a limit, no wider than
+    `value`. None where the value is not within them. Raises ValueError for a key that is not declared tunable, or without limits."""
     p = next((p for p in declared if p.key == key), None)
     if p is None or p.tunable is None or p.kind != "float":
         raise ValueError(f"{key}: not declared as a tunable number")
@@ -123,6 +126,10 @@ def tuned_parameter(
     highs = [x for x in (p.high, p.tunable.high, high) if x is not None]
     if not lows or not highs:
         raise ValueError(f"{key}: a tunable number needs limits")
+    if p.stricter in ("lower", "equal"):
+        highs.append(value)
+    if p.stricter in ("higher", "equal"):
+        lows.append(value)
     found = TunedParameter(p.key, p.unit, p.meaning, float(max(lows)), float(min(highs)), p.tunable.rate_per_s, p.tunable.phases,
                            float(value), offset, scale)  # fmt: skip
     return found if found.low <= found.value <= found.high and found.low < found.high else None

@@ -9,6 +9,7 @@ cdef struct CommandRecord:
     int64_t sequence
     int32_t code
     int32_t source
+    int64_t expires_ns          # CLOCK_MONOTONIC, 0: never; of one that the loop did not take: COMMAND_EXPIRED, COMMAND_VOID
     double arg[8]
 
 # single producer, single consumer
@@ -49,6 +50,10 @@ cdef struct ControlBlock:
     int64_t unused_heartbeat[14]
     CommandLane lane[2]         # 0 telemetry process, 1 the server itself
     HandSlot hand[2]
+
+cdef enum:
+    COMMAND_EXPIRED = -1        # taken out of the lane after its time
+    COMMAND_VOID = -2           # given before an abort that the loop took first
 
 cdef void publish(ControlBlock *block, const Sample *sample, const double *aux) noexcept nogil
 cdef bint take_command(ControlBlock *block, CommandRecord *record) noexcept nogil

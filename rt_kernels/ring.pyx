@@ -3,7 +3,9 @@
 * Samples: a ring of fixed slots with one writer (the loop) and one reader (the telemetry process). A slot is filled in place and
   published by moving `head`; when the ring is full the *newest* sample is dropped and counted, the loop never waits. Others may look at
   the samples without taking them (`look`): nothing that they do or leave undone changes the ring.
-* Commands: two lanes, one producer each (telemetry process, server), fixed records; the loop takes at most one command a tick.
+* Commands: two lanes, one producer each (telemetry process, server), fixed records; the loop takes at most one command a tick. A record
+  carries the time until which it is valid; one that the loop comes to later, and one that waits while an abort is taken, never acts
+  (`command_state` says so).
 * Hand controllers: one latest-value slot for each of two stations, guarded by a version (odd while it is written).
 * Supervisor: a heartbeat word and a stop word.
 
@@ -13,13 +15,14 @@ The block lives in a memory file, inherited by file descriptor.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
+from rt_kernels.codes cimport COMMAND_ABORT
 from rt_kernels.host cimport atomic_fence, atomic_get, atomic_set, host_now
 from rt_kernels.memory_file cimport MemoryFile
 
 from rt_kernels.layout import LAYOUT_HASH
 
 cdef int64_t MAGIC = 0x4B434F4C424C4948   # "HILBLOCK"
-cdef int64_t VERSION = 1
+cdef int64_t VERSION = 2
 
 
 cdef inline char *slot_of(ControlBlock *block, int64_t index) noexcept nogil:
@@ -40,18 +43,35 @@ cdef void publish(ControlBlock *block, const Sample *sample, const double *aux) 
 
 
 cdef bint take_command(ControlBlock *block, CommandRecord *record) noexcept nogil:
-    """Takes the oldest waiting command, the server's own lane first. False when there is none."""
+    """Takes the oldest waiting command that is still valid, the server's own lane first. False when there is none."""
     cdef int i
     cdef CommandLane *lane
-    cdef int64_t tail
+    cdef CommandRecord *oldest
+    cdef int64_t head
     for i in range(1, -1, -1):
         lane = &block.lane[i]
-        tail = lane.tail
-        if tail < atomic_get(&lane.head):
-            record[0] = lane.slot[tail % 32]
-            atomic_set(&lane.tail, tail + 1)
+        head = atomic_get(&lane.head)
+        while lane.tail < head:
+            oldest = &lane.slot[lane.tail % 32]
+            if oldest.expires_ns > 0 and host_now() > oldest.expires_ns:
+                oldest.expires_ns = COMMAND_EXPIRED
+            record[0] = oldest[0]
+            atomic_set(&lane.tail, lane.tail + 1)
+            if record.expires_ns < 0:
+                continue
+            if record.code == COMMAND_ABORT:
+                for i in range(2):
+                    void_waiting(&block.lane[i])
             return True
     return False
+
+
+cdef void void_waiting(CommandLane *lane) noexcept nogil:
+    """What waits was given by somebody who did not know of the abort: none of it may act behind it, but another abort."""
+    cdef int64_t k
+    for k in range(lane.tail, atomic_get(&lane.head)):
+        if lane.slot[k % 32].code != COMMAND_ABORT:
+            lane.slot[k % 32].expires_ns = COMMAND_VOID
 
 
 cdef bint read_hand(const HandSlot *slot, HandSlot *copy) noexcept nogil:
@@ -179,14 +199,17 @@ cdef class SharedBlock(MemoryFile):
         return PyBytes_FromStringAndSize(slot_of(self.block, head - 1), self.block.record_size)
 
     # ------------------------------------------------------------------------------------------------ commands, writers
-    def push_command(self, int code, arguments=(), int source=0):
-        """Puts a command into the lane of `source` (0 telemetry process, 1 server). Returns its sequence number, positive and
-        unique between the lanes: its appearance in `command_sequence` of a sample is the acknowledgement. Raises BufferError
-        when the lane is full, ValueError for more than eight arguments."""
+    def push_command(self, int code, arguments=(), int source=0, int64_t expires_ns=0):
+        """Puts a command into the lane of `source` (0 telemetry process, 1 server). expires_ns: CLOCK_MONOTONIC after which the loop takes
+        it no more, 0: never. Returns its sequence number, positive and unique between the lanes: its appearance in `command_sequence` of
+        a sample is the acknowledgement. Raises BufferError when the lane is full, ValueError for more than eight arguments and for a
+        time before 0."""
         if source not in (0, 1):
             raise ValueError(f"command source must be 0 or 1, got {source}")
         if len(arguments) > 8:
             raise ValueError(f"a command takes at most 8 arguments, got {len(arguments)}")
+        if expires_ns < 0:
+            raise ValueError(f"expires_ns: {expires_ns}, limit 0 or a time of CLOCK_MONOTONIC")
         cdef CommandLane *lane = &self.block.lane[source]
         cdef int64_t head = lane.head
         cdef int i
@@ -196,10 +219,23 @@ cdef class SharedBlock(MemoryFile):
         record.sequence = 2 * (head + 1) + source
         record.code = code
         record.source = source
+        record.expires_ns = expires_ns
         for i in range(8):
             record.arg[i] = arguments[i] if i < len(arguments) else 0.0
         atomic_set(&lane.head, head + 1)
         return record.sequence
+
+    def command_state(self, int64_t sequence):
+        """What became of a command by the number that `push_command` gave: "waiting", "taken", "expired" (the loop came to it after its
+        time) or "void" (an abort was taken first); "unknown" when 32 younger ones lie above it."""
+        cdef CommandLane *lane = &self.block.lane[sequence % 2]
+        cdef int64_t place = sequence // 2 - 1
+        cdef CommandRecord *record = &lane.slot[place % 32]
+        if atomic_get(&lane.tail) <= place < atomic_get(&lane.head):
+            return "waiting"
+        if place < 0 or record.sequence != sequence:
+            return "unknown"
+        return {COMMAND_EXPIRED: "expired", COMMAND_VOID: "void"}.get(record.expires_ns, "taken")
 
     def put_hand(self, int station, int64_t sequence, int64_t device_time_ns, axes, unsigned int buttons, unsigned int status=1):
         """Newest record of hand controller `station` (0 or 1). axes: six numbers, -1...1. Single producer."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import stand_configs
 from hil_server import registry
-from hil_server.config import crafts, files, former_names, physics, tables, toml_text
+from hil_server.config import crafts, files, former_names, narrowing, physics, tables, toml_text
 from hil_server.config.checks import Table, join, line, missing, must_be, unknown_key, unknown_table
 from hil_server.config.kinds import other_kind
 from hil_server.config.parts import part_faults, part_table, trial_faults
@@ -107,6 +107,7 @@ def load_test(
         sources |= texts
     if faults and not any(isinstance(document.get(name), dict) for name in ("test", *REFERENCES)):
         raise ConfigurationError(faults)
+    own = copy.deepcopy(document["stand"])
     _apply(document, [s for s in settings if s[0][0] in REFERENCES])
     labels = {name: str(p) for name, p in paths.items()}
     for name in VEHICLES:
@@ -114,7 +115,7 @@ def load_test(
     _take_model(document, file.parent, str(file), faults)
     _find_files(document, file.parent)
     try:
-        return _checked(document, labels, faults, sources=sources, paths=paths, overrides=tuple(overrides))
+        return _checked(document, labels, faults, own, sources=sources, paths=paths, overrides=tuple(overrides))
     except ConfigurationError as error:
         raise ConfigurationError(_name_overrides(error.faults, labels, settings)) from None
 
@@ -148,7 +149,7 @@ def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log")
     if any(path == ("dynamics", "model") for path, _ in settings):
         document["dynamics"].pop("model_data", None)
         _take_model(document, Path(), "--set", faults)
-    return _checked(document, labels, faults, sources={label: text}, paths={}, overrides=tuple(overrides))
+    return _checked(document, labels, faults, None, sources={label: text}, paths={}, overrides=tuple(overrides))
 
 
 test_from_toml.__test__ = False  # type: ignore[attr-defined]
@@ -343,9 +344,13 @@ def _platform() -> tuple[Table, type]:
     return Table(Platform.PARAMETERS), Platform
 
 
-def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str], **origin: Any) -> TestConfig:
-    """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults."""
+def _checked(
+    document: dict[str, Any], labels: dict[str, str], faults: list[str], own: dict[str, Any] | None, **origin: Any
+) -> TestConfig:
+    """Checks every table, fills in defaults, and builds the TestConfig; raises ConfigurationError with all faults. own: the stand file's
+    tables before the overrides, beyond which no limit may go; None: a log's document, with which nothing moves any more."""
     check = _Check(document, labels, faults)
+    check.stand_limits()
     check.choose_dynamics()
     check.test_file()
     check.vehicle("active_vehicle")
@@ -354,6 +359,8 @@ def _checked(document: dict[str, Any], labels: dict[str, str], faults: list[str]
     check.stand()
     check.closing()
     check.orbit()
+    if own is not None:
+        check.narrowing(own)
     if check.faults:
         raise ConfigurationError(dict.fromkeys(check.faults))
     return TestConfig(check.result, chosen=tuple(check.chosen), **origin)
@@ -391,6 +398,31 @@ class _Check:
         self.fixed("telemetry", "TELEMETRY")
         self.cameras()
         self.requirements()
+
+    def stand_limits(self) -> None:
+        """The limits that the stand file has for the parts of the test: each is one of that part, and holds where the test says nothing."""
+        stand = self.document.get("stand")
+        for role in narrowing.GUARDED_ROLES if isinstance(stand, dict) else ():
+            if role in stand:
+                table = self.document.setdefault(role, {"part": registry.own(role)} if role in FILLED else {})
+                part = registry.part_of_table(role, table) if isinstance(table, dict) else None
+                if part is None:
+                    continue  # the check of the part says so
+                found = narrowing.stand_table_faults(role, table["part"], stand[role], *self.where(f"stand.{role}"))
+                if not found:
+                    narrowing.take_from_stand(role, table, stand)
+                self.faults += found
+
+    def narrowing(self, own: dict[str, Any]) -> None:
+        """No limit is wider than the stand file has it; what is narrower, and who signed that file, goes into the log."""
+        if self.faults:
+            return
+        platform = _platform()[0].parameters.values()
+        full = self.result | {"stand": self.result["stand"] | {"platform": self.document["stand"]["platform"]}}
+        found, narrower = narrowing.compare(full, own, self.where, self.labels["stand"], platform)
+        self.faults += found
+        changed = narrowing.changed_keys(self.document["stand"], own, platform)
+        self.result["stand"]["safety_record"] = narrowing.signature(own, changed, narrower)
 
     def requirements(self) -> None:
         """What the run is to show, as far as the table of channels tells; a part's channels are known when the line stands."""
@@ -456,12 +488,18 @@ class _Check:
             return
         stand = self.document["stand"]
         file, path = self.where("stand")
-        known = [*_table("STAND").parameters, "platform", "mounting", "limits", "drive_model", "stand_model", *DEVICES]
+        known = [*_table("STAND").parameters, "platform", "mounting", "limits", *narrowing.GUARDED_ROLES, "safety_record", "drive_model",
+                 "stand_model", *DEVICES]  # fmt: skip
         self.faults += [unknown_table(file, join(path, k), k, v, known) for k, v in stand.items() if k not in known]
         self.fixed("stand", "STAND")
         self.platform()
         self.fixed("stand.mounting", "MOUNTING", physics.mounting_faults)
         self.fixed("stand.limits", "LIMITS", physics.limits_faults)
+        self.result.setdefault("stand", {}).update({role: stand[role] for role in narrowing.GUARDED_ROLES if role in stand})
+        if "safety_record" in stand and self.one_file:  # as `narrowing.signature` made it
+            self.result["stand"]["safety_record"] = stand["safety_record"]
+        elif "safety_record" in stand:
+            self.fixed("stand.safety_record", "SAFETY_RECORD")
         if "drive_model" in stand:
             self.fixed("stand.drive_model", "DRIVE_MODEL")
         if "stand_model" in stand:

@@ -153,19 +153,30 @@ MOUNTING = (
 )  # fmt: skip
 
 LIMITS = (
-    Parameter("force_limit_n", "floats", "N", "software limit of each force component at the load cell", shape=3, low=SMALL, high=1e7),
+    Parameter("force_limit_n", "floats", "N", "software limit of each force component at the load cell", shape=3, low=SMALL, high=1e7,
+              stricter="lower"),
     Parameter("moment_limit_n_m", "floats", "N.m", "software limit of each moment component at the load cell",
-              shape=3, low=SMALL, high=1e7),
-    Parameter("analogue_force_n", "floats", "N", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
-    Parameter("analogue_moment_n_m", "floats", "N.m", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7),
+              shape=3, low=SMALL, high=1e7, stricter="lower"),
+    Parameter("analogue_force_n", "floats", "N", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7,
+              stricter="lower"),
+    Parameter("analogue_moment_n_m", "floats", "N.m", "thresholds of the independent analogue chain", shape=3, low=SMALL, high=1e7,
+              stricter="lower"),
     Parameter("start_leg_m", "floats", "m", "leg lengths of the parked platform, from which a run starts; omitted: those of the neutral "
-              "pose", default=None, shape=6, low=SMALL, high=100.0),
-    Parameter("start_tolerance_m", "float", "m", "a leg further from there is not started from", default=0.02, low=1e-5, high=10.0),
+              "pose", default=None, shape=6, low=SMALL, high=100.0, stricter="equal"),
+    Parameter("start_tolerance_m", "float", "m", "a leg further from there is not started from", default=0.02, low=1e-5, high=10.0,
+              stricter="lower"),
     Parameter("supply_pressure_min_pa", "float", "Pa", "a hydraulic supply below it is a fault; 0: not judged, nothing measures it",
-              default=0.0, low=0.0, high=1e8),
+              default=0.0, low=0.0, high=1e8, stricter="higher"),
     Parameter("blocking_valves", "bool", "-", "drives that lose their power close blocking valves: so legs are stopped that cannot follow",
-              default=False),
+              default=False, stricter="equal"),
 )
+
+SAFETY_RECORD = (
+    Parameter("owner", "str", "-", "who answers for the limits of this file"),
+    Parameter("date", "str", "-", "when they were signed"),
+    Parameter("checksum", "str", "-", "of the tables that say how far, how fast and how hard the stand may go, and of its devices; written "
+              "by `hil-server sign`"),
+)  # fmt: skip
 
 DRIVE_MODEL = (
     Parameter("frequency_hz", "float", "Hz", "natural frequency of a drive", low=0.1, high=1000.0),

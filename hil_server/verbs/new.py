@@ -73,6 +73,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             text = _set(text, "name", name)
             for key, own in NAMES.items():
                 text = _set(text, key, own)
+        if file == "stand.toml":
+            text = re.sub(r"(?ms)^\n\[safety_record\]\n.*?(?=^\[|\Z)", "", text)  # somebody else's signature
         folder.joinpath(file).write_text(text, encoding="utf-8")
     folder.joinpath("README.md").write_text(PAGE.format(name=name), encoding="utf-8")
     load_test(folder / "test.toml")

@@ -438,11 +438,11 @@ cdef int check_legs(const PlatformParams *params, const double *lengths, const d
 PARAMETERS = (
     Parameter("base_joints_m", "rows", "m", "joint points of the six legs on the floor, in W", shape=(6, 3), low=-100.0, high=100.0),
     Parameter("platform_joints_m", "rows", "m", "joint points of the six legs on the platform, in P", shape=(6, 3), low=-100.0, high=100.0),
-    Parameter("leg_length_min_m", "float", "m", "shortest leg, joint to joint", low=1e-3, high=100.0),
-    Parameter("leg_length_max_m", "float", "m", "longest leg, joint to joint", low=1e-3, high=100.0),
-    Parameter("leg_rate_max_m_s", "float", "m/s", "greatest leg rate", low=1e-6, high=100.0),
-    Parameter("leg_acceleration_max_m_s2", "float", "m/s2", "greatest leg acceleration", low=1e-6, high=10000.0),
-    Parameter("leg_force_max_n", "float", "N", "greatest axial force of a leg", low=1.0, high=1e8),
+    Parameter("leg_length_min_m", "float", "m", "shortest leg, joint to joint", low=1e-3, high=100.0, stricter="higher"),
+    Parameter("leg_length_max_m", "float", "m", "longest leg, joint to joint", low=1e-3, high=100.0, stricter="lower"),
+    Parameter("leg_rate_max_m_s", "float", "m/s", "greatest leg rate", low=1e-6, high=100.0, stricter="lower"),
+    Parameter("leg_acceleration_max_m_s2", "float", "m/s2", "greatest leg acceleration", low=1e-6, high=10000.0, stricter="lower"),
+    Parameter("leg_force_max_n", "float", "N", "greatest axial force of a leg", low=1.0, high=1e8, stricter="lower"),
     Parameter("neutral_position_m", "floats", "m", "neutral position of P in W", shape=3, low=-100.0, high=100.0),
     Parameter("neutral_yaw_deg", "float", "deg", "neutral yaw, about Y", default=0.0, low=-180.0, high=180.0),
     Parameter("neutral_pitch_deg", "float", "deg", "neutral pitch, about the new Z", default=0.0, low=-90.0, high=90.0),
@@ -455,6 +455,7 @@ PARAMETERS = (
         default=60.0,
         low=6.0,
         high=1e5,
+        stricter="lower",
     ),
 )
 

@@ -1,0 +1,192 @@
+"""Limits that only become stricter: a stand file says how wide each may be, a test, `--set` and `tune` may narrow it.
+
+Which keys are limits, and which way is stricter, stands beside each in its declaration (`Parameter.stricter`). What a limit may be at most
+is the stand file's value; of a part's key the stand file has a table with the name of the role (`[safety]`, `[wrench]`). Where it says
+nothing, the default is the widest.
+"""
+
+import copy
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hil_server.config import files, tables, toml_text
+from hil_server.config.checks import join, line
+from hil_server.config.kinds import other_kind
+from hil_server.config.parts import part_table
+from hil_server.errors import ConfigurationError
+from rt_kernels.parameters import REQUIRED, Parameter
+from rt_kernels.stages import STAGE_ROLES
+
+GUARDED_ROLES = ("commands", *STAGE_ROLES)  # a stand file may have a table of limits for each
+# Tables of a stand file of whose content its checksum is made: what says how far, how fast and how hard the machine may go, and which
+# devices it has.
+SIGNED = ("platform", "mounting", "limits", *GUARDED_ROLES, "drives", "wrench_sensor", "mechanism_signals")
+WAYS = {"lower": "at most", "higher": "at least", "equal": "exactly"}
+
+
+def limits_of(declared: Iterable[Parameter]) -> dict[str, Parameter]:
+    """Those of the declared keys that are limits."""
+    return {p.key: p for p in declared if p.stricter is not None}
+
+
+def is_wider(p: Parameter, value: Any, widest: Any) -> bool:
+    """Whether a value of the limit `p`, or one of its numbers, goes beyond `widest`. None: the stand has no such limit."""
+    if widest is None:
+        return p.stricter == "equal"
+    if isinstance(value, list | tuple):
+        return len(value) != len(widest) or any(is_wider(p, one, other) for one, other in zip(value, widest, strict=True))
+    if p.stricter == "lower":
+        return bool(value > widest)
+    if p.stricter == "higher":
+        return bool(value < widest)
+    return bool(value != widest)
+
+
+def take_from_stand(role: str, table: dict[str, Any], stand: Mapping[str, Any]) -> None:
+    """The stand's limits into a part's table where the test says nothing."""
+    for key, value in stand.get(role, {}).items():
+        table.setdefault(key, copy.deepcopy(value))
+
+
+def stand_table_faults(role: str, part: str, table: Any, file: str, path: str) -> list[str]:
+    """What is wrong with a table of limits for a part in a stand file: limits of the part that the test has, each by its declaration."""
+    declared = part_table(role, part)
+    found = declared.faults(table, file, path)
+    if found:
+        return found
+    known = limits_of(declared.parameters.values())
+    return [line(file, join(path, key), "not a limit: it belongs into the test", value, limit=", ".join(known) or "no key of this part",
+                 unit="-") for key, value in table.items() if key not in known]  # fmt: skip
+
+
+def refused(p: Parameter, value: Any, widest: Any, file: str, path: str, stand: str, key: str) -> str:
+    """The line for a limit that is wider than the stand allows. stand: its file; key: where the limit stands in it."""
+    return line(file, path, "wider than the stand allows", value, limit=f"{WAYS[str(p.stricter)]} {_shown(widest)}", unit=p.unit) + (
+        f"; a test may only make a limit stricter: omit it, or change {key} in {stand} and sign that file")
+
+
+def compare(document: Mapping[str, Any], own: Mapping[str, Any], where: Callable[[str], tuple[str, str]], stand_file: str,
+            platform: Iterable[Parameter]) -> tuple[list[str], list[dict[str, Any]]]:  # fmt: skip
+    """Lines for every limit of `document` that is wider than the stand file has it, and what is narrower: {key, value, limit, unit}.
+
+    own: the stand file's tables as they stand in it, before `--set`; platform: keys of [platform]."""
+    faults: list[str] = []
+    narrower: list[dict[str, Any]] = []
+
+    def hold(p: Parameter, value: Any, widest: Any, path: str, key: str) -> None:
+        value, widest = _plain(value), None if widest is REQUIRED else _plain(widest)
+        if value is None or value == widest:
+            return
+        if is_wider(p, value, widest):
+            faults.append(refused(p, value, widest, *where(path), stand_file, key))
+        else:
+            narrower.append({"key": path, "value": value, "unit": p.unit} | ({} if widest is None else {"limit": widest}))
+
+    for role in GUARDED_ROLES:
+        table, bounds = document[role], own.get(role, {})
+        for key, p in limits_of(part_table(role, table["part"]).parameters.values()).items():
+            hold(p, table.get(key, p.default), bounds.get(key, p.default), f"{role}.{key}", f"{role}.{key}")
+    for name, declared in (("limits", tables.LIMITS), ("platform", platform)):
+        for key, p in limits_of(declared).items():
+            hold(p, document["stand"][name].get(key, p.default), own[name].get(key, p.default), f"stand.{name}.{key}", f"{name}.{key}")
+    return faults, narrower
+
+
+# ------------------------------------------------------------------------------------------------------------------ signature
+def checksum(stand: Mapping[str, Any]) -> str:
+    """`sha256:` and 64 hexadecimal digits over the signed tables of a stand file as they stand in it: independent of order, comments and
+    the way a number is written."""
+    text = json.dumps({name: _canonical(stand[name]) for name in SIGNED if name in stand}, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def changed_keys(stand: Mapping[str, Any], own: Mapping[str, Any], platform: Iterable[Parameter]) -> list[str]:
+    """Keys of signed tables, limits apart, that are not as in the stand file: `--set` made another stand of it."""
+    limits = {"limits": limits_of(tables.LIMITS), "platform": limits_of(platform)}
+    return [f"stand.{name}.{key}" for name in SIGNED
+            for key in dict.fromkeys((*own.get(name, {}), *stand.get(name, {}))) if key not in limits.get(name, ())
+            and _canonical(own.get(name, {}).get(key)) != _canonical(stand.get(name, {}).get(key))]  # fmt: skip
+
+
+def signature(own: Mapping[str, Any], changed: Sequence[str], narrower: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a log keeps of a stand file's limits: owner, date and checksum; `state`: "signed", "unsigned" (no [safety_record]) or "changed"
+    (after it was signed); `set_keys`: of `changed_keys`; `narrower`: limits that the test has stricter, of `compare`. own: the tables as
+    they stand in the file."""
+    record = own.get("safety_record", {})
+    computed = checksum(own)
+    state = "unsigned" if not record else "signed" if record.get("checksum") == computed else "changed"
+    return {"owner": record.get("owner", ""), "date": record.get("date", ""), "checksum": computed, "state": state,
+            "set_keys": list(changed), "narrower": [dict(one) for one in narrower]}  # fmt: skip
+
+
+def sign(file: Path, owner: str, date: str) -> tuple[str, dict[str, str]]:
+    """Writes the table [safety_record] into a stand file, in the place of the former one. Returns the state before (of `signature`) and the
+    table. Raises ConfigurationError for a file that is no stand or cannot be written."""
+    try:
+        text = files.read_text(file)
+        own = files.parse_toml(text)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    if other := other_kind(own, "stand", str(file)):
+        raise ConfigurationError(other)
+    if "platform" not in own or not owner.strip() or not date.strip():
+        what = "no [platform]: not a stand" if "platform" not in own else "who signs, and the date, must not be empty"
+        raise ConfigurationError(f"{file}: {what}")
+    before = str(signature(own, (), ())["state"])
+    record = {"owner": owner.strip(), "date": date.strip(), "checksum": checksum(own)}
+    unsigned = re.sub(r"(?ms)^\[safety_record\]\n.*?(?=^\[|\Z)", "", text).rstrip("\n")
+    signed = f"{unsigned}\n\n{toml_text.dumps({'safety_record': record})}"
+    try:
+        with files.whole(file) as unfinished:
+            unfinished.write_text(signed, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from None
+    return before, record
+
+
+def demand_signed(stand: Mapping[str, Any], file: str) -> None:
+    """For a stand of hardware. Raises ConfigurationError when nobody has signed its limits, or when they are not those that were signed."""
+    record = stand["safety_record"]
+    if record["state"] != "signed":
+        what = "nobody has signed the limits of this stand" if record["state"] == "unsigned" else "the limits were changed after signing"
+        raise ConfigurationError(f"{file}: safety_record: {what}: check them, then hil-server sign {file} --owner 'YOUR NAME'")
+    if record["set_keys"]:
+        raise ConfigurationError([f"--set: {key}: belongs to the signed tables of a stand of hardware: change it in {file} and sign that "
+                                  "file" for key in record["set_keys"]])  # fmt: skip
+
+
+def in_words(record: Mapping[str, Any]) -> str:
+    """A stand file's signature in one line."""
+    if record["state"] == "unsigned":
+        words = "limits of the stand: signed by nobody"
+    else:
+        words = f"limits of the stand: signed by {record['owner']}, {record['date']}" + (
+            f", {record['checksum'][:19]}" if record["state"] == "signed" else "; CHANGED after that")
+    return words + (f"; changed by --set: {', '.join(record['set_keys'])}" if record["set_keys"] else "")
+
+
+def narrower_in_words(one: Mapping[str, Any]) -> str:
+    """A limit that the test has stricter than the stand."""
+    unit = "" if one["unit"] == "-" else f" {one['unit']}"
+    return f"{one['key']}: {_shown(one['value'])}{unit}, the stand allows " + (f"{_shown(one['limit'])}{unit}" if "limit" in one else "any")
+
+
+def _canonical(value: Any) -> Any:
+    """1, 1.0 and 10e-1 are one number."""
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(_plain(value)).lower()
