@@ -8,6 +8,7 @@ from hil_server.config import load_test
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
 from rt_kernels.layout import BITS, CODES, FAULTS
+from tests.open_stand import opened
 
 SIGNAL, SEQUENCE, PHASE = BITS["mechanism_signal"], CODES["sequence"], CODES["phase"]
 FIELDS = ("time_ns", "phase", "signal_discrete", "mechanism_command", "sequence", "V_TA", "F_T", "X_TA", "kinetic_energy", "faults",
@@ -17,7 +18,7 @@ DT = 5e-4
 
 def run(name, channels=(), overrides=()):
     """Runs a shipped programme and keeps FIELDS and the named mechanism channels of every tick of the closed loop and after it."""
-    test = assembly.simulation(load_test(name, list(overrides)))
+    test = assembly.simulation(load_test(name, opened(overrides, name)))
     places, at = {}, 0
     for channel in test.aux:
         places[channel.name] = at

@@ -34,6 +34,7 @@ from hil_server.config import load_test  # noqa: E402
 from hil_server.config.parts import part_table  # noqa: E402
 from hil_server.errors import ConfigurationError  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from tests.open_stand import opened  # noqa: E402
 
 PROGRAMME = "stand_configs/programmes/elastic_contact.toml"
 ARM = 1.5
@@ -112,7 +113,7 @@ def test_of(cell, stand, knowledge):
         settings += [f"stand.mounting.load_cell_position_m={list(position)}", f"stand.mounting.load_cell_angles_deg={list(angles)}"]
     for part, keys in CAUSES_IN_TEST.get(cell.off, {}).items():
         settings += [f"{part}.{key}={value}" for key, value in keys.items()]
-    config = load_test(PROGRAMME, settings)
+    config = load_test(PROGRAMME, opened(settings, PROGRAMME))
     table = dict(config.stand)
     virtual = dict(table["virtual"]) | {"seed": 1000 + cell.seed}
     declared = part_table("simulated", virtual["part"]).parameters

@@ -59,6 +59,7 @@ from hil_server.telemetry.log_file import open_log  # noqa: E402
 from rt_kernels.codes import FAULT_MASKS, fault_names  # noqa: E402
 from rt_kernels.layout import BITS, CODES, WORDS  # noqa: E402
 from rt_kernels.layout import FAULTS as TABLE  # noqa: E402
+from tests.open_stand import opened  # noqa: E402
 
 STOP = {name for name, _, severity, *_ in TABLE if severity == "stop"}
 # a loop that is held up for hundredths of a second catches up with its motion: not the fault that is looked for
@@ -131,7 +132,7 @@ def of_wire(fault, part: str) -> tuple[str, bool]:
         settings = [*QUICK, "test.duration_max_s=3.0", f"stand.wrench_sensor.part={part}", *SENSORS[part]]
         injected = {"name": fault.name, "index": -1, "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"faults": [injected]}
-        summary = run_live(load_test(None, settings), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
+        summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
         log = open_log(summary["log"])
         after = log.records["time_ns"] - log.records["time_ns"][0] > (AT_S - 0.1) * 1e9
         word = int(np.bitwise_or.reduce(log.records["wrench_status"][after])) if after.any() else 0
@@ -151,7 +152,7 @@ def one(fault) -> tuple[str, bool]:
         settings = QUICK + (STRICT if fault.fault in SILENCES else [])
         injected = {"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"sensor": {"variant": "axia"}, "faults": [injected]}
-        summary = run_live(load_test(None, settings), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
+        summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
         log = open_log(summary["log"])
         records = log.records
         if not fault.fault:
@@ -206,7 +207,7 @@ def hydraulic(row: Row, profile: str = "cia402") -> tuple[str, bool]:
             injected["value"] = row.value
         settings = [*QUICK, "test.stand=stands/hydraulic_stand.toml", "test.duration_max_s=8.0", "guidance.fault_s=1.0", *row.settings]
         stand = {"sensor": {"variant": "axia"}, "drives": {"profile": profile}, "truth_file": truth_file, "faults": [injected]}
-        summary = run_live(load_test(None, settings), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
+        summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
         log, truth = open_log(summary["log"]), np.load(truth_file)
         records, title = log.records, f"{row.title:17s} {profile}"
         if records["trip_tick"][-1] < 0:
@@ -223,7 +224,7 @@ def hydraulic(row: Row, profile: str = "cia402") -> tuple[str, bool]:
         at_trip, at_stop = (min(int(np.searchsorted(t, s)), len(way) - 1) for s in (0.0, STOP_S))
         came = np.linalg.norm(way[at_stop] - way[at_trip])
         after = np.linalg.norm(way[at_stop:] - way[at_stop], axis=1).max()
-        platform = load_test(None, settings).stand["platform"]
+        platform = load_test(None, opened(settings)).stand["platform"]
         room = min(legs.min() - platform["leg_length_min_m"], platform["leg_length_max_m"] - legs.max())
         equal = replay(summary["log"], verify=True)["equal"]
         good = (row.fault in first and summary["exit_code"] == 3 and in_contact and stop <= STOP_S and room > 0.0 and equal
@@ -318,7 +319,7 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
         addresses = {name: f"ipc://{folder}/{name}" for name in ("publish", "command", "hand_controller")}
         own = [f"telemetry.{name}={address!r}" for name, address in addresses.items()]
         settings = [*QUICK, *own, *WAITING]
-        config = load_test(None, settings)
+        config = load_test(None, opened(settings))
         beside = {"sensor": {"variant": "axia"}, "drives": {"profile": profile}}
         with RealtimeHost() as host:
             pass  # what the runs will have; they take it themselves

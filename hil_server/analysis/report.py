@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.analysis import pictures
+from hil_server.analysis import pictures, reliance
 from hil_server.analysis.crafts import is_names
 from hil_server.analysis.foreseen import Foreseen
 from hil_server.analysis.opening import opening
@@ -107,6 +107,7 @@ def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | o
         lambda: _scene(log, config),
         lambda: _pictures(log),
         lambda: [section("Time", _time(log, s))],
+        lambda: [section("Safety", reliance.body(document_))],
         lambda: [section("Configuration", _configuration(log))],
     ]
     parts: list[str] = []

@@ -226,7 +226,8 @@ def summarise(log: Log) -> dict[str, Any]:
     (`hil_server.telemetry.recoveries`), recovered, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
     the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
     delay_origins, delay_in_run (term → mean of the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that
-    is violated is exit code 1), synthetic.
+    is violated is exit code 1), synthetic, limits (of `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them
+    the test had stricter; None of an old log).
     """
     r = log.records
     raised = faults_of(log)
@@ -271,10 +272,20 @@ def summarise(log: Log) -> dict[str, Any]:
         "prediction": log.header.prediction,
         "requirements": [one.as_dict() for one in requirements.of_log(log)],
         "synthetic": log.header.synthetic,
+        "limits": _limits(log),
     }
     if not summary["exit_code"] and requirements.violated(summary["requirements"]):
         summary["exit_code"] = VerdictError.exit_code
     return {**summary, **{key: value for key, value in log.end.items() if key in ("end", "exit_code", "captured", "report")}}
+
+
+def _limits(log: Log) -> dict[str, Any] | None:
+    try:
+        document = tomllib.loads(log.header.configuration.get(requirements.CONFIGURATION, ""))
+    except tomllib.TOMLDecodeError:
+        return None
+    record = document.get("stand", {}).get("safety_record")
+    return record if isinstance(record, dict) and "state" in record else None
 
 
 def _positive(times: np.ndarray) -> float | None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import interrupts, registry
-from hil_server.config import TestConfig
+from hil_server.config import TestConfig, narrowing
 from hil_server.errors import ConfigurationError, HilError, InternalError, VerdictError
 from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
@@ -155,6 +155,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         raise ConfigurationError(f"telemetry.log_every: {config.telemetry['log_every']}, a live run logs every tick: limit 1")
     in_air = _in_air(config)
     hardware = "drives" in config.stand and begin is None
+    if hardware:
+        narrowing.demand_signed(config.stand, str(config.paths["stand"]))
     foreseen = [] if in_air else allowed(config, options.prediction, hardware, options.confirmed)
     for note in foreseen:
         _say(options, note)

@@ -90,8 +90,26 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
         print(f"  {choice}")
     for table, path in config.paths.items():
         print(f"  {table:15s} {path}")
+    _limits(config, summary)
     said = {"faults": [], "hash": config.hash, "chosen": list(config.chosen), "R1": r1, "R2": r2, "files": config.paths}
     return said | {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
+
+
+def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
+    """Whose limits these are, and which of them the test has stricter; exit code 1 for hardware whose limits nobody has signed."""
+    from hil_server.config import narrowing
+
+    record = config.stand["safety_record"]
+    summary["limits"] = record
+    print(f"  {narrowing.in_words(record)}")
+    for one in record["narrower"]:
+        print(f"    stricter {narrowing.narrower_in_words(one)}")
+    if "drives" in config.stand:
+        try:
+            narrowing.demand_signed(config.stand, str(config.paths["stand"]))
+        except ConfigurationError as error:
+            print("\n".join(f"  NOT TO BE RUN: {fault}" for fault in error.faults))
+            summary["exit_code"] = 1
 
 
 def _assemble(config: "TestConfig") -> None:

@@ -8,6 +8,7 @@ from hil_server.config import load_test
 from hil_server.line import assembly
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.layout import CODES
+from tests.open_stand import opened
 
 MASS = 300.0  # kg, reduced mass of the two bodies of programmes/elastic_contact.toml
 PROGRAMME = "stand_configs/programmes/elastic_contact.toml"
@@ -76,7 +77,8 @@ def settings(f, drive="spec", compensator="none", zeta=0.0, speed=0.02, **keys):
     return out | keys
 
 
-def overrides(table):
+def overrides(table, programme=PROGRAMME):
+    """As items of `--set`, on a stand that is as wide as they want it."""
     def text(value):
         if isinstance(value, bool):
             return str(value).lower()
@@ -86,12 +88,12 @@ def overrides(table):
             return "[" + ", ".join(text(v) for v in value) + "]"
         return value if isinstance(value, str) else repr(float(value)) if isinstance(value, float) else str(value)
 
-    return [f"{key}={text(value)}" for key, value in table.items()]
+    return opened([f"{key}={text(value)}" for key, value in table.items()], programme)
 
 
 def run(table, programme=PROGRAMME):
     """Runs the test with these overrides. Returns (assembly, records up to the end of the closed loop)."""
-    test = assembly.simulation(load_test(programme, overrides(table)))
+    test = assembly.simulation(load_test(programme, overrides(table, programme)))
     dtype = record_dtype(sum(c.count for c in test.aux))
     test.block.heartbeat()
     thread = threading.Thread(target=test.line.run)

@@ -19,6 +19,7 @@ from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels.layout import CODES
 from rt_kernels.loop import LoopLine
+from tests.open_stand import opened
 
 FOLLOWING, NOT_ARMED, RECOVERING = (CODES["safety_state"][name] for name in ("following", "not_armed", "recovering"))
 DAY = 6000  # ticks of a day at the most
@@ -47,7 +48,7 @@ class Days:
     """One line, run again and again from its first tick."""
 
     def __init__(self, overrides=()):
-        self.config = load_test(PROGRAMME, [*QUICK, *overrides])
+        self.config = load_test(PROGRAMME, opened([*QUICK, *overrides], PROGRAMME))
         self.script = ScriptedInputs(DAY)
         self.assemble()
 

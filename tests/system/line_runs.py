@@ -6,6 +6,7 @@ from hil_server.config import load_test
 from hil_server.line import assembly
 from rt_kernels import codes
 from rt_kernels.layout import CODES, FAULTS, SAMPLE_DTYPE
+from tests.open_stand import opened
 
 STOPPING = {name for name, _, severity, *_ in FAULTS if severity == "stop"}
 PIECE_TICKS = 10  # between two looks at what is to be done
@@ -15,7 +16,7 @@ QUICK = ("guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0", "gu
 def run_line(overrides=(), at=None, config=None):
     """Runs a test; `at` is a list of (time_s, action(block)) done while it runs, between the ticks before and after their time, however
     busy the machine is. Returns the records."""
-    test = assembly.simulation(config or load_test(None, list(overrides)))
+    test = assembly.simulation(config or load_test(None, opened(overrides)))
     waiting = sorted(at or [], key=lambda item: item[0])
     dtype = np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (test.block.aux_count,))])
     clock, period_s = test.line.clock, test.context["period_s"]
