@@ -23,6 +23,7 @@ from hil_server.campaign.rare import RARE  # noqa: E402
 from hil_server.campaign.variables import CORRELATION, VARY  # noqa: E402
 from hil_server.config import modal_data, tables  # noqa: E402
 from hil_server.config.loader import FILLED  # noqa: E402
+from hil_server.config.narrowing import GUARDED_ROLES, limits_of  # noqa: E402
 from hil_server.config.tables import DEVICES  # noqa: E402
 from hil_server.requirements import declaration  # noqa: E402
 from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE  # noqa: E402
@@ -104,9 +105,10 @@ def campaign() -> Schema:
 def stand() -> Schema:
     schema = table(tables.STAND)
     inner = {"platform": Platform.PARAMETERS, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL,
-             "stand_model": tables.stand_model()}  # fmt: skip
+             "stand_model": tables.stand_model(), "safety_record": tables.SAFETY_RECORD}  # fmt: skip
     schema["properties"] |= {name: table(declared) for name, declared in inner.items()}
     schema["properties"] |= {name: part_table(role) for name, role in DEVICES.items()}
+    schema["properties"] |= {role: limits_of_parts(role) for role in GUARDED_ROLES}
     schema["required"] += ["platform", "mounting", "limits"]
     return schema
 
@@ -196,6 +198,12 @@ def part_table(role: str, shared: Iterable[Parameter] = ()) -> Schema:
         "required": ["part"],
         "allOf": choices,
     }
+
+
+def limits_of_parts(role: str) -> Schema:
+    """A stand file's limits for the part of a test, whichever it is."""
+    parts = [p for name in registry.PARTS[role] for p in limits_of(registry.part(role, name).PARAMETERS).values()]  # type: ignore[attr-defined]
+    return table(parts) | {"required": []}
 
 
 def chosen_or_part(role: str) -> Schema:

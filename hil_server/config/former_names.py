@@ -12,7 +12,7 @@ from typing import Any
 from hil_server import registry
 from hil_server.config.tables import DEVICES
 from rt_kernels.model import craft_file
-from rt_kernels.stages import FORMER_ROLES
+from rt_kernels.stages import FORMER_ROLES, STAGE_ROLES
 
 # (role of a part, or table of a file; former key) → present key.
 KEYS: dict[tuple[str, str], str] = {
@@ -144,6 +144,7 @@ def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     places: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in document if name not in ("mechanism", "stand")]
     places += [("mechanisms", ("mechanism",)), ("manipulator", ("dynamics", "model_data", "manipulator"))]
     places += [(role, ("stand", name)) for name, role in DEVICES.items()]
+    places += [(role, ("stand", role)) for role in STAGE_ROLES]  # limits of the stand for a part of the test
     places += [("compensation", ("compensation", inner)) for inner in ("free", "contact")]  # of the one that changes between two
     for role, path in places:
         table: Any = document

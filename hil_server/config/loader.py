@@ -422,6 +422,7 @@ class _Check:
         found, narrower = narrowing.compare(full, own, self.where, self.labels["stand"], platform)
         self.faults += found
         changed = narrowing.changed_keys(self.document["stand"], own, platform)
+        self.result["stand"].pop("safety_record", None)  # behind all tables, as a log has it
         self.result["stand"]["safety_record"] = narrowing.signature(own, changed, narrower)
 
     def requirements(self) -> None:
@@ -496,10 +497,6 @@ class _Check:
         self.fixed("stand.mounting", "MOUNTING", physics.mounting_faults)
         self.fixed("stand.limits", "LIMITS", physics.limits_faults)
         self.result.setdefault("stand", {}).update({role: stand[role] for role in narrowing.GUARDED_ROLES if role in stand})
-        if "safety_record" in stand and self.one_file:  # as `narrowing.signature` made it
-            self.result["stand"]["safety_record"] = stand["safety_record"]
-        elif "safety_record" in stand:
-            self.fixed("stand.safety_record", "SAFETY_RECORD")
         if "drive_model" in stand:
             self.fixed("stand.drive_model", "DRIVE_MODEL")
         if "stand_model" in stand:
@@ -508,6 +505,10 @@ class _Check:
             # A virtual stand can do without wire and signals; a stand without anything to drive or to measure is none.
             if table in stand or (table in ("drives", "wrench_sensor") and "virtual" not in stand):
                 self.part(f"stand.{table}", role)
+        if "safety_record" in stand and self.one_file:  # as `narrowing.signature` made it
+            self.result["stand"]["safety_record"] = stand["safety_record"]
+        elif "safety_record" in stand:
+            self.fixed("stand.safety_record", "SAFETY_RECORD")
 
     def platform(self) -> None:
         """The platform's own class declares its keys, and finds out whether they are a platform."""

@@ -9,7 +9,7 @@ import pytest
 
 from hil_server import registry
 from hil_server.cli import main
-from hil_server.config import SHIPPED, load_test, tables, toml_text
+from hil_server.config import SHIPPED, load_test, narrowing, tables, toml_text
 from hil_server.errors import ConfigurationError
 from hil_server.run.programme import PROGRAMME, VARIANT, WAIVE, load_programme
 from rt_kernels.parameters import must_be
@@ -18,7 +18,9 @@ from rt_kernels.stewart.platform import Platform
 TEST_TABLES = {"test": tables.TEST, "initial_conditions": tables.INITIAL_CONDITIONS, "initial_conditions.limits": tables.CRITICALITY_LIMITS,
                "telemetry": tables.TELEMETRY}  # fmt: skip
 STAND_TABLES = {"": tables.STAND, "mounting": tables.MOUNTING, "limits": tables.LIMITS, "drive_model": tables.DRIVE_MODEL,
-                "stand_model": tables.stand_model(), "platform": Platform.PARAMETERS}  # fmt: skip
+                "stand_model": tables.stand_model(), "platform": Platform.PARAMETERS, "safety_record": tables.SAFETY_RECORD,
+                **{role: [p for name in registry.PARTS[role] for p in narrowing.limits_of(registry.part(role, name).PARAMETERS).values()]
+                   for role in ("safety", "wrench")}}  # fmt: skip
 DEVICE_ROLES = {"wrench_sensor": "wrench_sensors", "virtual": "simulated"}
 
 
