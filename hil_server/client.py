@@ -16,8 +16,10 @@ that does not read loses messages and nobody else does; `batch.lost` says how ma
 
 import asyncio
 import contextlib
+import secrets
+import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +28,7 @@ import zmq
 import zmq.asyncio
 
 from hil_server.errors import DeviceError, HilError, UsageError
-from hil_server.telemetry.commands import CommandError, encode
+from hil_server.telemetry.commands import ALWAYS, CommandError, encode
 from hil_server.telemetry.record import LayoutMismatchError
 from hil_server.telemetry.wire import (
     COMMAND,
@@ -39,6 +41,7 @@ from hil_server.telemetry.wire import (
     STATUS,
     TELEMETRY_ADDRESS,
     MalformedError,
+    boot_id,
     connect,
     pack,
     unpack,
@@ -46,6 +49,8 @@ from hil_server.telemetry.wire import (
 from rt_kernels.layout import LAYOUT_HASH
 
 QUEUE = 1000
+LEAVE_WITHIN = 0.5  # s
+KEEP_EVERY = 1.0  # s between two signs of life of a client that holds the desk
 TOPICS = {"full": FULL, "slow": SLOW, "status": STATUS, "requirements": REQUIREMENTS}
 
 
@@ -54,7 +59,9 @@ class NoAnswerError(DeviceError):
 
 
 class RefusedError(UsageError):
-    """The server answered, and the answer is no. kind: malformed, arguments, rate, held, full, layout, not_taken."""
+    """The server answered, and the answer is no. kind: malformed, arguments, rate, held, who (a user of the machine who may not), repeated,
+    full, layout, nobody, not_taken (it did not act and will not), taken_unseen (it was taken, and what came of it is not known),
+    under_way (a recovery that has not ended yet)."""
 
     def __init__(self, kind: str, text: str) -> None:
         self.kind = kind
@@ -152,12 +159,18 @@ class _Decoder:
 class _Requests:
     """Numbered requests and what their answers mean."""
 
-    def __init__(self, name: str) -> None:
-        self._name, self.number = name, 0
+    def __init__(self, name: str, valid_s: float) -> None:
+        self._name, self._valid_s, self.number = name, valid_s, 0
+        self._session, self._boot = secrets.token_hex(16), boot_id()
 
     def frames(self, topic: bytes, body: dict[str, Any]) -> list[bytes]:
         self.number += 1
-        return [topic, pack({**body, "id": self.number, "client": self._name})]
+        when = {"valid_s": self._valid_s, "sent_ns": time.monotonic_ns(), "boot": self._boot} if topic == COMMAND else {}
+        return [topic, pack({**body, **when, "id": self.number, "client": self._name, "session": self._session})]
+
+    def sign_of_life(self) -> list[bytes]:
+        """Keeps the desk; nobody waits for its answer."""
+        return [DESK, pack({"keep": True, "id": 0, "client": self._name, "session": self._session})]
 
     def answer(self, frames: list[bytes]) -> dict[str, Any] | None:
         """The answer to the newest request, None for anything else. Raises what the answer says."""
@@ -194,13 +207,16 @@ class Addresses:
         server_key: str | None = None,
         keys: tuple[str, str] | None = None,
         timeout_s: float = 2.0,
+        valid_s: float = 1.0,
     ) -> None:
         """telemetry, command: addresses of the server. name: shown to others while this client holds the desk. server_key: public key
-        of the server; keys: own (public, secret) pair. timeout_s: how long to wait for an answer."""
+        of the server; keys: own (public, secret) pair. timeout_s: how long to wait for an answer. valid_s: a command that the loop comes
+        to later than that never acts (an abort does)."""
         self.telemetry_address, self.command_address = telemetry, command
         self.server_key, self.keys, self.timeout_s = server_key, keys, timeout_s
-        self._requests = _Requests(name)
+        self._requests = _Requests(name, valid_s)
         self._socket: Any = None
+        self._visiting = False
 
     def _open(self, context: Any, kind: int, address: str, queue: int) -> Any:
         return connect(context, kind, address, queue, self.server_key, self.keys)
@@ -231,9 +247,24 @@ class Client(Addresses):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    _keeper: "_Keeper | None" = None
+
     def close(self) -> None:
-        """Closes the connection to the run; a later request opens it anew."""
+        """Leaves the desk and closes the connection to the run; a later request opens it again."""
+        if self._keeper is not None:
+            self._keep(False)
+            with contextlib.suppress(HilError):
+                self._ask(DESK, {"leave": True}, LEAVE_WITHIN)
         self._new_desk()
+
+    def _keep(self, on: bool) -> None:
+        """Signs of life to the desk, as long as this client holds it."""
+        if on and self._keeper is None:
+            socket = self._open(zmq.Context.instance(), zmq.DEALER, self.command_address, QUEUE)
+            self._keeper = _Keeper(socket, self._requests.sign_of_life)
+        elif not on and self._keeper is not None:
+            self._keeper.end()
+            self._keeper = None
 
     def subscribe(self, channels: Iterable[str] | None = None, topic: str = "full", timeout_s: float | None = None) -> Iterator[Batch]:
         """Batches as they come, for ever. channels: names to keep, None for all. topic: full, slow, status.
@@ -255,7 +286,9 @@ class Client(Addresses):
 
         Raises CommandError (no such command or argument), RefusedError (with its `kind`), NoAnswerError.
         """
-        return _acknowledgement(self._ask(COMMAND, _command(name, arguments)))
+        taken = _acknowledgement(self._ask(COMMAND, _command(name, arguments)))
+        self._keep(self._keeper is not None or not self._visiting and name not in ALWAYS)
+        return taken
 
     def tune(self, parameter: str, value: float) -> Acknowledgement:
         """Changes a tunable parameter of the run (`describe()["tunables"]` says which) and waits until the loop has taken it; the value
@@ -275,34 +308,67 @@ class Client(Addresses):
         """Fields with units and meaning, auxiliary channels, configuration, delay ledger, tunable parameters of the run."""
         return self._ask(DESCRIBE, {})
 
-    def take_desk(self) -> None:
-        """Holds the desk: other clients may watch and stop, but not command. Raises RefusedError (held)."""
-        self._ask(DESK, {"take": True})
+    def take_desk(self, over: bool = False) -> None:
+        """Holds the desk until `leave_desk`, with a sign of life a second: other clients may watch and stop, but not command. over: takes it
+        from a client that has fallen silent, which the run's journal keeps. Raises RefusedError (held)."""
+        self._ask(DESK, {"take": True, "over": over})
+        self._keep(not self._visiting)
 
     def leave_desk(self) -> None:
         """Gives the desk back. Raises RefusedError, NoAnswerError."""
+        self._keep(False)
         self._ask(DESK, {"leave": True})
 
     @contextlib.contextmanager
     def visit(self) -> Iterator["Client"]:
         """For a single command: the desk is given back behind it, and whoever commands the run goes on at once."""
+        self._visiting = True
         try:
             yield self
         finally:
+            self._visiting = False
             with contextlib.suppress(HilError):
                 self.leave_desk()
 
-    def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, topic: bytes, body: dict[str, Any], timeout_s: float | None = None) -> dict[str, Any]:
+        timeout_s = self.timeout_s if timeout_s is None else timeout_s
         if self._socket is None:
             self._socket = self._open(zmq.Context.instance(), zmq.DEALER, self.command_address, QUEUE)
         self._socket.send_multipart(self._requests.frames(topic, body), zmq.NOBLOCK)
-        give_up = time.monotonic() + self.timeout_s + (self.timeout_s if topic == COMMAND else 0.0)
+        give_up = time.monotonic() + timeout_s + (timeout_s if topic == COMMAND else 0.0)
         while (left := give_up - time.monotonic()) > 0 and self._socket.poll(1000 * left):
             answer = self._requests.answer(self._socket.recv_multipart())
             if answer is not None:
                 return answer
         self._new_desk()
         raise self._no_answer(self.command_address)
+
+
+class _Keeper(threading.Thread):
+    """Sends a sign of life every second on a connection of its own, until `end`."""
+
+    def __init__(self, socket: Any, message: Callable[[], list[bytes]]) -> None:
+        super().__init__(name="desk keeper", daemon=True)
+        self._socket, self._message, self._over = socket, message, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.wait(KEEP_EVERY):
+            _sign(self._socket, self._message)
+        self._socket.close()
+
+    def end(self) -> None:
+        """No more of them."""
+        self._over.set()
+
+
+def _sign(socket: Any, message: Callable[[], list[bytes]]) -> None:
+    """One sign of life; the answers of earlier ones are dropped."""
+    with contextlib.suppress(zmq.ZMQError):
+        while True:
+            socket.recv_multipart(zmq.NOBLOCK)
+    with contextlib.suppress(zmq.ZMQError):
+        socket.send_multipart(message(), zmq.NOBLOCK)
 
 
 class AsyncClient(Addresses):
@@ -314,11 +380,33 @@ class AsyncClient(Addresses):
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._keeper is not None:
+            with contextlib.suppress(HilError, TimeoutError):
+                await asyncio.wait_for(self.leave_desk(), LEAVE_WITHIN)
         self.close()
 
+    _keeper: "asyncio.Task[None] | None" = None
+
     def close(self) -> None:
-        """Closes the connection to the run; a later request opens it anew."""
+        """Closes the connection to the run. A desk that it holds is silent from then on: `leave_desk` first."""
+        self._keep(False)
         self._new_desk()
+
+    def _keep(self, on: bool) -> None:
+        if on and self._keeper is None:
+            self._keeper = asyncio.get_running_loop().create_task(self._signs())
+        elif not on and self._keeper is not None:
+            self._keeper.cancel()
+            self._keeper = None
+
+    async def _signs(self) -> None:
+        socket = self._open(zmq.Context.instance(), zmq.DEALER, self.command_address, QUEUE)
+        try:
+            while True:
+                await asyncio.sleep(KEEP_EVERY)
+                _sign(socket, self._requests.sign_of_life)
+        finally:
+            socket.close()
 
     async def subscribe(
         self, channels: Iterable[str] | None = None, topic: str = "full", timeout_s: float | None = None
@@ -336,7 +424,9 @@ class AsyncClient(Addresses):
 
     async def command(self, name: str, **arguments: Any) -> Acknowledgement:
         """As `Client.command`."""
-        return _acknowledgement(await self._ask(COMMAND, _command(name, arguments)))
+        taken = _acknowledgement(await self._ask(COMMAND, _command(name, arguments)))
+        self._keep(self._keeper is not None or name not in ALWAYS)
+        return taken
 
     async def tune(self, parameter: str, value: float) -> Acknowledgement:
         """As `Client.tune`."""
@@ -354,12 +444,14 @@ class AsyncClient(Addresses):
         """Fields, channels, configuration and delay ledger of the run, as `Client.describe`."""
         return await self._ask(DESCRIBE, {})
 
-    async def take_desk(self) -> None:
+    async def take_desk(self, over: bool = False) -> None:
         """Takes the desk, as `Client.take_desk`."""
-        await self._ask(DESK, {"take": True})
+        await self._ask(DESK, {"take": True, "over": over})
+        self._keep(True)
 
     async def leave_desk(self) -> None:
         """Gives the desk back, as `Client.leave_desk`."""
+        self._keep(False)
         await self._ask(DESK, {"leave": True})
 
     async def _ask(self, topic: bytes, body: dict[str, Any]) -> dict[str, Any]:

@@ -96,6 +96,8 @@ TELEMETRY = (
               default=None),
     Parameter("samples_per_message", "int", "-", "ticks in one message on the bus", default=20, low=1, high=1000),
     Parameter("keys", "str", "-", "folder with CURVE keys; required off loopback", default=""),
+    Parameter("users", "str", "-", "users of this machine who may command beside the one who runs the server, by name, with blanks between",
+              default=""),
     Parameter("on_record_lost", "str", "-", "what ends a live run that can no longer be recorded: the platform goes home, or a trip",
               default="park", choices=("park", "trip")),
     Parameter("log_every", "int", "ticks", "simulations only: logs every n-th tick, every one in which a state changes or a load component "

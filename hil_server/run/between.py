@@ -13,11 +13,16 @@ a variant that tripped and was recovered from. Any other goes on after
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import zmq
 
 from hil_server import interrupts
+from hil_server.telemetry.commands import ALWAYS
+from hil_server.telemetry.desk_book import DeskBook, key_of
+from hil_server.telemetry.expiry import UntilWhen
+from hil_server.telemetry.peers import Peers
 from hil_server.telemetry.wire import COMMAND, DESK, REPLY, STATUS, Curve, DoorKeeper, MalformedError, bind, pack, unpack
 from rt_kernels.layout import LAYOUT_HASH
 
@@ -28,10 +33,15 @@ LOOK_MS = 100
 
 class Between:
     """telemetry: the configuration's table, for the command address and the keys. hold: wait for `start`; pause_s: else so long. told: is
-    called with True when it waits for `start`, at once and when `hold` comes."""
+    called with True when it waits for `start`, at once and when `hold` comes. desk: file of who holds the desk, which is the same as in the
+    variants: whom it refuses there it refuses here, and `hold`, `stop` and `abort` are open to all."""
 
-    def __init__(self, telemetry: Mapping[str, Any], hold: bool, pause_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, telemetry: Mapping[str, Any], hold: bool, pause_s: float = 0.0, clock: Callable[[], float] = time.monotonic,
+        desk: Path | None = None,
+    ) -> None:  # fmt: skip
         self._telemetry, self._hold, self._pause, self._clock = telemetry, hold, pause_s, clock
+        self._desk, self._book, self._until = desk, DeskBook(clock), UntilWhen(clock)
         self.address = ""
 
     @property
@@ -50,14 +60,16 @@ class Between:
         context = zmq.Context()
         door = DoorKeeper(context, curve) if curve is not None else None
         try:
-            socket = bind(context, zmq.ROUTER, "command_address", address, curve, 100)
+            users = self._telemetry.get("users", "").split()
+            socket = bind(context, zmq.ROUTER, "command_address", address, curve, 100, shared=bool(users))
             self.address = socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
+            self._book = DeskBook(self._clock, self._desk)
             told(hold)
-            return self._serve(socket, door, following, told, hold)
+            return self._serve(Peers(socket, users, curve is not None and address.startswith("tcp")), socket, door, following, told, hold)
         finally:
             context.destroy(linger=200)
 
-    def _serve(self, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None], waits: bool) -> bool:
+    def _serve(self, peers: Peers, socket: zmq.Socket[Any], door: Any, following: str, told: Callable[[bool], None], waits: bool) -> bool:
         until = self._clock() + self._pause
         with interrupts.owned():
             while not interrupts.stands():
@@ -67,7 +79,7 @@ class Between:
                     door.serve()
                 if not socket.poll(LOOK_MS):
                     continue
-                means = self._answer(socket, following)
+                means = self._answer(peers, following)
                 if means == ON:
                     return True
                 if means == END:
@@ -77,9 +89,9 @@ class Between:
                     told(True)
         return False
 
-    def _answer(self, socket: zmq.Socket[Any], following: str) -> str:
+    def _answer(self, socket: Peers, following: str) -> str:
         """Handles one message. Returns what it means, "" for nothing."""
-        frames = socket.recv_multipart()
+        frames = socket.recv_multipart(zmq.NOBLOCK)
         split = 2 if len(frames) == 4 and frames[1] == b"" else 1  # as the desk of a run: DEALER or REQ
         envelope, parts = frames[:split], frames[split:]
         means, answer = "", {"ok": False, "kind": "malformed", "error": "a request is two parts: topic and a msgpack map"}
@@ -87,7 +99,7 @@ class Between:
         if len(parts) == 2:
             try:
                 request = unpack(parts[1], small=True)
-                means, answer = self._understood(parts[0], request, following)
+                means, answer = self._understood(parts[0], request, following, key_of(envelope[0], request), socket)
             except MalformedError as error:
                 answer = answer | {"error": str(error)}
         try:
@@ -96,15 +108,33 @@ class Between:
             pass  # the client does not read its answers, or its id is none
         return means
 
-    @staticmethod
-    def _understood(topic: bytes, request: Mapping[str, Any], following: str) -> tuple[str, dict[str, Any]]:
+    def _understood(self, topic: bytes, request: dict[str, Any], following: str, key: str, peer: Peers) -> tuple[str, dict[str, Any]]:
+        if peer.refusal:
+            return "", {"ok": False, "kind": "who", "error": peer.refusal}
+        self._book.heard(key)
         if topic == STATUS:
-            return "", {"ok": True, "run": "", "running": False, "next": following}
+            return "", {"ok": True, "run": "", "running": False, "next": following, "desk_holder": self._book.name}
+        said = request.get("client")
+        name = said if isinstance(said, str) and said else peer.name
         if topic == DESK:
-            return "", {"ok": True, "holder": ""}
+            return "", self._desk_answer(request, key, name)
         command = request.get("command")
         if topic == COMMAND and isinstance(command, str) and command in MEANS:
+            until = self._until(request)
+            if until is None or until <= self._clock() or self._until.is_repeated(key, request.get("id"), request):
+                return "", {"ok": False, "kind": "not_taken", "error": f"command {command}: came after its time, or a second time"}
+            if command not in ALWAYS and (why := self._book.enter(key, name)):
+                return "", {"ok": False, "kind": "held", "error": why}
             # no loop runs: there is no tick and no time to name
             return MEANS[command], {"ok": True, "command": command, "sequence": 0, "tick": -1, "t": 0.0, "t_ns": 0}
         text = f"the programme is between two variants, {following} is next: start, hold or stop"
         return "", {"ok": False, "kind": "nobody", "error": text}
+
+    def _desk_answer(self, request: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
+        """take, keep, leave, as the desk of a run."""
+        why = ""
+        if request.get("leave") is True:
+            self._book.leave(key)
+        elif request.get("take") is True:
+            why = self._book.take_over(key, name) if request.get("over") is True else self._book.enter(key, name)
+        return {"ok": False, "kind": "held", "error": why} if why else {"ok": True, "holder": self._book.name}

@@ -54,7 +54,7 @@ class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
     prediction forbids it; prediction: log of the simulated variant; confirmed: why the run is to be without one, or against its loads;
     stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults); or
-    `process`: one that runs already (`virtual_stand`) and goes on after the test."""
+    `process`: one that runs already (`virtual_stand`) and goes on after the test; desk: file that says who holds the desk beyond the run."""
 
     out: str | None = None
     quiet: bool = False
@@ -63,6 +63,7 @@ class Options:
     prediction: str | None = None
     confirmed: str = ""
     stand: dict[str, Any] = field(default_factory=dict)
+    desk: str = ""
 
 
 # ------------------------------------------------------------------------------------------------------------ simulation
@@ -191,7 +192,10 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         interrupts.look()
         with unless_begun(log):
             with folder_of(log), interrupts.not_passed_on():
-                settings = _telemetry_settings(test, log, host, control, repeatable=not hardware)
+                desk = Path(options.desk) if options.desk else log.with_name("desk.json")  # over a restart of the bus
+                if not options.desk:
+                    stack.callback(desk.unlink, missing_ok=True)
+                settings = _telemetry_settings(test, log, host, control, str(desk.absolute()), repeatable=not hardware)
                 if begin is not None and begin.checkpoint is not None:
                     settings.checkpoint = beginning(begin, test)
                 telemetry = TelemetryProcess.start(test.block.fd, settings, facts)
@@ -292,7 +296,7 @@ def _permitted(found: Any, options: Options) -> list[str]:
     return [f"armed by --force against the prediction: {found.verdict()}"]
 
 
-def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, repeatable: bool) -> Any:
+def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk: str, repeatable: bool) -> Any:
     """repeatable: the flight may be asked for again, since no machine moves.
     control: of the virtual stand's process, which acts on commands beside the line's parts; None for hardware."""
     import os
@@ -302,7 +306,7 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, repe
     others = sorted(os.sched_getaffinity(0) - {host.core})
     commands = test.commands | ({} if control is None else taken_by([control])) | ({"again": Command("again")} if repeatable else {})
     return TelemetrySettings.from_table(
-        test.config.telemetry, str(log), cores=others, stand_control=None if control is None else control.address,
+        test.config.telemetry, str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk, stand_control=None if control is None else control.address,
         late={"fd": test.line.clock.late.fd, "core": host.core},
         commands={name: [command.phases, command.numbers] for name, command in commands.items()},
     )  # fmt: skip

@@ -9,9 +9,11 @@ is told to, or when the server is gone; when the telemetry process dies it goes 
 Commands and hand controllers have a thread of their own, at ordinary priority.
 """
 
+import contextlib
 import json
 import logging
 import os
+import queue
 import resource
 import select
 import sys
@@ -24,8 +26,10 @@ import zmq
 
 from hil_server.requirements import CONFIGURATION, Requirement, Watch, of_configuration
 from hil_server.telemetry.child import Control, Task, say, serve
+from hil_server.telemetry.desk_book import DeskBook
 from hil_server.telemetry.desks import BUDGET, CommandDesk, HandDesk
 from hil_server.telemetry.log_header import LogHeader
+from hil_server.telemetry.peers import Peers
 from hil_server.telemetry.publisher import Publisher
 from hil_server.telemetry.record import record_dtype
 from hil_server.telemetry.settings import TelemetrySettings
@@ -66,6 +70,7 @@ class Bus:
         self.requirements: list[dict[str, Any]] = []
         self._last_tick = -1
         self._tuned: np.ndarray | None = None  # of the newest record
+        self.journal: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()  # from the desks' thread to the file
         self._open_sockets()
         self.desks = DeskThread(self)
 
@@ -84,10 +89,10 @@ class Bus:
             "command_address": (zmq.ROUTER, REQUEST_QUEUE),
             "hand_address": (zmq.ROUTER, REQUEST_QUEUE),
         }
-        for key, (kind, queue) in kinds.items():
+        for key, (kind, most) in kinds.items():
             address = getattr(s, key)
             if address:
-                self.sockets[key] = bind(self.context, kind, key, address, s.curve, queue)
+                self.sockets[key] = bind(self.context, kind, key, address, s.curve, most, shared=kind == zmq.PUB or bool(s.users))
         self.publisher = Publisher(
             self.header,
             self.sockets.get("telemetry_address"),
@@ -98,7 +103,12 @@ class Bus:
         )
         command, hand = self.sockets.get("command_address"), self.sockets.get("hand_address")
         self.desk = self._command_desk(command) if command is not None else None
-        self.hands = HandDesk(hand, self.block) if hand is not None else None
+        self.hands = HandDesk(self._guarded(hand, "hand_address"), self.block) if hand is not None else None
+
+    def _guarded(self, socket: zmq.Socket[Any], key: str) -> Any:
+        """The socket that says who has sent what it gives."""
+        keys = self.settings.curve is not None and getattr(self.settings, key).startswith("tcp")
+        return Peers(socket, self.settings.users.split(), keys)
 
     def _command_desk(self, socket: zmq.Socket[Any]) -> CommandDesk:
         s, injector = self.settings, None
@@ -107,8 +117,23 @@ class Bus:
             from drivers.simulated.stand_server_client import StandControl
 
             injector = StandControl(**s.stand_control, timeout_s=INJECTED_WITHIN).obey
-        return CommandDesk(socket, self.block, self.describe, self.status, s.exclusive, commands=commands, injector=injector,
-                           tunables=self.header.tunables)  # fmt: skip
+        return CommandDesk(self._guarded(socket, "command_address"), self.block, self.describe, self.status, s.exclusive, commands=commands,
+                           injector=injector, tunables=self.header.tunables, note=self.note,
+                           book=DeskBook(file=s.desk or None, note=self.note))  # fmt: skip
+
+    def note(self, what: dict[str, Any]) -> None:
+        """One line more for the journal of commands; the desks do not wait for the disk."""
+        self.journal.put({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "tick": self._last_tick, **what})
+
+    def write_journal(self) -> None:
+        """What the desks have noted, to its file."""
+        lines = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                lines.append(json.dumps(self.journal.get_nowait()) + "\n")
+        if lines and self.settings.journal:
+            with open(self.settings.journal, "a", encoding="utf-8") as file:
+                file.writelines(lines)
 
     def endpoints(self) -> dict[str, str]:
         """Addresses at which the sockets really listen, by the name of their setting."""
@@ -143,6 +168,7 @@ class Bus:
     def beat(self) -> None:
         """Twice a second status for everybody, four times a second the requirements."""
         now = time.monotonic()
+        self.attempt(self.write_journal)
         if now >= self._next_requirements:
             self._next_requirements = now + REQUIREMENTS_PERIOD
             self.attempt(self.judge, False)
@@ -220,6 +246,7 @@ class Bus:
         self.desks.end()
         if self.desk is not None:
             self.attempt(self.desk.expire, "the run is over")
+        self.attempt(self.write_journal)
         self.attempt(lambda: self.publisher.status(self.status()))
         self.context.destroy(linger=200)
 
@@ -249,7 +276,7 @@ class DeskThread:
     def _run(self) -> None:
         bus, poller = self._bus, zmq.Poller()
         desks = [desk for desk in (bus.desk, bus.hands) if desk is not None]
-        for socket in [desk.socket for desk in desks] + ([] if bus.door is None else [bus.door.socket]):
+        for socket in [self._bus.sockets[key] for key in ("command_address", "hand_address") if key in self._bus.sockets] + ([] if bus.door is None else [bus.door.socket]):
             poller.register(socket, zmq.POLLIN)
         poller.register(self._bell, zmq.POLLIN)
         ending = flooded = False

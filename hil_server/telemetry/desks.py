@@ -6,6 +6,9 @@ counted, where there is nobody to answer) and never reaches the loop. A command 
 answered with an error that says so. `recover` is answered when the recovery has ended, with what it has cleared, or with an error that
 names what still stands. `abort`, `stop` and `hold` are never held up by the rate or by another client.
 
+A command has a time until which it is valid (`valid_s` from `sent_ns`, of the client; 1 s from its arrival where it says nothing). One that
+the loop comes to later, or that waited while an abort was taken, never acts, and its answer is `not_taken`. An abort does not expire.
+
 Both desks serve at most `BUDGET` messages a call, so that a flood cannot keep the process from the ring.
 """
 
@@ -20,6 +23,8 @@ import numpy as np
 import zmq
 
 from hil_server.telemetry.commands import ALWAYS, CommandError, encode, why_not
+from hil_server.telemetry.desk_book import NAME_MAX, DeskBook, Note, key_of
+from hil_server.telemetry.expiry import VALID_MAX_S, VALID_MIN_S, UntilWhen
 from hil_server.telemetry.publisher import TokenBucket
 from hil_server.telemetry.recoveries import FOLLOWING, RECOVERING, STOP, name_as_arguments, standing_in_words, why_not_begun
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
@@ -28,10 +33,11 @@ from rt_kernels.layout import CODES, LAYOUT_HASH
 from rt_kernels.parameters import Command
 
 BUDGET = 64
-TAKEN_WITHIN = 2.0  # s; later, the command counts as not taken
-LONGER = 1.5  # s more for the answer to `recover`; later, it is that the recovery is still under way
-HOLDS_FOR = 10.0  # s of silence after which the desk is free again
+SEEN_WITHIN = 1.0  # s after that for its sample to be seen; later, the answer is that it was taken and nothing more
+LONGER = 2.5  # s more for the answer to `recover`; later, it is that the recovery is still under way
 MAX_CLIENTS = 256
+NEVER_EXPIRES = frozenset({"abort"})  # an abort is right whenever it comes
+REQUEST_KEYS = {"id", "command", "args", "client", "layout", "session", "valid_s", "sent_ns", "boot"}
 SERVER_LANE = 1  # sequence numbers of the server's own commands are odd
 PHASES = {number: name for name, number in CODES["phase"].items()}
 
@@ -51,6 +57,7 @@ class _Waiting:
     command: str
     arguments: tuple[float, ...]
     deadline: float
+    name: str = ""
     answer: dict[str, Any] = field(default_factory=dict)  # of a recovery that has begun
     faults: int = 0  # when it began
 
@@ -58,8 +65,10 @@ class _Waiting:
 class CommandDesk:
     """Serves the command socket (ROUTER).
 
-    block: with `push_command`. describe, status: make the answers to these topics. exclusive: one commanding client at a time; the first
-    to command holds the desk until it leaves (`desk` with `leave`) or is silent for ten seconds; others may only watch and stop.
+    block: with `push_command` and `command_state`. describe, status: make the answers to these topics. exclusive: one commanding client at
+    a time; the first to command holds the desk until it leaves (`desk` with `leave`); others may only watch and stop, and take over the
+    desk of a silent one (`desk` with `take` and `over`). book: who holds it (none: one of this desk alone). note: is told of every command
+    and what became of it, with the name of its sender.
     commands: what the run's parts act on, by name (None: not known, everything goes to the loop). injector: who breaks the stand where the
     loop cannot (a stand of its own process): called with (command, arguments) once the loop has taken it, raises ValueError or
     ConnectionError that says why it did not. tunables: parameters that can be changed in the run, by number (None: not known).
@@ -77,6 +86,8 @@ class CommandDesk:
         commands: Mapping[str, Command] | None = None,
         injector: Callable[[str, tuple[float, ...]], None] | None = None,
         tunables: Sequence[Mapping[str, Any]] | None = None,
+        book: DeskBook | None = None,
+        note: Note = lambda _: None,
     ) -> None:
         self.socket, self._block, self._describe, self._status = socket, block, describe, status
         self._commands, self._injector, self._tunables = commands, injector, tunables
@@ -85,15 +96,14 @@ class CommandDesk:
         self._everyone = TokenBucket(4 * rate, 4 * rate, clock)
         self._waiting: dict[int, _Waiting] = {}
         self._recovering: list[_Waiting] = []
-        self._holder: tuple[bytes, float] | None = None
+        self._book, self._note = DeskBook(clock, note=note) if book is None else book, note
+        self._until = UntilWhen(clock)
         self.accepted = self.refused = self.malformed = 0
 
     @property
     def holder(self) -> str:
         """Name of the client that holds the desk, "" when it is free."""
-        if self._holder is None or self._clock() > self._holder[1]:
-            return ""
-        return self._clients[self._holder[0]].name if self._holder[0] in self._clients else ""
+        return self._book.name
 
     @property
     def waiting(self) -> bool:
@@ -128,6 +138,13 @@ class CommandDesk:
             self._malformed(envelope, None, "id must be a number or a text")
             return
         client = self._client(envelope[0], request.get("client"))
+        if why := getattr(self.socket, "refusal", ""):
+            if client.bucket.take():
+                self._note({"refused": request.get("command", parts[0].decode()), "why": why})
+                self._refuse(envelope, message_id, "who", why)
+            return
+        if "session" in request:
+            self._book.heard(key_of(envelope[0], request))
         name = request.get("command")
         urgent = parts[0] == COMMAND and isinstance(name, str) and name in ALWAYS
         if not (client.bucket.take() and self._everyone.take()) and not urgent:
@@ -145,14 +162,14 @@ class CommandDesk:
     def _client(self, identity: bytes, name: Any) -> _Client:
         client = self._clients.pop(identity, None) or _Client(TokenBucket(self._rate, self._rate, self._clock))
         self._clients[identity] = client
-        if isinstance(name, str) and name:
-            client.name = name[:64]
+        said, known = name if isinstance(name, str) else "", getattr(self.socket, "name", "")
+        client.name = (f"{known}: {said}" if known and said and not said.startswith(f"{known}@") else said or known)[:NAME_MAX] or client.name
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         return client
 
     def _command(self, envelope: list[bytes], message_id: Any, request: dict[str, Any], urgent: bool) -> None:
-        unknown = set(request) - {"id", "command", "args", "client", "layout"}
+        unknown = set(request) - REQUEST_KEYS
         if unknown:
             self._refuse(envelope, message_id, "malformed", f"unknown key {sorted(unknown)[0]!r} in the request")
             return
@@ -167,41 +184,50 @@ class CommandDesk:
         if self._commands is not None and (why := why_not(self._commands, request["command"], arguments)):
             self._refuse(envelope, message_id, "nobody", why)
             return
-        if not self._may_command(envelope[0], urgent):
-            self._refuse(envelope, message_id, "held", f"the desk is held by {self.holder or 'another client'}")
+        key, name = key_of(envelope[0], request), self._clients[envelope[0]].name
+        if self._until.is_repeated(key, message_id, request):
+            self._refuse(envelope, message_id, "repeated", f"command {request['command']}: request {message_id} of this session came before")
+            return
+        until = self._until(request)
+        if until is None:
+            self._refuse(envelope, message_id, "malformed", f"valid_s: must be a number within {VALID_MIN_S:g} ... {VALID_MAX_S:g} s, sent_ns a whole number")
+            return
+        expires = request["command"] not in NEVER_EXPIRES
+        if expires and until <= self._clock():
+            self._refuse(envelope, message_id, "not_taken", f"command {request['command']}: came after its time")
+            return
+        if why := self._may_command(key, name, urgent):
+            self._refuse(envelope, message_id, "held", why)
             return
         if request["command"] == "recover":
-            arguments = name_as_arguments(self._clients[envelope[0]].name)
+            arguments = name_as_arguments(name)
         try:
-            sequence = self._block.push_command(code, arguments)
+            sequence = self._block.push_command(code, arguments, expires_ns=int(until * 1e9) if expires else 0)
         except BufferError as error:
             self._refuse(envelope, message_id, "full", str(error))
             return
         self.accepted += 1
-        self._waiting[sequence] = _Waiting(envelope, message_id, request["command"], arguments, self._clock() + TAKEN_WITHIN)
+        self._note({"command": request["command"], "args": list(arguments), "name": name, "sequence": sequence})
+        self._waiting[sequence] = _Waiting(envelope, message_id, request["command"], arguments, until, name)
 
-    def _may_command(self, identity: bytes, urgent: bool) -> bool:
-        if not self._exclusive:
-            return True
-        now = self._clock()
-        held_by_other = self._holder is not None and self._holder[0] != identity and now <= self._holder[1]
-        if held_by_other:
-            return urgent
-        if not urgent or (self._holder is not None and self._holder[0] == identity):
-            self._holder = (identity, now + HOLDS_FOR)
-        return True
+    def _may_command(self, key: str, name: str, urgent: bool) -> str:
+        """Why this client may not command, "" when it may."""
+        if not self._exclusive or (urgent and not self._book.is_holder(key)):
+            return ""
+        return self._book.enter(key, name)
 
     def _desk(self, envelope: list[bytes], message_id: Any, request: dict[str, Any]) -> None:
-        mine = self._holder is not None and self._holder[0] == envelope[0]
+        key, name = key_of(envelope[0], request), self._clients[envelope[0]].name
         if request.get("leave") is True:
-            if mine:
-                self._holder = None
+            self._book.leave(key)
+        elif request.get("keep") is True:
+            self._book.heard(key)
         elif request.get("take") is True:
-            if not self._may_command(envelope[0], urgent=False):
-                self._refuse(envelope, message_id, "held", f"the desk is held by {self.holder or 'another client'}")
+            if why := self._book.take_over(key, name) if request.get("over") is True else self._may_command(key, name, urgent=False):
+                self._refuse(envelope, message_id, "held", why)
                 return
         else:
-            self._refuse(envelope, message_id, "malformed", "desk wants take or leave")
+            self._refuse(envelope, message_id, "malformed", "desk wants take, keep or leave")
             return
         self._reply(envelope, message_id, {"ok": True, "holder": self.holder})
 
@@ -217,6 +243,8 @@ class CommandDesk:
             sequence = int(taken[i])
             # a lane is first in, first out: a later number of it says that the earlier ones were taken, even if their sample was lost
             for waiting in [s for s in self._waiting if s <= sequence and sequence % 2 != SERVER_LANE]:
+                if waiting != sequence and self._was_dropped(waiting):
+                    continue
                 entry = self._waiting.pop(waiting)
                 tick, t_ns = int(records["tick"][i]), int(records["time_ns"][i])
                 if sequence == waiting and (why := self._without_effect(entry, records, int(i))):
@@ -274,13 +302,37 @@ class CommandDesk:
     def expire(self, reason: str | None = None) -> None:
         """Answers the commands that the loop has not taken in time; all of them when a reason is given."""
         now = self._clock()
+        self._book.look()
         for sequence in [s for s, entry in self._waiting.items() if reason or now > entry.deadline]:
-            entry = self._waiting.pop(sequence)
-            why = reason or f"the loop has not taken it within {TAKEN_WITHIN:g} s"
-            self._refuse(entry.envelope, entry.message_id, "not_taken", f"command {entry.command}: {why}")
+            if self._was_dropped(sequence):
+                continue
+            entry, state = self._waiting[sequence], self._block.command_state(sequence)
+            if state == "waiting" and entry.command in NEVER_EXPIRES and not reason:
+                continue  # the loop stands still, and will obey as soon as it runs
+            if state == "taken" and not reason and now <= entry.deadline + SEEN_WITHIN:
+                continue  # its sample is on the way
+            del self._waiting[sequence]
+            if state == "taken" and not reason:
+                self._refuse(entry.envelope, entry.message_id, "taken_unseen", f"command {entry.command}: the loop has taken it, its sample "
+                             "is not to be seen: look at status")  # fmt: skip
+                continue
+            why = reason or "the loop did not take it in its time, and will not act on it"
+            self._drop(entry, why)
         for entry in [entry for entry in self._recovering if reason or now > entry.deadline]:
             self._recovering.remove(entry)
-            self._refuse(entry.envelope, entry.message_id, "not_taken", f"command recover: {reason or 'still under way: see safety_state'}")
+            self._refuse(entry.envelope, entry.message_id, "under_way", f"command recover: {reason or 'still under way: see safety_state'}")
+
+    def _was_dropped(self, sequence: int) -> bool:
+        """Answers a command that the loop has come to and not taken."""
+        why = {"expired": "the loop came to it after its time: it did not act", "void": "an abort came first: it did not act"}.get(
+            self._block.command_state(sequence))
+        if why is not None:
+            self._drop(self._waiting.pop(sequence), why)
+        return why is not None
+
+    def _drop(self, entry: _Waiting, why: str) -> None:
+        self._note({"not_taken": entry.command, "name": entry.name, "why": why})
+        self._refuse(entry.envelope, entry.message_id, "not_taken", f"command {entry.command}: {why}")
 
     def _malformed(self, envelope: list[bytes], message_id: Any, text: str) -> None:
         self.malformed += 1
@@ -348,6 +400,9 @@ class HandDesk:
             record = check_hand(unpack(frames[2], small=True))
         except MalformedError:
             self._reject("malformed", next((s for s in self._stations if s.sender == frames[0]), None))
+            return
+        if getattr(self.socket, "refusal", ""):
+            self._reject("stranger", None)
             return
         station = self._station(record["id"], frames[0])
         reason = self._why_not(station, frames[0], record)

@@ -19,6 +19,8 @@ class TelemetrySettings:
     when there is more than one. nice: added to the niceness of what publishes. batch_ticks: samples in a `full` message. slow_ticks:
     samples behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases,
     numbers] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for other stands.
+    users: names of further users of this machine who may command (hil_server.telemetry.peers). desk: file that says who holds the desk, ""
+    for none; journal: file to which every command goes, with its sender, "" for none.
     checkpoint: packed, in base 64, of a run that goes on from another one: its log begins with it.
     late: where the loop writes its late ticks down and on which core it runs ({fd, core}; trace 0: without the record of
     context switches); None: nobody names their causes.
@@ -40,15 +42,19 @@ class TelemetrySettings:
     stand_control: dict[str, Any] | None = None
     checkpoint: str = ""
     late: dict[str, int] | None = None
+    users: str = ""
+    desk: str = ""
+    journal: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.curve, dict):
-            unknown = set(self.curve) - {"public_key", "secret_key", "allowed"}
+            unknown = set(self.curve) - {"public_key", "secret_key", "allowed", "names"}
             missing = {"public_key", "secret_key", "allowed"} - set(self.curve)
             if unknown or missing:
                 got = ", ".join(self.curve) or "nothing"
                 raise ConfigurationError(f"telemetry.curve: needs public_key, secret_key and allowed, got {got}")
-            self.curve = Curve(self.curve["public_key"], self.curve["secret_key"], tuple(self.curve["allowed"]))
+            self.curve = Curve(self.curve["public_key"], self.curve["secret_key"], tuple(self.curve["allowed"]),
+                               tuple(self.curve.get("names", ())))
         for key in ADDRESSES:
             if getattr(self, key):
                 check_address(key, getattr(self, key), self.curve)
@@ -79,6 +85,7 @@ class TelemetrySettings:
             telemetry_address=table["publish"],
             command_address=table["command"],
             hand_address=table["hand_controller"],
+            users=table.get("users", ""),
             plotjuggler_address=table.get("plotjuggler") or "",
             batch_ticks=table["samples_per_message"],
             curve=Curve.from_folder(table["keys"]) if table["keys"] else None,

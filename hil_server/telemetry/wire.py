@@ -36,6 +36,14 @@ ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 ZAP_DOMAIN = "hil-server"
 
 
+def boot_id() -> str:
+    """Names this machine since it was started: whoever has the same one has the same CLOCK_MONOTONIC. Empty where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 class MalformedError(ValueError):
     """A message that is not of this protocol."""
 
@@ -63,11 +71,12 @@ def unpack(data: bytes, small: bool = False) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Curve:
-    """Keys of a server: its own pair and the public keys of the clients that it lets in, Z85 text of 40 characters."""
+    """Keys of a server: its own pair and the public keys of the clients that it lets in, Z85 text of 40 characters; names: of these."""
 
     public_key: str
     secret_key: str
     allowed: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, key in (("public_key", self.public_key), ("secret_key", self.secret_key), *(("allowed", key) for key in self.allowed)):
@@ -86,7 +95,7 @@ class Curve:
         public, secret = _certificate(server)
         if secret is None:
             raise ConfigurationError(f"telemetry.keys: {server}: no secret key in it")
-        return cls(public, secret, tuple(_certificate(client)[0] for client in clients))
+        return cls(public, secret, tuple(_certificate(client)[0] for client in clients), tuple(client.stem for client in clients))
 
 
 def make_keys(folder: str | os.PathLike[str], clients: tuple[str, ...]) -> None:
@@ -141,8 +150,10 @@ def check_address(key: str, address: str, curve: Curve | None) -> None:
         raise ConfigurationError(f"telemetry.{key}: other machines can reach {address}: set telemetry.curve (keys), or use 127.0.0.1")
 
 
-def bind(context: zmq.Context[Any], kind: int, key: str, address: str, curve: Curve | None, queue: int) -> zmq.Socket[Any]:
-    """A bound socket with bounded queues that never waits. Raises ConfigurationError that names the key and the address."""
+def bind(
+    context: zmq.Context[Any], kind: int, key: str, address: str, curve: Curve | None, queue: int, shared: bool = True
+) -> zmq.Socket[Any]:
+    """A bound socket with bounded queues that never waits. shared: an ipc:// address is for further users of this machine too. Raises ConfigurationError that names the key and the address."""
     check_address(key, address, curve)
     socket: zmq.Socket[Any] = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
@@ -160,6 +171,11 @@ def bind(context: zmq.Context[Any], kind: int, key: str, address: str, curve: Cu
         socket.setsockopt(zmq.ZAP_DOMAIN, ZAP_DOMAIN.encode())
     try:
         socket.bind(address)
+        if address.startswith("ipc://"):
+            os.chmod(address.removeprefix("ipc://"), 0o666 if shared else 0o600)
+    except OSError as error:
+        socket.close()
+        raise ConfigurationError(f"telemetry.{key}: {address}: {error.strerror}") from None
     except zmq.ZMQError as error:
         socket.close()
         raise ConfigurationError(f"telemetry.{key}: cannot bind {address}: {error.strerror}") from None
@@ -191,7 +207,8 @@ class DoorKeeper:
         self.socket = context.socket(zmq.REP)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.bind(ZAP_ENDPOINT)
-        self._allowed = {zmq.utils.z85.decode(key) for key in curve.allowed}
+        names = curve.names or tuple(f"key {key[:8]}" for key in curve.allowed)
+        self._allowed = {zmq.utils.z85.decode(key): name.encode() for key, name in zip(curve.allowed, names, strict=True)}
         self.refused = 0
 
     def serve(self) -> None:
@@ -202,4 +219,5 @@ class DoorKeeper:
             known = len(frames) == 7 and frames[5] == b"CURVE" and frames[6] in self._allowed
             self.refused += not known
             verdict = [b"200", b"OK"] if known else [b"400", b"key not on the list"]
-            self.socket.send_multipart([b"1.0", request_id, *verdict, b"", b""], zmq.NOBLOCK)
+            user = self._allowed[frames[6]] if known else b""  # what the socket then says of each message (User-Id)
+            self.socket.send_multipart([b"1.0", request_id, *verdict, user, b""], zmq.NOBLOCK)

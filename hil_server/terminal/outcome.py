@@ -74,14 +74,14 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
     return summary
 
 
-def _options(args: argparse.Namespace, out: str | None, variant: str = "") -> Any:
+def _options(args: argparse.Namespace, out: str | None, variant: str = "", desk: str = "") -> Any:
     from hil_server.run.session import Options
 
     prediction = getattr(args, "prediction", None)
     if prediction and variant and Path(prediction).is_dir():
         prediction = str(Path(prediction) / variant / "run.mcap")
     return Options(out=out, quiet=args.quiet, report=not args.no_report, force=getattr(args, "force", False), prediction=prediction,
-                   confirmed=getattr(args, "confirm_loads", ""))  # fmt: skip
+                   confirmed=getattr(args, "confirm_loads", ""), desk=desk)  # fmt: skip
 
 
 def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], live: bool) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     out = Path(args.out) if args.out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name.replace(' ', '-')}")
 
     def run_variant(config: Any, folder: Path) -> dict[str, Any]:
-        return run_one(config, _options(args, str(folder), folder.name))
+        return run_one(config, _options(args, str(folder), folder.name, str(out / "desk.json")))
 
-    between = between_of(args.config, variants[0].config.telemetry, args.hold) if live else None
+    between = between_of(args.config, variants[0].config.telemetry, args.hold, out / "desk.json") if live else None
     summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip, between=between)
     print()
     print_table(summary_rows(summary), SUMMARY_HEADS)

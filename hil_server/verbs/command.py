@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=f"command, with its arguments: {shown}")
     given = "its arguments in this order: numbers, or a name where the command has names"
     parser.add_argument("arguments", nargs="*", type=_argument, metavar="VALUE", help=given)
+    parser.add_argument("--take-over", action="store_true", help="takes the desk from a client that has fallen silent, first")
     parser.add_argument("--address", default=COMMAND_ADDRESS, metavar="ADDRESS", help="where the run takes commands")
 
 
@@ -35,6 +36,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     encode(args.name, args.arguments)
     names = [argument.name for argument in ARGUMENTS[args.name]]
     with Client(command=args.address, name=_who()) as client, client.visit():
+        if args.take_over:
+            client.take_desk(over=True)
         taken = client.command(args.name, **dict(zip(names, args.arguments, strict=False)))
     cleared = f"; cleared: {', '.join(taken.cleared)}" if taken.cleared else ""
     print(f"{taken.command}: taken at {taken.t:.3f} s, tick {taken.tick}{cleared}")

@@ -67,7 +67,7 @@ class LoopStandIn:
     Offsets are those of `ControlBlock` in rt_kernels/ring.pxd; `__init__` checks them against what the block says of itself.
     """
 
-    HEAD, OVERFLOW, FINISHED, TAIL, LANE, LANE_SIZE, HAND, HAND_SIZE = 128, 136, 144, 256, 512, 2816, 6144, 112
+    HEAD, OVERFLOW, FINISHED, TAIL, LANE, LANE_SIZE, HAND, HAND_SIZE = 128, 136, 144, 256, 512, 3072, 6656, 112
 
     def __init__(self, block, make):
         self.block, self._make = block, make
@@ -110,8 +110,8 @@ class LoopStandIn:
         for lane in (self.LANE + self.LANE_SIZE, self.LANE):
             tail = self._get(lane + 128)
             if tail < self._get(lane):
-                slot = lane + 256 + 80 * (tail % 32)
-                sequence, code, source, *arguments = struct.unpack_from("<qii8d", self._memory, slot)
+                slot = lane + 256 + 88 * (tail % 32)
+                sequence, code, source, _, *arguments = struct.unpack_from("<qiiq8d", self._memory, slot)
                 self._set(lane + 128, tail + 1)
                 self.command = sequence
                 self.taken.append((sequence, code, source, arguments))

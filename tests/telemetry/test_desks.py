@@ -10,7 +10,9 @@ import pytest
 from hil_server.config import SHIPPED, load_test
 from hil_server.line import assembly
 from hil_server.telemetry.commands import ARGUMENTS, OWN, CommandError, encode, taken_by, why_not
-from hil_server.telemetry.desks import BUDGET, HOLDS_FOR, TAKEN_WITHIN, CommandDesk, HandDesk
+from hil_server.telemetry.desk_book import SILENT_AFTER, DeskBook
+from hil_server.telemetry.desks import BUDGET, LONGER, SEEN_WITHIN, CommandDesk, HandDesk
+from hil_server.telemetry.expiry import VALID_S, UntilWhen
 from hil_server.telemetry.log_header import LogHeader
 from hil_server.telemetry.publisher import Publisher, TickTime, TokenBucket, Window
 from hil_server.telemetry.record import aux_channels
@@ -24,13 +26,17 @@ class Block:
     """Notes what it is given; a lane of four commands."""
 
     def __init__(self):
-        self.commands, self.hands = [], []
+        self.commands, self.hands, self.expires, self.states = [], [], [], {}
 
-    def push_command(self, code, arguments):
+    def push_command(self, code, arguments, expires_ns=0):
         if len(self.commands) == 4:
             raise BufferError("the loop does not take commands: 4 are waiting")
         self.commands.append((code, arguments))
+        self.expires.append(expires_ns)
         return 2 * len(self.commands)
+
+    def command_state(self, sequence):
+        return self.states.get(sequence, "waiting")
 
     def put_hand(self, *values):
         self.hands.append(values)
@@ -213,12 +219,90 @@ def test_a_later_command_of_the_lane_acknowledges_an_earlier_one_whose_sample_wa
 
 def test_not_taken_in_time(desk):
     desk.ask(b"a", b"command", command="hold", id=5)
-    desk._clock.now += TAKEN_WITHIN - 0.1
+    desk._clock.now += VALID_S - 0.1
     desk.expire()
     assert desk.socket.answers() == []
     desk._clock.now += 0.2
     desk.expire()
-    assert desk.socket.answers()[0]["kind"] == "not_taken"
+    (answer,) = desk.socket.answers()
+    assert answer["kind"] == "not_taken" and "will not act on it" in answer["error"]
+    assert desk._block.expires == [int((1000.0 + VALID_S) * 1e9)], "and the loop knows: it drops it"
+
+
+def test_an_answer_says_not_taken_only_of_what_never_acts(desk, make_records):
+    """The loop took it in time, and its sample comes late: no word until it is seen; then, that it was taken."""
+    desk.ask(b"a", b"command", command="hold", id=5)
+    desk._block.states[2] = "taken"
+    desk._clock.now += VALID_S + 0.5 * SEEN_WITHIN
+    desk.expire()
+    assert desk.socket.answers() == []
+    desk.acknowledge(sample(40, 2, make_records))
+    assert desk.socket.answers()[0]["ok"]
+    desk.ask(b"a", b"command", command="hold", id=6)
+    desk._block.states[4] = "taken"
+    desk._clock.now += VALID_S + SEEN_WITHIN + 0.1
+    desk.expire()
+    assert desk.socket.answers()[0]["kind"] == "taken_unseen"
+
+
+def test_an_abort_does_not_expire_and_is_not_answered_before_it_is_taken(desk, make_records):
+    desk.ask(b"a", b"command", command="abort", id=1)
+    desk._clock.now += 60.0
+    desk.expire()
+    assert desk.socket.answers() == [] and desk._block.expires == [0]
+    desk.acknowledge(sample(70, 2, make_records))
+    assert desk.socket.answers()[0]["ok"]
+
+
+@pytest.mark.parametrize("state", ["expired", "void"])
+def test_what_the_loop_dropped_is_refused_also_when_a_later_one_is_seen(desk, make_records, state):
+    desk.ask(b"a", b"command", command="recover", id=1)
+    desk.ask(b"a", b"command", command="abort", id=2)
+    desk._block.states[2] = state
+    desk.acknowledge(sample(20, 4, make_records))
+    first, second = desk.socket.answers()
+    assert first["id"] == 1 and first["kind"] == "not_taken" and "did not act" in first["error"] and second["ok"]
+
+
+HERE = {"boot": UntilWhen(lambda: 0.0)._boot}
+
+
+@pytest.mark.parametrize(("stall_s", "valid_s", "taken"), [(0.1, 0.5, True), (0.4, 0.5, True), (0.6, 0.5, False), (5.0, 0.5, False), (5.0, 6.0, True)])
+def test_a_request_that_lay_on_the_way_is_as_old_as_its_sender_says(desk, stall_s, valid_s, taken):
+    """The bus was stopped, or its queue long: the time runs from when the client sent it."""
+    sent = int((desk._clock.now - stall_s) * 1e9)
+    desk.ask(b"a", b"command", command="resume", id=1, valid_s=valid_s, sent_ns=sent, **HERE)
+    assert len(desk._block.commands) == taken
+    if taken:
+        assert desk._block.expires == [pytest.approx(sent + valid_s * 1e9, abs=2)]
+    else:
+        assert desk.socket.answers()[0]["kind"] == "not_taken"
+
+
+def test_another_machine_s_clock_says_nothing_and_no_clock_lengthens(desk):
+    desk.ask(b"a", b"command", command="resume", id=1, sent_ns=5, boot="other")
+    desk.ask(b"a", b"command", command="resume", id=2, sent_ns=int(9e12), **HERE)
+    assert desk._block.expires == [int((1000.0 + VALID_S) * 1e9)] * 2
+
+
+@pytest.mark.parametrize("wrong", [{"valid_s": 0.0}, {"valid_s": 1e9}, {"valid_s": "1"}, {"valid_s": True}, {"valid_s": math.nan},
+                                   {"sent_ns": 1.5}, {"sent_ns": "now"}])  # fmt: skip
+def test_a_time_that_is_none_is_refused(desk, wrong):
+    desk.ask(b"a", b"command", command="resume", id=1, **wrong)
+    assert desk.socket.answers()[0]["kind"] == "malformed" and not desk._block.commands
+
+
+SESSION, OTHER = "a" * 32, "b" * 32
+
+
+def test_a_replayed_request_is_refused_from_whatever_connection(desk):
+    desk.ask(b"a", b"command", command="resume", id=7, session=SESSION)
+    for identity, number in ((b"a", 7), (b"x", 7), (b"x", 3), (b"x", None)):
+        desk.ask(identity, b"command", command="resume", id=number, session=SESSION)
+    assert len(desk._block.commands) == 1
+    assert [a["kind"] for a in desk.socket.answers()] == ["repeated"] * 4
+    desk.ask(b"x", b"command", command="resume", id=8, session=SESSION)
+    assert len(desk._block.commands) == 2, "the session goes on over a new connection, and holds the desk there"
 
 
 def test_full_lane_is_an_answer(desk):
@@ -227,13 +311,64 @@ def test_full_lane_is_an_answer(desk):
     assert [a["kind"] for a in desk.socket.answers()] == ["full"]
 
 
-def test_silent_holder_loses_the_desk(desk):
-    desk.ask(b"a", b"command", command="start", client="A")
-    assert desk.holder == "A"
-    desk._clock.now += HOLDS_FOR + 0.1
-    assert desk.holder == ""
-    desk.ask(b"b", b"command", command="start", client="B")
+def test_a_silent_holder_keeps_the_desk_until_somebody_takes_it_over(desk):
+    noted = []
+    desk._book._note = noted.append
+    desk.ask(b"a", b"command", command="start", client="A", session=SESSION, id=1)
+    for seconds in (1.0, 2.0, 3.0):  # alive
+        desk._clock.now += seconds
+        desk.ask(b"k", b"desk", keep=True, session=SESSION, id=0)
+        desk.expire()
+        assert desk.holder == "A"
+    desk.ask(b"b", b"desk", take=True, over=True, client="B", session=OTHER, id=1)
+    assert desk.socket.answers()[-1]["kind"] == "held", "nobody takes it from one who is there"
+    for silence in (SILENT_AFTER + 0.1, 10.1, 3600.0):
+        desk._clock.now += silence
+        desk.expire()
+        assert desk.holder.startswith("A (silent for")
+        desk.ask(b"b", b"command", command="start", client="B", session=OTHER, id=int(silence) + 2)
+        desk.ask(b"b", b"desk", take=True, client="B", session=OTHER, id=0)
+        assert [a["kind"] for a in desk.socket.answers()[-2:]] == ["held", "held"] and len(desk._block.commands) == 1
+    desk.ask(b"b", b"desk", take=True, over=True, client="B", session=OTHER, id=0)
+    desk.ask(b"b", b"command", command="start", client="B", session=OTHER, id=9999)
     assert desk.holder == "B" and len(desk._block.commands) == 2
+    desk.ask(b"a", b"command", command="start", client="A", session=SESSION, id=2)
+    assert desk.socket.answers()[-1]["kind"] == "held", "who comes back is told"
+    assert [(one["desk"], one["name"]) for one in noted] == [("taken", "A"), ("silent", "A"), ("taken over", "B")]
+    assert noted[-1]["after"] == "A"
+
+
+def test_the_desk_lasts_over_a_new_process_and_its_file_holds_no_secret(tmp_path):
+    file, clock = tmp_path / "desk.json", Clock()
+
+    def started():
+        made = CommandDesk(ListSocket(), Block(), dict, dict, clock=clock, book=DeskBook(clock, file))
+        made.ask = lambda who, topic, **body: (made.socket.incoming.append([who, topic, msgpack.packb(body)]), made.serve())
+        return made
+
+    started().ask(b"a", b"command", command="start", client="A", session=SESSION, id=1)
+    assert SESSION not in file.read_text()
+    after = started()
+    after.ask(b"b", b"command", command="start", client="B", session=OTHER, id=1)
+    assert after.holder == "A" and not after._block.commands
+    after.ask(b"c", b"command", command="start", client="A", session=SESSION, id=2)
+    assert len(after._block.commands) == 1
+    after.ask(b"c", b"desk", leave=True, session=SESSION, id=3)
+    assert not file.exists() and started().holder == ""
+
+
+def test_every_command_is_noted_with_its_sender(desk):
+    noted = []
+    desk._note = noted.append
+    desk.socket.name = "anna"
+    desk.ask(b"a", b"command", command="hold", client="panel", id=1)
+    desk._clock.now += 2.0
+    desk.expire()
+    desk.socket.refusal = "user boris may not command this run"
+    desk.ask(b"a", b"command", command="abort", client="panel", id=2)
+    assert [{k: v for k, v in one.items() if k in ("command", "name", "not_taken", "refused")} for one in noted] == [
+        {"command": "hold", "name": "anna: panel"}, {"not_taken": "hold", "name": "anna: panel"}, {"refused": "abort"}]
+    assert desk.socket.answers()[-1]["kind"] == "who" and len(desk._block.commands) == 1
 
 
 def test_a_flood_is_served_in_portions_and_urgent_commands_pass(desk):
@@ -475,10 +610,10 @@ def test_recovery_that_cannot_begin_says_why(desk, make_records, state, fault, w
 def test_recovery_that_takes_long_is_still_an_answer(desk, make_records):
     desk.ask(b"a", b"command", command="recover", id=1)
     desk.acknowledge(recovering(make_records, ["held", "recovering", "recovering"], STOPPED["operator_stop"]))
-    desk._clock.now += TAKEN_WITHIN + 1.6
+    desk._clock.now += VALID_S + LONGER + 0.1
     desk.expire()
     (answer,) = desk.socket.answers()
-    assert answer["kind"] == "not_taken" and "still under way" in answer["error"]
+    assert answer["kind"] == "under_way" and "still under way" in answer["error"]
 
 
 @pytest.mark.parametrize("name", ["", "a", "Ω-desk", "x" * 60])

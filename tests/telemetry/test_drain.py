@@ -365,7 +365,7 @@ def test_req_socket_of_another_language_works(start, in_background):
 
 def test_loop_that_takes_nothing(start):
     loop, process = start()
-    with client_of(process, timeout_s=2.0) as client, pytest.raises(RefusedError, match="not taken it within 2 s") as refusal:
+    with client_of(process, timeout_s=2.0) as client, pytest.raises(RefusedError, match="did not take it in its time, and will not act on it") as refusal:
         client.command("hold")
     assert refusal.value.kind == "not_taken"
     process.finish()
@@ -413,13 +413,13 @@ def test_one_commanding_client_at_a_time(start, in_background):
     thread = in_background(loop)
     with client_of(process, name="desk A") as a, client_of(process, name="desk B") as b:
         a.command("start")
-        with pytest.raises(RefusedError, match="held by desk A") as refusal:
+        with pytest.raises(RefusedError, match="held by .*desk A") as refusal:
             b.command("resume")
-        assert refusal.value.kind == "held" and b.status()["desk_holder"] == "desk A"
+        assert refusal.value.kind == "held" and b.status()["desk_holder"].endswith("desk A")
         assert b.command("abort").command == "abort"  # stopping is everybody's right
         a.leave_desk()
         b.take_desk()
-        with pytest.raises(RefusedError, match="held by desk B"):
+        with pytest.raises(RefusedError, match="held by .*desk B"):
             a.command("start")
         b.command("start")
         b.leave_desk()
