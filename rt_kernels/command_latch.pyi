@@ -6,5 +6,6 @@ from rt_kernels.ring import SharedBlock
 
 class CommandLatch(PortPart):
     def __init__(self, *, block: SharedBlock, **given: Any) -> None: ...
+    now_ns: Any
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]

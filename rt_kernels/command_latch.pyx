@@ -24,6 +24,7 @@ from rt_kernels.parameters import Parameter, checked
 cdef struct Self:
     ControlBlock *block
     int64_t stale_ns
+    int64_t now_ns
     double centred
     Hand hand[2]
 
@@ -31,10 +32,12 @@ cdef struct Self:
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef Self *p = <Self *>self
     cdef HandSlot newest
+    cdef int64_t now
     cdef int k
     take_next_command(p.block, sample)
     if p.block == NULL:
         return
+    now = p.now_ns if p.now_ns else host_now()
     for k in range(2):
         # a writer that is busy at this moment leaves us the previous record
         if read_hand(&p.block.hand[k], &newest):
@@ -42,7 +45,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         if p.hand[k].newest.arrival_ns == 0:
             sample.hand_status[k] = 0
             continue
-        take_hand(&p.hand[k], k, host_now() - p.hand[k].newest.arrival_ns, p.stale_ns, p.centred, sample)
+        take_hand(&p.hand[k], k, now - p.hand[k].newest.arrival_ns, p.stale_ns, p.centred, sample)
 
 
 cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
@@ -73,3 +76,12 @@ cdef class CommandLatch(PortPart):
         self.plug.state_size = sizeof(self.c.hand)
         self.plug.read = read
         self.plug.write = write
+
+    @property
+    def now_ns(self):
+        """Time against which the age of a hand controller's record is taken, ns; 0: the monotonic clock of the host at each read."""
+        return self.c.now_ns
+
+    @now_ns.setter
+    def now_ns(self, int64_t value):
+        self.c.now_ns = value

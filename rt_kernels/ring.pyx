@@ -237,8 +237,10 @@ cdef class SharedBlock(MemoryFile):
             return "unknown"
         return {COMMAND_EXPIRED: "expired", COMMAND_VOID: "void"}.get(record.expires_ns, "taken")
 
-    def put_hand(self, int station, int64_t sequence, int64_t device_time_ns, axes, unsigned int buttons, unsigned int status=1):
-        """Newest record of hand controller `station` (0 or 1). axes: six numbers, -1...1. Single producer."""
+    def put_hand(self, int station, int64_t sequence, int64_t device_time_ns, axes, unsigned int buttons, unsigned int status=1,
+                 int64_t arrival_ns=0):
+        """Newest record of hand controller `station` (0 or 1). axes: six numbers, -1...1. arrival_ns: monotonic clock of the host, 0 for
+        now. Single producer."""
         if station not in (0, 1) or len(axes) != 6:
             raise ValueError("station must be 0 or 1 and axes six numbers")
         cdef HandSlot *slot = &self.block.hand[station]
@@ -246,7 +248,7 @@ cdef class SharedBlock(MemoryFile):
         atomic_set(&slot.version, slot.version + 1)
         slot.sequence = sequence
         slot.device_time_ns = device_time_ns
-        slot.arrival_ns = host_now()
+        slot.arrival_ns = arrival_ns or host_now()
         for i in range(6):
             slot.axis[i] = axes[i]
         slot.buttons = buttons

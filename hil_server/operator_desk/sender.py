@@ -9,9 +9,11 @@ import zmq
 from hil_server.telemetry.desks import check_hand
 from hil_server.telemetry.wire import HAND, HAND_ADDRESS, connect, pack
 
+QUEUE = 256  # records that can wait for the thread that sends: more than a device has to say at once after a hold-up
+
 
 class HandSender:
-    """Sends records of one station. Never waits: when the server is away, records are dropped, not queued for later."""
+    """Sends records of one station. Sending never waits: while the server is away, records are dropped, not queued for later."""
 
     def __init__(
         self,
@@ -24,7 +26,11 @@ class HandSender:
         self.station = station
         self._sequence = 0
         context = context or zmq.Context.instance()
-        self._socket = connect(context, zmq.DEALER, address, 2, server_key, keys)
+        self._socket = connect(context, zmq.DEALER, address, QUEUE, server_key, keys, immediate=True)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until a server is there to take records, for timeout_s at most. Returns whether there is one."""
+        return bool(self._socket.poll(1000 * timeout_s, zmq.POLLOUT))
 
     def send(self, axes: Sequence[float], buttons: int, device_time_s: float | None = None) -> bool:
         """One record. axes: six numbers, -1...1; buttons: bit 0 the deadman; device_time_s: monotonic, now when not given.

@@ -33,8 +33,14 @@ class Source(Protocol):
         """Closes the device."""
 
 
+def readable(source: Source | None, seconds: float) -> bool:
+    """Waits until there is something to read, for so long at most. Returns whether there is."""
+    return bool(select.select([] if source is None else [source], [], [], seconds)[0])
+
+
 class Station:
-    """open_source: makes the source, raises OSError. send(axes, buttons) -> taken. say: told about every fault, once.
+    """open_source: makes the source, raises OSError. send(axes, buttons) -> taken. say: told about every fault, once. clock: s; wait: as
+    `readable`.
 
     sent, unsent, faults: counts so far.
     """
@@ -48,8 +54,10 @@ class Station:
         still_limit_s: float = 0.0,
         say: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[Source | None, float], bool] = readable,
     ) -> None:
-        self._open, self._calibration, self._send, self._say, self._clock = open_source, calibration, send, say, clock
+        self._open, self._calibration, self._send, self._say = open_source, calibration, send, say
+        self._clock, self._wait = clock, wait
         self._period, self._still_limit = 1.0 / rate_hz, still_limit_s
         self._source: Source | None = None
         self._newest: Reading | None = None
@@ -74,9 +82,8 @@ class Station:
             self._look_for_it(now)
             return
         try:
-            wait = max(0.0, min(self._period, self._next_send - now))
-            ready, _, _ = select.select([self._source], [], [], wait)
-            readings = self._source.read() if ready else []
+            left = self._period if self._source.framed else min(self._period, self._next_send - now)
+            readings = self._source.read() if self._wait(self._source, max(0.0, left)) else []
             if self._source.framed:
                 for reading in readings:
                     self._pass_on(reading)
@@ -132,7 +139,7 @@ class Station:
 
     def _look_for_it(self, now: float) -> None:
         if now < self._look_at:
-            time.sleep(min(self._period, self._look_at - now))
+            self._wait(None, min(self._period, self._look_at - now))
             return
         self._look_at = now + LOOK_AGAIN
         try:

@@ -237,14 +237,12 @@ def _run_on(log: Log, test: Assembly, tick: int, thinned: bool) -> None:
         _advance(test, tick, len(records), feed)
         if feed.first is not None:
             raise VerdictError(_differs(log, int(records["tick"][feed.first])))
-    ticks = log.records["tick"]
-    i = int(np.searchsorted(ticks, tick - 1))
-    if i < len(ticks) and ticks[i] == tick - 1:
-        _hold_against(log, test, log.records[i])
-    elif tick == 0 or tick == log.header.branch.get("tick"):
+    if tick == 0 or tick == log.header.branch.get("tick"):
         return
-    else:
+    i = int(np.searchsorted(log.records["tick"], tick)) - 1
+    if i < 0 or any(a <= tick - 1 <= b for a, b in log.missing()):
         raise LogError(f"{log.path}: tick {tick - 1} is missing from the log: nothing to hold the line against")
+    _hold_against(log, test, log.records[i])  # of the tick before, or where the loop has skipped that one, of the last that it computed
 
 
 def _records(log: Log, first: int, tick: int) -> np.ndarray:

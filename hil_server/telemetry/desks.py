@@ -413,7 +413,8 @@ class HandDesk:
         station.sequence, station.device_time = record["seq"], record["t"]
         status = mask("hand_status", "present", *(["rejected"] if station.rejected_since else []))
         station.rejected_since = False
-        self._block.put_hand(record["id"], record["seq"], int(record["t"] * 1e9), record["axes"], record["buttons"], status)
+        self._block.put_hand(record["id"], record["seq"], int(record["t"] * 1e9), record["axes"], record["buttons"], status,
+                             int(station.last_seen * 1e9))  # fmt: skip
         self.accepted += 1
 
     def _station(self, number: int, sender: bytes) -> _Station:

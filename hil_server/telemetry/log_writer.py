@@ -57,15 +57,16 @@ CHECKPOINT_CHANNEL = 2
 class LogWriter:
     """Writes the log of one run.
 
-    output: a path, or a binary file object (tests). Raises OSError when the head cannot be written. After that no error leaves the
-    writer: what cannot be written is counted in `lost_ticks`, the file is cut back to its last whole record, and `reasons` says why the
-    run is incomplete; it tries again with the next chunk.
+    output: a path, or a binary file object (tests). The file has its name only with its whole head in it, on the disk: whoever finds it
+    can read it. Raises OSError when the head cannot be written, or the name is taken. After that no error leaves the writer: what cannot
+    be written is counted in `lost_ticks`, the file is cut back to its last whole record, and `reasons` says why the run is incomplete; it
+    tries again with the next chunk.
     """
 
     def __init__(self, output: str | os.PathLike[str] | BinaryIO, header: LogHeader) -> None:
         self.header = header
         self.path = os.fspath(output) if isinstance(output, str | os.PathLike) else None
-        self._file: BinaryIO = open(self.path, "xb", buffering=0) if self.path is not None else output  # type: ignore[assignment]
+        self._file: BinaryIO = _new_file(self.path) if self.path is not None else output  # type: ignore[assignment]
         self.dtype = record_dtype(header.aux_count)
         self._chunk = _empty_messages(self.dtype)  # the chunk that is being filled, in one place: it stays in the cache
         self._bytes = memoryview(self._chunk.data).cast("B")
@@ -85,7 +86,11 @@ class LogWriter:
         self.closed = False
         try:
             self._write_head()
+            if self.path is not None:
+                _give_name(self._file, self.path)
         except OSError:
+            if self.path is not None:
+                Path(self._file.name).unlink(missing_ok=True)
             self._close_file()
             raise
 
@@ -349,6 +354,26 @@ class LogWriter:
             self._file.truncate()
         except (OSError, ValueError):
             pass
+
+
+def _new_file(path: str) -> BinaryIO:
+    """An empty file in the folder of `path`, without that name yet. Raises OSError, FileExistsError where the name is taken."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    return open(f"{path}.{os.getpid()}", "xb", buffering=0)
+
+
+def _give_name(file: BinaryIO, path: str) -> None:
+    """The name at last, when what is in the file is on the disk. Raises OSError, FileExistsError where the name is taken by now."""
+    os.fsync(file.fileno())
+    try:
+        os.link(file.name, path)  # unlike a rename never over another file
+    except FileExistsError:
+        raise
+    except OSError:  # a file system that knows no second name, as that of a memory stick
+        os.rename(file.name, path)
+    else:
+        os.unlink(file.name)
 
 
 def _table() -> bytes:

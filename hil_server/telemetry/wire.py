@@ -183,11 +183,14 @@ def bind(
 
 
 def connect(
-    context: zmq.Context[Any], kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None
-) -> Any:
-    """A connected socket of a client. server_key: public key of the server; keys: the client's own (public, secret)."""
+    context: zmq.Context[Any], kind: int, address: str, queue: int, server_key: str | None = None, keys: tuple[str, str] | None = None,
+    immediate: bool = False,
+) -> Any:  # fmt: skip
+    """A connected socket of a client. server_key: public key of the server; keys: the client's own (public, secret). immediate: messages
+    wait in the queue of a server that is there, never for one to come."""
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.IMMEDIATE, immediate)
     socket.setsockopt(zmq.SNDHWM, queue)
     socket.setsockopt(zmq.RCVHWM, queue)
     if server_key is not None:

@@ -12,6 +12,7 @@ from hil_server.errors import ConfigurationError, DeviceError, UsageError
 ORDER = 180
 SUMMARY = "sends a hand controller's motion to the server"
 UNHEARD_S = 2.0  # without a word from a run
+CONNECTED_S = 1.0  # that the first record waits for the server
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if args.keyboard:
             _say(IN_WORDS)
         _say(f"sending to {args.address or desk.address}, {desk.rate_hz:g} times a second; Ctrl-C ends it")
+        sender.wait(CONNECTED_S)
         seconds = _serve(desk_station, args.duration)
     return _conclude(desk_station, station, seconds)
 
@@ -89,6 +91,7 @@ def _play(args: argparse.Namespace) -> dict[str, Any]:
         seconds, lost = follower.run_time.seconds, partial(follower.lost, station)
         player = Station(lambda: Playback(rows, station, seconds, lost), AS_RECORDED, sender.send, say=_say)
         player.connect()
+        sender.wait(CONNECTED_S)
         flown = _serve(player, args.duration)
     return _conclude(player, station, flown)
 

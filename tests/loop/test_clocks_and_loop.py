@@ -83,10 +83,11 @@ def test_stop_word_ends_the_loop():
     run = line(clock, block)
     thread = threading.Thread(target=run.run)
     thread.start()
-    time.sleep(0.05)
+    while not block.head:  # until it runs
+        thread.join(0.001)
     block.request_stop()
-    thread.join(5.0)
-    assert not thread.is_alive() and block.finished
+    thread.join()
+    assert block.finished and run.sample["tick"][0] < 59_999
 
 
 def test_silent_supervisor_trips():
@@ -104,15 +105,32 @@ def test_hand_controller_reaches_the_sample_and_goes_stale():
     sample = np.zeros(1, SAMPLE_DTYPE)
     latch.read(sample)
     assert sample["hand_status"][0][0] == 0
-    block.put_hand(0, 6, 122, [0.0] * 6, 1)  # armed: centred, with the deadman held
+    latch.now_ns = 1_000_000_000
+    block.put_hand(0, 6, 122, [0.0] * 6, 1, 1, 999_000_000)  # armed: centred, with the deadman held
     latch.read(sample)
-    block.put_hand(0, 7, 123, [0.1, 0.2, 0.3, -0.1, -0.2, -0.3], 1)
+    block.put_hand(0, 7, 123, [0.1, 0.2, 0.3, -0.1, -0.2, -0.3], 1, 1, 1_000_000_000)
     latch.read(sample)
     np.testing.assert_array_equal(sample["hand_axis"][0][:6], [0.1, 0.2, 0.3, -0.1, -0.2, -0.3])
     assert sample["hand_sequence"][0][0] == 7 and sample["hand_status"][0][0] & 1 and not sample["hand_status"][0][0] & 2
-    time.sleep(0.06)
+    for now_ns, stale in ((1_050_000_000, False), (1_050_000_001, True)):
+        latch.now_ns = now_ns
+        latch.read(sample)
+        assert sample["hand_age_ns"][0][0] == now_ns - 1_000_000_000
+        assert bool(sample["hand_status"][0][0] & 2) == stale != sample["hand_axis"][0].any()
+
+
+def test_records_are_aged_by_the_clock_of_the_host():
+    """Where nobody sets another time, on either side."""
+    block = SharedBlock.create(10)
+    latch, sample = registry.part("commands", "latch")(block=block), np.zeros(1, SAMPLE_DTYPE)
+    before = time.monotonic_ns()
+    block.put_hand(0, 1, 1, [0.0] * 6, 1)
+    after = time.monotonic_ns()
     latch.read(sample)
-    assert sample["hand_status"][0][0] & 2 and not sample["hand_axis"][0].any()
+    assert latch.now_ns == 0 and 0 <= sample["hand_age_ns"][0][0] <= time.monotonic_ns() - before
+    block.put_hand(0, 2, 2, [0.0] * 6, 1, 1, after)
+    latch.read(sample)
+    assert 0 <= sample["hand_age_ns"][0][0] <= time.monotonic_ns() - after
 
 
 def test_one_command_a_tick_and_its_sequence_as_acknowledgement():

@@ -137,6 +137,17 @@ def test_damage_and_other_builds(log, tmp_path, monkeypatch):
         branch.at_tick(gap, 2500)
 
 
+def test_goes_on_behind_periods_that_the_loop_has_skipped(log, tmp_path):
+    """A late live loop skips periods: its log has no record of the tick before, and is whole all the same."""
+    late = _copy(log, tmp_path / "late.mcap", lambda records: records["periods"].__setitem__(1200, 4), leave_out=slice(1197, 1200))
+    for tick in (1198, 1199, 1200):
+        begin = branch.at_tick(late, tick)
+        assert same(begin.test.line.sample, log.records[1196:1197]) and begin.tick == tick == begin.test.line.clock.tick
+    lost = _copy(log, tmp_path / "lost.mcap", lambda records: None, leave_out=slice(1197, 1200))
+    with pytest.raises(LogError, match="ticks 1197 to 1199 are missing"):
+        branch.at_tick(lost, 1200)
+
+
 def _copy(log, path, change, leave_out=slice(0, 0)):
     """The log without its checkpoints, with changed records."""
     records = log.records.copy()

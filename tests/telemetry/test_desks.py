@@ -412,7 +412,8 @@ def test_records_in_order_are_taken(hands):
     for i in range(5):
         hands._clock.now += 0.02
         assert hands.send(seq=i) == i + 1
-    assert hands._block.hands[-1] == (0, 4, int((hands._clock.now - 500.0) * 1e9), [0.1] * 6, 1, 1) and hands.rejected == {}
+    now = hands._clock.now
+    assert hands._block.hands[-1] == (0, 4, int((now - 500.0) * 1e9), [0.1] * 6, 1, 1, int(now * 1e9)) and hands.rejected == {}
 
 
 def test_out_of_order_repeated_and_frozen_records_are_not(hands):

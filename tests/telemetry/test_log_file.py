@@ -351,6 +351,52 @@ def test_dev_full(header, make_records):
         LogWriter(file, header)
 
 
+def test_whoever_finds_a_log_can_read_it(tmp_path, header, make_records, monkeypatch):
+    """However early its writer is stopped: looked at before and after every write and every change of a name."""
+    path, seen = tmp_path / "run.mcap", []
+
+    def look():
+        seen.append(open_log(path).header.run_id if path.exists() else None)
+
+    def watched(function):
+        def act(*arguments):
+            look()
+            answer = function(*arguments)
+            look()
+            return answer
+
+        return act
+
+    monkeypatch.setattr(LogWriter, "_put", watched(LogWriter._put))
+    for name in ("link", "rename", "unlink", "fsync"):
+        monkeypatch.setattr(log_writer.os, name, watched(getattr(os, name)))
+    write_log(path, header, make_records(250))
+    first = seen.index(header.run_id)
+    assert first > 20 and set(seen[:first]) == {None} and set(seen[first:]) == {header.run_id} and os.listdir(tmp_path) == [path.name]
+
+
+def test_a_file_system_without_second_names_has_the_log_too(tmp_path, header, make_records, monkeypatch):
+    def no_links(*names):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(log_writer.os, "link", no_links)
+    log = open_log(write_log(tmp_path / "run.mcap", header, make_records(100)))
+    assert log.complete and log.ticks == 100 and os.listdir(tmp_path) == ["run.mcap"]
+
+
+def test_a_log_that_came_in_between_stays(tmp_path, header, monkeypatch):
+    real = os.fsync
+
+    def somebody_else(descriptor):
+        (tmp_path / "run.mcap").write_bytes(b"precious")
+        real(descriptor)
+
+    monkeypatch.setattr(log_writer.os, "fsync", somebody_else)
+    with pytest.raises(FileExistsError):
+        LogWriter(tmp_path / "run.mcap", header)
+    assert (tmp_path / "run.mcap").read_bytes() == b"precious" and os.listdir(tmp_path) == ["run.mcap"]
+
+
 # ---------------------------------------------------------------------------------------------------------------- SIGKILL
 
 WRITER = """
