@@ -1,10 +1,15 @@
 """What the tests share: a stand in software with a plain plant: the docking stand's platform, a bumper far away, nothing
-on the load cell."""
+on the load cell; waiting for it, its time, and time that passes for a port."""
 
+import select
+import struct
 import time
 import tomllib
 from pathlib import Path
 
+import numpy as np
+
+from drivers.raw_frames.can_link import FRAME, open_link
 from rt_kernels.layout import BITS
 
 STAND_FILE = Path(__file__).resolve().parents[2] / "stand_configs" / "stands" / "docking_stand.toml"
@@ -41,11 +46,49 @@ def has(word, code, name):
     return bool(int(word) & BITS[code][name])
 
 
-def until(condition, seconds=3.0):
-    """Waits until the condition holds. Returns whether it did: nothing here depends on how fast."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return False
+def until(condition, turn):
+    """Takes turns until the condition holds. `turn` comes back when something may have changed: the stand has answered (`control.ping`),
+    bytes have come. No limit of its own: pytest ends a test that hangs, and says where."""
+    while not condition():
+        turn()
+
+
+class PassingTime:
+    """Lets time pass for a port, at once: all moments in its state lie further back. To be made before the port is opened."""
+
+    def __init__(self):
+        self.first_ns = time.monotonic_ns()  # no moment in a state is before it, none after now
+        self.passed_ns = 0
+
+    def now_ns(self):
+        return time.monotonic_ns() + self.passed_ns
+
+    def let_pass(self, port, ms):
+        state = np.frombuffer(port.snapshot(), np.int64).copy()
+        state[(state >= self.first_ns) & (state <= time.monotonic_ns())] -= int(1e6 * ms)
+        port.restore(state.tobytes())
+        self.first_ns -= int(1e6 * ms)
+        self.passed_ns += int(1e6 * ms)
+
+
+class StandClock:
+    """The time of a stand in software, told by the heartbeats of its first drive: for tests that no drive port takes part in."""
+
+    PERIOD_MS = 10
+
+    def __init__(self, one):
+        self.link = open_link(one.ports["drives"]["links"].split()[0])
+        self.node = one.ports["drives"].get("axis_node", [1])[0]
+
+    def let_pass(self, ms):
+        """Returns when so much time has passed for the stand: what its sensor had to send in it has been sent."""
+        while select.select([self.link], [], [], 0.0)[0]:
+            self.link.recv(FRAME.size)
+        self.link.send(FRAME.pack(0x600 + self.node, 8, struct.pack("<BHBI", 0x2B, 0x1017, 0, self.PERIOD_MS)))
+        beats = -1  # the first one may come at once
+        while beats * self.PERIOD_MS < ms:
+            select.select([self.link], [], [])
+            beats += FRAME.unpack(self.link.recv(FRAME.size))[0] == 0x700 + self.node
+
+    def close(self):
+        self.link.close()

@@ -84,7 +84,7 @@ def test_objects_say_what_the_plant_is(master, resting, profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_library_maps_a_third_pdo_that_comes_with_every_fourth_sync(master, profile):
-    _, net, node = master(profile)
+    one, net, node = master(profile)
     node.nmt.state = "PRE-OPERATIONAL"
     for number in (3, 4):
         node.tpdo[number].read()
@@ -99,11 +99,11 @@ def test_library_maps_a_third_pdo_that_comes_with_every_fourth_sync(master, prof
     pdo.add_callback(lambda message: heard.append([variable.raw for variable in message]))
     node.nmt.state = "OPERATIONAL"
     node.sdo[0x1017].raw = 10
-    assert until(lambda: node.nmt.wait_for_heartbeat(2) == "OPERATIONAL")
+    until(lambda: node.nmt.wait_for_heartbeat(2) == "OPERATIONAL", one.control.ping)
     for _ in range(20):
         net.sync.transmit()
         node.sdo.upload(0x6041, 0)  # the answer comes after those to SYNC
-    assert until(lambda: len(heard) == 5)
+    until(lambda: len(heard) == 5, one.control.ping)
     for values in heard:
         assert values == pytest.approx([signed(node.sdo.upload(0x2600, sub)) for sub in (2, 3, 4, 5)], abs=10)
 
@@ -121,7 +121,7 @@ def test_status_word_of_cia402_says_whether_the_valve_is_blocked(master):
         node.sdo.download(0x6040, 0, struct.pack("<H", control))
         assert word() == state
     one.control.inject("supply_loss", 0)
-    assert until(lambda: word() == 0xC040)
+    until(lambda: word() == 0xC040, one.control.ping)
 
 
 def test_record_of_cia408_says_whether_the_valve_is_blocked(master):
@@ -134,7 +134,7 @@ def test_record_of_cia408_says_whether_the_valve_is_blocked(master):
     # INIT, DISABLED: the hydraulic fail-safe position; HOLD, ACTIVE: position control
     assert [after(control) for control in (0, 1, 3, 7, 1)] == [(0x8, 4), (0x9, 4), (0xB, 0), (0xF, 0), (0x9, 4)]
     one.control.inject("supply_loss", 0)
-    assert until(lambda: node.sdo.upload(0x2600, 6)[0] == 6)
+    until(lambda: node.sdo.upload(0x2600, 6)[0] == 6, one.control.ping)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

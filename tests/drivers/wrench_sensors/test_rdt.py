@@ -1,10 +1,12 @@
 """The RDT port against a sensor made of `struct` and a socket, and the simulated sensor against a client made the same way."""
 
 import random
+import select
 import socket
 import struct
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +15,7 @@ from drivers.simulated.stand_server_client import StandProcess
 from drivers.wrench_sensors import rdt_scaling, rdt_status
 from drivers.wrench_sensors.rdt import RdtPort
 from rt_kernels.layout import CODES
-from tests.drivers.plain_stand import has, stand_config, until
+from tests.drivers.plain_stand import PassingTime, StandClock, has, stand_config, until
 
 RECORD = struct.Struct(">IIIiiiiii")
 
@@ -27,9 +29,13 @@ class PlainSensor:
         self.socket.settimeout(5)
         self.requests = []
         self.ports = []
+        self.time = PassingTime()
+        self.let_pass = self.time.let_pass
 
     def port(self, first=1, **keys):
-        """An open port on this sensor, whose first record has the sequence `first`."""
+        """An open port on this sensor, whose first record has the sequence `first`; without other keys it is patient, so that silence and
+        stillness are what `let_pass` makes of them."""
+        keys = {"no_data_ms": 10000.0, "stale_ms": 10000.0, **keys}
         port = RdtPort(address="127.0.0.1", stream_port=self.socket.getsockname()[1], scaling="given", **keys)
         answer = threading.Thread(target=self.answer, args=(first,))
         answer.start()
@@ -101,7 +107,7 @@ def test_gap_duplicate_and_late_records(sensor, sample):
 
 def test_every_missing_record_counts_not_every_tick(sensor, sample):
     """1,000 records missing at once are 1,000, not one."""
-    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
+    port = sensor.port()
     sensor.send(1002, 1002)
     port.read(sample)
     assert status(sample, "lost") and sample["wrench_lost_total"][0] == 1000 - 63  # the newest ones may have been overtaken
@@ -112,7 +118,7 @@ def test_every_missing_record_counts_not_every_tick(sensor, sample):
 
 
 def test_a_gap_of_half_the_numbers_is_no_old_record(sensor, sample):
-    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
+    port = sensor.port()
     sensor.send(1 + 0x7FFFFFFF, 2)
     port.read(sample)
     port.read(sample)
@@ -125,7 +131,7 @@ def test_a_gap_of_half_the_numbers_is_no_old_record(sensor, sample):
 @pytest.mark.parametrize(("shuffled", "seed"), [(2, 1), (16, 2), (63, 3)])
 def test_reordering_loses_nothing(sensor, sample, shuffled, seed):
     """Blocks of records in random order, two ticks a block: overtaken ones come at most a tick late."""
-    port = sensor.port(first=0xFFFFFF00, no_data_ms=10000.0, stale_ms=10000.0)
+    port = sensor.port(first=0xFFFFFF00)
     source = random.Random(seed)
     for block in range(12):
         numbers = [0xFFFFFF01 + block * shuffled + k for k in range(shuffled)]
@@ -140,7 +146,7 @@ def test_reordering_loses_nothing(sensor, sample, shuffled, seed):
 
 def test_record_numbers_against_a_plain_twin(sensor, sample):
     """Drops, duplicates, delays and jumps at random, across the roll-over: the counters of a twin made of sets and whole numbers."""
-    port = sensor.port(first=0xFFFFFF00, no_data_ms=10000.0, stale_ms=10000.0)
+    port = sensor.port(first=0xFFFFFF00)
     source = random.Random(11)
     newest, missing, lost, late, repeated, records = 0xFFFFFF00, {}, 0, 0, 0, 1
     port.read(sample)
@@ -206,7 +212,7 @@ def test_all_words_of_a_tick_are_judged(sensor, sample, words, shown, worst):
 
 
 def test_newest_word_lasts_while_nothing_comes(sensor, sample):
-    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
+    port = sensor.port()
     sensor.send(2, 2, status=SATURATED)
     for _ in range(3):
         port.read(sample)
@@ -239,10 +245,11 @@ def test_busy_record_among_others_is_told_and_not_used(sensor, sample):
 @pytest.mark.parametrize("again", [lambda n: n, lambda n: 500], ids=["begins again", "stands still"])
 def test_numbering_that_does_not_go_on_is_stale(sensor, sample, again):
     """A sensor that restarted: its tare may be gone, nothing of it is believed."""
-    port = sensor.port(first=500, stale_ms=100.0, no_data_ms=100.0)
+    port = sensor.port(first=500)
     port.read(sample)
     for n in range(1, 6):
-        time.sleep(0.03)
+        assert names(sample) == set()
+        sensor.let_pass(port, 2200)
         sensor.send(again(n), n, counts=(7,) * 6)
         port.read(sample)
     assert names(sample) == {"stale"} and list(sample["wrench_raw"][0]) == [1, 2, 3, 4, 5, 6]
@@ -253,10 +260,10 @@ def test_numbering_that_does_not_go_on_is_stale(sensor, sample, again):
 def test_recovery_begins_a_stream_anew_that_was_silent(sensor, sample, first):
     """A sensor that restarted, or whose stream another client had: it is asked again, its next record counts whatever its number, and
     nothing is lost before it. While it is silent nothing is believed."""
-    port = sensor.port(first=500, stale_ms=50.0, no_data_ms=50.0)
+    port = sensor.port(first=500)
     port.read(sample)
     before = int(sample["wrench_sequence"][0])
-    time.sleep(0.06)
+    sensor.let_pass(port, 10001)
     sample["safety_state"] = CODES["safety_state"]["recovering"]
     port.read(sample)
     assert names(sample) == {"no_data"} and sensor.requests == [(2, 0)]
@@ -288,7 +295,7 @@ def test_foreign_sender_is_not_heard(sensor, sample):
 
 
 def test_flood_of_repeated_records_does_no_harm(sensor, sample):
-    port = sensor.port(no_data_ms=10000.0, stale_ms=10000.0)
+    port = sensor.port()
     for n in range(2, 6):
         for _ in range(150):
             sensor.send(n, n)
@@ -322,50 +329,74 @@ def test_roll_over_is_no_gap(sensor, sample):
 
 
 def test_frozen_counter_is_stale_and_silence_is_no_data(sensor, sample):
-    port = sensor.port(stale_ms=20.0, no_data_ms=200.0)
+    port = sensor.port(stale_ms=6000.0)
+    port.read(sample)
     for n in range(2, 8):
-        time.sleep(0.008)
+        sensor.let_pass(port, 1100)
         sensor.send(n, 1)
         port.read(sample)
-    assert status(sample, "stale") and not status(sample, "no_data")
-    sensor.send(9, 2)
+        assert status(sample, "stale") == (n > 6) and not status(sample, "no_data")
+    sensor.send(8, 2)
     port.read(sample)
-    assert not status(sample, "stale")
-    time.sleep(0.22)
+    assert names(sample) == set()
+    sensor.let_pass(port, 10001)
     port.read(sample)
-    assert status(sample, "no_data") and not status(sample, "stale")
-    assert 0.2e9 < sample["wrench_age_ns"][0] < 5e9
+    assert names(sample) == {"no_data"}
+    assert sample["wrench_age_ns"][0] > 10e9
 
 
 def test_age_counts_from_arrival_not_from_reading(sensor, sample):
     port = sensor.port()
     port.read(sample)
+    before = time.monotonic_ns()
     sensor.send(2, 2)
-    time.sleep(0.05)
+    after = time.monotonic_ns()
+    time.sleep(0.02)  # the reading is late on purpose: what is between two looks at the clock is between two limits however long it takes
+    reading = time.monotonic_ns()
     port.read(sample)
-    assert 0.045e9 < sample["wrench_age_ns"][0] < 2e9
+    assert reading - after < sample["wrench_age_ns"][0] < time.monotonic_ns() - before
 
 
-def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor):
-    """A record every 20 ms: half of that old on average, by the arrival stamps; the rate by the sensor's own counter, which steps by 3."""
+def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor, sample, monkeypatch):
+    """A record every 20 ms: half of that old on average, by the arrival stamps. The port sleeps between its reads: here the time passes at
+    once."""
     port = sensor.port(filter_delay_s=0.004)
     assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": 0.0} and port.delay_origins == {"sensor_age_s": "derived"}
-    done = threading.Event()
+    due = [(sensor.time.now_ns() + 20_000_000 * n, n + 2) for n in range(24, -1, -1)]
 
-    def stream():
-        n = 2
-        while not done.wait(0.02):
-            sensor.send(n, 3 * n)
-            n += 1
+    def pass_until(moment_ns):
+        sensor.let_pass(port, max(0.0, 1e-6 * (moment_ns - sensor.time.now_ns())))
 
-    sending = threading.Thread(target=stream)
-    sending.start()
-    age = port.measure(0.5)
-    done.set()
-    sending.join()
-    assert age == pytest.approx(0.010, rel=0.35) and port.measured_rate_hz == pytest.approx(150.0, rel=0.15)
+    def sleep(seconds):
+        end_ns = sensor.time.now_ns() + int(1e9 * seconds)
+        while due and due[-1][0] <= end_ns:
+            moment_ns, n = due.pop()
+            pass_until(moment_ns)
+            sensor.send(n, n)
+            port.read(sample)  # it has arrived: it ages with the rest
+        pass_until(end_ns)
+
+    monkeypatch.setattr("drivers.wrench_sensors.rdt.time", SimpleNamespace(sleep=sleep, monotonic=lambda: 1e-9 * sensor.time.now_ns()))
+    age = port.measure(0.48)
+    assert not due and age == pytest.approx(0.010, rel=0.1)
     assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": age} and port.delay_origins == {"sensor_age_s": "measured"}
-    assert port.measure(0.05) == age  # a stream that stands still measures nothing
+    monkeypatch.undo()
+    assert port.measure(0.001) == age  # a stream that stands still measures nothing
+
+
+def test_rate_is_measured_by_the_sensors_own_counter(sensor, monkeypatch):
+    """It steps by 3. Each record leaves between two looks at the clock, so that the rate lies between two bounds."""
+    sent = [(time.monotonic(), (port := sensor.port()), time.monotonic())]
+    turns = iter(range(2, 40))
+
+    def sleep(_):
+        n = next(turns)
+        sent.append((time.monotonic(), sensor.send(n, 3 * n), time.monotonic()))
+
+    monkeypatch.setattr("drivers.wrench_sensors.rdt.time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(sent)))
+    port.measure(20)
+    (begun, _, first), (last, _, ended) = sent[0], sent[-1]
+    assert len(sent) == 21 and (3 * 21 - 1) / (ended - begun) < port.measured_rate_hz < (3 * 21 - 1) / (last - first)
 
 
 def test_damaged_datagrams_are_counted_and_change_nothing(sensor, sample):
@@ -391,7 +422,7 @@ def test_buffered_datagram(sensor, sample):
 
 def test_random_datagrams(sensor, sample):
     """Whatever comes: no crash, everything that is no multiple of a record is counted, nothing else is."""
-    port = sensor.port(no_data_ms=10000.0)
+    port = sensor.port()
     port.read(sample)
     source = random.Random(4)
     odd = 0
@@ -442,13 +473,13 @@ def test_status_words(sensor, sample, variant, word, shown):
 
 
 def test_busy_holds_the_value_then_is_stale(sensor, sample):
-    port = sensor.port(variant="axia", busy_hold_ms=30.0)
+    port = sensor.port(variant="axia", busy_hold_ms=5000.0)
     sensor.send(2, 2, counts=(9,) * 6)
     port.read(sample)
     sensor.send(3, 3, status=8, counts=(1000,) * 6)
     port.read(sample)
     assert list(sample["wrench_raw"][0]) == [9] * 6 and status(sample, "busy") and not status(sample, "stale")
-    time.sleep(0.05)
+    sensor.let_pass(port, 5001)
     sensor.send(4, 4, status=8)
     port.read(sample)
     assert status(sample, "stale")
@@ -537,23 +568,24 @@ def test_wrong_parameters_are_named(wrong, says):
 # ------------------------------------------------------------------------------- the simulated sensor, plain client
 @pytest.fixture
 def client():
-    """Makes plain clients, closes them at the end."""
+    """Makes plain clients of a stand, closes them at the end."""
     made = []
 
-    def make(port):
-        made.append(PlainClient(port))
+    def make(one):
+        made.append(PlainClient(one))
         return made[-1]
 
     yield make
-    for one in made:
-        one.socket.close()
+    for client in made:
+        client.socket.close()
+        client.clock.close()
 
 
 class PlainClient:
-    def __init__(self, port):
+    def __init__(self, one):
+        self.control, self.clock = one.control, StandClock(one)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.connect(("127.0.0.1", port))
-        self.socket.settimeout(1.0)
+        self.socket.connect(("127.0.0.1", one.ports["wrench_sensors"]["stream_port"]))
 
     def request(self, command, count=0, header=0x1234):
         self.socket.send(struct.pack(">HHI", header, command, count))
@@ -561,22 +593,13 @@ class PlainClient:
     def records(self, n):
         return [RECORD.unpack(self.socket.recv(2000)[:36]) for _ in range(n)]
 
-    def silent(self, seconds=0.1):
-        self.socket.settimeout(0)
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
-            try:
-                while True:
-                    self.socket.recv(2000)
-            except BlockingIOError:
-                pass
-            time.sleep(seconds)
-            try:
-                self.socket.recv(2000)
-            except BlockingIOError:
-                self.socket.settimeout(1.0)
-                return True
-        return False
+    def silent(self):
+        """Whether the sensor, which has had our requests, sends nothing for 100 ms of its time."""
+        self.control.ping()
+        while select.select([self.socket], [], [], 0.0)[0]:
+            self.socket.recv(2000)
+        self.clock.let_pass(100)
+        return not select.select([self.socket], [], [], 0.0)[0]
 
 
 @pytest.mark.parametrize("variant", ["net_ft", "axia", "onrobot"])
@@ -600,8 +623,7 @@ def test_simulated_sensor_can_state_another_scale(stand):
 
 def test_simulated_sensor_follows_the_manual(stand, client):
     one = stand(plant={"sensor_bias": [100.0, 0, 0, 0, 0, 20.0]}, sensor={"buffer_size": 5})
-    port = one.ports["wrench_sensors"]["stream_port"]
-    new, client = client, client(port)
+    new, client = client, client(one)
     client.request(2, 3)
     records = client.records(3)
     assert [r[0] for r in records] == [1, 2, 3]  # the sequence starts at 1 for a request
@@ -611,7 +633,8 @@ def test_simulated_sensor_follows_the_manual(stand, client):
 
     client.request(2)
     client.request(0x42)  # tare: no answer, the data show it
-    assert until(lambda: client.records(1)[0][3:] == (0,) * 6)
+    while client.records(1)[0][3:] != (0,) * 6:
+        pass
     client.request(0)
     assert client.silent()
     for malformed in ((2, 1, 0x1235), (7, 1, 0x1234)):
@@ -625,7 +648,7 @@ def test_simulated_sensor_follows_the_manual(stand, client):
 
     client.request(2)
     client.records(2)
-    second = new(port)
+    second = new(one)
     second.request(2)
     assert [r[0] for r in second.records(3)] == [1, 2, 3]
     assert client.silent()  # the second client has the stream
@@ -637,7 +660,7 @@ def test_port_on_the_simulated_sensor(stand, sample):
         port = RdtPort(**one.ports["wrench_sensors"], scaling=scaling)
         port.open()
         assert port.sensor_scale == [1e5] * 3 + [2e5] * 3
-        assert until(lambda p=port: (p.read(sample), p.counters()["records"] > 600)[1])  # beyond the roll-over
+        until(lambda p=port: (p.read(sample), p.counters()["records"] > 600)[1], one.control.ping)  # beyond the roll-over
         assert list(sample["wrench_raw"][0]) == [10_000_000, 0, 0, 0, 0, 4_000_000]
         assert port.counters()["lost"] == 0 and sample["wrench_sequence"][0] > 2**32
         port.close()
@@ -665,11 +688,11 @@ def test_sensor_faults_show_their_bit(lasting, sample, fault):
         return wanted(int(sample["wrench_status"][0]))
 
     _, name = fault.shows[0]
-    assert until(lambda: reads(lambda word: word == 0))
+    until(lambda: reads(lambda word: word == 0), one.control.ping)
     one.control.inject(fault.name)
-    assert until(lambda: reads(lambda word: has(word, "sensor_status", name)))
+    until(lambda: reads(lambda word: has(word, "sensor_status", name)), one.control.ping)
     one.control.clear(fault.name)
-    assert until(lambda: reads(lambda word: word == 0))
+    until(lambda: reads(lambda word: word == 0), one.control.ping)
     port.close()
 
 
@@ -678,7 +701,7 @@ def test_reordering_changes_nothing(stand, sample):
     port = RdtPort(**one.ports["wrench_sensors"])
     port.open()
     one.control.inject("sensor_reorder")
-    assert until(lambda: (port.read(sample), port.counters()["late"] > 20)[1])
+    until(lambda: (port.read(sample), port.counters()["late"] > 20)[1], one.control.ping)
     assert port.counters()["lost"] == 0
     port.close()
 
@@ -688,6 +711,6 @@ def test_duplicates_change_nothing(stand, sample):
     port = RdtPort(**one.ports["wrench_sensors"])
     port.open()
     one.control.inject("sensor_duplicate")
-    assert until(lambda: (port.read(sample), port.counters()["repeated"] > 20)[1])
+    until(lambda: (port.read(sample), port.counters()["repeated"] > 20)[1], one.control.ping)
     assert port.counters()["lost"] == 0
     port.close()
