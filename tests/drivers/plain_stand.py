@@ -57,7 +57,7 @@ class PassingTime:
     """Lets time pass for a port, at once: all moments in its state lie further back. To be made before the port is opened."""
 
     def __init__(self):
-        self.first_ns = time.monotonic_ns()  # no moment in a state is before it, none after now
+        self.first_ns = time.monotonic_ns()  # no moment in a state is before it, none long after now
         self.passed_ns = 0
 
     def now_ns(self):
@@ -65,7 +65,7 @@ class PassingTime:
 
     def let_pass(self, port, ms):
         state = np.frombuffer(port.snapshot(), np.int64).copy()
-        state[(state >= self.first_ns) & (state <= time.monotonic_ns())] -= int(1e6 * ms)
+        state[(state >= self.first_ns) & (state <= time.monotonic_ns() + 100_000_000)] -= int(1e6 * ms)
         port.restore(state.tobytes())
         self.first_ns -= int(1e6 * ms)
         self.passed_ns += int(1e6 * ms)

@@ -6,7 +6,6 @@ sending completes the evidence: the bit must be there at most two ticks after th
 what does no harm must leave no fault at all.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -38,7 +37,7 @@ from tests.drivers.peers.stand import COUNTS_PER_METRE, HEARTBEAT_MS, RECORDS_PE
 BEFORE, DURING, AFTER = 60, 40, 20  # ticks before a case begins, of the case, after one that does no harm
 AXIS, ALL = 2, range(6)  # the drive that misbehaves, from 0; all of them
 HEARTBEAT_LOST = 3 * HEARTBEAT_MS  # ticks: three heartbeats of silence
-SILENCE_MS = 500.0
+PASSING_MS = 1001.0  # for the sensor's port before each turn of a case about silence: no data after ten turns
 NOTES = {name for name, _, severity, *_ in FAULTS if severity == "note"}
 
 # status words of the sensors (manuals): bit 31 is the summary
@@ -355,8 +354,8 @@ def answers_mixed(turn: Turn) -> None:
 class Case:
     """does: the misbehaviour; script: who does it; fault: what must follow, "" for none; shown: the turn whose sending completes the
     evidence (from 0), or a function of the samples that gives its tick; also: faults that may come before it or with it; on: profile of the
-    drives or product of the sensor, empty for all; ticks: length of the case; wait_s: true time before every turn of a case about silence,
-    in which a sensor is silent for too long after SILENCE_MS."""
+    drives or product of the sensor, empty for all; ticks: length of the case; silent: PASSING_MS pass for the sensor's port before every
+    turn."""
 
     does: str
     script: Callable[[Turn], None]
@@ -365,7 +364,7 @@ class Case:
     also: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
     ticks: int = DURING
-    wait_s: float = 0.0
+    silent: bool = False
 
 
 def leg_left_behind(records: np.ndarray) -> int:
@@ -382,15 +381,15 @@ SENSOR = [
     Case("one record with an error of the analogue board", one_record(NET_FT_ANALOGUE_BOARD), "sensor_device_fault"),
     Case("one record with the supply out of range", one_record(NET_FT_SUPPLY), "sensor_device_fault"),
     Case("busy for five ticks", busy, "sensor_busy", on=("axia",)),
-    Case("busy for good", busy_for_good, "sensor_stale", shown=11, also=("sensor_busy",), on=("axia",), ticks=15, wait_s=0.05),
+    Case("busy for good", busy_for_good, "sensor_stale", shown=11, also=("sensor_busy",), on=("axia",), ticks=15, silent=True),
     Case("threshold latched in every record", threshold_latched),
     Case("one record missing", missing(1)),
     Case("three records missing", missing(3)),
     Case("a thousand records missing at once", missing(1000), "sensor_lost"),
     Case("every second record missing", every_second_missing, "sensor_lost", shown=2),
-    Case("the same record again and again", same_record, "sensor_stale", shown=10, ticks=14, wait_s=0.05),
-    Case("sample counter frozen", frozen_sample_counter, "sensor_stale", shown=10, ticks=14, wait_s=0.05),
-    Case("sequence begins again", restarted, "sensor_stale", shown=10, ticks=14, wait_s=0.05),
+    Case("the same record again and again", same_record, "sensor_stale", shown=10, ticks=14, silent=True),
+    Case("sample counter frozen", frozen_sample_counter, "sensor_stale", shown=10, ticks=14, silent=True),
+    Case("sequence begins again", restarted, "sensor_stale", shown=10, ticks=14, silent=True),
     Case("every record twice", every_record_twice),
     Case("neighbouring records swapped", neighbours_swapped),
     Case("a record overtaken by its successor says saturated", overtaken_record_saturated, "sensor_saturated"),
@@ -400,7 +399,7 @@ SENSOR = [
     Case("records from a stranger", strangers),
     Case("a channel at the upper end of its 32 bits", counts_at(2**31 - 1), "sensor_broken_wire", also=("sensor_saturated", "tare_drift")),
     Case("a channel at the lower end of its 32 bits", counts_at(-(2**31)), "sensor_saturated", also=("tare_drift",)),
-    Case("no records any more", silent, "sensor_no_data", shown=10, ticks=14, wait_s=0.05),
+    Case("no records any more", silent, "sensor_no_data", shown=10, ticks=14, silent=True),
     Case("three ticks of records held up by the network", held_up),
 ]
 DRIVES = [
@@ -456,14 +455,13 @@ def test_the_list_is_whole():
 @pytest.mark.parametrize(("case", "device"), RUNS, ids=lambda x: x.does if isinstance(x, Case) else x)
 def test_misbehaviour(tmp_path, case, device):
     products = {"profile" if device.startswith("cia") else "variant": device}
-    silence_ms = SILENCE_MS if case.wait_s else 10000.0
 
     def turn_after_a_while(turn: Turn) -> None:
-        if case.wait_s:
-            time.sleep(case.wait_s)
+        if case.silent:
+            stand.let_pass(PASSING_MS)
         case.script(turn)
 
-    with LockstepStand(tmp_path, silence_ms=silence_ms, **products) as stand:
+    with LockstepStand(tmp_path, **products) as stand:
         stand.run(BEFORE)
         assert stand.faults() == []
         stand.run(case.ticks, turn_after_a_while)

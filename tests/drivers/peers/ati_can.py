@@ -6,7 +6,6 @@ calibration, 7 counts per unit, 8 unit codes, C reset, F firmware. Big-endian.
 """
 
 import contextlib
-import select
 import socket
 import struct
 
@@ -32,13 +31,11 @@ class AtiCanPeer(ThreadedPeer):
         super().__init__()
 
     def answer(self):
-        while not self.stop.is_set():
-            ready, _, _ = select.select([self.far], [], [], 0.002)
-            if ready:
-                data = self.far.recv(64)
-                if not data:
-                    return
-                self.obey(data)
+        while self.hears(self.far):
+            data = self.far.recv(64)
+            if not data:
+                return
+            self.obey(data)
 
     def obey(self, data):
         identifier, length, payload = FRAME.unpack(data)

@@ -8,11 +8,9 @@ import contextlib
 import fcntl
 import os
 import pty
-import select
 import struct
 import termios
 import threading
-import time
 import tty
 
 from tests.drivers.peers.threaded import ThreadedPeer
@@ -35,22 +33,20 @@ class SerialPeer(ThreadedPeer):
     def answer(self):
         """Obeys what it hears, and streams the first records until it is told to stop."""
         while not self.stop.is_set():
-            ready, _, _ = select.select([self.master], [], [], 0.002)
-            if ready:
+            if self.hears(self.master, self.PAUSE_S if self.streaming.is_set() else None):
                 with contextlib.suppress(OSError):
                     self.heard += os.read(self.master, 4096)
                 self.obey()
-            elif self.streaming.is_set():
-                self.say()
-                time.sleep(self.PAUSE_S)
+            elif self.streaming.is_set() and not self.stop.is_set():
+                os.write(self.master, self.record(self.sent))
+                self.sent += 1
 
     def raw(self, data):
-        """Puts bytes on the line; back when they can be read, or were already."""
+        """Puts bytes on the line; when the test speaks alone, back when they can be read."""
         before = self.waiting()
         os.write(self.master, data)
-        end = time.monotonic() + 1.0
-        while self.waiting() < before + len(data) and time.monotonic() < end and self.stop.is_set():
-            time.sleep(1e-5)
+        while self.stop.is_set() and self.waiting() < before + len(data):
+            os.sched_yield()
 
     def waiting(self):
         """Bytes that wait for the port."""

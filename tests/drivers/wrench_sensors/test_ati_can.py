@@ -2,13 +2,13 @@
 
 import os
 import struct
-import time
 
 import pytest
 
 from drivers.wrench_sensors.ati_can import AtiCanPort
 from rt_kernels.layout import BITS
 from tests.drivers.peers.ati_can import NEWTON_METRE, POUND, AtiCanPeer
+from tests.drivers.plain_stand import PassingTime
 
 STATUS = BITS["sensor_status"]
 KEYS = {"force_range_n": [20.0] * 3, "moment_range_n_m": [2.0] * 3, "no_data_ms": 10000.0, "stale_ms": 0.0, "timeout_s": 5.0,
@@ -22,7 +22,7 @@ def names(sample):
 
 @pytest.fixture
 def sensors():
-    """Function (peer, keys) → the open port, the test speaking alone."""
+    """Function (peer, keys) → the open port, the test speaking alone; `let_pass(port, ms)` of its time."""
     made = []
 
     def start(peer, **keys):
@@ -35,6 +35,7 @@ def sensors():
         assert peer.asked() == 1
         return port
 
+    start.let_pass = PassingTime().let_pass
     yield start
     for port, peer in made:
         port.close()
@@ -133,7 +134,7 @@ def test_one_request_at_a_time_and_a_lost_one_is_asked_again(pair, sample):
         lambda p: (p.second(), p.first()),
     ],
 )
-def test_a_half_that_nobody_waits_for_is_damage(pair, sample, frames):
+def test_a_half_that_nobody_waits_for_is_damage(sensors, pair, sample, frames):
     port, peer = pair
     frames(peer)
     tick(port, peer, sample)
@@ -141,7 +142,7 @@ def test_a_half_that_nobody_waits_for_is_damage(pair, sample, frames):
     for _ in range(3):
         tick(port, peer, sample)
         peer.say()
-    time.sleep(0.01)  # no late half comes any more: it is back in step
+    sensors.let_pass(port, 10.0)  # no late half comes any more: it is back in step
     tick(port, peer, sample)
     tick(port, peer, sample)
     peer.say((101, 201, 301, 401, 501, 601))
@@ -227,10 +228,12 @@ def test_a_damaged_transport_record_and_a_far_end_that_is_gone(pair, sample):
 
 def test_standing_gauges_are_stale_when_that_is_asked(sensors, sample):
     peer = AtiCanPeer()
-    port = sensors(peer, stale_ms=0.5)
-    for _ in range(2000):
+    port = sensors(peer, stale_ms=5000.0)
+    for _ in range(5):
         peer.say()
         tick(port, peer, sample)
-        if "stale" in names(sample):
-            return
-    pytest.fail("gauges that stand still are never said")
+        assert names(sample) == set()
+        sensors.let_pass(port, 1100.0)
+    peer.say()
+    tick(port, peer, sample)
+    assert names(sample) == {"stale"}

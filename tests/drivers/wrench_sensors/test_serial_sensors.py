@@ -1,9 +1,9 @@
 """Ports of serial force sensors against peers on a pseudo-terminal, and their streams in damage."""
 
 import math
+import os
 import random
 import struct
-import time
 
 import pytest
 
@@ -12,6 +12,7 @@ from drivers.wrench_sensors.robotiq_ft300 import RobotiqFt300Port
 from drivers.wrench_sensors.serial_stream import checksum_of
 from rt_kernels.layout import BITS
 from tests.drivers.peers.serial_sensors import BotaPeer, RobotiqPeer
+from tests.drivers.plain_stand import PassingTime, until
 from tests.fuzz.sensor_streams import Bota, Robotiq, crc16, fast_crc16
 
 STATUS = BITS["sensor_status"]
@@ -25,7 +26,7 @@ def names(status):
 
 @pytest.fixture
 def lines():
-    """Function (port class, peer, keys) → the open port, the test speaking alone."""
+    """Function (port class, peer, keys) → the open port, the test speaking alone; `let_pass(port, ms)` of its time."""
     made = []
 
     def start(cls, peer, **keys):
@@ -37,6 +38,7 @@ def lines():
         port.begin()
         return port
 
+    start.let_pass = PassingTime().let_pass
     yield start
     for port, peer in made:
         port.close()
@@ -173,12 +175,14 @@ def test_a_single_record_that_jumps_is_not_believed_and_a_true_jump_is():
 
 
 def test_silence_a_standing_stamp_and_a_line_that_is_gone(lines, sample):
-    port, peer = bota(lines, no_data_ms=10000.0, stale_ms=0.5)
-    for _ in range(2000):
+    port, peer = bota(lines, stale_ms=5000.0)
+    for _ in range(5):
         peer.say(0)
         port.read(sample)
-        if names(sample["wrench_status"][0]) == {"stale"}:
-            break
+        assert names(sample["wrench_status"][0]) == set()
+        lines.let_pass(port, 1100.0)
+    peer.say(0)
+    port.read(sample)
     assert names(sample["wrench_status"][0]) == {"stale"}
     peer.hang_up()
     port.read(sample)
@@ -188,7 +192,8 @@ def test_silence_a_standing_stamp_and_a_line_that_is_gone(lines, sample):
 
 def test_a_record_without_stamp_is_as_old_as_the_bytes_behind_it(lines, sample):
     port, peer = robotiq(lines)
-    time.sleep(0.02)  # the last record before it was longer ago
+    port.read(sample)
+    lines.let_pass(port, 20.0)  # the last record before it was longer ago
     peer.raw(peer.record(peer.sent) + b"\x20\x4e" + bytes(8))
     port.read(sample)
     assert sample["wrench_age_ns"][0] >= 10 * 10 / 19200 * 1e9
@@ -290,21 +295,17 @@ def test_records_lost_before_the_loop_and_one_that_was_cut_are_no_damage_of_the_
 )
 def test_a_sensor_that_restarted_is_set_up_again_beside_the_loop(lines, sample, cls, peer, keys):
     peer = peer()
-    port = lines(cls, peer, no_data_ms=30.0, **keys)
+    port = lines(cls, peer, **keys)
     peer.say()
     port.read(sample)
-    time.sleep(0.06)
+    lines.let_pass(port, 10001.0)
     port.read(sample)
     assert names(sample["wrench_status"][0]) == {"no_data"}
     peer.heard, sequence = b"", int(sample["wrench_sequence"][0])
     peer.streaming.clear()
     peer.begin_again()
     port.recover()
-    end = time.monotonic() + 5.0
-    while sample["wrench_sequence"][0] == sequence and time.monotonic() < end:
-        time.sleep(0.01)
-        port.read(sample)
-    assert sample["wrench_sequence"][0] > sequence
+    until(lambda: (port.read(sample), sample["wrench_sequence"][0] > sequence)[1], os.sched_yield)  # the peer's thread streams
     assert sample["wrench_lost_total"][0] == sample["wrench_corrupt_total"][0] == 0
 
 
