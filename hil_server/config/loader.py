@@ -505,6 +505,8 @@ class _Check:
             # A virtual stand can do without wire and signals; a stand without anything to drive or to measure is none.
             if table in stand or (table in ("drives", "wrench_sensor") and "virtual" not in stand):
                 self.part(f"stand.{table}", role)
+        if not self.faults and "wrench_sensor" in stand:
+            self.faults += physics.tare_faults(self.result["stand"], file, path)
         if "safety_record" in stand and self.one_file:  # as `narrowing.signature` made it
             self.result["stand"]["safety_record"] = stand["safety_record"]
         elif "safety_record" in stand:

@@ -53,6 +53,16 @@ def mounting_faults(mounting: Mapping[str, Any], file: str, path: str) -> list[s
     return inertia_faults(rows, file, join(path, "carried_inertia_kg_m2"))
 
 
+def tare_faults(stand: Mapping[str, Any], file: str, path: str) -> list[str]:
+    """The weight on the load cell is taken off once: by a tare in the device when it is opened, or by the server as `carried_mass_kg`."""
+    mass, gravity = stand["mounting"]["carried_mass_kg"], stand["mounting"]["gravity_m_s2"]
+    if not (stand["wrench_sensor"].get("bias_at_open") and mass and any(gravity)):
+        return []
+    where, weight = join(path, "wrench_sensor.bias_at_open"), mass * float(np.linalg.norm(gravity))
+    limit = f"false, or mounting.carried_mass_kg = 0 (now {mass:g} kg)"
+    return [line(file, where, f"the device's tare and the server both take off the weight of {weight:.0f} N", True, limit=limit, unit="-")]
+
+
 def limits_faults(limits: Mapping[str, Any], file: str, path: str) -> list[str]:
     """The computer must stop the stand before the independent analogue chain does (R-St-30)."""
     found = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from hil_server.config import criticality, load_test, mounting_poses, parse_override, pose, test_from_toml, toml_text
+from hil_server.config import SHIPPED, criticality, load_test, mounting_poses, parse_override, pose, test_from_toml, toml_text
 from hil_server.errors import ConfigurationError
 
 
@@ -272,3 +272,17 @@ def test_a_referenced_table_of_a_log_must_be_one(files, value):
 def test_a_set_longer_than_a_command_line_is_refused():
     with pytest.raises(ConfigurationError, match=r"--set test\.name=.* characters, limit 131072: put it into the file"):
         load_test(None, ["test.name=" + "[" * 200_000])
+
+
+def test_a_weight_is_taken_off_once():
+    """By the device's own tare or by the server, from the start of a run: both together are a force that is not there."""
+    sensor = ["stand.wrench_sensor.part=rdt", "stand.wrench_sensor.address=127.0.0.1"]
+    docking = SHIPPED / "programmes" / "docking.toml"
+    with pytest.raises(ConfigurationError) as caught:
+        load_test(docking, [*sensor, "stand.wrench_sensor.bias_at_open=true"])
+    assert len(caught.value.faults) == 1
+    assert "wrench_sensor.bias_at_open: the device's tare and the server both take off the weight of 1177 N" in caught.value.faults[0]
+    assert "mounting.carried_mass_kg = 0 (now 120 kg)" in caught.value.faults[0]
+    unladen = ["stand.mounting.carried_mass_kg=0", "stand.mounting.carried_inertia_kg_m2=[[0,0,0],[0,0,0],[0,0,0]]"]
+    load_test(docking, [*sensor, "stand.wrench_sensor.bias_at_open=true", *unladen])
+    load_test(docking, sensor)
