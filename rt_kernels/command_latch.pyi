@@ -4,8 +4,17 @@ from typing import Any
 from rt_kernels.plugs import PortPart
 from rt_kernels.ring import SharedBlock
 
+COUNT: tuple[Any, ...]
+
 class CommandLatch(PortPart):
     def __init__(self, *, block: SharedBlock, **given: Any) -> None: ...
     now_ns: Any
+    def state_fields(self) -> Any: ...
+    def state_bounds(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+
+FLAG: tuple[Any, ...]
+HAND_BOUNDS: dict[Any, Any]
+TIME_NS: tuple[Any, ...]
+WORD: tuple[Any, ...]

@@ -18,6 +18,7 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.ring cimport ControlBlock, HandSlot, SharedBlock, read_hand
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import COUNT, FLAG, TIME_NS, WORD, under
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -50,6 +51,11 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
 
 cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
     pass
+
+
+# whole numbers of what is kept of a hand controller
+HAND_BOUNDS = {"newest.version": COUNT, "newest.sequence": TIME_NS, "newest.device_time_ns": TIME_NS, "newest.arrival_ns": TIME_NS,
+               "newest.buttons": WORD, "newest.status": WORD, "lost": FLAG, "armed": FLAG}
 
 
 cdef class CommandLatch(PortPart):
@@ -85,3 +91,9 @@ cdef class CommandLatch(PortPart):
     @now_ns.setter
     def now_ns(self, int64_t value):
         self.c.now_ns = value
+
+    def state_fields(self):
+        return {"hand": self.c.hand}
+
+    def state_bounds(self):
+        return under("hand", HAND_BOUNDS)

@@ -16,7 +16,8 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.tick cimport PORTS_MAX, Line, tick
 from rt_kernels.tuning cimport Tuning, TuningTable, tune
 
-from rt_kernels.layout import INITIAL, SAMPLE_DTYPE
+from rt_kernels.layout import CODES, INITIAL, SAMPLE_DTYPE, WORDS
+from rt_kernels.plugs import restore_checked
 from rt_kernels.stages import STAGE_ROLES
 
 
@@ -146,13 +147,39 @@ cdef class LoopLine:
             state["tuning"] = self.tuning.snapshot()
         return state
 
-    def restore(self, state):
+    def restore(self, state, bint checked=False):
+        """Takes back what `snapshot` gave. checked: the bytes come out of a file, and every part refuses what its state cannot be. Raises
+        ValueError that names the part; the line must not run then."""
+        if checked:
+            self._restore_checked(state)
+            return
         for role, part in self.stages.items():
             part.restore(state[f"stage.{role}"])
         for name, part in self.port_parts():
             part.restore(state[name])
         self.sample = np.frombuffer(state["sample"], SAMPLE_DTYPE)
         self._aux[:] = np.frombuffer(state["aux"])
+        if self.tuning is not None:
+            self.tuning.restore(state["tuning"])
+
+    def _restore_checked(self, state):
+        parts = {f"stage.{role}": part for role, part in self.stages.items()} | dict(self.port_parts())
+        for name, part in parts.items():
+            try:
+                restore_checked(part, state[name])
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        if len(state["sample"]) != SAMPLE_DTYPE.itemsize:
+            raise ValueError(f"sample: {len(state['sample'])} bytes, limit {SAMPLE_DTYPE.itemsize}")
+        sample = np.frombuffer(state["sample"], SAMPLE_DTYPE)
+        for name, (kind, group) in WORDS.items():
+            if kind == "code" and int(sample[name][0]) not in CODES[group].values():
+                raise ValueError(f"sample: {name} is {int(sample[name][0])}, limit a number of the table's {group}")
+        self.sample = sample
+        aux = np.frombuffer(state["aux"])
+        if aux.shape != self._aux.shape or not np.isfinite(aux).all():
+            raise ValueError(f"aux: limit {len(self._aux)} finite numbers")
+        self._aux[:] = aux
         if self.tuning is not None:
             self.tuning.restore(state["tuning"])
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_kernels.algebra cimport quat, vec3
 
-from rt_kernels.block_check import first_difference
+from rt_kernels.block_check import first_beyond, first_difference
 from rt_kernels.layout import SAMPLE_DTYPE
 from rt_kernels.parameters import tuned_parameter
 
@@ -22,6 +22,20 @@ cdef int _copy_in(void *state, size_t size, bytes snapshot) except -1:
     if size:
         memcpy(state, PyBytes_AS_STRING(snapshot), size)
     return 0
+
+
+def restore_checked(part, bytes snapshot):
+    """What a file says was a part's state, into the part. Raises ValueError for a state that the part cannot have; it is then as it was.
+
+    The state of a part goes through memory as it is: what a part says of it (`state_fields`, a C struct as Cython converts it) is looked
+    at before anything runs on it."""
+    kept = part.snapshot()
+    part.restore(snapshot)
+    found = part.state_fields()
+    wrong = "its state cannot come out of a file" if found is None and kept else first_beyond(found or {}, part.state_bounds())
+    if wrong:
+        part.restore(kept)
+        raise ValueError(wrong)
 
 
 def _arrays(sample, aux, declared):
@@ -91,7 +105,17 @@ cdef class StagePart:
         return _copy_out(self.plug.state, self.plug.state_size)
 
     def restore(self, bytes snapshot):
+        """Takes back what `snapshot` gave in this process; what a file holds goes through `restore_checked`."""
         _copy_in(self.plug.state, self.plug.state_size, snapshot)
+
+    def state_fields(self):
+        """What `snapshot` holds, by name, as `fields` says it. None: the part does not say."""
+        found = self.fields()
+        return None if found is None or self.plug.state_size == 0 else found["state"]
+
+    def state_bounds(self):
+        """Field of `state_fields` → smallest and largest whole number that it can have."""
+        return {}
 
     def dump(self):
         """Constants and state as bytes; with them another machine computes the same bits."""
@@ -164,7 +188,16 @@ cdef class PortPart:
         return _copy_out(self.plug.state, self.plug.state_size)
 
     def restore(self, bytes snapshot):
+        """Takes back what `snapshot` gave in this process; what a file holds goes through `restore_checked`."""
         _copy_in(self.plug.state, self.plug.state_size, snapshot)
+
+    def state_fields(self):
+        """What `snapshot` holds, by name (a C struct as Cython converts it). None: the part does not say."""
+        return None
+
+    def state_bounds(self):
+        """Field of `state_fields` → smallest and largest whole number that it can have."""
+        return {}
 
 
 cdef class ClockPart:
@@ -247,4 +280,13 @@ cdef class MechanismPart:
         return _copy_out(self.plug.state, self.plug.state_size)
 
     def restore(self, bytes snapshot):
+        """Takes back what `snapshot` gave in this process; what a file holds goes through `restore_checked`."""
         _copy_in(self.plug.state, self.plug.state_size, snapshot)
+
+    def state_fields(self):
+        """What `snapshot` holds, by name (a C struct as Cython converts it). None: the part does not say."""
+        return None
+
+    def state_bounds(self):
+        """Field of `state_fields` → smallest and largest whole number that it can have."""
+        return {}

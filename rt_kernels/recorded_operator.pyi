@@ -6,8 +6,13 @@ import numpy as np
 from rt_kernels.plugs import PortPart
 from rt_kernels.ring import SharedBlock
 
+HAND_BOUNDS: dict[Any, Any]
 ROW_DTYPE: np.dtype[Any]
 
 class Script(PortPart):
     def __init__(self, rows: Any, block: SharedBlock | None = None, **given: Any) -> None: ...
+    def state_fields(self) -> Any: ...
+    def state_bounds(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
+
+TIME_NS: tuple[Any, ...]

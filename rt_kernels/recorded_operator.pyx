@@ -14,6 +14,8 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.ring cimport ControlBlock, HandSlot, SharedBlock
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import TIME_NS, under
+from rt_kernels.command_latch import HAND_BOUNDS
 from rt_kernels.command_latch import CommandLatch
 from rt_kernels.parameters import checked
 
@@ -127,3 +129,9 @@ cdef class Script(PortPart):
         self.plug.state_size = sizeof(State)
         self.plug.read = read
         self.plug.write = write
+
+    def state_fields(self):
+        return self.c.state
+
+    def state_bounds(self):
+        return under("hand", HAND_BOUNDS) | {"silent_since": TIME_NS, "next": (0, self.c.rows)}

@@ -64,7 +64,7 @@ ROOMS = {
         "algebra": "",
         "sample": "",
         "recovery": "codes sample",
-        "block_check": "",
+        "block_check": "layout",
         "plugs": "algebra block_check layout parameters sample",
         "memory_file": "host",
         "ring": "below memory_file",
@@ -96,10 +96,10 @@ ROOMS = {
         "safety": "below stewart recovery",
     },
 }
-BELOW = {"rt_kernels": "algebra codes context host layout parameters pictures plugs sample stages"}
+BELOW = {"rt_kernels": "algebra block_check codes context host layout parameters pictures plugs sample stages"}
 # Folders of a room that see less than the room: what they may import of the package.
-UNIT = ("rt_kernels.mechanisms.common", "rt_kernels.contact", "rt_kernels.algebra", "rt_kernels.codes", "rt_kernels.plugs",
-        "rt_kernels.parameters", "rt_kernels.pictures", "rt_kernels.context.UnitEnergy")  # fmt: skip
+UNIT = ("rt_kernels.mechanisms.common", "rt_kernels.contact", "rt_kernels.algebra", "rt_kernels.block_check", "rt_kernels.codes",
+        "rt_kernels.plugs", "rt_kernels.parameters", "rt_kernels.pictures", "rt_kernels.context.UnitEnergy")  # fmt: skip
 NARROWER = {
     "rt_kernels/mechanisms/common": ("rt_kernels.mechanisms.common", "rt_kernels.algebra", "rt_kernels.contact"),
     **{f"rt_kernels/mechanisms/{unit}": (f"rt_kernels.mechanisms.{unit}", *UNIT) for unit in ("probe_cone", "ring", "berthing", "linear")},

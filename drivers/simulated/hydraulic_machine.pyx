@@ -76,6 +76,7 @@ from rt_kernels.algebra cimport quat, rot3, spatial, vec3
 from rt_kernels.stewart.legs cimport all_legs, apply_jacobian, sum_of_products
 from rt_kernels.stewart.platform cimport Platform
 
+from rt_kernels.block_check import COUNT, WORD
 from rt_kernels.parameters import Parameter, checked
 
 # flow through a burst line: discharge coefficient times sqrt(2 / density) of mineral oil, m/s per sqrt(Pa)
@@ -873,6 +874,13 @@ cdef class HydraulicMachine:
         if <size_t>len(snapshot) != sizeof(HydraulicState):
             raise ValueError(f"snapshot has {len(snapshot)} bytes, the machine's state has {sizeof(HydraulicState)}")
         memcpy(&self.machine.state, PyBytes_AS_STRING(snapshot), sizeof(HydraulicState))
+
+    def state_fields(self):
+        return self.machine.state
+
+    def state_bounds(self):
+        return ({"cavitation": COUNT, "step": COUNT}
+                | {name: WORD for name in ("held", "shut", "broken", "saturated", "blocked", "status")})
 
     def state(self):
         """Pose, twist, d/dt of the twist, legs, pressures, valves, forces, supply: arrays and numbers in SI units."""

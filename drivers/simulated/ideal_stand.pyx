@@ -15,6 +15,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
 
+from rt_kernels.block_check import COUNT, FLAG
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -133,6 +134,12 @@ cdef class IdealStandPort(PortPart):
         self.plug.state_size = sizeof(State)
         self.plug.read = read
         self.plug.write = write
+
+    def state_fields(self):
+        return self.c.state
+
+    def state_bounds(self):
+        return {"sequence": COUNT, "started": FLAG}
 
     @property
     def AUX(self):

@@ -3,6 +3,7 @@ from typing import Any
 
 from rt_kernels.plugs import MechanismPart
 
+COUNT: tuple[Any, ...]
 DRIVE_PARAMETERS: tuple[Any, ...]
 HYDRAULIC_PARAMETERS: tuple[Any, ...]
 LINEAR: tuple[Any, ...]
@@ -15,6 +16,8 @@ class PlantPart:
     def inject(self, code: int, index: int = 0, value: float = 0.0) -> Any: ...
     def snapshot(self) -> Any: ...
     def restore(self, snapshot: bytes) -> Any: ...
+    def state_fields(self) -> Any: ...
+    def state_bounds(self) -> Any: ...
     def state(self) -> Any: ...
     machine: Any
     mechanism: Any
@@ -25,3 +28,4 @@ class PlantPart:
 
 STRUCTURE_PARAMETERS: tuple[Any, ...]
 TRANSDUCERS: tuple[Any, ...]
+WORD: tuple[Any, ...]

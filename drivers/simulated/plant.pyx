@@ -41,6 +41,7 @@ from rt_kernels.stewart.platform cimport (Platform, forward, forward_chord, inve
 
 from drivers.simulated.hydraulic_machine import HYDRAULIC_PARAMETERS
 from drivers.simulated.structure import STRUCTURE_PARAMETERS
+from rt_kernels.block_check import COUNT, WORD
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -633,6 +634,16 @@ cdef class PlantPart:
             raise ValueError(f"snapshot has {len(snapshot)} bytes, the plant's state has {size + self.mechanism_aux.nbytes}")
         memcpy(&self.plant.state, PyBytes_AS_STRING(snapshot), size)
         self.mechanism_aux[:] = np.frombuffer(snapshot[size:])
+
+    def state_fields(self):
+        """What `snapshot` holds, by name; `waiting`: set points in the queue."""
+        cdef PlantState *s = &self.plant.state
+        return {**s[0], "waiting": s.queue_head - s.queue_tail, "mechanism_aux": self.mechanism_aux.tolist()}
+
+    def state_bounds(self):
+        words = ("signals", "commands", "stuck", "broken", "saturated", "chain", "status")
+        return ({name: WORD for name in words} | {name: COUNT for name in ("queue_head", "queue_tail", "step", "jacobian_step", "queue.due")}
+                | {"waiting": (0, TARGET_QUEUE), "random": (0, 2**64 - 1)})
 
     def state(self):
         """True state of the plant: legs, pose, twist, relative pose and twist, wrench on the cell, chain, status."""

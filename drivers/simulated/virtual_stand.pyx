@@ -19,6 +19,7 @@ from rt_kernels.sample cimport Sample
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS, scheduled
 from drivers.simulated.plant import DRIVE_PARAMETERS, MACHINES
+from rt_kernels.block_check import COUNT, FLAG, WORD
 from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
@@ -283,6 +284,15 @@ cdef class VirtualStandPort(PortPart):
         self.plug.state_size = sizeof(State)
         self.plug.read = read
         self.plug.write = write
+
+    def state_fields(self):
+        return self.c.state
+
+    def state_bounds(self):
+        counts = ("sequence", "lost", "corrupt", "drive_lost", "drive_corrupt")
+        words = ("sensor_wire", "drive_wire", "signal_wire", "chain_unread")
+        return ({name: COUNT for name in counts} | {name: WORD for name in words}
+                | {"have_setpoint": FLAG, "started": FLAG, "next_scheduled": (0, self.c.params.scheduled_count)})
 
     @property
     def inner(self):

@@ -8,10 +8,12 @@ from collections import deque
 
 import numpy as np
 
+from hil_server.host.build import build_id
 from hil_server.line.assembly import Assembly
 from hil_server.telemetry.checkpoint import Checkpoint
 from rt_kernels.layout import CODES
 
+TICKS_MAX = 2**40  # of a run: 34 years at 1 kHz
 PHASES = {number: name for name, number in CODES["phase"].items()}
 STATES = {number: name for name, number in CODES["safety_state"].items()}
 
@@ -57,8 +59,18 @@ class Keeper:
                 self.refused = str(error)
 
 
+def refuse_foreign(checkpoint: Checkpoint) -> None:
+    """Raises ValueError for a checkpoint of another build: its structs are not ours."""
+    own = build_id()
+    if checkpoint.build_id != own:
+        said = "simulate the test again and go on from that log"
+        raise ValueError(f"it is of build {checkpoint.build_id!r:.80}, limit this build, {own!r}: {said}")
+
+
 def put_back(checkpoint: Checkpoint, test: Assembly) -> None:
-    """The line as it was at the checkpoint. Raises ValueError that names the part that is not in it or does not fit."""
+    """The line as it was at the checkpoint. Raises ValueError that names the part that is not in it, does not fit or cannot be in such a
+    state, and for a checkpoint of another build; the line must not run then."""
+    refuse_foreign(checkpoint)
     parts = checkpoint.parts
     now = test.line.snapshot()
     different = sorted(set(parts) ^ set(now))
@@ -67,7 +79,9 @@ def put_back(checkpoint: Checkpoint, test: Assembly) -> None:
     for name, block in now.items():
         if len(parts[name]) != len(block) and not name.startswith("stage.control"):  # an FMU's state has the length it likes
             raise ValueError(f"{name} has {len(parts[name])} bytes, this line's {len(block)}")
-    test.line.restore(parts)
+    if not 0 <= checkpoint.tick < TICKS_MAX:
+        raise ValueError(f"tick {checkpoint.tick}, limit 0 ... {TICKS_MAX - 1}")
+    test.line.restore(parts, checked=True)
     test.line.clock.begin_at(checkpoint.tick)
 
 

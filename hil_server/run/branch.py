@@ -304,7 +304,10 @@ def _live_again(log: Log, config: TestConfig, tick: int) -> tuple[Assembly, str]
     if stages_aux:
         whole.aux[len(whole.aux) - stages_aux :] = line.aux[len(line.aux) - stages_aux :]
     if log.header.branch and (found := places(log.path)):
-        put_back(found[0].read(), test)
+        try:
+            put_back(found[0].read(), test)
+        except ValueError as error:
+            raise LogError(f"{log.path}: the checkpoint at its beginning cannot be put back: {error}") from None
     # clock and operator before the stand in software, and behind it all that the stages saw
     check = LogPort(records, inputs)
     _advance(test, tick, len(records), LogPort(records), check)

@@ -28,7 +28,7 @@ from hil_server import interrupts
 from hil_server.config.files import Done, nobody
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
-from hil_server.line.checkpoints import put_back
+from hil_server.line.checkpoints import put_back, refuse_foreign
 from hil_server.line.free_run import blocks, run_in_pieces
 from hil_server.line.run_header import configuration
 from hil_server.run.progress import Line
@@ -38,6 +38,7 @@ from rt_kernels.context import Delays
 from rt_kernels.layout import FIELDS, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
 from rt_kernels.parameters import TunedParameter
+from rt_kernels.plugs import restore_checked
 from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.tuning import Tuning
 
@@ -164,10 +165,12 @@ def _go_on(log: Log, line: LoopLine) -> None:
     found = places(log.path)
     if not found:
         raise ConfigurationError(f"{log.path}: goes on from another run and has no checkpoint at its beginning: it cannot be replayed")
-    parts = found[0].read().parts
+    checkpoint = found[0].read()
+    parts = checkpoint.parts
     try:
+        refuse_foreign(checkpoint)
         for role, part in line.stages.items():
-            part.restore(parts[f"stage.{role}"])
+            restore_checked(part, parts[f"stage.{role}"])
         if "tuning" in parts:
             line.tuning.restore(parts["tuning"])
         line.aux[:] = np.frombuffer(parts["aux"])[: len(line.aux)]

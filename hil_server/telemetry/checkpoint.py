@@ -6,8 +6,9 @@ of the head, head (JSON), blocks one after another in the order of the head. Clo
 are made anew by whoever goes on from it.
 
 The blocks are structs of the build that wrote them. They are used by the same build alone, which the head names; another one, and a
-checkpoint whose checksum is wrong, finds its way by running again from the start (`hil_server.run.branch`). As a program does, a
-checkpoint decides where a kernel reads and writes: go on only from logs of your own.
+checkpoint whose checksum is wrong, finds its way by running again from the start (`hil_server.run.branch`). A checkpoint may come from a
+stranger: what steers a kernel in it (whole numbers: counts, indices, modes) must be within the bounds that the part declares, and numbers
+must be finite (`rt_kernels.plugs.restore_checked`).
 """
 
 import json

@@ -8,7 +8,10 @@ AUX: tuple[Any, ...]
 
 class AdaptiveTimeSeries(StagePart):
     def __init__(self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, mounting: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+
+FLAG: tuple[Any, ...]

@@ -28,6 +28,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose
 from rt_kernels.stewart.platform cimport Platform
 
+from rt_kernels.block_check import FLAG, code_range
 from rt_kernels.compensation.adaptive_time_series_record import AUX
 from rt_kernels.compensation.declarations import ADAPTIVE_LEAD_PARAMETERS, lead_inertia
 from rt_kernels.parameters import Parameter, Tunable, checked
@@ -231,6 +232,9 @@ cdef class AdaptiveTimeSeries(StagePart):
         self.plug.step = step
         self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
         self.let_tune("gate_m_s", &self.c.gate, keys["gate_m_s"])
+
+    def state_bounds(self):
+        return {"lead.started": FLAG, "motion": (-1, code_range("motion")[1]), "ticks": (0, 2)}
 
     def fields(self):
         return self.c

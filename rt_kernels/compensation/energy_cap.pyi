@@ -5,6 +5,9 @@ from rt_kernels.plugs import StagePart
 
 class EnergyCap(StagePart):
     def __init__(self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+
+FLAG: tuple[Any, ...]

@@ -17,6 +17,7 @@ from rt_kernels.codes cimport COMPENSATION_STATUS_ENERGY_CAP, COMPENSATION_STATU
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.parameters import Parameter, Tunable, checked
 
@@ -130,6 +131,9 @@ cdef class EnergyCap(StagePart):
         self.plug.step = step
         # read where a contact begins: a change acts from the next one on
         self.let_tune("dissipated", &self.c.dissipated, keys["dissipated"])
+
+    def state_bounds(self):
+        return {"in_contact": FLAG}
 
     def fields(self):
         return self.c

@@ -4,6 +4,9 @@ from typing import Any
 from rt_kernels.plugs import StagePart
 
 AUX: tuple[Any, ...]
+COUNT: tuple[Any, ...]
+COUNT_32: tuple[Any, ...]
+FLAG: tuple[Any, ...]
 LEAD_PARAMETERS: tuple[Any, ...]
 LEG_OFFSET_PARAMETERS: tuple[Any, ...]
 
@@ -11,6 +14,7 @@ class LeadAndPoseForce(StagePart):
     def __init__(
         self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, mounting: Any, stand_model: Any, **given: Any
     ) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]

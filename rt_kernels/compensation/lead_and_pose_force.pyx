@@ -18,6 +18,7 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
+from rt_kernels.block_check import COUNT, COUNT_32, FLAG, under
 from rt_kernels.compensation.pose_force_record import AUX
 from rt_kernels.compensation.declarations import (
     LEAD_PARAMETERS, LEG_OFFSET_PARAMETERS, OBSERVER_PARAMETERS, POSE_FORCE_PARAMETERS, carried_ports, lead_inertia, leg_constants,
@@ -79,6 +80,9 @@ cdef class LeadAndPoseForce(StagePart):
         if self.c.legs.active:
             self.let_tune("leg_offset_max_m", &self.c.legs.limit, keys["leg_offset_max_m"], None, keys["leg_offset_max_m"])
             self.let_tune("leg_offset_factor", &self.c.legs.factor, keys["leg_offset_factor"])
+
+    def state_bounds(self):
+        return {"lead.started": FLAG} | under("force", {"count": COUNT, "observer.started": FLAG, "in_contact": FLAG, "contact_ticks": COUNT_32})
 
     def fields(self):
         return self.c

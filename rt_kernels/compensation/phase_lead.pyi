@@ -3,10 +3,12 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+FLAG: tuple[Any, ...]
 LEAD_PARAMETERS: tuple[Any, ...]
 
 class PhaseLead(StagePart):
     def __init__(self, *, period_s: Any, delays: Any, vehicles: Any, start: Any, platform: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]

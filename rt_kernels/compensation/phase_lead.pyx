@@ -14,6 +14,7 @@ from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.platform cimport Platform
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.compensation.declarations import LEAD_PARAMETERS, lead_inertia
 from rt_kernels.parameters import checked
 
@@ -54,6 +55,9 @@ cdef class PhaseLead(StagePart):
         self.plug.step = step
         self.let_tune("lead_factor", &self.c.lead.factor, keys["lead_factor"])
         self.let_tune("lead_rate_max_m_s", &self.c.lead.rate_max, self.c.lead.rate_max, None, self.c.lead.rate_max)
+
+    def state_bounds(self):
+        return {"started": FLAG}
 
     def fields(self):
         return self.c

@@ -22,6 +22,7 @@ from rt_kernels.sample cimport Sample
 
 from dataclasses import replace
 
+from rt_kernels.block_check import as_built, under
 from rt_kernels.parameters import Aux, Command, Parameter, Tunable, checked
 
 ctypedef void (*Step)(void *self, Sample *sample, double *aux) noexcept nogil
@@ -154,6 +155,7 @@ cdef class Phased(StagePart):
     cdef StagePart second
     cdef size_t offset          # of the contact part's block from the free part's
     cdef tuple declared
+    cdef dict _as_built         # of the constants
 
     @property
     def AUX(self):
@@ -202,6 +204,14 @@ cdef class Phased(StagePart):
         self.tunables += [replace(one, name=f"free.{one.name}", offset=sizeof(Block) + one.offset) for one in first.tunables]
         self.tunables += [replace(one, name=f"contact.{one.name}", offset=sizeof(Block) + size_first + one.offset)
                           for one in second.tunables]
+        self._as_built = as_built(self.fields())
+
+    def state_fields(self):
+        return self.fields()  # a checkpoint has the constants of both parts, too
+
+    def state_bounds(self):
+        return (self._as_built | {"choice": (0, 2)} | under("free.state", self.first.state_bounds())
+                | under("contact.state", self.second.state_bounds()))
 
     def fields(self):
         cdef Block *b = <Block *>self.plug.self

@@ -3,8 +3,11 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+COUNT: tuple[Any, ...]
+
 class Polynomial(StagePart):
     def __init__(self, *, period_s: Any, delays: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]

@@ -16,6 +16,7 @@ from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import COUNT, code_range
 from rt_kernels.parameters import Parameter, Tunable, checked
 
 cdef enum:
@@ -128,6 +129,9 @@ cdef class Polynomial(StagePart):
         self.plug.state_size = sizeof(State)
         self.plug.step = step
         self.let_tune("lead_factor", &self.c.factor, keys["lead_factor"])
+
+    def state_bounds(self):
+        return {"count": COUNT, "motion": code_range("motion")}
 
     def fields(self):
         return self.c

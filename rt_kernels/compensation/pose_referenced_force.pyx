@@ -11,6 +11,7 @@ from rt_kernels.compensation.pose_force_record cimport PoseForceRecord
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import COUNT, COUNT_32, FLAG
 from rt_kernels.compensation.pose_force_record import AUX
 from rt_kernels.compensation.declarations import POSE_FORCE_PARAMETERS
 from rt_kernels.parameters import checked
@@ -55,6 +56,9 @@ cdef class PoseReferencedForce(StagePart):
         self.plug.step = step
         self.let_tune("damping_n_s_per_m", &self.c.force.damping, keys["damping_n_s_per_m"])
         self.let_tune("stiffness_factor", &self.c.force.factor, keys["stiffness_factor"])
+
+    def state_bounds(self):
+        return {"count": COUNT, "observer.started": FLAG, "in_contact": FLAG, "contact_ticks": COUNT_32}
 
     def fields(self):
         return self.c

@@ -18,6 +18,7 @@ from rt_kernels.codes cimport COMPENSATION_STATUS_GATE_OPEN
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -83,6 +84,9 @@ cdef class SmithPredictor(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"started": FLAG}
 
     def fields(self):
         return self.c

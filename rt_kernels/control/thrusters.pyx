@@ -44,6 +44,7 @@ from rt_kernels.control.valves cimport QUEUE, THRUSTERS_MAX, Thruster, Valves, f
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import COUNT_32, FLAG
 from rt_kernels.control.allocation import actuators, table
 from rt_kernels.parameters import Parameter, checked
 
@@ -313,6 +314,10 @@ cdef class Thrusters(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"valves.valve.open": FLAG, "valves.valve.left": COUNT_32, "valves.valve.under_way": COUNT_32,
+                "valves.queue": (0, 2**16 - 1), "valves.head": (0, QUEUE - 1)}
 
     def fields(self):
         return self.c

@@ -29,6 +29,7 @@ from rt_kernels.dynamics.orbit cimport drift_reference, fill_orbit, kick_referen
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -486,6 +487,9 @@ cdef class TwoBodies(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"joined": FLAG}
 
     def fields(self):
         return self.c

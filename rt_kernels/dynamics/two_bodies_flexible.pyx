@@ -29,6 +29,7 @@ from rt_kernels.dynamics.two_bodies_flexible_record cimport FlexibleRecord
 from rt_kernels.codes cimport MOTION_CLOSE_LOOP, MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.dynamics.two_bodies_flexible_record import AUX
 from rt_kernels.parameters import checked
 
@@ -317,6 +318,12 @@ cdef class TwoBodiesFlexible(TwoBodies):
             address = where
             out.append((<char *>address)[:size])
         return b"".join(out)
+
+    def state_fields(self):
+        return (found := self.fields())["state"] | {"modes": [mode["state"] for mode in found["modes"]]}
+
+    def state_bounds(self):
+        return {"rigid.joined": FLAG}
 
     def fields(self):
         cdef int k, which

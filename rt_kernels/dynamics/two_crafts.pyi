@@ -7,6 +7,7 @@ AUX: tuple[Any, ...]
 CODES: dict[Any, Any]
 DOCKING: str
 EVENTS: dict[Any, Any]
+FLAG: tuple[Any, ...]
 FRICTION_RATE: float
 SIDES: tuple[Any, ...]
 STOP_HZ: float
@@ -15,6 +16,7 @@ class TwoCrafts(StagePart):
     def __init__(self, *, period_s: Any, vehicles: Any, start: Any, orbit: Any = None, **given: Any) -> None: ...
     def coordinates(self, craft: int) -> Any: ...
     def dump(self) -> Any: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     def load_unchecked(self, block: bytes) -> Any: ...
     trees: tuple[Any, ...]
@@ -27,5 +29,7 @@ class TwoCrafts(StagePart):
     COMMANDS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
     FREE_VEHICLES: bool
+
+WORD: tuple[Any, ...]
 
 def rigid_craft(name: Any, vehicle: Any) -> Any: ...

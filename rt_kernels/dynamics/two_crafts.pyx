@@ -65,6 +65,7 @@ from rt_kernels.multibody.flexible_recursion cimport (CONTINUOUS, SPHERICAL, Bod
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG, WORD, code_range
 from rt_kernels.dynamics.two_crafts_record import AUX
 from rt_kernels.layout import CODES
 from rt_kernels.model.craft import DOCKING, Craft, CraftPort, Link
@@ -1262,6 +1263,9 @@ cdef class TwoCrafts(StagePart):
     def dump(self):
         """Constants of both craft and of their bodies, and the state: the modes of another machine's linear algebra are others."""
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat)) + b"".join(_constants(tree) for tree in self.trees)
+
+    def state_bounds(self):
+        return {"craft.joint.mode": code_range("joint_mode"), "joined": FLAG, "done": WORD}
 
     def fields(self):
         return self.c.flat

@@ -17,6 +17,7 @@ from rt_kernels.codes cimport (EVENT_BOTTOM, EVENT_CAPTURE, EVENT_COMMAND, EVENT
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG, WORD
 from rt_kernels.parameters import Parameter, Tunable, checked
 
 
@@ -130,6 +131,9 @@ cdef class DockingEvents(StagePart):
         self.let_tune("contact_on_n", &self.c.params.on, on, 0.5 * (on + off), 2.0 * on)
         self.let_tune("contact_off_n", &self.c.params.off, off, None, 0.5 * (on + off))
         self.let_tune("contact_hold_s", &self.c.params.hold, keys["contact_hold_s"])
+
+    def state_bounds(self):
+        return {"latched": WORD, "contact": FLAG, "seen_contact": FLAG, "start_stamped": FLAG}
 
     def fields(self):
         return self.c

@@ -16,6 +16,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, relative_pose, relative_twist
 from rt_kernels.stewart.platform cimport PLATFORM_NEAR_SINGULAR, Platform, PlatformParams, forward, platform_twist
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -79,6 +80,12 @@ cdef class StewartForward(StagePart):
         self.plug.state = &self.c.warm
         self.plug.state_size = sizeof(int)
         self.plug.step = step
+
+    def state_fields(self):
+        return {"warm": self.c.warm}
+
+    def state_bounds(self):
+        return {"warm": FLAG}
 
     def fields(self):
         return self.c

@@ -8,6 +8,7 @@ BERTHING_COMMANDS: tuple[Any, ...]
 
 class BerthingGuidance(StagePart):
     def __init__(self, *, period_s: Any, start: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     def approach(self, count: int) -> Any: ...
     PARAMETERS: tuple[Any, ...]
@@ -15,6 +16,9 @@ class BerthingGuidance(StagePart):
     CONTEXT: tuple[Any, ...]
     FLOWN: bool
 
+COUNT_32: tuple[Any, ...]
+FLAG: tuple[Any, ...]
 FRAMES: dict[Any, Any]
 ROTATIONS: dict[Any, Any]
+STAND_BOUNDS: dict[Any, Any]
 STAND_COMMANDS: tuple[Any, ...]

@@ -53,7 +53,8 @@ from rt_kernels.sample cimport Sample
 
 import numpy as np
 
-from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
+from rt_kernels.block_check import COUNT_32, FLAG, code_range
+from rt_kernels.guidance.stand_commands import ALIVE, STAND_BOUNDS, STAND_COMMANDS
 from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef enum:
@@ -465,6 +466,11 @@ cdef class BerthingGuidance(StagePart):
             coarse, vernier = f"coarse_{rates}", f"vernier_{rates}"
             self.let_tune(coarse, &p.coarse[i], keys[coarse], None, 2.0 * keys[coarse], unit)
             self.let_tune(vernier, &p.vernier[i], keys[vernier], None, 2.0 * keys[vernier], unit)
+
+    def state_bounds(self):
+        return STAND_BOUNDS | {"queue.kind": code_range("supervisory"), "queue.coordinate": (0, 5), "waiting": (0, QUEUE),
+                               "supervisory": code_range("supervisory"), "arm_mode": code_range("arm_mode"), "arm_target": (-COUNT_32[1], COUNT_32[1]),
+                               "speed_mode": code_range("speed_mode"), "release": FLAG}
 
     def fields(self):
         return self.c

@@ -7,10 +7,13 @@ ALIVE: tuple[Any, ...]
 
 class DockingGuidance(StagePart):
     def __init__(self, *, period_s: Any, start: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     def approach(self, count: int) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     COMMANDS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
 
+FLAG: tuple[Any, ...]
+STAND_BOUNDS: dict[Any, Any]
 STAND_COMMANDS: tuple[Any, ...]

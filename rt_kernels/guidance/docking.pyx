@@ -46,7 +46,8 @@ from rt_kernels.sample cimport Sample
 
 import numpy as np
 
-from rt_kernels.guidance.stand_commands import ALIVE, STAND_COMMANDS
+from rt_kernels.block_check import FLAG, code_range
+from rt_kernels.guidance.stand_commands import ALIVE, STAND_BOUNDS, STAND_COMMANDS
 from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef struct Params:
@@ -366,6 +367,9 @@ cdef class DockingGuidance(StagePart):
         self.plug.state_size = sizeof(State)
         self.plug.step = step
         self.let_tune("approach_factor", &p.approach_factor, keys["approach_factor"])
+
+    def state_bounds(self):
+        return STAND_BOUNDS | {"sequence": code_range("sequence"), "manual_drive": (-1, 1), "manual_release": FLAG}
 
     def fields(self):
         return self.c

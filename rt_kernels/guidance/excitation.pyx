@@ -35,6 +35,7 @@ from rt_kernels.guidance.profiles cimport quintic
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import code_range
 from rt_kernels.parameters import Command, Parameter, checked
 
 cdef enum:
@@ -366,6 +367,9 @@ cdef class Excitation(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"phase": code_range("phase"), "end_cause": code_range("end_cause")}
 
     def fields(self):
         return self.c

@@ -14,6 +14,7 @@ from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_STOP, END_CA
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import code_range
 from rt_kernels.parameters import Command
 
 cdef struct Params:
@@ -86,6 +87,9 @@ cdef class Recording(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"phase": code_range("phase")}
 
     def fields(self):
         return self.c

@@ -1,5 +1,7 @@
-"""Commands that the stand's own phases act on (`stand_phases.pxd`), as the guidance parts declare them."""
+"""Commands that the stand's own phases act on, and what the whole numbers of their state can be (`stand_phases.pxd`), as the guidance
+parts declare them."""
 
+from rt_kernels.block_check import FLAG, code_range
 from rt_kernels.parameters import Command
 
 BEFORE_FINISH = ("idle", "position", "approach", "closing", "contact", "latched", "hold")
@@ -15,3 +17,7 @@ STAND_COMMANDS = (
     Command("recover", ("fault",)),  # the safety stage acts on it, the phases go along
     Command("hold", (*MOVING, "hold")),  # while held: takes back what waits until the platform is at rest
 )
+
+STAND_BOUNDS = {"stand.phase": code_range("phase"), "stand.end_cause": code_range("end_cause")} | {
+    f"stand.{flag}": FLAG for flag in ("have_park", "leaves_hold", "back", "gives_up", "recovers")
+}

@@ -71,6 +71,7 @@ from rt_kernels.stewart.platform cimport Platform, leg_lengths
 
 import numpy as np
 
+from rt_kernels.block_check import COUNT, COUNT_32, FLAG, WORD, code_range
 from rt_kernels.parameters import Parameter, Tunable, checked
 
 
@@ -878,6 +879,14 @@ cdef class SafetyLimits(StagePart):
         # supervision may only become stricter while it runs
         self.let_tune("following_max_m", &p.following_max, p.following_max, None, p.following_max)
         self.let_tune("energy_trip", &p.energy_trip, p.energy_trip, None, p.energy_trip)
+
+    def state_bounds(self):
+        counts = ("sensor_lost", "sensor_corrupt", "drive_lost", "drive_corrupt")
+        flags = ("unit.started", "counting", "in_contact", "tripped", "led")
+        words = ("standing", "faults")
+        return ({f"{name}.total": COUNT for name in counts} | {name: FLAG for name in flags} | {name: (0, 2**63 - 1) for name in words}
+                | {f"{name}_silent": COUNT for name in ("sensor", "signals", "drive")}
+                | {"trip_tick": (-1, COUNT[1]), "blocked": WORD, "mode": code_range("safety_state"), "good_ticks": COUNT_32})
 
     def fields(self):
         return self.c

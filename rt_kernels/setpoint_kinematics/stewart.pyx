@@ -18,6 +18,7 @@ from rt_kernels.sample cimport Sample
 from rt_kernels.stewart.mounting cimport Mounting, fill_mounting, platform_pose, platform_twist_of
 from rt_kernels.stewart.platform cimport Platform, PlatformParams, place_legs
 
+from rt_kernels.block_check import FLAG, code_range
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -138,6 +139,9 @@ cdef class StewartSetpoints(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"motion": code_range("motion"), "started": FLAG}
 
     def fields(self):
         return self.c

@@ -3,8 +3,11 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+FLAG: tuple[Any, ...]
+
 class SixAxis(StagePart):
     def __init__(self, *, period_s: Any, mounting: Any, sensor_scale: Any, **given: Any) -> None: ...
+    def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
     filter_delay_s: float
     PARAMETERS: tuple[Any, ...]

@@ -35,6 +35,7 @@ from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_NO_DATA,
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -305,6 +306,9 @@ cdef class SixAxis(StagePart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.step = step
+
+    def state_bounds(self):
+        return {"primed": FLAG}
 
     def fields(self):
         return self.c

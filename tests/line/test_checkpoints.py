@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hil_server.config import SHIPPED, load_test
+from hil_server.host.build import build_id
 from hil_server.line import assembly
 from hil_server.line.checkpoints import Keeper, put_back, same_sample, take
 from hil_server.line.free_run import blocks
@@ -32,7 +33,7 @@ def run(test, keeper=None):
 def test_restored_is_uninterrupted(name):
     config, every_s = config_of(name)
     test = assembly.simulation(config)
-    keeper = Keeper(test, "b", every_s)
+    keeper = Keeper(test, build_id(), every_s)
     whole = run(test, keeper)
     plain = run(assembly.simulation(config))
     assert whole.tobytes() == plain.tobytes()  # pauses change nothing
@@ -42,7 +43,7 @@ def test_restored_is_uninterrupted(name):
         again = assembly.simulation(config)
         put_back(checkpoint, again)
         assert same_sample(again, whole[checkpoint.tick - 1])
-        later = Keeper(again, "b", every_s)
+        later = Keeper(again, build_id(), every_s)
         assert run(again, later).tobytes() == whole[checkpoint.tick :].tobytes()
         # the same checkpoints come, too: every part's state is the same
         assert [c.packed() for c in later.waiting] == [c.packed() for c in kept if c.tick > checkpoint.tick]
@@ -54,11 +55,11 @@ def test_every_part_of_a_checkpoint_is_needed():
     test = assembly.simulation(config)
     test.line.clock.extend(7000)  # the units are in contact
     whole = run(test)
-    kept = take(test, "b", "test")
+    kept = take(test, build_id(), "test")
     test.block.finished = False
     for name in ("sample", "stage.dynamics", "stage.guidance", "stage.safety", "port.1", "port.1.plant", "port.1.mechanism"):
         again, fresh = assembly.simulation(config), assembly.simulation(config).line.snapshot()
-        put_back(Checkpoint(kept.tick, 0, "", "b", kept.parts | {name: fresh[name]}), again)
+        put_back(Checkpoint(kept.tick, 0, "", build_id(), kept.parts | {name: fresh[name]}), again)
         again.line.clock.extend(20)
         right = assembly.simulation(config)
         put_back(kept, right)
@@ -70,7 +71,7 @@ def test_every_part_of_a_checkpoint_is_needed():
 def test_events_have_their_checkpoints():
     config, _ = config_of("docking")
     test = assembly.simulation(config)
-    keeper = Keeper(test, "b", 1e4)
+    keeper = Keeper(test, build_id(), 1e4)
     records = run(test, keeper)
     causes = [c.cause for c in keeper.waiting]
     assert any("first contact" in c for c in causes) and any("capture" in c for c in causes) and any("phase contact" in c for c in causes)
@@ -83,13 +84,13 @@ def test_events_have_their_checkpoints():
 def test_none_without_an_interval_and_none_of_another_line():
     config, _ = config_of("docking")
     test = assembly.simulation(config)
-    keeper = Keeper(test, "b", 0.0)
+    keeper = Keeper(test, build_id(), 0.0)
     test.line.clock.extend(100)
     run(test, keeper)
     assert not keeper.waiting and not test.line.clock.paused and test.block.finished
-    kept = take(test, "b", "test")
+    kept = take(test, build_id(), "test")
     other = assembly.simulation(config_of("hydraulic")[0])
     with pytest.raises(ValueError, match=r"not the parts of this line: port\.1\.machine"):
         put_back(kept, other)
     with pytest.raises(ValueError, match=r"stage\.dynamics has 8 bytes"):
-        put_back(Checkpoint(1, 0, "", "b", kept.parts | {"stage.dynamics": bytes(8)}), assembly.simulation(config))
+        put_back(Checkpoint(1, 0, "", build_id(), kept.parts | {"stage.dynamics": bytes(8)}), assembly.simulation(config))

@@ -64,6 +64,7 @@ from rt_kernels.multibody.tree cimport Tree
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import COUNT_32, FLAG, code_range
 from rt_kernels.dynamics.manipulator.record import AUX
 from rt_kernels.model.bodies import Body, model_tables
 from rt_kernels.model.craft_file import bodies_of
@@ -541,6 +542,12 @@ cdef class ManipulatorPayload(StagePart):
 
     def dump(self):
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat))
+
+    def state_bounds(self):
+        joint = (-1, ARM_JOINTS - 1)
+        return {"pair.joined": FLAG, "drive.braked": FLAG, "controller.count": COUNT_32, "controller.limited": (-1, 1), "rates.locked": joint,
+                "rates.waypoint": (0, ARM_WAYPOINTS), "rates.limiting": joint, "refresh": COUNT_32, "count": COUNT_32,
+                "mode": code_range("arm_mode"), "target": (-COUNT_32[1], COUNT_32[1]), "limited": COUNT_32, "joined": FLAG}
 
     def fields(self):
         return self.c.flat

@@ -633,6 +633,9 @@ cdef class BerthingHead(MechanismPart):
         self.plug.state_size = sizeof(HeadState)
         self.plug.advance = head_advance
 
+    def state_fields(self):
+        return self.m.s
+
     def contacts(self, X_TA):
         """List of (depth, n, r) of the head with the base at X_TA (7,), latches not included."""
         cdef double X[7]

@@ -405,6 +405,9 @@ cdef class BerthingPins(MechanismPart):
         self.plug.state_size = sizeof(PinState)
         self.plug.advance = pin_advance
 
+    def state_fields(self):
+        return self.m.s
+
     def contacts(self, X_TA):
         """List of (depth, n, r, index) with the base at X_TA (7,); index >= 100: docking planes."""
         cdef double X[7]

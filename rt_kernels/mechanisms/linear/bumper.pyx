@@ -16,6 +16,7 @@ from rt_kernels.algebra cimport pose, vec3
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -106,6 +107,12 @@ cdef class Bumper(MechanismPart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.advance = advance
+
+    def state_fields(self):
+        return self.c.state
+
+    def state_bounds(self):
+        return {"latched": FLAG}
 
     def max_penetration(self, X_TA):
         """Depth of the contact point at the relative pose X_TA (7), m; negative: a gap."""

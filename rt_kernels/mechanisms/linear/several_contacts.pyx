@@ -26,6 +26,7 @@ from rt_kernels.algebra cimport pose, vec3
 from rt_kernels.codes cimport MECHANISM_SIGNAL_DK1
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -184,6 +185,12 @@ cdef class SeveralContacts(MechanismPart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.advance = advance
+
+    def state_fields(self):
+        return self.c.state
+
+    def state_bounds(self):
+        return {"touch.touching": FLAG}
 
     def max_penetration(self, X_TA):
         """Depth of the deepest contact point at the relative pose X_TA (7), m; negative: a gap."""

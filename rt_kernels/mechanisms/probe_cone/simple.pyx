@@ -25,6 +25,7 @@ from rt_kernels.codes cimport (MECHANISM_COMMAND_RELEASE, MECHANISM_SIGNAL_DK1, 
                                MECHANISM_SIGNAL_RELEASED, MECHANISM_STATUS_OUT_OF_RANGE)
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.mechanisms.probe_cone.simple_picture import ProbeConeSimplePicture
 from rt_kernels.parameters import Parameter, checked
 
@@ -232,6 +233,12 @@ cdef class ProbeConeSimple(MechanismPart):
         self.plug.state = &self.c.state
         self.plug.state_size = sizeof(State)
         self.plug.advance = advance
+
+    def state_fields(self):
+        return self.c.state
+
+    def state_bounds(self):
+        return {"latched": FLAG, "started": FLAG}
 
     def max_penetration(self, X_TA):
         """Depth of the undeflected head in the cavity's surface at the relative pose X_TA (7), m; 0 without contact."""

@@ -43,6 +43,7 @@ from rt_kernels.mechanisms.probe_cone.setup cimport fill_unit
 from rt_kernels.mechanisms.probe_cone.stroke cimport accept_stroke, axial_friction, run_drive, stroke_forces
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.block_check import COUNT_32
 from rt_kernels.mechanisms.probe_cone.declaration import INVALID, PARAMETERS
 from rt_kernels.mechanisms.probe_cone.picture import ProbeConePicture
 from rt_kernels.mechanisms.probe_cone.record import AUX
@@ -477,6 +478,13 @@ cdef class ProbeCone(MechanismPart):
         self.plug.state = <void *>&u.state
         self.plug.state_size = sizeof(State)
         self.plug.advance = advance
+
+    def state_fields(self):
+        return self.unit.state
+
+    def state_bounds(self):
+        return {"latch_phase": (0, 2), "lever_phase": (0, 2), "over_limit": COUNT_32, "invalid_part": COUNT_32, "invalid_number": COUNT_32,
+                "spare": (0, 0)}
 
     def max_penetration(self, X_TA):
         """Deepest contact [m] of head, limiter and rollers at the pose X_TA (position m, quaternion xyzw) in the present state,

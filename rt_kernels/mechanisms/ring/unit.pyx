@@ -416,6 +416,9 @@ cdef class Ring(MechanismPart):
         self.plug.state_size = sizeof(RingUnitState)
         self.plug.advance = ring_advance
 
+    def state_fields(self):
+        return self.m.state
+
     def max_penetration(self, X_TA):
         """Deepest penetration of the rings [m] with the base at X_TA (7,), at the ring's present pose; -1 without contact."""
         return ring_depth(&self.m.unit, &self.m.state.ring, X_TA)

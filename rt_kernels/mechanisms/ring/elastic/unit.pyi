@@ -7,11 +7,14 @@ AUX: tuple[Any, ...]
 
 class ElasticAdaptive(MechanismPart):
     def __init__(self, **given: Any) -> None: ...
+    def state_fields(self) -> Any: ...
+    def state_bounds(self) -> Any: ...
     def max_penetration(self, X_TA: Any) -> Any: ...
     gives: Any
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
 
+FLAG: tuple[Any, ...]
 PHASES: tuple[Any, ...]
 RING_PARAMETERS: tuple[Any, ...]

@@ -32,6 +32,7 @@ from rt_kernels.mechanisms.ring.unit cimport (
 )
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.context import UnitEnergy
 from rt_kernels.mechanisms.ring.picture import ElasticRingPicture
 from rt_kernels.mechanisms.ring.elastic.record import AUX
@@ -331,6 +332,13 @@ cdef class ElasticAdaptive(MechanismPart):
         self.plug.state = &self.m.state
         self.plug.state_size = sizeof(ElasticState)
         self.plug.advance = elastic_advance
+
+    def state_fields(self):
+        return self.m.state
+
+    def state_bounds(self):
+        return {"spring.blocked": FLAG, "spring.branch": (0, 12), "sequence.phase": (0, 6), "sequence.blocked": FLAG,
+                "sequence.in_position": FLAG, "cables.cable.joined": FLAG}
 
     def max_penetration(self, X_TA):
         """Deepest penetration of the rings [m] with the base at X_TA (7,), at the ring's present pose; -1 without contact."""
