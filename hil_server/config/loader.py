@@ -39,7 +39,8 @@ SET_MAX = 1 << 17  # characters of one --set: what a command line can carry
 @dataclass(frozen=True)
 class TestConfig:
     """A checked configuration. document: the whole of it as plain tables; sources: file → its text; paths: table → file it came from;
-    overrides: the `--set` items as given; chosen: parts that no file names, each with the reason."""
+    overrides: the `--set` items as given; chosen: parts that no file names, each with the reason; of_log: it was read out of a log, which
+    may be somebody else's: it names no code that runs here."""
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
 
@@ -48,6 +49,7 @@ class TestConfig:
     paths: dict[str, Path] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
+    of_log: bool = False
 
     def __getattr__(self, name: str) -> dict[str, Any]:
         """`config.stand` is the table `stand`: every top-level table is an attribute."""

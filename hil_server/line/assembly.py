@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server import registry
-from hil_server.config import TestConfig, crafts, physics
+from hil_server.config import TestConfig, crafts, physics, trusted_fmus
 from hil_server.config.loader import SHIPPED
 from hil_server.config.modal_data import modal_craft, rigid_of
 from hil_server.config.parts import check_part, part_table
@@ -219,6 +219,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "sensor_scale": None,
         "part_of": _part_of,
         "live": False,
+        "trusted": trusted_fmus.allowed(config),
         "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
     }
     context["mechanism"] = mechanism_of(config, context)

@@ -3,7 +3,7 @@
 A field of the header is declared, stored and read in `hil_server.telemetry.log_header`; `header` is where it gets its value.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from hil_server.config import TestConfig, test_from_toml
@@ -50,4 +50,4 @@ def configuration(log: Log, overrides: tuple[str, ...] = ()) -> TestConfig:
     text = log.header.configuration.get(CONFIGURATION)
     if text is None:
         raise ConfigurationError(f"{log.path}: the log holds no configuration: it cannot be replayed")
-    return test_from_toml(text, overrides, label=log.path.name)
+    return replace(test_from_toml(text, overrides, label=log.path.name), of_log=True)

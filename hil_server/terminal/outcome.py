@@ -32,15 +32,24 @@ def add_from_argument(parser: argparse.ArgumentParser) -> None:
         "--from", dest="begin", metavar="LOG@TIME", help="goes on from a logged run: TIME is its run time in s, or an event and an offset, "
         "as contact-30s, capture-5s, trip-2s; --set applies from there on"
     )  # fmt: skip
+    add_fmu_argument(parser)
+
+
+def add_fmu_argument(parser: argparse.ArgumentParser) -> None:
+    """--run-fmu of the verbs that run what a log says."""
+    said = "the FMU that the log names may run, although it is not in your list (hil-server fmu)"
+    parser.add_argument("--run-fmu", action="store_true", help=said)
 
 
 def go_on(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     """Runs what follows LOG@TIME with `run_one(config, options, begin)`; returns the summary."""
+    from hil_server.config import trusted_fmus
     from hil_server.host.installation import check_installation
     from hil_server.run.branch import resumed
 
     check_installation()
-    begin = resumed(args.begin, tuple(args.set), args.config)
+    with trusted_fmus.any_runs(args.run_fmu):
+        begin = resumed(args.begin, tuple(args.set), args.config)
     print(f"from      {begin.facts['log']} at {begin.time_s:.3f} s, put back {begin.facts['way']}")
     for word, said in (("changed", "changed there"), ("anew", "begins anew there")):
         if begin.facts[word]:

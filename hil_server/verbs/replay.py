@@ -3,6 +3,8 @@
 import argparse
 from typing import Any
 
+from hil_server.terminal.outcome import add_fmu_argument
+
 ORDER = 30
 SUMMARY = "a logged run again: bit-exact check, what-if, paced playback"
 REMAINS = "nothing was written, the log is as it was"
@@ -16,10 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="start", type=float, metavar="S", help="compare from this run time on")
     parser.add_argument("--to", dest="stop", type=float, metavar="S", help="compare up to this run time")
     parser.add_argument("--rate", type=float, metavar="X", help="publish the run on the bus at X times its speed")
+    add_fmu_argument(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Replays the log: compared with itself, with changed keys, or paced to the bus."""
+    from hil_server.config import trusted_fmus
     from hil_server.run import replay
     from hil_server.run.progress import working
 
@@ -27,7 +31,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         result = replay.playback(args.log, args.rate, say=lambda text: print(text, flush=True))
         print(f"published {result['ticks']} ticks")
         return result
-    with working("replay") as done:
+    with working("replay") as done, trusted_fmus.any_runs(args.run_fmu):
         result = replay.replay(args.log, verify=args.verify, overrides=tuple(args.set), start_s=args.start, stop_s=args.stop, done=done)
     for reason in result["incomplete"]:
         print(f"incomplete: {reason}")

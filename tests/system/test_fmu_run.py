@@ -118,3 +118,20 @@ def test_a_wrong_sum_ends_the_command_with_its_words(tmp_path, capsys):
     said = "".join(capsys.readouterr())
     assert "control.fmu: sha256" in said and "a" * 64 in said and true in said
     assert not (tmp_path / "run").exists()
+
+
+def test_the_fmu_of_a_log_runs_only_where_it_is_trusted(docking, tmp_path, monkeypatch, capsys):
+    """The log says which hash it had: that is no trust. The list of the user is, and --run-fmu for this once."""
+    monkeypatch.setattr("hil_server.config.trusted_fmus._named_here", set())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    log, own = docking[0]["log"], str(next(docking[1].glob("*.fmu")))
+    verify = ["replay", log, "--verify"]
+    onwards = ["simulate", "--from", f"{log}@0.05", "--out", str(tmp_path / "on"), "--quiet"]
+    for command in (verify, onwards):
+        assert cli.main(command) == 2
+        assert f"limit an FMU that you trust (hil-server fmu trust {own})" in "".join(capsys.readouterr())
+    assert not (tmp_path / "on").exists()
+    assert cli.main([*verify, "--run-fmu"]) == 0 and cli.main(verify) == 2
+    assert cli.main(["fmu", "trust", own]) == 0 and cli.main(verify) == 0
+    assert cli.main(["fmu", "forget", own]) == 0 and cli.main(verify) == 2
+    assert cli.main(["fmu", "forget", own]) == 2

@@ -3,8 +3,10 @@
 import hashlib
 import platform
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import zipfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,10 @@ KINDS = {"f8": F8, "i8": I8, "i4": I4, "u4": U4}
 # types of a variable that take what stands there without loss
 FITS = {F8: {REAL, FLOAT32}, I8: {REAL}, U4: {REAL}, I4: {REAL, FLOAT32, INTEGER, BOOLEAN}, BIT: {REAL, FLOAT32, INTEGER, BOOLEAN}}
 MOST = {"inputs": 256, "outputs": 64}
+FILE_MAX = 1 << 28  # bytes of the FMU's file
+UNPACKED_MAX = 1 << 29  # and of all that is unpacked of it
+DESCRIPTION_MAX = 1 << 25  # of modelDescription.xml
+FILES_MAX = 5000
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,17 @@ class Description:
 
 
 def described(file: str, folders: Iterable[Path], sha256: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
-              start: Mapping[str, Any], step_s: float) -> Description:  # fmt: skip
-    """The FMU, unpacked and checked. Raises ValueError that names key, value and limit."""
+              start: Mapping[str, Any], step_s: float, trusted: Collection[str] | None = None) -> Description:  # fmt: skip
+    """The FMU, unpacked and checked. trusted: SHA-256 of those that may run; None: the one that the keys name. Raises ValueError that
+    names key, value and limit."""
     path = _found(file, folders)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    found = sum_of(path)
     if found != sha256.lower():
         raise ValueError(f"sha256: is not that of the FMU: value {sha256!r}, limit {found!r} ({path})")
+    if trusted is not None and found not in trusted:
+        raise ValueError(f"sha256: the configuration is that of a log, and a log does not say which code may run here: value {found!r}, "
+                         f"limit an FMU that you trust (hil-server fmu trust {path}), or --run-fmu for this once")  # fmt: skip
+    _refuse_bomb(path)
     try:
         import fmpy
     except ImportError as error:
@@ -155,6 +166,36 @@ def _found(file: str, folders: Iterable[Path]) -> Path:
     if found is None:
         raise ValueError(f"file: no such file: value {file!r}, limit an FMU beside the test file or in the working directory")
     return found.resolve()
+
+
+def sum_of(path: Path) -> str:
+    """SHA-256 of the file. Raises ValueError for one that is too large."""
+    if path.stat().st_size > FILE_MAX:
+        raise ValueError(f"file: {path} has {path.stat().st_size} bytes, limit {FILE_MAX}")
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Before anything is unpacked: raises ValueError for too many files, too many bytes (what a file claims is all that is read of it), and
+    names that lead out of their folder."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise ValueError(f"file: cannot be read as an FMU: value {str(path)!r}, limit an FMU, which is a ZIP file: {error}") from None
+    if len(members) > FILES_MAX:
+        raise ValueError(f"file: {path} holds {len(members)} files, limit {FILES_MAX}")
+    if (total := sum(member.file_size for member in members)) > UNPACKED_MAX:
+        raise ValueError(f"file: {path} unpacks to {total} bytes, limit {UNPACKED_MAX}")
+    for member in members:
+        parts = member.filename.replace("\\", "/").split("/")
+        if member.filename.startswith(("/", "\\")) or ".." in parts or "\0" in member.filename:
+            raise ValueError(f"file: {path} holds {member.filename!r:.120}, limit a name below the FMU's folder")
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise ValueError(f"file: {path} holds the link {member.filename!r:.120}, limit files")
+        if member.filename == "modelDescription.xml" and member.file_size > DESCRIPTION_MAX:
+            raise ValueError(f"file: modelDescription.xml of {path} has {member.file_size} bytes, limit {DESCRIPTION_MAX}")
 
 
 def _wires(key: str, table: Mapping[str, Any], known: Mapping[str, Any], causality: str, version: int,

@@ -47,7 +47,7 @@ typedef struct {
     int32_t failure;
     int32_t detail;      /* FMI status, or number of the signal */
     int32_t thread;      /* of the FMU, as the kernel counts */
-    int32_t pad;
+    int32_t confined;    /* SANDBOX_... of sandbox.h: what the kernel keeps the FMU from */
     uint64_t state_bytes;
     double input[FMU_INPUTS];
     double output[FMU_OUTPUTS];

@@ -28,6 +28,7 @@ from rt_kernels.host cimport host_map, host_unmap
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
+from rt_kernels.block_check import COUNT, COUNT_32
 from rt_kernels.control.fmu import description
 from rt_kernels.control.fmu.process import Process, cause_of, memory_file
 from rt_kernels.parameters import Aux, Parameter, checked
@@ -42,7 +43,7 @@ cdef extern from "rt_kernels/control/fmu/mailbox.h" nogil:
         int32_t what, steps
         int64_t first
         double step_s
-        int32_t failure, detail, thread
+        int32_t failure, detail, thread, confined
         uint64_t state_bytes
         double input[256]
         double output[64]
@@ -60,6 +61,14 @@ cdef enum:
     I4 = 2
     U4 = 3
     BIT = 4
+
+# what the FMU's process is kept from, by the bits of sandbox.h
+SANDBOX = (
+    "trusted, not sandboxed: this kernel has no filter of system calls (seccomp); the FMU has all rights of its user",
+    "sandboxed: no files written, no network, no other process; it can read what its user can (the kernel has no Landlock)",
+    "trusted, not sandboxed: this kernel has no filter of system calls (seccomp); the FMU reads its own and the system's files only",
+    "sandboxed: no files written, none read but its own and the system's, no network, no other process",
+)
 
 cdef enum:
     SKIPPED_MAX = 10000     # periods at once that are made up: the safety stage has tripped at fewer
@@ -96,6 +105,7 @@ cdef struct Self:
     int process
     int live
     int placed          # the FMU's thread beside the loop's
+    int thread          # the FMU's, as it was after set-up
     int64_t look_ns     # how long the loop looks for the answer before it sleeps
     int64_t limit_ns    # time for an answer
 
@@ -169,7 +179,7 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
     # a live loop has become what it is by its first tick: the FMU's thread goes beside it
     if p.live and not p.placed:
         p.placed = 1
-        p.look_ns = p.limit_ns if fmu_beside(p.box.thread) else 0
+        p.look_ns = p.limit_ns if fmu_beside(p.thread) else 0
     # the communication steps that are due
     s.due += o.periods if 0 <= o.periods <= SKIPPED_MAX else 0
     steps = s.due // c.step_ticks
@@ -191,7 +201,8 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
 cdef class Fmu(StagePart):
     """A controller from outside as an FMU, in a process of its own.
 
-    notes: one line about the FMU, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
+    trusted: SHA-256 of the FMUs that may run, None where the person who runs the test named this one. notes: one line about the FMU and what
+    its process is kept from, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
     this machine cannot run, or whose variables do not fit.
     """
 
@@ -213,7 +224,7 @@ cdef class Fmu(StagePart):
         Aux("fmu.detail", "-", "FMI status of the last step; crashed: number of the signal, 0 for exit"),
         Aux("fmu.time", "s", "how far the FMU has come"),
     )
-    CONTEXT = ("period_s", "folders", "live")
+    CONTEXT = ("period_s", "folders", "live", "trusted")
     FILES = ("file",)
     cdef Self c
     cdef object found, process
@@ -222,15 +233,14 @@ cdef class Fmu(StagePart):
     def __cinit__(self):
         memset(&self.c, 0, sizeof(Self))
 
-    def __init__(self, *, period_s, folders, live, **given):
+    def __init__(self, *, period_s, folders, live, trusted=None, **given):
         keys = checked(self.PARAMETERS, given)
         cdef Constants *c = &self.c.block.c
         c.step_ticks = keys["step_ticks"]
         c.step_s = keys["step_ticks"] * period_s
         found = self.found = description.described(
-            keys["file"], folders, keys["sha256"], keys["inputs"] or {}, keys["outputs"], keys["start"] or {}, c.step_s
+            keys["file"], folders, keys["sha256"], keys["inputs"] or {}, keys["outputs"], keys["start"] or {}, c.step_s, trusted
         )
-        self.notes = (found.note,)
         c.inputs, c.outputs = len(found.inputs), len(found.outputs)
         for i, wire in enumerate(found.inputs):
             c.input[i].offset, c.input[i].kind, c.input[i].mask = wire.offset, wire.kind, wire.mask
@@ -242,6 +252,7 @@ cdef class Fmu(StagePart):
         self.c.live = live
         self.c.limit_ns = <int64_t>(1e6 * keys["deadline_ms"] if live else 1e9 * keys["patience_s"])
         self._begin(found, int(1e3 * keys["look_us"]))
+        self.notes = (f"{found.note}; {SANDBOX[self.c.box.confined & 3]}",)
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Block)
         self.plug.state = &self.c.block.s
@@ -261,7 +272,7 @@ cdef class Fmu(StagePart):
                 "bytes": sizeof(fmu_mailbox), "version": found.version, "library": found.library, "name": "hil_server",
                 "token": found.token, "resources": found.resources, "look_ns": look_ns, "lock_memory": bool(self.c.live),
                 "inputs": [(w.reference, w.type) for w in found.inputs], "outputs": [(w.reference, w.type) for w in found.outputs],
-                "start": [((s.reference, s.type), s.value) for s in found.start],
+                "start": [((s.reference, s.type), s.value) for s in found.start], "folder": str(found.folder),
             }
             self.process = Process(job, fd, found.folder)
         finally:
@@ -270,7 +281,11 @@ cdef class Fmu(StagePart):
         if not wrong and self.c.box.failure == FMU_CRASHED:
             wrong = f"its process ended with {cause_of(self.c.box.detail)} while the FMU was made"
         elif not wrong and self.c.box.failure != FMU_WORKS:
-            wrong = (<const char *>self.c.box.text)[:FMU_TEXT].partition(b"\0")[0].decode(errors="replace")
+            said = (<const char *>self.c.box.text)[:FMU_TEXT].partition(b"\0")[0].decode(errors="replace")
+            wrong = "".join(c if c.isprintable() else "?" for c in said)
+        self.c.thread = self.c.box.thread
+        if not wrong and not self.process.has_thread(self.c.thread):
+            wrong = f"the FMU names a thread that is not its own: {self.c.thread}"
         if wrong:
             self.process.close()
             raise ValueError(f"file: {wrong}: value {str(found.path)!r}, limit an FMU that can be set up")
@@ -285,6 +300,12 @@ cdef class Fmu(StagePart):
 
     def fields(self):
         return self.c.block
+
+    def state_fields(self):
+        return self.c.block.s
+
+    def state_bounds(self):
+        return {"steps": COUNT, "due": (0, self.c.block.c.step_ticks + SKIPPED_MAX), "failure": COUNT_32, "detail": (-2**31, 2**31 - 1)}
 
     def snapshot(self):
         """State of the part and of the FMU. Raises ValueError for an FMU that cannot give its state."""
@@ -303,6 +324,7 @@ cdef class Fmu(StagePart):
     def _state(self, int what):
         """The FMU's own state out of it or into it, through the mailbox."""
         cdef int late
+        cdef uint64_t size
         if not self.found.keeps_state:
             raise ValueError(f"the FMU {self.found.name} can neither give nor take its state (canGetAndSetFMUstate, canSerializeFMUstate): "
                              "the part cannot be put back in the middle of a run")
@@ -310,9 +332,10 @@ cdef class Fmu(StagePart):
             raise ValueError(f"the FMU {self.found.name} has failed: it has no state to give or to take")
         with nogil:
             late = asked(&self.c, what)
+        size = self.c.box.state_bytes  # once: the FMU can write it at any time
         if late or self.c.box.failure == FMU_CRASHED:
             self.c.block.s.failure = FMU_LATE if late else FMU_CRASHED
-        if late or self.c.box.failure != FMU_WORKS or self.c.box.state_bytes > <uint64_t>FMU_STATE_BYTES:
+        if late or self.c.box.failure != FMU_WORKS or size > <uint64_t>FMU_STATE_BYTES:
             raise ValueError(f"the FMU {self.found.name} does not {'give' if what == FMU_SAVE else 'take'} its state, or more than "
                              f"{FMU_STATE_BYTES} bytes of it")
-        return PyBytes_FromStringAndSize(<const char *>self.c.box.state, self.c.box.state_bytes)
+        return PyBytes_FromStringAndSize(<const char *>self.c.box.state, size)

@@ -1,4 +1,5 @@
-"""The process of an FMU, seen from the server: started before the loop, asked to end after it, killed when it does not."""
+"""The processes of an FMU (`rt_kernels.control.fmu.child`), seen from the server: started before the loop, asked to end after it, killed
+when they do not."""
 
 import json
 import os
@@ -22,8 +23,8 @@ END_S = 0.5
 class Process:
     """An interpreter with nothing loaded but the FMU; signals of the terminal (Ctrl-C) do not reach it.
 
-    job: what `rt_kernels.control.fmu.child` reads; fd: the mailbox, inherited; folder: of the unpacked FMU, removed at the end. What
-    the FMU prints goes to the server's standard error.
+    job: what `rt_kernels.control.fmu.child` reads; fd: the mailbox, inherited; folder: of the unpacked FMU, removed at the end. pid: of the
+    keeper, with which the FMU's process dies. What the FMU prints goes to the server's standard error.
     """
 
     def __init__(self, job: dict[str, Any], fd: int, folder: Path) -> None:
@@ -48,6 +49,14 @@ class Process:
                 return f"the FMU is not ready after {SET_UP_S:g} s"
             time.sleep(POLL_S)
         return ""
+
+    def has_thread(self, number: int) -> bool:
+        """Whether this is a thread of the FMU's process: the FMU says which, and the loop gives it a priority."""
+        try:
+            status = Path(f"/proc/{number}/status").read_text()
+        except OSError:
+            return False
+        return any(line.split() == ["PPid:", str(self.pid)] for line in status.splitlines())
 
     def close(self) -> None:
         """Ends it; may be called twice."""

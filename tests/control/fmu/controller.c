@@ -4,14 +4,30 @@
  *   torque = -gain x        thrust = force while `press` is true
  *
  * From fail_time on it does what `fail` says: 1 gives NaN, 2 writes to address 0, 3 returns an error, 4 never returns, 5 calls abort, 6 calls
- * exit, 7 asks for the end of the simulation. fail_time < 0: while it is made. */
+ * exit, 7 asks for the end of the simulation. fail_time < 0: while it is made. From 20 on it tries what an FMU must not do, on the file that
+HIL_TESTS_VICTIM names and on the process HIL_TESTS_SERVER, and returns an error where that works; 40 prints without end. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 enum { W0, W1, W2, PRESS, TORQUE0, TORQUE1, TORQUE2, THRUST, GAIN, FORCE, LAG, FAIL_TIME, FAIL, COUNT, PUSHING };
 
@@ -37,6 +53,58 @@ static void outputs(model *m)
     m->v[THRUST] = m->v[PRESS] != 0.0 ? m->v[FORCE] : 0.0;
 }
 
+/* 1: it worked */
+static int hostile(int act)
+{
+    const char *victim = getenv("HIL_TESTS_VICTIM"), *said = getenv("HIL_TESTS_SERVER");
+    char other[512];
+    struct rlimit wide = {RLIM_INFINITY, RLIM_INFINITY};
+    pid_t server = said ? atoi(said) : 0;
+    if (!victim || server < 2)
+        return 1;
+    snprintf(other, sizeof other, "%s.new", victim);
+    switch (act) {
+    case 20: return open(other, O_WRONLY | O_CREAT, 0600) >= 0;
+    case 21: return open(victim, O_RDWR) >= 0;
+    case 22: return open(victim, O_RDONLY | O_TRUNC) >= 0;
+    case 23: return unlink(victim) == 0 || rename(victim, other) == 0 || truncate(victim, 0) == 0;
+    case 24: return mkdir(other, 0700) == 0 || symlink("/", other) == 0 || link(victim, other) == 0;
+    case 25: return chmod(victim, 0777) == 0 || syscall(SYS_memfd_create, "x", 0) >= 0;
+    case 26: return kill(server, SIGCONT) == 0 || kill(getppid(), SIGCONT) == 0 || syscall(SYS_tkill, server, SIGCONT) == 0;
+    case 27: return ptrace(PTRACE_SEIZE, server, 0, 0) == 0;
+    case 28: {
+        char byte = 0;
+        struct iovec ours = {&byte, 1}, theirs = {(void *)hostile, 1};
+        snprintf(other, sizeof other, "/proc/%d/mem", (int)getppid());
+        return process_vm_readv(getppid(), &ours, 1, &theirs, 1, 0) == 1 || open(other, O_RDWR) >= 0;
+    }
+    case 29: {
+        pid_t made = fork();
+        if (made == 0)
+            _exit(0);
+        return made > 0;
+    }
+    case 30: return vfork() > 0;
+    case 31: return execl("/bin/true", "true", NULL) == 0;
+    case 32: return socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_DGRAM, 0) >= 0 || socket(AF_NETLINK, SOCK_RAW, 0) >= 0;
+    case 33: return setrlimit(RLIMIT_AS, &wide) == 0 || prctl(PR_SET_PDEATHSIG, 0) == 0 || setsid() > 0;
+    case 34: {
+        struct sched_param first = {.sched_priority = 0};
+        return sched_setscheduler(getppid(), SCHED_OTHER, &first) == 0;
+    }
+    case 35: { /* as much memory as there is: more than 8 GiB is too much */
+        size_t had = 0;
+        while (had < (8UL << 30) && mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+            had += 64 << 20;
+        return had >= (8UL << 30);
+    }
+    case 36: return open(victim, O_RDONLY) >= 0; /* reads somebody's file: kept from it where the kernel has Landlock */
+    case 37: return syscall(SYS_io_uring_setup, 4, NULL) >= 0 || errno != EPERM;
+    case 38: return dup2(open("/dev/zero", O_RDONLY), 0) >= 0 || fcntl(1, F_SETOWN, getppid()) == 0;
+    default: return 0;
+    }
+}
+
 static int advance(model *m, double t, double h, int *end)
 {
     for (int i = 0; i < 3; i++)
@@ -52,6 +120,12 @@ static int advance(model *m, double t, double h, int *end)
     case 5: abort();
     case 6: exit(0);
     case 7: *end = 1; break;
+    case 40:
+        for (;;)
+            printf("\033]0;a title for the terminal\007 and as much text as it likes\n");
+    default:
+        if (m->v[FAIL] >= 20.0 && hostile((int)m->v[FAIL]))
+            return 3;
     }
     return 0;
 }

@@ -199,12 +199,13 @@ def children(pid):
 def test_its_process_ends_with_the_part(build):
     before = set(children(os.getpid()))
     part = build()
-    (pid,) = set(children(os.getpid())) - before
+    (keeper,) = set(children(os.getpid())) - before
+    (pid,) = children(keeper)
     folders = set(Path("/proc", str(pid), "maps").read_text().split())
     (library,) = [Path(word) for word in folders if word.endswith("controller.so")]
     flown(part, *course(3))
     del part
-    assert gone(pid) and not library.exists()
+    assert gone(keeper) and gone(pid) and not library.exists()
 
 
 def test_its_process_ends_with_a_server_that_is_killed(tmp_path):
@@ -225,10 +226,11 @@ part.step(sample)
     server = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout.readline() == "ready\n"
-        (pid,) = children(server.pid)
+        (keeper,) = children(server.pid)
+        (pid,) = children(keeper)
         assert Path(f"/proc/{pid}").exists()
     finally:
         server.kill()
         server.wait()
         server.stdout.close()
-    assert gone(pid)
+    assert gone(keeper) and gone(pid)
