@@ -80,14 +80,17 @@ class StandClock:
         self.link = open_link(one.ports["drives"]["links"].split()[0])
         self.node = one.ports["drives"].get("axis_node", [1])[0]
 
-    def let_pass(self, ms):
-        """Returns when so much time has passed for the stand: what its sensor had to send in it has been sent."""
+    def let_pass(self, ms, *ends):
+        """Returns when so much time has passed for the stand (what its sensor had to send in it has been sent), or something has come at
+        one of these sockets."""
         while select.select([self.link], [], [], 0.0)[0]:
             self.link.recv(FRAME.size)
         self.link.send(FRAME.pack(0x600 + self.node, 8, struct.pack("<BHBI", 0x2B, 0x1017, 0, self.PERIOD_MS)))
         beats = -1  # the first one may come at once
         while beats * self.PERIOD_MS < ms:
-            select.select([self.link], [], [])
+            ready, _, _ = select.select([self.link, *ends], [], [])
+            if any(end in ready for end in ends):
+                return
             beats += FRAME.unpack(self.link.recv(FRAME.size))[0] == 0x700 + self.node
 
     def close(self):

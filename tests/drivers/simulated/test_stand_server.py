@@ -71,8 +71,7 @@ class Line:
         self.sample["leg_setpoint"] = self.home + self.motion
         for port in self.ports:
             port.write(self.sample)
-        self.control.ping()
-        self.control.ping()  # it sent its answers before it answered this
+        self.control.ping()  # the stand answers its links before its control port
 
     def until(self, condition):
         self.cycle()
