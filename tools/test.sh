@@ -1,7 +1,38 @@
 #!/bin/sh
-# Sets up what the tests need in .venv and runs them on all cores, a file on one of them. Arguments go to pytest.
+# Sets up what the tests need in .venv and runs them: first those that share the machine, on all cores, a file on one of them; then, one at
+# a time, those marked `alone`, which need it to themselves (real-time scheduling, live processes, a browser).
+#
+#   sh tools/test.sh [quick] [ARGUMENT ...]    quick: a first look in two minutes; the arguments go to pytest
 set -eu
 cd "$(dirname "$0")/.."
 . tools/environment.sh
+QUICK="test_architecture.py test_mirror.py test_parameters.py test_records.py test_stubs.py test_table.py test_units.py algebra compensation
+config contact contracts control events forward_kinematics line loop model operator_desk requirements safety setpoint_kinematics stewart wrench"
+
+code=5  # pytest's, when nothing was selected
+# run_tests ARGUMENT ...: its exit code counts; what is neither "passed", "failed" nor "none selected" ends the script
+run_tests() {
+    answer=0
+    .venv/bin/python -m pytest "$@" || answer=$?
+    case $answer in
+        0) [ "$code" = 1 ] || code=0 ;;
+        1) code=1 ;;
+        5) ;;
+        *) exit "$answer" ;;
+    esac
+}
+
+if [ "${1:-}" = quick ]; then
+    shift
+    prepare_environment test
+    for name in $QUICK; do set -- "$@" "tests/$name"; done
+    run_tests -n auto --dist loadfile -m "not alone" "$@"
+    exit "$code"
+fi
+echo "All tests take about 11 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
 prepare_environment test
-exec .venv/bin/python -m pytest -n auto --dist loadfile "$@"
+run_tests -n auto --dist loadfile -m "not alone" "$@"
+case "$code $*" in *1*-x*) exit 1 ;; esac
+echo "The tests that need the machine to themselves, one at a time:"
+run_tests -m alone "$@"
+exit "$code"

@@ -1,0 +1,46 @@
+"""What a run of the tests says at its end: what was skipped and how to have it, and which tests took more than their share of the time."""
+
+import re
+from collections import Counter
+
+SHARE_S = 20.0  # of one test with its set-up, of the whole run's eleven minutes
+# reason of a skip -> how to have it
+REMEDIES = {
+    r"Chromium": "install the package chromium (Ubuntu: chromium-browser)",
+    r"vcan": "load the kernel's virtual CAN: modprobe vcan, ip link add dev vcan0 type vcan, ip link set vcan0 up",
+    r"namespace|unshare": "run as root, or allow user namespaces, with the packages util-linux and iproute2",
+    r"needs root|only root|mounting": "run as root",
+    r"real-time scheduling": "run as root, or with a limit for rtprio (docs/real-time-host.md)",
+    r"context switches": "run as root, or with sysctl kernel.perf_event_paranoid=0",
+    r"systemd-analyze": "install the package systemd",
+    r"no gcc": "install the package gcc",
+    r"could not import '(?P<module>[^'.]+)": "pip install {module}",
+    r"optional group (?P<group>\w+)": "pip install -e '.[{group}]'",
+}
+
+
+def remedy(reason):
+    """How to have what a skip names; empty where nothing can be done on this machine."""
+    for pattern, text in REMEDIES.items():
+        if found := re.search(pattern, reason):
+            return text.format(**found.groupdict())
+    return ""
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ()))
+    if skipped:
+        terminalreporter.section("not tried here")
+        for reason, count in skipped.most_common():
+            text = remedy(reason)
+            terminalreporter.write_line(f"{count:4d}  {reason}" + (f"\n      to try it: {text}" if text else ""))
+    seconds = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration") and hasattr(report, "nodeid"):
+                seconds[report.nodeid] += report.duration
+    long = [(name, spent) for name, spent in seconds.most_common(20) if spent > SHARE_S]
+    if long:
+        terminalreporter.section(f"took more than {SHARE_S:.0f} s")
+        for name, spent in long:
+            terminalreporter.write_line(f"{spent:5.0f} s  {name}")
