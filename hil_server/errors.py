@@ -12,7 +12,8 @@ Drivers and kernels do not import this file: they raise `OSError` and `ValueErro
 naming the part. Any other exception leaves the program with 5.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 class HilError(Exception):
@@ -67,3 +68,19 @@ class InternalError(HilError):
     """Something that cannot happen happened."""
 
     exit_code = 5
+
+
+def attempt(figure: str, make: Callable[[], Any], instead: Any, missing: list[dict[str, str]]) -> Any:
+    """What `make` gives; where it fails, `instead`, and the figure's name and the reason in `missing` (keys figure, reason): one figure
+    that cannot be had costs no other."""
+    try:
+        return make()
+    except Exception as error:
+        missing.append({"figure": figure, "reason": reason_of(error)})
+        return instead
+
+
+def reason_of(error: Exception) -> str:
+    """Why something is not available, in one line; of an exception of ours its words, of any other its kind, too."""
+    words = " ".join(str(error).split())
+    return words if isinstance(error, HilError) and words else f"{type(error).__name__}: {words}".rstrip(": ")

@@ -2,7 +2,7 @@
 
     asked       largest axial force of the active unit on the target unit from the first contact to the capture, or to the end of the
                 flight without one, as a mean over two seconds: a blow is not held by the arm, but by the load's inertia. With
-                latches, in software or hardware, it is their own law's
+                latches, in software or hardware, it is their own law's. A capture below the threshold of a contact counts from the start
     available   largest axial force that the arm can hold at the port in the joint angles of that moment: the smallest over
                 end effector   force_max_n, moment_max_n_m of the arm's file
                 joints         drive torque through the gear with its efficiency, against J^T of the wrench at the end effector
@@ -19,7 +19,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server import registry
-from hil_server.analysis.rehearsal import arm_load, configured, flight
+from hil_server.analysis.record_time import configured
+from hil_server.analysis.rehearsal import arm_load, flight
 from hil_server.config import physics
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
@@ -35,9 +36,9 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
     """The arm's part in a berthing, JSON values only; None for a run without a manipulator.
 
     outcome: captured, stalled (in contact to the end, pressed for, not captured), not_captured. contact_before_capture: None without both.
-    asked_n, available_n, limit (what would give way first, as "shoulder_yaw joint"), margin: None without a contact. end_force_share,
-    end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the largest. said:
-    one line.
+    asked_n, available_n, limit (what would give way first, as "shoulder_yaw joint"), margin: None without a contact in the flight.
+    end_force_share, end_moment_share, joints, motors: largest part of the limit in the flight, by joint; largest: the name and part of the
+    largest. said: one line.
     """
     table, load = _arm(log), arm_load(log)
     flown = np.flatnonzero(flight(log))
@@ -46,7 +47,9 @@ def arm_margin(log: Log) -> dict[str, Any] | None:
     arm, tree, names, locked = table
     r, t = log.records, log.time_s
     first, capture = float(r["first_contact_time"][-1]), float(r["capture_time"][-1])
-    pressing = flown if first < 0.0 else flown[t[flown] >= first]
+    # a gentle capture comes before the first contact, whose force has a threshold: then all of the flight up to it counts
+    gentle = 0.0 <= capture < first
+    pressing = flown if first < 0.0 or gentle else flown[t[flown] >= first]
     if capture >= 0.0:
         pressing = pressing[t[pressing] <= capture]
     axial = _axial(log, pressing)
@@ -101,6 +104,8 @@ def said(arm: dict[str, Any]) -> str:
 def _axial(log: Log, at: np.ndarray) -> np.ndarray:
     """Force of the active unit into the target unit along the docking axis at the ticks `at`, N: its mean over HELD_S before each. A
     thinned log has every peak, so its ticks count for the time to the next one."""
+    if not len(at):
+        return np.zeros(0)
     t, force = log.time_s[at], log.records["F_T"][at, 0]
     impulse = np.concatenate([[0.0], np.cumsum(force[:-1] * np.diff(t))])
     found: np.ndarray = (impulse - np.interp(t - HELD_S, t, impulse)) / HELD_S

@@ -118,12 +118,12 @@ def still_poses_of_log(path: str | Path, least_s: float = 0.2) -> tuple[np.ndarr
     speed = np.linalg.norm(r["V_WP"], axis=1)
     still = (speed < 1e-6) & (r["contact"] == 0) & (r["wrench_status"] == 0) & (r["phase"] > 0)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
-    least = round(least_s * 1e9 / log.header.period_ns)
+    until = np.append(log.time_s[1:], log.time_s[-1:])  # a record stands for the time to the next one
     wrenches, gravities = [], []
     from scipy.spatial.transform import Rotation
 
     for a, b in zip(edges[::2], edges[1::2], strict=True):
-        if b - a < least:
+        if until[b - 1] - log.time_s[a] < least_s:
             continue
         middle = slice(a + (b - a) // 3, b)  # the platform settles first
         X_WP = r["X_WP_measured"][middle].mean(axis=0)

@@ -22,13 +22,16 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.analysis.guarded import guarded
+from hil_server.analysis.record_time import in_words
 from hil_server.analysis.scalars import yaw_pitch_roll
 from hil_server.errors import HilError, UsageError
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, percent, pill, section, table_html, text, verdict_html
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.moments import MOMENTS, STAND, Moments, peaks_of
 from hil_server.telemetry.record import scalar_names
-from rt_kernels.layout import BITS, CODES
+from rt_kernels.layout import BITS
 
 BEFORE_CONTACT_S = 1.0
 
@@ -60,10 +63,12 @@ class ChannelDifference:
 class Comparison:
     """a, b: names of the runs. aligned: "first contact" or "start of run". window_s: common time, from the moment of alignment.
 
-    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: energy of
-    relative motion at the first contact less that at the end of the common time. channels: forces first.
-    signals: (name, first time on in a, in b), from the moment of alignment, of every sensor of the docking unit that switched in either.
-    variant: keys in which they are different variants (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
+    first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: of each run by
+    itself, energy of relative motion at its moment of alignment less that at the end of its own closed loop. moments: largest force and
+    moment of both runs by moment of the docking, (moment, force_a, force_b, moment_a, moment_b), None where a run did not come to it.
+    thinned: what a thinned log does not hold, in words. channels: forces first. signals: (name, first time on in a, in b), from the moment
+    of alignment, of every sensor of the docking unit that switched in either. variant: keys in which they are different variants
+    (`hil_server.analysis.loads`), empty when they are the same or a log does not say.
     """
 
     a: str
@@ -76,6 +81,8 @@ class Comparison:
     signals: tuple[tuple[str, float | None, float | None], ...] = ()
     variant: tuple[str, ...] = ()
     absorbed_j: tuple[float, float] = (0.0, 0.0)
+    moments: tuple[tuple[str, float | None, float | None, float | None, float | None], ...] = ()
+    thinned: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain tables and lists, for JSON."""
@@ -154,14 +161,26 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
         channels=tuple(found),
         signals=_signals(a, b, zero, window),
         variant=_variant(a, b),
-        absorbed_j=(_absorbed(time_a, of_a, window), _absorbed(time_b, of_b, window)),
+        absorbed_j=(_absorbed(a, time_a, of_a, aligned), _absorbed(b, time_b, of_b, aligned)),
+        moments=_by_moment(a, b),
+        thinned=tuple(f"{log.header.run_id}: {words}" for log in (a, b) if (words := in_words(log))),
     )
 
 
-def _absorbed(time_s: np.ndarray, of: dict[str, np.ndarray], window: tuple[float, float]) -> float:
-    """Energy of relative motion at the moment of alignment less that at the end of the window, J."""
-    before, after = np.interp((max(0.0, window[0]), window[1]), time_s, of["energy"][:, 0])
+def _absorbed(log: Log, time_s: np.ndarray, of: dict[str, np.ndarray], aligned: bool) -> float:
+    """Energy of relative motion at the first contact (not aligned: at the run's start) less that at the end of the run's closed loop, J:
+    the other run has no part in it."""
+    before, after = np.interp((0.0, _loop_end(log, time_s) if aligned else time_s[-1]), time_s, of["energy"][:, 0])
     return float(before - after)
+
+
+def _by_moment(a: Log, b: Log) -> tuple[tuple[str, float | None, float | None, float | None, float | None], ...]:
+    of_a, of_b = ({row["moment"]: row for row in peaks_of(log.records).rows()} for log in (a, b))
+    found = []
+    for moment in (name for name in MOMENTS if name in of_a or name in of_b):
+        one, two = of_a.get(moment, {}), of_b.get(moment, {})
+        found.append((moment, one.get("force_n"), two.get("force_n"), one.get("moment_n_m"), two.get("moment_n_m")))
+    return tuple(found)
 
 
 def _signals(a: Log, b: Log, zero: list[float], window: tuple[float, float]) -> tuple[tuple[str, float | None, float | None], ...]:
@@ -218,7 +237,7 @@ def _common_time(a: Log, b: Log, zero: list[float], before_s: float | None) -> t
 
 def _loop_end(log: Log, times: np.ndarray) -> float:
     """Last time in the closed loop, or of the log when it was never closed (a recording)."""
-    closed = np.flatnonzero(np.isin(log.records["phase"], [CODES["phase"]["contact"], CODES["phase"]["latched"]]))
+    closed = np.flatnonzero(Moments().of(log.records) != STAND)
     return float(times[closed[-1]] if len(closed) else times[-1])
 
 
@@ -362,22 +381,26 @@ def comparison_page(a: Log, b: Log, result: Comparison, asked: Sequence[str] = (
     level = {"within": "good", "beyond": "bad"}.get(found.verdict, "warn")
     marks = [f"synthetic geometry in {log.header.run_id}: {log.header.synthetic}" for log in (a, b) if log.header.synthetic]
     marks += [f"not the same variant: {line}" for line in result.variant]
+    marks += list(result.thinned)
     marks += [f"{log.header.run_id} is incomplete: {'; '.join(log.incomplete)}" for log in (a, b) if log.incomplete]
     moments = [
         ("first contact, run time s", *result.first_contact_s),
         ("capture after first contact, s", *result.capture_s),
         ("energy absorbed, J", *result.absorbed_j),
     ]
+    loads = [(MOMENTS[moment], *values) for moment, *values in result.moments]
+    head = ("largest load", f"force of {result.a}, N", f"of {result.b}", f"moment of {result.a}, N.m", f"of {result.b}")
     switched = table_html(("first switching after alignment, s", result.a, result.b), result.signals) if result.signals else ""
     body = [
         f"<h1>{text(title)}</h1>",
         verdict_html(level, found.verdict.upper(), str(found).partition(": ")[2]),
         f'<p class="note">Aligned at {result.aligned}; common time {result.window_s[0]:.3f}...{result.window_s[1]:.3f} s from there. '
         f"Lines: {text(result.a)}; dashed: {text(result.b)}.</p>",
-        section("Differences", difference_table(result, found)),
+        *guarded("Loads by moment", lambda: [section("Loads by moment", table_html(head, loads))]),
+        *guarded("Differences", lambda: [section("Differences", difference_table(result, found))]),
         *(f'<p class="banner">{text(mark)}.</p>' for mark in marks),
-        section("Curves", "".join(embedded(one) for one in plots(a, b, result, asked))),
-        section("Moments", table_html(("", result.a, result.b), moments) + switched),
+        *guarded("Curves", lambda: [section("Curves", "".join(embedded(one) for one in plots(a, b, result, asked)))]),
+        *guarded("Moments", lambda: [section("Moments", table_html(("", result.a, result.b), moments) + switched)]),
     ]
     return document(f"{title}: {found.verdict}", body)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.moments import STAND, Moments
 
 KINDS = ("joints", "sensors", "interfaces")
 NOTE = re.compile(rf"(?:dynamics: )+({'|'.join(KINDS)}) (\S.*)")
@@ -39,7 +40,8 @@ def series(log: Log, channel: str, count: int) -> np.ndarray | None:
 
 
 def crafts_of(log: Log) -> dict[str, list[dict[str, Any]]] | None:
-    """Peaks by name, JSON values; None for a run whose dynamics part has no such channels.
+    """Peaks of the closed loop (of a run in which it was never closed: of all) by name, JSON values; None for a run whose dynamics part
+    has no such channels.
 
     joints: name, position_min, position_max, rate_peak, torque_peak (with sign) and rate_time_s, torque_time_s; sensors: name,
     acceleration_peak_m_s2 and acceleration_time_s; interfaces: name, force_peak_n, moment_peak_n_m and force_time_s, moment_time_s. Joints:
@@ -48,30 +50,34 @@ def crafts_of(log: Log) -> dict[str, list[dict[str, Any]]] | None:
     names = names_in(log.header.notes)
     if not names or not log.ticks:
         return None
+    moments = Moments().of(log.records)
+    closed = np.flatnonzero(moments != STAND) if (moments != STAND).any() else np.arange(log.ticks)
     rows: dict[str, list[dict[str, Any]]] = {kind: [{"name": name} for name in names.get(kind, ())] for kind in KINDS}
     joints, sensors, interfaces = rows.values()
     position = series(log, "joint_position", len(joints))
     if position is not None:
-        for row, course in zip(joints, position[:, :, 0].T, strict=True):
+        for row, course in zip(joints, position[closed, :, 0].T, strict=True):
             known = course[np.isfinite(course)]
             if len(known):
                 row |= {"position_min": float(known.min()), "position_max": float(known.max())}
     for what in ("rate", "torque"):
-        _peaks(log, joints, f"joint_{what}", slice(0, 1), f"{what}_peak", f"{what}_time_s", signed=True)
-    _peaks(log, sensors, "sensor_acceleration", slice(0, 3), "acceleration_peak_m_s2", "acceleration_time_s")
-    _peaks(log, interfaces, "interface_wrench", slice(0, 3), "force_peak_n", "force_time_s")
-    _peaks(log, interfaces, "interface_wrench", slice(3, 6), "moment_peak_n_m", "moment_time_s")
+        _peaks(log, closed, joints, f"joint_{what}", slice(0, 1), f"{what}_peak", f"{what}_time_s", signed=True)
+    _peaks(log, closed, sensors, "sensor_acceleration", slice(0, 3), "acceleration_peak_m_s2", "acceleration_time_s")
+    _peaks(log, closed, interfaces, "interface_wrench", slice(0, 3), "force_peak_n", "force_time_s")
+    _peaks(log, closed, interfaces, "interface_wrench", slice(3, 6), "moment_peak_n_m", "moment_time_s")
     return rows
 
 
-def _peaks(log: Log, rows: list[dict[str, Any]], channel: str, part: slice, value: str, at: str, signed: bool = False) -> None:
-    """The largest length of the vector `part` of each entry, and when; signed: of a number, with its sign."""
+def _peaks(log: Log, closed: np.ndarray, rows: list[dict[str, Any]], channel: str, part: slice, value: str, at: str,
+           signed: bool = False) -> None:  # fmt: skip
+    """The largest length of the vector `part` of each entry in the records `closed`, and when; signed: of a number, with its sign."""
     values = series(log, channel, len(rows))
     if values is None:
         return
     for i, row in enumerate(rows):
-        size = np.linalg.norm(values[:, i, part], axis=1)
+        size = np.linalg.norm(values[closed, i, part], axis=1)
         size[~np.isfinite(size)] = -1.0
-        most = int(size.argmax())
-        if size[most] >= 0.0:
-            row |= {value: float(values[most, i, part.start]) if signed else float(size[most]), at: float(log.time_s[most])}
+        peak = float(size.max(initial=-1.0))
+        if peak >= 0.0:
+            most = int(closed[size.argmax()])
+            row |= {value: float(values[most, i, part.start]) if signed else peak, at: float(log.time_s[most])}

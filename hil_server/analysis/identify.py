@@ -28,6 +28,7 @@ from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
 
 SPEC_HZ, SPEC_DB, SPEC_DEG = 10.0, 2.0, 70.0
+UNSURE_DB, UNSURE_DEG = 0.05, 0.5  # what a measurement may be wrong by: it is held against the figure and this together
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,15 @@ class Identification:
     @property
     def within_spec(self) -> bool:
         """Whether every leg meets the demanded amplitude and phase, with the measurement's own uncertainty."""
-        return all(abs(db) <= SPEC_DB + 0.05 and abs(deg) <= SPEC_DEG + 0.5 for db, deg in (leg.at_spec() for leg in self.without_delay))
+        return all(abs(db) <= SPEC_DB + UNSURE_DB and abs(deg) <= SPEC_DEG + UNSURE_DEG for db, deg in self._at_spec())
+
+    def _at_spec(self) -> list[tuple[float, float]]:
+        return [leg.at_spec() for leg in self.without_delay]
+
+    def verdict(self) -> str:
+        """One line: inside or outside, of which bounds, and the figures that were held against them."""
+        db, deg = (max(abs(one[k]) for one in self._at_spec()) for k in (0, 1))
+        return verdict_line(self.within_spec, "the legs", db, deg)
 
     @property
     def without_delay(self) -> list[Response]:
@@ -102,6 +111,14 @@ class Identification:
         from dataclasses import replace
 
         return [replace(leg, delay_s=0.0) for leg in self.legs]
+
+
+def verdict_line(inside: bool, whose: str, db: float, deg: float) -> str:
+    """Inside or outside, of which bounds, and the figures that were held against them."""
+    bounds = f"{SPEC_DB + UNSURE_DB:g} dB and {SPEC_DEG + UNSURE_DEG:g} degrees at {SPEC_HZ:g} Hz"
+    of_it = f"{SPEC_DB:g} dB and {SPEC_DEG:g} degrees, and the measurement's own uncertainty"
+    found = f"{whose} reach {db:.2f} dB and {deg:.2f} degrees without transport delay"
+    return f"{'inside' if inside else 'OUTSIDE'} {bounds} ({of_it}): {found}"
 
 
 # ------------------------------------------------------------------------------------------------------------------- fits
@@ -231,6 +248,7 @@ def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s:
 
 def identify_log(path: str | Path) -> Identification:
     """Evaluates the log of an identification run."""
+    from hil_server.analysis.record_time import every_tick
     from hil_server.line import assembly
     from hil_server.line.run_header import configuration
     from hil_server.telemetry.log_file import open_log
@@ -240,6 +258,7 @@ def identify_log(path: str | Path) -> Identification:
     name, keys = config.part("guidance")
     if not getattr(registry.part("guidance", name), "IN_AIR", False):
         raise ConfigurationError(f"{path}: not an identification run: its guidance is {name!r}, which closes the loop")
+    every_tick(log, "frequency response")
     guidance = assembly.build_part("guidance", name, keys, {"period_s": log.header.period_ns * 1e-9})
     ledger, delays = log.header.delay_ledger, log.header.calibration["context"]["delays"]
     # the integrator's tick does not count: nothing is integrated here; an ideal drive's hold is a whole tick

@@ -2,18 +2,24 @@
 
 A range D counts as 1/N(D) of a life, N(D) = N0 (D0/D)^m (Basquin), and the shares add up (Palmgren, Miner). Cycles at the resolution of the
 sensor are left out: below a share of the largest range.
+
+A docking's history is that of its closed loop; what the stand does by itself before and after is none. Each moment of it
+(`hil_server.telemetry.moments`) is counted once more as a history of its own: cycles that reach from one moment into the next are in the
+whole only. A thinned log has every new peak of a moment, but not the smaller cycles between its records: its damage is a lower bound.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from hil_server.analysis.record_time import thinning
 from hil_server.analysis.recordings import channel
-from hil_server.errors import ConfigurationError, UsageError
+from hil_server.errors import ConfigurationError, UsageError, reason_of
 from hil_server.host.installation import with_group
 from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.moments import MOMENTS, STAND, Moments
 
 WRENCH = tuple(f"F_T[{i}]" for i in range(6))
 
@@ -33,12 +39,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Cycles of one component. ranges, counts: (n,), halves of cycles as 0.5; damage: share of a life, nan without a curve."""
+    """Cycles of one component. ranges, counts: (n,), halves of cycles as 0.5; damage: share of a life, nan without a curve; by_moment:
+    damage of each moment by itself; at_least: some log is thinned, cycles between its records are missing; not_available: why there is no
+    spectrum, "" where there is one."""
 
     name: str
     ranges: np.ndarray
     counts: np.ndarray
     damage: float
+    by_moment: dict[str, float] = field(default_factory=dict)
+    at_least: bool = False
+    not_available: str = ""
 
     def table(self, bins: int) -> list[tuple[float, float, float]]:
         """(from, to, cycles) in bins of equal width up to the largest range."""
@@ -93,17 +104,40 @@ def turning_points(values: np.ndarray, least: float) -> np.ndarray:
 
 
 def spectra(logs: Sequence[Log], names: Sequence[str] = WRENCH, sn: Curve | None = None, share: float = 0.05) -> list[Spectrum]:
-    """Spectra of the channels over all logs together, each log a load history of its own. share: cycles below this part of a channel's
-    largest range are left out. Raises UsageError for a channel that a log does not have."""
+    """Spectra of the channels over all logs together, the closed loop of each log a load history of its own. share: cycles below this part
+    of a channel's largest range are left out. Raises UsageError for a channel that a log does not have, ConfigurationError without the
+    library; a channel that fails otherwise is not available, and says why."""
+    moments = [Moments().of(log.records) for log in logs]
+    at_least = any(thinning(log) > 1 for log in logs)
     found = []
     for name in names:
-        histories = [channel(log, name) for log in logs if log.ticks]
-        widest = max((float(np.ptp(h)) for h in histories), default=0.0)
-        parts = [cycles(h, share * widest) for h in histories] if widest > 0.0 else []
-        ranges = np.concatenate([p[0] for p in parts]) if parts else np.empty(0)
-        counts = np.concatenate([p[1] for p in parts]) if parts else np.empty(0)
-        found.append(Spectrum(name, ranges, counts, float("nan") if sn is None else sn.damage(ranges, counts)))
+        try:
+            found.append(_spectrum(logs, moments, name, sn, share, at_least))
+        except (UsageError, ConfigurationError):
+            raise
+        except Exception as error:
+            found.append(Spectrum(name, np.empty(0), np.empty(0), float("nan"), not_available=reason_of(error)))
     return found
+
+
+def _spectrum(logs: Sequence[Log], moments: Sequence[np.ndarray], name: str, sn: Curve | None, share: float, at_least: bool) -> Spectrum:
+    courses = [(channel(log, name), codes) for log, codes in zip(logs, moments, strict=True) if log.ticks]
+    histories = [values[codes != STAND] for values, codes in courses if (codes != STAND).any()]
+    least = share * max((float(np.ptp(h)) for h in histories), default=0.0)
+    ranges, counts = _counted(histories, least)
+    by_moment = {}
+    for place, moment in enumerate(MOMENTS if sn is not None else ()):
+        own = [values[codes == place] for values, codes in courses if (codes == place).any()]
+        if own and sn is not None and place != STAND:
+            by_moment[moment] = sn.damage(*_counted(own, least))
+    damage = float("nan") if sn is None else sn.damage(ranges, counts)
+    return Spectrum(name, ranges, counts, damage, by_moment, at_least)
+
+
+def _counted(histories: Sequence[np.ndarray], least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges and counts of all histories together; none where nothing varies."""
+    parts = [cycles(history, least) for history in histories] if least > 0.0 or any(np.ptp(h) > 0.0 for h in histories) else []
+    return tuple(np.concatenate([p[k] for p in parts]) if parts else np.empty(0) for k in (0, 1))  # type: ignore[return-value]
 
 
 def draw(found: Sequence[Spectrum], path: Any) -> None:

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from hil_server.analysis.summary import WRENCH_NAMES, faults_of
+from hil_server.analysis.summary import faults_of
 from hil_server.config import TestConfig, criticality, physics
 from hil_server.config.parts import check_part
 from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import HilError, VerdictError
 from hil_server.line.run_header import configuration
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.moments import MOMENTS, STAND, WRENCH_NAMES, Moments
 from rt_kernels.codes import code_name
 
 VARIANT = ("initial_conditions", "active_vehicle", "target_vehicle", "mechanism", "guidance", "dynamics")
@@ -35,12 +36,14 @@ BESIDE = {"name", "description", "source", "synthetic", "limits", "force_limit_n
 
 @dataclass(frozen=True)
 class Load:
-    """One predicted peak. where: "stand" or "unit"; share: peak over limit."""
+    """One predicted peak. where: "stand" or "unit"; share: peak over limit; moment: of the docking, in words
+    (`hil_server.telemetry.moments`)."""
 
     where: str
     name: str
     peak: float
     limit: float
+    moment: str = ""
 
     @property
     def share(self) -> float:
@@ -62,7 +65,9 @@ class Rehearsal:
         if not self.loads:
             return f"prediction {self.run_id}: {'; '.join(self.against)}"
         most = max(self.loads, key=lambda load: load.share)
-        said = f"prediction {self.run_id}: {most.name} at the {most.where} reaches {100 * most.share:.0f} % of its limit ({most.limit:g})"
+        when = f" in {most.moment}" if most.moment else ""
+        share = f"reaches {100 * most.share:.0f} % of its limit ({most.limit:g}){when}"
+        said = f"prediction {self.run_id}: {most.name} at the {most.where} {share}"
         return said + ("; " + "; ".join(self.against) if self.against else "")
 
 
@@ -157,16 +162,20 @@ def _differences(config: TestConfig, log: Log) -> list[str]:
 
 def peaks(config: TestConfig, log: Log) -> list[Load]:
     """Largest magnitude of every component of the predicted wrench, with its limit at the stand and, where there is one, at the unit."""
-    F_T = log.records["F_T"]
-    sides = [("stand", wrench_at_cell(F_T, log.records["X_TA"], config.stand["mounting"]), config.stand["limits"])]
-    if {"force_limit_n", "moment_limit_n_m"} & set(config.mechanism):
-        sides.append(("unit", F_T, config.mechanism))
+    F_T, moments = log.records["F_T"], Moments().of(log.records)
+    # the cell feels what its own retreat does, too; the unit's limits are for its docking
+    every, closed = np.arange(log.ticks), np.flatnonzero(moments != STAND)
+    sides = [("stand", wrench_at_cell(F_T, log.records["X_TA"], config.stand["mounting"]), config.stand["limits"], every)]
+    if {"force_limit_n", "moment_limit_n_m"} & set(config.mechanism) and len(closed):
+        sides.append(("unit", F_T, config.mechanism, closed))
     found = []
-    for where, wrench, limits in sides:
-        most = np.abs(wrench).max(axis=0)
+    for where, wrench, limits, rows in sides:
+        at = rows[np.abs(wrench[rows]).argmax(axis=0)]
         for start, key in ((0, "force_limit_n"), (3, "moment_limit_n_m")):
             for i, limit in enumerate(limits.get(key, ())):
-                found.append(Load(where, WRENCH_NAMES[start + i], float(most[start + i]), float(limit)))
+                row = at[start + i]
+                peak, moment = float(abs(wrench[row, start + i])), list(MOMENTS.values())[moments[row]]
+                found.append(Load(where, WRENCH_NAMES[start + i], peak, float(limit), moment))
     return found
 
 

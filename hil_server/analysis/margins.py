@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.config import TestConfig, check_part
+from hil_server.requirements.window import window_min
 
 FIELDS = (
     "tick", "F_S", "leg_rate_demand", "leg_rate_setpoint", "leg_force", "leg_valve", "supply_pressure", "stroke_margin", "following_error",
@@ -62,7 +63,8 @@ def margins(records: np.ndarray | Mapping[str, np.ndarray], config: TestConfig, 
     sent = records["leg_rate_setpoint"]
     rate = np.maximum(np.abs(records["leg_rate_demand"]), np.abs(sent))
     safety = _safety(config)
-    excess = held(rate, safety.get("rate_excess_s", 0.0), period_s) >= platform["leg_rate_max_m_s"]
+    tick = records["tick"]
+    excess = held(rate, safety.get("rate_excess_s", 0.0), period_s, tick) >= platform["leg_rate_max_m_s"]
     add("leg rate", largest(rate), platform["leg_rate_max_m_s"], "m/s", stops=excess)
     change = np.diff(sent, axis=0) / (np.diff(records["tick"]) * period_s)[:, None]
     add("leg acceleration", largest(change), platform["leg_acceleration_max_m_s2"], "m/s2", stops=False)
@@ -79,7 +81,7 @@ def margins(records: np.ndarray | Mapping[str, np.ndarray], config: TestConfig, 
         least = float(pressure.min())
         found.append(Margin("supply pressure", least, lowest, "Pa", lowest / max(least, 1e-9), True))
     if "following_max_m" in safety:
-        add("following error", held(records["following_error"], safety["following_time_s"], period_s), safety["following_max_m"], "m")
+        add("following error", held(records["following_error"], safety["following_time_s"], period_s, tick), safety["following_max_m"], "m")
     if "energy_trip" in safety:
         add("energy gain", max(0.0, float(records["contact_energy_ratio"].max(initial=1.0)) - 1.0), safety["energy_trip"], "")
     return tuple(sorted(found, key=lambda margin: -margin.share))
@@ -91,10 +93,13 @@ def _safety(config: TestConfig) -> Mapping[str, Any]:
     return check_part("safety", name, keys)
 
 
-def held(values: np.ndarray, seconds: float, period_s: float) -> float:
-    """Largest magnitude below which a column of `values` (n,) or (n, k) does not fall for this long; 0 in a shorter record."""
+def held(values: np.ndarray, seconds: float, period_s: float, tick: np.ndarray | None = None) -> float:
+    """Largest magnitude below which a column of `values` (n,) or (n, k) does not fall for this long; 0 in a shorter record. tick: numbers
+    of the rows' ticks (n,), none left out without it; of a thinned log the answer is not below that of the whole one."""
     ticks = max(1, round(seconds / period_s))
-    if len(values) < ticks:
+    at = np.arange(len(values)) if tick is None else np.asarray(tick)
+    if not len(at) or at[-1] - at[0] + 1 < ticks:
         return 0.0
-    windows = np.lib.stride_tricks.sliding_window_view(np.abs(values), ticks, axis=0)
-    return float(windows.min(axis=-1).max())
+    behind = np.flatnonzero(at - at[0] + 1 >= ticks) + 1
+    first = np.searchsorted(at, at[behind - 1] - ticks + 1)
+    return max(float(window_min(column, first, behind).max()) for column in np.atleast_2d(np.abs(values).T))

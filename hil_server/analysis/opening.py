@@ -2,19 +2,21 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hil_server.analysis import pictures, unit_course
+from hil_server.analysis.guarded import drawn, guarded
 from hil_server.analysis.margins import Margin
 from hil_server.analysis.verdict import Verdict, bars, margin_bars
 from hil_server.config import criticality
-from hil_server.pages.curves import Plot, embedded
+from hil_server.pages.curves import Plot
 from hil_server.pages.html import Markup, bars_html, facts_html, text, verdict_html
 from hil_server.telemetry.log_file import Log
 
+DONE_SHOWN = 8
 SHOWN = 5  # requirements in the opening; all of them stand in their section
 OF_STAND = 3
 HOST = ("free-running", "soft, no real-time privilege", "real time")
@@ -30,19 +32,36 @@ def opening(log: Log, s: Mapping[str, Any], found: Verdict, document: Mapping[st
         f'<h1>{text(title)} <span class="note">{text(s["run"]) if s["run"] != title else ""}</span></h1>',
         verdict_html(found.level, found.word.upper(), found.line),
         '<div class="columns">',
-        f'<div class="first">{_margins(requirements, stand)}</div>',
-        f"<div>{facts_html(facts(log, s, document))}{_next(next_looks)}</div>",
+        f'<div class="first">{_made("Margins", lambda: _margins(requirements, stand))}{_made("Done to the run", lambda: _done(s))}</div>',
+        f"<div>{_made('Facts', lambda: facts_html(facts(log, s, document)))}{_made('Next', lambda: _next(next_looks))}</div>",
         "</div>",
     ]
     if log.ticks:
-        drawn = "".join(embedded(one) for one in telling(log))
-        parts.append(f'<div class="pictures">{drawn}</div>')
+        shown = drawn(("Contact force", lambda: [pictures.force_with_phases(log)]), ("Approach", lambda: [pictures.approach(log)]),
+                      ("Third picture", lambda: [telling(log)]))  # fmt: skip
+        parts.append(f'<div class="pictures">{shown}</div>')
         parts.append(
             '<p class="note screen">Drag across a curve to zoom, double-click for the whole run; arrows, + and − from the keyboard; '
             "a click on a name hides its line. All curves of the run zoom together. They are the log's to within 0.4 % of their range, "
             "most to within 0.05 %; of noise, the largest and the smallest value of every stretch are kept.</p>"
         )
     return parts
+
+
+def _made(what: str, make: Callable[[], str]) -> str:
+    return "".join(guarded(what, lambda: [make()], alone=False))
+
+
+def _done(s: Mapping[str, Any]) -> str:
+    """What was done to the run by hand or by its files, the first lines of it."""
+    rows = s.get("done_to_the_run") or ()
+    if not rows:
+        return ""
+    # what changes the figures first, then plain commands, each in the order of time
+    ordered = sorted(rows, key=lambda row: row["kind"] == "command")
+    lines = "".join(f'<li class="{"" if row["kind"] == "command" else "warn"}">{text(row["said"])}</li>' for row in ordered[:DONE_SHOWN])
+    more = f'<p class="note"><a href="#done">all {len(rows)}</a></p>' if len(rows) > DONE_SHOWN else ""
+    return f'<h3>Done to the run</h3><ul class="next">{lines}</ul>{more}'
 
 
 def _margins(requirements: Sequence[Mapping[str, Any]], stand: Sequence[Margin]) -> str:
@@ -84,9 +103,19 @@ def facts(log: Log, s: Mapping[str, Any], document: Mapping[str, Any]) -> list[t
         ("Unit", unit),
         ("Conditions", conditions(document.get("initial_conditions", {}))),
         ("Compensation", f"{compensation}{delay}" if compensation else ""),
+        ("Impact", _impact(s)),
         ("Duration", f"{s['duration_s']:.2f} s, {len(s['contacts'])} contact{'' if len(s['contacts']) == 1 else 's'}"),
         ("Notes", test.get("notes", "")),
     ]
+
+
+def _impact(s: Mapping[str, Any]) -> str:
+    if s.get("impact_force_n") is None:
+        return ""
+    marks = next((row.get("marks") for row in s["peaks"] if row["moment"] == "impact"), None)
+    mean = (s.get("peak_worth") or {}).get("mean_n")
+    worth = f"; mean over 10 ms {mean:.0f} N" if mean is not None else ""
+    return f"{s['impact_force_n']:.0f} N, {s['impact_moment_n_m']:.0f} N.m{worth}" + (f" ({'; '.join(marks)})" if marks else "")
 
 
 def _date(log: Log, form: str) -> str:
@@ -122,9 +151,9 @@ def conditions(initial: Mapping[str, Any]) -> str:
     return "; ".join([*said, f"R1 {r1:.2f}, R2 {r2:.2f}"])
 
 
-def telling(log: Log) -> list[Plot]:
-    """Three pictures that tell the run: the contact force with the phases, the approach, and what this kind of run is about: an arm's
-    motors, flexible parts and joints of a craft, the docking unit's travel, the legs' following, else the energy."""
+def telling(log: Log) -> Plot:
+    """The picture beside force and approach, of what this kind of run is about: an arm's motors, flexible parts and joints of a craft, the
+    docking unit's travel, the legs' following, else the energy."""
     third: Plot | None = None
     if any(channel.name == "arm_motor_torque" for channel in log.header.aux):
         torque = log.aux("arm_motor_torque").reshape(log.ticks, -1)
@@ -133,4 +162,4 @@ def telling(log: Log) -> list[Plot]:
         third = third or next((one for one in made(log) if one.values is not None), None)
     if third is None and not log.records["contact"].any() and np.ptp(log.records["leg_setpoint"], axis=0).any():
         third = pictures.legs(log)[1 if log.records["following_error"].any() else 0]
-    return [pictures.force_with_phases(log), pictures.approach(log), third or pictures.energy(log)[0]]
+    return third or pictures.energy(log)[0]

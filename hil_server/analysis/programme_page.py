@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from hil_server.analysis.guarded import guarded
 from hil_server.analysis.verdict import bars, used
-from hil_server.errors import HilError
+from hil_server.errors import attempt
 from hil_server.pages.curves import spark
 from hil_server.pages.html import Markup, bars_html, document, pill, section, table_html, text, verdict_html
 from hil_server.pages.thinning import thin
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.moments import STAND, Moments
 
 PAGE = "programme.html"
 BEFORE_S = 1.0  # of the first contact in the small curves
 KEPT = 400  # points of a small curve
 LEVELS = {"captured": "good", "complete": "good", "separated": "good", "tripped": "bad", "not_aligned": "bad"}
+PEAKS = ("impact_force_n", "impact_moment_n_m", "docking_force_n", "docking_moment_n_m")  # of a summary, in the order of the columns
 SIDE_BY_SIDE = "side_by_side.html"
 
 
@@ -29,16 +32,19 @@ class ProgrammePage:
     def __init__(self, name: str, variants: Sequence[tuple[str, str, str]], out: Path) -> None:
         self.name, self.variants, self.path = name, list(variants), out / PAGE
         self._rows: list[Mapping[str, Any]] = []
+        self._missing: list[str] = []
         self._curves: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """A variant that is done: its summary with number, expect, verdict, passed, R1. Its small curves are kept, its log is not."""
         self._rows.append(row)
         if row.get("log"):
-            try:
-                self._curves[row["number"]] = _courses(open_log(row["log"]))
-            except HilError:
-                return  # it has no curves, and its row says why
+            missing: list[dict[str, str]] = []
+            courses = attempt("small curves", lambda: _courses(open_log(row["log"])), None, missing)
+            if courses is None:
+                self._missing.append(f"small curves of {row['number']}: {missing[0]['reason']}")
+            else:
+                self._curves[row["number"]] = courses
 
     def write(self, not_run: Sequence[str] = ()) -> Path:
         """Writes the page. not_run: numbers of variants that will not be run any more."""
@@ -55,9 +61,10 @@ class ProgrammePage:
         parts = [
             f"<h1>Programme {text(self.name)}</h1>",
             verdict_html(level, word, line),
-            *([_failed(failed)] if failed else []),
-            section("Variants", self._table(not_run)),
-            *self._requirements(),
+            *guarded("What failed", lambda: [_failed(failed)] if failed else []),
+            *guarded("Variants", lambda: [section("Variants", self._table(not_run))]),
+            *guarded("Requirements", self._requirements),
+            *(f'<p class="note">Not available: {text(words)}.</p>' for words in self._missing),
         ]
         if (self.path.parent / SIDE_BY_SIDE).exists():
             parts.append(f'<p><a href="{SIDE_BY_SIDE}">Designs side by side, case by case</a></p>')
@@ -80,8 +87,9 @@ class ProgrammePage:
         arms = any((row.get("arm") or {}).get("margin") is not None for row in self._rows)
         judged = any(row.get("requirements") for row in self._rows)
         faults = any(row.get("faults") for row in self._rows)
-        head = ["variant", "verdict", "result", *(["smallest margin"] if judged else []), "capture, s", "after contact, s", "force, N",
-                "moment, N.m", *(["arm margin"] if arms else []), "R1", *(["faults"] if faults else []), "|force|", "|moment|"]  # fmt: skip
+        head = ["variant", "verdict", "result", *(["smallest margin"] if judged else []), "capture, s", "after contact, s", "impact, N",
+                "impact, N.m", "docking, N", "docking, N.m", *(["arm margin"] if arms else []), "R1", *(["faults"] if faults else []),
+                "|force|", "|moment|"]  # fmt: skip
         span, tops = self._scales()
         cells: list[list[Any]] = []
         for number, description, expect in self.variants:
@@ -98,11 +106,13 @@ class ProgrammePage:
             cells.append([
                 variant, pill(LEVELS.get(verdict, "warn"), verdict.replace("_", " ")), result,
                 *([_smallest(row)] if judged else []), capture, capture - contact if capture is not None and contact is not None else None,
-                peak(row, 0), peak(row, 1), *([(row.get("arm") or {}).get("margin")] if arms else []), row.get("R1"),
+                *(_peak(row, key) for key in PEAKS), *([(row.get("arm") or {}).get("margin")] if arms else []), row.get("R1"),
                 *([", ".join(row.get("faults") or ())] if faults else []), *self._sparks(number, span, tops),
             ])  # fmt: skip
         said = (
-            '<p class="note screen">A click on a head sorts. Small curves: from one second before the first contact, all on one time axis '
+            '<p class="note">Impact and docking: largest size of the contact force (moment) in impact and damping, and in the whole closed '
+            "loop. What the stand does by itself before and after, as opening the latches, is no part of either.</p>"
+            '<p class="note screen">A click on a head sorts. Small curves: the closed loop, all on one time axis '
             f"({span[0]:.0f} … {span[1]:.0f} s) and one scale ({tops[0]:.0f} N, {tops[1]:.0f} N.m).</p>"
         )
         return (said if self._curves else "") + table_html(head, cells, sortable=True)
@@ -188,20 +198,31 @@ def _smallest(row: Mapping[str, Any]) -> Any:
 
 
 def peak(row: Mapping[str, Any], which: int) -> float | None:
-    """Greatest force (0) or moment (1) component of a run, by its summary."""
-    found = row.get("peak_wrench")
-    values = list(found.values()) if isinstance(found, Mapping) else list(found or ())
-    return max(abs(float(x)) for x in values[3 * which : 3 * which + 3]) if len(values) == 6 else None
+    """Largest contact force (0) or moment (1) of the impact, by the summary of a run."""
+    found = row.get(PEAKS[which])
+    return float(found) if isinstance(found, int | float) else None
+
+
+def _peak(row: Mapping[str, Any], key: str) -> Any:
+    """A figure of the summary; marked where a fault was injected or periods were missed in its window."""
+    value = row.get(key)
+    moments = [one for one in row.get("peaks") or () if one["moment"] != "stand"]
+    if key.startswith("impact"):
+        moments = [one for one in moments if one["moment"] == "impact"]
+    marks = list(dict.fromkeys(mark for one in moments for mark in one.get("marks") or ()))
+    return Markup(f'{text(f"{value:.4g}")} {pill("warn", "; ".join(marks))}') if marks and isinstance(value, int | float) else value
 
 
 def _courses(log: Log) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Times from the first contact and size of the contact force, times and size of the moment, from one second before."""
+    """Times from the first contact and size of the contact force, times and size of the moment, of the closed loop from one second before
+    the first contact on."""
     r = log.records
     if not log.ticks:
         return (np.empty(0),) * 4
     contact = float(r["first_contact_time"][-1])
     t = log.time_s - (contact if contact >= 0.0 else float(log.time_s[0]))
-    seen = t >= -BEFORE_S
+    moments = Moments().of(r)
+    seen = (t >= -BEFORE_S) & ((moments != STAND) | (moments == STAND).all())
     found: list[np.ndarray] = []
     for part in (slice(0, 3), slice(3, 6)):
         found += thin(t[seen], np.linalg.norm(r["F_T"][seen, part], axis=1), KEPT)

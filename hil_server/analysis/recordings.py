@@ -15,8 +15,14 @@
 A channel is any scalar of a log (`F_T[0]`, `probe.stroke`, `signal_discrete` as a whole), or of the crafts `active.` and `target.`:
 `acceleration[i]` (m/s2, of the stream's position, free fall taken off, body axes) and `rate[i]` (rad/s, body axes).
 
-Alignment: each stream's clock is set against the run by the largest sum of the correlations of its columns over all shifts, refined by the
-parabola through the largest three; nothing is filled in, a gap takes no part. The correlation table says which of several runs it was.
+Alignment: streams of one `recorder` (without it: of one file) have one clock. It is set against the run at the first contact: roughly by
+the largest sum of the correlations of its columns over all shifts, then where the columns begin to change as those of the run do. For this
+only the first moments of the contact count (BEFORE_S, AFTER_S) and no amplitude: a model whose clutch or mass is wrong goes another way
+later on, and that is no error of a clock. What each column is off by at the events, and over the whole, is left and stands in `Match.left`.
+A run without a contact is aligned by the correlations alone. Nothing is filled in, a gap takes no part.
+
+Which of several runs it was, the share of the columns' variation that the run explains says (`Match.explained`, 1 at best, negative where
+the run is further off than a constant): an amplitude that is wrong costs there, in a correlation it does not.
 
 Contact load (rigid crafts, masses known): with w the rates, a the acceleration at r,
 
@@ -28,7 +34,7 @@ covariance goes along. The load is that of all contacts together, at the centre 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +43,12 @@ from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
 from hil_server.analysis.foreign_logs import Stream, read_csv
+from hil_server.analysis.record_time import derivative
 from hil_server.config import files
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.errors import ConfigurationError, UsageError
 from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.moments import STAND, Moments
 from hil_server.telemetry.record import scalar_names
 from rt_kernels.layout import CODES
 from rt_kernels.parameters import Parameter
@@ -48,6 +56,9 @@ from rt_kernels.parameters import Parameter
 GRID_S = 1e-3
 GAP_PERIODS = 3.5  # a pause of so many typical steps is a gap
 LEAST_OVERLAP = 0.5  # of the shorter of stream and run must take part
+BEFORE_S, AFTER_S = 0.25, 0.08  # of the first contact: what sets a clock
+SOUGHT_S = 0.4  # how far from the correlations' offset
+LEAST_EXPLAINED = 0.5  # a run that explains less of a recording is not the one
 CRAFTS = {"active": ("X_NC", "V_NC", "active_vehicle"), "target": ("X_NV", "V_NV", "target_vehicle")}
 HEAD = Table(
     (
@@ -60,6 +71,8 @@ STREAM = Table(
     (
         Parameter("file", "str", "-", "CSV file, beside the recording's"),
         Parameter("sigma", "float", "-", "noise of a value, rms, in the unit of the channel", default=0.0, low=0.0),
+        Parameter("recorder", "str", "-", "what has the clock of its time stamps: streams of one recorder have one (else each its own)",
+                  default=""),
         Parameter("position_m", "floats", "m", "of an accelerometer, from the centre of mass, body axes", default=(0.0,) * 3, shape=3),
         Parameter("columns", "table", "-", "column of the file: channel of the run"),
     )
@@ -75,6 +88,12 @@ class Sensor:
     values: dict[str, np.ndarray]
     sigma: float
     position_m: np.ndarray
+    recorder: str = ""
+
+    @property
+    def clock(self) -> str:
+        """What has its clock: the recorder, or the file by itself."""
+        return self.recorder or self.name
 
 
 @dataclass(frozen=True)
@@ -89,15 +108,30 @@ class Recording:
 
 @dataclass(frozen=True)
 class Match:
-    """A recording against the run `run` (its folder, or its file). offset_s: of each sensor's clock, to be taken off its time stamps to get
-    run time, s; correlation, rms: of each channel, by `sensor: channel`; phases: rms difference of each channel by phase of the run; mean:
-    of the correlations."""
+    """A recording against the run `run` (its folder, or its file). offset_s: of each sensor's clock, to be taken off its time stamps to
+    get run time, s, the same for all of a recorder; correlation, rms, explained (share of the variation): of each channel, by `sensor:
+    channel`, around the closed loop; phases: rms difference of each channel by phase of the run; mean, score: of the correlations, of
+    what is explained; left: by how much each channel is still later than the run at an event, or as a whole, s; at: what the clocks were
+    set at."""
 
     run: str
     offset_s: dict[str, float]
     correlation: dict[str, float]
     rms: dict[str, float]
     phases: dict[str, dict[str, float]] = field(default_factory=dict)
+    explained: dict[str, float] = field(default_factory=dict)
+    left: dict[str, dict[str, float]] = field(default_factory=dict)
+    at: str = "first contact"
+
+    @property
+    def score(self) -> float:
+        """Mean share of the channels' variation that the run explains."""
+        return float(np.mean(list(self.explained.values())))
+
+    @property
+    def matches(self) -> bool:
+        """Whether the recording may be of this run at all."""
+        return self.score >= LEAST_EXPLAINED
 
     @property
     def mean(self) -> float:
@@ -145,7 +179,7 @@ def _sensor(row: dict[str, Any], path: str, file: Path) -> Sensor:
         values[told["channel"]] = one.stack([column.lower()])[:, 0] * float(told.get("factor", 1.0)) + float(told.get("offset", 0.0))
     if not values:
         raise ConfigurationError(line(str(file), f"{path}.columns", "no column", {}, limit="at least one", unit="-"))
-    return Sensor(row["file"], stream.time_s, values, row["sigma"], np.asarray(row["position_m"], float))
+    return Sensor(row["file"], stream.time_s, values, row["sigma"], np.asarray(row["position_m"], float), row["recorder"])
 
 
 # ------------------------------------------------------------------------------------------------------------ channels of a run
@@ -176,10 +210,9 @@ def body_motion(log: Log, craft: str, position_m: np.ndarray) -> tuple[np.ndarra
     """Angular rate and acceleration at `position_m` from the centre of mass, (ticks, 3) each, body axes."""
     pose, twist, _ = CRAFTS[craft]
     R = Rotation.from_quat(log.records[pose][:, 3:])
-    dt = log.header.period_ns * 1e-9
     w = R.inv().apply(log.records[twist][:, 3:])
-    a = R.inv().apply(np.gradient(log.records[twist][:, :3], dt, axis=0))
-    turning = np.gradient(w, dt, axis=0)
+    a = R.inv().apply(derivative(log, log.records[twist][:, :3]))
+    turning = derivative(log, w)
     return w, a + np.cross(turning, position_m) + np.cross(w, np.cross(w, position_m))
 
 
@@ -189,28 +222,94 @@ def body_motion(log: Log, craft: str, position_m: np.ndarray) -> tuple[np.ndarra
 def match(recording: Recording, log: Log) -> Match:
     """The recording's clocks set against a run, and how well its channels go with those of the run.
 
-    Raises UsageError when a sensor and the run have no shift at which they overlap enough."""
+    Raises UsageError when a recorder and the run have no shift at which they overlap enough."""
+    ours = {s.name: {name: channel(log, name, s.position_m) for name in s.values} for s in recording.sensors}
+    contact = float(log.records["first_contact_time"][-1]) if log.ticks else -1.0
+    at_contact = log.ticks > 0 and log.time_s[0] < contact < log.time_s[-1]
     offset: dict[str, float] = {}
-    correlation: dict[str, float] = {}
-    rms: dict[str, float] = {}
-    phases: dict[str, dict[str, float]] = {}
+    for clock in dict.fromkeys(s.clock for s in recording.sensors):
+        sensors = [s for s in recording.sensors if s.clock == clock]
+        shift = _shift(sensors, log.time_s, ours)
+        if at_contact:
+            shift += _late(sensors, log.time_s, ours, shift, contact, AFTER_S) or 0.0
+        offset |= {s.name: shift for s in sensors}
+    found = Match(run_name(log), offset, {}, {}, {}, at="first contact" if at_contact else "correlation")
     for sensor in recording.sensors:
-        ours = {name: channel(log, name, sensor.position_m) for name in sensor.values}
-        offset[sensor.name] = shift = _shift(sensor, log.time_s, ours)
+        for name in sensor.values:
+            _held_against(found, sensor, name, log, ours[sensor.name][name], contact if at_contact else None)
+    return found
+
+
+def _held_against(found: Match, sensor: Sensor, name: str, log: Log, ours: np.ndarray, contact: float | None) -> None:
+    """Adds the figures of one channel to a match."""
+    begin, end = log.time_s[0], log.time_s[-1]
+    closed = np.flatnonzero(Moments().of(log.records) != STAND)
+    if contact is not None and len(closed):
+        begin, end = max(begin, contact - 1.0), min(end, float(log.time_s[closed[-1]]))
+    seen = sensor.time_s - found.offset_s[sensor.name]
+    inside = (seen >= begin) & (seen <= end)
+    at, recorded = seen[inside], sensor.values[name][inside]
+    expected = np.interp(at, log.time_s, ours)
+    label = f"{sensor.name}: {name}"
+    error = float(np.mean((recorded - expected) ** 2)) if len(at) else math.nan
+    # what noise alone would make of a channel that does not move is not to be explained
+    varied = max(float(np.var(recorded)) if len(at) else 0.0, 4.0 * sensor.sigma**2, 1e-300)
+    found.correlation[label] = _correlation(recorded, expected)
+    found.rms[label] = math.sqrt(error)
+    found.explained[label] = 1.0 - error / varied if len(at) else -1.0
+    phase = log.records["phase"][np.clip(np.searchsorted(log.time_s, at), 0, log.ticks - 1)]
+    found.phases[label] = {
+        word: float(np.sqrt(np.mean((recorded[phase == number] - expected[phase == number]) ** 2)))
+        for word, number in CODES["phase"].items() if np.any(phase == number)
+    }  # fmt: skip
+    capture = float(log.records["capture_time"][-1])
+    events = [("first contact", -1.0 if contact is None else contact, AFTER_S), ("capture", capture, BEFORE_S)]
+    events = [(event, when, after) for event, when, after in events if begin < when < end]
+    one, ours_alone = [replace(sensor, values={name: sensor.values[name]})], {sensor.name: {name: ours}}
+    events.append(("whole", begin + BEFORE_S + SOUGHT_S, end - begin - 2.0 * (BEFORE_S + SOUGHT_S)))
+    lags = {event: _late(one, log.time_s, ours_alone, found.offset_s[sensor.name], when, after) for event, when, after in events}
+    found.left[label] = {event: lag for event, lag in lags.items() if lag is not None}
+
+
+def _late(sensors: Sequence[Sensor], time: np.ndarray, ours: dict[str, dict[str, np.ndarray]], shift: float, when: float,
+          after: float) -> float | None:  # fmt: skip
+    """By how much more than `shift` the sensors' stamps are late around the instant `when` of the run, s: where their columns, each with
+    a mean and an amplitude of its own, go best with those of the run from before it to `after` behind it. None where nothing changes
+    there."""
+    steps = np.arange(-round(SOUGHT_S / GRID_S), round(SOUGHT_S / GRID_S) + 1) * GRID_S
+    missed, weight = np.zeros(len(steps)), 0.0
+    for sensor in sensors:
+        pace = float(np.median(np.diff(sensor.time_s)))
+        before, behind = max(BEFORE_S, 10.0 * pace), max(after, 5.0 * pace)
+        low, high = np.searchsorted(sensor.time_s, (when + shift - before - SOUGHT_S, when + shift + behind + SOUGHT_S))
+        t = sensor.time_s[low:high] - shift
+        if len(t) < 10 or t[0] > when - before or t[-1] < when + behind:
+            continue
         for name, values in sensor.values.items():
-            seen = sensor.time_s - shift
-            inside = (seen >= log.time_s[0]) & (seen <= log.time_s[-1])
-            at, recorded = seen[inside], values[inside]
-            expected = np.interp(at, log.time_s, ours[name])
-            label = f"{sensor.name}: {name}"
-            correlation[label] = _correlation(recorded, expected)
-            rms[label] = float(np.sqrt(np.mean((recorded - expected) ** 2)))
-            phase = log.records["phase"][np.clip(np.searchsorted(log.time_s, at), 0, log.ticks - 1)]
-            phases[label] = {
-                word: float(np.sqrt(np.mean((recorded[phase == number] - expected[phase == number]) ** 2)))
-                for word, number in CODES["phase"].items() if np.any(phase == number)
-            }  # fmt: skip
-    return Match(run_name(log), offset, correlation, rms, phases)
+            x, y = values[low:high], ours[sensor.name][name]
+            grid = np.linspace(when - before, when + behind, max(20, round((before + behind) / GRID_S)))
+            own = np.interp(grid, time, y)
+            if np.ptp(own) <= 6.0 * sensor.sigma or np.ptp(own) == 0.0:
+                continue
+            own = (own - own.mean()) / own.std()
+            each = np.array([_unexplained(np.interp(grid + step, t, x), own) for step in steps])
+            missed, weight = missed + each, weight + 1.0
+    if not weight:
+        return None
+    best = int(missed.argmin())
+    if 0 < best < len(steps) - 1:
+        a, b, c = missed[best - 1 : best + 2]
+        bend = a - 2.0 * b + c
+        return float(steps[best] + (0.5 * (a - c) / bend if bend > 0.0 else 0.0) * GRID_S)
+    return float(steps[best])
+
+
+def _unexplained(x: np.ndarray, own: np.ndarray) -> float:
+    """Share of the variation of x (n,) that a multiple of `own` (mean 0, deviation 1) does not explain; a negative one explains none."""
+    x = x - x.mean()
+    total = float(x @ x)
+    along = max(float(x @ own), 0.0)
+    return 1.0 - along * along / (total * len(own)) if total > 0.0 else 1.0
 
 
 def run_name(log: Log) -> str:
@@ -233,25 +332,31 @@ def gridded(time: np.ndarray, values: np.ndarray, step: float) -> tuple[np.ndarr
     return np.where(fine, np.interp(grid, time, values), 0.0), fine.astype(float)
 
 
-def _shift(sensor: Sensor, time: np.ndarray, ours: dict[str, np.ndarray]) -> float:
-    """What must be taken off the sensor's time stamps, s."""
-    total: np.ndarray | None = None
-    zero = 0
-    for name, values in sensor.values.items():
-        x, mx = gridded(sensor.time_s, values, GRID_S)
-        y, my = gridded(time, ours[name], GRID_S)
-        found, zero = correlations(x, mx, y, my)
-        # a channel that does not move, in recording or run, has no say
-        total = found if total is None else total + found
-    assert total is not None
+def _shift(sensors: Sequence[Sensor], time: np.ndarray, ours: dict[str, dict[str, np.ndarray]]) -> float:
+    """What must be taken off the time stamps of the sensors, which have one clock, s: roughly, by the correlations of all their columns."""
+    curves = []
+    for sensor in sensors:
+        total: np.ndarray | None = None
+        zero = 0
+        for name, values in sensor.values.items():
+            x, mx = gridded(sensor.time_s, values, GRID_S)
+            y, my = gridded(time, ours[sensor.name][name], GRID_S)
+            found, zero = correlations(x, mx, y, my)
+            # a channel that does not move, in recording or run, has no say
+            total = found if total is None else total + found
+        assert total is not None
+        # the record's first point lies at (k - zero) steps after the run's first
+        curves.append((sensor.time_s[0] - time[0] - (np.arange(len(total)) - zero) * GRID_S, total))
+    shifts, total = curves[0]
+    for others, found in curves[1:]:
+        total = total + np.interp(shifts[::-1], others[::-1], found[::-1], left=np.nan, right=np.nan)[::-1]
     if not np.any(np.isfinite(total)):
-        raise UsageError(f"{sensor.name}: at no shift does half of it overlap the run")
+        raise UsageError(f"{', '.join(s.name for s in sensors)}: at no shift does half of it overlap the run")
     best = int(np.nanargmax(total))
     a, b, c = (total[i] if 0 <= i < len(total) else math.nan for i in (best - 1, best, best + 1))
     bend = a - 2 * b + c
     part = 0.5 * (a - c) / bend if np.isfinite(bend) and bend < 0.0 else 0.0
-    # the record's first point lies at (best - zero) steps after the run's first
-    return float(sensor.time_s[0] - (time[0] + (best - zero + part) * GRID_S))
+    return float(shifts[best] - part * GRID_S)
 
 
 def correlations(x: np.ndarray, mx: np.ndarray, y: np.ndarray, my: np.ndarray) -> tuple[np.ndarray, int]:
@@ -277,8 +382,8 @@ def correlations(x: np.ndarray, mx: np.ndarray, y: np.ndarray, my: np.ndarray) -
 
 
 def best_run(recording: Recording, logs: Sequence[Log]) -> list[Match]:
-    """The recording against each run, the one it goes with best first."""
-    return sorted((match(recording, log) for log in logs), key=lambda m: -m.mean)
+    """The recording against each run, the one that explains most of it first; by whether any does, `Match.matches`."""
+    return sorted((match(recording, log) for log in logs), key=lambda m: -m.score)
 
 
 # ------------------------------------------------------------------------------------------------------------------ contact load
@@ -403,7 +508,8 @@ def write_page(recording: Recording, log: Log, ranked: Sequence[Match], loads: d
 
     best = ranked[0]
     names = list(best.correlation)
-    table = table_html(("run", "mean", *names), [(m.run, f"{m.mean:.4f}", *(f"{m.correlation[n]:.4f}" for n in names)) for m in ranked])
+    ranking = [(m.run, f"{m.score:.4f}", f"{m.mean:.4f}", *(f"{m.correlation[n]:.4f}" for n in names)) for m in ranked]
+    table = table_html(("run", "explained", "mean correlation", *names), ranking)
     drawn, axes = figures.figure(len(names))
     at = 0
     for sensor in recording.sensors:
@@ -417,17 +523,19 @@ def write_page(recording: Recording, log: Log, ranked: Sequence[Match], loads: d
             one.grid(True, linewidth=0.4, alpha=0.6)
     axes[0].legend(fontsize=8)
     axes[-1].set_xlabel("run time, s", fontsize=9)
-    rows = [(n, best.rms[n], "; ".join(f"{p} {v:.3g}" for p, v in best.phases[n].items())) for n in names]
+    rows = [(n, best.rms[n], "; ".join(f"{p} {v:.3g}" for p, v in best.phases[n].items()),
+             "; ".join(f"{event} {1e3 * lag:+.1f}" for event, lag in best.left[n].items())) for n in names]  # fmt: skip
+    goes = f"It goes best with {text(best.run)}" if best.matches else f"It matches none of them; the least bad is {text(best.run)}"
     impulses = [(craft, *(f"{v:+.2f} ± {s:.2f}" for v, s in zip(one["impulse_n_s"], one["sigma_n_s"], strict=True)),
                  ", ".join(f"{v:+.2f}" for v in one["run_n_s"])) for craft, one in loads.items()]  # fmt: skip
     body = [
         f"<h1>{text(recording.name)} against {len(ranked)} run{'s' if len(ranked) > 1 else ''}</h1>",
-        f"<p>It goes best with {text(best.run)}. Clocks taken off: "
+        f"<p>{goes}, which explains {100 * best.score:.0f} % of its variation. Clocks, set at the {text(best.at)}, taken off: "
         + ", ".join(f"{text(s)} {v:+.4f} s" for s, v in best.offset_s.items()) + ".</p>",
         "<h2>Correlation</h2>", table,
         f"<h2>Recording and {text(best.run)}</h2>",
         figures.embedded(drawn, f"Sensors of {recording.name} over those of {best.run}"),
-        table_html(("channel", "rms difference", "by phase"), rows),
+        table_html(("channel", "rms difference", "by phase", "still later than the run, ms"), rows),
         *(["<h2>Impulse of the closed loop</h2><p>Out of accelerations, rates and known masses, N·s in the craft's axes, with one standard "
            "deviation; last column: of the run's wrench.</p>", table_html(("craft", "x", "y", "z", "run"), impulses)] if impulses else []),
     ]  # fmt: skip

@@ -5,14 +5,13 @@ age checks: use of a stick is the integral of its deflection (full deflection fo
 an axis went from one side to the other.
 """
 
-import tomllib
 from typing import Any
 
 import numpy as np
 
 from hil_server import registry
+from hil_server.analysis.record_time import configured, integral
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.line.run_header import CONFIGURATION
 from hil_server.telemetry.log_file import Log
 from rt_kernels.codes import code_name
 from rt_kernels.layout import BITS, CODES
@@ -36,14 +35,6 @@ TREND = {
 def is_rehearsal(log: Log) -> bool:
     """Whether operators flew the run."""
     return bool(getattr(registry.part_of_table("guidance", configured(log).get("guidance")), "FLOWN", False))
-
-
-def configured(log: Log) -> dict[str, Any]:
-    """The whole configuration of the run as plain tables; empty when the log has none."""
-    try:
-        return tomllib.loads(log.header.configuration.get(CONFIGURATION, ""))
-    except tomllib.TOMLDecodeError:
-        return {}  # what cannot be read says nothing
 
 
 def arm_limits(log: Log) -> tuple[float, float] | None:
@@ -98,7 +89,8 @@ def score_sheet(log: Log) -> dict[str, Any]:
     operator, test, run, created (s since 1970), end, captured; flown_s, time_to_capture_s (from the closing of the loop);
     lateral_miss_m, yaw/pitch/roll_miss_deg, angle_miss_deg (all three), closing_speed_m_s, lateral_speed_m_s, turn_rate_deg_s at the first
     contact; peak_contact_force_n, peak_contact_moment_n_m, peak_load_force_n, peak_load_moment_n_m, peak_load_part (of the arm's limit, the
-    larger of force and moment); stick_translation_s, stick_rotation_s, commanded_m, commanded_deg; overshoots; commands (Step, Insert
+    larger of force and moment); stick_translation_s, stick_rotation_s, commanded_m, commanded_deg, and how uncertain these are in a thinned
+    log (`uncertain`: key → bound in the same unit); overshoots; commands (Step, Insert
     begun); stops and of what: overload, joint_stop, aborted, hand_controller, hold.
     """
     config, flown = configured(log), flight(log)
@@ -117,15 +109,17 @@ def score_sheet(log: Log) -> dict[str, Any]:
         return sheet
     if sheet["captured"]:
         sheet["time_to_capture_s"] = float(log.records["capture_time"][-1] - t[0])
-    period = log.header.period_ns * 1e-9 * r["periods"]
-    translation, rotation = (axes[flown] for axes in sticks(log))
-    rate = r["operator_rate"]
-    return sheet | _first_contact(r, t, log) | _loads(log, flown) | {
-        "stick_translation_s": float((np.abs(translation) * period[:, None]).sum()),
-        "stick_rotation_s": float((np.abs(rotation) * period[:, None]).sum()),
-        "commanded_m": float((np.linalg.norm(rate[:, :3], axis=1) * period).sum()),
-        "commanded_deg": float(np.degrees((np.linalg.norm(rate[:, 3:], axis=1) * period).sum())),
-        "overshoots": reversals(translation) + reversals(rotation),
+    whole, rate = sticks(log), log.records["operator_rate"]
+    courses = {
+        "stick_translation_s": np.abs(whole[0]).sum(axis=1),
+        "stick_rotation_s": np.abs(whole[1]).sum(axis=1),
+        "commanded_m": np.linalg.norm(rate[:, :3], axis=1),
+        "commanded_deg": np.degrees(np.linalg.norm(rate[:, 3:], axis=1)),
+    }
+    used = {key: integral(log, course, flown) for key, course in courses.items()}
+    return sheet | _first_contact(r, t, log) | _loads(log, flown) | {key: value for key, (value, _) in used.items()} | {
+        "uncertain": {key: bound for key, (_, bound) in used.items() if bound > 0.0},
+        "overshoots": reversals(whole[0][flown]) + reversals(whole[1][flown]),
         **_stops(r),
     }  # fmt: skip
 

@@ -14,16 +14,18 @@ import numpy as np
 from hil_server.analysis import pictures, reliance
 from hil_server.analysis.crafts import is_names
 from hil_server.analysis.foreseen import Foreseen
+from hil_server.analysis.guarded import drawn, guarded
 from hil_server.analysis.opening import opening
 from hil_server.analysis.summary import summarise
 from hil_server.analysis.verdict import bars, margin_bars, next_looks, stand_margins, verdict
 from hil_server.config import TestConfig
 from hil_server.config.files import Done, nobody, whole
-from hil_server.errors import HilError, UsageError
+from hil_server.errors import HilError, UsageError, attempt
 from hil_server.line.run_header import CONFIGURATION, configuration
-from hil_server.pages.curves import Plot, embedded, histogram
+from hil_server.pages.curves import Plot, histogram
 from hil_server.pages.html import bars_html, document, pill, section, table_html, text
 from hil_server.telemetry.log_file import Log, open_log
+from hil_server.telemetry.moments import MOMENTS
 from rt_kernels.codes import bit_names, code_name
 
 FIRST_CONTACTS, MOST_CONTACTS = 10, 40
@@ -42,6 +44,8 @@ CONTACT_COLUMNS = {
     "rebound_note": "no restitution:",
     "work_j": "work, J",
     "energy_ratio_of_contact": "ratio of the contact alone",
+    "moment": "moment of the docking",
+    "marks": "in its window",
 }
 # kind of a part of a craft → its columns, and where each number's time stands
 CRAFT_COLUMNS = {
@@ -88,31 +92,36 @@ def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | o
     s = summarise(log) if summary is None else summary
     requirements = s.get("requirements") or []
     config, document_ = _configured(log)
+    missing: list[dict[str, str]] = []
     found = verdict(s, requirements)
-    stand = stand_margins(log, config)
-    foreseen = Foreseen.of(log, s, prediction)
-    made: list[Callable[[], list[str]]] = [
-        lambda: opening(log, s, found, document_, requirements, stand, next_looks(s, log, requirements, stand, foreseen.worst)),
-        lambda: _banners(log, s),
-        lambda: [section("Outcome", _outcome(log, s))],
-        lambda: [section("Requirements", _requirements(requirements))] if requirements else [],
-        lambda: [section("Limits of the stand", bars_html(margin_bars(stand)), "margins")] if stand else [],
-        lambda: [section("Faults", _faults(s))],
-        lambda: _before_trip(log, s),
-        lambda: [section("Prediction", foreseen.body)] if foreseen.body else [],
-        lambda: _rehearsal(log),
-        lambda: [section("Contacts", _contacts(s))],
-        lambda: _crafts(log, s),
-        lambda: _unit(log),
-        lambda: _scene(log, config),
-        lambda: _pictures(log),
-        lambda: [section("Time", _time(log, s))],
-        lambda: [section("Safety", reliance.body(document_))],
-        lambda: [section("Configuration", _configuration(log))],
+    stand = attempt("Limits of the stand", lambda: stand_margins(log, config), [], missing)
+    foreseen = attempt("Prediction", lambda: Foreseen.of(log, s, prediction), Foreseen(), missing)
+    looks = attempt("What to look at next", lambda: next_looks(s, log, requirements, stand, foreseen.worst), [], missing)
+    made: list[tuple[str, Callable[[], list[str]]]] = [
+        ("Opening", lambda: opening(log, s, found, document_, requirements, stand, looks)),
+        ("Banners", lambda: _banners(log, s)),
+        ("Not available", lambda: _missing([*s.get("not_available", ()), *missing])),
+        ("Outcome", lambda: [section("Outcome", _outcome(log, s))]),
+        ("Loads by moment", lambda: [section("Loads by moment", _by_moment(s))]),
+        ("Requirements", lambda: [section("Requirements", _requirements(requirements))] if requirements else []),
+        ("Limits of the stand", lambda: [section("Limits of the stand", bars_html(margin_bars(stand)), "margins")] if stand else []),
+        ("Faults", lambda: [section("Faults", _faults(s))]),
+        ("Done to the run", lambda: _done(s)),
+        ("The last second before the trip", lambda: _before_trip(log, s)),
+        ("Prediction", lambda: [section("Prediction", foreseen.body)] if foreseen.body else []),
+        ("Rehearsal", lambda: _rehearsal(log)),
+        ("Contacts", lambda: [section("Contacts", _contacts(s))]),
+        ("Loads and motion within the crafts", lambda: _crafts(log, s)),
+        ("Docking unit", lambda: _unit(log)),
+        ("In space", lambda: _scene(log, config)),
+        ("Pictures", lambda: _pictures(log)),
+        ("Time", lambda: [section("Time", _time(log, s))]),
+        ("Safety", lambda: [section("Safety", reliance.body(document_))]),
+        ("Configuration", lambda: [section("Configuration", _configuration(log))]),
     ]
     parts: list[str] = []
-    for i, make in enumerate(made, 1):
-        parts += make()
+    for i, (name, make) in enumerate(made, 1):
+        parts += guarded(name, make)
         done(i, len(made))
     title = document_.get("test", {}).get("name") or s["run"]
     return document(f"{title}: {found.word}", [part for part in parts if part])
@@ -163,20 +172,53 @@ def _outcome(log: Log, s: Mapping[str, Any]) -> str:
     ]
     names = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
     peaks = [(names[name], value, s["peak_wrench_time_s"][name]) for name, value in s["peak_wrench"].items()]
-    loads = table_html(("peak wrench at T", "value", "at s"), peaks)
+    loads = table_html(("peak wrench at T, closed loop", "value", "at s"), peaks)
     return f'<div class="columns"><div>{table_html((), rows)}</div><div>{loads}</div></div>'
+
+
+def _by_moment(s: Mapping[str, Any]) -> str:
+    """The largest loads of each moment of the docking, the impact first of all in words, and what its peak is worth."""
+    numbers = ("from_s", "to_s", "force_n", "force_time_s", "moment_n_m", "moment_time_s")
+    rows = []
+    for row in s["peaks"]:
+        marks = "; ".join(row.get("marks") or ())
+        name = pill("warn", row["moment"]) if marks else row["moment"]
+        rows.append((name, MOMENTS[row["moment"]], *(row[key] for key in numbers), *row["wrench"].values(), marks))
+    head = ("moment", "", "from s", "to s", "force, N", "at s", "moment, N.m", "at s", *pictures.FORCE, *pictures.MOMENT, "in its window")
+    worth = s.get("peak_worth")
+    said = f"<p>Peak of the impact: {text(worth['said'])}.</p>" if worth else "<p>No impact.</p>"
+    note = '<p class="note">Force and moment: size of the contact wrench on the target port. What the stand does by itself, before and '
+    note += "after the closed loop, is no load of the docking: it stands here and counts nowhere else.</p>"
+    return said + table_html(head, rows) + note
+
+
+def _done(s: Mapping[str, Any]) -> list[str]:
+    """Commands, tunes, injections, recoveries, what was forced: all of it."""
+    rows = [(row["time_s"], row["tick"], row["kind"], row["what"], row["by"], row["old"], row["new"], row["unit"], row["answer"])
+            for row in s["done_to_the_run"]]  # fmt: skip
+    head = ("at s", "tick", "", "what", "by", "old", "new", "unit", "answer")
+    return [section("Done to the run", table_html(head, rows), "done")] if rows else []
+
+
+def _missing(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    return [f'<p class="banner">{text(row["figure"])}: not available: {text(row["reason"])}.</p>' for row in rows]
 
 
 def _requirements(requirements: Sequence[Mapping[str, Any]]) -> str:
     """All of them: bars, and a table with what each was judged by."""
     head = ("requirement", "verdict", "value", "limit", "margin", "unit", "at s", "phase", "source")
     level = {"met": "good", "violated": "bad"}
+
+    def shown(one: Mapping[str, Any]) -> str:
+        return pill("warn" if one.get("marks") and one["verdict"] == "met" else level.get(one["verdict"], ""), one["verdict"])
+
     rows = [
-        (one["name"], pill(level.get(one["verdict"], ""), one["verdict"]), one.get("value"), one.get("limit"), one.get("margin"),
+        (one["name"], shown(one), one.get("value"), one.get("limit"), one.get("margin"),
          one.get("unit") or "", one.get("time_s"), _phases(one.get("phase")), one.get("source") or "")
         for one in requirements
     ]  # fmt: skip
     words = [(one["name"], one["words"]) for one in requirements if one.get("words")]
+    words += [(one["name"], f"in its window: {'; '.join(one['marks'])}") for one in requirements if one.get("marks")]
     said = "".join(f'<p class="note">{text(name)}: {text(line)}</p>' for name, line in words)
     return bars_html(bars(requirements)) + table_html(head, rows, sortable=True) + said
 
@@ -230,7 +272,7 @@ def _before_trip(log: Log, s: Mapping[str, Any]) -> list[str]:
         ("late ticks in the second before", int(np.count_nonzero(second["late_cause"]))),
         ("largest force in the second before, N", float(np.linalg.norm(second["F_T"][:, :3], axis=1).max())),
     ]
-    body = table_html((), rows) + _drawn(pictures.around(log, centre, BEFORE_TRIP_S))
+    body = table_html((), rows) + drawn(("Curves", lambda: pictures.around(log, centre, BEFORE_TRIP_S)))
     return [section("The last second before the trip", body, "trip")]
 
 
@@ -258,7 +300,8 @@ def _contacts(s: Mapping[str, Any]) -> str:
     rest = f'<p class="note">and {more} more in the log</p>' if more > 0 else ""
     table = _columns(CONTACT_COLUMNS, contacts[:FIRST_CONTACTS])
     if len(contacts) > FIRST_CONTACTS:
-        hardest = max(contacts, key=lambda one: one["peak_force_n"])
+        # of the docking, where there is one of it
+        hardest = max([c for c in contacts if c.get("moment") != "stand"] or contacts, key=lambda one: one["peak_force_n"])
         said = f"Of {len(contacts)} contacts, the hardest began at {hardest['begin_s']:.3f} s with {hardest['peak_force_n']:.0f} N."
         later = _columns(CONTACT_COLUMNS, contacts[FIRST_CONTACTS:MOST_CONTACTS]) + rest
         numbers = f"{FIRST_CONTACTS + 1} to {min(len(contacts), MOST_CONTACTS)}"
@@ -268,8 +311,9 @@ def _contacts(s: Mapping[str, Any]) -> str:
 
 def _columns(columns: dict[str, str], rows: list[dict[str, Any]]) -> str:
     """A table of the columns that have something in any row."""
-    there = [key for key in columns if any(row[key] not in (None, "") for row in rows)]
-    return table_html([columns[key] for key in there], [[row[key] for key in there] for row in rows])
+    shown = [{**row, "marks": "; ".join(row.get("marks") or ())} for row in rows]
+    there = [key for key in columns if any(row.get(key) not in (None, "") for row in shown)]
+    return table_html([columns[key] for key in there], [[row.get(key) for key in there] for row in shown])
 
 
 def _crafts(log: Log, s: Mapping[str, Any]) -> list[str]:
@@ -281,7 +325,8 @@ def _crafts(log: Log, s: Mapping[str, Any]) -> list[str]:
         rows = [[row["name"], *(row.get(key) for key in columns)] for row in s["crafts"][kind]]
         if rows:
             body += table_html((kind, *columns.values()), rows)
-    return [section("Loads and motion within the crafts", body + _drawn([*pictures.joints(log), *pictures.structure(log)]), "crafts")]
+    body += drawn(("Joints", lambda: pictures.joints(log)), ("Structure", lambda: pictures.structure(log)))
+    return [section("Loads and motion within the crafts", body, "crafts")]
 
 
 def _unit(log: Log) -> list[str]:
@@ -290,17 +335,12 @@ def _unit(log: Log) -> list[str]:
         return []
     from hil_server.analysis import unit_course
 
-    on = unit_course.sensors(log)
-    body = _drawn([*([on] if on else []), *unit_course.state(log)])
+    body = drawn(("Sensors", lambda: [on] if (on := unit_course.sensors(log)) else []), ("State", lambda: unit_course.state(log)))
     happened = unit_course.events(log)
     rows = [(f"{at:.3f}", what) for at, what in happened[: unit_course.EVENTS_MOST]]
     more = f"<p>{len(happened) - len(rows)} more are in the log.</p>" if len(happened) > len(rows) else ""
     listed = f"<details><summary>{len(happened)} events</summary>{table_html(('run time, s', ''), rows)}{more}</details>"
     return [section("Docking unit", body + listed)]
-
-
-def _drawn(plots: Sequence[Plot]) -> str:
-    return "".join(embedded(one) for one in plots)
 
 
 def _scene(log: Log, config: TestConfig | None) -> list[str]:
@@ -314,17 +354,15 @@ def _scene(log: Log, config: TestConfig | None) -> list[str]:
 def _pictures(log: Log) -> list[str]:
     if not log.ticks:
         return ["<p>The log holds no tick.</p>"]
-    topics: list[tuple[str, list[Plot], str]] = [
-        ("Wrench", pictures.wrench(log), ""),
-        ("Motion", pictures.relative_motion(log), ""),
-        ("Legs", pictures.legs(log), ""),
-        ("Energy", pictures.energy(log), ""),
-    ]
+    topics: list[tuple[str, Callable[[Log], list[Plot]]]] = [
+        ("Wrench", pictures.wrench), ("Motion", pictures.relative_motion), ("Legs", pictures.legs), ("Energy", pictures.energy),
+    ]  # fmt: skip
+    found: list[str] = [section(title, drawn((title, lambda make=make: make(log)))) for title, make in topics]  # type: ignore[misc]
     if log.records["realtime_mode"].any():
-        us = ((1e-3 * log.records[f"{name}_ns"], words) for name, words in (("lateness", "lateness"), ("compute", "computing")))
-        counted = "".join(histogram(words, "µs", values) for values, words in us)
-        topics.append(("Lateness", pictures.lateness(log), counted))
-    return [section(title, _drawn(plots) + more) for title, plots, more in topics]
+        us = [(1e-3 * log.records[f"{name}_ns"], words) for name, words in (("lateness", "lateness"), ("compute", "computing"))]
+        counted = guarded("Histograms", lambda: [histogram(words, "µs", values) for values, words in us], alone=False)
+        found.append(section("Lateness", drawn(("Lateness", lambda: pictures.lateness(log))) + "".join(counted)))
+    return found
 
 
 def _time(log: Log, s: Mapping[str, Any]) -> str:

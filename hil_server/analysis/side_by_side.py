@@ -1,7 +1,8 @@
 """Designs side by side: variants of a programme that meet the same case with different units, and what that changes.
 
 A programme names the `case` and the `design` of a variant (`hil_server.run.programme`); the first design of a case is what the others are
-measured against. Every figure is of the closed loop after the first contact. Axial is along X of the target port, lateral across it.
+measured against. Its figures are of impact and damping; the largest force of each later moment (`hil_server.telemetry.moments`) stands in a
+row of its own. Axial is along X of the target port, lateral across it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.errors import HilError
+from hil_server.analysis.guarded import guarded
+from hil_server.errors import attempt
 from hil_server.pages.curves import Plot, embedded
 from hil_server.pages.html import document, section, table_html, text
 from hil_server.telemetry.log_file import Log, open_log
-from rt_kernels.layout import BITS, CODES
+from hil_server.telemetry.moments import IMPACT, MOMENTS, STAND, Moments, peaks_of
+from rt_kernels.layout import BITS
 
 PAGE = "side_by_side.html"
 NOTHING = 1.0  # N, N.m: less is no load
@@ -28,14 +31,17 @@ FIGURES = (
     ("tilt_rad", "tilt after capture", "deg", 180.0 / np.pi),
     ("penetration_m", "deepest penetration", "mm", 1e3),
 )
+LATER = tuple(MOMENTS)[IMPACT + 1 :]
 LOADS = ("axial_n", "pull_n", "lateral_n", "bending_n_m")
 
 
 def figures_of(log: Log) -> dict[str, float | None]:
-    """Peaks of one run in SI units (keys of FIGURES), `capture_s` from the first contact; None for what the run does not have."""
+    """Peaks of one run in SI units (keys of FIGURES, of the impact; `force_n MOMENT` of the others), `capture_s` from the first contact;
+    None for what the run does not have."""
     r = log.records
-    loop = np.flatnonzero(r["phase"] == CODES["phase"]["contact"])
+    loop = np.flatnonzero(Moments().of(r) == IMPACT)
     found: dict[str, float | None] = dict.fromkeys((key for key, *_ in FIGURES))
+    found |= {f"force_n {row['moment']}": row["force_n"] for row in peaks_of(r).rows() if row["moment"] in LATER}
     contact, capture = r["first_contact_time"].max(initial=-1.0), r["capture_time"].max(initial=-1.0)
     found["capture_s"] = float(capture - contact) if capture >= 0.0 <= contact else None
     if not len(loop):
@@ -64,11 +70,11 @@ def compared(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         if not row.get("case"):
             continue
-        try:
-            figures = figures_of(open_log(row["log"])) if row.get("log") else {}
-        except HilError:
-            figures = {}
-        entry = {"design": row["design"], "number": row["number"], "verdict": row["verdict"], "log": row.get("log"), "figures": figures}
+        missing: list[dict[str, str]] = []
+        log = row.get("log")
+        figures = attempt("figures", lambda log=log: figures_of(open_log(log)), {}, missing) if log else {}  # type: ignore[misc]
+        entry = {"design": row["design"], "number": row["number"], "verdict": row["verdict"], "log": log, "figures": figures,
+                 "not_available": missing}  # fmt: skip
         cases.setdefault(row["case"], []).append(entry)
     return [{"case": case, "designs": designs, "text": _sentences(designs)} for case, designs in cases.items()]
 
@@ -104,7 +110,11 @@ def table_of(case: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     rows: list[list[Any]] = [["end", *(d["verdict"] for d in designs)], ["capture, s", *(d["figures"].get("capture_s") for d in designs)]]
     for key, words, unit, factor in FIGURES:
         values = [d["figures"].get(key) for d in designs]
-        rows.append([f"{words}, {unit}", *(None if v is None else factor * v for v in values)])
+        rows.append([f"{words} in the impact, {unit}", *(None if v is None else factor * v for v in values)])
+    for moment in LATER:
+        values = [d["figures"].get(f"force_n {moment}") for d in designs]
+        if any(v is not None for v in values):
+            rows.append([f"largest force, {MOMENTS[moment]}, N", *values])
     return ["", *(d["design"] for d in designs)], rows
 
 
@@ -113,7 +123,11 @@ def write_page(name: str, cases: Sequence[dict[str, Any]], out: Path) -> Path:
     parts = [f"<h1>{text(name)}: side by side</h1>"]
     for case in cases:
         words = "".join(f"<p>{text(sentence)}</p>" for sentence in case["text"])
-        parts.append(section(case["case"], words + table_html(*table_of(case)) + _drawn(case)))
+        words += "".join(f'<p class="note">Not available: figures of {text(design["design"])}: {text(one["reason"])}.</p>'
+                         for design in case["designs"] for one in design.get("not_available") or ())  # fmt: skip
+        body = guarded("Table", lambda case=case: [table_html(*table_of(case))], alone=False)  # type: ignore[misc]
+        body += guarded("Forces", lambda case=case: [_drawn(case)], alone=False)  # type: ignore[misc]
+        parts.append(section(case["case"], words + "".join(body)))
     path = out / PAGE
     path.write_text(document(f"{name}: side by side", parts), encoding="utf-8")
     return path
@@ -130,7 +144,7 @@ def _drawn(case: dict[str, Any]) -> str:
     for run in runs:
         log = open_log(run["log"])
         r = log.records
-        loop = r["phase"] == CODES["phase"]["contact"]
+        loop = Moments().of(r) != STAND
         t = log.time_s[loop] - max(float(r["first_contact_time"].max()), 0.0)
         F = r["F_T"][loop]
         values = np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2])])

@@ -11,10 +11,14 @@ import numpy as np
 from hil_server import registry, requirements
 from hil_server.analysis.arm_margin import arm_margin
 from hil_server.analysis.crafts import crafts_of
-from hil_server.analysis.rebound import rebound, screw_of
-from hil_server.errors import HilError, VerdictError
+from hil_server.analysis.interventions import Marks, done_to_the_run
+from hil_server.analysis.peaks import worth
+from hil_server.analysis.rebound import Rebound, rebound, screw_of
+from hil_server.analysis.record_time import left_out, thinning
+from hil_server.errors import HilError, VerdictError, attempt
 from hil_server.host.late_causes import summed_up
 from hil_server.telemetry.log_file import Log
+from hil_server.telemetry.moments import MOMENTS, WRENCH_NAMES, Moments, peaks_of
 from hil_server.telemetry.recoveries import recovered, recoveries_of
 from rt_kernels.codes import bit_names, code_name
 from rt_kernels.context import Vehicles
@@ -23,7 +27,6 @@ from rt_kernels.layout import CODES, FAULTS, RUNS
 # what of a setpoint may be clipped
 CLIPS = {name: mask for name, mask in RUNS["setpoint_status"].items() if name != "blocked"}
 
-WRENCH_NAMES = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 END_EXIT = {"tripped": 3, "record_lost": 3, "not_aligned": 1}  # exit code of a run by its end, 0 of every other
 # what the devices say, and the loop, when it is the host that stood still
@@ -32,6 +35,17 @@ STALLED = {"sensor_no_data", "sensor_stale", "sensor_lost", "drive_no_data", "dr
            "supervisor_silent"}  # fmt: skip
 STALL_PERIODS, STALL_S = 2, 0.3  # so many periods missed at once are a stall, and so long after it a fault may be its
 STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
+
+
+NO_TIMING: dict[str, Any] = {
+    **{key: dict.fromkeys([*PERCENTILES, "max"], 0.0) for key in ("lateness_us", "compute_us", "read_us", "write_us")},
+    "margin_us": {"min": 0.0}, "late_causes": {}, "late_named": [], "realtime_mode": 0,
+}  # fmt: skip
+NO_PEAKS: dict[str, Any] = {
+    "peaks": [], "peak_wrench": dict.fromkeys(WRENCH_NAMES), "peak_wrench_time_s": dict.fromkeys(WRENCH_NAMES),
+    **dict.fromkeys(("docking_force_n", "docking_moment_n_m", "impact_force_n", "impact_moment_n_m", "peak_worth")),
+}  # fmt: skip
+NO_LEGS: dict[str, Any] = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPS, 0)}
 
 
 def microseconds(nanoseconds: np.ndarray) -> dict[str, float]:
@@ -110,19 +124,21 @@ def _what_was_invalid(log: Log, fault: dict[str, Any]) -> str | None:
 def contacts_of(log: Log) -> list[dict[str, Any]]:
     """Every contact: when, how hard, and whether and how it rebounded.
 
-    begin_s, duration_s and the peaks are those of the contact flag; speeds, energies and work_j (what the energy monitor counted for the
-    corrected wrench, `contact_work`) those of the free motion on either side where there is one, else of the ticks next to the flag.
-    rebound is e (`hil_server.analysis.rebound`), None where it is not measurable, and rebound_note then says why; energy_ratio and
-    energy_ratio_of_contact (1 + work_j/energy_before_j) are given where there is a rebound: a graze or a passage has none.
-    rebound_predicted, rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest.
+    moment: of the docking in which it begins. begin_s, duration_s and the peaks are those of the contact flag; speeds, energies and work_j
+    (what the energy monitor counted for the corrected wrench, `contact_work`) those of the free motion on either side where there is one,
+    else of the ticks next to the flag. rebound is e (`hil_server.analysis.rebound`), None where it is not measurable, and rebound_note then
+    says why; energy_ratio and energy_ratio_of_contact (1 + work_j/energy_before_j) are given where there is a rebound: a graze or a passage
+    has none. rebound_predicted, rebound_in_orbit (without the stand), mode_frequency_hz: of the predicted mode whose direction is nearest.
     """
     r, time_s = log.records, log.time_s
     touching = np.flatnonzero(np.diff(r["contact"] != 0, prepend=False, append=False))
     vehicles = _vehicles(log) if len(touching) and (r["control_A"].any() or r["control_T"].any()) else None
-    contacts = []
+    contacts, gaps, moments = [], left_out(log), Moments().of(r)
     for start, stop in touching.reshape(-1, 2):
         ended = bool(stop < log.ticks)
         e = rebound(r, int(start), int(stop), 1e-9 * log.header.period_ns, vehicles)
+        if gaps[max(start - 1, 0) if e.before is None else e.before : stop if e.after is None else e.after].any():
+            e = Rebound(None, "the log is thinned: a rebound needs every tick")
         before = max(start - 1, 0) if e.before is None else e.before
         after = stop if e.after is None else e.after
         wrench = np.abs(r["F_T"][start:stop])
@@ -134,6 +150,7 @@ def contacts_of(log: Log) -> list[dict[str, Any]]:
         contacts.append(
             {
                 "begin_s": float(time_s[start]),
+                "moment": list(MOMENTS)[moments[start]],
                 "duration_s": float(time_s[stop - 1] - time_s[start]),
                 "ended": ended,
                 "axial_speed_before_m_s": float(r["V_TA"][before, 0]),
@@ -218,20 +235,26 @@ def summarise(log: Log) -> dict[str, Any]:
     """The run in figures, JSON values only. Facts that the server left at the end of the log (`end`, `exit_code`, ...) take precedence.
 
     Keys: run, mode, log, complete, incomplete, end, exit_code, captured, alignment, capture_time_s, first_contact_time_s, duration_s,
-    ticks, missed, overflow, lateness_us, compute_us, read_us, write_us, bus_deviation_us (its amount, where the grid follows the clock of
-    a bus), margin_us (p50, p99, p999, p9999, max; margin: min), late_causes (where the late ticks lost their time), late_named (why, of a
-    live run: `hil_server.host.late_causes.summed_up`), realtime_mode, peak_wrench, peak_wrench_time_s, stroke_margin_min_m,
-    following_error_max_m, clipped_ticks (length, rate, acceleration), faults (names, first cause first) and fault_details, notes_raised
-    and note_details (what was noted and is no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries
-    (`hil_server.telemetry.recoveries`), recovered, contacts, crafts (peaks of joints, sensors, interfaces by name; None where
-    the dynamics part has none), arm (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger,
-    delay_origins, delay_in_run (term → mean of the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that
-    is violated is exit code 1), synthetic, limits (of `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them
-    the test had stricter; None of an old log).
+    ticks, thinned (1, or n of a log that holds one tick in n), missed, overflow, lateness_us, compute_us, read_us, write_us,
+    bus_deviation_us (its amount, where the grid follows the clock of a bus), margin_us (p50, p99, p999, p9999, max; margin: min),
+    late_causes (where the late ticks lost their time), late_named (why, of a live run: `hil_server.host.late_causes.summed_up`),
+    realtime_mode, peaks (the largest loads by moment of the docking: `hil_server.telemetry.moments.Peaks.rows`), impact_force_n,
+    impact_moment_n_m, peak_worth (of the impact: `hil_server.analysis.peaks`), docking_force_n, docking_moment_n_m, peak_wrench,
+    peak_wrench_time_s (of the closed loop; None where it was never closed), stroke_margin_min_m, following_error_max_m, clipped_ticks
+    (length, rate, acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is
+    no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.telemetry.recoveries`), recovered,
+    contacts, crafts (peaks of joints, sensors, interfaces by name; None where the dynamics part has none), arm
+    (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of
+    the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that is violated is exit code 1), synthetic,
+    limits (of `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old
+    log), done_to_the_run (`hil_server.analysis.interventions`), not_available (figures that could not be had: figure, reason). Each of peaks,
+    contacts and requirements has `marks`: injected faults and missed periods in its window, in words.
     """
     r = log.records
-    raised = faults_of(log)
+    missing: list[dict[str, str]] = []
+    raised = attempt("faults", lambda: faults_of(log), [], missing)
     faults, notes = [f for f in raised if f["severity"] != "note"], [f for f in raised if f["severity"] == "note"]
+    done = attempt("what was done to the run", lambda: done_to_the_run(log), [], missing)
     ended = code_name("end_cause", int(r["end_cause"][-1])) if log.ticks else "none"
     if ended == "none":
         ended = "tripped" if any(f["name"] in STOP for f in faults) else "stopped"
@@ -245,35 +268,40 @@ def summarise(log: Log) -> dict[str, Any]:
         "end": ended,
         "exit_code": END_EXIT.get(ended, 0),
         "captured": capture is not None,
-        "alignment": alignment_of(log),
+        "done_to_the_run": done,
+        "alignment": attempt("alignment of the units", lambda: alignment_of(log), None, missing),
         "capture_time_s": capture,
         "first_contact_time_s": _positive(r["first_contact_time"]),
         "duration_s": float(log.time_s[-1] - log.time_s[0]) if log.ticks else 0.0,
         "ticks": log.ticks,
         "missed": int(r["missed_total"][-1]) if log.ticks else 0,
         "overflow": max(int(r["overflow_total"][-1]) if log.ticks else 0, int(log.end.get("overflow", 0))),
-        **_timing(log),
-        **_loads(log),
+        **attempt("time of the loop", lambda: _timing(log), NO_TIMING, missing),
+        **attempt("loads by moment", lambda: _peaks(log), NO_PEAKS, missing),
+        **attempt("limits of the legs", lambda: _legs(log), NO_LEGS, missing),
+        "thinned": thinning(log),
         "faults": [fault["name"] for fault in faults],
         "fault_details": faults,
         "notes_raised": [note["name"] for note in notes],
         "note_details": notes,
-        "cause": cause_of(log, faults),
+        "cause": attempt("cause", lambda: cause_of(log, faults), None, missing),
         "trip_tick": int(r["trip_tick"][-1]) if log.ticks else -1,
-        "recoveries": recoveries_of(r),
+        "recoveries": attempt("recoveries", lambda: recoveries_of(r), [], missing),
         "recovered": recovered(r),
-        "contacts": contacts_of(log),
-        "crafts": crafts_of(log),
-        "arm": arm_margin(log),
+        "contacts": attempt("contacts", lambda: contacts_of(log), [], missing),
+        "crafts": attempt("loads within the crafts", lambda: crafts_of(log), None, missing),
+        "arm": attempt("margin of the arm", lambda: arm_margin(log), None, missing),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
         "delay_ledger": log.header.delay_ledger,
         "delay_origins": log.header.delay_origins,
-        "delay_in_run": _delay_in_run(log),
+        "delay_in_run": attempt("delay in the run", lambda: _delay_in_run(log), {}, missing),
         "prediction": log.header.prediction,
-        "requirements": [one.as_dict() for one in requirements.of_log(log)],
+        "requirements": attempt("requirements", lambda: [one.as_dict() for one in requirements.of_log(log)], [], missing),
         "synthetic": log.header.synthetic,
-        "limits": _limits(log),
+        "limits": attempt("limits", lambda: _limits(log), None, missing),
+        "not_available": missing,
     }
+    attempt("marks of the figures", lambda: _mark(log, summary), None, missing)
     if not summary["exit_code"] and requirements.violated(summary["requirements"]):
         summary["exit_code"] = VerdictError.exit_code
     return {**summary, **{key: value for key, value in log.end.items() if key in ("end", "exit_code", "captured", "report")}}
@@ -319,16 +347,50 @@ def _timing(log: Log) -> dict[str, Any]:
     }
 
 
-def _loads(log: Log) -> dict[str, Any]:
+def _peaks(log: Log) -> dict[str, Any]:
+    """Loads by moment of the docking (`hil_server.telemetry.moments`)."""
+    found = peaks_of(log.records)
+    closed, headline = found.closed(), found.headline()
+    if closed is None:
+        return NO_PEAKS | {"peaks": found.rows()}
+    return {
+        "peaks": found.rows(),
+        "peak_wrench": closed["wrench"],
+        "peak_wrench_time_s": closed["wrench_time_s"],
+        "docking_force_n": closed["force_n"],
+        "docking_moment_n_m": closed["moment_n_m"],
+        "impact_force_n": headline and headline["force_n"],
+        "impact_moment_n_m": headline and headline["moment_n_m"],
+        "peak_worth": headline and worth(log, headline),
+    }
+
+
+def _mark(log: Log, summary: dict[str, Any]) -> None:
+    """`marks` of each moment, contact and requirement: what lies in its window and speaks against its figures."""
+    marks = Marks(log, summary["done_to_the_run"])
+    if not log.ticks:
+        return
+    begin, end = float(log.time_s[0]), float(log.time_s[-1])
+    for row in summary["peaks"]:
+        row["marks"] = marks.of(row["from_s"], row["to_s"])
+    for contact in summary["contacts"]:
+        contact["marks"] = marks.of(contact["begin_s"], contact["begin_s"] + contact["duration_s"])
+    for one in summary["requirements"]:
+        one["marks"] = [] if one["verdict"] == "not judged" else marks.of(*_window(log, one, begin, end))
+
+
+def _window(log: Log, one: dict[str, Any], begin: float, end: float) -> tuple[float, float]:
+    """From when to when a requirement looks: the phases that it names, else the whole run."""
+    phases = [CODES["phase"][word] for word in str(one.get("phase") or "").replace(",", " ").split() if word in CODES["phase"]]
+    inside = np.flatnonzero(np.isin(log.records["phase"], phases))
+    return (float(log.time_s[inside[0]]), float(log.time_s[inside[-1]])) if len(inside) else (begin, end)
+
+
+def _legs(log: Log) -> dict[str, Any]:
     r = log.records
     if not log.ticks:
-        zeros: dict[str, float] = dict.fromkeys(WRENCH_NAMES, 0.0)
-        nothing = {"stroke_margin_min_m": 0.0, "following_error_max_m": 0.0, "clipped_ticks": dict.fromkeys(CLIPS, 0)}
-        return {"peak_wrench": zeros, "peak_wrench_time_s": dict(zeros), **nothing}
-    at = np.abs(r["F_T"]).argmax(axis=0)
+        return NO_LEGS
     return {
-        "peak_wrench": {name: float(r["F_T"][at[i], i]) for i, name in enumerate(WRENCH_NAMES)},
-        "peak_wrench_time_s": {name: float(log.time_s[at[i]]) for i, name in enumerate(WRENCH_NAMES)},
         "stroke_margin_min_m": float(r["stroke_margin"].min()),
         "following_error_max_m": float(np.abs(r["following_error"]).max()),
         "clipped_ticks": {name: int(np.count_nonzero(r["setpoint_status"] & mask)) for name, mask in CLIPS.items()},

@@ -60,6 +60,12 @@ def verdict(s: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]] = ()
     if not s["complete"]:
         level = _worse(level, "warn")
         said.append("the log is incomplete")
+    if injected := sum(row["kind"] == "injection" for row in s.get("done_to_the_run") or ()):
+        level = _worse(level, "warn")
+        said.append(f"{_counted(injected, 'fault')} injected")
+    if absent := s.get("not_available"):
+        level = _worse(level, "warn")
+        said.append(f"not available: {', '.join(one['figure'] for one in absent[:3])}")
     violated = [one["name"] for one in requirements if one["verdict"] == "violated"]
     judged = [one for one in requirements if one["verdict"] != "not judged"]
     if violated:
@@ -132,7 +138,9 @@ def bars(requirements: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, floa
             plain = f"{value or _written(one.get('margin'))}{unit}".strip()
             bound = f"{value}, at least {limit}" if at_least(one) else f"{value} of {limit}"
             words = f"{bound}{unit}" if value and limit else plain or str(one.get("words") or "")
-            level = "bad" if one["verdict"] == "violated" else "warn" if share is not None and share > NEAR else "good"
+            marks = "; ".join(one.get("marks") or ())
+            level = "bad" if one["verdict"] == "violated" else "warn" if marks or (share is not None and share > NEAR) else "good"
+            words += f" ({marks})" if marks else ""
         rows.append((str(one["name"]), words, share, level))
     return sorted(rows, key=lambda row: (("bad", "warn", "good", "").index(row[3]), -(row[2] or 0.0)))
 

@@ -14,12 +14,13 @@ from hil_server.requirements import Watch
 from hil_server.run import branch
 from hil_server.run.branch import Resumed
 from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.moments import STAND, WRENCH_NAMES, Peaks
 from hil_server.telemetry.record import aux_channels, scalar_names
 from rt_kernels.layout import CODES, FAULTS
 
 END = {number: name for name, number in CODES["end_cause"].items()}
-CLOSED = [CODES["phase"][name] for name in ("contact", "latched")]  # neighbours
-PEAKS = ("fx_n", "fy_n", "fz_n", "mx_n_m", "my_n_m", "mz_n_m")
+PEAKS = WRENCH_NAMES
+SIZES = ("impact_force_n", "impact_moment_n_m", "peak_force_n", "peak_moment_n_m")
 
 
 class Beginning(NamedTuple):
@@ -38,9 +39,10 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     """Runs one case. text: the base test (`TestConfig.as_toml()`); keys, values: columns of the row that say what is varied; settings: the
     same as `--set` would say it; begin: where the case goes on from, None: from its start.
 
-    Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest strokes (analogue),
-    largest magnitude of every named channel of the parts (columns such as `peak probe.stroke`), of every requirement its verdict and margin
-    (`verdict NAME`, `margin NAME`), faults. An error of the case is its result, not the campaign's."""
+    Returns a row: number, conditions, end, captured, times, peak loads per component in the closed loop, largest force and moment
+    (SIZES: of the impact, and of the closed loop; `hil_server.telemetry.moments`), largest strokes (analogue), largest magnitude of
+    every named channel of the parts (columns such as `peak probe.stroke`), of every requirement its verdict and margin (`verdict NAME`,
+    `margin NAME`), faults. An error of the case is its result, not the campaign's."""
     row: dict[str, Any] = {"number": number, **{key: float(v) for key, v in zip(keys, values, strict=True)}}
     try:
         config = test_from_toml(text, settings, label=f"case {number}")
@@ -48,14 +50,14 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
     except HilError as error:
         return row | _empty() | {"end": "error", "error": str(error)}
     channels = [f"peak {name}" for c in aux_channels(test.aux) for name in scalar_names(c.name, c.count)]
-    peak, analog, aux = np.zeros(6), np.zeros(8), np.zeros(len(channels))
-    watch = Watch(test.requirements)
+    analog, aux = np.zeros(8), np.zeros(len(channels))
+    watch, peaks = Watch(test.requirements), Peaks()
     for records in blocks(test):
         watch.see(records)
-        inside = np.flatnonzero((records["phase"] >= CLOSED[0]) & (records["phase"] <= CLOSED[1]))
+        inside = np.flatnonzero(peaks.see(records) != STAND)
         if len(inside):
             part = records[inside[0] : inside[-1] + 1]  # the loop is closed once in a run
-            for most, field in ((peak, "F_T"), (analog, "signal_analog"), (aux, "aux")):
+            for most, field in ((analog, "signal_analog"), (aux, "aux")):
                 np.maximum(most, np.abs(part[field]).max(axis=0), out=most)
     last = test.line.sample[0]
     captured = last["capture_time"] >= 0.0
@@ -69,12 +71,20 @@ def run_case(text: str, number: int, keys: Sequence[str], values: Sequence[float
         "first_contact_s": first,
         "capture_after_s": float(last["capture_time"]) - first if captured else float("nan"),
         "faults": ",".join(name for name, mask, severity, *_ in FAULTS if int(last["faults"]) & mask and severity != "note"),
-        **{f"peak_{name}": float(v) for name, v in zip(PEAKS, peak, strict=True)},
+        **_loads(peaks),
         **{f"peak_analog{i}": float(v) for i, v in enumerate(analog)},
         **dict(zip(channels, aux.tolist(), strict=True)),
         **judged,
         "error": "",
     }
+
+
+def _loads(peaks: Peaks) -> dict[str, float]:
+    """Magnitudes: components and sizes of the closed loop, sizes of the impact; 0 of what the case did not come to."""
+    closed, impact = peaks.closed(), peaks.headline()
+    found = {f"peak_{name}": abs(closed["wrench"][name]) if closed else 0.0 for name in PEAKS}
+    sizes = [row[key] if row else 0.0 for row in (impact, closed) for key in ("force_n", "moment_n_m")]
+    return found | dict(zip(SIZES, sizes, strict=True))
 
 
 def gone_on(begin: Beginning, config: TestConfig, settings: Sequence[str]) -> Resumed:
@@ -98,6 +108,7 @@ def _empty() -> dict[str, Any]:
         "capture_after_s": nan,
         "faults": "",
         **{f"peak_{name}": nan for name in PEAKS},
+        **dict.fromkeys(SIZES, nan),
         **{f"peak_analog{i}": nan for i in range(8)},
         "error": "",
     }

@@ -1,7 +1,7 @@
 """The probability of a rare event, in far fewer cases than it has ones in: by openturns.
 
     [rare]
-    outcome = "peak_fx_n"                # a column of the results, or peak_force_n, peak_moment_n_m, their magnitudes
+    outcome = "peak_fx_n"                # a column of the results, or impact_force_n, peak_force_n (closed loop), ...
     above = 4500.0                       # or below; the event
     method = "importance_sampling"       # subset_simulation
     level_cases = 2000                   # cases of a level
@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from hil_server.campaign.case import PEAKS
 from hil_server.config.checks import Table, line
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
@@ -57,14 +56,11 @@ class Rare:
 
     def of(self, row: dict[str, Any]) -> float:
         """The outcome of a row of the results, nan where it has none. Raises ConfigurationError when there is no such column."""
-        sums = {"peak_force_n": PEAKS[:3], "peak_moment_n_m": PEAKS[3:]}
-        if self.outcome in sums:
-            return math.sqrt(sum(row[f"peak_{name}"] ** 2 for name in sums[self.outcome]))
         if self.outcome not in row or isinstance(row[self.outcome], str):
             numbers = [k for k, v in row.items() if isinstance(v, int | float)]
             if row["error"]:
                 return math.nan
-            there = ", ".join([*sums, *numbers])
+            there = ", ".join(numbers)
             raise ConfigurationError(f"rare.outcome: no column {self.outcome!r}; there are: {there}")
         return float(row[self.outcome])
 

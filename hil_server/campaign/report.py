@@ -11,16 +11,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
-from hil_server.campaign.case import PEAKS
 from hil_server.campaign.plan import Plan
 from hil_server.campaign.sensitivity import Index
-from hil_server.campaign.statistics import column, magnitude, rank_correlation, standing, wilson
+from hil_server.campaign.statistics import column, magnitude, rank_correlation, standing, unjudged, wilson
 from hil_server.line import assembly
 from hil_server.pages.figures import COLOURS, embedded
 from hil_server.pages.html import document, pill, section, table_html, text, verdict_html
 
 STANDINGS = {"kept": "good", "violated": "bad", "not judged": ""}  # level of each
-LOADS = {"fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m", "mz_n_m": "Mz, N.m"}
+LOADS = {"impact_force_n": "force of the impact, N", "impact_moment_n_m": "moment of the impact, N.m",
+         "peak_force_n": "force of the closed loop, N", "peak_moment_n_m": "moment of the closed loop, N.m",
+         "fx_n": "Fx, N", "fy_n": "Fy, N", "fz_n": "Fz, N", "mx_n_m": "Mx, N.m", "my_n_m": "My, N.m",
+         "mz_n_m": "Mz, N.m"}  # fmt: skip
 QUANTILES = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "max"}
 # pairs of conditions that are looked at together; those that the box has
 PAIRS = (("lateral_y_m", "lateral_z_m"), ("yaw_deg", "pitch_deg"), ("velocity_x_m_s", "roll_deg"),
@@ -52,9 +54,10 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
         section("Outcome", _outcome(summary)),
         *_requirements(summary),
         section("Worst cases", _worst(plan, table, worst, file.parent)),
-        section("Loads", "<p>Peak of each component of the contact wrench, at and in the target port, in the closed loop.</p>"
+        section("Loads", "<p>Largest size of force and moment in impact and damping and in the whole closed loop; peak of each component "
+                "of the contact wrench, at and in the target port, in the closed loop. Of the cases with a verdict.</p>"
                 + table_html(("peak", *QUANTILES.values()), [(LOADS[n], *(v[q] for q in QUANTILES)) for n, v in summary["loads"].items()])
-                + embedded(_loads(table), "Histograms of the peak force and the peak moment of all cases, by outcome")),
+                + embedded(_loads(table), "Histograms of force and moment of all cases, of the impact and of the closed loop, by outcome")),
         section("Capture envelope", "<p>Every case by what was varied. Lines, where there are enough cases on both sides: the boundary at "
                 "which half of the cases, nine in ten and ninety-nine in a hundred are captured (kernel estimate over the two shown).</p>"
                 + embedded(_pairs(table, plan.keys), "Every case by pairs of its conditions, captured ones and others")
@@ -85,25 +88,32 @@ def named(key: str) -> str:
 
 
 def _outcome(s: dict[str, Any]) -> str:
-    def share(name: str, hits: int, interval: tuple[float, float]) -> tuple[Any, ...]:
-        return name, hits, hits / s["cases"], f"{interval[0]:.4f} … {interval[1]:.4f}"
+    def share(name: str, hits: int, interval: tuple[float, float], of: int = s["cases"]) -> tuple[Any, ...]:
+        return name, hits, of, hits / max(of, 1), f"{interval[0]:.4f} … {interval[1]:.4f}"
 
-    rows = [share("captured", s["captured"], s["capture_interval_95"]),
-            share("captured within the limits (no trip)", s["captured_within_limits"], s["within_limits_interval_95"])]  # fmt: skip
+    rows = [share("captured", s["captured"], s["capture_interval_95"], s["judged"]),
+            share("captured within the limits (no trip)", s["captured_within_limits"], s["within_limits_interval_95"],
+                  s["judged_within_limits"])]  # fmt: skip
+    without = {f"no verdict: {reason.replace('_', ' ')}": count for reason, count in s["no_verdict"].items()}
+    rows += [share(words, count, wilson(count, s["cases"])) for words, count in without.items()]
     rows += [share(f"ended: {end}", count, wilson(count, s["cases"])) for end, count in s["ends"].items()]
     rows += [share(f"fault: {name}", count, wilson(count, s["cases"])) for name, count in s["faults"].items()]
     after = s["capture_after_s"]
     said = "" if not after else (
         f"<p>Capture after first contact: median {after['p50']:.2f} s, 95 % {after['p95']:.2f} s, latest {after['max']:.2f} s.</p>"
     )  # fmt: skip
-    return table_html(("", "cases", "share", "95 % interval (Wilson)"), rows) + said
+    said += ("<p>No verdict: the case ended with an error, or a model left the range in which it holds. Whether it would have captured is "
+             "not known: it counts neither for nor against.</p>") if s["no_verdict"] else ""  # fmt: skip
+    return table_html(("", "cases", "of", "share", "95 % interval (Wilson)"), rows) + said
 
 
 def _verdict(s: dict[str, Any]) -> tuple[str, str, str]:
     """Level, word and line: how many cases were captured within the limits, and which requirement failed how often."""
-    cases, good = s["cases"], s["captured_within_limits"]
+    cases, good = s["judged_within_limits"], s["captured_within_limits"]
     low, high = s["within_limits_interval_95"]
     line = f"captured within the limits, {100 * good / max(cases, 1):.2f} % (95 %: {100 * low:.2f} … {100 * high:.2f} %)"
+    if without := s["cases"] - cases:
+        line += f"; {without} of {s['cases']} without a verdict"
     broken = sorted(((name, one["violated"]) for name, one in s["requirements"].items() if not one["kept"]), key=lambda row: -row[1])
     if broken:
         line += "; requirements violated: " + ", ".join(f"{name} in {count}" for name, count in broken[:3])
@@ -128,7 +138,9 @@ def _requirements(s: dict[str, Any]) -> list[str]:
 
 
 def _conditions(plan: Plan, table: Any) -> str:
-    force, captured = magnitude(table, PEAKS[:3]), np.array(table["captured"].to_pylist(), float)
+    captured, invalid = np.array(table["captured"].to_pylist(), bool), unjudged(table)
+    of_force, of_capture = ~invalid, captured | ~invalid
+    force = magnitude(table, "impact_force_n")
     rows = []
     for v in plan.variables:
         x = column(table, v.name)
@@ -136,11 +148,20 @@ def _conditions(plan: Plan, table: Any) -> str:
             ends, centre = (", ".join(v.shown(v.values[i] if v.numbers else i) for i in range(len(v.values))), ""), float(np.median(x))
         else:
             ends, centre = (v.shown(v.low), v.shown(v.high)), (v.low + v.high) / 2
-        correlation = (f"{rank_correlation(np.abs(x - centre), y):+.2f}" for y in (force, captured))
+        correlation = (_strongest(x[m], centre, y[m]) for y, m in ((force, of_force), (captured.astype(float), of_capture)))
         rows.append((named(v.name), v.distribution + (", factor" if v.factor else ""), *ends, *correlation))
-    return "<p>Rank correlation (Spearman) of the distance from the middle.</p>" + table_html(
-        ("", "distribution", "from", "to", "with the peak force", "with the capture"), rows
+    said = (
+        "<p>Rank correlation (Spearman), of the value or of its distance from the middle, whichever is stronger. It sees what rises or "
+        "falls with them alone; what a variable explains in any other way is in the first-order indices of the sensitivity.</p>"
     )
+    return said + table_html(("", "distribution", "from", "to", "with the force of the impact", "with the capture"), rows)
+
+
+def _strongest(x: np.ndarray, centre: float, y: np.ndarray) -> str:
+    """The stronger of the two rank correlations, and of what it is."""
+    pairs = [(rank_correlation(x, y), "value"), (rank_correlation(np.abs(x - centre), y), "distance from the middle")]
+    found, of = max(pairs, key=lambda pair: abs(pair[0]))
+    return f"{found:+.2f}, {of}"
 
 
 def _sensitivity(indices: dict[str, list[Index]]) -> list[str]:
@@ -179,7 +200,7 @@ def _worst(plan: Plan, table: Any, worst: list[dict[str, Any]], folder: Path) ->
     if not worst:
         return "<p>None was run again.</p>"
     places = {number: i for i, number in enumerate(table["number"].to_pylist())}
-    force, moment = magnitude(table, PEAKS[:3]), magnitude(table, PEAKS[3:])
+    force, moment = magnitude(table, "peak_force_n"), magnitude(table, "peak_moment_n_m")
     head = ("case", "end", "captured", "faults", "force, N", "moment, N.m", *(named(k) for k in plan.keys))
     rows = []
     for one in worst:
@@ -224,15 +245,17 @@ def groups(table: Any) -> list[tuple[str, str, np.ndarray]]:
     """Cases in three kinds: (name, colour, mask)."""
     captured = np.array(table["captured"].to_pylist(), bool)
     tripped = np.array([e == "tripped" for e in table["end"].to_pylist()], bool)
+    invalid = unjudged(table) & ~captured
     kinds = (("captured", COLOURS[0], captured & ~tripped), ("captured, then tripped", COLOURS[4], captured & tripped),
-             ("not captured", COLOURS[1], ~captured))  # fmt: skip
+             ("not captured", COLOURS[1], ~captured & ~invalid), ("no verdict", COLOURS[5], invalid))  # fmt: skip
     return [kind for kind in kinds if kind[2].any()]
 
 
 def _loads(table: Any) -> Figure:
     drawn, axes = _grid(2, 2, 3.0)
-    for one, names, label in ((axes[0], PEAKS[:3], "peak force, N"), (axes[1], PEAKS[3:], "peak moment, N.m")):
-        values = magnitude(table, names)
+    sizes = ("impact_force_n", "impact_moment_n_m", "peak_force_n", "peak_moment_n_m")
+    for one, name in zip(axes, sizes, strict=True):
+        values, label = magnitude(table, name), LOADS[name]
         kinds, colours, masks = zip(*groups(table), strict=True)
         one.hist([values[mask] for mask in masks], bins=50, stacked=True, color=colours, label=kinds)
         one.set_yscale("log")  # a single bad case is to be seen
@@ -250,7 +273,9 @@ def _pairs(table: Any, keys: tuple[str, ...]) -> Figure:
             small = name == "captured" and mask.sum() > FEW_CASES
             one.scatter(column(table, x)[mask], column(table, y)[mask], s=3 if small else 9, c=colour, label=name,
                         alpha=0.35 if small else 0.9, linewidths=0)  # fmt: skip
-        _boundary(one, column(table, x), column(table, y), np.array(table["captured"].to_pylist(), bool))
+        captured = np.array(table["captured"].to_pylist(), bool)
+        judged = captured | ~unjudged(table)
+        _boundary(one, column(table, x)[judged], column(table, y)[judged], captured[judged])
         one.set_xlabel(named(x), fontsize=9)
         one.set_ylabel(named(y), fontsize=9)
     axes[0].legend(fontsize=7, markerscale=2)

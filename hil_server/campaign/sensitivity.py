@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.campaign.case import PEAKS
-from hil_server.campaign.statistics import column, magnitude
+from hil_server.campaign.statistics import column, magnitude, unjudged
 from hil_server.config.checks import line
 from hil_server.errors import ConfigurationError
 from hil_server.host.installation import with_group
@@ -70,10 +69,11 @@ def design(keys: Sequence[str], cases: int, seed: int) -> np.ndarray:
 
 def outcomes(table: Any) -> dict[str, np.ndarray]:
     """What a campaign's designer looks at, by name, (cases,) each; nan where a case has none."""
+    captured = np.array(table["captured"].to_pylist(), bool)
     return {
-        "peak force": magnitude(table, PEAKS[:3]),
-        "peak moment": magnitude(table, PEAKS[3:]),
-        "captured": np.array(table["captured"].to_pylist(), float),
+        "impact force": magnitude(table, "impact_force_n"),
+        "impact moment": magnitude(table, "impact_moment_n_m"),
+        "captured": np.where(unjudged(table) & ~captured, math.nan, captured.astype(float)),
         "capture after first contact": column(table, "capture_after_s"),
     }
 

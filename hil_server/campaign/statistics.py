@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hil_server.campaign.case import PEAKS
+from hil_server.campaign.case import PEAKS, SIZES
 from hil_server.requirements import MET, VIOLATED
 
+# faults of the model, not of the docking
+NO_VERDICT = frozenset({"mechanism_invalid", "divergence", "setpoint_not_finite", "control_failed"})
 Z95 = 1.959963984540054
 
 
@@ -36,10 +38,18 @@ def quantiles(values: np.ndarray) -> dict[str, float]:
     return {"p50": float(p50), "p95": float(p95), "p99": float(p99), "max": float(values.max())}
 
 
-def magnitude(table: Any, names: tuple[str, ...]) -> np.ndarray:
-    """Root of the sum of squares of a case's peaks, (cases,): not below the greatest force (moment) of the case."""
-    found: np.ndarray = np.linalg.norm([np.nan_to_num(column(table, f"peak_{n}")) for n in names], axis=0)
+def magnitude(table: Any, name: str) -> np.ndarray:
+    """Largest force or moment of each case, (cases,): a column of `hil_server.campaign.case.SIZES`, 0 of a case that has none."""
+    found: np.ndarray = np.nan_to_num(column(table, name))
     return found
+
+
+def unjudged(table: Any) -> np.ndarray:
+    """Cases without a verdict, (cases,) bool: an error, or a trip because a model left the range in which it holds (NO_VERDICT): what the
+    docking would have come to is not known."""
+    faults = [set((word or "").split(",")) for word in table["faults"].to_pylist()]
+    errors = table["error"].to_pylist()
+    return np.array([bool(error) or bool(names & NO_VERDICT) for names, error in zip(faults, errors, strict=True)], bool)
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -91,31 +101,49 @@ def standing(one: Mapping[str, Any]) -> str:
 
 
 def statistics(table: Any, keys: tuple[str, ...], requirements: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Summary of the result table. captured: whatever happened afterwards; captured_within_limits: and no trip. loads: median, 95 %, 99 %
-    and greatest peak of each component over all cases. channels: likewise for the channels of the parts. faults: cases with each.
-    requirements: see `demanded`."""
+    """Summary of the result table. captured: whatever happened afterwards; captured_within_limits: and no trip. no_verdict: cases that
+    ended with an error or because a model left its valid range (`unjudged`), by reason; judged: cases with a verdict on the capture,
+    which has come in a case that failed after it; judged_within_limits: on the limits. Probabilities and intervals are of the judged
+    ones. loads: median, 95 %, 99 % and greatest peak of each component and of SIZES over all cases with a verdict on the limits.
+    channels: likewise for the channels of the parts. faults: cases with each. requirements: see `demanded`."""
     captured = np.array(table["captured"].to_pylist(), bool)
     ends = table["end"].to_pylist()
     n, hits = len(captured), int(captured.sum())
-    within = int(np.sum(captured & (np.array(ends) != "tripped")))
+    invalid = unjudged(table)
+    judged, judged_within = captured | ~invalid, ~invalid
+    within = int(np.sum(captured & ~invalid & (np.array(ends) != "tripped")))
     faults = [name for word in table["faults"].to_pylist() for name in (word or "").split(",") if name]
-    loads = {name: found for name in PEAKS if (found := quantiles(column(table, f"peak_{name}")))}
+    columns = {**{name: f"peak_{name}" for name in PEAKS}, **{name: name for name in SIZES if name in table.column_names}}
+    loads = {name: found for name, one in columns.items() if (found := quantiles(column(table, one)[judged_within]))}
     return {
         "cases": n,
         "captured": hits,
-        "capture_probability": hits / n if n else math.nan,
-        "capture_interval_95": wilson(hits, n),
+        "judged": int(judged.sum()),
+        "judged_within_limits": int(judged_within.sum()),
+        "no_verdict": _reasons(table, ~judged),
+        "capture_probability": hits / int(judged.sum()) if judged.any() else math.nan,
+        "capture_interval_95": wilson(hits, int(judged.sum())),
         "captured_within_limits": within,
-        "within_limits_interval_95": wilson(within, n),
+        "within_limits_interval_95": wilson(within, int(judged_within.sum())),
         "capture_after_s": quantiles(column(table, "capture_after_s")[captured]),
         "faults": {name: faults.count(name) for name in sorted(set(faults))},
         "ends": {end: ends.count(end) for end in sorted(set(ends))},
         "loads": loads,
         "channels": {c.removeprefix("peak "): quantiles(column(table, c)) for c in table.column_names if c.startswith("peak ")},
         "errors": sum(1 for e in table["error"].to_pylist() if e),
-        "envelope": {key: envelope(column(table, key), captured) for key in keys},
+        "envelope": {key: envelope(column(table, key)[judged], captured[judged]) for key in keys},
         "requirements": demanded(table, requirements),
     }
+
+
+def _reasons(table: Any, which: np.ndarray) -> dict[str, int]:
+    """Cases by what took their verdict: the first fault of the model, or `error`."""
+    found: dict[str, int] = {}
+    for words, error, one in zip(table["faults"].to_pylist(), table["error"].to_pylist(), which, strict=True):
+        if one:
+            reason = "error" if error else next(name for name in words.split(",") if name in NO_VERDICT)
+            found[reason] = found.get(reason, 0) + 1
+    return dict(sorted(found.items()))
 
 
 def envelope(values: np.ndarray, captured: np.ndarray, bins: int = 10) -> list[dict[str, float]]:
@@ -136,7 +164,7 @@ def envelope(values: np.ndarray, captured: np.ndarray, bins: int = 10) -> list[d
 
 def worst(table: Any, count: int) -> list[int]:
     """Numbers of the cases to look at: first those with errors and trips, then the greatest force."""
-    force = magnitude(table, PEAKS[:3])
+    force = magnitude(table, "peak_force_n")
     bad = np.array([e in ("error", "tripped") for e in table["end"].to_pylist()])
     order = np.lexsort((-force, ~bad))
     return [int(table["number"][int(i)].as_py()) for i in order[:count]]

@@ -11,6 +11,7 @@ import numpy as np
 
 from hil_server.config.files import Done
 from hil_server.line.assembly import Assembly
+from hil_server.telemetry.moments import MOMENTS, Moments
 from hil_server.telemetry.record import record_dtype
 from rt_kernels.loop import LoopLine
 
@@ -67,13 +68,16 @@ def run_in_pieces(line: LoopLine, ticks: int, done: Done) -> None:
 
 
 class Thinner:
-    """Chooses the records of a thinned log: every `every`-th tick, those in which one of STATES changes, those in which a component of the
-    contact wrench exceeds all it was before (so the log's peaks are the run's peaks), the first and the last."""
+    """Chooses the records of a thinned log: every `every`-th tick, those in which one of STATES or the moment of the docking changes, those
+    in which the contact force, the moment or a component of them exceeds all it was before in this moment of the docking (so the log's
+    peaks are the run's peaks, moment by moment), the first and the last."""
 
     def __init__(self, every: int) -> None:
         self.every = every
-        self._peak = np.zeros(6)
+        self._moments = Moments()
+        self._peaks = np.zeros((len(MOMENTS), 8))
         self._before: np.ndarray | None = None  # the last record of the block before
+        self._before_moment = 0
         self._before_kept = True
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
@@ -83,11 +87,17 @@ class Thinner:
         for name in STATES:
             values = np.concatenate([first[name], records[name]])
             keep |= values[1:] != values[:-1]
-        loads = np.abs(records["F_T"])
-        reached = np.maximum.accumulate(np.vstack([self._peak, loads]))
-        keep |= (reached[1:] > reached[:-1]).any(axis=1)
+        moments = self._moments.of(records)
+        keep |= np.diff(moments, prepend=moments[0] if self._before is None else self._before_moment) != 0
+        F = records["F_T"]
+        loads = np.column_stack([np.abs(F), np.linalg.norm(F[:, :3], axis=1), np.linalg.norm(F[:, 3:], axis=1)])
+        for place in np.unique(moments):
+            inside = np.flatnonzero(moments == place)
+            reached = np.maximum.accumulate(np.vstack([self._peaks[place], loads[inside]]))
+            keep[inside] |= (reached[1:] > reached[:-1]).any(axis=1)
+            self._peaks[place] = reached[-1]
         keep[0] |= self._before is None
-        self._peak, self._before, self._before_kept = reached[-1], records[-1:].copy(), bool(keep[-1])
+        self._before, self._before_moment, self._before_kept = records[-1:].copy(), int(moments[-1]), bool(keep[-1])
         found: np.ndarray = records[keep]
         return found
 

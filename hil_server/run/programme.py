@@ -326,8 +326,8 @@ def key_figures(row: dict[str, Any]) -> dict[str, Any]:
         "R1": rounded(row["R1"], 3),
         "verdict": row["verdict"],
         "capture s": rounded(row.get("capture_time_s"), 4),
-        "force N": rounded(peak(row, 0), 1),
-        "moment N.m": rounded(peak(row, 1), 1),
+        "impact N": rounded(peak(row, 0), 1),
+        "impact N.m": rounded(peak(row, 1), 1),
         "arm margin": rounded((row.get("arm") or {}).get("margin"), 3),
         "result": "passed" if row["passed"] else f"FAILED (expected {row['expect']})",
         "requirements": _requirements(row),
@@ -358,8 +358,8 @@ def summary_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "force N", "moment N.m", "arm margin", "requirements", "result")
-UNITS = {"R1": "-", "capture s": "s", "force N": "N", "moment N.m": "N.m", "arm margin": "-"}
+SUMMARY_HEADS = ("variant", "R1", "verdict", "capture s", "impact N", "impact N.m", "arm margin", "requirements", "result")
+UNITS = {"R1": "-", "capture s": "s", "impact N": "N", "impact N.m": "N.m", "arm margin": "-"}
 
 
 def _requirements(row: dict[str, Any]) -> str:

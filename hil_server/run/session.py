@@ -85,7 +85,8 @@ def _simulate(config: TestConfig, options: Options, begin: Resumed | None) -> di
     if begin is not None:
         begin.tell(facts)
     if every > 1:
-        facts.notes.append(f"thinned log: one tick in {every}, every change of a state, every new peak of a component of the wrench")
+        facts.notes.append(f"thinned log: one tick in {every}, every change of a state, "
+                           "every new peak of the wrench in each moment of the docking")  # fmt: skip
     with contextlib.ExitStack() as stack:
         with folder_of(log):
             writer = LogWriter(log, facts)

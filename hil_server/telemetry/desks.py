@@ -26,7 +26,7 @@ from hil_server.telemetry.commands import ALWAYS, CommandError, encode, why_not
 from hil_server.telemetry.desk_book import NAME_MAX, DeskBook, Note, key_of
 from hil_server.telemetry.expiry import VALID_MAX_S, VALID_MIN_S, UntilWhen
 from hil_server.telemetry.publisher import TokenBucket
-from hil_server.telemetry.recoveries import FOLLOWING, RECOVERING, STOP, name_as_arguments, standing_in_words, why_not_begun
+from hil_server.telemetry.recoveries import FOLLOWING, RECOVERING, STOP, standing_in_words, why_not_begun, with_name
 from hil_server.telemetry.wire import COMMAND, DESCRIBE, DESK, HAND, REPLY, STATUS, MalformedError, pack, unpack
 from rt_kernels.codes import code_name, fault_names, mask
 from rt_kernels.layout import CODES, LAYOUT_HASH
@@ -199,10 +199,8 @@ class CommandDesk:
         if why := self._may_command(key, name, urgent):
             self._refuse(envelope, message_id, "held", why)
             return
-        if request["command"] == "recover":
-            arguments = name_as_arguments(name)
         try:
-            sequence = self._block.push_command(code, arguments, expires_ns=int(until * 1e9) if expires else 0)
+            sequence = self._block.push_command(code, with_name(arguments, name), expires_ns=int(until * 1e9) if expires else 0)
         except BufferError as error:
             self._refuse(envelope, message_id, "full", str(error))
             return

@@ -1,6 +1,7 @@
 """Recoveries after a trip, as the samples tell them: who asked, what was cleared, what still stood.
 
-The name of the client travels with the command `recover`, in its eight arguments: six bytes of it in each, as a whole number.
+The name of the client travels with each command, in those of its eight arguments that it does not need: six bytes of it in each, as a
+whole number. All eight are free in the command `recover`.
 """
 
 from typing import Any
@@ -30,6 +31,11 @@ def name_of_arguments(arguments: Any) -> str:
         return ""
     data = b"".join(int(value).to_bytes(BYTES, "little") for value in values)
     return data.rstrip(b"\0").decode(errors="ignore")
+
+
+def with_name(own: tuple[float, ...], name: str) -> tuple[float, ...]:
+    """A command's own arguments, and as much of the client's name as the free ones behind them hold: six bytes in each."""
+    return (*own, *name_as_arguments(name)[: ARGUMENTS - len(own)])
 
 
 def why_not_begun(record: Any) -> str:

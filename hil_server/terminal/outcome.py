@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_REBOUNDS = 8
+MOST_DONE = 12
 TABLE_WIDTH = 120  # where nobody says how wide the terminal is
 
 
@@ -163,8 +164,19 @@ def print_summary(summary: dict[str, Any]) -> None:
         for row in summary.get("late_named", [])[:3]:
             who = f" ({row['who']})" if row["who"] else ""
             print(f"          {row['ticks']} late by {row['cause'].replace('_', ' ')}{who}, at most {row['worst_us']} us: {row['remedy']}")
-    peaks = [f"{name} {v:.4g}" for name, v in zip(("Fx", "Fy", "Fz", "Mx", "My", "Mz"), _flat(summary["peak_wrench"]), strict=True)]
-    print(f"peaks     {'  '.join(peaks[:3])} N   {'  '.join(peaks[3:])} N.m   (target's axes)")
+    for row in summary["peaks"]:
+        if row["moment"] not in ("stand", "approach"):
+            marks = f"   ({'; '.join(row['marks'])})" if row.get("marks") else ""
+            force = f"{row['force_n']:8.4g} N at {row['force_time_s']:.3f} s"
+            print(f"peak      {row['moment']:10} {force}, {row['moment_n_m']:.4g} N.m{marks}")
+    if summary["peak_worth"]:
+        print(f"          impact: {summary['peak_worth']['said']}")
+    for one in summary["done_to_the_run"][:MOST_DONE]:
+        print(f"done      {one['said']}")
+    if (more := len(summary["done_to_the_run"]) - MOST_DONE) > 0:
+        print(f"          and {more} more, in the report")
+    for one in summary["not_available"]:
+        print(f"          {one['figure']}: not available: {one['reason']}")
     if summary.get("arm"):
         print(f"arm       {summary['arm']['said']}")
     for contact in summary["contacts"][:MOST_REBOUNDS]:
@@ -227,7 +239,3 @@ def _alignment(found: dict[str, Any]) -> str:
 
 def _listed(details: list[dict[str, Any]]) -> str:
     return ", ".join(f"{one['name']} (tick {one['tick']}, {one['time_s']:.3f} s)" for one in details)
-
-
-def _flat(value: Any) -> list[float]:
-    return list(value.values()) if isinstance(value, dict) else list(value)

@@ -70,11 +70,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         print("          what follows is of these cases, which crowd towards the event, not of the campaign's distribution")
     low, high = summary["capture_interval_95"]
     print(f"\n{summary['cases']} cases: capture probability {summary['capture_probability']:.4f} (95 %: {low:.4f}...{high:.4f})")
+    if summary["no_verdict"]:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in summary["no_verdict"].items())
+        print(f"          of {summary['judged']} cases with a verdict; without one: {reasons}")
     print("ends      " + ", ".join(f"{k} {v}" for k, v in summary["ends"].items()))
     if summary["captured"] != summary["captured_within_limits"]:
-        print(f"          {summary['captured_within_limits']} captured within the limits, the others tripped after the capture")
+        others = "the others tripped or left a model's range after the capture"
+        print(f"          {summary['captured_within_limits']} captured within the limits, {others}")
     for name, v in summary["loads"].items():
-        print(f"{name:8s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
+        print(f"{name:17s}  median {v['p50']:9.1f}  95 % {v['p95']:9.1f}  99 % {v['p99']:9.1f}  max {v['max']:9.1f}")
     broken = _requirements(summary["requirements"])
     if args.junit:
         _write_junit(args.junit, plan.name, summary)

@@ -50,9 +50,15 @@ def _runs(args: argparse.Namespace) -> dict[str, Any]:
         print(f"{c['name']:16} {c['unit']:6} {numbers} {shares}")
     print(f"{'capture':16} {'s':6} " + " ".join(f"{'-' if t is None else format(t, '.4f'):>11}" for t in figures["capture_s"]))
     print(f"{'energy absorbed':16} {'J':6} " + " ".join(f"{energy:11.5g}" for energy in figures["absorbed_j"]))
+    for moment, force_a, force_b, *_ in figures["moments"]:
+        if moment != "stand":
+            forces = ("-" if force is None else format(force, ".5g") for force in (force_a, force_b))
+            print(f"{moment:16} {'N':6} " + " ".join(f"{words:>11}" for words in forces))
     for name, one, two in figures["signals"]:
         times = " ".join(f"{'-' if t is None else format(t, '.3f'):>11}" for t in (one, two))
         print(f"{name:16} {'s':6} {times}")
+    for line in figures["thinned"]:
+        print(line)
     for line in figures["variant"]:
         print(f"not the same variant: {line}")
     print(f"page: {figures['page']}")
@@ -75,16 +81,23 @@ def _recording(args: argparse.Namespace) -> dict[str, Any]:
     columns = list(best.correlation)
     for i, name in enumerate(columns):
         print(f"  {i + 1:2d}  {name}")
-    print(f"{'run':24} {'mean':>7} " + " ".join(f"{i + 1:7d}" for i in range(len(columns))))
+    print(f"{'run':24} {'expl.':>7} {'mean':>7} " + " ".join(f"{i + 1:7d}" for i in range(len(columns))))
     for m in ranked:
-        print(f"{m.run:24} {m.mean:7.4f} " + " ".join(f"{m.correlation[c]:7.4f}" for c in columns))
-    print(f"\nagainst {best.run}")
+        print(f"{m.run:24} {m.score:7.4f} {m.mean:7.4f} " + " ".join(f"{m.correlation[c]:7.4f}" for c in columns))
+    if best.matches:
+        print(f"\nagainst {best.run}")
+    else:
+        print(f"\nmatches none: the best of them, {best.run}, explains {100 * best.score:.0f} % of the recording, "
+              f"mean correlation {best.mean:.2f}")  # fmt: skip
     for sensor, offset in best.offset_s.items():
-        print(f"clock of {sensor}: {offset:+.4f} s ahead of the run's")
+        print(f"clock of {sensor}: {offset:+.4f} s ahead of the run's, set at the {best.at}")
+    for name in columns:
+        if lags := ", ".join(f"{event} {1e3 * lag:+.1f}" for event, lag in best.left[name].items()):
+            print(f"left of {name}, ms later than the run: {lags}")
     for name in columns:
         phases = ", ".join(f"{phase} {value:.3g}" for phase, value in best.phases[name].items())
         print(f"rms difference of {name}: {best.rms[name]:.4g} ({phases})")
-    loads = recordings.reconstructed(recording, log, best)
+    loads = recordings.reconstructed(recording, log, best) if best.matches else {}
     for craft, one in loads.items():
         impulse = ", ".join(f"{v:+.2f} ± {s:.2f}" for v, s in zip(one["impulse_n_s"], one["sigma_n_s"], strict=True))
         felt = ", ".join(f"{v:+.2f}" for v in one["run_n_s"])
@@ -92,5 +105,6 @@ def _recording(args: argparse.Namespace) -> dict[str, Any]:
     folder = Path(args.out or Path(args.log).parent)
     page = recordings.write_page(recording, log, ranked, loads, folder / f"{Path(args.log).stem}_and_runs.html")
     print(f"page: {page}")
-    return {"recorded": recording.name, "best": best.run, "matches": [asdict(m) | {"mean": m.mean} for m in ranked], "loads": loads,
+    return {"recorded": recording.name, "best": best.run, "matches": [asdict(m) | {"mean": m.mean, "score": m.score} for m in ranked],
+            "found": best.matches, "loads": loads,
             "page": str(page), "exit_code": 0}  # fmt: skip

@@ -53,9 +53,7 @@ def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
         print(f"{r.name:9s} {r.frequency_hz:7.3f} +- {r.frequency_sigma:.3f} Hz  zeta {r.damping:.4f} +- {r.damping_sigma:.4f}  delay "
               f"{r.delay_s * 1e3:6.3f} +- {r.delay_sigma * 1e3:.3f} ms  gain {r.gain:.4f}  {band}; "
               f"at 10 Hz {db:+.2f} dB {deg:.1f} deg with delay; chirp explained {100 * r.confidence:.2f} %")  # fmt: skip
-    worst = max(abs(leg.at_spec()[1]) for leg in found.without_delay)
-    side = "inside" if found.within_spec else "OUTSIDE"
-    print(f"verdict   {side} 2 dB and 70 degrees at 10 Hz (drives without transport delay: {worst:.1f} degrees)")
+    print(f"verdict   {found.verdict()}")
     print(f"picture   {image}\nlog       {log}")
     if args.write:
         write_stand(args.stand, args.write, found.model)

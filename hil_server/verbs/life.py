@@ -29,16 +29,23 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"--least {args.least}: must be within 0...1")
     sn = None if args.curve is None else life.curve(args.curve)
     found = life.spectra([open_log(path) for path in args.log], args.channel or life.WRENCH, sn, args.least)
+    print("load histories: the closed loop of each log, from its first tick to its last")
     for one in found:
+        if one.not_available:
+            print(f"{one.name}: not available: {one.not_available}")
+            continue
         total = float(one.counts.sum())
         print(f"{one.name}: {total:g} cycles, largest range {one.ranges.max() if len(one.ranges) else 0.0:.5g}")
         for low, high, count in one.table(args.bins):
             print(f"  {low:10.4g} ... {high:10.4g}  {count:10.1f}")
         if sn is not None:
             more = f", a life is {len(args.log) / one.damage:.3g} dockings" if one.damage > 0.0 else ""
-            print(f"  of a life: {one.damage:.3g} in {len(args.log)} dockings{more}")
+            least = ", at least (a thinned log lacks the cycles between its records)" if one.at_least else ""
+            print(f"  of a life: {one.damage:.3g} in {len(args.log)} dockings{more}{least}")
+            print("  by moment: " + ", ".join(f"{moment} {value:.3g}" for moment, value in one.by_moment.items()))
     if args.picture:
         life.draw(found, args.picture)
         print(f"picture   {args.picture}")
-    rows = [{"channel": s.name, "cycles": float(s.counts.sum()), "spectrum": s.table(args.bins), "damage": s.damage} for s in found]
+    rows = [{"channel": s.name, "cycles": float(s.counts.sum()), "spectrum": s.table(args.bins), "damage": s.damage,
+             "damage_by_moment": s.by_moment, "at_least": s.at_least, "not_available": s.not_available} for s in found]  # fmt: skip
     return {"logs": len(args.log), "channels": rows, "exit_code": 0}

@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Scores the berthing runs and writes the page; returns the scores."""
     from hil_server.analysis import rehearsal
+    from hil_server.analysis.record_time import configured
     from hil_server.analysis.rehearsal_page import page
     from hil_server.telemetry.log_file import open_log
     from hil_server.terminal.tables import print_table
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for file in args.logs:
         log = open_log(file)
         if not rehearsal.is_rehearsal(log):
-            part = rehearsal.configured(log).get("guidance", {}).get("part", "unknown")
+            part = configured(log).get("guidance", {}).get("part", "unknown")
             raise UsageError(f"{file}: not a berthing run: its guidance is {part}")
         sheets.append(rehearsal.score_sheet(log))
     for name, attempts in rehearsal.trend(sheets).items():

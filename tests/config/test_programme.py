@@ -96,7 +96,7 @@ def quiet(text):
     pass
 
 
-CAPTURED = {"end": "captured", "captured": True, "capture_time_s": 4.0, "peak_wrench": [10.0, -20.0, 5.0, 1.0, -3.0, 2.0]}
+CAPTURED = {"end": "captured", "captured": True, "capture_time_s": 4.0, "impact_force_n": 20.4, "impact_moment_n_m": 3.3}
 MISSED = {"end": "time", "captured": False}
 TRIPPED = {"end": "tripped", "captured": False, "faults": ["force_limit"]}
 

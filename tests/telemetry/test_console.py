@@ -629,7 +629,7 @@ class Stage:
     @staticmethod
     def programme(folder):
         rows = [{"variant": f"RT-{i}", "state": state, "description": "", "expect": "any"} for i, state in ((1, "done"), (2, "running"))]
-        rows[0] |= {"verdict": "captured", "R1": "0.40", "capture s": "7.622", "force N": "724", "moment N.m": "22", "result": "passed"}
+        rows[0] |= {"verdict": "captured", "R1": "0.40", "capture s": "7.622", "impact N": "724", "impact N.m": "22", "result": "passed"}
         (folder / "programme.json").write_text(json.dumps({"programme": "two dockings", "ended": False, "variants": rows}))
 
     def end(self):

@@ -93,7 +93,7 @@ function programme(element, options, { command, schedule }) {
   element.innerHTML = `<p class="hil-programme-title" role="status"></p><div class="hil-next"><span></span> <button data-give="start">start it</button><button data-give="hold">hold</button><button data-give="stop">end the programme</button></div><div class="hil-rows"></div>`;
   const title = element.querySelector("p"), next = element.querySelector(".hil-next"), rows = element.querySelector(".hil-rows");
   for (const button of element.querySelectorAll("[data-give]")) button.onclick = () => command(button.dataset.give);
-  const HEADS = ["state", "variant", "R1", "verdict", "capture s", "force N", "moment N.m", "arm margin", "result", "description"];
+  const HEADS = ["state", "variant", "R1", "verdict", "capture s", "impact N", "impact N.m", "arm margin", "result", "description"];
   let shown = {};
   return {
     draw({ programme: found }) {
