@@ -1,6 +1,7 @@
 """A terminal's keyboard as a hand controller, for rehearsals without one.
 
-What the keys mean: `keys.py`, one table for the terminal and the console's page. v is button 1, on or off; return the deadman.
+What the keys mean: `keys.py`, one table for the terminal and the console's page. v is button 1, on or off; return the deadman, as long as
+it is held: a terminal tells no release, so held is what repeats, and without a key for `HELD_FOR` the deadman lets go.
 """
 
 import errno
@@ -11,7 +12,7 @@ import tty
 from collections.abc import Callable
 
 from drivers.hand_controllers import Reading
-from drivers.hand_controllers.keys import KEYS, LETS_GO_AFTER, MOST, STEP, VERNIER, ZERO
+from drivers.hand_controllers.keys import HELD_FOR, KEYS, MOST, STEP, VERNIER, ZERO
 
 DEADMAN, BUTTON = 0, 1
 
@@ -51,7 +52,7 @@ class KeyboardSource:
 
     def now(self) -> Reading:
         """The state without a new key: the deadman may have let go."""
-        if self._clock() - self._last_key > LETS_GO_AFTER:
+        if self._clock() - self._last_key > HELD_FOR:
             self._deadman = False
             self._steps = [0] * 6
         pressed = frozenset(number for number, on in ((DEADMAN, self._deadman), (BUTTON, self._button)) if on)
@@ -66,5 +67,6 @@ class KeyboardSource:
         elif key == VERNIER:
             self._button = not self._button
         elif key in "\r\n":
-            self._deadman = not self._deadman
-            self._steps = [0] * 6
+            if not self._deadman:
+                self._steps = [0] * 6
+            self._deadman = True

@@ -362,6 +362,7 @@ def _checked(
     check.closing()
     check.orbit()
     if own is not None:
+        check.started_by_a_person()
         check.narrowing(own)
     if check.faults:
         raise ConfigurationError(dict.fromkeys(check.faults))
@@ -414,6 +415,18 @@ class _Check:
                 if not found:
                     narrowing.take_from_stand(role, table, stand)
                 self.faults += found
+
+    def started_by_a_person(self) -> None:
+        """A stand of hardware waits, parked, until somebody gives the command start: no test starts it by itself."""
+        guidance, stand = self.document.get("guidance"), self.document.get("stand")
+        if self.faults or not isinstance(stand, dict) or "drives" not in stand:
+            return
+        if "auto_start" not in part_table("guidance", guidance["part"]).parameters:
+            return
+        if guidance.get("auto_start"):
+            limit = "false, or omitted, on a stand with [drives]: the command start is a person's"
+            self.faults.append(line(*self.where("guidance.auto_start"), "hardware does not start by itself", True, limit=limit, unit="-"))
+        guidance["auto_start"] = False
 
     def narrowing(self, own: dict[str, Any]) -> None:
         """No limit is wider than the stand file has it; what is narrower, and who signed that file, goes into the log."""

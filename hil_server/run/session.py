@@ -209,6 +209,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             for device in devices:
                 interrupts.look()
                 device.begin()
+            if hardware and config.guidance.get("auto_start") is False:
+                _say(options, f"parked, nothing moves before somebody gives the command start: hil-server command start --address {commands}")
             watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
             stack.callback(recoverer.end)
             if begin is not None:

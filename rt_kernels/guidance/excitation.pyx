@@ -26,8 +26,8 @@ import math
 
 from rt_kernels.algebra cimport pose, quat, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_STOP, END_CAUSE_COMPLETE, END_CAUSE_RECORD_LOST,
-                               END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, GUIDANCE_FAULT_OPERATOR_STOP,
+from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_START, COMMAND_STOP, END_CAUSE_COMPLETE,
+                               END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP, GUIDANCE_FAULT_OPERATOR_STOP,
                                GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
                                PHASE_APPROACH, PHASE_ENDED, PHASE_FAULT, PHASE_IDLE, SAFETY_STATE_BLOCKED, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED)
@@ -82,6 +82,7 @@ cdef struct Params:
     double end
     int lines
     int six_lines
+    int auto_start
 
 cdef struct State:
     double X_0[7]
@@ -220,16 +221,20 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.guidance_fault |= GUIDANCE_FAULT_RECORD_LOST
         s.end_cause = END_CAUSE_RECORD_LOST
         s.phase = PHASE_ENDED
-    elif (sample.command_code == COMMAND_STOP or sample.command_code == COMMAND_PARK) and s.phase == PHASE_APPROACH:
+    elif (sample.command_code == COMMAND_STOP or sample.command_code == COMMAND_PARK) and (s.phase == PHASE_APPROACH
+                                                                                                  or s.time < 0.0):
         s.end_cause = END_CAUSE_STOPPED
         s.phase = PHASE_ENDED
     sample.motion = MOTION_FOLLOW_PROFILE
     if s.phase == PHASE_IDLE:
         if sample.forward_kinematics_status == 0:
-            # from where the platform stands, as soon as the setpoints have started
-            pose.copy(sample.X_TA_measured, s.X_0)
+            # from where the platform stands, as soon as the setpoints have started; time -1: it stands there and waits for the command
+            if s.time >= 0.0:
+                pose.copy(sample.X_TA_measured, s.X_0)
             pose.copy(s.X_0, sample.profile_X_TA)
             if sample.safety_state != SAFETY_STATE_NOT_ARMED:
+                s.time = -1.0
+            if s.time < 0.0 and (p.auto_start or sample.command_code == COMMAND_START):
                 s.phase = PHASE_APPROACH
                 s.time = 0.0
                 sample.phase_time = 0.0
@@ -292,8 +297,9 @@ cdef class Excitation(StagePart):
         Parameter("still_s", "float", "s", "time to stand still there", 1.0, low=0.1, high=60.0),
         Parameter("tap_s", "float", "s", "time to stand still while the unit on the load cell is tapped, 0: none", 0.0, low=0.0,
                   high=600.0),
+        Parameter("auto_start", "bool", "-", "start without a command", True),
     )
-    COMMANDS = (Command("abort"), Command("stop", ("approach",)), Command("park", ("approach",)))
+    COMMANDS = (Command("abort"), Command("start", ("idle",)), Command("stop", ("idle", "approach")), Command("park", ("idle", "approach")))
     CONTEXT = ("period_s",)
     IN_AIR = True
     cdef Self c
@@ -311,6 +317,7 @@ cdef class Excitation(StagePart):
         memset(&self.c, 0, sizeof(Self))
         raise_for(keys["lines_hz"], keys["multisine_s"])
         p.period = period_s
+        p.auto_start = keys["auto_start"]
         self.fade_s, self.multisine_s = keys["fade_s"], keys["multisine_s"]
         for k in range(6):
             p.direction[k] = keys["direction"][k]

@@ -207,6 +207,13 @@ def test_sign_writes_the_record_in_the_place_of_the_former(tmp_path, capsys):
     assert file.read_text() == text
 
 
+def test_hardware_waits_for_a_person_to_start(tmp_path):
+    named = "test.stand=stands/ethercat_stand.toml"
+    assert load_test(None, [named]).guidance["auto_start"] is False and "auto_start" not in load_test().guidance
+    with pytest.raises(ConfigurationError, match="guidance.auto_start: hardware does not start by itself"):
+        load_test(None, [named, "guidance.auto_start=true"])
+
+
 def test_hardware_runs_on_signed_limits_only(tmp_path):
     shutil.copy(SHIPPED / "stands" / "ethercat_stand.toml", tmp_path / "stand.toml")
     named = f'test.stand="{tmp_path / "stand.toml"}"'

@@ -234,3 +234,23 @@ def test_poses_are_reached_and_left_and_the_tap_is_still(six):
 def test_six_directions_that_cannot_be(keys, says):
     with pytest.raises(ValueError, match=says):
         Run(**SIX | keys)
+
+
+def test_without_a_person_the_platform_stands_where_it_was_armed():
+    run = Run(auto_start=False)
+    for n in range(300):
+        here = X_0 + np.r_[1e-3 * n, np.zeros(6)]  # what is measured wanders
+        seen = run.tick(safety_state=STATE["following"], X_TA_measured=here)
+        assert seen["phase"] == PHASE["idle"] and seen["motion"] == MOTION["follow_profile"]
+        np.testing.assert_array_equal(seen["profile_X_TA"], X_0)
+    assert run.tick(command_code=COMMAND["start"])["phase"] == PHASE["approach"]
+    np.testing.assert_allclose(run.tick(command_code=0)["profile_X_TA"], X_0, atol=1e-12)
+
+
+@pytest.mark.parametrize("command", ["stop", "park"])
+def test_who_waits_for_the_start_can_end_the_run(command):
+    run = Run(auto_start=False)
+    run.tick(safety_state=STATE["following"])
+    ended = run.tick(command_code=COMMAND[command])
+    assert ended["phase"] == PHASE["ended"] and ended["end_cause"] == END["stopped"]
+    assert Run(auto_start=False).tick(command_code=COMMAND["start"])["phase"] == PHASE["idle"], "the setpoints have not started"

@@ -22,7 +22,7 @@ import zmq
 
 from drivers.hand_controllers import FaultyDeviceError, Reading
 from drivers.hand_controllers.evdev import ABS, EVENT, KEY, SYN, SYN_DROPPED, EvdevSource
-from drivers.hand_controllers.keyboard import LETS_GO_AFTER, KeyboardSource
+from drivers.hand_controllers.keyboard import HELD_FOR, KeyboardSource
 from drivers.hand_controllers.serial_box import FRAME, SerialBoxSource, checksum, encode
 from hil_server.cli import main
 from hil_server.config.toml_text import dumps
@@ -513,7 +513,13 @@ def test_keyboard_steps_and_lets_go():
     os.write(keys, b"w" * 20)
     wait_for_bytes(line, 20)
     assert source.read()[0].raw[0] == 1.0
-    now[0] = LETS_GO_AFTER + 0.1
+    for _ in range(4):  # return is held: it repeats, and keeps the rates
+        now[0] += 0.9 * HELD_FOR
+        os.write(keys, b"\n")
+        assert select.select([line], [], [], 10.0)[0]
+        reading = source.read()[0]
+        assert reading.pressed == {0} and reading.raw[0] == 1.0
+    now[0] += HELD_FOR + 0.1
     assert source.now() == Reading(dict.fromkeys(range(6), 0.0), frozenset())
     source.close()
     os.close(keys)

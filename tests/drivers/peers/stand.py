@@ -122,6 +122,7 @@ class LockstepStand:
             bus1=self.buses[1].port, module=self.buses[2].port, stream=self.sensor.port, calibration=self.sensor.calibration_port,
         )  # fmt: skip
         self.config = load_test(None, [f'test.stand="{stand_file(folder, text)}"', *STRICT])
+        self.config.guidance["auto_start"] = True  # hardware waits for a person: here one who starts it at once
         self.period_ms = 1e3 / self.config.test["rate_hz"]
         self._samples: list[bytes] = []
         self._kept: list = []
