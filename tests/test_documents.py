@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from hil_server import cli
-from tools import make_site
+from hil_server.analysis import reliance
+from rt_kernels.layout import FAULTS
+from tools import generate_pages, make_site
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -48,6 +50,24 @@ def test_pictures_are_those_of_the_tree_and_small():
     shown = {p for d in DOCUMENTS for p in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", d.read_text())}
     assert {"docs/stand.svg", "docs/architecture.svg", "docs/console.png", "docs/operator.png", "docs/report.png"} <= shown
     assert [p.name for kind in ("svg", "png") for p in ROOT.glob(f"docs/*.{kind}") if p.stat().st_size > 150_000] == []
+
+
+def test_every_hazard_names_tests_and_fault_bits_that_exist():
+    log = generate_pages.hazards()
+    faults = {name: severity for name, _, severity, *_ in FAULTS}
+    for one in log:
+        assert set(one) == {"hazard", "cause", "here", "outside", "faults", "tests"} and all(one[key] for key in one if key != "faults")
+        assert set(one["faults"]) <= set(faults), one["hazard"]
+        for place in one["tests"]:
+            file, _, name = place.partition("::")
+            assert re.search(rf"(?m)^def {name}\(", (ROOT / file).read_text()), place
+    named = {name for one in log for name in one["faults"]}
+    assert [name for name, severity in faults.items() if severity != "note" and name not in named] == [], "barrier of no hazard: docs/hazards.toml"
+
+
+def test_report_and_page_say_the_same_about_what_is_not_relied_on():
+    page = (ROOT / "docs" / "safety.md").read_text()
+    assert page.count("\n* **") == len(reliance.NOT_RELIED_ON)
 
 
 def test_the_site_has_every_page_in_its_contents():

@@ -1,4 +1,4 @@
-"""The reference pages docs/keys.md and docs/shipped.md out of the declarations: `python tools/generate_pages.py`, `--check` compares.
+"""The reference pages docs/keys.md and docs/shipped.md, and the hazards of docs/safety.md, out of the declarations: `python tools/generate_pages.py`, `--check` compares.
 
 keys.md       every table of every kind of configuration file with its keys, and the network addresses; what a part takes stands on the
               part's own page (`hil-server list ROLE NAME`)
@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 from hil_server import registry  # noqa: E402
 from hil_server.config import tables  # noqa: E402
 from hil_server.config.kinds import kind_of  # noqa: E402
+from rt_kernels.layout import FAULTS  # noqa: E402
 from tools.generate_schemas import schemas  # noqa: E402
 
 SHIPPED = ROOT / "stand_configs"
@@ -219,11 +220,38 @@ def of_mechanism(file, document):
     return ("what", "part", "synthetic"), (described(file, document), f"`{document['part']}`", "yes" if document.get("synthetic") else "")
 
 
+# ------------------------------------------------------------------------------------------------------------------------- safety
+HAZARDS = ROOT / "docs" / "hazards.toml"
+BLOCK = re.compile(r"(?s)(<!-- hazards: .*? -->\n).*?(<!-- end of hazards -->)")
+
+
+def hazards() -> list[dict[str, Any]]:
+    """The hazard log."""
+    return list(tomllib.loads(HAZARDS.read_text(encoding="utf-8"))["hazard"])
+
+
+def safety() -> str:
+    """The page with the hazard log, and every stop of the table with the hazards that it is a barrier of."""
+    log = hazards()
+    lines = [row("", "hazard", "cause", "barrier here", "barrier outside", "fault bits", "tests"), "|---|---|---|---|---|---|---|"]
+    for number, one in enumerate(log, 1):
+        tests = ", ".join(f"`{name.rpartition('::')[2]}`" for name in one["tests"])
+        bits = ", ".join(f"`{name}`" for name in one["faults"]) or "none: nothing moves"
+        lines.append(row(f"H{number}", one["hazard"], one["cause"], one["here"], one["outside"], bits, tests))
+    lines += ["", "Every fault that stops a run, as the table has it:", "", row("fault", "means", "what to do", "barrier of"), "|---|---|---|---|"]
+    for name, _, severity, meaning, action in FAULTS:
+        if severity != "note":
+            of = ", ".join(f"H{number}" for number, one in enumerate(log, 1) if name in one["faults"])
+            lines.append(row(f"`{name}`", meaning, action, of))
+    text = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    return BLOCK.sub(lambda found: found[1] + "\n" + "\n".join(lines) + "\n\n" + found[2], text)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="exit code 1 unless the pages are current")
     args = parser.parse_args()
-    made = {ROOT / "docs" / "keys.md": keys(), ROOT / "docs" / "shipped.md": shipped()}
+    made = {ROOT / "docs" / "keys.md": keys(), ROOT / "docs" / "shipped.md": shipped(), ROOT / "docs" / "safety.md": safety()}
     old = [file.name for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     if args.check:
         print(*(f"docs/{name} is not current: python tools/generate_pages.py" for name in old), sep="\n")

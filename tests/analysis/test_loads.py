@@ -5,7 +5,7 @@ import pytest
 
 from hil_server.analysis.loads import allowed, differences, rehearsed, wrench_at_cell
 from hil_server.cli import main
-from hil_server.config import SHIPPED, criticality, load_test
+from hil_server.config import SHIPPED, criticality, load_test, narrowing
 from hil_server.errors import VerdictError
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
@@ -88,6 +88,7 @@ def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys):
     (tmp_path / "hardware.toml").write_text(
         stand + '[drives]\npart = "cia402"\nlinks = "no_such_bus"\n[wrench_sensor]\npart = "rdt"\naddress = "127.0.0.1"\n'
     )
+    narrowing.sign(tmp_path / "hardware.toml", "A. Nova", "2030-01-02")
     arguments = ["run", "--out", str(tmp_path / "run"), "--set", f"test.stand={tmp_path / 'hardware.toml'}"]
     arguments += [word for item in SHORT for word in ("--set", item)]
     assert main(arguments) == 1
