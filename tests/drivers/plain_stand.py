@@ -72,17 +72,16 @@ class PassingTime:
 
 
 class StandClock:
-    """The time of a stand in software, told by the heartbeats of its first drive: for tests that no drive port takes part in."""
+    """The time of a stand in software, told by the heartbeats of its input module: for tests that no port of it takes part in."""
 
     PERIOD_MS = 10
 
     def __init__(self, one):
-        self.link = open_link(one.ports["drives"]["links"].split()[0])
-        self.node = one.ports["drives"].get("axis_node", [1])[0]
+        self.link, self.node = open_link(one.ports["mechanism_signals"]["link"]), one.ports["mechanism_signals"]["node"]
 
     def let_pass(self, ms, *ends):
-        """Returns when so much time has passed for the stand (what its sensor had to send in it has been sent), or something has come at
-        one of these sockets."""
+        """Returns when so much time has passed for the stand, or something has come at one of these sockets. What was sent to it before has
+        been heard, what it had to send by then has been sent: two heartbeats never leave in one turn of its loop."""
         while select.select([self.link], [], [], 0.0)[0]:
             self.link.recv(FRAME.size)
         self.link.send(FRAME.pack(0x600 + self.node, 8, struct.pack("<BHBI", 0x2B, 0x1017, 0, self.PERIOD_MS)))

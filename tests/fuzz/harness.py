@@ -10,6 +10,7 @@ import mmap
 import os
 import random
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -88,17 +89,21 @@ def run_target(name: str, count: int, seed: int, limited: bool = True, first: in
 
 def _watch(worker: subprocess.Popen, progress: Path) -> bool:
     """Waits for the end of a worker; kills one that stands still. True when it did."""
-    seen, since = BEFORE, time.monotonic()
-    while worker.poll() is None:
-        time.sleep(0.05)
-        now = progress.read_bytes()[:8]
-        if now != seen:
-            seen, since = now, time.monotonic()
-        elif time.monotonic() - since > (START_S if seen == BEFORE else STILL_S):
-            worker.send_signal(signal.SIGABRT)  # faulthandler says where it is
-            worker.wait(10)
-            return True
-    return False
+    ended = os.pidfd_open(worker.pid)
+    try:
+        seen, left = BEFORE, START_S
+        while not select.select([ended], [], [], STILL_S)[0]:
+            now = progress.read_bytes()[:8]
+            left -= STILL_S
+            if left <= 0.0 if now == BEFORE else now == seen:
+                worker.send_signal(signal.SIGABRT)  # faulthandler says where it is
+                worker.wait(10)
+                return True
+            seen = now
+        worker.wait()
+        return False
+    finally:
+        os.close(ended)
 
 
 def _death(code: int) -> str:

@@ -260,17 +260,23 @@ def test_node_that_lost_its_set_up_gets_it_again_beside_the_loop(stand, sample):
     process = stand()
     port = cia402.Cia402Port(**process.ports["drives"], receive_timeout_periods=1000, heartbeat_timeout_ms=60000, no_data_periods=1000)
     port.open()
-    stop, lost = threading.Event(), []
+    stop, lost, ticked = threading.Event(), [], threading.Condition()
 
     def loop():
         while not stop.is_set():
             port.read(sample)
-            lost.append([bits for bits in (drive_bits(sample, axis) for axis in range(6))])
+            with ticked:
+                lost.append([bits for bits in (drive_bits(sample, axis) for axis in range(6))])
+                ticked.notify()
             sample["leg_setpoint"] = sample["measured_leg"]
             sample["safety_state"] = CODES["safety_state"]["recovering"]
             port.write(sample)
             sample["time_ns"] += 2_000_000
-            time.sleep(0.002)
+            stop.wait(0.002)  # its period
+
+    def until(reached):
+        with ticked:
+            ticked.wait_for(reached)
 
     thread = threading.Thread(target=loop)
     thread.start()
@@ -286,13 +292,6 @@ def test_node_that_lost_its_set_up_gets_it_again_beside_the_loop(stand, sample):
         thread.join()
         port.close()
     assert port.close_problems == []
-
-
-def until(reached, most_s=30.0):
-    end = time.monotonic() + most_s
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_set_point_that_is_no_number_keeps_the_last_one(drives, sample):
@@ -327,7 +326,7 @@ def test_rate_is_the_difference_over_the_true_time(drives, sample):
         if k < len(counts):
             for node in n:
                 peer.answer(node, 0x1237, counts[k] * int(node))
-        time.sleep(0.004 if k % 2 else 0.009)
+        time.sleep(0.004 if k % 2 else 0.009)  # the next look is late on purpose: the true time between two differs
 
 
 def test_silence_counts_up_to_no_data(drives, sample):

@@ -10,13 +10,24 @@ import struct
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable
 from typing import Any
 
 from drivers.simulated.ethercat_segment import EtherCatSegment
 
-ENABLE = [0x80] * 20 + [0x06] * 20 + [0x07] * 20 + [0x0F] * 40  # control words, one a cycle
+ENABLE = ((0x80, 0x40), (0x06, 0x21), (0x07, 0x23), (0x0F, 0x27))  # control word, state that it leads to
+STATE, FOLLOWS = 0x6F, 0x1237  # bits of the state in the status word; enabled, and it follows
 TARGET = 100
+
+
+def enable(cycle: Callable[[int], list[tuple[int, int]]]) -> None:
+    """Cycles until each control word has led all drives to its state, then until they stand at the target. `cycle(control word)` gives
+    status word and position of each."""
+    for word, state in ENABLE:
+        while any(status & STATE != state for status, _ in cycle(word)):
+            pass
+    while cycle(ENABLE[-1][0]) != [(FOLLOWS, TARGET)] * 2:
+        pass
 
 
 def by_pysoem() -> dict[str, Any]:
@@ -64,12 +75,15 @@ def by_pysoem() -> dict[str, Any]:
         s.output = struct.pack("<HiBh", 0, 0, 8, 0)
     master.state = pysoem.OP_STATE
     master.write_state()
-    for word in ENABLE:
+
+    def cycle(word: int) -> list[tuple[int, int]]:
         for s in master.slaves:
             s.output = struct.pack("<HiBh", word, TARGET, 8, 0)
         master.send_processdata()
         result["wkc"] = master.receive_processdata(100_000)
-        time.sleep(0.001)
+        return [struct.unpack_from("<Hi", s.input) for s in master.slaves]
+
+    enable(cycle)
     master.read_state()
     result["states"] = [s.state for s in master.slaves]
     result["status"] = [struct.unpack_from("<H", s.input)[0] for s in master.slaves]
@@ -99,10 +113,11 @@ def by_kickcat() -> dict[str, Any]:
             bus.process_mailboxes()
         return message.status()
 
-    def cycle(word: int) -> None:
+    def cycle(word: int) -> list[tuple[int, int]]:
         for s in slaves:
             s.set_output_bytes(struct.pack("<HiB", word, TARGET, 8))
         bus.process_data()  # raises an error for a working counter that is not as expected
+        return [struct.unpack_from("<Hi", s.input_data) for s in slaves]
 
     link = kickcat.create_link("ec0", "")
     link.set_timeout(0.05)  # of a frame; its own 2 ms are not enough on a loaded machine
@@ -117,9 +132,7 @@ def by_kickcat() -> dict[str, Any]:
     cycle(0)
     bus.request_state(kickcat.State.OPERATIONAL)
     bus.wait_for_state(kickcat.State.OPERATIONAL, 1.0, lambda: cycle(0))
-    for word in ENABLE:
-        cycle(word)
-        time.sleep(0.001)
+    enable(cycle)
     result["states"] = [int(bus.get_state(s).value) for s in slaves]
     result["status"] = [struct.unpack_from("<H", s.input_data)[0] for s in slaves]
     result["position"] = [struct.unpack_from("<i", s.input_data, 2)[0] for s in slaves]

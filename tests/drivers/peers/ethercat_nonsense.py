@@ -8,7 +8,6 @@ import random
 import socket
 import struct
 import subprocess
-import time
 
 from drivers.simulated.stand_server_client import StandProcess
 from tests.drivers.plain_stand import stand_config
@@ -35,14 +34,14 @@ def main() -> None:
                 data[generator.randrange(14, len(data))] = generator.randrange(256)
             s.send(data[: generator.randrange(14, len(data) + 1)] if k % 5 == 0 else data)
             if k % 10 == 0:
-                time.sleep(0.002)
+                stand.control.ping()  # it has had them
         s.send(frame(8, 0x120, b"\x01\x00"))
         s.send(frame(8, 0x9A0, struct.pack("<I", 1)))  # SYNC0 every nanosecond
         s.send(frame(8, 0x920, bytes(8)))
         s.send(frame(8, 0x990, bytes(8)))
         s.send(frame(8, 0x981, b"\x03"))
-        time.sleep(0.3)
-        stand.control.ping()
+        for _ in range(100):  # turns of the stand with it
+            stand.control.ping()
         s.send(frame(8, 0x600, b"\0" * 64))
         s.setblocking(False)
         try:

@@ -42,7 +42,10 @@ def seen_by(library: str) -> dict[str, Any]:
 
 
 def test_pysoem_brings_two_drives_to_operation_enabled_with_distributed_clocks() -> None:
-    assert seen_by("pysoem") == {
+    seen = seen_by("pysoem")
+    # the cable between them, from the port times of a clock that is slow by 20 ppm, in whole nanoseconds, and halved
+    assert seen.pop("delay_ns") in ([0, 699], [0, 700])
+    assert seen == {
         "found": 2,
         "dc": True,
         "identity": [0xDAC, 0x402, 1],
@@ -54,7 +57,6 @@ def test_pysoem_brings_two_drives_to_operation_enabled_with_distributed_clocks()
         "states": [8, 8],
         "status": [0x1237, 0x1237],
         "position": [100, 100],
-        "delay_ns": [0, 700],  # the cable between them, from the port times
         "sync0_ns": [1_000_000, 1_000_000],
         "name": NAME,
         "window": 4321,
@@ -86,12 +88,12 @@ def test_faults_of_the_line_as_a_raw_socket_sees_them() -> None:
     said = in_namespace("ethercat_faults.py")
     for name, rate in (("clock", 1.0), ("clock_drift", 1.5)):
         low, high = said.pop(name)
-        assert low - 0.05 < rate < high + 0.05 and low > rate - 0.4
+        assert low - 0.01 < rate < high + 0.01
     assert said == {
         "none": [8, 6, 6],  # answers to 8 frames; working counters of all inputs, of a read by all
         "frames_lost": 9,  # every fourth of 12
         "frames_doubled": 18,  # every second of 12
-        "frames_late": [True],
+        "frames_late": True,
         "cable_cut": 0,
         "slave_lost": [2, 2],  # the third and all behind it
         "working_counter": [6, 5],  # one answers, but not with its inputs

@@ -156,6 +156,7 @@ def test_ports_on_a_hydraulic_stand(stand, sample, resting, profile):
     one = stand(plant=HYDRAULIC, drives={"profile": profile, "axis_link": [0, 0, 0, 1, 1, 1]})
     with Line(one, profile, sample) as line:
         line.clean()
+        line.until(lambda s: np.abs(s["leg_force"] - resting["force"]).max() < 100.0 and np.abs(s["leg_valve"]).max() < 0.01)  # at rest
         np.testing.assert_allclose(sample["leg_force"][0], resting["force"], atol=150.0)
         np.testing.assert_allclose(sample["leg_pressure_a"][0], resting["pressure_a"], atol=2e4)
         assert np.abs(sample["leg_valve"][0]).max() < 0.01 and sample["supply_pressure"][0] > 20.9e6
