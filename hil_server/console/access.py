@@ -1,18 +1,28 @@
-"""Who may look: on this machine everybody, from elsewhere whoever has the token; and only pages of our own may talk to us.
+"""Who may look: on this machine everybody, from elsewhere whoever has the token; and only our own pages may talk to us, and may do little.
 
 An ASGI layer around the whole application, web sockets included. `Host` must be a name that the console was started for (or loopback), so
-that no foreign name that resolves to this machine gets in; `Origin`, where a browser sends one, must be that same host; and what is more
-than looking (anything but GET and HEAD, and every web socket) must not come from another site's page (`Sec-Fetch-Site`).
+that no foreign name that resolves to this machine gets in; `Origin`, where a browser sends one, must be that same host; and nothing at all
+is answered to another site's page (`Sec-Fetch-Site`): no page is built for it.
+
+Every page goes out with a Content-Security-Policy. Scripts run that are files of ours or stand in the page as it was served (a nonce made
+for this one answer), so that a name that became markup by a mistake could still not run. What NiceGUI cannot do without: it compiles its
+templates in the browser ('unsafe-eval') and writes styles ('unsafe-inline', of styles alone). The page of a log may besides speak to its
+own pane and to NiceGUI's socket alone, and opens no window: a script in it would find no way to a page that gives commands.
 """
 
 import hmac
 import ipaddress
+import re
+import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 COOKIE = "hil_console"
+PANE = re.compile(rb'window\.hilPane = "([\w-]+)"; window\.hilCommands = (true|false);')
+ALWAYS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"), (b"cross-origin-resource-policy", b"same-origin"),
+          (b"cross-origin-opener-policy", b"same-origin")]  # fmt: skip
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -40,22 +50,26 @@ class Access:
             return
         headers = {key.decode("latin1").lower(): value.decode("latin1") for key, value in scope["headers"]}
         given = parse_qs(scope.get("query_string", b"").decode("latin1")).get("token", [""])[0]
-        if not self.may_talk(headers, looks=scope.get("method") in ("GET", "HEAD")):
-            await _refuse(scope, send, 403, "this console does not answer to that Host or Origin")
+        if not self.may_talk(headers):
+            await _refuse(scope, send, 403, "this console does not answer to that Host or Origin, or to a link on a page of another site")
         elif not self.knows(headers, given):
             await _refuse(scope, send, 401, "this console wants its token: open the address that it printed at its start")
         elif self._token and given and scope["type"] == "http":
             await _remember(scope, send, given)
+        elif scope["type"] == "http":
+            if "text/html" in headers.get("accept", "text/html"):  # a page is written over on its way out: it comes unpacked
+                scope = {**scope, "headers": [(key, value) for key, value in scope["headers"] if key.lower() != b"accept-encoding"]}
+            await self._app(scope, receive, Guarded(send, headers["host"]))
         else:
             await self._app(scope, receive, send)
 
-    def may_talk(self, headers: dict[str, str], looks: bool = False) -> bool:
-        """looks: a page or picture is asked for, which another site may link to."""
+    def may_talk(self, headers: dict[str, str]) -> bool:
+        """Whether Host, Origin and Sec-Fetch-Site are those of a page of ours, or of an address that was typed."""
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if not is_loopback(name) and name not in self._names:
             return False
-        if not looks and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False
         origin = headers.get("origin")
         return origin is None or origin in (f"http://{host}", f"https://{host}")
@@ -69,6 +83,52 @@ class Access:
         except CookieError:
             kept = None
         return any(hmac.compare_digest(self._token.encode(), text.encode()) for text in (given, kept.value if kept else ""))
+
+
+def policy(nonce: str, host: str, pane: str = "", commands: bool = True) -> str:
+    """The Content-Security-Policy of a page. host: as the browser named it; pane: number of the page's own; commands: it gives some."""
+    speaks = "'self'" if commands else f"http://{host}/_nicegui_ws/ https://{host}/_nicegui_ws/"
+    sockets = "/" if commands else "/_nicegui_ws/"
+    own = "" if commands else f" ws://{host}/live/{pane} wss://{host}/live/{pane}"
+    alone = "" if commands else "; sandbox allow-scripts allow-same-origin allow-forms allow-downloads"
+    return (
+        f"default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
+        f"img-src 'self' data: blob:; connect-src {speaks} ws://{host}{sockets} wss://{host}{sockets}{own}; base-uri 'none'; "
+        f"form-action 'self'; frame-ancestors 'none'; object-src 'none'{alone}"
+    )
+
+
+class Guarded:
+    """An answer on its way out: a page gets its policy, and its scripts the nonce; everything else the headers that it always has."""
+
+    def __init__(self, send: Send, host: str) -> None:
+        self._send, self._host = send, host
+        self._start: dict[str, Any] | None = None  # of a page that is not whole yet
+        self._body = b""
+
+    async def __call__(self, message: dict[str, Any]) -> None:
+        """One message of the application."""
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), *ALWAYS]}
+            kind = dict((key.lower(), value) for key, value in message["headers"]).get(b"content-type", b"")
+            if kind.startswith(b"text/html"):
+                self._start = message
+                return
+        elif self._start is not None:
+            self._body += message.get("body", b"")
+            if message.get("more_body"):
+                return
+            start, self._start = self._start, None
+            nonce = secrets.token_urlsafe(16)
+            found = PANE.search(self._body)
+            pane, commands = (found[1].decode(), found[2] == b"true") if found else ("", True)
+            body = self._body.replace(b"<script", f'<script nonce="{nonce}"'.encode())
+            kept = [(key, value) for key, value in start["headers"] if key.lower() != b"content-length"]
+            rules = policy(nonce, self._host, pane, commands).encode()
+            own = [(b"content-length", str(len(body)).encode()), (b"content-security-policy", rules)]
+            await self._send({**start, "headers": kept + own})
+            message = {**message, "body": body}
+        await self._send(message)
 
 
 async def _refuse(scope: dict[str, Any], send: Send, status: int, text: str) -> None:
@@ -85,6 +145,6 @@ async def _remember(scope: dict[str, Any], send: Send, token: str) -> None:
 
 
 async def _answer(send: Send, status: int, text: str, headers: list[tuple[bytes, bytes]]) -> None:
-    plain = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *headers]
+    plain = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *ALWAYS, *headers]
     await send({"type": "http.response.start", "status": status, "headers": plain})
     await send({"type": "http.response.body", "body": text.encode()})

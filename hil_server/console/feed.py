@@ -23,7 +23,7 @@ from rt_kernels.codes import bit_names
 from rt_kernels.layout import FAULTS
 
 LINES = 200
-OLD = 0.5  # s without a message
+OLD = 0.5  # s of age, of the newest tick that has come
 PROGRAMME_PERIOD = 1.0  # s between two looks at the programme's file
 
 
@@ -71,6 +71,7 @@ class Feed:
         self.listeners: set[Callable[[], None]] = set()
         self.picture = Picture({})
         self._frame: tuple[Any, dict[str, Any]] = (None, {})
+        self._told = -float("inf")  # when pages last heard of a message
         self._arrived = {"slow": -float("inf"), "status": -float("inf")}
         self._faults = 0
         self._levels: set[str] = set()
@@ -82,6 +83,13 @@ class Feed:
     def age(self, topic: str = "slow") -> float:
         """Seconds since the newest message."""
         return time.monotonic() - self._arrived[topic]
+
+    def data_age(self, wall: float | None = None) -> float:
+        """Age of the newest tick that has come, s: by the time of day that its message says (the run's clock against this machine's), so
+        that what a busy bus held up is not taken for new; at least the time since it came. wall: the time of day now."""
+        told = self.newest.head.get("wall_of_tick") if self.newest is not None else None
+        late = (time.time() if wall is None else wall) - told if isinstance(told, int | float) and math.isfinite(told) else 0.0
+        return max(late, self.age())
 
     async def run(self) -> None:
         """Listens until cancelled."""
@@ -135,7 +143,10 @@ class Feed:
         self._trip = self._trip or batch.head.get("trip")
         self.history.add(batch.t, batch.last, batch.minimum, batch.maximum)
         self._note(batch)
-        self._tell()
+        if self.data_age() <= OLD or time.monotonic() - self._told > OLD:
+            # of messages that were held up one in a while is shown: drawing them all would keep the newest waiting longer
+            self._told = time.monotonic()
+            self._tell()
 
     def _tell(self) -> None:
         for listener in self.listeners:
@@ -172,7 +183,7 @@ class Feed:
         """How the run stands, for the banner: its name, its trip, why it ended, whether its data are old; trouble: why nothing comes."""
         if self.newest is None:
             return {"run": "no run", "trouble": self.trouble, "trip": None, "end": "", "from": self.addresses[0], "log": ""}
-        run, last, old = self.newest.run, self.newest.last, self.age() > OLD
+        run, last, old = self.newest.run, self.newest.last, self.data_age() > OLD
         end = end_of(last, self.status if self._status_of == run else {})
         log = self.status.get("log_path", "") if self._status_of == run else ""
         trip = in_words(self._trip)

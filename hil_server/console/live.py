@@ -25,6 +25,7 @@ from typing import Any
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from fastapi.staticfiles import StaticFiles
 
+from hil_server.client import AsyncClient
 from hil_server.console.feed import Feed
 from hil_server.console.recording import Recording
 from hil_server.errors import HilError
@@ -34,6 +35,7 @@ IDLE = 0.5  # s between two signs of life without frames
 MOST_SELECTED = 8
 URGENT = ("abort", "hold", "stop")  # on a line of their own, and before every picture
 NO_DESK = 5.0  # s since the telemetry process's last word
+NO_COMMANDS = "this page shows a log and gives no commands: open the page of the live run"
 LEAVE_WITHIN = 0.5  # s for giving the desk back: it is free by itself after ten seconds of silence
 
 
@@ -41,13 +43,25 @@ class Commander:
     """One page's right to command: its own client of the desk, and a second one so that ABORT never waits behind another command."""
 
     def __init__(self, feed: Feed) -> None:
-        self._feed, self._ordinary, self._urgent = feed, feed.client("console"), feed.client("console abort")
+        self._feed = feed
+        self._clients: dict[str, AsyncClient] = {}  # made with the first command: a page that gives none has none
         self._holds = False
+        self._withdrawn = ""
+
+    def withdraw(self, why: str) -> None:
+        """From now on every command is refused, for good."""
+        self._withdrawn = self._withdrawn or why
+        self.close()
+
+    def _client(self, name: str) -> AsyncClient:
+        return self._clients.setdefault(name, self._clients.get(name) or self._feed.client(name))
 
     async def give(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Asks for the command: {"answer": the loop's acknowledgement or why there is none, "good": whether it was taken}."""
-        client = self._urgent if name in URGENT else self._ordinary
-        self._holds = self._holds or client is self._ordinary
+        if self._withdrawn:
+            return {"answer": f"{name}: {self._withdrawn}", "good": False}
+        client = self._client("console abort" if name in URGENT else "console")
+        self._holds = self._holds or name not in URGENT
         start = time.monotonic()
         try:
             taken = await client.command(name, **(arguments or {}))
@@ -61,23 +75,28 @@ class Commander:
         """Gives the desk to others, if this page may hold it. Where no run answers there is no desk to wait for."""
         if self._holds and self._feed.age("status") < NO_DESK:
             with contextlib.suppress(HilError, TimeoutError):
-                await asyncio.wait_for(self._ordinary.leave_desk(), LEAVE_WITHIN)
+                await asyncio.wait_for(self._client("console").leave_desk(), LEAVE_WITHIN)
         self._holds = False
 
     def close(self) -> None:
         """Closes both clients."""
-        self._ordinary.close()
-        self._urgent.close()
+        while self._clients:
+            self._clients.popitem()[1].close()
+        self._holds = False
 
 
 class Pane:
     """One open page. recording: the log that it shows, None for the live run; seen: time of the log that it asked for last. pictures:
-    whether it draws more than its header."""
+    whether it draws more than its header; commands: whether it may give any. A page that has shown a log gives none any more: a log may be
+    somebody else's."""
 
-    def __init__(self, feed: Feed, pictures: bool) -> None:
+    def __init__(self, feed: Feed, pictures: bool, commands: bool = True) -> None:
         self.number = secrets.token_urlsafe(9)
         self.feed, self._pictures = feed, pictures
         self.commander = Commander(feed)
+        self.commands = commands
+        if not commands:
+            self.commander.withdraw(NO_COMMANDS)
         self.selected: list[str] = []
         self.ages: deque[float] = deque(maxlen=500)
         self.recording: Recording | None = None
@@ -106,6 +125,9 @@ class Pane:
     def show(self, recording: Recording | None) -> None:
         """The log instead of the live run; None: back to the live run."""
         self.recording = recording
+        if recording is not None and self.commands:
+            self.commands = False
+            self.commander.withdraw(NO_COMMANDS)
         self._shown = self._things = self._names_of = None
         self._past = -1
         self._wake.set()
@@ -266,7 +288,7 @@ class Pane:
         """A record of the page's sticks goes on at once, as from a hand-controller process. Refused where the run is no rehearsal."""
         from hil_server.operator_desk.sender import HandSender
 
-        if not self.feed.picture.rehearsal or self.recording is not None:
+        if not self.feed.picture.rehearsal or not self.commands:
             return
         if self._hand is None:
             self._hand = HandSender(0, self.feed.hand_address)
@@ -291,9 +313,9 @@ class Live:
         self.feed = feed
         self.panes: dict[str, Pane] = {}
 
-    def open(self, pictures: bool = True) -> Pane:
+    def open(self, pictures: bool = True, commands: bool = True) -> Pane:
         """A new pane for a page; with `pictures` it also gets what the mechanism and the arm are drawn from."""
-        pane = Pane(self.feed, pictures)
+        pane = Pane(self.feed, pictures, commands)
         self.panes[pane.number] = pane
         return pane
 

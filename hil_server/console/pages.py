@@ -45,7 +45,7 @@ def add_pages(live: Live, logs: Path, chosen: str) -> None:
     def add(view: ModuleType) -> None:
         @ui.page(view.PATH, title=f"{view.NAME} - HIL server")
         def page(log: str = "") -> None:
-            pane = open_pane(live, view.PICTURES)
+            pane = open_pane(live, view.PICTURES, view.COMMANDS)
             header(view.NAME)
             view.build(pane, logs, known(log), chosen)
 

@@ -3,12 +3,12 @@
 import importlib
 import json
 import pkgutil
-from html import escape
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from drivers.hand_controllers import keys
 from hil_server.console.live import Live, Pane
@@ -25,12 +25,13 @@ class View(ui.element, component="page/view.js"):  # type: ignore[call-arg, unus
         self._props["options"] = options
 
 
-def open_pane(live: Live, pictures: bool = True) -> Pane:
-    """The pane of the page that is being built; closed with it."""
-    pane = live.open(pictures)
+def open_pane(live: Live, pictures: bool = True, commands: bool = True) -> Pane:
+    """The pane of the page that is being built; closed with it. commands: the page may give some."""
+    pane = live.open(pictures, commands)
     ui.colors(primary="#075985")  # white on it can be read: 7.6 to 1
     ui.add_head_html('<link rel="stylesheet" href="/hil/style.css">')
-    own = f"window.hilPane = {json.dumps(pane.number)}; window.hilKeys = {json.dumps(keys.table())};"
+    own = f"window.hilPane = {json.dumps(pane.number)}; window.hilCommands = {json.dumps(commands)}; "
+    own += f"window.hilKeys = {json.dumps(keys.table())};"
     ui.add_head_html(f"<script>document.documentElement.lang = 'en'; {own}</script>")
     ui.context.client.on_delete(lambda: live.close(pane))
     return pane
@@ -44,9 +45,7 @@ def box(name: str, kind: str, classes: str = "", **options: Any) -> View:
 
 def text(tag: str, words: str) -> ui.element:
     """A plain element of HTML with words in it."""
-    found = ui.element(tag)
-    found._props["innerHTML"] = escape(words)
-    return found
+    return TextElement(tag=tag, text=words)
 
 
 def card(name: str, classes: str = "") -> ui.element:

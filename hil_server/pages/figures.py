@@ -4,6 +4,7 @@ import base64
 from collections.abc import Sequence
 from io import BytesIO
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from hil_server.pages.html import text
 from hil_server.pages.thinning import thin
 
+matplotlib.rcParams["text.parse_math"] = False  # a name may have dollar signs: it is no formula
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito: told apart by everybody
 
 

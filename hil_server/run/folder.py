@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,20 @@ from hil_server.errors import ConfigurationError
 said = logging.getLogger(__name__)
 
 
+NAME_MAX = 100  # characters of a name in a path
+
+
+def as_file_name(name: str) -> str:
+    """The name as one part of a path: a log, and with it the name in it, may be somebody else's, and no name leads out of its folder."""
+    return re.sub(r"[^\w.+=-]+", "-", name)[:NAME_MAX].strip(".-") or "unnamed"
+
+
 def new_log(out: str | None, name: str) -> Path:
     """Where the run's log goes, in a folder of its own. A folder that has a log already gets a number behind its name, which
     is said where the folder was asked for.
 
     Nothing is made here: what is refused before the run leaves nothing behind."""
-    wanted = Path(out) if out else Path("runs") / time.strftime(f"%Y%m%d-%H%M%S-{name}")
+    wanted = Path(out) if out else Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{as_file_name(name)}"
     folder, number = wanted, 1
     while (folder / "run.mcap").exists():
         number += 1

@@ -34,12 +34,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.campaign.plan import load_plan
     from hil_server.campaign.worst import rerun
     from hil_server.errors import UsageError, VerdictError
+    from hil_server.run.folder import as_file_name
     from hil_server.run.progress import working
 
     if args.cases is not None and args.cases < 1 or args.workers is not None and args.workers < 1:
         raise UsageError("--cases and --workers must be at least 1")
     plan = load_plan(args.programme, tuple(args.set), args.cases)
-    folder = Path(args.out) if args.out else Path("runs") / f"campaign-{plan.name.replace(' ', '-')}"
+    folder = Path(args.out) if args.out else Path("runs") / f"campaign-{as_file_name(plan.name)}"
     began, before = time.monotonic(), idle_and_all_time()
     rare = None
     interrupts.remains(f"the cases that are done are kept in {folder}, the same command runs the rest")

@@ -359,6 +359,73 @@ class States(Target):
                 aux = part.step(sample, aux)
 
 
+class Checkpoints(Target):
+    """Checkpoints of whole lines, as a log holds them, with every kind of stage, unit and stand; a line that is put back runs on."""
+
+    name, WEIGHT = "checkpoints", 60_000
+    LINES = (
+        ("docking.toml", ["compensation.part=adaptive_time_series"], 400),
+        ("virtual_docking.toml", ["test.rate_hz=1000"], 300),
+        ("virtual_docking_hydraulic.toml", [], 200),
+        ("rubbing_contacts.toml", ["compensation.part=polynomial"], 200),
+        ("berthing.toml", [], 200),
+        ("virtual_docking_ring.toml", [], 200),
+        ("virtual_docking_thrusters.toml", [], 200),
+        ("virtual_docking_flexible.toml", [], 200),
+        ("virtual_docking_movable_limiter.toml", [], 200),
+        ("elastic_contact.toml", [], 200),
+        ("berthing_pins.toml", [], 200),
+        ("berthing_head.toml", [], 200),
+        ("docking.toml", ['dynamics.part="two_crafts"', 'test.active_vehicle="manipulators/transport_ship_probe.toml"'], 200),
+        ("docking.toml", ['compensation.part="phased"', 'compensation.contact={part="pose_referenced_force", stiffness_n_per_m=1e5}'], 200),
+    )
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from hil_server.config import load_test
+        from hil_server.host.build import build_id
+        from hil_server.line import assembly
+        from hil_server.line.checkpoints import take
+        from rt_kernels.loop import LoopLine
+
+        self.lines = []
+        for file, settings, ticks in self.LINES:
+            test = assembly.simulation(load_test(SHIPPED / "programmes" / file, settings))
+            clock = assembly.simulation_clock(period_ns=test.period_ns, duration_ns=test.period_ns)
+            test.line = LoopLine(clock, test.line.ports, test.line.stages, None, test.line.tuning)
+            clock.extend(ticks)
+            test.line.run()
+            kept = take(test, build_id(), "fuzz")
+            self.lines.append((test, kept, sorted(name for name, block in kept.parts.items() if block)))
+
+    def make(self, rng):
+        line = rng.randrange(len(self.lines))
+        _, kept, names = self.lines[line]
+        parts = dict(kept.parts)
+        for _ in range(rng.choice((1, 1, 1, 2, 4))):
+            name = rng.choice(names)
+            parts[name] = mutated_bytes(rng, parts[name], [parts[name]], 2) if rng.random() < 0.15 else _words(rng, parts[name])
+        how = rng.random()
+        head = {"tick": rng.choice(WHOLE)} if how < 0.03 else {"build_id": "another"} if how < 0.05 else {}
+        return line, parts, head
+
+    def run(self, given):
+        from dataclasses import replace
+
+        from hil_server.line.checkpoints import put_back
+        from hil_server.telemetry.checkpoint import Checkpoint
+
+        line, parts, head = given
+        test, kept, _ = self.lines[line]
+        try:
+            with refusing(ValueError):
+                put_back(Checkpoint.unpacked(replace(kept, parts=parts, **head).packed()), test)
+            test.line.clock.extend(3)
+            test.line.run()
+        finally:
+            test.line.restore(kept.parts)
+
+
 # ---------------------------------------------------------------------------------------------------------------- the wires
 
 
@@ -936,9 +1003,9 @@ class Selftest(Target):
             raise RefusedError("no")
 
 
-_EVERY = (Datagrams, Frames, Messages, Boxes, States, Logs, Sealed, Reports, Toml, Overrides, Programmes, Tables, Urdf, Recordings, Folders,
-          Fmus)  # fmt: skip
+_EVERY = (Datagrams, Frames, Messages, Boxes, States, Checkpoints, Logs, Sealed, Reports, Toml, Overrides, Programmes, Tables, Urdf,
+          Recordings, Folders, Fmus)  # fmt: skip
 TARGETS: dict[str, type[Target]] = {cls.name: cls for cls in _EVERY}
-SHORT = {"datagrams": 1500, "can_frames": 1500, "messages": 2000, "devices": 1000, "states": 300, "logs": 150, "sealed_logs": 20,
-         "reports": 2, "toml": 80, "set": 60, "toml_files": 60, "csv_f06": 500, "urdf": 100, "foreign_mcap": 150,
+SHORT = {"datagrams": 1500, "can_frames": 1500, "messages": 2000, "devices": 1000, "states": 300, "checkpoints": 300, "logs": 150,
+         "sealed_logs": 20, "reports": 2, "toml": 80, "set": 60, "toml_files": 60, "csv_f06": 500, "urdf": 100, "foreign_mcap": 150,
          "campaign_folders": 200, "fmu": 100}  # fmt: skip

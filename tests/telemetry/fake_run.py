@@ -1,6 +1,7 @@
 """A run for the console's pages: messages of the bus made from one tick of a log, and a desk that takes every command.
 
-What it says can be changed at any time: `values` (and `spread`, by which smallest and largest differ from them), `requirements`.
+What it says can be changed at any time: `held_s` (by which its messages come late), `values` (and `spread`, by which smallest and largest
+differ from them), `requirements`.
 """
 
 import threading
@@ -22,6 +23,7 @@ class FakeRun:
         self.tunables, self.requirements = list(tunables), list(requirements)
         self.values = recording.values(recording.log.ticks // 2) | {"time_ns": 0, "end_cause": 0, "safety_state": 0, "trip_tick": -1}
         self.spread, self.taken, self.ended = 1.0, [], False
+        self.held_s = 0.0  # by which its messages come late
         self._stop = threading.Event()
         self._context = zmq.Context()
         self._bus, self._desk = self._context.socket(zmq.PUB), self._context.socket(zmq.ROUTER)
@@ -40,7 +42,7 @@ class FakeRun:
             sequence += 1
             t = time.monotonic() - began
             head = {"t": t, "t_ns": int(t * 1e9), "tick": int(t * 1e3), "run": "FAKE", "layout": LAYOUT_HASH, "dropped": 0}
-            head |= {"sequence": sequence, "thinned": 0, "wall": time.time(), "wall_of_tick": time.time()}
+            head |= {"sequence": sequence, "thinned": 0, "wall": time.time(), "wall_of_tick": time.time() - self.held_s}
             last = self.values | {"tick": head["tick"]}
             low, high = ({k: self._moved(v, sign) for k, v in last.items()} for sign in (-1, 1))
             self._send(b"slow", head | {"last": last, "min": low, "max": high, "any": {"faults": 0, "events": 0}})

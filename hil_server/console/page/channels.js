@@ -1,5 +1,6 @@
 // Which channels a page plots: found by typing a part of the name, kept as a row of chips that can be dragged, moved by Alt and arrows, and removed.
 import { COLOURS } from "/hil/curves.js";
+import { fill, html } from "/hil/markup.js";
 
 const MOST = 8;
 let lists = 0;
@@ -7,8 +8,8 @@ let lists = 0;
 export function channels(element, options, { state, send, schedule }) {
   const list = `hil-names-${++lists}`;
   element.classList.add("hil-channels");
-  element.innerHTML = `<label>plot <input type="search" list="${list}" placeholder="find a channel" aria-label="find a channel to plot"></label>
-    <datalist id="${list}"></datalist><ul aria-label="plotted channels"></ul><span class="hil-hint" role="status"></span>`;
+  fill(element, html`<label>plot <input type="search" list="${list}" placeholder="find a channel" aria-label="find a channel to plot"></label>
+    <datalist id="${list}"></datalist><ul aria-label="plotted channels"></ul><span class="hil-hint" role="status"></span>`);
   const input = element.querySelector("input"), names = element.querySelector("datalist"), chips = element.querySelector("ul"), hint = element.querySelector(".hil-hint");
   let chosen = [];
 
@@ -41,7 +42,7 @@ export function channels(element, options, { state, send, schedule }) {
     chips.querySelectorAll("button")[chosen.indexOf(name)]?.focus();
   }
   function show() {
-    chips.innerHTML = "";
+    chips.replaceChildren();
     chosen.forEach((name, i) => {
       const chip = chips.appendChild(document.createElement("li")), button = chip.appendChild(document.createElement("button"));
       button.textContent = `${name} ✕`;
@@ -75,7 +76,7 @@ export function channels(element, options, { state, send, schedule }) {
   window.hilAdd = add;
   const view = {
     names({ channels: known, joints }) {
-      names.innerHTML = known.map((name) => `<option value="${name}"></option>`).join("");
+      fill(names, html`${known.map((name) => html`<option value="${name}"></option>`)}`);
       const more = options.joints ? joints.slice(0, 2).map((_, i) => `joint_position[${i}]`) : [];
       const wanted = window.hilLayout?.curves || [...options.wanted, ...more];
       chosen = wanted.filter((name) => known.includes(name)).slice(0, MOST);

@@ -1,5 +1,6 @@
 // What an operator flies by: range, closing rate, corridor and angles as instruments with units, the answers to commands, "again". Inside and
 // outside are told by a word and a shape, not by colour alone.
+import { fill, html } from "/hil/markup.js";
 const text = (element, value) => { if (element.textContent !== value) element.textContent = value; };
 
 // label, unit, digits, factor to the unit shown; value and limit out of the frame's numbers and the run's limits: [middle, width] in SI, or null
@@ -12,13 +13,13 @@ const GAUGES = [
 
 function instruments(element) {
   element.classList.add("hil-instruments");
-  element.innerHTML = `<div class="hil-range"><span>range along the axis</span><output>–</output><i>m</i></div>
-    <div class="hil-gauges">${GAUGES.map((g) => `<div class="hil-gauge" data-gauge="${g.key}"><span>${g.label}</span><output>–</output><i>${g.unit}</i><b></b>
-      <div class="hil-scale" aria-hidden="true"><div class="hil-band"></div><div class="hil-zero"></div><div class="hil-mark"></div></div></div>`).join("")}</div>
+  fill(element, html`<div class="hil-range"><span>range along the axis</span><output>–</output><i>m</i></div>
+    <div class="hil-gauges">${GAUGES.map((g) => html`<div class="hil-gauge" data-gauge="${g.key}"><span>${g.label}</span><output>–</output><i>${g.unit}</i><b></b>
+      <div class="hil-scale" aria-hidden="true"><div class="hil-band"></div><div class="hil-zero"></div><div class="hil-mark"></div></div></div>`)}</div>
     <div class="hil-corridor"><svg viewBox="-120 -120 240 240" role="img" aria-label="corridor: the port across the axis, Y up, Z to the right">
       <rect class="hil-limit" /><path d="M-110 0H110M0 -110V110" /><circle class="hil-ring" r="55" /><circle class="hil-ring" r="110" />
       <line class="hil-drift" /><g class="hil-spot"><circle r="9" /><path d="M-15 0H15M0 -15V15" /></g></svg>
-      <div><span>corridor</span><b></b><span class="hil-miss">y <output></output> <i>mm</i></span> <span class="hil-miss">z <output></output> <i>mm</i></span><small></small></div></div>`;
+      <div><span>corridor</span><b></b><span class="hil-miss">y <output></output> <i>mm</i></span> <span class="hil-miss">z <output></output> <i>mm</i></span><small></small></div></div>`);
   const range = element.querySelector(".hil-range output"), gauges = [...element.querySelectorAll(".hil-gauge")];
   const corridor = element.querySelector(".hil-corridor"), state = corridor.querySelector("b"), [y, z] = corridor.querySelectorAll("output"), scale = corridor.querySelector("small");
   const rect = corridor.querySelector(".hil-limit"), spot = corridor.querySelector(".hil-spot"), drift = corridor.querySelector(".hil-drift");
@@ -68,14 +69,14 @@ function instruments(element) {
 
 // what became of the last commands, newest first: by whom taken and when, or why not
 function answers(element) {
-  element.innerHTML = `<ol class="hil-answers" aria-label="answers to commands"></ol>`;
+  fill(element, html`<ol class="hil-answers" aria-label="answers to commands"></ol>`);
   const list = element.firstChild;
   let shown = null;
   return {
     draw({ answers: all }) {
       if (all[0] === shown) return;
       shown = all[0];
-      list.innerHTML = "";
+      list.replaceChildren();
       for (const { answer, good, when, round } of all.slice(0, 4)) {
         const line = list.appendChild(document.createElement("li"));
         line.className = good ? "" : "bad";
@@ -87,7 +88,7 @@ function answers(element) {
 
 // a rehearsal: back to before the contact, and fly it again
 function again(element, options, { command }) {
-  element.innerHTML = `<div class="hil-again"><button id="again">Again</button> from <input id="again-s" type="number" min="1" max="600" step="1" value="30" aria-label="seconds before contact"> s before contact</div>`;
+  fill(element, html`<div class="hil-again"><button id="again">Again</button> from <input id="again-s" type="number" min="1" max="600" step="1" value="30" aria-label="seconds before contact"> s before contact</div>`);
   element.querySelector("#again").onclick = () => command("again", { before_contact_s: parseFloat(element.querySelector("#again-s").value) || 30 });
   element.style.display = "none";
   return { things: ({ things, log }) => (element.style.display = things.rehearsal && !log ? "" : "none") };

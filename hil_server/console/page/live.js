@@ -17,7 +17,7 @@ Object.assign(kinds, { cameras, channels, curves, menu, player, sticks, wires },
 export const state = { things: null, frame: null, curves: null, log: null, head: {}, answer: null, answers: [], selected: [], values: [],
   facts: null, requirements: null, lines: [], programme: null, channels: [], joints: [], fresh: 0, heard: performance.now(), at: 0 };
 const SILENT = 2500; // ms without a word after which the console counts as gone: it speaks twice a second
-const STALE = 500; // ms without a frame after which the values are old
+const STALE = 500; // ms of age after which the values are old
 const HUSH = 300; // ms for which no picture is drawn before the answer to an ABORT
 const LOST = 2; // s of old values after which the connection counts as lost
 const attached = new Map();
@@ -36,7 +36,7 @@ document.addEventListener("visibilitychange", () => (state.heard = performance.n
 export const now = () => (performance.timeOrigin + performance.now()) / 1000 + offset;
 
 export function attach(element, kind, options) {
-  const view = kinds[kind](element, options || {}, { state, send, command, picture, schedule, link, old });
+  const view = kinds[kind](element, options || {}, { state, send, command, commands, picture, schedule, link, old });
   attached.set(element, view);
   if (state.things) view.things?.(state);
   schedule();
@@ -53,7 +53,11 @@ export function send(message) {
   return true;
 }
 
+// a page that shows a log gives none: the console refuses them, too
+export const commands = () => window.hilCommands !== false && !state.log;
+
 export function command(name, args) {
+  if (!commands()) return say({ answer: `${name}: this page shows a log and gives no commands: open the page of the live run`, good: false });
   if (name === "abort") urgent = performance.now();
   if (send({ command: name, args: args || {}, at: performance.now() })) return;
   if (name !== "abort") return say({ answer: `${name}: the console does not answer`, good: false });
@@ -121,15 +125,18 @@ window.hilForget = () => { ages.length = 0; };
 export function link() {
   if (cut || performance.now() - state.heard > SILENT) return "gone";
   if (state.log) return "log";
-  if (!state.head.old && state.fresh && performance.now() - state.fresh < STALE) return "live";
+  if (!state.head.old && state.fresh && late() < STALE) return "live";
   if (!state.head.run) return "joining";
   if (state.head.run === "no run") return "none";
   return state.head.end ? "ended" : old() > LOST ? "lost" : "old";
 }
 window.hilLink = link;
 
+// how old the newest tick is that has come, ms: by its own time of day, and at least since it came
+const late = () => Math.max(state.wall ? 1000 * (now() - state.wall) : 0, performance.now() - state.fresh);
+
 // how old the values on the page are, s
-export const old = () => (state.frame?.wall ? now() - state.frame.wall : (performance.now() - state.fresh) / 1000);
+export const old = () => late() / 1000;
 
 function take(message) {
   state.heard = performance.now();
@@ -160,6 +167,7 @@ function take(message) {
   }
   else if (message.bodies || message.n) {
     state.fresh = performance.now();
+    state.wall = message.wall;
     if (!state.log) remember(message);
     pending = message;
     schedule();

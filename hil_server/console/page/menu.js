@@ -1,4 +1,5 @@
 // The page's menu: dim, sound, which cards are shown, the layout saved and read, the keys. What is chosen is kept by the browser.
+import { fill, html } from "/hil/markup.js";
 const KEY = "hil-layout";
 const read = () => {
   try {
@@ -61,14 +62,14 @@ window.hilSound = (name) => beep(...SOUNDS[name]);
 
 export function menu(element, options, { state, link, schedule }) {
   const keys = window.hilKeys?.words || "";
-  element.innerHTML = `<details><summary>Page</summary><div class="hil-menu-box">
+  fill(element, html`<details><summary>Page</summary><div class="hil-menu-box">
     <label><input type="checkbox" id="dim"> dim (a dark room)</label>
     <label><input type="checkbox" id="sound"> sound: touch, capture, trip, lost data, outside of the corridor</label>
     <fieldset class="hil-cards"><legend>shown</legend></fieldset>
     <div><button id="save-layout">save the layout</button> <label class="hil-file">read a layout <input type="file" id="read-layout" accept=".json,application/json"></label> <button id="shipped-layout">as shipped</button></div>
     <p role="status" id="layout-said"></p>
     <p><b>Keys.</b> Alt+A: ABORT, everywhere but in a text field. Tab, Shift+Tab: on, back. Alt+1 ... Alt+4: the views. A log: space plays, arrows step.
-    ${here === "/operator" ? `Rehearsal: ${keys}.` : ""}</p></div></details>`;
+    ${here === "/operator" ? `Rehearsal: ${keys}.` : ""}</p></div></details>`);
   const by = (id) => element.querySelector(`#${id}`), said = by("layout-said"), details = element.querySelector("details");
   const dim = (on) => document.body.classList.toggle("dim", on);
   by("dim").checked = Boolean(common.dim);

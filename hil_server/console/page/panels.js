@@ -1,4 +1,5 @@
 // Header, banner, numbers, flags, bars and the arm: everything that shows a frame without a history.
+import { fill, html } from "/hil/markup.js";
 import { describe, fit, font } from "/hil/wires.js";
 
 const RED = "#ff8a65", BLUE = "#42a5f5", GREY = "#90a4ae", WHITE = "#eceff1", ORANGE = "#ffb74d";
@@ -7,9 +8,9 @@ const text = (element, value) => { if (element.textContent !== value) element.te
 const WORDS = { gone: "no console", log: "log", live: "live", none: "no run", ended: "run ended", lost: "connection lost", old: "old", joining: "connecting" };
 
 // run, how its data are, age of the picture, answer to the last command, ABORT
-function header(element, options, { command, picture, link, old }) {
-  element.innerHTML = `<span class="hil-run"></span><span class="hil-badge"></span><span class="hil-picture" title="from the tick to the pixel, median of the last 300 pictures"></span>
-    <span class="hil-answer" role="status"></span><button id="abort" class="hil-abort" aria-keyshortcuts="Alt+A" title="trips the run at once (Alt+A)">ABORT</button>`;
+function header(element, options, { command, commands, picture, link, old }) {
+  fill(element, html`<span class="hil-run"></span><span class="hil-badge"></span><span class="hil-picture" title="from the tick to the pixel, median of the last 300 pictures"></span>
+    <span class="hil-answer" role="status"></span><button id="abort" class="hil-abort" aria-keyshortcuts="Alt+A" title="trips the run at once (Alt+A)">ABORT</button>`);
   const [run, badge, age, answer, button] = element.children;
   const press = () => {
     button.classList.add("pressed");
@@ -23,6 +24,7 @@ function header(element, options, { command, picture, link, old }) {
   return {
     draw({ head, answer: last, log, shows }) {
       const now = link();
+      button.hidden = !commands();
       text(run, log ? `log ${shows}` : !head.run || head.run === "no run" ? "no run" : `run ${head.run}`);
       text(badge, now === "old" ? `${old().toFixed(1)} s old` : WORDS[now]);
       badge.dataset.link = now;
@@ -55,8 +57,7 @@ function banner(element, options, { link, old }) {
       if (now === "ended") lines.push(["calm", `Run ${head.run} has ended: ${head.end}. The values are its last ones, ${time(old())} old. What it did: hil-server report ${head.log || "LOG"}, or the view Replay. The next run shows here by itself.`]);
       if (now === "lost") lines.push(["warn", `CONNECTION LOST to run ${head.run}: no data for ${time(old())}, and it has not said that it ended. The stand may be moving: ABORT is still tried, else use the emergency button. Look at the terminal of hil-server run; the page goes on by itself when data come again.`]);
       if (now === "none") lines.push(["calm", `No run yet: nothing has come from ${head.from} since this console was started. Type in another terminal: hil-server run (or hil-server fly to fly one by hand); it shows here by itself.`]);
-      const html = lines.length ? lines.map(() => "<div></div>").join("") : "";
-      if (element.children.length !== lines.length) element.innerHTML = html;
+      if (element.children.length !== lines.length) element.replaceChildren(...lines.map(() => document.createElement("div")));
       lines.forEach(([kind, words], i) => {
         element.children[i].className = kind;
         text(element.children[i], words);
@@ -72,12 +73,12 @@ function numbers(element, options) {
   const shown = (frame) => [...(options.groups || []), ...((frame?.capture_time >= 0 ? options.after : options.before) || [])];
   return {
     things({ things }) {
-      element.innerHTML = "";
+      element.replaceChildren();
       cells.clear();
       for (const i of new Set([...(options.groups || []), ...(options.before || []), ...(options.after || [])])) {
         const { title, rows } = things.numbers[i];
         const box = element.appendChild(document.createElement("div"));
-        box.innerHTML = `<div class="hil-title">${title}</div>` + rows.map(([label, unit]) => `<div class="hil-row"><span>${label}</span><b>–</b><i>${unit}</i></div>`).join("");
+        fill(box, html`<div class="hil-title">${title}</div>${rows.map(([label, unit]) => html`<div class="hil-row"><span>${label}</span><b>–</b><i>${unit}</i></div>`)}`);
         cells.set(i, { box, rows, values: [...box.querySelectorAll("b")] });
       }
     },
@@ -99,12 +100,11 @@ function words(element) {
     draw({ frame }) {
       if (!frame?.words) return;
       const time = (t) => (t >= 0 ? `${t.toFixed(3)} s` : "–");
-      const lamp = (name, on) => `<span class="hil-lamp ${on ? "on" : ""}">${on ? "●" : "○"} ${name}</span>`;
+      const lamp = (name, on) => html`<span class="hil-lamp ${on ? "on" : ""}">${on ? "●" : "○"} ${name}</span>`;
       const phase = frame.words.phase === "contact" && frame.first_contact_time < 0 ? "contact (no touch yet)" : frame.words.phase;
-      const html = `${Object.entries(frame.flags).map(([n, on]) => lamp(n, on)).join("")}${lamp("contact", frame.contact)}${lamp("capture", frame.capture_time >= 0)}
+      fill(element, html`${Object.entries(frame.flags).map(([n, on]) => lamp(n, on))}${lamp("contact", frame.contact)}${lamp("capture", frame.capture_time >= 0)}
         <span>phase <b>${phase}</b></span><span>T contact <b>${time(frame.first_contact_time)}</b></span><span>T capture <b>${time(frame.capture_time)}</b></span>
-        <span>T current <b class="time-shown">${frame.t.toFixed(3)} s</b></span>`;
-      if (element.hilHtml !== html) element.innerHTML = element.hilHtml = html;
+        <span>T current <b class="time-shown">${frame.t.toFixed(3)} s</b></span>`);
     },
   };
 }

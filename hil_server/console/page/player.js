@@ -1,11 +1,13 @@
 // Cursor of a log: play, speed, step by GraphStep, scroll by keys. It asks the console for the frame at its time, one request at a time.
+import { fill, html } from "/hil/markup.js";
 export function player(element, options, { state, send, schedule }) {
   element.classList.add("hil-player");
-  element.innerHTML = `<button id="play" title="space">play</button>
-    <select id="speed" aria-label="speed of playing">${[0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10].map((s) => `<option value="${s}"${s === 1 ? " selected" : ""}>${s} x</option>`).join("")}</select>
+  fill(element, html`<button id="play" title="space">play</button>
+    <select id="speed" aria-label="speed of playing">${[0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10].map((s) => html`<option value="${s}">${s} x</option>`)}</select>
     <button id="back" title="left arrow" aria-label="a step back">◀</button><label>GraphStep <input id="step" type="number" value="0.05" min="0.001" step="0.01"> s</label><button id="on" title="right arrow" aria-label="a step on">▶</button>
     <button id="contact">first contact</button><button id="capture">capture</button>
-    <input id="time" type="range" aria-label="time of the log" min="0" max="1" step="0.001" value="0"><span class="hil-at"></span>`;
+    <input id="time" type="range" aria-label="time of the log" min="0" max="1" step="0.001" value="0"><span class="hil-at"></span>`);
+  element.querySelector("#speed").value = "1";
   const by = (id) => element.querySelector(`#${id}`);
   const [play, speed, step, slider, shown] = ["play", "speed", "step", "time"].map(by).concat(element.querySelector(".hil-at"));
   let at = 0, asked = null, playing = false, before = 0, waiting = 0;

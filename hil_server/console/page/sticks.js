@@ -1,5 +1,6 @@
 // Hand controllers as the loop has them, and, where the run allows rehearsal, a browser Gamepad or keys as one of them. The keys and what they
 // mean are the terminal's (`drivers/hand_controllers/keys.py`, put into the page as window.hilKeys): a press changes a rate, and it stays.
+import { fill, html } from "/hil/markup.js";
 const NAMES = ["HL1", "HL2", "HL3", "HR1", "HR2", "HR3"];
 const PERIOD = 15; // ms
 const DEADMAN = 1, VERNIER = 2;
@@ -7,10 +8,10 @@ const DEADMAN = 1, VERNIER = 2;
 export function sticks(element, options, { state, send }) {
   const table = window.hilKeys;
   element.classList.add("hil-sticks");
-  element.innerHTML = `<div class="live"><div class="hil-axes">${NAMES.map((n) => `<div><span>${n}</span><div class="hil-axis"><div></div></div><b>0.00</b></div>`).join("")}</div>
+  fill(element, html`<div class="live"><div class="hil-axes">${NAMES.map((n) => html`<div><span>${n}</span><div class="hil-axis"><div></div></div><b>0.00</b></div>`)}</div>
     <div class="hil-modes"></div></div>
     <div class="hil-rehearsal" style="display:none"><label><input type="checkbox" id="rehearse"> this page is hand controller 0 (rehearsal)</label>
-    <button id="deadman" aria-pressed="false">deadman off</button><output id="hand-state"></output><span id="pad"></span></div>`;
+    <button id="deadman" aria-pressed="false">deadman off</button><output id="hand-state"></output><span id="pad"></span></div>`);
   const axes = [...element.querySelectorAll(".hil-axis > div")], figures = [...element.querySelectorAll(".hil-axes b")];
   const modes = element.querySelector(".hil-modes"), box = element.querySelector(".hil-rehearsal");
   const on = element.querySelector("#rehearse"), deadman = element.querySelector("#deadman"), pad = element.querySelector("#pad"), said = element.querySelector("#hand-state");
@@ -95,9 +96,8 @@ export function sticks(element, options, { state, send }) {
       });
       const w = frame.words;
       const station = [0, 1].map((i) => (frame.hand_status[i] & 2 ? "stale" : frame.hand_status[i] & 1 ? (frame.hand_buttons[i] & 1 ? "deadman held" : "deadman off") : "none"));
-      const html = `<span>controllers <b>${station.join(" / ")}</b></span><span>speed <b>${w.speed_mode ?? "–"}</b></span><span>frame <b>${w.rate_frame ?? "–"}</b></span>
-        <span>arm <b>${w.arm_mode ?? "–"}</b></span><span>supervisory <b>${w.supervisory ?? "–"}</b>, ${Number(frame.supervisory_left).toFixed(3)} left, ${frame.supervisory_queue} waiting</span>`;
-      if (modes.hilHtml !== html) modes.innerHTML = modes.hilHtml = html;
+      fill(modes, html`<span>controllers <b>${station.join(" / ")}</b></span><span>speed <b>${w.speed_mode ?? "–"}</b></span><span>frame <b>${w.rate_frame ?? "–"}</b></span>
+        <span>arm <b>${w.arm_mode ?? "–"}</b></span><span>supervisory <b>${w.supervisory ?? "–"}</b>, ${Number(frame.supervisory_left).toFixed(3)} left, ${frame.supervisory_queue} waiting</span>`);
     },
     close() {
       clearInterval(timer);

@@ -17,12 +17,13 @@ from hil_server.console.view import View, box, card, command_button
 from rt_kernels.codes import code_name
 
 ORDER, NAME, PATH, PICTURES = 10, "Engineer", "/", False
+COMMANDS = True
 
 PERIOD = 0.1  # s between looks at the feed
 MODES = {0: "free-running", 1: "soft: no real-time privilege", 2: "real time"}
 WRENCH = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 UNITS = ("N", "N", "N", "N.m", "N.m", "N.m")
-COMMANDS = ("start", "hold", "resume", "recover", "park", "stop")
+BUTTONS = ("start", "hold", "resume", "recover", "park", "stop")
 CURVES = ["F_T[0]", "F_T[1]", "F_T[2]", "X_TA[0]"]
 
 
@@ -77,7 +78,7 @@ class Engineer:
 
     def _build_commands(self) -> None:
         with card("Commands"), ui.element("div").classes("hil-buttons"):
-            for name in COMMANDS:
+            for name in BUTTONS:
                 command_button(name)
 
     def _show_joints(self, last: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from hil_server.console.view import View
 from rt_kernels.pictures import ARM_AND_HEAD, Mimic
 
 ORDER, NAME, PATH, PICTURES = 30, "Mimic", "/mimic", True
+COMMANDS = True
 
 UNBOXED = {"sticks"}  # has boxes of its own
 

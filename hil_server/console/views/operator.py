@@ -10,6 +10,7 @@ from hil_server.console.source import SourceBar
 from hil_server.console.view import View, box, card, command_button
 
 ORDER, NAME, PATH, PICTURES = 20, "Operator", "/operator", True
+COMMANDS = True
 
 COORDINATES = {0: "x", 1: "y", 2: "z", 3: "roll", 4: "yaw", 5: "pitch"}
 

@@ -18,6 +18,7 @@ from hil_server.errors import HilError
 from rt_kernels.codes import words
 
 ORDER, NAME, PATH, PICTURES = 40, "Replay", "/replay", True
+COMMANDS = False  # a log may be anybody's: its page has no way to the stand
 
 PERIOD = 0.1  # s
 CODED = ("phase", "motion", "end_cause", "safety_state")  # fields shown by their names
