@@ -41,20 +41,21 @@ def run(args: argparse.Namespace) -> int:
 
         raise UsageError(f"the console needs {error.name}: {with_group('console')}") from None
     local = is_loopback(args.host)
-    token = _token(args.token_file) if args.token_file or not local else ""
+    token = token_of(args.token_file, "--token-file") if args.token_file or not local else ""
     print(f"console on http://{args.host}:{args.port}/{f'?token={token}' if token else ''}", flush=True)
     with interrupts.ended_by_a_press():
         serve(args, token)
     return 0
 
 
-def _token(file: str | None) -> str:
+def token_of(file: str | None, option: str) -> str:
+    """The secret in the file that `option` names; a new one without a file. Raises UsageError."""
     if file is None:
         return secrets.token_urlsafe(24)
     try:
         token = Path(file).read_text().strip()
     except OSError as error:
-        raise UsageError(f"--token-file {file}: {error.strerror}") from None
+        raise UsageError(f"{option} {file}: {error.strerror}") from None
     if len(token) < 16 or not token.replace("-", "").replace("_", "").isalnum():
-        raise UsageError(f"--token-file {file}: a token has at least 16 letters, digits, - and _")
+        raise UsageError(f"{option} {file}: a token has at least 16 letters, digits, - and _")
     return token

@@ -14,8 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server foxglove`."""
     from hil_server.telemetry.wire import COMMAND_ADDRESS, TELEMETRY_ADDRESS
 
-    parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: this machine; there is no password)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: this machine); another one needs a key")
     parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765); 0: any free one")
+    parser.add_argument("--origin", action="append", default=[], metavar="URL", help="a page that may connect, beside Foxglove's own app")
+    parser.add_argument("--key-file", metavar="FILE", help="file with a key that the address must have (off this machine: a new one)")
     parser.add_argument("--telemetry", default=TELEMETRY_ADDRESS, help="telemetry address of the server")
     parser.add_argument("--command", default=COMMAND_ADDRESS, help="command address of the server")
 
@@ -24,10 +26,13 @@ def run(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C; returns the exit code."""
     if not 0 <= args.port <= 65535:
         raise UsageError(f"--port: {args.port} is not within 0 ... 65535")
+    from hil_server.console.access import is_loopback
+    from hil_server.verbs.console import token_of
     from hil_server.viewers.foxglove_live import Bridge
 
-    bridge = Bridge(args.telemetry, args.command, args.host, args.port, said=lambda text: print(text, flush=True))
-    print(f"Foxglove: Open connection, Foxglove WebSocket, ws://{args.host}:{bridge.port}", flush=True)
+    key = token_of(args.key_file, "--key-file") if args.key_file or not is_loopback(args.host) else ""
+    bridge = Bridge(args.telemetry, args.command, args.host, args.port, lambda text: print(text, flush=True), origins=args.origin, key=key)
+    print(f"Foxglove: Open connection, Foxglove WebSocket, ws://{args.host}:{bridge.port}{f'/?key={key}' if key else ''}", flush=True)
     try:
         with interrupts.ended_by_a_press():
             while True:

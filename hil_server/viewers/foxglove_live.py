@@ -5,7 +5,7 @@ nobody; a new run begins with its own scene.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from hil_server.client import Batch, Client, NoAnswerError
 from hil_server.errors import HilError, UsageError
 from hil_server.telemetry.record import aux_channels
+from hil_server.viewers.front_door import FrontDoor, hidden_address
 from hil_server.viewers.scene import Scene
 from hil_server.viewers.stream import Stream, library
 from rt_kernels.codes import bit_names, fault_names
@@ -24,8 +25,9 @@ SILENCE = 2.0  # s after which a thread looks whether it is to end, and whether 
 class Bridge:
     """telemetry, command: addresses of the server. host, port: where Foxglove connects; port 0: any free one, `port` says which.
 
-    server_key, keys: as for `Client`. said: told what happens, in words. Raises UsageError when the port is taken or the library is not
-    there.
+    origins: of pages that may connect beside Foxglove's own app; key: a secret that the address must have, "" for none
+    (`hil_server.viewers.front_door`). server_key, keys: as for `Client`. said: told what happens, in words. Raises UsageError when the port
+    is taken or the library is not there.
     """
 
     def __init__(
@@ -37,6 +39,8 @@ class Bridge:
         said: Callable[[str], None] = lambda text: None,
         server_key: str | None = None,
         keys: tuple[str, str] | None = None,
+        origins: Collection[str] = (),
+        key: str = "",
     ) -> None:
         self._foxglove = library()
         self._client = partial(Client, telemetry, command, name="foxglove", server_key=server_key, keys=keys)
@@ -50,13 +54,19 @@ class Bridge:
         self._words = {"events": 0, "faults": 0}
         self._newest: dict[str, int] = {}
         self.shown = {"slow": 0, "full": 0}
+        hidden = hidden_address()
         try:
             self._server = self._foxglove.start_server(
-                name="hil-server", host=host, port=port, context=self._context, server_listener=_Listener(self._newcomer)
+                name="hil-server", host=hidden, port=0, context=self._context, server_listener=_Listener(self._newcomer)
             )
         except (RuntimeError, OSError) as error:
-            raise UsageError(f"--port {port}: {error}") from error
-        self.port: int = self._server.port
+            raise UsageError(f"foxglove: cannot listen on {hidden}: {error}") from error
+        try:
+            self._door = FrontDoor(host, port, (hidden, self._server.port), origins, key)
+        except UsageError:
+            self._server.stop()
+            raise
+        self.port: int = self._door.port
         self._threads = [threading.Thread(target=self._listen, args=(topic,), daemon=True) for topic in ("slow", "full")]
         for thread in self._threads:
             thread.start()
@@ -66,6 +76,7 @@ class Bridge:
         self._stopping.set()
         for thread in self._threads:
             thread.join()
+        self._door.close()
         self._server.stop()
 
     # ---------------------------------------------------------------------------------------------------------------- the bus
