@@ -6,6 +6,7 @@ import os
 import struct
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,14 +58,16 @@ CHECKPOINT_CHANNEL = 2
 class LogWriter:
     """Writes the log of one run.
 
-    output: a path, or a binary file object (tests). The file has its name only with its whole head in it, on the disk: whoever finds it
-    can read it. Raises OSError when the head cannot be written, or the name is taken. After that no error leaves the writer: what cannot
-    be written is counted in `lost_ticks`, the file is cut back to its last whole record, and `reasons` says why the run is incomplete; it
-    tries again with the next chunk.
+    output: a path, or a binary file object (tests). clock: s, tells when a chunk is due. The file has its name only with its whole head in
+    it, on the disk: whoever finds it can read it. Raises OSError when the head cannot be written, or the name is taken. After that no
+    error leaves the writer: what cannot be written is counted in `lost_ticks`, the file is cut back to its last whole record, and
+    `reasons` says why the run is incomplete; it tries again with the next chunk.
     """
 
-    def __init__(self, output: str | os.PathLike[str] | BinaryIO, header: LogHeader) -> None:
-        self.header = header
+    def __init__(
+        self, output: str | os.PathLike[str] | BinaryIO, header: LogHeader, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.header, self._clock = header, clock
         self.path = os.fspath(output) if isinstance(output, str | os.PathLike) else None
         self._file: BinaryIO = _new_file(self.path) if self.path is not None else output  # type: ignore[assignment]
         self.dtype = record_dtype(header.aux_count)
@@ -73,7 +76,7 @@ class LogWriter:
         self._blank = np.dtype((np.void, self.dtype.itemsize))  # records are copied whole, not field by field
         self._filled = 0
         self._zstd = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
-        self._chunk_started = time.monotonic()
+        self._chunk_started = self._clock()
         self._offset = 0
         self._chunks: list[ChunkIndex] = []
         self._attachments: list[AttachmentIndex] = []
@@ -117,7 +120,7 @@ class LogWriter:
         """
         array = self._as_records(records)
         self._take(array, sealed=False)
-        if time.monotonic() - self._chunk_started >= CHUNK_SECONDS:
+        if self._clock() - self._chunk_started >= CHUNK_SECONDS:
             self.flush()
         return array
 
@@ -137,7 +140,7 @@ class LogWriter:
         """Writes what waits."""
         if self._filled:
             self._write_chunk()
-        self._chunk_started = time.monotonic()
+        self._chunk_started = self._clock()
 
     def lost(self, ticks: int, reason: str) -> None:
         """Somebody else lost ticks (ring overflow, a killed process): the run is incomplete."""
@@ -173,7 +176,7 @@ class LogWriter:
             at += len(some)
             if self._filled == CHUNK_TICKS:
                 self._write_chunk()
-                self._chunk_started = time.monotonic()
+                self._chunk_started = self._clock()
 
     def _write_chunk(self) -> None:
         messages = self._chunk[: self._filled]

@@ -2,7 +2,6 @@
 
 import base64
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ def shown(browser, file, size="desk"):
     browser.complaints.clear()
     browser.go(file.as_uri())
     wait_for(lambda: browser.value("document.documentElement?.dataset?.curves") == "drawn", 20)
-    time.sleep(0.1)
+    browser.drawn()
 
 
 def bottom(browser, selector):
@@ -113,7 +112,7 @@ def test_dark_and_paper(browser, report):
     seen = {}
     for name, media, features in (("light", "", "light"), ("dark", "", "dark"), ("print", "print", "dark")):
         browser.ask("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": features}])
-        time.sleep(0.2)
+        browser.drawn()
         seen[name] = browser.value("getComputedStyle(document.body).backgroundColor")
         if name == "dark":
             browser.picture(report.with_name("report_dark.png"))

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from hil_server.run import branch, replay
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES
+from tests.processes import wait_for_end
 
 FILE = """
 [campaign]
@@ -212,13 +212,6 @@ def test_no_scheduler_is_a_clear_error(tmp_path):
         execution.run(plan(tmp_path), tmp_path / "x", scheduler="tcp://127.0.0.1:1")
 
 
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def test_verb_resumes_after_sigkill(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text(FILE.format(cases=8, sampling="uniform"))
@@ -226,16 +219,15 @@ def test_verb_resumes_after_sigkill(tmp_path):
     command = [sys.executable, "-m", "hil_server", "campaign", str(file), "--out", str(out), "--workers", "1", "--json", str(summary)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))}
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not list(out.glob("parts/*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    while not list(out.glob("parts/*.parquet")):
+        with pytest.raises(subprocess.TimeoutExpired):  # it has not ended, whatever it is at
+            process.wait(0.05)
     workers = subprocess.run(["pgrep", "-P", str(process.pid), "-f", "spawn_main"], capture_output=True, text=True).stdout.split()
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert workers and not any(alive(pid) for pid in workers), "a worker outlives the campaign"
+    assert workers
+    for pid in workers:
+        wait_for_end(int(pid))  # no worker outlives the campaign
     had = {f: f.stat().st_mtime_ns for f in out.glob("parts/*.parquet")}
     assert had
     assert subprocess.run(command, env=env, stdout=subprocess.DEVNULL, timeout=100).returncode == 0

@@ -2,15 +2,15 @@
 
 import contextlib
 import threading
-import time
 
 import numpy as np
 import pytest
+import zmq
 
 from hil_server.cli import main
 from hil_server.client import Client, RefusedError
 from hil_server.config import SHIPPED, load_test
-from hil_server.errors import DeviceError, HilError
+from hil_server.errors import HilError
 from hil_server.line.free_run import blocks
 from hil_server.operator_desk.sender import HandSender
 from hil_server.run import branch, replay
@@ -18,6 +18,7 @@ from hil_server.run.again import tick_asked_for
 from hil_server.run.session import Options, run_live, simulate
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.log_writer import LogWriter
+from hil_server.telemetry.wire import STATUS, connect, unpack
 from rt_kernels.layout import CODES, FIELDS, SAMPLE_DTYPE
 
 KEPT = [name for name, *_ in FIELDS if name.startswith(("X_", "V_", "joint_", "leg_demand", "phase"))]
@@ -28,42 +29,59 @@ def fly(tmp_path):
     """Simulates the first seconds of a test, then flies on from 1 s of it, live; gives client, hand controller, summary."""
     addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
     keys = [f"telemetry.{name}={address!r}" for name, address in addresses.items()]
-    ended, things = {}, []
+    things = []
 
     def start(file, *overrides):
         config = load_test(SHIPPED / "programmes" / file, [*keys, *overrides, "test.duration_max_s=2.5"])
         simulated = simulate(config, Options(out=str(tmp_path / "simulated"), quiet=True, report=False))["log"]
         begin = branch.resumed(f"{simulated}@1.0", ("test.duration_max_s=120",))
         options = Options(out=str(tmp_path / "run"), quiet=True, report=False)
-        thread = threading.Thread(target=lambda: ended.update(run_live(begin.test.config, options, begin)))
-        thread.start()
         client, hand = Client(addresses["publish"], addresses["command"], timeout_s=10.0), HandSender(0, addresses["hand_controller"])
-        things.extend([client, hand, thread])
-        return client, hand, lambda: (thread.join(120.0), ended)[1]
+        things.extend([client, hand, Flying(addresses["publish"], lambda: run_live(begin.test.config, options, begin))])
+        return things
 
     yield start
-    client, hand, thread = things
-    for _ in range(60):
-        if not thread.is_alive():
-            break
-        with contextlib.suppress(HilError):
-            client.command("abort")
-        thread.join(0.5)
+    client, hand, flying = things
+    flying.land(client)
     client.close()
     hand.close()
 
 
-def wait(client, condition, timeout_s=60.0):
-    """The first status for which the condition holds."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
+class Flying:
+    """`run_live` beside the test, and what its bus says of its state.
+
+    ended: its summary, once it has ended; failed: what it has raised."""
+
+    def __init__(self, bus, run):
+        self.ended, self.failed, self._run = {}, [], run
+        self._bus = connect(zmq.Context.instance(), zmq.SUB, bus, 1000)
+        self._bus.subscribe(STATUS)
+        self.thread = threading.Thread(target=self._fly)
+        self.thread.start()
+
+    def _fly(self):
         try:
-            if condition(status := client.status()):
+            self.ended.update(self._run())
+        except Exception as error:
+            self.failed.append(error)
+
+    def wait(self, condition, meanwhile=lambda: None):
+        """The first status for which the condition holds. meanwhile: called fifty times a second."""
+        while True:
+            meanwhile()
+            if self._bus.poll(20) and condition(status := unpack(self._bus.recv_multipart()[1])):
                 return status
-        except DeviceError:
-            pass  # between two flights
-        time.sleep(0.05)
-    raise AssertionError("it did not come to it")
+            assert self.thread.is_alive(), f"it has ended: {self.failed or self.ended}"
+
+    def land(self, client):
+        """Ends it, if it has not ended, and returns its summary."""
+        while self.thread.is_alive():
+            with contextlib.suppress(HilError):
+                client.command("abort")
+            self.thread.join(0.5)
+        self._bus.close()
+        assert not self.failed
+        return self.ended
 
 
 def again(client, **when):
@@ -73,21 +91,20 @@ def again(client, **when):
 
 
 def test_flown_again_from_where_it_was(fly):
-    client, _, summary = fly("docking.toml")
-    first = wait(client, lambda s: s["tick"] > 1500)
+    client, _, flying = fly("docking.toml")
+    first = flying.wait(lambda s: s["tick"] > 1500)
     again(client, time_s=1.2)
-    wait(client, lambda s: s["run"] != first["run"] and s["tick"] > 1400)
-    with contextlib.suppress(HilError):
-        client.command("abort")
-    ended = summary()
+    flying.wait(lambda s: s["run"] != first["run"] and s["tick"] > 1400)
+    ended = flying.land(client)
     logs = [open_log(path) for path in ended["flights"]]
     assert len(logs) == 2 and ended["log"] == ended["flights"][-1] and ended["end"] == "tripped"
     one, two = logs
     assert one.end["end"] == "again" and one.complete and two.complete
     assert (one.records["command_code"] == CODES["command"]["again"]).sum() == 1
-    # the second begins with the tick asked for, in the state in which the one before was
-    assert int(two.records["tick"][0]) == 1200 == two.header.branch["tick"]
-    before = one.records[np.searchsorted(one.records["tick"], 1200) - 1]
+    # the second begins with the tick asked for, or the first that the loop did not skip, in the state in which the one before was
+    at = np.searchsorted(one.records["tick"], 1200)
+    assert int(two.records["tick"][0]) == one.records["tick"][at] == two.header.branch["tick"]
+    before = one.records[at - 1]
     initial = np.frombuffer(two.header.initial_record, SAMPLE_DTYPE)[0]
     for name in KEPT:
         assert initial[name].tobytes() == before[name].tobytes(), name
@@ -100,36 +117,19 @@ def test_flown_again_from_where_it_was(fly):
 
 
 def test_operator_is_waited_for(fly):
-    client, hand, summary = fly("berthing_operator.toml")
+    client, hand, flying = fly("berthing_operator.toml")
     # the picture stands: the sample of the tick before, none of the loop
-    wait(client, lambda s: s["tick"] == 999)
-    for _ in range(10):
+    flying.wait(lambda s: s["tick"] == 999)
+
+    def not_ready():
         hand.send([0.5, 0, 0, 0, 0, 0], 1)  # not centred
         hand.send([0.0] * 6, 0)  # no deadman
-        time.sleep(0.02)
-    held = client.status()
+
+    held = flying.wait(lambda s: s["hand_accepted"] >= 20, not_ready)
     assert held["tick"] == 999 and held["log_ticks"] == 0
-    deadline = time.monotonic() + 60.0
-    while client.status()["tick"] < 1100 and time.monotonic() < deadline:
-        hand.send([0.0] * 6, 1)
-        time.sleep(0.02)
-    with contextlib.suppress(HilError):
-        client.command("abort")
-    log = open_log(summary()["log"])
+    flying.wait(lambda s: s["tick"] >= 1100, lambda: hand.send([0.0] * 6, 1))
+    log = open_log(flying.land(client)["log"])
     assert log.records["tick"][0] == 1000 and not log.missing() and replay.replay(log.path, verify=True)["equal"]
-
-
-def flown(client, hand, axes, condition, timeout_s=60.0):
-    """The stick held so, deadman too, until the status is such."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        for _ in range(5):
-            hand.send(axes, 1)
-            time.sleep(0.02)
-        with contextlib.suppress(DeviceError):
-            if condition(status := client.status()):
-                return status
-    raise AssertionError("it did not come to it")
 
 
 def tuned(log, name):
@@ -141,12 +141,15 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
     addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
     config = load_test(SHIPPED / "programmes/berthing_operator.toml", [f"telemetry.{name}={a!r}" for name, a in addresses.items()])
     options = Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True)  # a busy machine's wires may delay the force
-    ended = {}
-    thread = threading.Thread(target=lambda: ended.update(run_live(config, options)))
-    thread.start()
     client, hand = Client(addresses["publish"], addresses["command"], timeout_s=10.0), HandSender(0, addresses["hand_controller"])
+    flying = Flying(addresses["publish"], lambda: run_live(config, options))
+
+    def flown(axes, condition):
+        """The stick held so, deadman too, until the status is such."""
+        return flying.wait(condition, lambda: hand.send(axes, 1))
+
     try:
-        first = flown(client, hand, [0.0] * 6, lambda s: s["tick"] > 100)
+        first = flown([0.0] * 6, lambda s: s["tick"] > 100)
         # before the flight that is asked for again: what goes on has it too
         client.tune("guidance.coarse_m_s", 0.02)
         client.leave_desk()
@@ -158,25 +161,25 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
             client.tune("guidance.coarse_m_s", 9.0)
         assert main(["tune", "guidance.coarse_m", "1", "--address", addresses["command"]]) != 0
         assert "did you mean 'guidance.coarse_m_s'" in capsys.readouterr().err
-        since = flown(client, hand, [0.4, 0, 0, 0, 0, 0], lambda s: True)["tick"]  # behind both changes
-        flown(client, hand, [0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > since + 2500)
+        since = flown([0.4, 0, 0, 0, 0, 0], lambda s: True)["tick"]  # behind both changes
+        flown([0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > since + 2500)
         at_s = 1e-3 * (since + 2000)
         asked = client.again(time_s=at_s)
         assert asked.command == "again" and asked.tick > since + 2500
-        standing = round(1e3 * at_s) - 1
-        wait(client, lambda s: s["run"] != first["run"] and s["tick"] == standing)
-        hand.send([0.5, 0, 0, 0, 0, 0], 1)  # not centred
-        assert client.status()["tick"] == standing
-        flown(client, hand, [0.0] * 6, lambda s: s["tick"] > standing + 50)
+        flying.wait(lambda s: s["run"] != first["run"])
+        one = open_log(first["log_path"])
+        before = one.records["tick"] < tick_asked_for(one, 30.0, at_s)
+        standing = int(one.records["tick"][before][-1])
+        flying.wait(lambda s: s["tick"] == standing)
+        not_centred = flying.wait(lambda s: s["hand_accepted"] >= 5, lambda: hand.send([0.5, 0, 0, 0, 0, 0], 1))
+        assert not_centred["tick"] == standing
+        flown([0.0] * 6, lambda s: s["tick"] > standing + 50)
         later = client.tune("guidance.coarse_m_s", 0.01)
         assert {t["name"]: t["value"] for t in client.describe()["tunables"]}["guidance.vernier_deg_s"] == 0.05
-        flown(client, hand, [0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > later.tick + 500)
+        flown([0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > later.tick + 500)
         assert client.command("abort").tick > later.tick
     finally:
-        while thread.is_alive():
-            with contextlib.suppress(HilError):
-                client.command("abort")
-            thread.join(0.5)
+        ended = flying.land(client)
         client.close()
         hand.close()
     one, two = (open_log(path) for path in ended["flights"])

@@ -6,21 +6,22 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zmq
 
 from hil_server.config import load_test
 from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.wire import STATUS, connect, unpack
 from rt_kernels.layout import CODES
+from tests.processes import children
 from tests.system.line_runs import QUICK, fault_names, phases, run_line
 
 ROOT = Path(__file__).resolve().parents[2]
 END = {code: name for name, code in CODES["end_cause"].items()}
 RECORD_LOST = CODES["command"]["record_lost"]
-ANY_PORT = [f"telemetry.{key}=tcp://127.0.0.1:*" for key in ("publish", "command", "hand_controller")]
 
 
 def lose_record(trip):
@@ -70,8 +71,9 @@ class LiveRun:
     """`hil-server run` on the virtual stand, from the outside."""
 
     def __init__(self, folder, *overrides):
-        self.folder, self.json = folder, folder.parent / "summary.json"
-        settings = [word for setting in (*ANY_PORT, *QUICK, *overrides) for word in ("--set", setting)]
+        self.folder, self.json, self.bus = folder, folder.parent / "summary.json", f"ipc://{folder.parent}/publish"
+        wires = [f"telemetry.{name}='ipc://{folder.parent}/{name}'" for name in ("publish", "command", "hand_controller")]
+        settings = [word for setting in (*wires, *QUICK, *overrides) for word in ("--set", setting)]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "hil_server", "run", "--out", str(folder), "--json", str(self.json), "--no-report", *settings],
             cwd=ROOT,
@@ -82,27 +84,16 @@ class LiveRun:
 
     def telemetry(self):
         """Process number of the telemetry process, once a second of the run is in the log."""
-        limit = time.monotonic() + 120.0
-        while time.monotonic() < limit and self.process.poll() is None:
-            if (log := self.folder / "run.mcap").exists() and open_log(log).ticks > 1000:
-                return next(pid for pid in children(self.process.pid) if "hil_server.telemetry.drain" in command_line(pid))
-            time.sleep(0.1)
-        raise AssertionError(f"the run did not start: {self.process.communicate()}")
+        with zmq.Context() as context, connect(context, zmq.SUB, self.bus, 1000) as heard:
+            heard.subscribe(STATUS)
+            while not (heard.poll(100) and unpack(heard.recv_multipart()[1])["log_ticks"] > 1000):
+                assert self.process.poll() is None, f"the run did not start: {self.process.communicate()}"
+        return next(pid for pid in children(self.process.pid) if "hil_server.telemetry.drain" in command_line(pid))
 
     def end(self):
         """Exit code, what was said on the screen, the summary."""
-        out, err = self.process.communicate(timeout=240)
+        out, err = self.process.communicate()
         return self.process.returncode, out, err, json.loads(self.json.read_text())
-
-
-def children(pid):
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            words = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(words[1]) == pid:
-            yield int(stat.parent.name)
 
 
 def command_line(pid):
@@ -128,7 +119,7 @@ def live(tmp_path):
 
 
 def test_run_whose_telemetry_is_killed_parks(live):
-    run = live()
+    run = live("guidance.auto_start=false")  # a stand that waits does not end by itself, however late the machine is
     os.kill(run.telemetry(), signal.SIGKILL)
     code, out, err, summary = run.end()
     assert code == 3 == summary["exit_code"] and summary["end"] == "record_lost"
@@ -141,7 +132,7 @@ def test_run_whose_telemetry_is_killed_parks(live):
 
 
 def test_run_whose_telemetry_stands_still_parks_and_keeps_what_the_ring_holds(live):
-    run = live()
+    run = live("guidance.auto_start=false")  # a stand that waits does not end by itself, however late the machine is
     os.kill(run.telemetry(), signal.SIGSTOP)
     code, out, err, summary = run.end()
     assert code == 3 == summary["exit_code"] and summary["end"] == "record_lost"
@@ -153,7 +144,7 @@ def test_run_whose_telemetry_stands_still_parks_and_keeps_what_the_ring_holds(li
 
 
 def test_run_whose_disk_is_full_trips_if_told_to(live):
-    run = live("telemetry.on_record_lost=trip")
+    run = live("telemetry.on_record_lost=trip", "guidance.auto_start=false")
     pid = run.telemetry()
     size = (run.folder / "run.mcap").stat().st_size
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (size + 300_000, size + 300_000))

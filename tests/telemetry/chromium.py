@@ -74,6 +74,11 @@ class Browser:
         assert "exceptionDetails" not in answer, (script, answer["exceptionDetails"])
         return answer["result"].get("value")
 
+    def drawn(self):
+        """Until the page as it now is has been drawn."""
+        twice = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        self.ask("Runtime.evaluate", expression=twice, awaitPromise=True)
+
     @property
     def text(self):
         return self.value("document.body ? document.body.innerText : ''") or ""

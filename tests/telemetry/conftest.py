@@ -3,7 +3,7 @@
 import mmap
 import os
 import struct
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ class LoopStandIn:
         self._slots = size - block.capacity * block.record_size
         self.tick = 0
         self.command = 0
-        self.stopping = False
+        self._stop = threading.Event()
         block.finished = True
         assert self._get(self.FINISHED) == 1
         block.finished = False
@@ -128,12 +128,25 @@ class LoopStandIn:
         _, sequence, device, _, *rest = struct.unpack_from("<4q6d2I", self._memory, at)
         return sequence, device, rest[:6], rest[6], rest[7]
 
-    def run_for(self, seconds, rate=1000):
-        """Publishes in step with the wall clock, as the loop does."""
-        start, first = time.monotonic(), self.tick
-        while (now := time.monotonic() - start) < seconds and not self.stopping:
-            self.publish(max(0, int(now * rate) - (self.tick - first)))
-            time.sleep(0.002)
+    def run(self):
+        """Publishes some 1000 ticks a second, as the loop does, until `stop`."""
+        while not self._stop.wait(0.005):
+            self.publish(5)
+
+    def stop(self):
+        """Ends `run`."""
+        self._stop.set()
+
+    def until(self, condition, per_look=10):
+        """The run goes on, so many ticks a look, until the condition holds: shared memory tells nobody that it has changed."""
+        while not condition():
+            self.publish(per_look)
+            self._stop.wait(0.002)
+        return self
+
+    def drained(self):
+        """Until the log's process has taken all that was published."""
+        return self.until(lambda: self.block.tail == self.block.head, 0)
 
     def close(self):
         self._memory.close()

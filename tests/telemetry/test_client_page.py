@@ -5,7 +5,6 @@ import io
 import re
 import socket
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -38,11 +37,11 @@ def run(addresses, header, loop_stand_in):
         header.run_id = name
         loop = loop_stand_in()
         process = TelemetryProcess.start(loop.block.fd, TelemetrySettings(log_path="", **addresses), header)
-        thread = threading.Thread(target=loop.run_for, args=(100.0,))
+        thread = threading.Thread(target=loop.run)
         thread.start()
 
         def end():
-            loop.stopping = True
+            loop.stop()
             thread.join()
             if process.alive:
                 process.finish({})
@@ -85,8 +84,7 @@ def test_batches_go_on_over_a_restart_of_the_server(run, addresses):
         assert next(batches).run == "first"
         end()
         run("second")
-        limit = time.monotonic() + 60.0
-        assert next(b for b in batches if b.run == "second" or time.monotonic() > limit).run == "second"
+        assert next(b for b in batches if b.run == "second")
         assert stand.command("hold").tick > 0  # the same client's commands too
     assert "run first with stand.toml" in said.getvalue() and "run second with" in said.getvalue()
 

@@ -601,7 +601,7 @@ class Stage:
         self.loop = LoopStandIn(SharedBlock.create(8192, header.aux_count), lambda count, first, aux: ticks)
         settings = TelemetrySettings(log_path=str(folder / "run.mcap"), telemetry_address=ANY, command_address=ANY, hand_address=ANY)
         self.process = TelemetryProcess.start(self.loop.block.fd, settings, header)
-        self.thread = threading.Thread(target=self.loop.run_for, args=(300.0,))
+        self.thread = threading.Thread(target=self.loop.run)
         self.thread.start()
         ends = self.process.endpoints
         self.telemetry, self.command = ends["telemetry_address"], ends["command_address"]
@@ -626,7 +626,7 @@ class Stage:
         (folder / "programme.json").write_text(json.dumps({"programme": "two dockings", "ended": False, "variants": rows}))
 
     def end(self):
-        self.loop.stopping = True
+        self.loop.stop()
         self.thread.join()
 
     def close(self):
@@ -840,7 +840,7 @@ def test_replay_and_comparison(stage, browser, pictures):
     rows = "document.querySelectorAll('.comparison tbody tr').length"
     wait_for(lambda: "aligned at first contact" in browser.text and browser.value(rows) == 19, 30)
     browser.value("document.querySelector('.comparison').scrollIntoView()")
-    time.sleep(0.5)
+    browser.drawn()
     assert browser.picture(pictures / "comparison.png").stat().st_size > 30_000
 
 

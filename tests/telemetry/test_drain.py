@@ -3,12 +3,12 @@
 import asyncio
 import os
 import re
+import select
 import signal
 import socket as sockets
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import msgpack
@@ -25,6 +25,7 @@ from hil_server.telemetry.process import TelemetryProcess
 from hil_server.telemetry.settings import TelemetrySettings
 from hil_server.telemetry.wire import Curve, make_keys
 from rt_kernels.layout import CODES, LAYOUT_HASH
+from tests.processes import wait_for_end
 
 ANY = "tcp://127.0.0.1:*"
 
@@ -56,11 +57,11 @@ class InBackground:
 
     def __init__(self, loop):
         self._loop = loop
-        self._thread = threading.Thread(target=loop.run_for, args=(60.0,))
+        self._thread = threading.Thread(target=loop.run)
         self._thread.start()
 
     def join(self):
-        self._loop.stopping = True
+        self._loop.stop()
         self._thread.join()
 
 
@@ -83,7 +84,7 @@ def in_background():
 
 def test_everything_in_the_ring_is_in_the_log(start):
     loop, process = start()
-    loop.run_for(0.3)
+    loop.until(lambda: loop.tick >= 300)
     loop.publish(3000)  # and far more at once than the process takes in one look
     loop.block.finished = True
     closed = process.finish({"end": "captured", "page_faults": 0})
@@ -100,10 +101,8 @@ def test_commands_and_sticks_reach_the_loop_while_the_log_stands_still(start, in
     with client_of(process) as client, HandSender(0, process.endpoints["hand_address"]) as stick:
         os.kill(process.pid, signal.SIGSTOP)
         taken = client.command("abort")
-        limit = time.monotonic() + 20.0
-        while time.monotonic() < limit and not loop.hand(0)[3] == 1:
-            stick.send([0.5] * 6, 1)
-            time.sleep(0.01)
+        assert stick.wait(100.0) and stick.send([0.5] * 6, 1)
+        loop.until(lambda: loop.hand(0)[3] == 1, 0)
         os.kill(process.pid, signal.SIGCONT)
     assert loop.hand(0)[2] == [0.5] * 6
     thread.join()
@@ -139,9 +138,7 @@ os.kill(os.getpid(), 9)
 """
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert answer.returncode == -signal.SIGKILL, answer.stderr
-    pid, limit = int(answer.stdout), time.monotonic() + 10
-    while Path(f"/proc/{pid}").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z" and time.monotonic() < limit:
-        time.sleep(0.02)
+    wait_for_end(int(answer.stdout))
     log = open_log(tmp_path / "run.mcap")
     assert log.ticks == 777 and log.incomplete == ["the server ended without closing the run"]
 
@@ -149,23 +146,21 @@ os.kill(os.getpid(), 9)
 def test_sigterm_drains_and_closes_and_ctrl_c_is_not_for_it(start):
     loop, process = start()
     os.kill(process.pid, signal.SIGINT)
-    loop.publish(500)
-    time.sleep(0.1)
+    loop.publish(500).drained()
     assert process.alive
     os.kill(process.pid, signal.SIGTERM)
-    limit = time.monotonic() + 10
-    while process.alive and time.monotonic() < limit:
-        time.sleep(0.02)
+    wait_for_end(process.pid)
     closed = process.finish()
     assert closed["ticks"] == 500 and "SIGTERM" in closed["reasons"][0]
 
 
 def test_killed_process_leaves_all_but_a_quarter_of_a_second(start, tmp_path):
     loop, process = start()
-    loop.run_for(1.0)
+    for _ in range(10):
+        loop.publish(100).drained()  # what was taken before is written
     process.kill()
     log = open_log(tmp_path / "run.mcap")
-    assert loop.tick - log.ticks <= 250 and log.ticks >= 500 and not log.complete
+    assert loop.tick == 1000 and loop.tick - log.ticks <= 250 and not log.complete
 
 
 def test_existing_log_is_refused_at_the_start(start, tmp_path):
@@ -233,10 +228,11 @@ def test_four_subscribers_one_stopped_one_sending_garbage(start, tmp_path):
     reader = """
 import sys, zmq, msgpack
 s = zmq.Context().socket(zmq.SUB); s.setsockopt(zmq.RCVHWM, 50); s.setsockopt(zmq.RCVBUF, 65536); s.setsockopt(zmq.SUBSCRIBE, b"full")
-s.connect(sys.argv[1]); print("ready", flush=True)
+s.connect(sys.argv[1])
 expected, gaps, count = None, 0, 0
-while s.poll(4000):
+while True:
     m = msgpack.unpackb(s.recv_multipart()[1])
+    if not count: print("ready", flush=True)
     gaps += 0 if expected in (None, m["sequence"]) else m["sequence"] - expected
     expected = m["sequence"] + 1; count += 1
     if m["tick"] >= int(sys.argv[2]): break
@@ -246,21 +242,19 @@ print(count, gaps, flush=True)
     argv = [sys.executable, "-c", reader, process.endpoints["telemetry_address"], str(last)]
     readers = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     try:
-        for child in readers:
+        for child in readers:  # each with its first message
+            loop.until(lambda child=child: select.select([child.stdout], [], [], 0)[0], 20)
             assert child.stdout.readline() == "ready\n"
-        time.sleep(0.3)
-        loop.run_for(0.5)
         readers[0].send_signal(signal.SIGSTOP)
         garbage = Garbage(process.endpoints)
-        while loop.tick < last + 300:  # twelve seconds of run in about four, so that the queue of the stopped one overflows
-            loop.run_for(0.02, rate=3000)
+        while loop.tick < last + 300:  # more than the queue of the stopped one takes
+            loop.publish(60).drained()
             garbage.send()
         readers[0].send_signal(signal.SIGCONT)
-        loop.run_for(0.3)
         counts = []
         for child in readers:
-            out, _ = child.communicate(timeout=30)
-            counts.append([int(x) for x in out.split()])
+            loop.until(lambda child=child: child.poll() is not None, 20)
+            counts.append([int(x) for x in child.communicate()[0].split()])
     finally:
         for child in readers:
             child.kill()
@@ -486,12 +480,10 @@ def test_hand_controller_reaches_the_block(start):
     loop, process = start()
     axes = [0.1, -0.2, 0.3, 0.0, 1.0, -1.0]
     with HandSender(1, process.endpoints["hand_address"]) as sender:
+        assert sender.wait(100.0)
         for _ in range(5):
             assert sender.send(axes, 1)
-            time.sleep(0.02)
-        limit = time.monotonic() + 3
-        while loop.hand(1)[0] < 4 and time.monotonic() < limit:
-            time.sleep(0.01)
+        loop.until(lambda: loop.hand(1)[0] >= 4, 0)
         with pytest.raises(ValueError, match="axes"):
             sender.send([2.0] * 6, 0)
     sequence, _, got, buttons, status = loop.hand(1)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import fmpy
@@ -14,6 +13,7 @@ import pytest
 from hil_server import registry
 from rt_kernels.layout import BITS, SAMPLE_DTYPE
 from tests.control.fmu import factory
+from tests.processes import children, wait_for_end
 
 PERIOD = 1e-3
 GAIN, FORCE, LAG = 300.0, 250.0, 0.02
@@ -181,21 +181,6 @@ def test_an_fmu_that_fails_before_the_run_is_refused(build, number, said):
         build(2, {"fail": number, "fail_time": -1.0})
 
 
-def gone(pid):
-    """Whether the process is no more, after a while."""
-    limit = time.monotonic() + 20.0
-    while time.monotonic() < limit:
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def children(pid):
-    return [int(p) for task in Path(f"/proc/{pid}/task").iterdir() for p in (task / "children").read_text().split()]
-
-
 def test_its_process_ends_with_the_part(build):
     before = set(children(os.getpid()))
     part = build()
@@ -205,7 +190,9 @@ def test_its_process_ends_with_the_part(build):
     (library,) = [Path(word) for word in folders if word.endswith("controller.so")]
     flown(part, *course(3))
     del part
-    assert gone(keeper) and gone(pid) and not library.exists()
+    wait_for_end(keeper)
+    wait_for_end(pid)
+    assert not library.exists()
 
 
 def test_its_process_ends_with_a_server_that_is_killed(tmp_path):
@@ -233,4 +220,5 @@ part.step(sample)
         server.kill()
         server.wait()
         server.stdout.close()
-    assert gone(keeper) and gone(pid)
+    wait_for_end(keeper)
+    wait_for_end(pid)
