@@ -19,6 +19,7 @@ from tests.drivers.simulated.test_stand_server import DRIVES, Line
 HYDRAULIC = {"machine": "hydraulic"}
 AREA_M2 = 6.2e-3  # of both sides of the piston
 RATED_N = 125000.0
+STICTION_N = 450.0  # of a leg at rest: friction_static_n
 PROFILES = ["cia402", "cia408"]
 
 
@@ -129,12 +130,13 @@ def test_record_of_cia408_says_whether_the_valve_is_blocked(master):
 
     def after(control):
         node.sdo.download(0x6040, 0, struct.pack("<H", control))
-        return node.sdo.upload(0x6041, 0)[0] & 0xF, node.sdo.upload(0x2600, 6)[0]
+        # a valve may be saturated for a moment: bit 0
+        return node.sdo.upload(0x6041, 0)[0] & 0xF, node.sdo.upload(0x2600, 6)[0] & 0x6
 
     # INIT, DISABLED: the hydraulic fail-safe position; HOLD, ACTIVE: position control
     assert [after(control) for control in (0, 1, 3, 7, 1)] == [(0x8, 4), (0x9, 4), (0xB, 0), (0xF, 0), (0x9, 4)]
     one.control.inject("supply_loss", 0)
-    until(lambda: node.sdo.upload(0x2600, 6)[0] == 6, one.control.ping)
+    until(lambda: node.sdo.upload(0x2600, 6)[0] & 0x6 == 6, one.control.ping)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -156,10 +158,11 @@ def test_ports_on_a_hydraulic_stand(stand, sample, resting, profile):
     one = stand(plant=HYDRAULIC, drives={"profile": profile, "axis_link": [0, 0, 0, 1, 1, 1]})
     with Line(one, profile, sample) as line:
         line.clean()
-        line.until(lambda s: np.abs(s["leg_force"] - resting["force"]).max() < 100.0 and np.abs(s["leg_valve"]).max() < 0.01)  # at rest
-        np.testing.assert_allclose(sample["leg_force"][0], resting["force"], atol=150.0)
-        np.testing.assert_allclose(sample["leg_pressure_a"][0], resting["pressure_a"], atol=2e4)
-        assert np.abs(sample["leg_valve"][0]).max() < 0.01 and sample["supply_pressure"][0] > 20.9e6
+        line.until(lambda s: np.abs(s["leg_valve"]).max() < 0.01)
+        # legs that have moved on their way to rest are held by friction, too
+        np.testing.assert_allclose(sample["leg_force"][0], resting["force"], atol=STICTION_N)
+        np.testing.assert_allclose(sample["leg_pressure_a"][0], resting["pressure_a"], atol=STICTION_N / AREA_M2)
+        assert sample["supply_pressure"][0] > 20.9e6
         assert all(load.fits and load.load_max > 0.77 * PLANNING_LIMIT for load in line.drives.bus_loads())
         # legs move: spools open, and the platform follows
         line.motion = np.full(6, 0.02)
