@@ -56,12 +56,14 @@ def every_tick(log: Log, what: str) -> None:
         raise UsageError(f"{log.path}: a thinned log (telemetry.log_every = {every}) has no {what}: {REMEDY}")
 
 
-def derivative(log: Log, values: np.ndarray) -> np.ndarray:
+def derivative(log: Log, values: np.ndarray, apart: np.ndarray | None = None) -> np.ndarray:
     """d/dt of values (n,) or (n, k) of the log's records: second order on uneven steps, one-sided at the ends and beside a stretch that is
-    missing; NaN of a record that stands alone. Raises UsageError for a thinned log."""
+    missing; NaN of a record that stands alone. apart (n - 1,) bool: where the values are set and do not move from a record to the
+    next one. Raises UsageError for a thinned log."""
     every_tick(log, "accelerations")
     found = np.full(values.shape, np.nan)
-    edges = [0, *(np.flatnonzero(left_out(log)) + 1).tolist(), log.ticks]
+    breaks = left_out(log) if apart is None else left_out(log) | apart
+    edges = [0, *(np.flatnonzero(breaks) + 1).tolist(), log.ticks]
     for a, b in zip(edges, edges[1:], strict=False):
         if b - a >= 2:
             edge_order: Literal[1, 2] = 2 if b - a > 2 else 1

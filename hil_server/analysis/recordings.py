@@ -57,6 +57,8 @@ GRID_S = 1e-3
 GAP_PERIODS = 3.5  # a pause of so many typical steps is a gap
 LEAST_OVERLAP = 0.5  # of the shorter of stream and run must take part
 BEFORE_S, AFTER_S = 0.25, 0.08  # of the first contact: what sets a clock
+STANDS_OUT, LONGEST_S = 15.0, 1.0  # of a channel's noise: what its change must come to, and within what time
+MOST_WEIGHT = 100.0  # of a channel's change over its noise
 SOUGHT_S = 0.4  # how far from the correlations' offset
 LEAST_EXPLAINED = 0.5  # a run that explains less of a recording is not the one
 CRAFTS = {"active": ("X_NC", "V_NC", "active_vehicle"), "target": ("X_NV", "V_NV", "target_vehicle")}
@@ -190,8 +192,9 @@ def channel(log: Log, name: str, position_m: np.ndarray | None = None) -> np.nda
     craft, _, what = name.partition(".")
     base, _, index = what.partition("[")
     if craft in CRAFTS and base in ("acceleration", "rate"):
-        rate, acceleration = body_motion(log, craft, np.zeros(3) if position_m is None else position_m)
-        found: np.ndarray = (rate if base == "rate" else acceleration)[:, int(index.rstrip("]"))]
+        position_m = np.zeros(3) if position_m is None else position_m
+        motion = body_rate(log, craft) if base == "rate" else body_motion(log, craft, position_m)[1]
+        found: np.ndarray = motion[:, int(index.rstrip("]"))]
         return found
     base, _, index = name.partition("[")
     try:
@@ -206,13 +209,23 @@ def channel(log: Log, name: str, position_m: np.ndarray | None = None) -> np.nda
         raise UsageError(f"{log.path}: no channel {name!r}; there are, as examples: {some}") from None
 
 
-def body_motion(log: Log, craft: str, position_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Angular rate and acceleration at `position_m` from the centre of mass, (ticks, 3) each, body axes."""
+def body_rate(log: Log, craft: str) -> np.ndarray:
+    """Angular rate, (ticks, 3), body axes."""
     pose, twist, _ = CRAFTS[craft]
-    R = Rotation.from_quat(log.records[pose][:, 3:])
-    w = R.inv().apply(log.records[twist][:, 3:])
-    a = R.inv().apply(derivative(log, log.records[twist][:, :3]))
-    turning = derivative(log, w)
+    found: np.ndarray = Rotation.from_quat(log.records[pose][:, 3:]).inv().apply(log.records[twist][:, 3:])
+    return found
+
+
+def body_motion(log: Log, craft: str, position_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Angular rate and acceleration at `position_m` from the centre of mass, (ticks, 3) each, body axes. Raises UsageError for a thinned
+    log."""
+    pose, twist, _ = CRAFTS[craft]
+    w = body_rate(log, craft)
+    # where the loop closes or opens the model is set to a state and does not move into it
+    closed = np.isin(log.records["motion"], [CODES["motion"][name] for name in ("free", "joined")])
+    apart = np.diff(closed)
+    a = Rotation.from_quat(log.records[pose][:, 3:]).inv().apply(derivative(log, log.records[twist][:, :3], apart))
+    turning = derivative(log, w, apart)
     return w, a + np.cross(turning, position_m) + np.cross(w, np.cross(w, position_m))
 
 
@@ -276,40 +289,51 @@ def _late(sensors: Sequence[Sensor], time: np.ndarray, ours: dict[str, dict[str,
     """By how much more than `shift` the sensors' stamps are late around the instant `when` of the run, s: where their columns, each with
     a mean and an amplitude of its own, go best with those of the run from before it to `after` behind it. None where nothing changes
     there."""
-    steps = np.arange(-round(SOUGHT_S / GRID_S), round(SOUGHT_S / GRID_S) + 1) * GRID_S
-    missed, weight = np.zeros(len(steps)), 0.0
+    reach = round(SOUGHT_S / GRID_S)
+    missed, weight = np.zeros(2 * reach + 1), 0.0
     for sensor in sensors:
         pace = float(np.median(np.diff(sensor.time_s)))
-        before, behind = max(BEFORE_S, 10.0 * pace), max(after, 5.0 * pace)
-        low, high = np.searchsorted(sensor.time_s, (when + shift - before - SOUGHT_S, when + shift + behind + SOUGHT_S))
-        t = sensor.time_s[low:high] - shift
-        if len(t) < 10 or t[0] > when - before or t[-1] < when + behind:
-            continue
+        before, least, t = max(BEFORE_S, 10.0 * pace), max(after, 5.0 * pace), sensor.time_s - shift
         for name, values in sensor.values.items():
-            x, y = values[low:high], ours[sensor.name][name]
-            grid = np.linspace(when - before, when + behind, max(20, round((before + behind) / GRID_S)))
-            own = np.interp(grid, time, y)
-            if np.ptp(own) <= 6.0 * sensor.sigma or np.ptp(own) == 0.0:
+            # no longer than it takes to stand out of the noise: what comes later is of the model
+            behind = _stands_out(time, ours[sensor.name][name], when, STANDS_OUT * sensor.sigma, least)
+            if behind is None:
                 continue
-            own = (own - own.mean()) / own.std()
-            each = np.array([_unexplained(np.interp(grid + step, t, x), own) for step in steps])
-            missed, weight = missed + each, weight + 1.0
+            grid = np.arange(-round(before / GRID_S), round(behind / GRID_S) + 1) * GRID_S + when
+            wide = np.concatenate([grid[0] - GRID_S * np.arange(reach, 0, -1), grid, grid[-1] + GRID_S * np.arange(1, reach + 1)])
+            own = np.interp(grid, time, ours[sensor.name][name])
+            if t[0] > wide[0] or t[-1] < wide[-1] or np.ptp(own) == 0.0:
+                continue
+            share = min(float(np.ptp(own)) / max(sensor.sigma, 1e-12), MOST_WEIGHT) * (least / behind) ** 2
+            missed, weight = missed + share * _unexplained(np.interp(wide, t, values), own), weight + share
     if not weight:
         return None
     best = int(missed.argmin())
-    if 0 < best < len(steps) - 1:
+    part = 0.0
+    if 0 < best < len(missed) - 1:
         a, b, c = missed[best - 1 : best + 2]
         bend = a - 2.0 * b + c
-        return float(steps[best] + (0.5 * (a - c) / bend if bend > 0.0 else 0.0) * GRID_S)
-    return float(steps[best])
+        part = 0.5 * (a - c) / bend if bend > 0.0 else 0.0
+    return float((best - reach + part) * GRID_S)
 
 
-def _unexplained(x: np.ndarray, own: np.ndarray) -> float:
-    """Share of the variation of x (n,) that a multiple of `own` (mean 0, deviation 1) does not explain; a negative one explains none."""
-    x = x - x.mean()
-    total = float(x @ x)
-    along = max(float(x @ own), 0.0)
-    return 1.0 - along * along / (total * len(own)) if total > 0.0 else 1.0
+def _stands_out(time: np.ndarray, y: np.ndarray, when: float, size: float, least: float) -> float | None:
+    """How long after `when` y has gone this far from where it was, s, at least `least`; None if it does not within LONGEST_S."""
+    first, last = np.searchsorted(time, (when, when + LONGEST_S))
+    far = np.flatnonzero(np.abs(y[first:last] - y[max(first - 1, 0)]) > size)
+    return max(least, float(time[first + far[0]]) - when) if len(far) else None
+
+
+def _unexplained(x: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Share of the variation of each window of x (m,) as long as own (n,) that a constant and a multiple of `own` do not explain,
+    (m - n + 1,); a negative multiple explains none."""
+    own, x = own - own.mean(), x - x.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (x, x * x))
+    n = len(own)
+    total = squares[n:] - squares[:-n] - (sums[n:] - sums[:-n]) ** 2 / n
+    along = np.maximum(np.correlate(x, own, "valid"), 0.0)
+    found: np.ndarray = np.where(total > 1e-12 * max(squares[-1], 1e-300), 1.0 - along**2 / np.maximum(total * (own @ own), 1e-300), 1.0)
+    return found
 
 
 def run_name(log: Log) -> str:

@@ -6,8 +6,10 @@ import numpy as np
 
 from hil_server.analysis import pictures, rehearsal
 from hil_server.analysis.arm_margin import arm_margin
+from hil_server.analysis.guarded import drawn, guarded
+from hil_server.analysis.record_time import in_words
 from hil_server.analysis.scalars import yaw_pitch_roll
-from hil_server.pages.curves import Plot, embedded
+from hil_server.pages.curves import Plot
 from hil_server.pages.html import document, section, table_html, text
 from hil_server.telemetry.log_file import Log
 
@@ -45,18 +47,27 @@ ROWS = (
 
 def sections(log: Log) -> list[str]:
     """Score sheet and pictures of a berthing run, as sections of its report."""
+    found = guarded("Score sheet", lambda: [section("Score sheet", _sheet(log))])
+    if rehearsal.flight(log).any():
+        found.append(section("Flight", drawn(("Flight", lambda: flight(log)))))
+    return found + guarded("Arm", lambda: _arm(log))
+
+
+def _sheet(log: Log) -> str:
     sheet = rehearsal.score_sheet(log)
     rows = [(title, _scaled(sheet.get(key), factor)) for title, key, factor in ROWS]
     rows += [(f"… by {name.replace('_', ' ')}", count) for name, count in sheet.get("stopped_by", {}).items() if count]
-    found: list[str] = [section("Score sheet", table_html((), rows))]
-    if rehearsal.flight(log).any():
-        found.append(section("Flight", "".join(embedded(one) for one in flight(log))))
+    said = in_words(log)
+    return table_html((), rows) + (f'<p class="note">{text(said)}.</p>' if said else "")
+
+
+def _arm(log: Log) -> list[str]:
     margin = arm_margin(log)
-    if margin is not None:
-        joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
-        body = f"<p>{text(margin['said'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
-        found.append(section("Arm", body + "".join(embedded(one) for one in arm(log))))
-    return found
+    if margin is None:
+        return []
+    joints = [(name, 100.0 * margin["joints"][name], 100.0 * margin["motors"][name]) for name in margin["joints"]]
+    body = f"<p>{text(margin['said'])}</p>" + table_html(("joint", "gear, % of its torque", "motor, % of its torque"), joints)
+    return [section("Arm", body + drawn(("Compliance and loads", lambda: arm(log))))]
 
 
 def _scaled(value: Any, factor: float) -> Any:

@@ -17,7 +17,7 @@ from hil_server.analysis.foreseen import Foreseen
 from hil_server.analysis.guarded import drawn, guarded
 from hil_server.analysis.opening import opening
 from hil_server.analysis.summary import summarise
-from hil_server.analysis.verdict import bars, margin_bars, next_looks, stand_margins, verdict
+from hil_server.analysis.verdict import Verdict, bars, margin_bars, next_looks, stand_margins, verdict
 from hil_server.config import TestConfig
 from hil_server.config.files import Done, nobody, whole
 from hil_server.errors import HilError, UsageError, attempt
@@ -93,7 +93,7 @@ def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | o
     requirements = s.get("requirements") or []
     config, document_ = _configured(log)
     missing: list[dict[str, str]] = []
-    found = verdict(s, requirements)
+    found = attempt("Verdict", lambda: verdict(s, requirements), Verdict("warn", str(s["end"]), ""), missing)
     stand = attempt("Limits of the stand", lambda: stand_margins(log, config), [], missing)
     foreseen = attempt("Prediction", lambda: Foreseen.of(log, s, prediction), Foreseen(), missing)
     looks = attempt("What to look at next", lambda: next_looks(s, log, requirements, stand, foreseen.worst), [], missing)

@@ -252,7 +252,7 @@ def groups(table: Any) -> list[tuple[str, str, np.ndarray]]:
 
 
 def _loads(table: Any) -> Figure:
-    drawn, axes = _grid(2, 2, 3.0)
+    drawn, axes = _grid(4, 2, 3.0)
     sizes = ("impact_force_n", "impact_moment_n_m", "peak_force_n", "peak_moment_n_m")
     for one, name in zip(axes, sizes, strict=True):
         values, label = magnitude(table, name), LOADS[name]

@@ -17,7 +17,7 @@ from rt_kernels.loop import LoopLine
 
 # what happens once and matters: a tick in which one of these changes is always kept
 STATES = ("phase", "motion", "contact", "events", "signal_discrete", "mechanism_command", "sequence", "faults", "safety_state",
-          "end_cause")  # fmt: skip
+          "end_cause", "command_code")  # fmt: skip
 BLOCK_TICKS = 256  # about a megabyte with three hundred channels: stays in a core's own cache
 WAIT_S = 0.001
 PIECE_TICKS = 2048

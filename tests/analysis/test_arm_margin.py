@@ -116,3 +116,25 @@ def test_a_run_without_an_arm_has_no_margin(bounce_log):
     assert arm_margin(bounce_log) is None
 
 
+
+
+def test_a_gentle_capture_before_the_first_contact(write_run):
+    """The latches catch below the threshold of a contact; the force rises only when the load swings back. Then the first contact comes
+    after the capture, and what was asked of the arm is the little before it."""
+    r, *_ = pressed(force=4.0)
+    t = r["time_ns"] * 1e-9
+    r["contact"], r["F_T"][t >= 17.0, 0] = t >= 17.0, 40.0
+    r["first_contact_time"] = np.where(t >= 17.0, 17.0, -1.0)
+    for records in (r, with_contact_after_the_flight(r)):
+        log = open_log(write_run(records, aux=AUX, configuration={"configuration.toml": CONFIGURATION}))
+        found = arm_margin(log)
+        assert found["outcome"] == "captured" and found["contact_before_capture"] is False
+        assert found["asked_n"] == pytest.approx(4.0, abs=0.05) and "captured" in found["said"]
+        assert "not available: " not in page(log).replace("how long it lasts is not available", "")
+
+
+def with_contact_after_the_flight(r):
+    """The same with the loop open from 16.5 s on, before the first contact."""
+    r = r.copy()
+    r["motion"][r["time_ns"] >= 16_500_000_000] = CODES["motion"]["follow_profile"]
+    return r

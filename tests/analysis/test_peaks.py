@@ -11,6 +11,7 @@ from mcap.reader import make_reader
 from hil_server.analysis import life
 from hil_server.analysis.peaks import worth
 from hil_server.cli import main
+from hil_server.config import SHIPPED
 from hil_server.telemetry.log_file import open_log
 from hil_server.telemetry.moments import peaks_of
 from rt_kernels.layout import CODES
@@ -33,7 +34,8 @@ def test_a_half_sine_lasts_and_a_spike_does_not(make_bounce, write_run):
     found = worth(log, peaks_of(log.records).headline())
     assert found["above_half_s"] == pytest.approx(2.0 / 3.0 * 0.2, abs=2e-3) and found["lasts"]
     # integral of the sine between 30 and 150 degrees; mean over 10 ms about its top
-    assert found["impulse_n_s"] == pytest.approx(1000.0 * 0.2 / math.pi * math.sqrt(3.0), rel=5e-3)
+    # (a tick of half the peak more or less at either end)
+    assert found["impulse_n_s"] == pytest.approx(1000.0 * 0.2 / math.pi * math.sqrt(3.0), abs=2 * 500.0 * 1e-3)
     a = math.pi * 0.005 / 0.2
     assert found["mean_n"] == pytest.approx(1000.0 * math.sin(a) / a, rel=1e-4)
     spike = np.full(201, 200.0)
@@ -101,18 +103,25 @@ def by_hand(path):
     return found
 
 
-def flown(tmp_path_factory, programme):
-    out = tmp_path_factory.mktemp(programme)
-    code = main(["simulate", programme, "--quiet", "--no-report", "--out", str(out), "--json", str(out / "said.json")])
-    assert code == 0
-    return json.loads((out / "said.json").read_text()), out
+# of each shipped programme, those variants that between them go through every moment
+PARTS = {"whole_dockings": ("UNDOCKING", "MODIFIED"), "damper_comparison": ("CENTRAL-EXISTING", "CENTRAL-MODIFIED"), "ring_cases": ("P-3",)}
 
 
-@pytest.fixture(scope="module", params=["whole_dockings", "damper_comparison", "ring_cases"])
+@pytest.fixture(scope="module", params=PARTS)
 def programme(request, tmp_path_factory):
-    return request.param, *flown(tmp_path_factory, request.param)
+    out = tmp_path_factory.mktemp(request.param)
+    text = (SHIPPED / "programmes" / f"{request.param}.toml").read_text()
+    head, *variants = text.split("[[variant]]")
+    rest = "".join(re.findall(r"\[\[requirement\]\][^\[]*", variants[-1]))
+    chosen = [v.split("[[requirement]]")[0] for v in variants if any(f'number = "{n}"\n' in v for n in PARTS[request.param])]
+    head = re.sub(r'^test = "(?!programmes)', 'test = "programmes/', head, flags=re.M)
+    (out / "part.toml").write_text("[[variant]]".join([head, *chosen]) + rest)
+    code = main(["simulate", str(out / "part.toml"), "--quiet", "--no-report", "--out", str(out), "--json", str(out / "said.json")])
+    assert code == 0
+    return request.param, json.loads((out / "said.json").read_text()), out
 
 
+@pytest.mark.timeout(600)  # nothing is measured: minutes of docking, on a machine with much else to do
 def test_the_peaks_of_every_page_are_those_of_the_log(programme):
     name, said, out = programme
     overview = (out / "programme.html").read_text()

@@ -141,3 +141,71 @@ def test_what_is_wrong_is_said(tmp_path, logs, flight):
         recordings.channel(logs[0], "nonsense[0]")
     with pytest.raises(UsageError, match="three accelerations and three rates"):
         recordings.contact_load(recordings.Recording("r", flight.sensors[:1]), logs[FLOWN])
+
+
+# ----------------------------------------------------------------------------------- a flight whose unit is not that of the models
+
+DETAILED = ("telemetry.log_every=1", "guidance.contact_max_s=3.0", "guidance.speed_max_m_s=0.4", "guidance.acceleration_max_m_s2=1.0",
+            "guidance.ramp_s=0.4", "guidance.constant_s=0.3")  # fmt: skip
+# another clutch, other brakes: moments of the spring mechanism and torques of both kinds of magnetic brakes
+OTHER_UNIT = ("mechanism.axial_forward=[[0.01,0.0],[0.02,0.45],[0.248,10.7],[5.72,17.8],[7.3126,90.0]]",
+              "mechanism.axial_return=[[0.01,0.0],[0.02,0.45],[0.176,7.4],[5.62,12.5],[7.3126,90.0]]",
+              "mechanism.axial_brake_table=[[0.0,0.0],[20.0,1.5],[50.0,2.6]]",
+              "mechanism.brake_table=[[0.0,0.0],[1.0,20.0],[3.0,40.0]]")  # fmt: skip
+CANDIDATES = {"right": (), "heavy": ("active_vehicle.mass_kg=26000.0",), "fast": ("initial_conditions.velocity_x_m_s=0.16",),
+              "aside": ("initial_conditions.lateral_z_m=-0.09",)}  # fmt: skip
+CLOCKS = {"accelerometers": 100.0, "gyroscopes": -7.3}
+
+
+def columns_of(log, name, recorder, hz, channels, sigma, rng, arm=None):
+    """Columns of a run as a sensor with a clock and noise of its own would have written them."""
+    arm = np.zeros(3) if arm is None else arm
+    t = np.arange(log.time_s[0] + 0.3, log.time_s[-1] - 0.2, 1.0 / hz)
+    t = t + rng.uniform(-0.1, 0.1, len(t)) / hz
+    values = {c: np.interp(t, log.time_s, recordings.channel(log, c, arm)) + sigma * rng.normal(size=len(t)) for c in channels}
+    return recordings.Sensor(name, t + CLOCKS[recorder], values, sigma, arm, recorder)
+
+
+@pytest.fixture(scope="module")
+def other_unit(tmp_path_factory):
+    """The flight of another unit, three files of two recorders, and four candidate runs of the models."""
+    folder, rng = tmp_path_factory.mktemp("other_unit"), np.random.default_rng(3)
+
+    def fly(name, *more):
+        config = load_test("programmes/virtual_docking.toml", (*DETAILED, *more))
+        return open_log(simulate(config, Options(out=str(folder / name), quiet=True, report=False))["log"])
+
+    flown = fly("flown", *OTHER_UNIT)
+    three = [f"[{i}]" for i in range(3)]
+    sensors = (
+        columns_of(flown, "acc.csv", "accelerometers", 400.0, [f"active.acceleration{i}" for i in three], 2e-3, rng, ARM),
+        columns_of(flown, "more.csv", "accelerometers", 200.0, [f"target.acceleration{i}" for i in three], 2e-3, rng),
+        columns_of(flown, "gyro.csv", "gyroscopes", 100.0, [f"active.rate{i}" for i in three], 3e-5, rng),
+    )
+    return recordings.Recording("flight", sensors), {name: fly(name, *more) for name, more in CANDIDATES.items()}, flown
+
+
+def test_errors_of_the_model_are_no_errors_of_the_clocks(other_unit):
+    recording, runs, flown = other_unit
+    found = recordings.match(recording, runs["right"])
+    assert found.offset_s["acc.csv"] == found.offset_s["more.csv"] == pytest.approx(CLOCKS["accelerometers"], abs=5e-3)
+    assert found.offset_s["gyro.csv"] == pytest.approx(CLOCKS["gyroscopes"], abs=5e-3) and found.at == "first contact"
+    # the models differ in earnest: the captures do not come together, and what is left says so
+    captures = [float(log.records["capture_time"][-1]) for log in (flown, runs["right"])]
+    assert abs(captures[0] - captures[1]) > 0.05
+    label = "acc.csv: active.acceleration[0]"
+    assert abs(found.left[label]["first contact"]) < 5e-3 and set(found.left[label]) == {"first contact", "capture", "whole"}
+
+
+def test_the_right_run_is_ranked_first_beside_a_wrong_mass(other_unit):
+    recording, runs, _ = other_unit
+    ranked = recordings.best_run(recording, [runs[name] for name in ("heavy", "fast", "right", "aside")])
+    assert ranked[0].run == "right" and ranked[0].matches and ranked[0].score > ranked[1].score + 0.05
+
+
+def test_what_matches_none_is_said(other_unit, tmp_path):
+    recording, runs, _ = other_unit
+    ranked = recordings.best_run(recording, [runs[name] for name in ("fast", "aside")])
+    assert not ranked[0].matches
+    page = recordings.write_page(recording, runs[ranked[0].run], ranked, {}, tmp_path / "page.html").read_text()
+    assert "It matches none of them" in page and "goes best" not in page

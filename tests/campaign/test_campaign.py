@@ -125,7 +125,7 @@ def test_statistics_of_a_table_made_by_hand():
 
     rng = np.random.default_rng(3)
     n = 40
-    columns = {f"peak_{name}": rng.random(n) for name in statistics.PEAKS}
+    columns = {name: rng.random(n) for name in (*(f"peak_{name}" for name in statistics.PEAKS), *statistics.SIZES)}
     captured = rng.random(n) < 0.7
     end = np.where(captured & (np.arange(n) % 5 == 0), "tripped", np.where(captured, "captured", "time"))
     faults = np.where(end == "tripped", "force_limit", "")
@@ -137,9 +137,42 @@ def test_statistics_of_a_table_made_by_hand():
     assert s["faults"] == {"force_limit": int(np.sum(end == "tripped"))} and s["capture_after_s"]["max"] == 1.0
     assert s["loads"]["fz_n"]["p95"] == pytest.approx(np.percentile(columns["peak_fz_n"], 95), rel=1e-12)
     assert s["channels"]["probe.stroke"]["max"] == max(table["peak probe.stroke"].to_pylist())
-    x, y = statistics.column(table, "x"), statistics.magnitude(table, statistics.PEAKS[:3])
+    assert s["loads"]["impact_force_n"]["max"] == columns["impact_force_n"].max()
+    x, y = statistics.column(table, "x"), statistics.magnitude(table, "peak_force_n")
     assert statistics.rank_correlation(x, y) == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
     assert statistics.worst(table, 3)[0] == max(np.flatnonzero(end == "tripped"), key=lambda i: y[i])
+
+
+def test_a_trip_of_the_models_validity_is_no_failed_capture(tmp_path):
+    """Ten cases: six captured, one lost, one whose model left its range before a capture and one after it, one error."""
+    pa = pytest.importorskip("pyarrow")
+    captured = np.array([True] * 6 + [False, False, True, False])
+    faults = [""] * 7 + ["mechanism_invalid", "force_limit,divergence", ""]
+    end = ["captured"] * 6 + ["time", "tripped", "tripped", "error"]
+    sizes = {name: np.arange(10.0) for name in (*(f"peak_{name}" for name in statistics.PEAKS), *statistics.SIZES)}
+    x = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0])
+    table = pa.table({"number": range(10), "captured": captured, "end": end, "faults": faults, "x": x,
+                      "capture_after_s": np.where(captured, 1.0, np.nan), "error": [""] * 9 + ["it broke"], **sizes})  # fmt: skip
+    s = statistics.statistics(table, ("x",))
+    assert (s["cases"], s["judged"], s["judged_within_limits"]) == (10, 8, 7) and s["no_verdict"] == {"error": 1, "mechanism_invalid": 1}
+    assert s["capture_probability"] == 7 / 8 and s["capture_interval_95"] == statistics.wilson(7, 8)
+    assert s["captured_within_limits"] == 6 and s["within_limits_interval_95"] == statistics.wilson(6, 7)
+    assert sum(row["cases"] for row in s["envelope"]["x"]) == 8 and s["loads"]["peak_force_n"]["max"] == 6.0
+    from hil_server.campaign import report, sensitivity
+
+    assert np.isnan(sensitivity.outcomes(table)["captured"]).tolist() == [False] * 7 + [True, False, True]
+    assert {name: int(mask.sum()) for name, _, mask in report.groups(table)} == {
+        "captured": 6, "captured, then tripped": 1, "not captured": 1, "no verdict": 2}  # fmt: skip
+    outcome, (level, word, line) = report._outcome(s), report._verdict(s)
+    assert "no verdict: mechanism invalid" in outcome and word == "6 of 7 cases" and "3 of 10 without a verdict" in line and level == "bad"
+
+
+def test_a_variable_is_told_by_what_it_does(tmp_path):
+    """What rises with a value does not rise with its distance from the middle, and the other way round."""
+    from hil_server.campaign.report import _strongest
+
+    x = np.linspace(0.0, 1.0, 41)
+    assert _strongest(x, 0.5, x**3) == "+1.00, value" and _strongest(x, 0.5, -((x - 0.5) ** 2)) == "-1.00, distance from the middle"
 
 
 def test_a_case_gives_the_same_row_again(tmp_path):
@@ -329,7 +362,7 @@ def test_all_cases_go_on_from_one_state(onwards):
     settings = ["guidance.contact_max_s=1.5", *p.settings([row[key] for key in p.keys])]
     begin = branch.resumed(f"{log.path}@contact-0.05s", tuple(settings))
     one = open_log(simulate(begin.test.config, Options(str(folder / "one"), True, False), begin)["log"])
-    closed = np.isin(one.records["phase"], [CODES["phase"][name] for name in ("contact", "latched")])
+    closed = ~np.isin(one.records["motion"], [CODES["motion"][name] for name in ("follow_profile", "freeze")])
     assert row["peak_fx_n"] == np.abs(one.records["F_T"][closed, 0]).max()
     assert row["capture_after_s"] == one.records["capture_time"][-1] - one.records["first_contact_time"][-1]
     # the worst one has a log that goes on from the same tick, and the requirement of the campaign
