@@ -37,7 +37,8 @@ PAGES = {
         "docs/docking-tests", "docs/papers",
     ],
     "The stand": [
-        "docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure", "docs/ethercat", "docs/sensors", "docs/safety",
+        "docs/real-time-host", "docs/contact-stability", "docs/hydraulic-stand", "docs/structure", "docs/ethercat", "docs/sensors",
+        "docs/safety",
     ],
     "Reference": ["docs/keys", "docs/shipped", "rt_kernels/CHANNELS", "docs/api", "docs/bibliography"],
     "The project": ["docs/new-part", "CONTRIBUTING", "DECISIONS", "CHANGELOG"],

@@ -309,8 +309,8 @@ class Client(Addresses):
         return self._ask(DESCRIBE, {})
 
     def take_desk(self, over: bool = False) -> None:
-        """Holds the desk until `leave_desk`, with a sign of life a second: other clients may watch and stop, but not command. over: takes it
-        from a client that has fallen silent, which the run's journal keeps. Raises RefusedError (held)."""
+        """Holds the desk until `leave_desk`, with a sign of life a second: other clients may watch and stop, but not command. over: takes
+        it from a client that has fallen silent, which the run's journal keeps. Raises RefusedError (held)."""
         self._ask(DESK, {"take": True, "over": over})
         self._keep(not self._visiting)
 

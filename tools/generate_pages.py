@@ -1,4 +1,5 @@
-"""The reference pages docs/keys.md and docs/shipped.md, and the hazards of docs/safety.md, out of the declarations: `python tools/generate_pages.py`, `--check` compares.
+"""The reference pages docs/keys.md and docs/shipped.md, and the hazards of docs/safety.md, out of the declarations:
+`python tools/generate_pages.py`, `--check` compares.
 
 keys.md       every table of every kind of configuration file with its keys, and the network addresses; what a part takes stands on the
               part's own page (`hil-server list ROLE NAME`)
@@ -238,7 +239,8 @@ def safety() -> str:
         tests = ", ".join(f"`{name.rpartition('::')[2]}`" for name in one["tests"])
         bits = ", ".join(f"`{name}`" for name in one["faults"]) or "none: nothing moves"
         lines.append(row(f"H{number}", one["hazard"], one["cause"], one["here"], one["outside"], bits, tests))
-    lines += ["", "Every fault that stops a run, as the table has it:", "", row("fault", "means", "what to do", "barrier of"), "|---|---|---|---|"]
+    head = row("fault", "means", "what to do", "barrier of")
+    lines += ["", "Every fault that stops a run, as the table has it:", "", head, "|---|---|---|---|"]
     for name, _, severity, meaning, action in FAULTS:
         if severity != "note":
             of = ", ".join(f"H{number}" for number, one in enumerate(log, 1) if name in one["faults"])

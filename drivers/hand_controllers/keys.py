@@ -1,8 +1,8 @@
 """Keys as a hand controller: one table for the terminal (`keyboard.py`) and for the console's page, which gets it as data.
 
 A terminal tells presses, not releases; so that a key means the same in both, it does so in the page, too: a press changes a rate by a
-fifth of full deflection, and the rate stays. The deadman of a terminal is held while keys come, at most a second apart; of the page, it lets
-go after ten seconds without a key. Then all rates are zero.
+fifth of full deflection, and the rate stays. The deadman of a terminal is held while keys come, at most a second apart; of the page, it
+lets go after ten seconds without a key. Then all rates are zero.
 """
 
 from typing import Any

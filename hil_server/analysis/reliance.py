@@ -27,10 +27,13 @@ def body(document: Mapping[str, Any]) -> str:
         signed = f"<p>{text(words[0].upper() + words[1:])}.</p>"
         if record["narrower"]:
             rows = [(one["key"], _shown(one["value"]), _shown(one.get("limit", "any")), one["unit"]) for one in record["narrower"]]
-            signed += "<h3>Stricter in this test than the stand allows</h3>" + table_html(("limit", "in this test", "of the stand", "unit"), rows)
+            table = table_html(("limit", "in this test", "of the stand", "unit"), rows)
+            signed += f"<h3>Stricter in this test than the stand allows</h3>{table}"
     items = "".join(f"<li>{text(one)}</li>" for one in NOT_RELIED_ON)
     return f"{signed}<h3>This program is not relied on for</h3><ul>{items}</ul>"
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(_shown(one) for one in value) if isinstance(value, list | tuple) else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

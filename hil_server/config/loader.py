@@ -405,7 +405,9 @@ class _Check:
     def stand_limits(self) -> None:
         """The limits that the stand file has for the parts of the test: each is one of that part, and holds where the test says nothing."""
         stand = self.document.get("stand")
-        for role in narrowing.GUARDED_ROLES if isinstance(stand, dict) else ():
+        if not isinstance(stand, dict):
+            return
+        for role in narrowing.GUARDED_ROLES:
             if role in stand:
                 table = self.document.setdefault(role, {"part": registry.own(role)} if role in FILLED else {})
                 part = registry.part_of_table(role, table) if isinstance(table, dict) else None
@@ -418,9 +420,9 @@ class _Check:
 
     def started_by_a_person(self) -> None:
         """A stand of hardware waits, parked, until somebody gives the command start: no test starts it by itself."""
-        guidance, stand = self.document.get("guidance"), self.document.get("stand")
-        if self.faults or not isinstance(stand, dict) or "drives" not in stand:
+        if self.faults or "drives" not in self.document["stand"]:
             return
+        guidance = self.document["guidance"]
         if "auto_start" not in part_table("guidance", guidance["part"]).parameters:
             return
         if guidance.get("auto_start"):

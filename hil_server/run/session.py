@@ -54,7 +54,8 @@ class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
     prediction forbids it; prediction: log of the simulated variant; confirmed: why the run is to be without one, or against its loads;
     stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults); or
-    `process`: one that runs already (`virtual_stand`) and goes on after the test; desk: file that says who holds the desk beyond the run."""
+    `process`: one that runs already (`virtual_stand`) and goes on after the test; desk: file of who holds the desk beyond the
+    run."""
 
     out: str | None = None
     quiet: bool = False
@@ -309,7 +310,8 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk
     others = sorted(os.sched_getaffinity(0) - {host.core})
     commands = test.commands | ({} if control is None else taken_by([control])) | ({"again": Command("again")} if repeatable else {})
     return TelemetrySettings.from_table(
-        test.config.telemetry, str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk, stand_control=None if control is None else control.address,
+        test.config.telemetry, str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk,
+        stand_control=None if control is None else control.address,
         late={"fd": test.line.clock.late.fd, "core": host.core},
         commands={name: [command.phases, command.numbers] for name, command in commands.items()},
     )  # fmt: skip

@@ -276,7 +276,8 @@ class DeskThread:
     def _run(self) -> None:
         bus, poller = self._bus, zmq.Poller()
         desks = [desk for desk in (bus.desk, bus.hands) if desk is not None]
-        for socket in [self._bus.sockets[key] for key in ("command_address", "hand_address") if key in self._bus.sockets] + ([] if bus.door is None else [bus.door.socket]):
+        sockets = [bus.sockets[key] for key in ("command_address", "hand_address") if key in bus.sockets]
+        for socket in sockets + ([] if bus.door is None else [bus.door.socket]):
             poller.register(socket, zmq.POLLIN)
         poller.register(self._bell, zmq.POLLIN)
         ending = flooded = False

@@ -39,7 +39,8 @@ def key_of(identity: bytes, request: Mapping[str, Any]) -> str:
 class DeskBook:
     """file: where the holder is kept, None for a desk that ends with its process; note: is told of every change."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, file: str | os.PathLike[str] | None = None, note: Note = lambda _: None):
+    def __init__(self, clock: Callable[[], float] = time.monotonic, file: str | os.PathLike[str] | None = None,
+                 note: Note = lambda _: None) -> None:  # fmt: skip
         self._clock, self._file, self._note = clock, None if file is None else Path(file), note
         self._silent = False
         self._holder = self._read()
@@ -80,7 +81,8 @@ class DeskBook:
         if self._holder is None:
             self._give(key, name, "taken")
             return ""
-        how = "; take it over: take_desk(over=True), hil-server command --take-over" if self._clock() - self._holder.seen > SILENT_AFTER else ""
+        silent = self._clock() - self._holder.seen > SILENT_AFTER
+        how = "; take it over: take_desk(over=True), hil-server command --take-over" if silent else ""
         return f"the desk is held by {self.name}{how}"
 
     def take_over(self, key: str, name: str) -> str:

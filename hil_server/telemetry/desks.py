@@ -163,7 +163,8 @@ class CommandDesk:
         client = self._clients.pop(identity, None) or _Client(TokenBucket(self._rate, self._rate, self._clock))
         self._clients[identity] = client
         said, known = name if isinstance(name, str) else "", getattr(self.socket, "name", "")
-        client.name = (f"{known}: {said}" if known and said and not said.startswith(f"{known}@") else said or known)[:NAME_MAX] or client.name
+        both = known and said and not said.startswith(f"{known}@")
+        client.name = (f"{known}: {said}" if both else said or known)[:NAME_MAX] or client.name
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         return client
@@ -186,11 +187,12 @@ class CommandDesk:
             return
         key, name = key_of(envelope[0], request), self._clients[envelope[0]].name
         if self._until.is_repeated(key, message_id, request):
-            self._refuse(envelope, message_id, "repeated", f"command {request['command']}: request {message_id} of this session came before")
+            self._refuse(envelope, message_id, "repeated", f"command {request['command']}: this request of the session came before")
             return
         until = self._until(request)
         if until is None:
-            self._refuse(envelope, message_id, "malformed", f"valid_s: must be a number within {VALID_MIN_S:g} ... {VALID_MAX_S:g} s, sent_ns a whole number")
+            why = f"valid_s: must be a number within {VALID_MIN_S:g} ... {VALID_MAX_S:g} s, sent_ns a whole number"
+            self._refuse(envelope, message_id, "malformed", why)
             return
         expires = request["command"] not in NEVER_EXPIRES
         if expires and until <= self._clock():
@@ -311,8 +313,8 @@ class CommandDesk:
                 continue  # its sample is on the way
             del self._waiting[sequence]
             if state == "taken" and not reason:
-                self._refuse(entry.envelope, entry.message_id, "taken_unseen", f"command {entry.command}: the loop has taken it, its sample "
-                             "is not to be seen: look at status")  # fmt: skip
+                why = f"command {entry.command}: the loop has taken it, its sample is not to be seen: look at status"
+                self._refuse(entry.envelope, entry.message_id, "taken_unseen", why)
                 continue
             why = reason or "the loop did not take it in its time, and will not act on it"
             self._drop(entry, why)

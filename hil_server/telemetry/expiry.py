@@ -18,13 +18,14 @@ class UntilWhen:
         self._last: OrderedDict[str, int] = OrderedDict()  # session → number of its newest command
 
     def __call__(self, request: Mapping[str, Any]) -> float | None:
-        """Until when the command is valid, on our clock; None for a request that says it wrongly. Of a client on this machine `valid_s` from
-        when it was sent, else from now."""
+        """Until when the command is valid, on our clock; None for a request that says it wrongly. Of a client on this machine `valid_s`
+        from when it was sent, else from now."""
         valid, sent, now = request.get("valid_s", VALID_S), request.get("sent_ns"), self._clock()
         if type(valid) not in (int, float) or not VALID_MIN_S <= valid <= VALID_MAX_S or not (sent is None or type(sent) is int):
             return None
-        same_clock = sent is not None and bool(self._boot) and request.get("boot") == self._boot
-        return (min(now, sent * 1e-9) if same_clock else now) + valid
+        if sent is not None and self._boot and request.get("boot") == self._boot:
+            now = min(now, sent * 1e-9)
+        return float(now + valid)
 
     def is_repeated(self, key: str, number: Any, request: Mapping[str, Any]) -> bool:
         """Whether a command of a session came before: their numbers rise. Those without a session cannot be told apart."""

@@ -153,7 +153,8 @@ def check_address(key: str, address: str, curve: Curve | None) -> None:
 def bind(
     context: zmq.Context[Any], kind: int, key: str, address: str, curve: Curve | None, queue: int, shared: bool = True
 ) -> zmq.Socket[Any]:
-    """A bound socket with bounded queues that never waits. shared: an ipc:// address is for further users of this machine too. Raises ConfigurationError that names the key and the address."""
+    """A bound socket with bounded queues that never waits. shared: an ipc:// address is for further users of this machine too.
+    Raises ConfigurationError that names the key and the address."""
     check_address(key, address, curve)
     socket: zmq.Socket[Any] = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)

@@ -22,6 +22,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     file = named_file(args.stand, "stands")
     before, record = sign(file, args.owner, args.date or datetime.date.today().isoformat())
-    was = {"unsigned": "nobody had signed it", "signed": "it was signed and unchanged", "changed": "it was changed after it was signed"}[before]
-    print(f"{file}: signed by {record['owner']}, {record['date']}: {record['checksum']} ({was})")
+    was = {"unsigned": "nobody had signed it", "signed": "it was signed and unchanged", "changed": "it was changed after it was signed"}
+    print(f"{file}: signed by {record['owner']}, {record['date']}: {record['checksum']} ({was[before]})")
     return {"stand": str(file), "before": before, **record, "exit_code": 0}

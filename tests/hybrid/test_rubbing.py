@@ -91,7 +91,8 @@ def test_prediction_plays_the_contacts_that_rub(structure):
     same, 5 % too little or 6 % too much, and no run is armed. Before a touch nothing of the mechanism's state has changed."""
     own = {"compensation.stiffness_n_per_m": 0.8 * sum(t["stiffness_n_per_m"] for t in contact_tables(10.0)),
            "compensation.estimate": True, "compensation.structure": structure}  # fmt: skip
-    test = assembly.simulation(load_test(PROGRAMME, overrides({k: v for k, v in settings(10.0, **own).items() if k not in OPEN}, PROGRAMME)))
+    table = {k: v for k, v in settings(10.0, **own).items() if k not in OPEN}
+    test = assembly.simulation(load_test(PROGRAMME, overrides(table, PROGRAMME)))
     state = bytes(test.context["mechanism"].snapshot())
     found = predict(test.config, test)
     run = rub(settings(10.0, **own))

@@ -267,7 +267,8 @@ def test_what_the_loop_dropped_is_refused_also_when_a_later_one_is_seen(desk, ma
 HERE = {"boot": UntilWhen(lambda: 0.0)._boot}
 
 
-@pytest.mark.parametrize(("stall_s", "valid_s", "taken"), [(0.1, 0.5, True), (0.4, 0.5, True), (0.6, 0.5, False), (5.0, 0.5, False), (5.0, 6.0, True)])
+@pytest.mark.parametrize(("stall_s", "valid_s", "taken"), [
+    (0.1, 0.5, True), (0.4, 0.5, True), (0.6, 0.5, False), (5.0, 0.5, False), (5.0, 6.0, True)])  # fmt: skip
 def test_a_request_that_lay_on_the_way_is_as_old_as_its_sender_says(desk, stall_s, valid_s, taken):
     """The bus was stopped, or its queue long: the time runs from when the client sent it."""
     sent = int((desk._clock.now - stall_s) * 1e9)
