@@ -8,9 +8,9 @@ COUNT: tuple[Any, ...]
 
 class CommandLatch(PortPart):
     def __init__(self, *, block: SharedBlock, **given: Any) -> None: ...
-    now_ns: Any
     def state_fields(self) -> Any: ...
     def state_bounds(self) -> Any: ...
+    now_ns: Any
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
 

@@ -247,8 +247,8 @@ def summarise(log: Log) -> dict[str, Any]:
     (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of
     the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that is violated is exit code 1), synthetic,
     limits (of `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old
-    log), done_to_the_run (`hil_server.analysis.interventions`), not_available (figures that could not be had: figure, reason). Each of peaks,
-    contacts and requirements has `marks`: injected faults and missed periods in its window, in words.
+    log), done_to_the_run (`hil_server.analysis.interventions`), not_available (figures that could not be had: figure, reason). Each of
+    peaks, contacts and requirements has `marks`: injected faults and missed periods in its window, in words.
     """
     r = log.records
     missing: list[dict[str, str]] = []

@@ -152,8 +152,8 @@ def assemble_all(file: str | Path, variants: Sequence[Variant]) -> None:
 
 
 def between_of(file: str | Path, telemetry: dict[str, Any], hold: bool = False, desk: Path | None = None) -> Between:
-    """What a live programme does between two variants. file: a programme that `load_programme` has found good; hold: wait in any case; desk:
-    file of who holds the desk from variant to variant."""
+    """What a live programme does between two variants. file: a programme that `load_programme` has found good; hold: wait in any case;
+    desk: file of who holds the desk from variant to variant."""
     head = PROGRAMME.with_defaults(files.parse_toml(files.read_text(named_file(file)))["programme"])
     return Between(telemetry, hold or head["hold"], head["pause_s"], desk=desk)
 

@@ -211,7 +211,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
                 interrupts.look()
                 device.begin()
             if hardware and config.guidance.get("auto_start") is False:
-                _say(options, f"parked, nothing moves before somebody gives the command start: hil-server command start --address {commands}")
+                command = f"hil-server command start --address {commands}"
+                _say(options, f"parked, nothing moves before somebody gives the command start: {command}")
             watch, wish, recoverer = RecordWatch(telemetry, test.block), Wish(test.block), Recoverer(test.block, devices)
             stack.callback(recoverer.end)
             if begin is not None:
