@@ -20,6 +20,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from hil_server.config import trusted_fmus
     from hil_server.errors import UsageError
     from hil_server.terminal.tables import print_table
+    from rt_kernels.control.fmu.description import sum_of
 
     if args.what != "list" and not args.names:
         raise UsageError(f"fmu {args.what}: no FILE named")
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if args.what == "trust":
             print(f"trusted: {trusted_fmus.trust(name)}  {Path(name).name}")
             continue
-        for gone in trusted_fmus.forget(trusted_fmus.sum_of(Path(name)) if Path(name).is_file() else name):
+        for gone in trusted_fmus.forget(sum_of(Path(name)) if Path(name).is_file() else name):
             print(f"forgotten: {gone}")
     found = trusted_fmus.listed()
     if args.what == "list" and found:
