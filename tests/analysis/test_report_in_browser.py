@@ -14,7 +14,7 @@ from tests.analysis.test_programme_page import requirement
 from tests.telemetry.chromium import CHROMIUM, Browser, wait_for
 
 pytest.importorskip("websockets")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")]
 SIZES = {"desk": (1300, 800), "phone": (390, 844)}
 
 

@@ -156,6 +156,7 @@ def test_a_core_on_which_nothing_happened_has_no_shares():
     trace.close()
 
 
+@pytest.mark.alone
 def test_the_trace_sees_who_has_the_core():
     """A thread that spins on a core has it, as far as the machine lets it: the trace tells as much of it as the thread's own clock."""
     core = max(os.sched_getaffinity(0))
@@ -182,6 +183,7 @@ def test_the_trace_sees_who_has_the_core():
     assert sum(shares.values()) == pytest.approx(1.0) and shares[seen["thread"]] >= seen["used"] / length - 0.05
 
 
+@pytest.mark.alone
 def test_a_loop_that_is_stopped_is_named_so_in_the_log(tmp_path):
     """Product and tool together, for real: the process of the loop is stopped for 3 ms, some dozen times. How many of its ticks are late
     for other reasons is the machine's affair; those in which the thread slept twice are not."""

@@ -20,6 +20,7 @@ MASS_KG = {"robotiq_ft300": 10.0}
 NOISE_N = 0.5
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("part", ("bota_serial", "ati_can"))  # the others: tools/live_fault_matrix.py --sensor
 def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
     """0.8 s of free approach: the sensor reads the weight of the unit it carries."""

@@ -77,6 +77,7 @@ def test_what_the_drives_say_before_a_fault():
     assert r["supply_pressure"].min() > 19e6 and np.abs(r["leg_valve"]).max() < 0.5 and not r["drive_status"].any()
 
 
+@pytest.mark.alone
 def test_supply_loss_over_the_wires(tmp_path):
     """Live, CiA 408: trip, record, replay, and where the legs truly were; how fast is the tool's matter, not of a busy machine."""
     stand = {

@@ -69,6 +69,7 @@ def test_every_fault_of_the_stand_in_process_that_trips_is_recovered_from(fault)
     inside_the_limits(records)
 
 
+@pytest.mark.alone
 def test_row_of_the_live_matrix():
     """A drive that restarts in the run has lost its set-up: it gets it again beside the loop, is enabled, the run parks, the next variant
     captures on the same stand, and the log replays."""

@@ -49,6 +49,7 @@ def test_a_soak_without_a_flight_is_not_good():
     assert verdict([{"flight": 1, "error": "DeviceError: absent", "exit_code": 4, "good": False}], [], 60.0)["wrong"]
 
 
+@pytest.mark.alone
 def test_one_flight(tmp_path, monkeypatch):
     """Held, disturbed, docked, replayed; the log of a good flight is gone, the rest of what was seen is there."""
     with socket.socket() as free:

@@ -666,6 +666,7 @@ def taken(stage):
     return [code for _, code, *_ in stage.loop.taken]
 
 
+@pytest.mark.alone
 def test_engineer_live_and_abort(stage, browser, pictures):
     browser.go(stage.address)
     wait_for(lambda: "RT-07" in browser.text and live(browser), 40)
@@ -689,6 +690,7 @@ def test_engineer_live_and_abort(stage, browser, pictures):
     assert browser.picture(pictures / "engineer.png").stat().st_size > 20_000
 
 
+@pytest.mark.alone
 def test_operator_live(stage, browser, pictures):
     browser.go(stage.address + "operator")
     wait_for(lambda: live(browser) and browser.value("window.hilPicture?.().count ?? 0") > 20, 30)
@@ -703,6 +705,7 @@ def test_operator_live(stage, browser, pictures):
     assert browser.picture(pictures / "operator.png").stat().st_size > 40_000
 
 
+@pytest.mark.alone
 def test_mimic_live(stage, browser, pictures):
     browser.go(stage.address + "mimic")
     wait_for(lambda: live(browser) and browser.value("window.hilPicture?.().count ?? 0") > 40, 30)
@@ -719,6 +722,7 @@ def press_until(browser, selector, done):
     raise AssertionError(f"{selector}: never {done}")
 
 
+@pytest.mark.alone
 def test_browser_sticks_reach_the_loop(stage, browser):
     """Keys, then a gamepad: records of station 0, none before it is asked for, none of motion once the page is left."""
     browser.go(stage.address + "operator")
@@ -758,6 +762,7 @@ def test_browser_sticks_reach_the_loop(stage, browser):
     browser.click("#rehearse")
 
 
+@pytest.mark.alone
 def test_slow_page_delays_nobody(stage, browser):
     """The browser stands still: telemetry loses nothing, the ring does not fill, and the page is at the newest instant right after."""
     wait_for(lambda: live(browser), 30)
@@ -773,6 +778,7 @@ def test_slow_page_delays_nobody(stage, browser):
         assert float(browser.value("document.querySelector('.time-shown').innerText").split()[0]) > newest - 5.0
 
 
+@pytest.mark.alone
 def test_two_pages_one_commands(stage, browser, tmp_path):
     other = Browser(tmp_path / "browser")
     try:
@@ -794,6 +800,7 @@ def test_two_pages_one_commands(stage, browser, tmp_path):
         other.close()
 
 
+@pytest.mark.alone
 def test_every_view_of_a_log(stage, browser, pictures):
     end = float(Recording(stage.log).log.time_s[-1])
     for view in ("mimic", "operator"):
@@ -817,6 +824,7 @@ def test_every_view_of_a_log(stage, browser, pictures):
     wait_for(lambda: time_shown(browser) > before, 30)
 
 
+@pytest.mark.alone
 def test_replay_and_comparison(stage, browser, pictures):
     browser.go(stage.address + "replay")
     wait_for(lambda: "no log chosen" in browser.text, 30)
@@ -862,6 +870,7 @@ ABORT = """(() => {
 })()"""
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("view", ["", "operator", "mimic", "replay"])
 def test_abort_is_whole_and_in_sight_at_every_width(stage, browser, pictures, view):
     try:
@@ -883,6 +892,7 @@ def test_abort_is_whole_and_in_sight_at_every_width(stage, browser, pictures, vi
         browser.ask("Emulation.clearDeviceMetricsOverride")
 
 
+@pytest.mark.alone
 def test_curve_and_table_show_one_tick(stage, browser):
     """The figure beside the curve is the table's, tick by tick round the first contact."""
     browser.go(f"{stage.address}replay")
@@ -936,6 +946,7 @@ def banner(browser):
     return [text for text, _ in lines]
 
 
+@pytest.mark.alone
 def test_a_trip_does_not_fade_and_lost_ended_gone_and_never_started_are_told_apart(stage, browser, pictures, start_console):
     browser.go(stage.address + "operator")
     wait_for(lambda: "rehearsal" in browser.text and live(browser), 30)

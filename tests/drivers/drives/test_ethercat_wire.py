@@ -69,6 +69,7 @@ def refusal():
     return tried.stderr.strip() if tried.returncode else ""
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(bool(why := refusal()), reason=f"no veth pair in a namespace of one's own: {why}")
 def test_to_operational_through_a_course_and_down_again():
     done = subprocess.run(["unshare", "-rn", sys.executable, "-c", INSIDE], cwd=ROOT, capture_output=True, text=True, timeout=100)

@@ -41,6 +41,7 @@ def seen_by(library: str) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.alone
 def test_pysoem_brings_two_drives_to_operation_enabled_with_distributed_clocks() -> None:
     seen = seen_by("pysoem")
     # the cable between them, from the port times of a clock that is slow by 20 ppm, in whole nanoseconds, and halved
@@ -64,6 +65,7 @@ def test_pysoem_brings_two_drives_to_operation_enabled_with_distributed_clocks()
     }
 
 
+@pytest.mark.alone
 def test_kickcat_brings_two_drives_to_operation_enabled() -> None:
     assert seen_by("kickcat") == {
         "found": 2,
@@ -78,12 +80,14 @@ def test_kickcat_brings_two_drives_to_operation_enabled() -> None:
     }
 
 
+@pytest.mark.alone
 def test_nonsense_from_a_master_does_not_stop_the_served_stand() -> None:
     said = in_namespace("ethercat_nonsense.py")
     assert said["slaves"] == 6
     assert said["frames"] > 1000  # of 2000 damaged ones those that are EtherCAT still
 
 
+@pytest.mark.alone
 def test_faults_of_the_line_as_a_raw_socket_sees_them() -> None:
     said = in_namespace("ethercat_faults.py")
     for name, rate in (("clock", 1.0), ("clock_drift", 1.5)):
