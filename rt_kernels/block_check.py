@@ -86,6 +86,8 @@ def first_beyond(found: Any, bounds: Bounds, name: str = "") -> str:
         below = (first_beyond(value, bounds, f"{name}.{key}" if name else key) for key, value in found.items() if key != UNUSED)
         return next(filter(None, below), "")
     if isinstance(found, list):
+        if found and isinstance(found[0], float) and all(map(math.isfinite, found)):
+            return ""
         return next(filter(None, (first_beyond(value, bounds, name) for value in found)), "")
     if isinstance(found, float):
         return "" if math.isfinite(found) else f"{name} is {found}, limit a finite number"

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -9,6 +10,7 @@ PACKAGES = ("hil_server", "rt_kernels", "drivers")
 KINDS = ("*.so", "*.py", "*.toml")  # what runs, and the table that the kernels were built from
 
 
+@cache
 def build_id() -> str:
     """`VERSION-FINGERPRINT`; the version is `checkout` where the package is not installed. Some 40 ms."""
     try:

@@ -316,8 +316,8 @@ cdef class Thrusters(StagePart):
         self.plug.step = step
 
     def state_bounds(self):
-        return {"valves.valve.open": FLAG, "valves.valve.left": COUNT_32, "valves.valve.under_way": COUNT_32,
-                "valves.queue": (0, 2**16 - 1), "valves.head": (0, QUEUE - 1)}
+        return {"craft.valves.valve.open": FLAG, "craft.valves.valve.left": COUNT_32, "craft.valves.valve.under_way": COUNT_32,
+                "craft.valves.queue": (0, 2**16 - 1), "craft.valves.head": (0, QUEUE - 1), "craft.holding": FLAG, "touched": FLAG}
 
     def fields(self):
         return self.c

@@ -1,5 +1,7 @@
 """Checkpoints of a simulated line: a line made anew and put back goes on as the uninterrupted one did, byte by byte."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,56 @@ def test_none_without_an_interval_and_none_of_another_line():
         put_back(kept, other)
     with pytest.raises(ValueError, match=r"stage\.dynamics has 8 bytes"):
         put_back(Checkpoint(1, 0, "", build_id(), kept.parts | {"stage.dynamics": bytes(8)}), assembly.simulation(config))
+
+
+# ------------------------------------------------------------------------------------------------- a checkpoint of somebody else
+def single_tests():
+    files = sorted((SHIPPED / "programmes").glob("*.toml"))
+    return [file for file in files if not {"programme", "campaign"} & set(tomllib.loads(file.read_text(encoding="utf-8")))]
+
+
+@pytest.mark.parametrize("file", single_tests(), ids=lambda file: file.stem)
+def test_every_shipped_test_takes_its_own_checkpoint(file):
+    """A whole number without declared bounds would be refused: none is forgotten, and none is too narrow."""
+    test = assembly.simulation(load_test(file))
+    for ticks in (0, 60):
+        test.line.clock.extend(ticks)
+        if ticks:
+            run(test)
+        before = test.line.snapshot()
+        put_back(take(test, build_id(), "test"), test)
+        assert test.line.snapshot() == before
+
+
+def changed(parts, name, offset, word):
+    block = bytearray(parts[name])
+    block[offset : offset + len(word)] = word
+    return parts | {name: bytes(block)}
+
+
+def test_a_state_that_no_run_can_have_is_refused_by_name_and_nothing_is_changed():
+    config = load_test(SHIPPED / "programmes" / "virtual_docking_thrusters.toml")
+    test = assembly.simulation(config)
+    test.line.clock.extend(40)
+    run(test)
+    kept = take(test, build_id(), "test")
+    head = 16 * 32 + 512 * 2  # behind sixteen valves and the queue: the place in it
+    finite = len(kept.parts["stage.dynamics"]) // 2 // 8 * 8
+    for number in (2**31 - 1, -1, 512):
+        word = number.to_bytes(4, "little", signed=True)
+        with pytest.raises(ValueError, match=rf"stage\.control: craft\.valves\.head is {number}, limit 0 \.\.\. 511"):
+            put_back(Checkpoint(kept.tick, 0, "", build_id(), changed(kept.parts, "stage.control", head, word)), test)
+    for parts, said in (
+        (changed(kept.parts, "stage.dynamics", finite, np.float64("nan").tobytes()), r"stage\.dynamics: .* is nan, limit a finite number"),
+        (kept.parts | {"stage.control": kept.parts["stage.control"][:-8]}, r"stage\.control: snapshot has"),
+        (kept.parts | {"sample": kept.parts["sample"][:-8]}, "sample"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            put_back(Checkpoint(kept.tick, 0, "", build_id(), parts), test)
+    for bad, said in ((Checkpoint(kept.tick, 0, "", "another", kept.parts), "it is of build 'another', limit this build"),
+                      (Checkpoint(-1, 0, "", build_id(), kept.parts), "tick -1, limit"),
+                      (Checkpoint(2**70, 0, "", build_id(), kept.parts), "limit")):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            put_back(bad, test)
+    put_back(kept, test)
+    assert take(test, build_id(), "test").parts == kept.parts

@@ -547,7 +547,7 @@ cdef class ManipulatorPayload(StagePart):
         joint = (-1, ARM_JOINTS - 1)
         return {"pair.joined": FLAG, "drive.braked": FLAG, "controller.count": COUNT_32, "controller.limited": (-1, 1), "rates.locked": joint,
                 "rates.waypoint": (0, ARM_WAYPOINTS), "rates.limiting": joint, "refresh": COUNT_32, "count": COUNT_32,
-                "mode": code_range("arm_mode"), "target": (-COUNT_32[1], COUNT_32[1]), "limited": COUNT_32, "joined": FLAG}
+                "mode": (-1, code_range("arm_mode")[1]), "target": (-COUNT_32[1], COUNT_32[1]), "limited": COUNT_32, "joined": FLAG}
 
     def fields(self):
         return self.c.flat

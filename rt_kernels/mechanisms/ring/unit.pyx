@@ -37,6 +37,7 @@ from rt_kernels.mechanisms.ring.platform cimport build_leg, close_legs, react_al
 from rt_kernels.mechanisms.ring.record cimport RingRecord
 from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
+from rt_kernels.block_check import FLAG
 from rt_kernels.context import UnitEnergy
 from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
 from rt_kernels.mechanisms.ring.picture import RingPicture
@@ -418,6 +419,9 @@ cdef class Ring(MechanismPart):
 
     def state_fields(self):
         return self.m.state
+
+    def state_bounds(self):
+        return {"ring.out_of_range": FLAG}
 
     def max_penetration(self, X_TA):
         """Deepest penetration of the rings [m] with the base at X_TA (7,), at the ring's present pose; -1 without contact."""

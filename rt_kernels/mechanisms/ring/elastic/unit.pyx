@@ -337,8 +337,8 @@ cdef class ElasticAdaptive(MechanismPart):
         return self.m.state
 
     def state_bounds(self):
-        return {"spring.blocked": FLAG, "spring.branch": (0, 12), "sequence.phase": (0, 6), "sequence.blocked": FLAG,
-                "sequence.in_position": FLAG, "cables.cable.joined": FLAG}
+        return {"ring.out_of_range": FLAG, "spring.blocked": FLAG, "spring.branch": (0, 12), "sequence.phase": (0, 6),
+                "sequence.blocked": FLAG, "sequence.in_position": FLAG, "cables.cable.joined": FLAG}
 
     def max_penetration(self, X_TA):
         """Deepest penetration of the rings [m] with the base at X_TA (7,), at the ring's present pose; -1 without contact."""
