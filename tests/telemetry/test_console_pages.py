@@ -85,6 +85,10 @@ def test_abort_by_key_on_every_page_but_not_while_writing(page, run, view):
         wait_for(lambda: at.value("Boolean(document.querySelector('#again-s')?.offsetParent)"), 20)
         at.value("document.querySelector('#again-s').focus()")  # a number is no text: it acts there
     chord(at)
+    if view == "replay":  # a log may be anybody's: its page gives no commands, and says so
+        wait_for(lambda: "gives no commands" in (at.value("window.hilAnswer?.answer") or ""), 20)
+        assert run.taken[before:] == [] and at.value("document.querySelector('#abort').hidden")
+        return
     wait_for(lambda: len(run.taken) > before and (at.value("window.hilAnswer") or {}).get("good"), 20)
     assert run.taken[before:] == [("abort", {})], "once"
     wait_for(lambda: "abort: taken by the loop at tick 7" in at.text, 20)
@@ -364,3 +368,33 @@ def test_every_unit_declares_what_its_mimic_display_shows(file):
     assert {bar.place for bar in unit.looks.bars} <= places, "every bar has its panel"
 
 
+
+
+@pytest.mark.parametrize("held_s", [0.7, 2.0, 10.0])
+def test_data_that_a_bus_holds_up_are_not_live(page, run, held_s):
+    """Messages keep coming, twenty a second, and say what was: the page turns grey by the age of the tick, and live again without it."""
+    at = page("")
+    assert at.value("document.body.classList.contains('stale')") is False
+    grey = """(window.hilHeld = null, new Promise((done) => { const began = performance.now(); const look = () => {
+        if (!document.body.classList.contains('stale')) return void setTimeout(look, 5);
+        window.hilHeld = performance.now() - began;
+        done(); }; look(); }), 0)"""
+    at.value(grey)
+    run.held_s = held_s
+    try:
+        wait_for(lambda: at.value("window.hilHeld") is not None, 20)
+        print(f"held up by {held_s} s: grey {at.value('window.hilHeld'):.0f} ms after the question")
+        wait_for(lambda: at.value("window.hilLink()") in ("old", "lost"), 20)
+    finally:
+        run.held_s = 0.0
+    wait_for(lambda: at.value("window.hilLink()") == "live" and not at.value("document.body.classList.contains('stale')"), 20)
+
+
+def test_data_a_little_late_are_live(page, run):
+    at = page("")
+    run.held_s = 0.2
+    try:
+        wait_for(lambda: at.value("window.hilPicture().age") is None or at.value("window.hilPicture().age") > 190, 20)
+        assert at.value("window.hilLink()") == "live"
+    finally:
+        run.held_s = 0.0
