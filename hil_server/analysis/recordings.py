@@ -57,7 +57,7 @@ GRID_S = 1e-3
 GAP_PERIODS = 3.5  # a pause of so many typical steps is a gap
 LEAST_OVERLAP = 0.5  # of the shorter of stream and run must take part
 BEFORE_S, AFTER_S = 0.25, 0.08  # of the first contact: what sets a clock
-STANDS_OUT, LONGEST_S = 15.0, 1.0  # of a channel's noise: what its change must come to, and within what time
+STANDS_OUT, LONGEST_S = 60.0, 1.0  # of a channel's noise: what its change must come to, and within what time
 MOST_WEIGHT = 100.0  # of a channel's change over its noise
 SOUGHT_S = 0.4  # how far from the correlations' offset
 LEAST_EXPLAINED = 0.5  # a run that explains less of a recording is not the one
@@ -297,12 +297,10 @@ def _late(sensors: Sequence[Sensor], time: np.ndarray, ours: dict[str, dict[str,
         for name, values in sensor.values.items():
             # no longer than it takes to stand out of the noise: what comes later is of the model
             behind = _stands_out(time, ours[sensor.name][name], when, STANDS_OUT * sensor.sigma, least)
-            if behind is None:
-                continue
             grid = np.arange(-round(before / GRID_S), round(behind / GRID_S) + 1) * GRID_S + when
             wide = np.concatenate([grid[0] - GRID_S * np.arange(reach, 0, -1), grid, grid[-1] + GRID_S * np.arange(1, reach + 1)])
             own = np.interp(grid, time, ours[sensor.name][name])
-            if t[0] > wide[0] or t[-1] < wide[-1] or np.ptp(own) == 0.0:
+            if t[0] > wide[0] or t[-1] < wide[-1] or np.ptp(own) <= 6.0 * sensor.sigma or np.ptp(own) == 0.0:
                 continue
             share = min(float(np.ptp(own)) / max(sensor.sigma, 1e-12), MOST_WEIGHT) * (least / behind) ** 2
             missed, weight = missed + share * _unexplained(np.interp(wide, t, values), own), weight + share
@@ -317,11 +315,11 @@ def _late(sensors: Sequence[Sensor], time: np.ndarray, ours: dict[str, dict[str,
     return float((best - reach + part) * GRID_S)
 
 
-def _stands_out(time: np.ndarray, y: np.ndarray, when: float, size: float, least: float) -> float | None:
-    """How long after `when` y has gone this far from where it was, s, at least `least`; None if it does not within LONGEST_S."""
+def _stands_out(time: np.ndarray, y: np.ndarray, when: float, size: float, least: float) -> float:
+    """How long after `when` y has gone this far from where it was, s, at least `least`; `least` if it does not within LONGEST_S."""
     first, last = np.searchsorted(time, (when, when + LONGEST_S))
     far = np.flatnonzero(np.abs(y[first:last] - y[max(first - 1, 0)]) > size)
-    return max(least, float(time[first + far[0]]) - when) if len(far) else None
+    return max(least, float(time[first + far[0]]) - when) if len(far) else least
 
 
 def _unexplained(x: np.ndarray, own: np.ndarray) -> np.ndarray:
