@@ -60,14 +60,13 @@ def test_of_a_thinned_log_it_is_not_available(make_bounce, write_run):
 def columns(path):
     """Fields of every record of a log, by the mcap library and the schema in the file; nothing of ours reads it."""
     with open(path, "rb") as file:
-        found = []
-        for schema, channel, message in make_reader(file).iter_messages():
+        found, text = [], ""
+        for schema, _, message in make_reader(file).iter_messages():
             if schema is not None and schema.encoding == "ros2msg":
-                fields = re.findall(r"^(\w+?)(?:\[(\d+)\])? (\w+)", schema.data.decode(), re.M)
-                dtype = np.dtype([(name, ROS[kind], (int(n),) if n else ()) for kind, n, name in fields])
-                found.append(np.frombuffer(message.data[4:], dtype)[0])
-                del channel
-    return np.array(found)
+                text = text or schema.data.decode()
+                found.append(message.data[4:])
+    fields = re.findall(r"^(\w+?)(?:\[(\d+)\])? (\w+)", text, re.M)
+    return np.frombuffer(b"".join(found), np.dtype([(name, ROS[kind], (int(n),) if n else ()) for kind, n, name in fields]))
 
 
 def by_hand(path):
