@@ -51,11 +51,23 @@ cdef extern from *:
     #define FAULT_DRIVE_HEARTBEAT_LOST ((int64_t)1 << 43)
     #define FAULT_RECORD_LOST ((int64_t)1 << 44)
     #define FAULT_RECORD_REQUIRED ((int64_t)1 << 45)
+    #define FAULT_SENSOR_FROZEN ((int64_t)1 << 50)
+    #define FAULT_TARE_WRONG ((int64_t)1 << 51)
+    #define FAULT_FORCE_WITHOUT_CONTACT ((int64_t)1 << 52)
+    #define FAULT_CONTACT_WITHOUT_FORCE ((int64_t)1 << 53)
+    #define FAULT_FORCE_BEYOND_PREDICTION ((int64_t)1 << 54)
+    #define FAULT_LEG_JUMP ((int64_t)1 << 55)
+    #define FAULT_RECORDS_DIFFER ((int64_t)1 << 56)
+    #define FAULT_CHAIN_DISCREPANCY ((int64_t)1 << 57)
+    #define FAULT_HYDRAULIC_UNIT ((int64_t)1 << 58)
+    #define FAULT_HOLD_TOUCHES ((int64_t)1 << 59)
     #define FAULT_CONTROL_FAILED ((int64_t)1 << 46)
     #define FAULT_LEG_FORCE_LIMIT ((int64_t)1 << 47)
     #define FAULT_SUPPLY_PRESSURE ((int64_t)1 << 48)
     #define FAULT_VALVE_SATURATED ((int64_t)1 << 49)
-    #define FAULTS_STOP ((int64_t)1107875807559423LL)
+    #define FAULTS_STOP ((int64_t)576442728204140287LL)
+    #define FAULTS_POWER_THEN_OFF ((int64_t)361276980907245568LL)
+    #define FAULTS_POWER_OFF ((int64_t)180157187891427328LL)
     #define EVENT_FIRST_CONTACT ((uint32_t)1 << 0)
     #define EVENT_CONTACT_BEGIN ((uint32_t)1 << 1)
     #define EVENT_CONTACT_END ((uint32_t)1 << 2)
@@ -101,6 +113,8 @@ cdef extern from *:
     #define SENSOR_STATUS_WARNING ((uint32_t)1 << 9)
     #define SENSOR_STATUS_SUPPLY ((uint32_t)1 << 10)
     #define SENSOR_STATUS_TEMPERATURE ((uint32_t)1 << 11)
+    #define SENSOR_STATUS_FROZEN ((uint32_t)1 << 12)
+    #define SENSOR_STATUS_DIFFERS ((uint32_t)1 << 13)
     #define DRIVE_STATUS_NO_DATA ((uint32_t)1 << 0)
     #define DRIVE_STATUS_STALE ((uint32_t)1 << 1)
     #define DRIVE_STATUS_LOST ((uint32_t)1 << 2)
@@ -119,9 +133,30 @@ cdef extern from *:
     #define DRIVE_STATUS_VALVE_SATURATED ((uint32_t)1 << 15)
     #define DRIVE_STATUS_SUPPLY_LOW ((uint32_t)1 << 16)
     #define DRIVE_STATUS_HYDRAULICS_BLOCKED ((uint32_t)1 << 17)
+    #define DRIVE_STATUS_DIFFERS ((uint32_t)1 << 18)
     #define ANALOGUE_CHAIN_HEALTHY ((uint32_t)1 << 0)
     #define ANALOGUE_CHAIN_TRIPPED ((uint32_t)1 << 1)
     #define ANALOGUE_CHAIN_HYDRAULICS_BLOCKED ((uint32_t)1 << 2)
+    #define ANALOGUE_CHAIN_EMERGENCY_STOP_A ((uint32_t)1 << 3)
+    #define ANALOGUE_CHAIN_EMERGENCY_STOP_B ((uint32_t)1 << 4)
+    #define ANALOGUE_CHAIN_GUARD_A ((uint32_t)1 << 5)
+    #define ANALOGUE_CHAIN_GUARD_B ((uint32_t)1 << 6)
+    #define ANALOGUE_CHAIN_UNIT_ON ((uint32_t)1 << 7)
+    #define ANALOGUE_CHAIN_UNIT_LOW ((uint32_t)1 << 8)
+    #define ANALOGUE_CHAIN_UNIT_HIGH ((uint32_t)1 << 9)
+    #define ANALOGUE_CHAIN_UNIT_INTERLOCK ((uint32_t)1 << 10)
+    #define CHAIN_STATE_EMERGENCY_STOP ((uint32_t)1 << 0)
+    #define CHAIN_STATE_GUARD_OPEN ((uint32_t)1 << 1)
+    #define CHAIN_STATE_EMERGENCY_STOP_DIFFERS ((uint32_t)1 << 2)
+    #define CHAIN_STATE_GUARD_DIFFERS ((uint32_t)1 << 3)
+    #define CHAIN_STATE_UNIT_OFF ((uint32_t)1 << 4)
+    #define CHAIN_STATE_UNIT_LOW ((uint32_t)1 << 5)
+    #define CHAIN_STATE_UNIT_HIGH ((uint32_t)1 << 6)
+    #define CHAIN_STATE_UNIT_INTERLOCK ((uint32_t)1 << 7)
+    #define CHAIN_STATE_PROOF_ASKED ((uint32_t)1 << 8)
+    #define CHAIN_STATE_STOP_SEEN_OPEN ((uint32_t)1 << 9)
+    #define CHAIN_STATE_GUARD_SEEN_OPEN ((uint32_t)1 << 10)
+    #define CHAIN_STATE_PROVEN ((uint32_t)1 << 11)
     #define HAND_BUTTON_DEADMAN ((uint32_t)1 << 0)
     #define HAND_BUTTON_VERNIER ((uint32_t)1 << 1)
     #define HAND_STATUS_PRESENT ((uint32_t)1 << 0)
@@ -165,6 +200,7 @@ cdef extern from *:
     #define GUIDANCE_FAULT_PROGRAMME_NOT_REACHED ((uint32_t)1 << 3)
     #define GUIDANCE_FAULT_RECORD_LOST ((uint32_t)1 << 4)
     #define GUIDANCE_FAULT_RECORD_REQUIRED ((uint32_t)1 << 5)
+    #define GUIDANCE_FAULT_HOLD_TOUCHES ((uint32_t)1 << 6)
     #define CONTROL_STATUS_ATTITUDE ((uint32_t)1 << 0)
     #define CONTROL_STATUS_FIRING ((uint32_t)1 << 1)
     #define CONTROL_STATUS_THRUST_LIMITED ((uint32_t)1 << 2)
@@ -266,12 +302,26 @@ cdef extern from *:
     const int64_t FAULT_DRIVE_HEARTBEAT_LOST  # stop: a drive's heartbeat has stopped
     const int64_t FAULT_RECORD_LOST  # hold: the run can no longer be recorded: it was ended by parking
     const int64_t FAULT_RECORD_REQUIRED  # stop: the run can no longer be recorded: it was ended by a trip, as configured
+    const int64_t FAULT_SENSOR_FROZEN  # stop: the force sensor's values do not change, although its records are new
+    # stop: the wrench before the loop is closed is not zero: the loop would move the model without a contact
+    const int64_t FAULT_TARE_WRONG
+    const int64_t FAULT_FORCE_WITHOUT_CONTACT  # stop: the sensor shows a contact while the units are apart
+    # stop: the units are in each other as far as in the prediction, and the sensor shows much less force
+    const int64_t FAULT_CONTACT_WITHOUT_FORCE
+    const int64_t FAULT_FORCE_BEYOND_PREDICTION  # stop: the contact force is beyond what was predicted of this run
+    const int64_t FAULT_LEG_JUMP  # stop: a measured leg moved faster than a leg can
+    const int64_t FAULT_RECORDS_DIFFER  # stop: two records of one moment differ: one of them is not the device's
+    const int64_t FAULT_CHAIN_DISCREPANCY  # stop: the two channels of an input of the emergency chain differ for longer than they may
+    const int64_t FAULT_HYDRAULIC_UNIT  # stop: the hydraulic unit is off, its level or pressure is out of range, or an interlock is open
+    const int64_t FAULT_HOLD_TOUCHES  # note: a hold cannot stop the platform before the units touch
     const int64_t FAULT_CONTROL_FAILED  # stop: the crafts' own control has failed or gives what is not a number
     const int64_t FAULT_LEG_FORCE_LIMIT  # stop: a leg's actuator pushes or pulls with more than its limit
     # stop: the hydraulic supply has fallen below what the legs need, or its blocking valves have closed
     const int64_t FAULT_SUPPLY_PRESSURE
     const int64_t FAULT_VALVE_SATURATED  # stop: a servo valve has stayed at its end: the leg no longer follows
     const int64_t FAULTS_STOP  # all whose severity is stop
+    const int64_t FAULTS_POWER_THEN_OFF  # all whose power is then_off
+    const int64_t FAULTS_POWER_OFF  # all whose power is off
     const uint32_t EVENT_FIRST_CONTACT
     const uint32_t EVENT_CONTACT_BEGIN
     const uint32_t EVENT_CONTACT_END
@@ -317,6 +367,8 @@ cdef extern from *:
     const uint32_t SENSOR_STATUS_WARNING
     const uint32_t SENSOR_STATUS_SUPPLY
     const uint32_t SENSOR_STATUS_TEMPERATURE
+    const uint32_t SENSOR_STATUS_FROZEN
+    const uint32_t SENSOR_STATUS_DIFFERS
     const uint32_t DRIVE_STATUS_NO_DATA
     const uint32_t DRIVE_STATUS_STALE
     const uint32_t DRIVE_STATUS_LOST
@@ -335,9 +387,30 @@ cdef extern from *:
     const uint32_t DRIVE_STATUS_VALVE_SATURATED
     const uint32_t DRIVE_STATUS_SUPPLY_LOW
     const uint32_t DRIVE_STATUS_HYDRAULICS_BLOCKED
+    const uint32_t DRIVE_STATUS_DIFFERS
     const uint32_t ANALOGUE_CHAIN_HEALTHY
     const uint32_t ANALOGUE_CHAIN_TRIPPED
     const uint32_t ANALOGUE_CHAIN_HYDRAULICS_BLOCKED
+    const uint32_t ANALOGUE_CHAIN_EMERGENCY_STOP_A
+    const uint32_t ANALOGUE_CHAIN_EMERGENCY_STOP_B
+    const uint32_t ANALOGUE_CHAIN_GUARD_A
+    const uint32_t ANALOGUE_CHAIN_GUARD_B
+    const uint32_t ANALOGUE_CHAIN_UNIT_ON
+    const uint32_t ANALOGUE_CHAIN_UNIT_LOW
+    const uint32_t ANALOGUE_CHAIN_UNIT_HIGH
+    const uint32_t ANALOGUE_CHAIN_UNIT_INTERLOCK
+    const uint32_t CHAIN_STATE_EMERGENCY_STOP
+    const uint32_t CHAIN_STATE_GUARD_OPEN
+    const uint32_t CHAIN_STATE_EMERGENCY_STOP_DIFFERS
+    const uint32_t CHAIN_STATE_GUARD_DIFFERS
+    const uint32_t CHAIN_STATE_UNIT_OFF
+    const uint32_t CHAIN_STATE_UNIT_LOW
+    const uint32_t CHAIN_STATE_UNIT_HIGH
+    const uint32_t CHAIN_STATE_UNIT_INTERLOCK
+    const uint32_t CHAIN_STATE_PROOF_ASKED
+    const uint32_t CHAIN_STATE_STOP_SEEN_OPEN
+    const uint32_t CHAIN_STATE_GUARD_SEEN_OPEN
+    const uint32_t CHAIN_STATE_PROVEN
     const uint32_t HAND_BUTTON_DEADMAN
     const uint32_t HAND_BUTTON_VERNIER
     const uint32_t HAND_STATUS_PRESENT
@@ -381,6 +454,7 @@ cdef extern from *:
     const uint32_t GUIDANCE_FAULT_PROGRAMME_NOT_REACHED
     const uint32_t GUIDANCE_FAULT_RECORD_LOST
     const uint32_t GUIDANCE_FAULT_RECORD_REQUIRED
+    const uint32_t GUIDANCE_FAULT_HOLD_TOUCHES
     const uint32_t CONTROL_STATUS_ATTITUDE
     const uint32_t CONTROL_STATUS_FIRING
     const uint32_t CONTROL_STATUS_THRUST_LIMITED

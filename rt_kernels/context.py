@@ -11,6 +11,7 @@
     stand_model     parameters of the machine that moves the platform, by their keys in [stand_model] of the stand file, or None
     mechanism       the docking mechanism in software, a MechanismPart: what a virtual stand carries, what prediction and safety know of it
     sensor_scale    counts per N and N.m of the six channels as the sensor reports them, or None
+    noiseless       True: the force sensor is in software and has no noise, so that equal values say nothing
     block           the shared block (ports that take commands)
     tunables        parameters that can be changed while it runs, by their numbers: tables as TunedParameter.entry makes them (the same)
     live            True: the loop keeps time with a stand, False: a simulation or a replay
@@ -103,7 +104,8 @@ class Orbit:
 class Limits:
     """Software limits of the wrench on the load cell, each component; the legs (6,) from which a run may start, None for those of the
     platform's neutral pose, and how far from there each may be; the lowest pressure of a hydraulic supply, 0: not judged; whether the
-    drives close blocking valves when they lose their power."""
+    drives close blocking valves when they lose their power; which axes lose their power after a fault that asks for it ("none", "axis",
+    "all"); which inputs the emergency chain has, how long two channels may differ, and whether a proof test precedes the first motion."""
 
     force_limit_n: Sequence[float]
     moment_limit_n_m: Sequence[float]
@@ -111,6 +113,12 @@ class Limits:
     start_leg_m: Sequence[float] | None = None
     supply_pressure_min_pa: float = 0.0
     blocking_valves: bool = False
+    power_off: str = "axis"
+    emergency_stop: bool = False
+    guard: bool = False
+    hydraulic_unit: bool = False
+    discrepancy_s: float = 0.1
+    proof_test: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LAYOUT_HASH = "93ab7c037336f741"
+LAYOUT_HASH = "1b052b1558d82c77"
 
 # names of earlier versions -> ours
 FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "control_C": "control_A", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
@@ -129,7 +129,9 @@ FIELDS = (
     ("contact_work", "f8", 1, "J", "", "safety", "state", 1, "energy monitor: work that the corrected wrench has done on the vehicles' model since the contact began; positive: the model has gained energy, which a passive contact cannot give"),  # noqa: E501
     ("contact_energy_ratio", "f8", 1, "-", "", "safety", "state", 1, "energy monitor: energy of relative motion at the start of this contact plus the work since, against itself"),  # noqa: E501
     ("safety_state", "i4", 1, "-", "", "safety", "state", 1, "what the setpoints do: follow the demand, decelerate to rest, stand there, not sent yet because the legs are not known; stand there with the drives' power off and their blocking valves closed; or go to the measured legs and stay there while the drives are enabled again"),  # noqa: E501
-    ("setpoint_status", "u4", 1, "-", "", "safety", "state", 1, "what of each leg's setpoint was clipped, and which drives have lost their power for their blocking valves to close"),  # noqa: E501
+    ("setpoint_status", "u4", 1, "-", "", "safety", "state", 1, "what of each leg's setpoint was clipped, and which drives are to have no power (their blocking valves, or brakes, close)"),  # noqa: E501
+    ("chain_state", "u4", 1, "-", "", "safety", "state", 1, "what the inputs of the emergency chain say: emergency stop and guard (two channels each), hydraulic unit, and their proof test"),  # noqa: E501
+    ("watchdog", "u4", 1, "-", "", "safety", "output", 1, "counts healthy ticks: on time, judged by the safety stage, the drives' power not taken; bit 0 is the dynamic output. It stands still else"),  # noqa: E501
     ("record_crc", "u4", 1, "-", "", "telemetry", "diagnostic", 0, "CRC-32 of the record with this field zero: names a damaged channel after the fact"),  # noqa: E501
 )
 
@@ -257,78 +259,95 @@ SAMPLE_DTYPE = np.dtype(
         ("dynamics_status", "<u4"),
         ("setpoint_kinematics_status", "<u4"),
         ("setpoint_status", "<u4"),
+        ("chain_state", "<u4"),
+        ("watchdog", "<u4"),
         ("record_crc", "<u4"),
     ]
 )
 
-# name, mask, severity, meaning, what to do
+# name, mask, severity, meaning, what to do, power (of a stop)
 FAULTS = (
-    ("sensor_no_data", 1, "stop", "no record of the force sensor for the configured number of periods", "check power and cable of the force sensor, then its network address; park and restart"),  # noqa: E501
-    ("sensor_stale", 2, "stop", "the sensor's own counter does not advance", "restart the sensor; a frozen counter means its acquisition stopped"),  # noqa: E501
-    ("sensor_lost", 4, "stop", "too many records missing in a second", "look for other clients of the sensor and for a loaded network"),  # noqa: E501
-    ("sensor_corrupt", 8, "stop", "too many damaged records in a second", "check cable and grounding"),  # noqa: E501
-    ("sensor_saturated", 16, "stop", "a gauge is saturated: the wrench is not known", "find what overloaded the sensor before the next run; check its zero"),  # noqa: E501
-    ("sensor_out_of_range", 32, "stop", "a channel is beyond its calibrated range", "as sensor_saturated"),  # noqa: E501
-    ("sensor_device_fault", 64, "stop", "the sensor reports a fault of its own", "read wrench_device_status against the sensor's manual"),  # noqa: E501
-    ("sensor_broken_wire", 128, "stop", "a gauge reads as a broken wire does", "check the gauge named in wrench_channel_fault"),  # noqa: E501
-    ("sensor_busy", 256, "note", "the sensor is busy; the last value is held", "none, unless it lasts: then sensor_stale follows"),  # noqa: E501
-    ("force_limit", 512, "stop", "a force component is beyond its software limit", "compare with the prediction of this variant; do not raise the limit above the analogue threshold"),  # noqa: E501
-    ("moment_limit", 1024, "stop", "a moment component is beyond its software limit", "as force_limit"),  # noqa: E501
-    ("drive_no_data", 2048, "stop", "a drive has not answered for the configured number of periods", "check the drive's power and its bus"),  # noqa: E501
-    ("drive_device_fault", 4096, "stop", "a drive reports a fault or sent an emergency message", "read drive_device_status against the drive's manual, reset at the drive"),  # noqa: E501
-    ("drive_not_enabled", 8192, "stop", "a drive left the enabled state while commanded", "check enable input and local control"),  # noqa: E501
-    ("following_error", 16384, "stop", "a leg is further from where it should be than allowed", "check pressure, valve and position transducer of the leg"),  # noqa: E501
-    ("bus_fault", 32768, "stop", "a bus is off or its transmit queue is full", "check termination and bit rate; run hil-server check for the bus load"),  # noqa: E501
-    ("drive_limit_touched", 65536, "note", "a drive reports that it touched one of its own limits", "compare the drive's limits with those of the stand file"),  # noqa: E501
-    ("stroke_limit", 131072, "stop", "a demanded leg length is beyond its stroke", "choose a neutral pose or a variant further from the stroke end (hil-server workspace)"),  # noqa: E501
-    ("rate_limit", 262144, "stop", "a demanded leg rate is beyond its limit for longer than allowed", "reduce the approach rates or the lead"),  # noqa: E501
-    ("acceleration_limit", 524288, "note", "a demanded leg acceleration was clipped", "expected at hard contacts; the report tells how often"),  # noqa: E501
-    ("setpoint_not_finite", 1048576, "stop", "a setpoint is not a finite number", "a part failed: look at dynamics_status and setpoint_kinematics_status of the trip tick"),  # noqa: E501
-    ("workspace", 2097152, "stop", "the demanded pose is out of the platform's reach", "see stroke_limit"),  # noqa: E501
-    ("near_singular", 4194304, "stop", "the platform is too near a singular pose", "see stroke_limit"),  # noqa: E501
-    ("platform_unknown", 8388608, "stop", "the platform's pose cannot be found from the measured legs", "check the position transducers"),  # noqa: E501
-    ("loop_overrun", 16777216, "stop", "too many periods were skipped at once", "run hil-server check; look at late_cause"),  # noqa: E501
-    ("supervisor_silent", 33554432, "stop", "the supervisor gave no sign of life", "the server's control plane hangs or died; the log up to here is complete"),  # noqa: E501
-    ("analogue_chain", 67108864, "stop", "the independent emergency chain is tripped or not healthy", "clear it at its own panel; the server cannot"),  # noqa: E501
-    ("energy_gain", 134217728, "stop", "a contact gave back more energy than it took", "the loop delays more than the compensator knows: hil-server identify, hil-server predict"),  # noqa: E501
-    ("energy_warning", 268435456, "note", "a contact gave back 5 % more energy than it took", "as energy_gain, before it trips"),  # noqa: E501
-    ("divergence", 536870912, "stop", "the dynamics are not finite or beyond their valid range", "report the run: its log holds the inputs that caused it"),  # noqa: E501
-    ("operator_stop", 1073741824, "stop", "ABORT was commanded", "none: the operator knows"),  # noqa: E501
-    ("hand_controller_stale", 2147483648, "note", "a hand controller is silent: its rates are zero until it is back and centred", "check its cable"),  # noqa: E501
-    ("signals_no_data", 4294967296, "stop", "the mechanism signals are missing", "check the signal module and its bus"),  # noqa: E501
-    ("drive_local_control", 8589934592, "stop", "a drive was taken over at its own panel", "give it back to the bus before the next run"),  # noqa: E501
-    ("tare_drift", 17179869184, "note", "the wrench without contact is not zero", "tare again or calibrate (hil-server calibrate)"),  # noqa: E501
-    ("programme_not_reached", 34359738368, "stop", "the platform did not reach its start pose in time", "check that the start pose lies inside the workspace and that the drives follow"),  # noqa: E501
-    ("mechanism_invalid", 68719476736, "stop", "a mechanism model left its valid range", "see the auxiliary channels of the mechanism"),  # noqa: E501
-    ("compensator_clipped", 137438953472, "note", "a compensator's correction was clipped", "check stiffness prior and force gate"),  # noqa: E501
-    ("arm_overload", 274877906944, "note", "the load at the manipulator's end is beyond the arm's limit", "release the sticks; the report names the peak"),  # noqa: E501
-    ("start_legs_unknown", 549755813888, "stop", "before the first setpoint: a measured leg is not finite, not fresh or outside its stroke", "check the transducer's zero (zero_m, counts_per_metre) of the leg against its drawing; the drives were sent no setpoint of ours"),  # noqa: E501
-    ("start_pose_disagrees", 1099511627776, "stop", "before the first setpoint: the measured legs do not fit together, or not to the configured start", "compare measured_leg with the transducers and the stand file; the drives were sent no setpoint of ours"),  # noqa: E501
-    ("drive_lost", 2199023255552, "stop", "too many answers of a drive missing in a second", "check the drive's bus: load, termination, its TPDO settings"),  # noqa: E501
-    ("drive_not_following", 4398046511104, "stop", "an enabled drive says that it does not follow its setpoints", "check mode of operation, enable inputs and local control of the drive named in drive_status"),  # noqa: E501
-    ("drive_heartbeat_lost", 8796093022208, "stop", "a drive's heartbeat has stopped", "check the drive's supply and its bus; its firmware may have stopped while its outputs still hold"),  # noqa: E501
-    ("record_lost", 17592186044416, "hold", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log"),  # noqa: E501
-    ("record_required", 35184372088832, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost"),  # noqa: E501
-    ("control_failed", 70368744177664, "stop", "the crafts' own control has failed or gives what is not a number", "look at the part's own channels (fmu.failure says why) and at its line at the start of the log; try the controller in a simulation"),  # noqa: E501
-    ("leg_force_limit", 140737488355328, "stop", "a leg's actuator pushes or pulls with more than its limit", "look at leg_force: a blocked leg, a contact far off the axis, or a platform heavier than the stand file says"),  # noqa: E501
-    ("supply_pressure", 281474976710656, "stop", "the hydraulic supply has fallen below what the legs need, or its blocking valves have closed", "look at pump, accumulator and hoses; the motion may ask for more flow than the supply has"),  # noqa: E501
-    ("valve_saturated", 562949953421312, "stop", "a servo valve has stayed at its end: the leg no longer follows", "reduce speed, force or lead; predict says which motion saturates which valve"),  # noqa: E501
+    ("sensor_no_data", 1, "stop", "no record of the force sensor for the configured number of periods", "check power and cable of the force sensor, then its network address; park and restart", "kept"),  # noqa: E501
+    ("sensor_stale", 2, "stop", "the sensor's own counter does not advance", "restart the sensor; a frozen counter means its acquisition stopped", "kept"),  # noqa: E501
+    ("sensor_lost", 4, "stop", "too many records missing in a second", "look for other clients of the sensor and for a loaded network", "kept"),  # noqa: E501
+    ("sensor_corrupt", 8, "stop", "too many damaged records in a second", "check cable and grounding", "kept"),  # noqa: E501
+    ("sensor_saturated", 16, "stop", "a gauge is saturated: the wrench is not known", "find what overloaded the sensor before the next run; check its zero", "kept"),  # noqa: E501
+    ("sensor_out_of_range", 32, "stop", "a channel is beyond its calibrated range", "as sensor_saturated", "kept"),  # noqa: E501
+    ("sensor_device_fault", 64, "stop", "the sensor reports a fault of its own", "read wrench_device_status against the sensor's manual", "kept"),  # noqa: E501
+    ("sensor_broken_wire", 128, "stop", "a gauge reads as a broken wire does", "check the gauge named in wrench_channel_fault", "kept"),  # noqa: E501
+    ("sensor_busy", 256, "note", "the sensor is busy; the last value is held", "none, unless it lasts: then sensor_stale follows", ""),  # noqa: E501
+    ("force_limit", 512, "stop", "a force component is beyond its software limit", "compare with the prediction of this variant; do not raise the limit above the analogue threshold", "kept"),  # noqa: E501
+    ("moment_limit", 1024, "stop", "a moment component is beyond its software limit", "as force_limit", "kept"),  # noqa: E501
+    ("drive_no_data", 2048, "stop", "a drive has not answered for the configured number of periods", "check the drive's power and its bus", "off"),  # noqa: E501
+    ("drive_device_fault", 4096, "stop", "a drive reports a fault or sent an emergency message", "read drive_device_status against the drive's manual, reset at the drive", "off"),  # noqa: E501
+    ("drive_not_enabled", 8192, "stop", "a drive left the enabled state while commanded", "check enable input and local control", "off"),  # noqa: E501
+    ("following_error", 16384, "stop", "a leg is further from where it should be than allowed", "check pressure, valve and position transducer of the leg", "off"),  # noqa: E501
+    ("bus_fault", 32768, "stop", "a bus is off or its transmit queue is full", "check termination and bit rate; run hil-server check for the bus load", "then_off"),  # noqa: E501
+    ("drive_limit_touched", 65536, "note", "a drive reports that it touched one of its own limits", "compare the drive's limits with those of the stand file", ""),  # noqa: E501
+    ("stroke_limit", 131072, "stop", "a demanded leg length is beyond its stroke", "choose a neutral pose or a variant further from the stroke end (hil-server workspace)", "kept"),  # noqa: E501
+    ("rate_limit", 262144, "stop", "a demanded leg rate is beyond its limit for longer than allowed", "reduce the approach rates or the lead", "kept"),  # noqa: E501
+    ("acceleration_limit", 524288, "note", "a demanded leg acceleration was clipped", "expected at hard contacts; the report tells how often", ""),  # noqa: E501
+    ("setpoint_not_finite", 1048576, "stop", "a setpoint is not a finite number", "a part failed: look at dynamics_status and setpoint_kinematics_status of the trip tick", "kept"),  # noqa: E501
+    ("workspace", 2097152, "stop", "the demanded pose is out of the platform's reach", "see stroke_limit", "kept"),  # noqa: E501
+    ("near_singular", 4194304, "stop", "the platform is too near a singular pose", "see stroke_limit", "kept"),  # noqa: E501
+    ("platform_unknown", 8388608, "stop", "the platform's pose cannot be found from the measured legs", "check the position transducers", "then_off"),  # noqa: E501
+    ("loop_overrun", 16777216, "stop", "too many periods were skipped at once", "run hil-server check; look at late_cause", "kept"),  # noqa: E501
+    ("supervisor_silent", 33554432, "stop", "the supervisor gave no sign of life", "the server's control plane hangs or died; the log up to here is complete", "kept"),  # noqa: E501
+    ("analogue_chain", 67108864, "stop", "the independent emergency chain is tripped or not healthy", "clear it at its own panel; the server cannot", "off"),  # noqa: E501
+    ("energy_gain", 134217728, "stop", "a contact gave back more energy than it took", "the loop delays more than the compensator knows: hil-server identify, hil-server predict", "kept"),  # noqa: E501
+    ("energy_warning", 268435456, "note", "a contact gave back 5 % more energy than it took", "as energy_gain, before it trips", ""),  # noqa: E501
+    ("divergence", 536870912, "stop", "the dynamics are not finite or beyond their valid range", "report the run: its log holds the inputs that caused it", "kept"),  # noqa: E501
+    ("operator_stop", 1073741824, "stop", "ABORT was commanded", "none: the operator knows", "kept"),  # noqa: E501
+    ("hand_controller_stale", 2147483648, "note", "a hand controller is silent: its rates are zero until it is back and centred", "check its cable", ""),  # noqa: E501
+    ("signals_no_data", 4294967296, "stop", "the mechanism signals are missing", "check the signal module and its bus", "kept"),  # noqa: E501
+    ("drive_local_control", 8589934592, "stop", "a drive was taken over at its own panel", "give it back to the bus before the next run", "off"),  # noqa: E501
+    ("tare_drift", 17179869184, "note", "the wrench without contact is not zero", "tare again or calibrate (hil-server calibrate)", ""),  # noqa: E501
+    ("programme_not_reached", 34359738368, "stop", "the platform did not reach its start pose in time", "check that the start pose lies inside the workspace and that the drives follow", "kept"),  # noqa: E501
+    ("mechanism_invalid", 68719476736, "stop", "a mechanism model left its valid range", "see the auxiliary channels of the mechanism", "kept"),  # noqa: E501
+    ("compensator_clipped", 137438953472, "note", "a compensator's correction was clipped", "check stiffness prior and force gate", ""),  # noqa: E501
+    ("arm_overload", 274877906944, "note", "the load at the manipulator's end is beyond the arm's limit", "release the sticks; the report names the peak", ""),  # noqa: E501
+    ("start_legs_unknown", 549755813888, "stop", "before the first setpoint: a measured leg is not finite, not fresh or outside its stroke", "check the transducer's zero (zero_m, counts_per_metre) of the leg against its drawing; the drives were sent no setpoint of ours", "then_off"),  # noqa: E501
+    ("start_pose_disagrees", 1099511627776, "stop", "before the first setpoint: the measured legs do not fit together, or not to the configured start", "compare measured_leg with the transducers and the stand file; the drives were sent no setpoint of ours", "then_off"),  # noqa: E501
+    ("drive_lost", 2199023255552, "stop", "too many answers of a drive missing in a second", "check the drive's bus: load, termination, its TPDO settings", "then_off"),  # noqa: E501
+    ("drive_not_following", 4398046511104, "stop", "an enabled drive says that it does not follow its setpoints", "check mode of operation, enable inputs and local control of the drive named in drive_status", "off"),  # noqa: E501
+    ("drive_heartbeat_lost", 8796093022208, "stop", "a drive's heartbeat has stopped", "check the drive's supply and its bus; its firmware may have stopped while its outputs still hold", "off"),  # noqa: E501
+    ("record_lost", 17592186044416, "hold", "the run can no longer be recorded: it was ended by parking", "free the disk, look why the telemetry process stopped; ticks up to here are in the log", ""),  # noqa: E501
+    ("record_required", 35184372088832, "stop", "the run can no longer be recorded: it was ended by a trip, as configured", "as record_lost", "kept"),  # noqa: E501
+    ("sensor_frozen", 1125899906842624, "stop", "the force sensor's values do not change, although its records are new", "restart the sensor: its counter runs, its acquisition does not; compare a still reading with the noise in its data sheet", "kept"),  # noqa: E501
+    ("tare_wrong", 2251799813685248, "stop", "the wrench before the loop is closed is not zero: the loop would move the model without a contact", "tare again: once, in the sensor or in wrench.bias_counts; a tare in the sensor already holds the carried weight (mounting.carried_mass_kg)", "kept"),  # noqa: E501
+    ("force_without_contact", 4503599627370496, "stop", "the sensor shows a contact while the units are apart", "look for what touches the load cell or pulls at its cable; a force that grows steadily is drift: restart the sensor, tare again", "kept"),  # noqa: E501
+    ("contact_without_force", 9007199254740992, "stop", "the units are in each other as far as in the prediction, and the sensor shows much less force", "check the sensor's scale, axes and wiring against its calibration before the next contact; compare with the prediction", "kept"),  # noqa: E501
+    ("force_beyond_prediction", 18014398509481984, "stop", "the contact force is beyond what was predicted of this run", "compare with the prediction of this variant: other masses, another rate, a sensor with the wrong scale", "kept"),  # noqa: E501
+    ("leg_jump", 36028797018963968, "stop", "a measured leg moved faster than a leg can", "check the transducer of the leg, its cable and its supply: its drive follows the same transducer", "off"),  # noqa: E501
+    ("records_differ", 72057594037927936, "stop", "two records of one moment differ: one of them is not the device's", "look for a second sender on the bus or the network; the log shows which device", "then_off"),  # noqa: E501
+    ("chain_discrepancy", 144115188075855872, "stop", "the two channels of an input of the emergency chain differ for longer than they may", "check both contacts and their wiring, operate the input once; chain_state names it", "off"),  # noqa: E501
+    ("hydraulic_unit", 288230376151711744, "stop", "the hydraulic unit is off, its level or pressure is out of range, or an interlock is open", "look at chain_state and at the unit's own panel", "then_off"),  # noqa: E501
+    ("hold_touches", 576460752303423488, "note", "a hold cannot stop the platform before the units touch", "none: it brakes as hard as it may; the units touch at the speed that is left", ""),  # noqa: E501
+    ("control_failed", 70368744177664, "stop", "the crafts' own control has failed or gives what is not a number", "look at the part's own channels (fmu.failure says why) and at its line at the start of the log; try the controller in a simulation", "kept"),  # noqa: E501
+    ("leg_force_limit", 140737488355328, "stop", "a leg's actuator pushes or pulls with more than its limit", "look at leg_force: a blocked leg, a contact far off the axis, or a platform heavier than the stand file says", "then_off"),  # noqa: E501
+    ("supply_pressure", 281474976710656, "stop", "the hydraulic supply has fallen below what the legs need, or its blocking valves have closed", "look at pump, accumulator and hoses; the motion may ask for more flow than the supply has", "then_off"),  # noqa: E501
+    ("valve_saturated", 562949953421312, "stop", "a servo valve has stayed at its end: the leg no longer follows", "reduce speed, force or lead; predict says which motion saturates which valve", "then_off"),  # noqa: E501
 )
 
 # faults that a stand in software can show: name, number, at, meaning, value, value_meaning, shows, fault, stands, at_start, profile
 INJECTIONS = (
     ("leg_stuck", 1, "plant", "a leg stands still", 1.0, "not used", (), "following_error", ('in_process', 'served'), False, ""),  # noqa: E501
     ("leg_slow", 2, "plant", "a leg follows at this share of its rate", 0.2, "share", (), "following_error", ('in_process', 'served'), False, ""),  # noqa: E501
-    ("transducer_offset", 3, "plant", "the measured length of a leg jumps", 0.05, "m", (), "following_error", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("transducer_offset", 3, "plant", "the measured length of a leg jumps", 0.05, "m", (), "leg_jump", ('in_process', 'served'), False, ""),  # noqa: E501
     ("gauge_broken", 4, "plant", "a gauge reads full scale, as a broken wire does", 1.0, "not used", (), "sensor_broken_wire", ('in_process', 'served'), False, ""),  # noqa: E501
     ("gauge_saturated", 5, "plant", "a gauge is clipped at this value", 2147483647.0, "counts", (), "sensor_saturated", ('in_process', 'served'), False, ""),  # noqa: E501
-    ("sensor_bias", 6, "plant", "a component of the wrench drifts off", 200.0, "N or N.m", (), "tare_drift", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("sensor_bias", 6, "plant", "a component of the wrench drifts off", 200.0, "N or N.m", (), "tare_wrong", ('in_process', 'served'), False, ""),  # noqa: E501
     ("external_force", 7, "plant", "something else pulls at the load cell", 5500.0, "N or N.m", (), "force_limit", ('in_process', 'served'), False, ""),  # noqa: E501
     ("chain_tripped", 8, "plant", "the independent emergency chain trips and blocks the hydraulics", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
     ("chain_unhealthy", 9, "plant", "the independent emergency chain is not healthy", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
     ("supply_loss", 10, "plant", "the hydraulic supply falls to the tank's pressure with this time constant", 0.05, "s", (), "supply_pressure", ('hydraulic', 'served'), False, ""),  # noqa: E501
     ("line_burst", 11, "plant", "the hose of a leg's chamber A opens to the air through an orifice of this area", 0.0002, "m2", (), "following_error", ('hydraulic', 'served'), False, ""),  # noqa: E501
     ("valve_stuck", 12, "plant", "the spool of a leg's servo valve stays where it is", 1.0, "not used", (), "following_error", ('hydraulic', 'served'), False, ""),  # noqa: E501
+    ("leg_runaway", 13, "plant", "a leg moves at this rate, whatever its setpoint, until its drive has no power", 0.2, "m/s", (), "following_error", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("sensor_frozen", 14, "plant", "the sensor sends the values of this moment for ever, with new counters and good checksums", 1.0, "not used", (), "sensor_frozen", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("sensor_gain", 15, "plant", "the sensor's wrench is this share of the true one", 0.1, "share", (), "", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("sensor_drift", 16, "plant", "a component of the wrench drifts at this rate from now on", 20.0, "N/s or N.m/s", (), "tare_wrong", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("sensor_exchanged", 17, "plant", "a component of the wrench and the next one of its kind (of forces, of moments) are exchanged", 1.0, "not used", (), "", ('in_process', 'served'), False, ""),  # noqa: E501
     ("sensor_lost", 20, "sensor", "every n-th record is not sent", 3.0, "n, 1 = all", (('wrench_status', 'lost'),), "sensor_lost", ('in_process', 'served'), False, ""),  # noqa: E501
     ("sensor_duplicate", 21, "sensor", "every n-th record is sent twice", 2.0, "n", (), "", ('served',), False, ""),  # noqa: E501
     ("sensor_delay", 22, "sensor", "records leave late: a gap, then old ones", 50.0, "ms", (('wrench_status', 'no_data'),), "sensor_no_data", ('served',), False, ""),  # noqa: E501
@@ -369,6 +388,10 @@ INJECTIONS = (
     ("signals_silent", 90, "signals", "the input module neither sends nor listens", 1.0, "not used", (('signal_status', 'no_data'),), "signals_no_data", ('in_process', 'served'), False, ""),  # noqa: E501
     ("signals_fault", 91, "signals", "emergency message of the input module", 20480.0, "code", (('signal_status', 'device_fault'),), "signals_no_data", ('served',), False, ""),  # noqa: E501
     ("analogue_chain_unread", 92, "signals", "the emergency chain cannot be read", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
+    ("emergency_stop", 93, "signals", "the emergency stop is operated: both channels open", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
+    ("guard_open", 94, "signals", "the guard is opened: both channels open", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
+    ("chain_discrepant", 95, "signals", "channel B of an input stays closed (welded); index 0 emergency stop, 1 guard, while channel A opens", 1.0, "not used", (), "chain_discrepancy", ('in_process',), False, ""),  # noqa: E501
+    ("unit_fault", 96, "signals", "the hydraulic unit; index 0 off, 1 low, 2 high, 3 interlock", 1.0, "not used", (), "hydraulic_unit", ('in_process',), False, ""),  # noqa: E501
     ("frames_lost", 100, "line", "every n-th EtherCAT frame does not come back", 2.0, "n", (('drive_status', 'lost'),), "drive_lost", ('ethercat',), False, ""),  # noqa: E501
     ("frames_doubled", 101, "line", "every n-th EtherCAT frame comes back twice", 1.0, "n", (), "", ('ethercat',), False, ""),  # noqa: E501
     ("frames_late", 102, "line", "EtherCAT frames come back this much later", 1.5, "ms", (('drive_status', 'lost'),), "drive_lost", ('ethercat',), False, ""),  # noqa: E501
@@ -377,6 +400,7 @@ INJECTIONS = (
     ("working_counter", 105, "line", "a slave does not take part in the process data: the working counter is too small", 1.0, "not used", (('drive_status', 'corrupt'),), "bus_fault", ('ethercat',), False, ""),  # noqa: E501
     ("al_error", 106, "line", "a slave leaves the operational state with this AL status code", 27.0, "code", (('drive_status', 'bus_fault'),), "bus_fault", ('ethercat',), False, ""),  # noqa: E501
     ("clock_drift", 107, "line", "the reference clock of the line gains this on its former rate", 50.0, "ppm", (), "", ('ethercat',), False, ""),  # noqa: E501
+    ("frames_spoofed", 108, "line", "somebody else answers each EtherCAT frame first, with positions this far off", 5.0, "mm", (('drive_status', 'differs'),), "records_differ", ('ethercat',), False, ""),  # noqa: E501
 )
 
 # list -> name -> number
@@ -401,9 +425,10 @@ CODES = {
 BITS = {
     "event": {"first_contact": 1, "contact_begin": 2, "contact_end": 4, "capture": 8, "bottom": 16, "latch_fired": 32, "start_of_docking": 64, "command": 512, "complete": 2048, "initial_position_lost": 4096, "hand_controller_stale": 16384},  # noqa: E501
     "mechanism_signal": {"DK1": 1, "DSG": 2, "DK2": 4, "initial_position": 8, "limiter_contact": 16, "lever1_contact": 32, "lever2_contact": 64, "lever3_contact": 128, "pushers": 256, "latch1": 512, "latch2": 1024, "latch3": 2048, "latch4": 4096, "drive_running": 8192, "ring_aligned1": 16384, "ring_aligned2": 32768, "ring_aligned3": 65536, "released": 131072, "planes_together": 262144},  # noqa: E501
-    "sensor_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "saturated": 16, "out_of_range": 32, "device_fault": 64, "busy": 128, "broken_wire": 256, "warning": 512, "supply": 1024, "temperature": 2048},  # noqa: E501
-    "drive_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "device_fault": 16, "not_enabled": 32, "following_error": 64, "limit_touched": 128, "local_control": 256, "bus_fault": 512, "warning": 1024, "emergency": 2048, "tx_drop": 4096, "not_following": 8192, "heartbeat_lost": 16384, "valve_saturated": 32768, "supply_low": 65536, "hydraulics_blocked": 131072},  # noqa: E501
-    "analogue_chain": {"healthy": 1, "tripped": 2, "hydraulics_blocked": 4},  # noqa: E501
+    "sensor_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "saturated": 16, "out_of_range": 32, "device_fault": 64, "busy": 128, "broken_wire": 256, "warning": 512, "supply": 1024, "temperature": 2048, "frozen": 4096, "differs": 8192},  # noqa: E501
+    "drive_status": {"no_data": 1, "stale": 2, "lost": 4, "corrupt": 8, "device_fault": 16, "not_enabled": 32, "following_error": 64, "limit_touched": 128, "local_control": 256, "bus_fault": 512, "warning": 1024, "emergency": 2048, "tx_drop": 4096, "not_following": 8192, "heartbeat_lost": 16384, "valve_saturated": 32768, "supply_low": 65536, "hydraulics_blocked": 131072, "differs": 262144},  # noqa: E501
+    "analogue_chain": {"healthy": 1, "tripped": 2, "hydraulics_blocked": 4, "emergency_stop_a": 8, "emergency_stop_b": 16, "guard_a": 32, "guard_b": 64, "unit_on": 128, "unit_low": 256, "unit_high": 512, "unit_interlock": 1024},  # noqa: E501
+    "chain_state": {"emergency_stop": 1, "guard_open": 2, "emergency_stop_differs": 4, "guard_differs": 8, "unit_off": 16, "unit_low": 32, "unit_high": 64, "unit_interlock": 128, "proof_asked": 256, "stop_seen_open": 512, "guard_seen_open": 1024, "proven": 2048},  # noqa: E501
     "hand_button": {"deadman": 1, "vernier": 2},  # noqa: E501
     "hand_status": {"present": 1, "stale": 2, "rejected": 4},  # noqa: E501
     "forward_kinematics_status": {"not_converged": 1, "near_singular": 2, "leg_missing": 4},  # noqa: E501
@@ -411,7 +436,7 @@ BITS = {
     "mechanism_command": {"drive": 1, "extra_brakes": 2, "release": 4, "extend": 8},  # noqa: E501
     "mechanism_status": {"out_of_range": 1},  # noqa: E501
     "control_request": {"press": 1, "retreat": 2, "attitude": 4},  # noqa: E501
-    "guidance_fault": {"operator_stop": 1, "hand_controller_stale": 2, "region_ended": 4, "programme_not_reached": 8, "record_lost": 16, "record_required": 32},  # noqa: E501
+    "guidance_fault": {"operator_stop": 1, "hand_controller_stale": 2, "region_ended": 4, "programme_not_reached": 8, "record_lost": 16, "record_required": 32, "hold_touches": 64},  # noqa: E501
     "control_status": {"attitude": 1, "firing": 2, "thrust_limited": 4, "wheel_limited": 8, "failed": 16},  # noqa: E501
     "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32, "dead_band": 64, "mode_observed": 128, "authority_limited": 256},  # noqa: E501
     "dynamics_status": {"not_finite": 1, "out_of_range": 2, "joined": 4, "drive_saturated": 8, "joint_near_stop": 16, "near_singular": 32, "overload": 64, "path_done": 128},  # noqa: E501
@@ -461,6 +486,7 @@ WORDS = {
     "setpoint_kinematics_status": ("bits", "setpoint_kinematics_status"),
     "safety_state": ("code", "safety_state"),
     "setpoint_status": ("bits", "setpoint_status"),
+    "chain_state": ("bits", "chain_state"),
 }
 
 # field -> value before the first tick, where it is not zero

@@ -142,6 +142,13 @@ cdef struct Sample:
     uint32_t compensation_status  # compensation, state: what limits the compensator's correction, and what in it acts
     uint32_t dynamics_status  # dynamics, state: state of the vehicles' model; of a manipulator also what its drives and path do
     uint32_t setpoint_kinematics_status  # setpoint_kinematics, output: why the demanded pose has no legs
-    # safety, state: what of each leg's setpoint was clipped, and which drives have lost their power for their blocking valves to close
+    # safety, state: what of each leg's setpoint was clipped, and which drives are to have no power (their blocking valves, or brakes,
+    # close)
     uint32_t setpoint_status
+    # safety, state: what the inputs of the emergency chain say: emergency stop and guard (two channels each), hydraulic unit, and their
+    # proof test
+    uint32_t chain_state
+    # safety, output: counts healthy ticks: on time, judged by the safety stage, the drives' power not taken; bit 0 is the dynamic output.
+    # It stands still else
+    uint32_t watchdog
     uint32_t record_crc  # telemetry, diagnostic: CRC-32 of the record with this field zero: names a damaged channel after the fact

@@ -3,7 +3,7 @@
 # role, what it does, writers whose fields of this tick it reads, and of the tick before: in the order of the tick
 STAGES = (
     ("forward_kinematics", "measured legs to the achieved relative pose", ('ports',), ()),  # noqa: E501
-    ("wrench", "raw record of the force sensor to the wrench at the docking port", ('ports', 'forward_kinematics'), ()),  # noqa: E501
+    ("wrench", "raw record of the force sensor to the wrench at the docking port", ('clock', 'ports', 'forward_kinematics'), ()),  # noqa: E501
     ("events", "contacts and mechanism signals to events", ('clock', 'ports', 'wrench'), ('guidance',)),  # noqa: E501
     ("guidance", "phase of the run, programmed motion, what the control is to do, commands to the mechanism", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events'), ('dynamics', 'safety')),  # noqa: E501
     ("control", "wrenches of both crafts' own actuators: press thrust, thrusters, wheels", ('clock', 'ports', 'forward_kinematics', 'wrench', 'events', 'guidance'), ('dynamics',)),  # noqa: E501

@@ -78,8 +78,8 @@ def test_words_know_their_names():
 
 
 def test_every_word_of_bits_is_declared():
-    """A field of unsigned words has a list of bits, but for those that only a device knows; a run has all its bits."""
-    own = {"wrench_device_status", "drive_device_status", "record_crc"}
+    """A field of unsigned words has a list of bits, but for those that only a device knows, and counters; a run has all its bits."""
+    own = {"wrench_device_status", "drive_device_status", "record_crc", "watchdog"}
     assert {name for name, kind, *_ in FIELDS if kind == "u4"} - own == {name for name, (kind, _) in WORDS.items() if kind == "bits"}
     for group, runs in RUNS.items():
         for name, together in runs.items():

@@ -37,6 +37,7 @@ COLUMNS = {"name", "type", "shape", "unit", "frame", "writer", "role", "bus", "m
 STAGE_COLUMNS = {"role", "does", "fails", "reads", "reads_previous", "former"}
 FIELD_ROLES = ("input", "state", "output", "diagnostic")
 SEVERITIES = ("note", "hold", "stop")
+POWER = ("kept", "then_off", "off")  # of a stop
 STANDS = {"in_process", "hydraulic", "served", "emulator", "ethercat"}  # that can show an injection
 INJECTION = {"name": "", "number": 0, "at": "", "meaning": "", "value": 1.0, "value_meaning": "not used", "shows": [], "fault": "",
              "stands": [], "at_start": False, "profile": ""}  # fmt: skip
@@ -72,6 +73,9 @@ def load() -> dict:
     bits = [f["bit"] for f in table["fault"]]
     if len(set(bits)) != len(bits) or max(bits) > 62 or any(f["severity"] not in SEVERITIES for f in table["fault"]):
         sys.exit("channels.toml: fault bits must differ and be at most 62, severities must be note, hold or stop")
+    for fault in table["fault"]:
+        if (fault["severity"] == "stop") != (fault.setdefault("power", "") in POWER):
+            sys.exit(f"channels.toml: fault {fault['name']}: a stop, and nothing else, has power = {', '.join(POWER)}")
     check_injections(table, {field["name"]: field.get("bits", "") for field in table["field"]})
     return table
 
@@ -156,6 +160,11 @@ def sample_pxd(table: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_power(table: dict, power: str) -> int:
+    """Mask of the faults with this stop category."""
+    return sum(1 << f["bit"] for f in table["fault"] if f["power"] == power)
+
+
 def codes_pxd(table: dict) -> str:
     """Masks are constants of the C preprocessor: they fold, and a word of 32 bits has room for all of its own."""
     lines = [
@@ -170,6 +179,7 @@ def codes_pxd(table: dict) -> str:
     lines += [f"    #define FAULT_{f['name'].upper()} ((int64_t)1 << {f['bit']})" for f in table["fault"]]
     stop = sum(1 << f["bit"] for f in table["fault"] if f["severity"] == "stop")
     lines += [f"    #define FAULTS_STOP ((int64_t){stop}LL)"]
+    lines += [f"    #define FAULTS_POWER_{power.upper()} ((int64_t){with_power(table, power)}LL)" for power in POWER[1:]]
     for group, members in table["bits"].items():
         lines += [f"    #define {group.upper()}_{name.upper()} ((uint32_t)1 << {bit})" for name, bit in members.items()]
         lines += [f"    #define {group.upper()}_{name.upper()} ((uint32_t){mask:#x})" for name, mask in table["runs"][group].items()]
@@ -177,6 +187,7 @@ def codes_pxd(table: dict) -> str:
     for f in table["fault"]:
         lines += commented(f"    const int64_t FAULT_{f['name'].upper()}", f"{f['severity']}: {f['meaning']}")
     lines.append("    const int64_t FAULTS_STOP  # all whose severity is stop")
+    lines += [f"    const int64_t FAULTS_POWER_{power.upper()}  # all whose power is {power}" for power in POWER[1:]]
     for group, members in table["bits"].items():
         lines += [f"    const uint32_t {group.upper()}_{name.upper()}" for name in members]
         lines += [f"    const uint32_t {group.upper()}_{name.upper()}  # all of the run" for name in table["runs"][group]]
@@ -296,8 +307,8 @@ def layout_py(table: dict) -> str:
         lines.append(f'        ("{f["name"]}", "<{f["type"]}"{shape}),')
     if pad_words(fields):
         lines.append('        ("pad", "<u4"),')
-    lines += ["    ]", ")", "", "# name, mask, severity, meaning, what to do", "FAULTS = ("]
-    lines += [row((f["name"], 1 << f["bit"], f["severity"], f["meaning"], f["action"])) for f in table["fault"]]
+    lines += ["    ]", ")", "", "# name, mask, severity, meaning, what to do, power (of a stop)", "FAULTS = ("]
+    lines += [row((f["name"], 1 << f["bit"], f["severity"], f["meaning"], f["action"], f["power"])) for f in table["fault"]]
     words = [(f["name"], kind, f[kind]) for f in table["field"] for kind in ("code", "bits") if kind in f]
     initial = {f["name"]: f["initial"] for f in table["field"] if "initial" in f}
     initial |= {f["name"]: [0.0] * 6 + [1.0] for f in table["field"] if f["unit"] == "m,-" and f["shape"] == 7}
@@ -346,8 +357,10 @@ def channels_md(table: dict) -> str:
     for f in table["field"]:
         cells = (f"`{f['name']}`", f["type"], f["shape"], f["unit"], f["frame"], f["writer"], f["role"], meaning(f))
         lines.append("| " + " | ".join(str(c) for c in cells) + " |")
-    lines += ["", "## Faults", "", "| bit | fault | severity | meaning | what to do |", "|---|---|---|---|---|"]
-    lines += [f"| {f['bit']} | `{f['name']}` | {f['severity']} | {f['meaning']} | {f['action']} |" for f in table["fault"]]
+    lines += ["", "## Faults", "", "| bit | fault | severity | power | meaning | what to do |", "|---|---|---|---|---|---|"]
+    for f in table["fault"]:
+        power = f["power"].replace("_", " ") or "-"
+        lines.append(f"| {f['bit']} | `{f['name']}` | {f['severity']} | {power} | {f['meaning']} | {f['action']} |")
     lines += ["", "## Injected faults", ""]
     lines += ["What the stands in software show on request (`virtual.faults` of a stand file, command `inject_fault`).", ""]
     lines += ["| injection | number | at | meaning | value | shows | fault | stands |", "|---|---|---|---|---|---|---|---|"]

@@ -68,6 +68,8 @@ cdef struct EthercatState:
     int64_t sent_ns[INDICES]
     int64_t host_ns[INDICES]  # and how long after the point of the grid
     int8_t waiting[INDICES]  # sent and not answered
+    int8_t believed[INDICES]  # answered, its positions taken
+    int32_t counts_of[INDICES][AXES]  # these
     int32_t fresh           # the newest frame has come back, whole
     int32_t silent_periods
     uint32_t seen           # bits of drive_status for every axis, of this tick

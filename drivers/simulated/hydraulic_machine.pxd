@@ -119,6 +119,7 @@ cdef struct HydraulicState:
     double open[6]              # of the blocking valves of each leg, 0...1
     double share[6]             # what is left of the opening of each valve's edges (injected)
     double spool_free[6]        # 0: the spool stands (injected)
+    double run_rate[6]          # m/s, of a leg that runs away (injected)
     double burst[6]             # flow gain of a burst line of chamber A
     double blocking             # opening of the blocking valves of all legs, 1: open
     double own_valve[6]         # opening of each leg's own blocking valves, 1: open
@@ -137,6 +138,8 @@ cdef struct HydraulicState:
     uint32_t saturated          # legs whose command or spool is at its end
     uint32_t blocked            # the chain has shut the blocking valves
     uint32_t status
+    uint32_t runs               # legs whose drives follow run_rate, not their setpoints (injected)
+    uint32_t unused
 
 cdef struct Hydraulic:
     HydraulicParams params

@@ -245,6 +245,8 @@ cdef inline void commands_of_valves(const HydraulicParams *p, HydraulicState *s)
         difference = s.pressure_a[i] - ratio * s.pressure_b[i]
         s.highpass[i] += p.highpass * (difference - s.highpass[i])
         wanted = p.feedforward * s.hold_rate[i] + p.position_gain * (s.hold[i] - s.legs.length[i])
+        if (s.runs >> i) & 1:
+            wanted = s.run_rate[i]
         wanted *= p.speed_inverse[0] if wanted >= 0.0 else p.speed_inverse[1]
         s.command[i] = clip(wanted - p.pressure_gain * (difference - s.highpass[i]), 1.0) if driven(s, i) else 0.0
 
@@ -255,6 +257,8 @@ cdef inline void commands_of_motors(const HydraulicParams *p, HydraulicState *s)
     cdef int i
     for i in range(6):
         error = p.position_gain * (s.hold[i] - s.legs.length[i]) + p.feedforward * s.hold_rate[i] - s.motor_rate[i]
+        if (s.runs >> i) & 1:
+            error = s.run_rate[i] - s.motor_rate[i]
         u = p.speed_gain * error + s.integral[i]
         if not driven(s, i):
             # held by its brake: without current, and the integral waits
@@ -564,6 +568,7 @@ cdef void hydraulic_inject(Hydraulic *machine, int code, int index, double value
     cdef int i
     if code == INJECTION_CLEAR:
         s.held = 0
+        s.runs = 0
         s.broken = 0
         s.blocked = 0
         s.supply_lost = 0.0
@@ -573,6 +578,9 @@ cdef void hydraulic_inject(Hydraulic *machine, int code, int index, double value
             s.burst[i] = 0.0
     elif code == INJECTION_LEG_STUCK:
         s.held |= 1u << index
+    elif code == INJECTION_LEG_RUNAWAY:
+        s.runs |= 1u << index
+        s.run_rate[index] = value
     elif code == INJECTION_LEG_SLOW:
         s.share[index] = value
     elif code == INJECTION_SUPPLY_LOSS:

@@ -17,6 +17,11 @@ cdef enum:
     INJECTION_SUPPLY_LOSS = 10  # the hydraulic supply falls to the tank's pressure with this time constant
     INJECTION_LINE_BURST = 11  # the hose of a leg's chamber A opens to the air through an orifice of this area
     INJECTION_VALVE_STUCK = 12  # the spool of a leg's servo valve stays where it is
+    INJECTION_LEG_RUNAWAY = 13  # a leg moves at this rate, whatever its setpoint, until its drive has no power
+    INJECTION_SENSOR_FROZEN = 14  # the sensor sends the values of this moment for ever, with new counters and good checksums
+    INJECTION_SENSOR_GAIN = 15  # the sensor's wrench is this share of the true one
+    INJECTION_SENSOR_DRIFT = 16  # a component of the wrench drifts at this rate from now on
+    INJECTION_SENSOR_EXCHANGED = 17  # a component of the wrench and the next one of its kind (of forces, of moments) are exchanged
     INJECTION_SENSOR_LOST = 20  # every n-th record is not sent
     INJECTION_SENSOR_DUPLICATE = 21  # every n-th record is sent twice
     INJECTION_SENSOR_DELAY = 22  # records leave late: a gap, then old ones
@@ -57,6 +62,10 @@ cdef enum:
     INJECTION_SIGNALS_SILENT = 90  # the input module neither sends nor listens
     INJECTION_SIGNALS_FAULT = 91  # emergency message of the input module
     INJECTION_ANALOGUE_CHAIN_UNREAD = 92  # the emergency chain cannot be read
+    INJECTION_EMERGENCY_STOP = 93  # the emergency stop is operated: both channels open
+    INJECTION_GUARD_OPEN = 94  # the guard is opened: both channels open
+    INJECTION_CHAIN_DISCREPANT = 95  # channel B of an input stays closed (welded); index 0 emergency stop, 1 guard, while channel A opens
+    INJECTION_UNIT_FAULT = 96  # the hydraulic unit; index 0 off, 1 low, 2 high, 3 interlock
     INJECTION_FRAMES_LOST = 100  # every n-th EtherCAT frame does not come back
     INJECTION_FRAMES_DOUBLED = 101  # every n-th EtherCAT frame comes back twice
     INJECTION_FRAMES_LATE = 102  # EtherCAT frames come back this much later
@@ -65,8 +74,9 @@ cdef enum:
     INJECTION_WORKING_COUNTER = 105  # a slave does not take part in the process data: the working counter is too small
     INJECTION_AL_ERROR = 106  # a slave leaves the operational state with this AL status code
     INJECTION_CLOCK_DRIFT = 107  # the reference clock of the line gains this on its former rate
+    INJECTION_FRAMES_SPOOFED = 108  # somebody else answers each EtherCAT frame first, with positions this far off
     INJECTIONS_PLANT_FIRST = 1
-    INJECTIONS_PLANT_LAST = 12
+    INJECTIONS_PLANT_LAST = 17
     INJECTIONS_SENSOR_FIRST = 20
     INJECTIONS_SENSOR_LAST = 41
     INJECTIONS_DRIVE_FIRST = 50
@@ -74,6 +84,6 @@ cdef enum:
     INJECTIONS_LINK_FIRST = 80
     INJECTIONS_LINK_LAST = 80
     INJECTIONS_SIGNALS_FIRST = 90
-    INJECTIONS_SIGNALS_LAST = 92
+    INJECTIONS_SIGNALS_LAST = 96
     INJECTIONS_LINE_FIRST = 100
-    INJECTIONS_LINE_LAST = 107
+    INJECTIONS_LINE_LAST = 108

@@ -87,6 +87,12 @@ cdef struct PlantState:
     double sensor_bias[6]
     double external[6]
     double gauge_clip[6]
+    double run_rate[6]          # m/s, of a leg that runs away
+    double drift_rate[6]        # of the sensor, injected
+    int64_t drift_step[6]       # since when
+    double gain_from[6]         # reading at which the injected gain began
+    double gain                 # share of the wrench's changes since, 1: whole
+    double frozen_counts[6]
     double history[1024][6]     # wrench on the load cell
     double accelerations[1024][6]   # of what it carries, as accelerometers feel them
     StructureState structure
@@ -103,6 +109,11 @@ cdef struct PlantState:
     uint32_t saturated
     uint32_t chain              # bits of analogue_chain
     uint32_t status             # PLANT_..., all stay
+    uint32_t unpowered          # linear drives without power: held by their brakes
+    uint32_t runs               # legs that run away
+    uint32_t exchanged          # components of the wrench exchanged with the next
+    uint32_t frozen             # 1: the sensor's next values are its last, 2: they are
+    uint32_t gained             # 1: the gain begins with the next values, 2: it acts
     uint32_t unused
     double analog[8]
 

@@ -47,6 +47,8 @@ from rt_kernels.parameters import Parameter, checked
 cdef enum:
     JACOBIAN_EVERY = 20
 
+cdef double BRAKE = 10.0        # m/s2, of a linear drive without power
+
 
 # -------------------------------------------------------------------------------------------------------------- noise
 
@@ -120,6 +122,15 @@ cdef void advance_drives(const PlantParams *p, PlantState *s) noexcept nogil:
             s.leg_rate[i] = 0.0
             continue
         before = s.leg[i]
+        if (s.unpowered >> i) & 1:
+            # the brake stops, it does not push
+            s.leg_rate[i] -= clip(s.leg_rate[i], BRAKE * p.dt)
+            s.leg[i] += s.leg_rate[i] * p.dt
+            continue
+        if (s.runs >> i) & 1:
+            s.leg_rate[i] = s.run_rate[i]
+            s.leg[i] += s.leg_rate[i] * p.dt
+            continue
         advance_drive(&p.drive[i], s.input_leg[i], s.input_rate[i], p.dt, &s.leg[i], &s.leg_rate[i])
         if s.slow[i] < 1.0:
             s.leg[i] = before + s.slow[i] * (s.leg[i] - before)
@@ -303,6 +314,27 @@ cdef void plant_measure_legs(Plant *plant, double *leg) noexcept nogil:
         leg[i] = floor(x / step + 0.5) * step if step > 0.0 else x
 
 
+cdef inline void wrong_sensor(PlantState *s, double dt, double *F) noexcept nogil:
+    """What was injected into the sensor: drift, a wrong gain from the reading on at which it began, exchanged components."""
+    cdef double x
+    cdef int i, k
+    for i in range(6):
+        F[i] += s.drift_rate[i] * ((s.step - s.drift_step[i]) * dt)
+    if s.gained == 1:
+        memcpy(s.gain_from, F, sizeof(s.gain_from))
+        s.gained = 2
+    if s.gained:
+        for i in range(6):
+            F[i] = s.gain_from[i] + s.gain * (F[i] - s.gain_from[i])
+    if s.exchanged:
+        for i in range(6):
+            if (s.exchanged >> i) & 1:
+                k = i - i % 3 + (i + 1) % 3
+                x = F[i]
+                F[i] = F[k]
+                F[k] = x
+
+
 cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
     """Counts of the load cell: the wrench of `force_delay` ago with bias, drift, noise and dead zone, through the inverse
     calibration, rounded."""
@@ -318,6 +350,7 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
         F[i] = s.history[then % WRENCH_HISTORY][i] + p.bias[i] + p.drift[i] * t + s.sensor_bias[i]
         if p.noise[i] > 0.0:
             F[i] += p.noise[i] * normal_noise(&s.random)
+    wrong_sensor(s, p.dt, F)
     for i in range(3):
         if -p.dead_zone < F[i] < p.dead_zone:
             F[i] = 0.0
@@ -331,6 +364,11 @@ cdef void plant_measure_wrench(Plant *plant, double *counts) noexcept nogil:
         if (s.saturated >> i) & 1:
             sum = clip(s.gauge_clip[i], p.full_scale)
         counts[i] = clip(sum, p.full_scale)
+    if s.frozen == 1:
+        memcpy(s.frozen_counts, counts, sizeof(s.frozen_counts))
+        s.frozen = 2
+    elif s.frozen == 2:
+        memcpy(counts, s.frozen_counts, sizeof(s.frozen_counts))
 
 
 cdef void plant_measure_acceleration(Plant *plant, double *out) noexcept nogil:
@@ -392,9 +430,12 @@ cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nog
 
 
 cdef void plant_block(Plant *plant, uint32_t legs) noexcept nogil:
-    """The drives of these legs (bit i: leg i) have no power, all others have: blocking valves of a loaded machine follow it."""
+    """The drives of these legs (bit i: leg i) have no power, all others have: blocking valves of a loaded machine, brakes of linear
+    drives follow it."""
     if plant.machine != NULL:
         plant.machine.state.shut = legs
+    else:
+        plant.state.unpowered = legs
 
 
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil:
@@ -408,11 +449,13 @@ cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept
         s.stuck = 0
         s.broken = 0
         s.saturated = 0
+        s.runs = s.exchanged = s.frozen = s.gained = 0
         s.chain = ANALOGUE_CHAIN_HEALTHY
         for i in range(6):
             s.slow[i] = 1.0
             s.transducer_offset[i] = 0.0
             s.sensor_bias[i] = 0.0
+            s.drift_rate[i] = 0.0
             s.external[i] = 0.0
     elif code == INJECTION_LEG_STUCK:
         s.stuck |= 1u << index
@@ -427,6 +470,19 @@ cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept
         s.gauge_clip[index] = value
     elif code == INJECTION_SENSOR_BIAS:
         s.sensor_bias[index] = value
+    elif code == INJECTION_LEG_RUNAWAY:
+        s.runs |= 1u << index
+        s.run_rate[index] = value
+    elif code == INJECTION_SENSOR_FROZEN:
+        s.frozen = 1
+    elif code == INJECTION_SENSOR_GAIN:
+        s.gained = 1
+        s.gain = value
+    elif code == INJECTION_SENSOR_DRIFT:
+        s.drift_rate[index] = value
+        s.drift_step[index] = s.step
+    elif code == INJECTION_SENSOR_EXCHANGED:
+        s.exchanged |= 1u << index
     elif code == INJECTION_EXTERNAL_FORCE:
         s.external[index] = value
     elif code == INJECTION_CHAIN_TRIPPED:

@@ -20,12 +20,14 @@ from posix.unistd cimport write
 
 import numpy as np
 
+from drivers.raw_frames.ethercat_frame cimport COMMAND_LRW
 from drivers.raw_frames.frame_io cimport (
     IO_BATCH,
     POLLIN,
     can_frame,
     io_load_be16,
     io_load_be32,
+    io_load_le16,
     io_load_le32,
     io_now_ns,
     io_receive_frames,
@@ -42,6 +44,7 @@ from drivers.raw_frames.frame_io cimport (
     sockaddr_in,
 )
 from drivers.simulated.ethercat_segment cimport (
+    SLAVE_FMMUS,
     EtherCatSegment,
     Segment,
     segment_al_error,
@@ -202,6 +205,7 @@ cdef struct Wire:
     int32_t cut
     int32_t drop_every
     int32_t double_every
+    double forged_mm            # 0: nobody else answers
     int64_t delay_ns
     int64_t queue_due[WIRE_QUEUE]
     int32_t queue_bytes[WIRE_QUEUE]
@@ -370,19 +374,18 @@ cdef void measure(Stand *s) noexcept nogil:
         n.object[n.actual + i].value = <uint32_t>clamp16((s.analog[i] - s.analog_offset[i]) / s.analog_scale[i]) & 0xFFFF
 
 
-# The blocking valve of an axis without power is closed.
+# The blocking valve, or the brake, of an axis without power is closed.
 cdef void set_blocking(Stand *s) noexcept nogil:
     cdef uint32_t shut = 0
     cdef int i
-    if s.plant.machine == NULL:
-        return
     for i in range(AXES):
         if not axis_powered(drive(s, i)):
             shut |= <uint32_t>1 << i
     if shut != s.shut:
         s.shut = shut
         plant_block(s.plant, shut)
-        measure_machine(s)
+        if s.plant.machine != NULL:
+            measure_machine(s)
 
 
 # Targets of the axes: the setpoint while it is used, the place where it was otherwise.
@@ -766,6 +769,8 @@ cdef int inject_wire(Stand *s, int number, int index, double value, bint on, int
         w.double_every = count
     elif number == INJECTION_FRAMES_LATE:
         w.delay_ns = <int64_t>(value * 1e6) if on else 0
+    elif number == INJECTION_FRAMES_SPOOFED:
+        w.forged_mm = value if on else 0.0
     elif number == INJECTION_CABLE_CUT:
         w.cut = on
     elif number == INJECTION_SLAVE_LOST:
@@ -987,6 +992,29 @@ cdef void send_back(Wire *w, const uint8_t *frame, int size, int64_t now) noexce
         write(w.fd, frame, <size_t>size)
 
 
+# Somebody else's answer before the slaves': the same frame with every position moved by `counts`.
+cdef void send_forged(Wire *w, const uint8_t *frame, int size, int32_t counts) noexcept nogil:
+    cdef uint8_t forged[WIRE_FRAME]
+    cdef uint8_t *at
+    cdef const uint8_t *f
+    cdef int i, k, length, place, head = 16
+    memcpy(forged, frame, <size_t>size)
+    while head + 12 <= size:
+        length = io_load_le16(forged + head + 6) & 0x7FF
+        for i in range(AXES):
+            for k in range(SLAVE_FMMUS):
+                # a map of a slave's inputs: status word, then position
+                f = w.segment.slave[i].memory + 0x600 + 16 * k
+                place = <int>io_load_le32(f) - <int>io_load_le32(forged + head + 2)
+                if forged[head] != COMMAND_LRW or not f[12] & 1 or not f[11] & 1 or io_load_le16(f + 4) < 8 \
+                        or place < 0 or place + 6 > length:
+                    continue
+                at = forged + head + 10 + place + 2
+                io_store_le32(at, io_load_le32(at) + <uint32_t>counts)
+        head += 12 + length
+    write(w.fd, forged, <size_t>size)
+
+
 cdef void send_late(Wire *w, int64_t now) noexcept nogil:
     while w.queue_tail != w.queue_head and w.queue_due[w.queue_tail] <= now:
         write(w.fd, w.queue_data[w.queue_tail], <size_t>w.queue_bytes[w.queue_tail])
@@ -1011,6 +1039,8 @@ cdef void take_wire(Stand *s) noexcept nogil:
         stream_records(s, at)
         advance_plant(s, at)
         size = segment_frame(w.segment, frame, size, at)
+        if size > 0 and w.forged_mm != 0.0:
+            send_forged(w, frame, size, <int32_t>(w.forged_mm * 1e-3 * s.counts_per_metre))
         if size > 0:
             send_back(w, frame, size, now)
         w.sync_ns = segment_next_sync(w.segment, at)

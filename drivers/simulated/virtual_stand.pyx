@@ -6,6 +6,7 @@ old in the same way (`measured_leg_delay_ticks`). Faults are injected by configu
 `inject_fault` (arguments: the fault, index, value).
 """
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
@@ -26,6 +27,8 @@ cdef enum:
     MAX_SCHEDULED = 32
     ALL_LEGS = 0x3F
 
+cdef double IN_PLACE = 1e-3     # m: a drive is enabled where its setpoint is no further from its leg
+
 cdef struct Scheduled:
     int64_t time_ns
     int code
@@ -38,7 +41,10 @@ cdef struct Params:
     double period
     int leg_delay
     int setpoint_delay
+    uint32_t chain_inputs       # of a chain that is whole, bits of analogue_chain
+    uint32_t chain_wired        # inputs that there are
     int scheduled_count
+    int unused
     Scheduled scheduled[32]
 
 cdef struct State:
@@ -56,6 +62,8 @@ cdef struct State:
     int64_t drive_corrupt[6]
     uint32_t signal_wire
     uint32_t chain_unread
+    uint32_t opened             # inputs of the chain that are open, or say something (injected), bits of analogue_chain
+    int unused
     int have_setpoint
     int started
     int next_scheduled
@@ -74,6 +82,7 @@ cdef void inject(Self *self, int number, int index, double value) noexcept nogil
         s.sensor_wire = 0
         s.signal_wire = 0
         s.chain_unread = 0
+        s.opened = 0
         for i in range(6):
             s.drive_wire[i] = 0
     if number <= INJECTIONS_PLANT_LAST:
@@ -121,6 +130,14 @@ cdef void inject(Self *self, int number, int index, double value) noexcept nogil
         s.signal_wire |= SENSOR_STATUS_NO_DATA
     elif number == INJECTION_ANALOGUE_CHAIN_UNREAD:
         s.chain_unread = 1
+    elif number == INJECTION_EMERGENCY_STOP:
+        s.opened |= ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
+    elif number == INJECTION_GUARD_OPEN:
+        s.opened |= ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
+    elif number == INJECTION_CHAIN_DISCREPANT:
+        s.opened |= ANALOGUE_CHAIN_GUARD_A if index == 1 else ANALOGUE_CHAIN_EMERGENCY_STOP_A
+    elif number == INJECTION_UNIT_FAULT and index < 4:
+        s.opened |= ANALOGUE_CHAIN_UNIT_ON << index
 
 
 cdef void read_machine(const Self *self, Sample *sample) noexcept nogil:
@@ -169,6 +186,8 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         memset(s.rate_old, 0, sizeof(s.rate_old))
     for i in range(6):
         sample.drive_status[i] = s.drive_wire[i]
+        if me.plant.state.unpowered >> i & 1:
+            sample.drive_status[i] |= DRIVE_STATUS_NOT_ENABLED
         s.drive_lost[i] += s.drive_wire[i] & DRIVE_STATUS_LOST != 0
         s.drive_corrupt[i] += s.drive_wire[i] & DRIVE_STATUS_CORRUPT != 0
         sample.drive_lost_total[i] = s.drive_lost[i]
@@ -210,19 +229,25 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     if not s.signal_wire:
         sample.signal_discrete = signals
         memcpy(sample.signal_analog, analog, sizeof(analog))
-    sample.analogue_chain = 0 if s.chain_unread else chain
+    sample.analogue_chain = 0 if s.chain_unread else chain | p.chain_inputs ^ s.opened & p.chain_wired
 
 
 cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
     cdef Self *me = <Self *>self
     cdef State *s = &me.state
+    cdef uint32_t blocked
+    cdef int i
     if sample.command_code == COMMAND_INJECT_FAULT:
         inject(me, <int>sample.command_arg[0], <int>sample.command_arg[1], sample.command_arg[2])
     elif sample.command_code == COMMAND_CLEAR_INJECTION:
         inject(me, INJECTION_CLEAR, 0, 0.0)
     plant_set_commands(me.plant, sample.mechanism_command)
-    # what the safety stage blocks has no power any more
-    plant_block(me.plant, sample.setpoint_status // SETPOINT_STATUS_BLOCKED1 & ALL_LEGS)
+    # what the safety stage blocks has no power any more; a linear drive gets it back where its setpoint is where it stands
+    blocked = sample.setpoint_status // SETPOINT_STATUS_BLOCKED1 & ALL_LEGS
+    for i in range(6):
+        if me.plant.state.unpowered >> i & 1 and fabs(sample.leg_setpoint[i] - me.plant.state.leg[i]) > IN_PLACE:
+            blocked |= 1u << i
+    plant_block(me.plant, blocked)
     # before the legs are known there is nothing to send
     if sample.safety_state == SAFETY_STATE_NOT_ARMED:
         return
@@ -251,11 +276,11 @@ cdef class VirtualStandPort(PortPart):
     MACHINE = "linear"
     INJECTIONS = IN_PROCESS
     COMMANDS = (Command("inject_fault", numbers=tuple(IN_PROCESS.values())), Command("clear_injection"))
-    CONTEXT = ("period_s", "platform", "mounting", "mechanism")
+    CONTEXT = ("period_s", "platform", "mounting", "mechanism", "limits")
     cdef Self c
     cdef readonly PlantPart plant
 
-    def __init__(self, *, period_s, platform, mounting, mechanism, **given):
+    def __init__(self, *, period_s, platform, mounting, mechanism, limits=None, **given):
         cdef int i
         keys = checked(self.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
@@ -270,6 +295,15 @@ cdef class VirtualStandPort(PortPart):
         self.c.params.period_ns = round(period_s * 1e9)
         self.c.params.leg_delay = keys["measured_leg_delay_ticks"]
         self.c.params.setpoint_delay = keys["setpoint_delay_ticks"]
+        if limits is not None and limits.emergency_stop:
+            self.c.params.chain_inputs |= ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
+        if limits is not None and limits.guard:
+            self.c.params.chain_inputs |= ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
+        self.c.params.chain_wired = self.c.params.chain_inputs
+        if limits is not None and limits.hydraulic_unit:
+            self.c.params.chain_inputs |= ANALOGUE_CHAIN_UNIT_ON
+            self.c.params.chain_wired |= (ANALOGUE_CHAIN_UNIT_ON | ANALOGUE_CHAIN_UNIT_LOW | ANALOGUE_CHAIN_UNIT_HIGH
+                                          | ANALOGUE_CHAIN_UNIT_INTERLOCK)
         faults = keys["faults"]
         if len(faults) > MAX_SCHEDULED:
             raise ValueError(f"virtual.faults: must be at most {MAX_SCHEDULED} tables, got {len(faults)}")

@@ -34,7 +34,7 @@ STALLED = {"sensor_no_data", "sensor_stale", "sensor_lost", "drive_no_data", "dr
            "drive_not_following", "drive_heartbeat_lost", "bus_fault", "following_error", "signals_no_data", "loop_overrun",
            "supervisor_silent"}  # fmt: skip
 STALL_PERIODS, STALL_S = 2, 0.3  # so many periods missed at once are a stall, and so long after it a fault may be its
-STOP = {name for name, _, severity, _, _ in FAULTS if severity == "stop"}
+STOP = {name for name, _, severity, *_ in FAULTS if severity == "stop"}
 
 
 NO_TIMING: dict[str, Any] = {
@@ -61,7 +61,7 @@ def faults_of(log: Log) -> list[dict[str, Any]]:
     what stops comes before what holds, and that before notes."""
     words = log.records["faults"]
     found = []
-    for name, mask, severity, meaning, action in FAULTS:
+    for name, mask, severity, meaning, action, _ in FAULTS:
         on = np.flatnonzero(words & mask)
         if len(on):
             tick, time_s = int(log.records["tick"][on[0]]), float(log.time_s[on[0]])

@@ -58,6 +58,18 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
     ("guidance", "attitude_rate_gain_n_m_s_per_rad"): ("control", "attitude_rate_gain_n_m_s_per_rad"),
 }
 
+# (role, or table of the stand file; key) → what the program did before there was this key, where its default does something else: the value
+# in the log of such a program, so that it replays as it ran.
+BEFORE: dict[tuple[str, str], Any] = {
+    ("wrench", "frozen_s"): 0.0,
+    ("events", "every_phase"): False,
+    ("guidance", "hold_acceleration_max_m_s2"): 0.0,
+    ("safety", "tare_max_n"): 0.0,
+    ("safety", "leg_jump_m"): 0.0,
+    ("safety", "apart_m"): 0.0,
+    ("limits", "power_off"): "none",
+}
+
 # Numbers by which the injected faults of a virtual stand went (rows time_s, number, index, value) → their names.
 FAULTS: dict[int, str] = {
     0: "clear", 1: "leg_stuck", 2: "leg_slow", 3: "transducer_offset", 4: "gauge_broken", 5: "gauge_saturated", 6: "sensor_bias",
@@ -97,6 +109,19 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
         table.update({KEYS.get((role, key), key): value for key, value in given.items()})
         if role == "simulated" and isinstance(table.get("faults"), list):
             table["faults"] = [_fault(entry) for entry in table["faults"]]
+    return document
+
+
+def as_before(document: dict[str, Any]) -> dict[str, Any]:
+    """The document of a test of an earlier program, with the keys of `BEFORE` that it does not have. Changed in place."""
+    for (place, key), value in BEFORE.items():
+        if place in registry.PARTS:
+            table = document.get(place)
+            declared = isinstance(table, dict) and table.get("part") in registry.PARTS[place]
+            if declared and any(p.key == key for p in registry.part(place, document[place]["part"]).PARAMETERS):  # type: ignore[attr-defined]
+                document[place].setdefault(key, value)
+        elif isinstance(stand := document.get("stand"), dict) and isinstance(stand.get(place), dict):
+            stand[place].setdefault(key, value)
     return document
 
 

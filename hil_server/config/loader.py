@@ -132,11 +132,14 @@ def named_file(path: str | Path, folder: str = "programmes") -> Path:
     return next((file for file in tried if file.is_file()), Path(path))
 
 
-def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log") -> TestConfig:
+def test_from_toml(text: str, overrides: Sequence[str] = (), label: str = "log", former: bool = False) -> TestConfig:
     """The configuration out of `TestConfig.as_toml()` (a log's header), with overrides for a what-if replay. Former names
-    of tables and keys are read as the present ones. Raises ConfigurationError."""
+    of tables and keys are read as the present ones; former: keys that the program of the log did not have stand for what it did.
+    Raises ConfigurationError."""
     try:
         document = former_names.renamed(files.parse_toml(text))
+        if former:
+            former_names.as_before(document)
     except ValueError as error:
         raise ConfigurationError(f"{label}: not TOML: {error}") from None
     settings = [parse_override(item) for item in overrides]

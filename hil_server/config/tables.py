@@ -171,6 +171,16 @@ LIMITS = (
               default=0.0, low=0.0, high=1e8, stricter="higher"),
     Parameter("blocking_valves", "bool", "-", "drives that lose their power close blocking valves: so legs are stopped that cannot follow",
               default=False, stricter="equal"),
+    Parameter("power_off", "str", "-", "after a fault whose stop category asks for it (CHANNELS.md) the power is taken off: the axis whose "
+              "fault it is, all axes, or none", default="axis", choices=("axis", "all", "none"), stricter="equal"),
+    Parameter("emergency_stop", "bool", "-", "the emergency stop is read on two channels (analogue_chain)", default=False,
+              stricter="equal"),
+    Parameter("guard", "bool", "-", "the guard is read on two channels", default=False, stricter="equal"),
+    Parameter("hydraulic_unit", "bool", "-", "the hydraulic unit is read: on, low, high, interlock", default=False, stricter="equal"),
+    Parameter("discrepancy_s", "float", "s", "the two channels of an input that differ for longer are a fault", default=0.1, low=0.0,
+              high=10.0, stricter="lower"),
+    Parameter("proof_test", "bool", "-", "nothing moves before each input of the chain with two channels has been operated once, in this "
+              "run", default=False, stricter="equal"),
 )
 
 SAFETY_RECORD = (

@@ -20,7 +20,9 @@ def in_words(trip: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     word = int(trip["faults"])
     faults = [
-        {"name": name.replace("_", " "), "meaning": meaning, "action": action} for name, mask, _, meaning, action in FAULTS if word & mask
+        {"name": name.replace("_", " "), "meaning": meaning, "action": action}
+        for name, mask, _, meaning, action, _ in FAULTS
+        if word & mask
     ]
     return {"tick": int(trip["tick"]), "t": float(trip["t"]), "faults": faults}
 

@@ -193,7 +193,7 @@ class Feed:
         """New faults, and events: what stays on for several messages is one line."""
         before = self.lines[0] if self.lines else None
         faults = int(batch.any_bits["faults"])
-        for name, mask, severity, meaning, action in FAULTS:
+        for name, mask, severity, meaning, action, _ in FAULTS:
             if faults & ~self._faults & mask:
                 self.lines.appendleft(Line(batch.t, name, severity, f"{meaning}; {action}"))
         self._faults = faults

@@ -136,7 +136,17 @@ def limits(table: Mapping[str, Any]) -> Limits:
         start_leg_m=table.get("start_leg_m"),
         supply_pressure_min_pa=table["supply_pressure_min_pa"],
         blocking_valves=table["blocking_valves"],
+        **{key: table[key] for key in ("power_off", "emergency_stop", "guard", "hydraulic_unit", "discrepancy_s", "proof_test")},
     )
+
+
+def noiseless(stand: Mapping[str, Any]) -> bool:
+    """Whether the stand's force sensor is one in software without noise, in the process or behind a wire of its own."""
+    virtual = stand.get("virtual")
+    if virtual is None or "drives" in stand:
+        return False
+    keys = check_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"})
+    return not keys.get("force_noise_n") and not keys.get("moment_noise_n_m")
 
 
 def drive_model(stand: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,6 +227,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "vehicles": vehicles(config),
         "stand_model": (stand_model(config.stand) or (None,))[0],
         "sensor_scale": None,
+        "noiseless": noiseless(config.stand),
         "part_of": _part_of,
         "live": False,
         "trusted": trusted_fmus.allowed(config),

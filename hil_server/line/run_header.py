@@ -14,6 +14,7 @@ from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.log_header import LogHeader
 
 CONFIGURATION = "configuration.toml"
+WATCHDOG = "watchdog"  # a field that logs have since power is taken off drives
 
 
 def header(test: Assembly, run_id: str, mode: str, host: dict[str, Any], foreseen: Any = None) -> LogHeader:
@@ -50,4 +51,5 @@ def configuration(log: Log, overrides: tuple[str, ...] = ()) -> TestConfig:
     text = log.header.configuration.get(CONFIGURATION)
     if text is None:
         raise ConfigurationError(f"{log.path}: the log holds no configuration: it cannot be replayed")
-    return replace(test_from_toml(text, overrides, label=log.path.name), of_log=True)
+    former = WATCHDOG in (log.absent or ())
+    return replace(test_from_toml(text, overrides, label=log.path.name, former=former), of_log=True)

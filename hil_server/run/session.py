@@ -149,6 +149,7 @@ def _flights(config: TestConfig, options: Options, begin: Resumed | None) -> dic
 
 def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[str, Any]:
     """One flight of `run_live`; the summary has `again`, the two numbers of that command, where the operator has asked for it."""
+    from hil_server.analysis.course import held_against
     from hil_server.analysis.loads import allowed
     from hil_server.host.realtime_host import RealtimeHost
     from hil_server.telemetry.process import RecordWatch, TelemetryProcess
@@ -163,6 +164,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     foreseen = [] if in_air else allowed(config, options.prediction, hardware, options.confirmed)
     for note in foreseen:
         _say(options, note)
+    if options.prediction and not in_air:
+        config = held_against(config, options.prediction)
     log = new_log(options.out, config.test["name"])
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())

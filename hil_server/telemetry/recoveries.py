@@ -14,7 +14,7 @@ from rt_kernels.layout import CODES, FAULTS
 RECOVER = CODES["command"]["recover"]
 RECOVERING, FOLLOWING = (CODES["safety_state"][name] for name in ("recovering", "following"))
 STOP = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
-ABOUT = {name: meaning for name, _, _, meaning, _ in FAULTS}
+ABOUT = {name: meaning for name, _, _, meaning, *_ in FAULTS}
 ARGUMENTS, BYTES = 8, 6
 
 

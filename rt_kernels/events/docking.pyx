@@ -2,6 +2,8 @@
 
 Discrete signals are latched (a head may touch, lose contact and touch again; DK2 may chatter). The contact flag has hysteresis on the
 force: it opens at `contact_on_n`, closes below `contact_off_n`, and not before `contact_hold_s`, so that noise cannot make it chatter.
+With `every_phase` the flag tells a loaded interface in every phase, held, retreating or tripped; a contact before the test (on the way to
+the start pose, in the approach) is no first contact of it, one in any phase after it is. Without, the flag is of the closed loop only.
 """
 
 from libc.math cimport sqrt
@@ -26,6 +28,8 @@ cdef struct Params:
     double off
     double hold
     double period
+    int every_phase
+    int unused
 
 cdef struct State:
     double below                # time for which the force has been below `off`
@@ -52,27 +56,28 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     # a berthing run may be held with its loop closed
     cdef bint in_loop = PHASE_CLOSING <= sample.phase <= PHASE_LATCHED or sample.phase == PHASE_HOLD and sample.motion == MOTION_FREE
     sample.events = 0
-    if not in_loop:
-        # outside the closed loop (positioning, retreat) the wrench is recorded, but it is no contact of the test
-        s.contact = 0
-    else:
+    if in_loop:
         s.latched |= sample.signal_discrete
-        # contact with hysteresis in force and time
-        if not s.contact and f > p.on:
-            s.contact = 1
-            s.below = 0.0
-            sample.events |= EVENT_CONTACT_BEGIN
-        elif s.contact:
-            s.below = s.below + p.period * sample.periods if f < p.off else 0.0
-            if s.below > p.hold:
-                s.contact = 0
-                sample.events |= EVENT_CONTACT_END
-        # first contact: the sensor, or the force where there is no such sensor
-        if not s.seen_contact and (s.contact or s.latched & MECHANISM_SIGNAL_DK1):
-            s.seen_contact = 1
-            s.latched |= MECHANISM_SIGNAL_DK1
-            sample.first_contact_time = now
-            sample.events |= EVENT_FIRST_CONTACT
+    # contact with hysteresis in force and time
+    if not in_loop and not p.every_phase:
+        s.contact = 0
+    elif not s.contact and f > p.on:
+        s.contact = 1
+        s.below = 0.0
+        sample.events |= EVENT_CONTACT_BEGIN
+    elif s.contact:
+        s.below = s.below + p.period * sample.periods if f < p.off else 0.0
+        if s.below > p.hold:
+            s.contact = 0
+            sample.events |= EVENT_CONTACT_END
+    # first contact: the sensor, or the force where there is no such sensor
+    if (in_loop or p.every_phase and sample.phase >= PHASE_CLOSING) and not s.seen_contact and (
+            s.contact or s.latched & MECHANISM_SIGNAL_DK1):
+        s.seen_contact = 1
+        s.latched |= MECHANISM_SIGNAL_DK1
+        sample.first_contact_time = now
+        sample.events |= EVENT_FIRST_CONTACT
+    if in_loop:
         if newly(s.latched, before, MECHANISM_SIGNAL_DSG):
             sample.capture_time = now
             sample.events |= EVENT_CAPTURE
@@ -95,7 +100,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     sample.mechanism_state = s.latched
 
 
-# where no wrench is a contact of the test, so that no changed threshold begins or ends one
+# before the test, so that no changed threshold begins or ends a contact of it
 OUT_OF_LOOP = ("idle", "position", "approach")
 
 
@@ -109,6 +114,7 @@ cdef class DockingEvents(StagePart):
                   tunable=Tunable(100.0, OUT_OF_LOOP, narrowed="no higher than half way to contact_on_n")),
         Parameter("contact_hold_s", "float", "s", "time below contact_off_n after which contact has ended", 0.005, low=0.0, high=10.0,
                   tunable=Tunable(0.5, OUT_OF_LOOP)),
+        Parameter("every_phase", "bool", "-", "contact is told in every phase; false: in the closed loop only", True),
     )
     CONTEXT = ("period_s",)
     cdef Self c
@@ -120,7 +126,7 @@ cdef class DockingEvents(StagePart):
                              f"{keys['contact_on_n']} N")
         memset(&self.c, 0, sizeof(Self))
         self.c.params.on, self.c.params.off, self.c.params.hold = keys["contact_on_n"], keys["contact_off_n"], keys["contact_hold_s"]
-        self.c.params.period = period_s
+        self.c.params.period, self.c.params.every_phase = period_s, keys["every_phase"]
         self.plug.self = &self.c
         self.plug.self_size = sizeof(Self)
         self.plug.state = &self.c.state

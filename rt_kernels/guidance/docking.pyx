@@ -300,6 +300,8 @@ cdef class DockingGuidance(StagePart):
         Parameter("turn_max_deg_s", "float", "deg/s", "programme mode", 5.0, low=0.01, high=90.0),
         Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
         Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
+        Parameter("hold_acceleration_max_m_s2", "float", "m/s2", "with which a hold may brake so that the units do not touch; 0: as in "
+                  "programme mode", 2.0, low=0.0, high=10.0),
         Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
         Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
         Parameter("settle_s", "float", "s", "rest after each programmed move", 0.3, low=0.0, high=60.0),
@@ -348,6 +350,7 @@ cdef class DockingGuidance(StagePart):
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
                    keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
+        p.stand.hold_acceleration, p.stand.touch = keys["hold_acceleration_max_m_s2"], p.X_contact[0]
         pose_on_line(p.X_contact, p.V_contact, -(p.close_before + p.constant_time + 0.5 * p.ramp_time), p.stand.X_start)
         p.contact_time_max, p.after_capture, p.capture_limit = keys["contact_max_s"], keys["after_capture_s"], keys["capture_limit_s"]
         p.retreat_range = keys["retreat_range_m"]

@@ -7,7 +7,8 @@
 * position: it goes to the start pose in programme mode, minimum jerk; `run_stand` says when it is there.
 * finish: the relative motion is brought to rest; retreat: the mechanism is released and the platform backs off; park: back to the pose
   that the run started from.
-* hold: brought to rest; a closed loop that was held is not taken up again, after it there is only the way back. What follows it waits until
+* hold: brought to rest; before the units touch with up to `hold_acceleration` so that they do not, and where that is not enough the
+  guidance says so. A closed loop that was held is not taken up again, after it there is only the way back. What follows it waits until
   the platform is at rest, for every programmed move begins there; another hold takes it back.
 * fault: the platform is frozen and recorded for `fault_time` after it stands; then it waits for `recover_time` for the command `recover`,
   which the safety stage obeys, unless `stop` or `park` ends the waiting. While that recovers, the programmed pose is the achieved one, at
@@ -21,11 +22,12 @@ The phases of the test itself, and what leads out of it, are the guidance's own.
 
 from libc.stdint cimport int32_t
 
-from rt_kernels.algebra cimport pose
+from rt_kernels.algebra cimport pose, vec3
 from rt_kernels.codes cimport (COMMAND_ABORT, COMMAND_HOLD, COMMAND_PARK, COMMAND_RECORD_LOST, COMMAND_RESUME, COMMAND_START,
                                COMMAND_STOP, END_CAUSE_NONE, END_CAUSE_RECORD_LOST, END_CAUSE_STOPPED, END_CAUSE_TRIPPED, FAULTS_STOP,
-                               GUIDANCE_FAULT_OPERATOR_STOP, GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST,
-                               GUIDANCE_FAULT_RECORD_REQUIRED, MECHANISM_COMMAND_RELEASE, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
+                               GUIDANCE_FAULT_HOLD_TOUCHES, GUIDANCE_FAULT_OPERATOR_STOP,
+                               GUIDANCE_FAULT_PROGRAMME_NOT_REACHED, GUIDANCE_FAULT_RECORD_LOST, GUIDANCE_FAULT_RECORD_REQUIRED,
+                               MECHANISM_COMMAND_RELEASE, MOTION_FOLLOW_PROFILE, MOTION_FREEZE,
                                PHASE_APPROACH, PHASE_CLOSING, PHASE_ENDED, PHASE_FAULT, PHASE_FINISH, PHASE_HOLD, PHASE_IDLE, PHASE_PARK,
                                PHASE_POSITION, PHASE_RETREAT, SAFETY_STATE_BLOCKED, SAFETY_STATE_FOLLOWING, SAFETY_STATE_HELD,
                                SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING)
@@ -49,6 +51,8 @@ cdef struct StandParams:
     double retreat_distance
     double fault_time
     double recover_time         # a run that tripped waits so long for the operator's `recover`
+    double hold_acceleration    # with which a hold may brake before the units touch, 0: with that of the programme mode
+    double touch                # X of the nominal first contact
     int auto_start
     int unused
 
@@ -124,9 +128,32 @@ cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) n
     enter(s, o, PHASE_RETREAT)
 
 
+cdef inline void brake_before_touch(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """Shortens the stop that is planned, so that it ends `reserve` before the first contact; a stop of duration T leads V T / 2 further."""
+    cdef double reserve = 0.005
+    cdef double shortest = 0.02
+    cdef double gap = p.touch - o.X_TA[0]
+    cdef double harder = p.hold_acceleration / p.limits.acceleration
+    cdef double least = 1.5 * vec3.norm(o.V_TA) / p.hold_acceleration
+    cdef double turning = 1.5 * vec3.norm(o.V_TA + 3) / (harder * p.limits.turn_acceleration)
+    cdef double wanted = 2.0 * (gap - reserve) / o.V_TA[0]
+    if turning > least:
+        least = turning
+    if least < shortest:
+        least = shortest
+    if wanted < least:
+        wanted = least
+    if wanted < s.move.duration:
+        s.move.duration = wanted
+    if gap > 0.0 and 0.5 * o.V_TA[0] * s.move.duration > gap:
+        o.guidance_fault |= GUIDANCE_FAULT_HOLD_TOUCHES
+
+
 cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
     """To rest; from a closed loop there is only the way back."""
     plan_stop(&p.limits, &s.move, o.X_TA, o.V_TA)
+    if p.hold_acceleration > p.limits.acceleration and o.V_TA[0] > 0.0:
+        brake_before_touch(p, s, o)
     s.leaves_hold = 0
     if s.phase >= PHASE_CLOSING:
         end_because(s, END_CAUSE_STOPPED)

@@ -43,6 +43,27 @@ come after `recover_limit_s`, or on an abort, the setpoints are held as before, 
 the causes to be cleared. Without a record there is no recovery: `record_lost` and `record_required` refuse it at once. So does a trip
 before the start, which has sent nothing.
 
+**Does it make sense.** Readings that no stand can have are faults, each of its own. `leg_jump`: a measured leg further from its last fresh
+length than twice the rate limit leads in the time between, and `leg_jump_m`. `tare_wrong`: the mean force before the loop is closed is
+above `tare_max_n`. `force_without_contact`: a contact, by the threshold of the events, while the ports are `apart_m` short of the nominal
+first contact. `contact_without_force`: the prediction of the run says, as `course_force_n`, how much axial force there is at least when the
+units are for the first time this deep in each other (every `course_step_m` behind the nominal first contact); the fault is less than
+`course_share` of it for COURSE_TIME, measured within COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind
+it is not predictable. `force_beyond_prediction`: more than `predicted_share` of `predicted_force_n`. What a run has no prediction of is not
+judged.
+
+**Power.** The table gives each stop a category (IEC 60204-1): power kept, taken off when the setpoints rest, taken off at once. With
+`limits.power_off = "axis"` a fault of one drive takes the power off its own axis, and the others decelerate inside their limits; a fault of
+no single drive, and any with `"all"`, off all six. A drive that left its state by itself is such a fault: its enabling word is withdrawn,
+so that it does not come back by itself. The ports obey `setpoint_status`, bits `blocked`; what a drive says once it has lost its power is
+no further fault. Nothing but a recovery gives power back, and an axis that runs away while it recovers loses it again at once.
+
+**Watchdog.** `watchdog` counts ticks that are on time and judged here, while the drives may have power: an output of which bit 0 toggles.
+
+**Chain.** `chain_state` is what its inputs say; an input with two channels (emergency stop, guard) is closed when both are, a discrepancy
+after `limits.discrepancy_s`. The hydraulic unit is off, low, high or interlocked. With `limits.proof_test` the setpoints do not start
+before each of the inputs has been seen open and closed again on both channels.
+
 **Hydraulics.** What the drives say of force, spool and supply has limits of its own: the legs' greatest force, the lowest supply pressure
 (`limits.supply_pressure_min_pa`), and how long a spool may stay at its end. What a stand does not measure is zero and has none of these
 faults. Where the drives may not follow (these limits, a leg behind its setpoint), decelerating setpoints take the speed off as far as the
@@ -76,6 +97,7 @@ from rt_kernels.parameters import Parameter, Tunable, checked
 
 
 cdef enum:
+    ALL_AXES = 0x3F
     LEVELS = 18                 # of the quiet force: 1/16 N, 1/8 N, ... 8192 N
 
 cdef double LOWEST_LEVEL = 0.0625
@@ -87,6 +109,26 @@ cdef int64_t MAY_NOT_FOLLOW = FAULT_SUPPLY_PRESSURE | FAULT_FOLLOWING_ERROR | FA
 
 # without a record nothing moves again
 cdef int64_t NOT_IN_SESSION = FAULT_RECORD_LOST | FAULT_RECORD_REQUIRED
+
+# faults of one drive: they take its axis, where the stand's power is taken by axis
+cdef int64_t OF_ONE_DRIVE = (FAULT_DRIVE_NO_DATA | FAULT_DRIVE_DEVICE_FAULT | FAULT_DRIVE_NOT_ENABLED | FAULT_FOLLOWING_ERROR
+                             | FAULT_DRIVE_LOCAL_CONTROL | FAULT_DRIVE_NOT_FOLLOWING | FAULT_DRIVE_HEARTBEAT_LOST | FAULT_LEG_JUMP)
+
+cdef enum:
+    POWER_NONE = 0              # which axes lose their power
+    POWER_AXIS = 1
+    POWER_ALL = 2
+    COURSE_POINTS = 64
+
+cdef double COURSE_TIME = 0.004     # s that a force may be too small
+cdef double COURSE_MEMORY = 0.02    # s in which the largest force counts
+cdef double COURSE_FLOOR = 100.0    # N: less is not judged
+cdef double NEAR_DEEPEST = 5e-4     # m
+cdef double PREDICTED_FLOOR = 200.0     # N: less is not beyond a prediction
+
+cdef uint32_t STOP_CHANNELS = ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
+cdef uint32_t GUARD_CHANNELS = ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
+cdef uint32_t UNIT_FAULTS = CHAIN_STATE_UNIT_OFF | CHAIN_STATE_UNIT_LOW | CHAIN_STATE_UNIT_HIGH | CHAIN_STATE_UNIT_INTERLOCK
 
 cdef double IN_PLACE = 1e-9         # m: a setpoint no further than this from where it is led has arrived
 
@@ -134,8 +176,23 @@ cdef struct Params:
     double blocking_delay       # s from resting setpoints to blocked drives: the drives' own lag
     double recover_fresh        # s without a stop fault that a recovery asks for
     double recover_limit        # s after which a recovery is given up
-    int blocking_valves         # 1: the stand has some
+    double jump                 # m, of a measured leg beyond what its rate explains; 0: not judged
+    double tare_max             # N, 0: not judged
+    double apart                # m, 0: not judged
+    double contact_x            # of the nominal first contact along X_T
+    double course[64]           # N, least axial force at each depth
+    double course_step          # m
+    double course_share
+    double force_predicted      # N, already times the share; 0: not judged
+    double discrepancy          # s
+    int course_points
     int unused
+    int power                   # POWER_...
+    int emergency_stop
+    int guard
+    int hydraulic_unit
+    int proof_test
+    int blocking_valves         # 1: the stand has some
 
 # Records of one kind: their total at the tick before, and about how many came in the last second.
 cdef struct Count:
@@ -171,19 +228,28 @@ cdef struct State:
     double saturated_time[6]    # s for which each valve has been at its end
     double held_time            # s since the setpoints have come to rest after a trip
     double target[6]            # recovering: lengths that the setpoints are led to
+    double fresh_leg[6]         # measured length when it was fresh last
+    double fresh_age[6]         # s since, negative: never
+    double deepest              # m, behind the nominal first contact
+    double axial[2]             # largest axial force of the present and of the past COURSE_MEMORY
+    double axial_time           # s of the present one
+    double lacking_time         # s for which the force has been too small
+    double differs_time[2]      # s for which the channels of the emergency stop and of the guard have differed
     double recover_time         # s since the command
     double fresh_time           # s since the last stop fault
     int64_t standing            # stop faults of the newest tick of the recovery that had any
+    int64_t of_axis[6]          # stop faults of this tick that are one drive's
     int64_t faults
     int64_t trip_tick
     uint32_t blocked            # bit i: the drive of leg i is to have no power
+    uint32_t chain              # bits of chain_state
+    uint32_t watchdog
     int mode                    # safety_state of the table
     int good_ticks              # running, with legs that can be started from
     int counting                # the totals of the tick before are known
     int in_contact
     int tripped                 # and not recovered
     int led                     # recovering: there is a target
-    int unused
 
 cdef struct Self:
     Params params
@@ -348,6 +414,10 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
         f |= FAULT_SENSOR_BROKEN_WIRE
     if w & SENSOR_STATUS_BUSY:
         f |= FAULT_SENSOR_BUSY
+    if w & SENSOR_STATUS_FROZEN:
+        f |= FAULT_SENSOR_FROZEN
+    if w & SENSOR_STATUS_DIFFERS:
+        f |= FAULT_RECORDS_DIFFER
     s.signals_silent = s.signals_silent + o.periods if o.signal_status & SENSOR_STATUS_NO_DATA else 0
     if s.signals_silent >= p.missing_signals or o.signal_status & SENSOR_STATUS_DEVICE_FAULT:
         f |= FAULT_SIGNALS_NO_DATA
@@ -358,42 +428,102 @@ cdef int64_t sensor_faults(const Params *p, State *s, const Sample *o) noexcept 
     return f
 
 
-cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
+cdef inline uint32_t channels(Params *p, State *s, uint32_t inputs, int which, uint32_t a, uint32_t b, double dt) noexcept nogil:
+    """An input with two channels, `which` 0 the emergency stop, 1 the guard. Returns its bits of chain_state; the proof test sees here that
+    both were open, and closed after it."""
+    cdef uint32_t state = 0
+    cdef uint32_t seen = CHAIN_STATE_STOP_SEEN_OPEN << which
+    if inputs & (a | b) != a | b:
+        state |= CHAIN_STATE_EMERGENCY_STOP << which
+    if (inputs & a != 0) == (inputs & b != 0):
+        s.differs_time[which] = 0.0
+    else:
+        s.differs_time[which] += dt
+        if s.differs_time[which] > p.discrepancy:
+            state |= CHAIN_STATE_EMERGENCY_STOP_DIFFERS << which
+    if s.chain & seen or not inputs & (a | b):
+        state |= seen
+    return state
+
+
+cdef int64_t chain_faults(Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """Emergency stop, guard and hydraulic unit, as far as the stand has them; where a proof test is asked for, before it is done, an open
+    input is what it waits for."""
+    cdef uint32_t inputs = o.analogue_chain, state = 0, lacking = 0
     cdef int64_t f = 0
+    if p.emergency_stop:
+        state |= channels(p, s, inputs, 0, ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, dt)
+        lacking |= CHAIN_STATE_STOP_SEEN_OPEN & ~state
+    if p.guard:
+        state |= channels(p, s, inputs, 1, ANALOGUE_CHAIN_GUARD_A, ANALOGUE_CHAIN_GUARD_B, dt)
+        lacking |= CHAIN_STATE_GUARD_SEEN_OPEN & ~state
+    if p.hydraulic_unit:
+        if not inputs & ANALOGUE_CHAIN_UNIT_ON:
+            state |= CHAIN_STATE_UNIT_OFF
+        if inputs & ANALOGUE_CHAIN_UNIT_LOW:
+            state |= CHAIN_STATE_UNIT_LOW
+        if inputs & ANALOGUE_CHAIN_UNIT_HIGH:
+            state |= CHAIN_STATE_UNIT_HIGH
+        if inputs & ANALOGUE_CHAIN_UNIT_INTERLOCK:
+            state |= CHAIN_STATE_UNIT_INTERLOCK
+    state |= s.chain & CHAIN_STATE_PROVEN
+    if not lacking and not state & (CHAIN_STATE_EMERGENCY_STOP | CHAIN_STATE_GUARD_OPEN) and (p.emergency_stop or p.guard):
+        state |= CHAIN_STATE_PROVEN
+    if state & (CHAIN_STATE_EMERGENCY_STOP_DIFFERS | CHAIN_STATE_GUARD_DIFFERS):
+        f |= FAULT_CHAIN_DISCREPANCY
+    if p.proof_test and not state & CHAIN_STATE_PROVEN:
+        state |= CHAIN_STATE_PROOF_ASKED
+    elif state & (CHAIN_STATE_EMERGENCY_STOP | CHAIN_STATE_GUARD_OPEN):
+        f |= FAULT_ANALOGUE_CHAIN
+    if state & UNIT_FAULTS:
+        f |= FAULT_HYDRAULIC_UNIT
+    s.chain = state
+    return f
+
+
+cdef int64_t drive_faults(const Params *p, State *s, const Sample *o) noexcept nogil:
+    """What the drives say of themselves; `of_axis` begins with it."""
+    cdef int64_t f = 0
+    cdef int64_t one
     cdef int i
     cdef uint32_t d
     cdef double share = share_of_a_second(p, s)
     for i in range(6):
+        one = 0
         d = o.drive_status[i]
         if s.blocked >> i & 1:
             d &= ~AFTER_BLOCKING
         s.drive_silent[i] = s.drive_silent[i] + o.periods if d & DRIVE_STATUS_NO_DATA else 0
         if s.drive_silent[i] >= p.missing_drive:
-            f |= FAULT_DRIVE_NO_DATA
+            one |= FAULT_DRIVE_NO_DATA
         if d & DRIVE_STATUS_DEVICE_FAULT or d & DRIVE_STATUS_EMERGENCY:
-            f |= FAULT_DRIVE_DEVICE_FAULT
+            one |= FAULT_DRIVE_DEVICE_FAULT
         if d & DRIVE_STATUS_NOT_ENABLED:
-            f |= FAULT_DRIVE_NOT_ENABLED
+            one |= FAULT_DRIVE_NOT_ENABLED
         if d & DRIVE_STATUS_FOLLOWING_ERROR:
-            f |= FAULT_FOLLOWING_ERROR
+            one |= FAULT_FOLLOWING_ERROR
         if d & DRIVE_STATUS_BUS_FAULT:
-            f |= FAULT_BUS_FAULT
+            one |= FAULT_BUS_FAULT
         if d & DRIVE_STATUS_NOT_FOLLOWING:
-            f |= FAULT_DRIVE_NOT_FOLLOWING
+            one |= FAULT_DRIVE_NOT_FOLLOWING
         if d & DRIVE_STATUS_HEARTBEAT_LOST:
-            f |= FAULT_DRIVE_HEARTBEAT_LOST
+            one |= FAULT_DRIVE_HEARTBEAT_LOST
         if too_often(p, &s.drive_lost[i], o.drive_lost_total[i], d & DRIVE_STATUS_LOST, s.counting, o.periods,
                      share * p.drive_lost_max):
-            f |= FAULT_DRIVE_LOST
+            one |= FAULT_DRIVE_LOST
         if too_often(p, &s.drive_corrupt[i], o.drive_corrupt_total[i], d & DRIVE_STATUS_CORRUPT, s.counting, o.periods,
                      share * p.damaged_max):
-            f |= FAULT_BUS_FAULT
+            one |= FAULT_BUS_FAULT
         if d & DRIVE_STATUS_LIMIT_TOUCHED:
-            f |= FAULT_DRIVE_LIMIT_TOUCHED
+            one |= FAULT_DRIVE_LIMIT_TOUCHED
         if d & DRIVE_STATUS_LOCAL_CONTROL:
-            f |= FAULT_DRIVE_LOCAL_CONTROL
+            one |= FAULT_DRIVE_LOCAL_CONTROL
         if d & DRIVE_STATUS_SUPPLY_LOW or d & DRIVE_STATUS_HYDRAULICS_BLOCKED:
-            f |= FAULT_SUPPLY_PRESSURE
+            one |= FAULT_SUPPLY_PRESSURE
+        if d & DRIVE_STATUS_DIFFERS:
+            one |= FAULT_RECORDS_DIFFER
+        s.of_axis[i] = one
+        f |= one
     return f
 
 
@@ -426,12 +556,72 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
         if not (fabs(o.F_S[3 + i]) <= p.moment_max[i]):
             f |= FAULT_MOMENT_LIMIT
     # mean force while nothing touches: a wrong tare drives the model away (starting from zero, the mean never overstates); once the
-    # latches hold, small forces are theirs
-    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and not o.contact and not o.mechanism_state & MECHANISM_SIGNAL_DSG:
+    # latches hold, small forces are theirs; before the loop is closed, what the threshold takes for a contact belongs to it, too
+    if PHASE_POSITION <= o.phase <= PHASE_CONTACT and (not o.contact or o.phase < PHASE_CLOSING) \
+            and not o.mechanism_state & MECHANISM_SIGNAL_DSG:
         for i in range(3):
             s.drift[i] += clip(p.period * o.periods / p.drift_time, 0.0, 1.0) * (o.F_T[i] - s.drift[i])
         if sqrt(s.drift[0] * s.drift[0] + s.drift[1] * s.drift[1] + s.drift[2] * s.drift[2]) > p.drift_max:
             f |= FAULT_TARE_DRIFT
+            if p.tare_max > 0.0 and o.phase <= PHASE_CLOSING and vec3.norm(s.drift) > p.tare_max:
+                f |= FAULT_TARE_WRONG
+    # captured units hold each other at any distance
+    if p.apart > 0.0 and o.contact and o.motion == MOTION_FREE and not o.mechanism_state & MECHANISM_SIGNAL_DSG \
+            and o.X_TA_measured[0] < p.contact_x - p.apart:
+        f |= FAULT_FORCE_WITHOUT_CONTACT
+    if p.force_predicted > 0.0 and o.motion == MOTION_FREE and vec3.norm(o.F_T) > p.force_predicted:
+        f |= FAULT_FORCE_BEYOND_PREDICTION
+    return f
+
+
+cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """The axial force while the units get deeper into each other than ever before in this contact phase, against the prediction's."""
+    cdef double depth = o.X_TA_measured[0] - p.contact_x
+    cdef double least, x
+    cdef int k
+    if o.motion != MOTION_FREE or o.mechanism_state & MECHANISM_SIGNAL_DSG:
+        s.deepest = s.axial[0] = s.axial[1] = s.axial_time = s.lacking_time = 0.0
+        return 0
+    s.axial_time += dt
+    if s.axial_time > COURSE_MEMORY:
+        s.axial[1] = s.axial[0]
+        s.axial[0] = s.axial_time = 0.0
+    if o.F_T[0] > s.axial[0]:
+        s.axial[0] = o.F_T[0]
+    if depth > s.deepest:
+        s.deepest = depth
+    if p.course_points == 0 or depth < s.deepest - NEAR_DEEPEST or depth <= 0.0:
+        s.lacking_time = 0.0
+        return 0
+    # behind its end the course stays as it is there
+    x = depth / p.course_step
+    k = p.course_points - 1 if x >= p.course_points else <int>x
+    least = p.course[k]
+    if least < COURSE_FLOOR or s.axial[0] >= p.course_share * least or s.axial[1] >= p.course_share * least:
+        s.lacking_time = 0.0
+        return 0
+    s.lacking_time += dt
+    return FAULT_CONTACT_WITHOUT_FORCE if s.lacking_time > COURSE_TIME else 0
+
+
+cdef int64_t leg_jumps(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """Measured legs that moved faster than legs can since they were fresh last. What is not a number is for others to judge, and so is
+    what comes before the setpoints start."""
+    cdef int64_t f = 0
+    cdef double moved
+    cdef int i
+    if p.jump <= 0.0:
+        return 0
+    for i in range(6):
+        s.fresh_age[i] += dt
+        if o.drive_status[i] & NOT_FRESH or not (fabs(o.measured_leg[i]) < 1e6):
+            continue
+        moved = fabs(o.measured_leg[i] - s.fresh_leg[i])
+        if s.mode != SAFETY_STATE_NOT_ARMED and s.fresh_age[i] > 0.0 and moved > p.jump + 2.0 * p.rate_max * s.fresh_age[i]:
+            s.of_axis[i] |= FAULT_LEG_JUMP
+            f |= FAULT_LEG_JUMP
+        s.fresh_leg[i] = o.measured_leg[i]
+        s.fresh_age[i] = 0.0
     return f
 
 
@@ -448,6 +638,8 @@ cdef int64_t guidance_faults(const Sample *o) noexcept nogil:
         f |= FAULT_RECORD_LOST
     if o.guidance_fault & GUIDANCE_FAULT_RECORD_REQUIRED:
         f |= FAULT_RECORD_REQUIRED
+    if o.guidance_fault & GUIDANCE_FAULT_HOLD_TOUCHES:
+        f |= FAULT_HOLD_TOUCHES
     return f
 
 
@@ -464,8 +656,10 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         else:
             # the time before the tick that first shows the error is not counted
             s.following_time[i] += dt if s.following_time[i] > 0.0 else p.period
-        if s.following_time[i] > p.following_time:
+        # a leg whose power was taken stays behind its setpoint: no further fault
+        if s.following_time[i] > p.following_time and (p.power == POWER_NONE or not s.blocked >> i & 1):
             f |= FAULT_FOLLOWING_ERROR
+            s.of_axis[i] |= FAULT_FOLLOWING_ERROR
         if not (o.leg_demand[i] >= p.leg_min[i] + p.stroke_reserve and o.leg_demand[i] <= p.leg_max[i] - p.stroke_reserve):
             f |= FAULT_STROKE_LIMIT
         if not (fabs(o.leg_demand[i]) < 1e6) or not (fabs(o.leg_rate_demand[i]) < 1e6):
@@ -628,15 +822,36 @@ cdef inline void trip(State *s, int64_t tick) noexcept nogil:
             s.mode = SAFETY_STATE_DECELERATING
 
 
-cdef inline void block(const Params *p, State *s, const Sample *o) noexcept nogil:
-    """Closes blocking valves after a trip: of a leg that is behind its setpoint at once, of all where drives may not follow some time after
-    the setpoints have come to rest, or when those of a drive are closed without us."""
+cdef inline uint32_t without_power(const Params *p, State *s, int64_t now) noexcept nogil:
+    """Axes that the stop categories of the faults leave without power: `now` those of this tick, beside the latched ones."""
+    cdef int64_t off = FAULTS_POWER_OFF
+    cdef uint32_t axes = 0
+    cdef int i
+    if s.mode == SAFETY_STATE_HELD and s.held_time > p.blocking_delay or s.mode == SAFETY_STATE_NOT_ARMED:
+        off |= FAULTS_POWER_THEN_OFF
+    for i in range(6):
+        if s.of_axis[i] & off & OF_ONE_DRIVE:
+            axes |= 1u << i
+    if (s.faults | now) & off & ~OF_ONE_DRIVE or p.power == POWER_ALL and (axes or s.faults & off):
+        axes = ALL_AXES
+    return axes
+
+
+cdef inline void block(const Params *p, State *s, const Sample *o, int64_t now) noexcept nogil:
+    """Takes the power off axes after a trip: by the stop categories; where there are blocking valves, of a leg that is behind its setpoint
+    at once, of all where drives may not follow some time after the setpoints have come to rest, or when those of a drive are closed without
+    us. now: faults of this tick."""
     cdef bint all_legs
     cdef int i
     if s.mode == SAFETY_STATE_HELD:
         s.held_time += p.period * o.periods
-    if (not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_FOLLOWING or s.mode == SAFETY_STATE_NOT_ARMED
-            or s.mode == SAFETY_STATE_RECOVERING):
+    if not s.tripped or s.mode == SAFETY_STATE_FOLLOWING or s.mode == SAFETY_STATE_RECOVERING:
+        return
+    if p.power != POWER_NONE:
+        s.blocked |= without_power(p, s, now)
+        if s.blocked == ALL_AXES and s.mode != SAFETY_STATE_NOT_ARMED:
+            s.mode = SAFETY_STATE_BLOCKED
+    if not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_NOT_ARMED:
         return
     all_legs = s.held_time > p.blocking_delay
     for i in range(6):
@@ -666,6 +881,16 @@ cdef void begin_recovery(State *s) noexcept nogil:
         s.target[i] = s.leg[i]
         s.drive_lost[i].in_a_second = s.drive_corrupt[i].in_a_second = 0.0
         s.following_time[i] = s.saturated_time[i] = s.excess_time[i] = 0.0
+
+
+cdef bint runs_away(const Params *p, const State *s, const Sample *o) noexcept nogil:
+    """Whether an axis that has its power again, and was where it was sent, leaves it."""
+    cdef int i
+    for i in range(6):
+        if not o.drive_status[i] & (NOT_FRESH | DRIVE_STATUS_NOT_ENABLED | DRIVE_STATUS_HYDRAULICS_BLOCKED) and s.rate[i] == 0.0 \
+                and s.following_time[i] > p.following_time:
+            return True
+    return False
 
 
 cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, double dt) noexcept nogil:
@@ -698,7 +923,7 @@ cdef void recover(const Params *p, State *s, const Sample *o, int64_t found, dou
         forget_work(s)
         for i in range(6):
             s.demand[i] = o.leg_demand[i]
-    elif s.recover_time >= p.recover_limit:
+    elif s.recover_time >= p.recover_limit or p.power != POWER_NONE and runs_away(p, s, o):
         if s.standing:
             s.faults = s.faults & ~FAULTS_STOP | s.standing
         s.mode = SAFETY_STATE_DECELERATING
@@ -734,18 +959,21 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int64_t found
     cdef int i
     found = sensor_faults(p, s, sample) | drive_faults(p, s, sample) | hydraulic_faults(p, s, sample, dt) | guidance_faults(sample)
+    found |= chain_faults(p, s, sample, dt) | leg_jumps(p, s, sample, dt)
     s.counting = 1
     # setpoints start where the legs are; after a trip they do not start any more
-    if s.mode == SAFETY_STATE_NOT_ARMED and not s.tripped and not ((s.faults | found) & FAULTS_STOP):
+    if s.mode == SAFETY_STATE_NOT_ARMED and not s.tripped and not ((s.faults | found) & FAULTS_STOP) \
+            and not s.chain & CHAIN_STATE_PROOF_ASKED:
         found |= start_legs(p, s, sample, dt)
     if s.mode != SAFETY_STATE_NOT_ARMED and sample.phase != PHASE_IDLE:
         found |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
+        found |= course_faults(p, s, sample, dt)
     if s.mode == SAFETY_STATE_RECOVERING:
         recover(p, s, sample, found, dt)
     else:
         s.faults |= found
     trip(s, sample.tick)
-    block(p, s, sample)
+    block(p, s, sample, found)
     if sample.command_code == COMMAND_RECOVER:
         begin_recovery(s)
     sample.setpoint_status = next_frame(p, s, sample) | s.blocked * SETPOINT_STATUS_BLOCKED1
@@ -756,9 +984,13 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
             s.leg[i] = sample.measured_leg[i] if fabs(sample.measured_leg[i]) < 1e6 else 0.0
         sample.leg_setpoint[i] = s.leg[i]
         sample.leg_rate_setpoint[i] = s.rate[i]
+    if s.blocked != ALL_AXES and sample.periods <= p.periods_max:
+        s.watchdog += 1
     sample.faults = s.faults
     sample.trip_tick = s.trip_tick
     sample.safety_state = s.mode
+    sample.chain_state = s.chain
+    sample.watchdog = s.watchdog
 
 
 cdef _room_for_rounding(const Params *p):
@@ -790,6 +1022,19 @@ cdef class SafetyLimits(StagePart):
         Parameter("drift_max_n", "float", "N", "mean force without contact that raises a warning", 0.5, low=0.0, high=1e4,
                   stricter="lower"),
         Parameter("drift_time_s", "float", "s", "averaging time of the drift warning", 1.0, low=0.01, high=100.0, stricter="lower"),
+        Parameter("tare_max_n", "float", "N", "mean force before the loop is closed that trips; 0: not judged", 10.0, low=0.0, high=1e4,
+                  stricter="equal"),
+        Parameter("leg_jump_m", "float", "m", "a measured leg this far beyond what its rate limit explains; 0: not judged", 0.005, low=0.0,
+                  high=1.0, stricter="equal"),
+        Parameter("apart_m", "float", "m", "a contact this far before the nominal first contact is none; 0: not judged", 0.03, low=0.0,
+                  high=10.0, stricter="equal"),
+        Parameter("course_force_n", "floats", "N", "of the prediction: least axial force when the units are this deep in each other for "
+                  "the first time, one number a course_step_m; none: not judged", (), low=0.0, high=1e7),
+        Parameter("course_step_m", "float", "m", "depth between two of them", 0.001, low=1e-5, high=1.0),
+        Parameter("course_share", "float", "-", "less than this share of it is a fault", 0.7, low=0.0, high=1.0, stricter="higher"),
+        Parameter("predicted_force_n", "float", "N", "of the prediction: greatest contact force; 0: not judged", 0.0, low=0.0, high=1e7),
+        Parameter("predicted_share", "float", "-", "more than this share of it is a fault (never below 200 N)", 1.2, low=1.0, high=10.0,
+                  stricter="lower"),
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0,
                   stricter="lower"),
         Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6,
@@ -819,10 +1064,10 @@ cdef class SafetyLimits(StagePart):
         Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000,
                   stricter="lower"),
     )
-    CONTEXT = ("period_s", "platform", "delays", "limits", "mechanism")
+    CONTEXT = ("period_s", "platform", "delays", "limits", "mechanism", "start")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, delays, limits, mechanism=None, **given):
+    def __init__(self, *, period_s, platform, delays, limits, mechanism=None, start=None, **given):
         cdef Params *p = &self.c.params
         cdef int i
         keys = checked(SafetyLimits.PARAMETERS, given)
@@ -841,10 +1086,10 @@ cdef class SafetyLimits(StagePart):
         _room_for_rounding(p)
         # where the platform is parked
         neutral = np.empty(6)
-        cdef double[::1] start = neutral
-        leg_lengths(&legs.params, legs.params.neutral, &start[0])
+        cdef double[::1] parked = neutral
+        leg_lengths(&legs.params, legs.params.neutral, &parked[0])
         for i in range(6):
-            p.start_leg[i] = start[i] if limits.start_leg_m is None else limits.start_leg_m[i]
+            p.start_leg[i] = parked[i] if limits.start_leg_m is None else limits.start_leg_m[i]
             if not p.leg_min[i] <= p.start_leg[i] <= p.leg_max[i]:
                 raise ValueError(f"stand.limits.start_leg_m[{i}]: {p.start_leg[i]} m is outside the stroke, "
                                  f"{p.leg_min[i]}...{p.leg_max[i]} m")
@@ -869,6 +1114,24 @@ cdef class SafetyLimits(StagePart):
         p.periods_max = keys["skipped_periods_max"]
         p.missing_sensor, p.missing_drive = keys["sensor_missing_periods"], keys["drive_missing_periods"]
         p.missing_signals = keys["signals_missing_periods"]
+        p.jump, p.tare_max = keys["leg_jump_m"], keys["tare_max_n"]
+        p.apart, p.contact_x = (0.0, 0.0) if start is None else (keys["apart_m"], start.X_TA[0])
+        course = keys["course_force_n"]
+        if len(course) > COURSE_POINTS:
+            raise ValueError(f"safety.course_force_n: {len(course)} numbers, limit {COURSE_POINTS}: a larger course_step_m")
+        p.course_step, p.course_share = keys["course_step_m"], keys["course_share"]
+        p.course_points = len(course) if start is not None else 0
+        for i in range(p.course_points):
+            p.course[i] = course[i]
+        if keys["predicted_force_n"] > 0.0:
+            p.force_predicted = max(keys["predicted_share"] * keys["predicted_force_n"], PREDICTED_FLOOR)
+        p.power = {"none": POWER_NONE, "axis": POWER_AXIS, "all": POWER_ALL}[limits.power_off]
+        p.emergency_stop, p.guard, p.hydraulic_unit = limits.emergency_stop, limits.guard, limits.hydraulic_unit
+        p.discrepancy, p.proof_test = limits.discrepancy_s, limits.proof_test
+        if p.proof_test and not (p.emergency_stop or p.guard):
+            raise ValueError("stand.limits.proof_test: there is no input with two channels to test: set emergency_stop or guard")
+        for i in range(6):
+            self.c.state.fresh_age[i] = -1e300
         self.c.state.trip_tick = -1
         self.c.state.mode = SAFETY_STATE_NOT_ARMED
         self.plug.self = &self.c

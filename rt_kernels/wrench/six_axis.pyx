@@ -19,25 +19,37 @@ devices are simultaneous: with a difference t of their delays the part w t of an
 
 Frames: S load cell, T target port. Source of the layout: Yaskevich 2020, 6.2 (six strain-gauge cells, three forces and three moments).
 Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
+
+Frozen: a real sensor's six values are never all equal to the bit for long (recorded: no two records in succession of an ATI Gamma at rest;
+with noise of one count they are equal in 0.4 % of the pairs, ten times in succession once in 10^22 records). Ten new records or more, over
+`frozen_s`, with equal values are a fault. A sensor in software without noise repeats its values wherever nothing moves: there the values
+are judged only in a contact, and when the units have moved by FROZEN_WAY since.
 """
 
 from libc.math cimport fabs
-from libc.stdint cimport uint32_t
-from libc.string cimport memset
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy, memset
 
 import math
 
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_SATURATED,
-                               WRENCH_CHANNEL_FAULT_BROKEN_WIRE1, WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1, WRENCH_CHANNEL_FAULT_SATURATED1)
+from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE,
+                               SENSOR_STATUS_SATURATED, WRENCH_CHANNEL_FAULT_BROKEN_WIRE1, WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1,
+                               WRENCH_CHANNEL_FAULT_SATURATED1)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 from rt_kernels.block_check import FLAG
 from rt_kernels.parameters import Parameter, checked
 
+
+cdef enum:
+    FROZEN_RECORDS = 10         # new records with equal values, at least
+
+cdef double FROZEN_WAY = 2e-4   # m, of the units since the values have been equal: a sensor without noise
+cdef double FROZEN_FORCE = 1.0  # N: less is no contact
 
 cdef struct Params:
     double calibration[36]
@@ -55,12 +67,20 @@ cdef struct Params:
     double a[3]                 # low-pass, difference equation y = b0 x + b1 x1 + b2 x2 - a1 y1 - a2 y2 (a[0] unused)
     double b[3]
     double period
+    double frozen_time          # s, 0: not judged
     int order
     int on_platform
     int target_on_cell
     int accelerometers
+    int noiseless
+    int unused
 
 cdef struct State:
+    double raw[6]               # newest values
+    double since                # s for which they have been equal
+    double place[3]             # of the active port in T when they began
+    int64_t sequence            # of the newest record
+    int64_t equal               # new records since with the same values
     double x1[6]
     double x2[6]
     double y1[6]
@@ -90,6 +110,35 @@ cdef uint32_t check_channels(const Params *p, const Sample *s, const double *F, 
             status |= SENSOR_STATUS_OUT_OF_RANGE
             which[0] |= WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1 << i
     return status
+
+
+cdef bint frozen(const Params *p, State *st, const Sample *s, const double *F, double dt) noexcept nogil:
+    """Whether new records have brought the same six values for too long. F: calibrated."""
+    cdef double way[3]
+    cdef bint same = True
+    cdef int i
+    if p.frozen_time <= 0.0:
+        return False
+    for i in range(6):
+        if s.wrench_raw[i] != st.raw[i]:
+            same = False
+    if not same or s.wrench_sequence < st.sequence:
+        memcpy(st.raw, s.wrench_raw, sizeof(st.raw))
+        vec3.copy(s.X_TA_measured, st.place)
+        st.sequence = s.wrench_sequence
+        st.equal = 0
+        st.since = 0.0
+        return False
+    st.since += dt
+    if s.wrench_sequence > st.sequence:
+        st.equal += 1
+        st.sequence = s.wrench_sequence
+    if st.equal < FROZEN_RECORDS or st.since < p.frozen_time:
+        return False
+    if not p.noiseless:
+        return True
+    vec3.sub(s.X_TA_measured, st.place, way)
+    return vec3.norm(way) > FROZEN_WAY and vec3.norm(F) > FROZEN_FORCE
 
 
 cdef void calibrate(const Params *p, const double *counts, double *F) noexcept nogil:
@@ -214,6 +263,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         sample.wrench_fault |= felt_load(p, sample, F)
     else:
         carried_load(p, st, sample, F)
+    if frozen(p, st, sample, F, p.period * sample.periods):
+        sample.wrench_fault |= SENSOR_STATUS_FROZEN
     for i in range(6):
         st.V_previous[i] = sample.V_WP_measured[i]
     # a value that is not finite never enters the filter: the last good one stays, the status says why
@@ -257,14 +308,16 @@ cdef class SixAxis(StagePart):
                   shape=2),
         Parameter("inertia_from", "str", "-", "what says weight and inertia of what the cell carries: its weight and the measured pose, or "
                   "accelerometers on it", "pose", choices=("pose", "accelerometers")),
+        Parameter("frozen_s", "float", "s", "six values equal to the bit for this long, in ten new records or more: a frozen sensor; "
+                  "0: not judged", 0.02, low=0.0, high=60.0),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
         Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
     )
-    CONTEXT = ("period_s", "mounting", "sensor_scale")
+    CONTEXT = ("period_s", "mounting", "sensor_scale", "noiseless")
     cdef Self c
     cdef readonly double filter_delay_s
 
-    def __init__(self, *, period_s, mounting, sensor_scale, **given):
+    def __init__(self, *, period_s, mounting, sensor_scale, noiseless=False, **given):
         cdef int i
         keys = checked(SixAxis.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
@@ -297,6 +350,7 @@ cdef class SixAxis(StagePart):
         self.c.params.on_platform = mounting.load_cell_on == "platform"
         self.c.params.target_on_cell = mounting.unit_on_load_cell == "target"
         self.c.params.period = period_s
+        self.c.params.frozen_time, self.c.params.noiseless = keys["frozen_s"], noiseless
         self.c.params.order = keys["filter_order"]
         b, a, self.filter_delay_s = low_pass_coefficients(keys["filter_order"], keys["filter_corner_hz"], period_s)
         for i in range(3):

@@ -96,18 +96,41 @@ def test_first_contact_by_force_sets_the_sensor_that_is_not_there():
 
 
 @pytest.mark.parametrize("phase", sorted(PHASE))
-def test_only_the_closed_loop_has_contacts(phase):
+def test_without_every_phase_only_the_closed_loop_has_contacts(phase):
     """Outside it the wrench is recorded, but no contact of the test; a hold counts while the model moves freely."""
     for motion in ("follow_profile", "free"):
-        run = Run()
+        run = Run(every_phase=False)
         events = run.tick((30, 0, 0), ("DSG",), phase=PHASE[phase], motion=MOTION[motion])
         inside = phase in ("closing", "contact", "latched") or (phase == "hold" and motion == "free")
         assert events == ({"contact_begin", "first_contact", "capture"} if inside else set())
         assert run.s["contact"][0] == inside and run.state() == ({"DSG", "DK1"} if inside else set())
 
 
-def test_leaving_the_loop_ends_the_contact():
+@pytest.mark.parametrize("phase", sorted(PHASE))
+def test_a_loaded_interface_is_told_in_every_phase(phase):
+    """Before the test it is no first contact of it; signals of the mechanism count in the loop only."""
+    for motion in ("follow_profile", "free", "freeze"):
+        run = Run()
+        events = run.tick((30, 0, 0), ("DSG",), phase=PHASE[phase], motion=MOTION[motion])
+        inside = phase in ("closing", "contact", "latched") or (phase == "hold" and motion == "free")
+        before = phase in ("idle", "position", "approach")
+        assert events == {"contact_begin"} | (set() if before else {"first_contact"}) | ({"capture"} if inside else set())
+        assert run.s["contact"][0] == 1 and run.s["contact_time"][0] == PERIOD
+        assert run.s["first_contact_time"][0] == (-1.0 if before else pytest.approx(0.001))
+
+
+def test_a_contact_goes_on_into_the_retreat():
     run = Run()
+    run.tick((30, 0, 0))
+    assert run.tick((30, 0, 0), phase=PHASE["retreat"]) == set() and run.s["contact"][0] == 1
+    assert run.s["contact_time"][0] == pytest.approx(2 * PERIOD)
+    for _ in range(5):
+        events = run.tick((5, 0, 0))
+    assert events == {"contact_end"} and run.s["contact"][0] == 0
+
+
+def test_leaving_the_loop_ends_the_contact_without_every_phase():
+    run = Run(every_phase=False)
     run.tick((30, 0, 0))
     assert run.tick((30, 0, 0), phase=PHASE["retreat"]) == set() and run.s["contact"][0] == 0 and run.s["contact_time"][0] == 0.0
     assert run.state() == {"DK1"}

@@ -38,6 +38,7 @@ SENSOR_BITS = {
     "stale": "sensor_stale", "saturated": "sensor_saturated", "out_of_range": "sensor_out_of_range", "device_fault": "sensor_device_fault",
     "supply": "sensor_device_fault", "temperature": "sensor_device_fault", "broken_wire": "sensor_broken_wire", "busy": "sensor_busy",
     "no_data": "sensor_no_data", "lost": None, "corrupt": None, "warning": None,
+    "frozen": "sensor_frozen", "differs": "records_differ",
 }  # fmt: skip
 DRIVE_BITS = {
     "device_fault": "drive_device_fault", "emergency": "drive_device_fault", "not_enabled": "drive_not_enabled",
@@ -45,6 +46,7 @@ DRIVE_BITS = {
     "local_control": "drive_local_control", "not_following": "drive_not_following", "heartbeat_lost": "drive_heartbeat_lost",
     "no_data": "drive_no_data", "stale": None, "lost": None, "corrupt": None, "warning": None, "tx_drop": None,
     "valve_saturated": None, "supply_low": "supply_pressure", "hydraulics_blocked": "supply_pressure",
+    "differs": "records_differ",
 }  # fmt: skip
 
 
@@ -189,12 +191,12 @@ def test_following_error_by_size_and_time(judged, quiet, leg):
     for off, ticks, expected in ((0.0199, 200, set()), (0.0201, 50, set()), (0.0201, 52, beyond), (-0.0201, 52, beyond)):
         s = quiet(260)
         s["measured_leg"][20 : 20 + ticks, leg] += off
-        assert judged(s, following_max_m=0.02, following_time_s=0.0505) == expected, (off, ticks)
+        assert judged(s, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0) == expected, (off, ticks)
     # a tick inside the limit begins anew
     s = quiet(200)
     s["measured_leg"][20:60, leg] += 0.03
     s["measured_leg"][61:100, leg] += 0.03
-    assert judged(s, following_max_m=0.02, following_time_s=0.0505) == set()
+    assert judged(s, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0) == set()
     assert s["following_error"][30, leg] == pytest.approx(-0.03, abs=1e-12)
 
 
@@ -202,7 +204,7 @@ def test_a_length_that_is_not_a_number_does_not_follow(judged, quiet):
     for ticks, expected in ((50, set()), (51, {"following_error"})):
         s = quiet(100)
         s["measured_leg"][20 : 20 + ticks, 3] = np.nan
-        assert judged(s, following_max_m=0.02, following_time_s=0.0505) == expected, ticks
+        assert judged(s, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0) == expected, ticks
 
 
 def test_the_expected_lag_of_the_drives_is_no_following_error(judged, quiet):

@@ -114,7 +114,7 @@ def test_what_drives_say_without_power_is_no_further_fault(started, quiet):
     started(limits=SUPPLY | {"blocking_valves": True}, following_max_m=1.0).through(blocked := s.copy())
     assert blocked["safety_state"][299] == STATE["blocked"] and names(blocked["faults"][-1]) == {"supply_pressure"}
     # without blocking valves it is the drives' own doing
-    started(limits=SUPPLY, following_max_m=1.0).through(s)
+    started(limits=SUPPLY | {"power_off": "none"}, following_max_m=1.0).through(s)
     assert names(s["faults"][-1]) == {"supply_pressure", "drive_not_enabled", "drive_not_following"}
     assert set(s["safety_state"]) == {STATE["following"], STATE["decelerating"], STATE["held"]}
 
@@ -134,12 +134,12 @@ def test_a_leg_that_does_not_hold_after_a_stop_is_blocked_when_it_shows(started,
     """Another fault trips; long after the setpoints have come to rest a leg goes on: then the valves close."""
     s = moving(quiet, 400)
     s["drive_status"][100] |= DRIVE["device_fault"]
-    blocking = {"blocking_valves": True}
+    blocking = {"blocking_valves": True, "power_off": "none"}
     started(limits=blocking, following_max_m=1.0).through(rest := s.copy())
     assert rest["safety_state"][-1] == STATE["held"]  # these drives follow
     s["measured_leg"][100:] = rest["leg_setpoint"][100:]
     s["measured_leg"][200:, 3] += 0.03
-    started(limits=blocking, following_max_m=0.02, following_time_s=0.0505).through(s)
+    started(limits=blocking, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0).through(s)
     states = s["safety_state"]
     assert (states[200:250] == STATE["held"]).all() and (states[250:] == STATE["blocked"]).all()
     assert names(s["faults"][-1]) == {"drive_device_fault", "following_error"} and s["trip_tick"][-1] == 100
@@ -154,7 +154,8 @@ def test_a_leg_behind_its_setpoint_is_blocked_at_once_the_others_with_the_stop(s
     for valves in (True, False):
         s = moving(quiet, 400)
         s["measured_leg"][60:130, 3] += 0.03
-        started(limits={"blocking_valves": valves}, following_max_m=0.02, following_time_s=0.0505).through(s)
+        limits = {"blocking_valves": valves, "power_off": "none"}
+        started(limits=limits, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0).through(s)
         trip = int(s["trip_tick"][-1])
         assert trip == 110 and names(s["faults"][-1]) == {"following_error"}
         assert [blocked(s, k) for k in (109, 110, 200)] == ([set(), {3}, {3}] if valves else [set()] * 3)
@@ -163,5 +164,5 @@ def test_a_leg_behind_its_setpoint_is_blocked_at_once_the_others_with_the_stop(s
     s = moving(quiet, 200)
     s["measured_leg"][60:, 3] += 0.03
     s["drive_status"][115:, 3] |= DRIVE["hydraulics_blocked"] | DRIVE["not_enabled"]
-    started(limits={"blocking_valves": True}, following_max_m=0.02, following_time_s=0.0505).through(s)
+    started(limits={"blocking_valves": True}, following_max_m=0.02, following_time_s=0.0505, leg_jump_m=0.0).through(s)
     assert blocked(s, 150) == {3} and names(s["faults"][-1]) == {"following_error"}

@@ -23,7 +23,10 @@ MATRIX = [
     ("external_force", 0, 5600.0, "force_limit"),
     ("external_force", 4, 3600.0, "moment_limit"),
     ("sensor_bias", 1, 9000.0, "sensor_out_of_range"),
-    ("sensor_bias", 1, 30.0, "tare_drift"),
+    ("sensor_bias", 1, 5.0, "tare_drift"),
+    ("sensor_bias", 1, 30.0, "tare_wrong"),
+    ("sensor_drift", 0, 100.0, "tare_wrong"),
+    ("sensor_frozen", 0, 0.0, "sensor_frozen"),
     ("drive_silent", 3, 0.0, "drive_no_data"),
     ("drive_fault", 0, 0.0, "drive_device_fault"),
     ("drive_emergency", 0, 0.0, "drive_device_fault"),
@@ -38,22 +41,31 @@ MATRIX = [
     ("drive_heartbeat_lost", 5, 0.0, "drive_heartbeat_lost"),
     ("leg_stuck", 2, 0.0, "following_error"),
     ("leg_slow", 2, 0.2, "following_error"),
-    ("transducer_offset", 0, 0.05, "following_error"),
-    ("transducer_offset", 0, 5.0, "platform_unknown"),
+    ("transducer_offset", 0, 0.05, "leg_jump"),
+    ("leg_runaway", 4, 0.2, "following_error"),
+    ("transducer_offset", 0, 5.0, "leg_jump"),
     ("signals_silent", 0, 0.0, "signals_no_data"),
     ("chain_tripped", 0, 0.0, "analogue_chain"),
     ("chain_unhealthy", 0, 0.0, "analogue_chain"),
     ("analogue_chain_unread", 0, 0.0, "analogue_chain"),
+    ("emergency_stop", 0, 0.0, "analogue_chain"),
+    ("guard_open", 0, 0.0, "analogue_chain"),
+    ("chain_discrepant", 1, 0.0, "chain_discrepancy"),
+    ("unit_fault", 1, 0.0, "hydraulic_unit"),
 ]
+WIRED = tuple(f"stand.limits.{key}=true" for key in ("emergency_stop", "guard", "hydraulic_unit"))
+# show in a contact only, against a prediction: test_wrong_sensors
+IN_CONTACT = {"sensor_gain", "sensor_exchanged"}
 
 
 def test_the_matrix_names_every_injectable_fault():
-    assert {row[0] for row in MATRIX} == set(IN_PROCESS)
+    assert {row[0] for row in MATRIX} | IN_CONTACT == set(IN_PROCESS)
 
 
 @pytest.mark.parametrize("name, index, value, bit", MATRIX, ids=[f"{r[0]}-{r[3]}" for r in MATRIX])
 def test_fault_sets_its_bit_and_the_legs_decelerate_inside_limits(name, index, value, bit):
-    records = run_line((*QUICK, *STRICT, f"stand.virtual.faults=[{{fault='{name}', at_s={AT}, index={index}, value={value}}}]",
+    wired = WIRED if name in ("emergency_stop", "guard_open", "chain_discrepant", "unit_fault") else ()
+    records = run_line((*QUICK, *STRICT, *wired, f"stand.virtual.faults=[{{fault='{name}', at_s={AT}, index={index}, value={value}}}]",
                         "guidance.fault_s=0.3", "test.duration_max_s=8.0"))  # fmt: skip
     assert bit in fault_names(records[-1]["faults"])
     first = int(np.flatnonzero(records["faults"] & FAULT_MASKS[bit])[0])
@@ -88,7 +100,7 @@ def _first_shown(records, bit):
     if bit == "signals_no_data":
         return int(np.flatnonzero(records["signal_status"])[0])
     if bit == "analogue_chain":
-        return int(np.flatnonzero((records["analogue_chain"] & 7) != 1)[0])
+        return int(np.flatnonzero(records["analogue_chain"] != records["analogue_chain"][0])[0])
     if bit in ("sensor_saturated", "sensor_out_of_range", "sensor_broken_wire"):
         return int(np.flatnonzero(records["wrench_channel_fault"])[0])
     if bit == "force_limit":

@@ -1,5 +1,7 @@
 """Wrench path against its equations written with rotation matrices: calibration, weight and inertia, filter, transfer, channel faults."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.signal import butter, lfilter, lfilter_zi
@@ -10,6 +12,7 @@ from rt_kernels.layout import BITS, SAMPLE_DTYPE
 from rt_kernels.wrench.six_axis import SixAxis
 
 PERIOD = 1e-3
+RECORDED = Path(__file__).parents[1] / "data" / "force_torque" / "1-baseline_wrench.csv"
 STATUS = BITS["sensor_status"]
 G_W = np.array([0.3, -9.8, 0.4])  # not along an axis, so that no component is free
 COM_S = np.array([0.05, -0.2, 0.11])
@@ -231,3 +234,54 @@ def test_what_is_not_finite_never_enters_the_filter(bad, i):
 def test_a_calibration_without_full_rank_is_refused(calibration):
     with np.errstate(invalid="ignore", divide="ignore"), pytest.raises((ValueError, np.linalg.LinAlgError)):
         part(calibration=calibration.tolist())
+
+
+# ---------------------------------------------------------------------------------------------------------------- frozen
+
+
+def stays(records, n=60, noiseless=False, way=0.0, force=50.0, **keys):
+    """The sensor's path on n ticks of equal counts; `records`: how many of them are new ones in each tick. The ticks with the bit."""
+    made = part(noiseless=noiseless, **keys)
+    found = []
+    s = sample(1e3 * force * np.ones(6), periods=1)
+    for k in range(n):
+        s["wrench_sequence"] = 1 + int(records * k)
+        s["X_TA_measured"][0, :3] = X_TA[:3] + np.array([way * k, 0.0, 0.0])
+        made.step(s)
+        if s["wrench_fault"][0] & STATUS["frozen"]:
+            found.append(k)
+    return found
+
+
+def test_equal_values_in_new_records_are_a_frozen_sensor():
+    """Ten new records or more and frozen_s: the later of both."""
+    assert stays(1, frozen_s=0.0205)[0] == 21 and stays(4, frozen_s=0.0205)[0] == 21
+    assert stays(1, frozen_s=0.0045)[0] == 10
+    assert stays(0.25, frozen_s=0.0205)[0] == 40  # a record every fourth tick
+    assert stays(0, frozen_s=0.0205) == []  # no new records: another fault's
+    assert stays(1, frozen_s=0.0) == []
+
+
+def test_one_count_in_one_channel_is_enough_to_be_alive():
+    made = part()
+    for k in range(200):
+        s = sample([*np.zeros(5), k % 15 == 0], wrench_sequence=k + 1, periods=1)
+        made.step(s)
+        assert not s["wrench_fault"][0]
+
+
+def test_a_sensor_without_noise_is_judged_in_a_contact_that_moves():
+    assert stays(1, noiseless=True) == []
+    assert stays(1, noiseless=True, way=1e-5)[0] == 21  # 0.2 mm
+    assert stays(1, noiseless=True, way=1e-5, force=0.4) == []
+
+
+def test_a_recorded_sensor_is_never_frozen():
+    """ATI Gamma, Net Box: no two records in succession are equal."""
+    counts = np.round(np.loadtxt(RECORDED, delimiter=",", skiprows=1)[:, 1:] * 1e6)
+    assert len(counts) > 4000 and not (np.diff(counts, axis=0) == 0).all(axis=1).any()
+    made = part()
+    for k, row in enumerate(counts):
+        s = sample([*row, *np.zeros(6 - len(row))], wrench_sequence=k + 1, periods=1)
+        made.step(s)
+        assert not s["wrench_fault"][0] & STATUS["frozen"]

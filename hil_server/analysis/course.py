@@ -1,0 +1,61 @@
+"""What the prediction of a run says of its force, as the keys of [safety] that hold the sensor against it.
+
+The axial force of a contact is judged where the units are deeper in each other than ever before: that part of a docking a simulation and
+a run have in common, what bounces behind it they have not. See `rt_kernels.safety.limits`.
+"""
+
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from hil_server import registry
+from hil_server.config import TestConfig
+from hil_server.line import assembly
+from hil_server.telemetry.log_file import open_log
+from rt_kernels.codes import mask
+from rt_kernels.layout import CODES
+
+POINTS = 60  # of the course; the safety stage has room for 64
+LEAST_STEP_M = 5e-4
+MEMORY_S = 0.02  # in which the largest force counts, as in the safety stage
+NEAR_DEEPEST_M = 5e-4
+
+
+def course(records: np.ndarray, contact_x_m: float, period_s: float) -> dict[str, Any]:
+    """Keys of [safety] from the records of a prediction: course_step_m, course_force_n, predicted_force_n. Empty where its loop is never
+    closed or its units do not touch. contact_x_m: X of the nominal first contact in T."""
+    free = (records["motion"] == CODES["motion"]["free"]) & (records["mechanism_state"] & mask("mechanism_signal", "DSG") == 0)
+    peak = np.linalg.norm(records["F_T"][records["motion"] == CODES["motion"]["free"], :3], axis=1).max(initial=0.0)
+    depth = records["X_TA_measured"][free, 0] - contact_x_m
+    if not len(depth) or depth.max() <= LEAST_STEP_M or peak <= 0.0:
+        return {}
+    window = max(1, round(MEMORY_S / period_s))
+    force = np.maximum(records["F_T"][free, 0], 0.0)
+    largest = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.zeros(window - 1), force]), window).max(axis=1)
+    deepest = np.maximum.accumulate(np.maximum(depth, 0.0))
+    front = (depth > 0.0) & (depth >= deepest - NEAR_DEEPEST_M)
+    step = max(LEAST_STEP_M, float(deepest[-1]) / POINTS)
+    place = np.minimum((depth[front] / step).astype(int), POINTS - 1)
+    least = np.full(int(place.max()) + 1, np.inf)
+    np.minimum.at(least, place, largest[front])
+    # a depth that was passed between two ticks has the force before it; a place either way is no difference
+    for k in range(1, len(least)):
+        if np.isinf(least[k]):
+            least[k] = least[k - 1]
+    least[np.isinf(least)] = 0.0
+    padded = np.concatenate([[0.0], least, least[-1:]])
+    least = np.minimum(np.minimum(padded[:-2], padded[1:-1]), padded[2:])
+    return {"course_step_m": step, "course_force_n": [round(float(f), 3) for f in least], "predicted_force_n": round(float(peak), 3)}
+
+
+def held_against(config: TestConfig, prediction: str | PathLike[str]) -> TestConfig:
+    """The test with what its prediction says in its [safety]; keys that the test gives itself stay. prediction: log of the simulated
+    variant. Raises LogError."""
+    log = open_log(prediction)
+    start = assembly.base_context(config)["start"]
+    declared = {p.key for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}  # type: ignore[attr-defined]
+    found = course(log.records, float(start.X_TA[0]), log.header.period_ns * 1e-9)
+    kept = {key: value for key, value in found.items() if key in declared}
+    return replace(config, document={**config.document, "safety": {**kept, **config.document["safety"]}})
