@@ -4,11 +4,13 @@ from typing import Any
 from rt_kernels.plugs import MechanismPart
 
 AUX: tuple[Any, ...]
+FLAG: tuple[Any, ...]
 RING_PARAMETERS: tuple[Any, ...]
 
 class Ring(MechanismPart):
     def __init__(self, **given: Any) -> None: ...
     def state_fields(self) -> Any: ...
+    def state_bounds(self) -> Any: ...
     def max_penetration(self, X_TA: Any) -> Any: ...
     gives: Any
     PARAMETERS: tuple[Any, ...]
