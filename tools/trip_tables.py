@@ -28,8 +28,8 @@ from rt_kernels.codes import fault_names  # noqa: E402
 from rt_kernels.layout import FAULTS, RUNS, SAMPLE_DTYPE  # noqa: E402
 
 # programme -> stand in the place of its own, where that has no drives and no sensor
-PROGRAMMES = {"docking": "", "virtual_docking": "docking_stand", "virtual_docking_hydraulic": "", "elastic_contact": "",
-              "rubbing_contacts": "", "idss_docking": ""}  # fmt: skip
+PROGRAMMES = {"docking": "", "docking_tuned": "", "virtual_docking_hydraulic": "", "elastic_contact": "", "rubbing_contacts": "",
+              "idss_docking": ""}  # fmt: skip
 STOP = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 BLOCKED = RUNS["setpoint_status"]["blocked"]
 EARLY_S = 0.3

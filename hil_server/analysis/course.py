@@ -18,9 +18,9 @@ from rt_kernels.codes import mask
 from rt_kernels.layout import CODES
 
 POINTS = 60  # of the course; the safety stage has room for 64
-LEAST_STEP_M = 5e-4
+LEAST_STEP_M = 1e-4
 MEMORY_S = 0.02  # in which the largest force counts, as in the safety stage
-NEAR_DEEPEST_M = 5e-4
+NEAR_DEEPEST_M = 1e-4
 
 
 def course(records: np.ndarray, contact_x_m: float, period_s: float) -> dict[str, Any]:

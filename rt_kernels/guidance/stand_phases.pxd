@@ -145,7 +145,8 @@ cdef inline void brake_before_touch(const StandParams *p, StandState *s, Sample 
         wanted = least
     if wanted < s.move.duration:
         s.move.duration = wanted
-    if gap > 0.0 and 0.5 * o.V_TA[0] * s.move.duration > gap:
+    # the platform overshoots the programmed stop a little
+    if gap > 0.0 and 0.5 * o.V_TA[0] * s.move.duration > gap - 0.5 * reserve:
         o.guidance_fault |= GUIDANCE_FAULT_HOLD_TOUCHES
 
 

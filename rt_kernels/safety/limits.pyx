@@ -122,8 +122,9 @@ cdef enum:
 
 cdef double COURSE_TIME = 0.004     # s that a force may be too small
 cdef double COURSE_MEMORY = 0.02    # s in which the largest force counts
-cdef double COURSE_FLOOR = 100.0    # N: less is not judged
-cdef double NEAR_DEEPEST = 5e-4     # m
+cdef double COURSE_LEAST = 20.0     # N: less than a quarter of the course's greatest force is not judged, nor less than this,
+cdef double COURSE_MOST = 100.0     # more than this always
+cdef double NEAR_DEEPEST = 1e-4     # m
 cdef double PREDICTED_FLOOR = 200.0     # N: less is not beyond a prediction
 
 cdef uint32_t STOP_CHANNELS = ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
@@ -183,6 +184,7 @@ cdef struct Params:
     double course[64]           # N, least axial force at each depth
     double course_step          # m
     double course_share
+    double course_floor         # N: less is not judged
     double force_predicted      # N, already times the share; 0: not judged
     double discrepancy          # s
     int course_points
@@ -597,7 +599,7 @@ cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt
     x = depth / p.course_step
     k = p.course_points - 1 if x >= p.course_points else <int>x
     least = p.course[k]
-    if least < COURSE_FLOOR or s.axial[0] >= p.course_share * least or s.axial[1] >= p.course_share * least:
+    if least < p.course_floor or s.axial[0] >= p.course_share * least or s.axial[1] >= p.course_share * least:
         s.lacking_time = 0.0
         return 0
     s.lacking_time += dt

@@ -115,10 +115,17 @@ def driven(quiet, share, depth=0.035, ticks=100, force=None):
 
 def test_force_at_each_new_depth_against_the_prediction(judged, quiet):
     assert judged(driven(quiet, 1.0), **COURSE) == set()
-    assert judged(driven(quiet, 0.71), **COURSE) == set()
-    assert judged(driven(quiet, 0.69), **COURSE) == {"contact_without_force"}
+    assert judged(driven(quiet, 0.76), **COURSE) == set()
+    assert judged(driven(quiet, 0.74), **COURSE) == {"contact_without_force"}
     assert judged(driven(quiet, 0.0)) == set()  # no prediction, nothing to judge
     assert judged(driven(quiet, 0.0), **COURSE, course_share=0.0) == set()
+
+
+@pytest.mark.parametrize(("greatest", "floor"), [(1000.0, 100.0), (200.0, 50.0), (60.0, 20.0)])
+def test_the_course_is_judged_from_a_quarter_of_its_greatest_force(judged, quiet, greatest, floor):
+    for least, fault in ((floor - 0.1, set()), (floor, {"contact_without_force"})):
+        s = driven(quiet, 0.0, depth=0.0099)
+        assert judged(s, course_step_m=0.01, course_force_n=[least, greatest]) == fault
 
 
 def test_the_course_of_a_small_force_and_of_the_way_back_is_not_judged(judged, quiet):

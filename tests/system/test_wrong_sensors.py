@@ -1,0 +1,76 @@
+"""Wrong force sensors in the shipped docking, held against its own prediction: the true load stays within 1.2 of the predicted peak."""
+
+import numpy as np
+import pytest
+
+from hil_server.analysis.course import course, held_against
+from hil_server.config import load_test
+from hil_server.line import assembly
+from hil_server.telemetry.log_format import LogError
+from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
+
+KEYS = (*QUICK, "test.duration_max_s=20.0")
+
+
+@pytest.fixture(scope="module")
+def foreseen():
+    """(keys of [safety] that the whole run gives, peak of its force in N, time of its first contact in s)."""
+    config = load_test(None, list(KEYS))
+    records = run_line(config=config)
+    assert not fault_names(records[-1]["faults"]) & STOPPING
+    context = assembly.base_context(config)
+    found = course(records, float(context["start"].X_TA[0]), context["period_s"])
+    assert found["predicted_force_n"] == pytest.approx(np.linalg.norm(records["F_T"][records["motion"] == 2, :3], axis=1).max(), abs=1e-2)
+    return [f"safety.{key}={value}" for key, value in found.items()], found["predicted_force_n"], float(records["first_contact_time"][-1])
+
+
+def flown(foreseen, fault, index, value, at_s):
+    """Faults of the run with the injected sensor, and its greatest true force until the trip: what the sensor would have shown."""
+    config = load_test(None, [*KEYS, *foreseen[0], f"stand.virtual.faults=[{{fault='{fault}', at_s={at_s}, index={index}, value={value}}}]"])
+    test = assembly.simulation(config)
+    plant = next(port for port in test.ports if hasattr(port, "plant")).plant
+    rest = plant.state()["F_S"][:3]
+    test.line.clock.pause_every(5, test.line.sample)
+    greatest, over = 0.0, False
+    while not over:
+        test.block.heartbeat()
+        test.line.run()
+        test.block.drain(4096)
+        greatest = max(greatest, float(np.linalg.norm(plant.state()["F_S"][:3] - rest)))
+        over = not test.line.clock.paused or bool(fault_names(test.line.sample[0]["faults"]) & STOPPING)
+    return fault_names(test.line.sample[0]["faults"]) & STOPPING, greatest
+
+
+def test_the_run_that_was_predicted_is_quiet(foreseen):
+    assert not fault_names(run_line((*KEYS, *foreseen[0]))[-1]["faults"]) & STOPPING
+
+
+@pytest.mark.parametrize(("fault", "index", "value", "after_contact_s", "stop"), [
+    ("sensor_frozen", 0, 0.0, None, "sensor_frozen"),
+    ("sensor_frozen", 0, 0.0, 0.05, "sensor_frozen"),
+    ("sensor_gain", 0, 0.1, None, "contact_without_force"),
+    ("sensor_gain", 0, 0.5, None, "contact_without_force"),
+    ("sensor_gain", 0, 0.7, None, "contact_without_force"),
+    ("sensor_gain", 0, 3.0, None, None),
+    ("sensor_drift", 0, 20.0, None, "tare_wrong"),
+    ("sensor_exchanged", 0, 0.0, None, "tare_wrong"),
+    ("transducer_offset", 2, 0.1, None, "leg_jump"),
+    ("transducer_offset", 2, 0.02, 0.05, "leg_jump"),
+])  # fmt: skip
+def test_a_wrong_sensor_trips_before_the_load_does(foreseen, fault, index, value, after_contact_s, stop):
+    _, peak, contact_s = foreseen
+    at_s = 0.3 if after_contact_s is None else round(contact_s + after_contact_s, 3)
+    stops, greatest = flown(foreseen, fault, index, value, at_s)
+    assert stops and (stop is None or stop in stops)
+    assert greatest <= 1.2 * peak
+
+
+def test_a_run_takes_the_course_of_its_prediction_and_keeps_its_own_keys(tmp_path):
+    from hil_server.run.session import Options, simulate
+
+    log = simulate(load_test(None, list(KEYS)), Options(out=str(tmp_path), quiet=True, report=False))["log"]
+    held = held_against(load_test(None, [*KEYS, "safety.predicted_force_n=500.0"]), log)
+    assert held.safety["predicted_force_n"] == 500.0 and len(held.safety["course_force_n"]) > 10
+    assert assembly.part_of(held, "safety", assembly.simulation(held).context)
+    with pytest.raises(LogError):
+        held_against(load_test(None), tmp_path / "none.mcap")
