@@ -28,6 +28,7 @@ cdef struct FreeClock:
     int64_t period_ns
     int64_t tick
     int64_t last_tick       # the run ends here when nothing else ends it
+    int extended            # 1: it may be extended there, and only pauses
     int64_t pause_every     # ticks between two pauses, 0: none, also at events
     int64_t next_pause
     int paused
@@ -58,13 +59,13 @@ cdef int free_wait(void *self, Sample *s) noexcept nogil:
     if c.tick == 0:
         host_set_float_mode()
     if c.tick >= c.last_tick:
-        return 1
+        return 2 if c.extended else 1
     # whoever goes on after a pause has seen this one
     if c.paused:
         c.paused = 0
     elif c.pause_every > 0 and pause_due(c, s):
         c.paused = 1
-        return 1
+        return 2
     # nobody waits for this run: it waits for its reader instead of dropping samples
     if c.block != NULL:
         while c.block.head - atomic_get(&c.block.tail) >= c.block.capacity:
@@ -110,8 +111,9 @@ cdef class FreeRunningClock(ClockPart):
         self.plug.mark = free_mark
 
     def extend(self, int64_t ticks):
-        """The run ends so many ticks from now: who acts between ticks (devices in a test) runs the line a tick at a time."""
+        """`run` of the line returns so many ticks from now: who acts between ticks (devices in a test) runs it a tick at a time."""
         self.c.last_tick = self.c.tick + ticks
+        self.c.extended = 1
 
     def restart(self):
         """The next run begins at tick 0 again."""

@@ -29,9 +29,12 @@ cdef inline void tuned_tick(Line *line, TuningTable *tuning) noexcept nogil:
 
 
 cdef void run_line(Line *line, TuningTable *tuning) noexcept nogil:
-    """Until the clock or the guidance ends the run."""
-    cdef int i
-    while line.clock.wait(line.clock.self, &line.sample) == 0:
+    """Until the clock pauses or ends the run, or the guidance ends it."""
+    cdef int i, over
+    while True:
+        over = line.clock.wait(line.clock.self, &line.sample)
+        if over:
+            break
         for i in range(line.port_count):
             line.port[i].port.read(line.port[i].port.self, &line.sample, line.port[i].aux)
         line.clock.mark(line.clock.self, MARK_READ)
@@ -43,7 +46,12 @@ cdef void run_line(Line *line, TuningTable *tuning) noexcept nogil:
         if line.block != NULL:
             publish(line.block, &line.sample, line.aux)
         if line.sample.phase == PHASE_ENDED:
+            over = 1
             break
+    if over == 1:
+        for i in range(line.port_count):
+            if line.port[i].port.leave != NULL:
+                line.port[i].port.leave(line.port[i].port.self)
     line.clock.mark(line.clock.self, MARK_END)
 
 

@@ -21,17 +21,19 @@ cdef struct Stage:
     void (*step)(void *self, Sample *sample, double *aux) noexcept nogil
 
 
-# Touches the world: `read` fills input fields before the tick, `write` takes outputs away after it.
+# Touches the world: `read` fills input fields before the tick, `write` takes outputs away after it; `leave`, where a port has it, is told
+# that no tick follows.
 cdef struct Port:
     void *self
     void *state
     size_t state_size
     void (*read)(void *self, Sample *sample, double *aux) noexcept nogil
     void (*write)(void *self, const Sample *sample, double *aux) noexcept nogil
+    void (*leave)(void *self) noexcept nogil    # NULL: nothing to do then
 
 
-# Knows time: `wait` returns 0 at the next tick, 1 when the run is over; `mark` is told when reading, computing, writing is done, and
-# when the run is over.
+# Knows time: `wait` returns 0 at the next tick, 1 when the run is over, 2 when it pauses before the next tick; `mark` is told when reading,
+# computing, writing is done, and when the run is over.
 cdef enum:
     MARK_READ = 0
     MARK_COMPUTED = 1

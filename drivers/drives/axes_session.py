@@ -1,12 +1,27 @@
-"""Brings six CANopen axes from power-up to enabled and back, whatever their profile. Python, before and after the loop."""
+"""Brings six CANopen axes from power-up to enabled and back, whatever their profile. Python, before and after the loop.
+
+Objects and PDOs are set at `open`, while the axes are off. `enable` comes last before the loop: frames flow first (the keeper of
+`drivers.drives.cyclic_axes`), then the axes are led up; `disable` comes first after it.
+"""
 
 import select
 import socket
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from drivers.drives.canopen_setup import DriveSetupError, Link, Node
 from drivers.drives.drive_channels import CHANNEL_PARAMETERS, DriveChannels
+from drivers.drives.supervision import (
+    SUPERVISION_PARAMETERS,
+    Protection,
+    check_scale,
+    compare_identity,
+    objects_named,
+    protect,
+    read_identity,
+)
 from drivers.raw_frames.can_link import link_names, open_link
 from rt_kernels.parameters import Parameter
 
@@ -15,6 +30,7 @@ AXIS_PARAMETERS = (
     Parameter("counts_per_metre", "float", "1/m", "position counts of the drives per metre", 1e6, 1.0, 1e10),
     Parameter("zero_m", "floats", "m", "leg length at position 0 of each drive", (0.0,) * 6, -100.0, 100.0, shape=6),
     Parameter("rate_window_periods", "int", "periods", "measured leg rate: difference over so many periods", 4, 1, 15),
+    *SUPERVISION_PARAMETERS,
 )
 # Of CANopen drives.
 COMMON_PARAMETERS = (
@@ -26,6 +42,8 @@ COMMON_PARAMETERS = (
     Parameter("receive_timeout_periods", "int", "periods", "the drive stops when no setpoint came for so long", 5, 2, 1000),
     Parameter("heartbeat_ms", "int", "ms", "heartbeat of the drives", 100, 10, 10000),
     Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is lost; 0: three heartbeats", 0, 0, 60000),
+    Parameter("server_node", "int", "-", "CANopen node of the server, whose heartbeat the drives watch", 127, 1, 127),
+    Parameter("server_timeout_ms", "int", "ms", "a drive that does not hear the server's heartbeat for so long stops", 60, 10, 60000),
     Parameter("bitrate", "float", "bit/s", "bit rate of the buses, for the bus budget", 1e6, 1e4, 1e6),
     Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
     *CHANNEL_PARAMETERS,
@@ -34,6 +52,9 @@ COMMON_PARAMETERS = (
 
 FRAME_BYTES = 16
 CLOSING_ANSWER_S = 0.25  # a dead bus must not hold the end of a run
+KEEPER_PRIORITY = 60  # below the loop, where the right is there
+BEATS_IN_TIMEOUT = 3
+SILENT_PERIODS = 20  # an axis that has not answered for so many is silent
 
 
 class Profile(Protocol):
@@ -42,78 +63,97 @@ class Profile(Protocol):
     def prepare(self, node: Node) -> None:
         """Pre-operational: checks who it is, sets objects and PDOs."""
 
-    def clear_fault(self, node: Node) -> None:
-        """Operational: leaves a fault state; refuses local control."""
+    def scale(self, node: Node, feed_m: float) -> list[tuple[float, str]]:
+        """Position counts per metre as the drive says them, and where; feed_m: way of the leg in a turn of the shaft, 0 not known."""
 
-    steps: Sequence[tuple[str, int, Any, bool]]
-    """In this order on the way up: (name of the state, control word, test of the status word, target := actual before it)."""
+    def check(self, node: Node) -> None:
+        """Operational: refuses local control and another mode."""
 
-    def step(self, node: Node, control_word: int) -> None:
-        """Writes the control word."""
+    def standing(self, node: Node) -> tuple[int, int]:
+        """Status word, and position in counts."""
 
-    def await_state(self, node: Node, name: str, reached: Any) -> int:
-        """Waits for a state, returns the status word."""
+    last_state: str
+    """What comes last on the way up, in words."""
 
-    def hold_here(self, node: Node) -> int:
-        """Target := actual position. Returns the position in counts."""
-
-    def disable(self, node: Node) -> None:
-        """All the way down, each state confirmed."""
+    def next_state(self, word: int) -> str:
+        """What comes after the state of this status word on the way up, in words."""
 
 
 class AxesSession:
-    """Six axes on one to three links, from `open` to `close`. channels: what they say beside their position."""
+    """Six axes on one to three links, from `open` to `close`. axes: CyclicAxes, configured; channels: what they say beside their position;
+    protection: of each axis, what its drive is told about its own protection; given: the port's parameters."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        links: str,
-        axis_link: Sequence[float],
-        axis_node: Sequence[float],
-        answer_s: float,
-        channels: DriveChannels,
-    ):
-        self._profile = profile
-        self.channels = channels
-        self._names = link_names(links)
-        self.axis_link = [_whole("axis_link", x) for x in axis_link]
-        self.axis_node = [_whole("axis_node", x) for x in axis_node]
-        self._answer_s = answer_s
+    def __init__(self, profile: Profile, axes: Any, channels: DriveChannels, protection: Sequence[Sequence[Protection]],
+                 given: Mapping[str, Any]):  # fmt: skip
+        self._profile, self._axes, self.channels, self._protection, self._given = profile, axes, channels, protection, given
+        self._names = link_names(given["links"])
+        self.axis_link, self.axis_node = axis_places(given)
+        self._answer_s: float = given["timeout_s"]
+        self._left = objects_named(given["left_objects"])
         self._sockets: list[socket.socket] = []
         self._copies: list[tuple[socket.socket, socket.socket]] = []
-        if set(self.axis_link) != set(range(len(self._names))):
-            raise ValueError(
-                f"axis_link = {self.axis_link}: must use each of the {len(self._names)} links in links = {links!r}, numbered from 0"
-            )
+        self._keeper: threading.Thread | None = None
+        self.notes: list[str] = []
+        self.identities: list[dict[str, int]] = []
 
     @property
     def descriptors(self) -> list[int]:
         """File descriptors of the buses' sockets, in the order of the links."""
         return [s.fileno() for s in self._sockets]
 
-    def open(self) -> tuple[list[int], list[int]]:
-        """Enables all axes where they are. Returns their status words and positions in counts.
-
-        Raises DriveSetupError (a ConnectionError) when one is missing, in local control, or does not follow; then all are disabled again.
-        """
+    def open(self) -> None:
+        """Sets all axes up and leaves them without power. Raises DriveSetupError (a ConnectionError) when one is missing, another one than
+        expected, in local control, or refuses a value."""
         try:
             self._sockets = [open_link(name) for name in self._names]
             for _ in self._names:
-                self._copies.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK))
+                self._copies.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK))
             networks = self._connect(self._answer_s)
             try:
                 nodes = self._nodes(networks)
-                try:
-                    return self._bring_up(nodes)
-                except Exception:
-                    quietly(self._profile.disable, nodes)
-                    raise
+                self._set_up(list(enumerate(nodes)))
+                for node in nodes:
+                    self._profile.check(node)
+                standing = [self._profile.standing(node) for node in nodes]
+                for axis, node in enumerate(nodes):
+                    self.channels.read_first(node, axis)
+                emergencies = [node.pending_emergency() for node in nodes]
             finally:
                 for network in networks:
                     network.disconnect()
         except Exception:
             self._drop()
             raise
+        words, positions = zip(*standing, strict=True)
+        self._axes.listen(self.channels)
+        self._axes.start(self.descriptors, words, positions, self.channels.first_values(), emergencies)
+
+    def enable(self) -> None:
+        """Frames flow from now on, then the axes are enabled where they are. Raises DriveSetupError for one that is not; then all are off
+        again."""
+        self._axes.lead_up()
+        self._keeper = threading.Thread(target=self._keep, name="drives keeper", daemon=True)
+        self._keeper.start()
+        try:
+            await_up(self._axes, self._profile, self._labels(), self._answer_s)
+        except DriveSetupError:
+            self.disable()
+            raise
+
+    def disable(self) -> list[str]:
+        """Takes the power off all axes; frames flow until each says that it is off. Returns what did not work, empty when all did."""
+        if self._keeper is None:
+            return []
+        problems = await_down(self._axes, self._labels(), self._answer_s)
+        try:
+            for node in self._beside_loop(min(self._answer_s, CLOSING_ANSWER_S) if problems else self._answer_s):
+                problems += quietly(self._let_go, [node])
+        finally:
+            self._end_beside()
+            self._axes.stop()
+            self._keeper.join()
+            self._keeper = None
+        return problems
 
     @property
     def copies(self) -> list[int]:
@@ -124,61 +164,66 @@ class AxesSession:
         """While the loop runs: the nodes of these axes from pre-operational to operational with their PDOs; it does not enable them.
 
         The loop goes on to read the links' sockets; what the nodes answer comes by its copies. Raises DriveSetupError."""
-        for _, copy in self._copies:
-            while _waits(copy):  # of another set-up
-                copy.recv(FRAME_BYTES)
-        links = [_BesideLoop(copy, s) for (_, copy), s in zip(self._copies, self._sockets, strict=True)]
-        networks = [Link(name, link, self._answer_s) for name, link in zip(self._names, links, strict=True)]
         try:
-            nodes = self._nodes(networks)
+            nodes = self._beside_loop(self._answer_s)
             self._set_up([(axis, nodes[axis]) for axis in axes])
         finally:
-            for network in networks:
-                network.disconnect()
+            self._end_beside()
 
     def close(self) -> list[str]:
-        """Disables all axes in order, pre-operational at the end. Returns what did not work, empty when all did."""
-        if not self._sockets:
-            return []
-        networks = self._connect(min(self._answer_s, CLOSING_ANSWER_S))
-        try:
-            nodes = self._nodes(networks)
-            problems = quietly(self._profile.disable, nodes)
-            problems += quietly(lambda node: node.command_nmt("PRE-OPERATIONAL"), nodes)
-            return problems
-        finally:
-            for network in networks:
-                network.disconnect()
-            self._drop()
+        """Takes the power off where that has not been done, pre-operational at the end. Returns what did not work, empty when all did."""
+        problems = self.disable()
+        self._axes.stop()
+        self._drop()
+        return problems
+
+    def _keep(self) -> None:
+        self._axes.keep(KEEPER_PRIORITY)  # on descriptors of this session, which lives as long as its thread
+
+    def _let_go(self, node: Node) -> None:
+        """Of an axis that is off: it watches nobody any more, and takes no setpoint."""
+        node.write(0x1016, 1, 4, 0, "consumer heartbeat time of the server", optional=True)
+        node.command_nmt("PRE-OPERATIONAL")
+
+    def _labels(self) -> list[str]:
+        return [f"node {node} on {self._names[link]}" for link, node in zip(self.axis_link, self.axis_node, strict=True)]
 
     def _connect(self, answer_s: float) -> list[Link]:
         return [Link(name, s, answer_s) for name, s in zip(self._names, self._sockets, strict=True)]
 
+    def _beside_loop(self, answer_s: float) -> list[Node]:
+        for _, copy in self._copies:
+            while _waits(copy):  # of another set-up
+                copy.recv(FRAME_BYTES)
+        self._axes.copy_to(self.copies)
+        links = [_BesideLoop(copy, s) for (_, copy), s in zip(self._copies, self._sockets, strict=True)]
+        self._beside = [Link(name, link, answer_s) for name, link in zip(self._names, links, strict=True)]
+        return self._nodes(self._beside)
+
+    def _end_beside(self) -> None:
+        self._axes.copy_to(())
+        for network in self._beside:
+            network.disconnect()
+        self._beside = []
+
+    _beside: Sequence[Link] = ()
+
     def _nodes(self, networks: Sequence[Link]) -> list[Node]:
         return [networks[link].node(node) for link, node in zip(self.axis_link, self.axis_node, strict=True)]
-
-    def _bring_up(self, nodes: Sequence[Node]) -> tuple[list[int], list[int]]:
-        profile = self._profile
-        self._set_up(list(enumerate(nodes)))
-        for node in nodes:
-            profile.clear_fault(node)
-
-        status, positions = enable_together(profile, nodes)
-        for node in nodes:
-            if code := node.pending_emergency():
-                raise DriveSetupError(f"{node}: emergency message 0x{code:04X} is pending")
-        for axis, node in enumerate(nodes):
-            self.channels.read_first(node, axis)
-        return status, positions
 
     def _set_up(self, axes: Sequence[tuple[int, Node]]) -> None:
         """Objects and PDOs of these axes' nodes, then operational."""
         nodes = [node for _, node in axes]
+        missing: dict[str, list[str]] = {}
         for node in nodes:
             node.command_nmt("PRE-OPERATIONAL")
         for axis, node in axes:
             self._profile.prepare(node)
+            look_at(self._profile, node, axis, self.identities, self._given)
+            for words in protect(node, self._protection[axis], self._left):
+                missing.setdefault(words, []).append(str(node))
             self.channels.prepare(node, axis)
+        self.notes = notes_of(missing)
         for node in nodes:
             node.await_nmt("PRE-OPERATIONAL")
         for node in nodes:
@@ -208,21 +253,69 @@ class _BesideLoop:
         return self._link.send(data)
 
 
+def axis_places(given: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """Link and node of each axis. Raises ValueError for a link that is not there, or that nobody uses, and for a node of two."""
+    links = link_names(given["links"])
+    axis_link = [_whole("axis_link", x) for x in given["axis_link"]]
+    axis_node = [_whole("axis_node", x) for x in given["axis_node"]]
+    if set(axis_link) != set(range(len(links))):
+        raise ValueError(f"axis_link = {axis_link}: must use each of the {len(links)} links in links = {given['links']!r}, numbered from 0")
+    if given["server_node"] in axis_node:
+        raise ValueError(f"server_node = {given['server_node']}: is the node of an axis (axis_node = {axis_node}); take another number")
+    return axis_link, axis_node
+
+
 def _waits(s: socket.socket) -> bool:
     return bool(select.select([s], [], [], 0.0)[0])
 
 
-def enable_together(profile: Any, nodes: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """The way up of a profile (`steps`): all axes take the same step before any takes the next one. Returns status words and positions."""
-    status = [0] * len(nodes)
-    positions = [0] * len(nodes)
-    for name, control_word, reached, target_first in profile.steps:
-        for i, node in enumerate(nodes):
-            if target_first:
-                positions[i] = profile.hold_here(node)
-            profile.step(node, control_word)
-        status = [profile.await_state(node, name, reached) for node in nodes]
-    return status, positions
+def look_at(profile: Any, node: Any, axis: int, identities: list[dict[str, int]], given: Mapping[str, Any]) -> None:
+    """Who the drive of an axis is, and its scale, against the stand file. Raises DriveSetupError."""
+    found = read_identity(node)
+    if axis == len(identities):
+        identities.append(found)
+    compare_identity(node, axis, found, given["identity"])
+    check_scale(node, profile.scale(node, given["feed_m"]), given["counts_per_metre"])
+
+
+def notes_of(missing: Mapping[str, Sequence[str]]) -> list[str]:
+    """One line for each thing that drives do not have: what, and which of them."""
+    return [f"drives: {words}: {', '.join(who)}" for words, who in missing.items()]
+
+
+def await_up(axes: Any, profile: Any, labels: Sequence[str], answer_s: float) -> None:
+    """Waits until the keeper has led all axes up. Raises DriveSetupError for the first that says an emergency, or stays in a state for
+    longer than an answer takes."""
+    patience = max(answer_s, 0.5)
+    words, end = None, 0.0
+    while not axes.up:
+        standing = [axes.standing(axis) for axis in range(len(labels))]
+        if (seen := [word for word, *_ in standing]) != words:
+            words, end = seen, time.monotonic() + patience
+        elif time.monotonic() > end:
+            # the last step is taken together: those who have come so far wait for one that has not
+            off = [(label, word) for label, (word, _, enabled, *_) in zip(labels, standing, strict=True) if not enabled]
+            label, word = next((one for one in off if profile.next_state(one[1]) != profile.last_state), off[0])
+            raise DriveSetupError(f"{label}: {profile.next_state(word)} was not reached, status word is 0x{word:04X}")
+        time.sleep(0.001)
+    for axis, label in enumerate(labels):
+        if code := axes.standing(axis)[1]:
+            raise DriveSetupError(f"{label}: emergency message 0x{code:04X} is pending")
+
+
+def await_down(axes: Any, labels: Sequence[str], answer_s: float) -> list[str]:
+    """Has the keeper lead all axes down, and waits until each says that it is off; from one that has fallen silent no longer than
+    `CLOSING_ANSWER_S`. Returns what did not work."""
+    axes.lead_down()
+    began = time.monotonic()
+    while True:
+        standing = [axes.standing(axis) for axis in range(len(labels))]
+        on = [i for i, (_, _, _, off, _) in enumerate(standing) if not off]
+        waited = time.monotonic() - began
+        heard = any(standing[i][4] < SILENT_PERIODS for i in on)
+        if not on or waited > (max(answer_s, 0.5) if heard else CLOSING_ANSWER_S):
+            return [f"{labels[i]}: does not say that it is off, status word is 0x{standing[i][0]:04X}" for i in on]
+        time.sleep(0.001)
 
 
 def loop_rate(period_s: float) -> float:

@@ -6,7 +6,7 @@ from rt_kernels.codes cimport DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_VALVE_SAT
 
 cdef enum:
     HISTORY = 16            # positions kept for the rate, a power of two
-    RESET_CYCLES = 16       # a fault reset comes and goes in so many cycles: an edge that a slow drive sees too
+    RESET_CYCLES = 16       # a fault reset stays for so many cycles: an edge that a slow drive sees too
 
 
 # What a profile says about a status word: bits of the table's drive_status.
@@ -15,6 +15,10 @@ ctypedef uint32_t (*DecodeStatus)(uint16_t status_word) noexcept nogil
 # The control word of a profile that takes an axis one state further on its way up, from a fault too. reset: the bit that resets a fault is
 # to be set (its edge counts, so it comes and goes); may_enable: the setpoint is where the axis is.
 ctypedef uint16_t (*WordUp)(uint16_t status_word, bint reset, bint may_enable) noexcept nogil
+
+# The control word that takes an axis one state further on its way down. off: whether it has arrived, its power stage without power; an
+# axis in a fault has.
+ctypedef uint16_t (*WordDown)(uint16_t status_word, bint *off) noexcept nogil
 
 
 cdef struct PositionHistory:

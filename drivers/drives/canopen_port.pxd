@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t
 
-from drivers.drives.axis_values cimport DecodeStatus, WordUp
+from drivers.drives.axis_values cimport DecodeStatus, WordDown, WordUp
 from drivers.drives.cyclic_axes cimport CyclicAxes
 from rt_kernels.plugs cimport PortPart
 
@@ -14,6 +14,7 @@ cdef struct ProfileWords:
     uint16_t blocking_word      # that takes the power off them
     DecodeStatus decode
     WordUp word_up
+    WordDown word_down
 
 
 cdef class CanopenPort(PortPart):
@@ -25,4 +26,4 @@ cdef class CanopenPort(PortPart):
     cdef readonly double _rate_hz
     cdef readonly list close_problems
 
-    cdef int set_axes(self, profile, const ProfileWords *words, bint feed_forward) except -1
+    cdef int set_axes(self, profile, const ProfileWords *words, bint feed_forward, protection) except -1

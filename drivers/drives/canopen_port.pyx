@@ -1,10 +1,11 @@
 """Six CANopen axes as a port: what the profiles share from `open` to `close`. A port of a profile gives its words and its set-up."""
 
-from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_read, axes_write
+from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_leave, axes_read, axes_write
 
-from drivers.drives.axes_session import AxesSession, heartbeat_timeout_ns
+from drivers.drives.axes_session import BEATS_IN_TIMEOUT, AxesSession, axis_places, heartbeat_timeout_ns
 from drivers.drives.bus_budget import bus_loads
 from drivers.drives.drive_channels import DriveChannels
+from drivers.drives.supervision import heartbeat_of_server
 
 VELOCITY_BYTES = 4  # of the second setpoint frame
 
@@ -12,53 +13,76 @@ VELOCITY_BYTES = 4  # of the second setpoint frame
 cdef class CanopenPort(PortPart):
     """Base of the ports of CANopen drives. Before `set_axes` a port has its checked parameters in `_given` and its `_rate_hz`."""
 
-    CONTEXT = ("period_s",)
+    CONTEXT = ("period_s", "platform")
 
-    cdef int set_axes(self, profile, const ProfileWords *words, bint feed_forward) except -1:
-        """profile: its set-up (AxesSession). feed_forward: a second setpoint frame with the velocity. Raises ValueError."""
+    cdef int set_axes(self, profile, const ProfileWords *words, bint feed_forward, protection) except -1:
+        """profile: its set-up (AxesSession). feed_forward: a second setpoint frame with the velocity. protection: of each axis, what the
+        profile has its drive told about its own protection. Raises ValueError."""
         given = self._given
         self._feed_forward = feed_forward
         self._channels = DriveChannels(words.number, words.own_bits, given)
-        self._session = AxesSession(profile, given["links"], given["axis_link"], given["axis_node"], given["timeout_s"], self._channels)
+        links, nodes = axis_places(given)
+        period_s = 1.0 / self._rate_hz
+        watched = heartbeat_of_server(given["server_node"], given["server_timeout_ms"])
+        beat_every = max(1, int(1e-3 * given["server_timeout_ms"] / BEATS_IN_TIMEOUT / period_s))
         self._cyclic = CyclicAxes()
         self._cyclic.configure(
-            self._session.axis_link, self._session.axis_node, [given["counts_per_metre"]] * 6, given["zero_m"], words.control_word,
-            words.blocking_word, feed_forward, given["rate_window_periods"], given["no_data_periods"],
-            heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]),
+            links, nodes, [given["counts_per_metre"]] * 6, given["zero_m"], words.control_word, words.blocking_word, feed_forward,
+            given["rate_window_periods"], given["no_data_periods"],
+            heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]), round(1e9 * period_s), given["server_node"],
+            beat_every,
         )
+        self._session = AxesSession(profile, self._cyclic, self._channels, [[*watched, *own] for own in protection], given)
         self._cyclic.axes.p.decode = words.decode
         self._cyclic.axes.p.word_up = words.word_up
+        self._cyclic.axes.p.word_down = words.word_down
         self.close_problems = []
         self.plug.self = &self._cyclic.axes
         self.plug.state = &self._cyclic.axes.s
         self.plug.state_size = sizeof(AxesState)
         self.plug.read = axes_read
         self.plug.write = axes_write
+        self.plug.leave = axes_leave
         return 0
 
     def open(self):
         self.close()
-        status, positions = self._session.open()
-        self._cyclic.listen(self._channels)
-        self._cyclic.start(self._session.descriptors, status, positions, self._channels.first_values())
+        self._session.open()
 
     def begin(self):
-        """What piled up since `open` is taken, so that it does not stand before the first answers, and judged in the first tick."""
+        """Last before the loop: what piled up since `open` is taken, so that it does not stand before the first answers; then frames flow,
+        and the axes are enabled. Raises DriveSetupError (a ConnectionError)."""
         self._cyclic.begin()
+        self._session.enable()
+
+    def end(self):
+        """First after the loop: takes the power off all axes; frames flow until each says that it is off."""
+        self.close_problems = self._session.disable()
 
     def recover(self):
         """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. Raises
         DriveSetupError (a ConnectionError) when a node does not take it."""
         if axes := self._cyclic.lost_set_up():
-            self._cyclic.copy_to(self._session.copies)
-            try:
-                self._session.set_up_again(axes)
-            finally:
-                self._cyclic.copy_to(())
+            self._session.set_up_again(axes)
 
     def close(self):
-        self._cyclic.stop()
-        self.close_problems = self._session.close()
+        problems = self._session.close()
+        self.close_problems = self.close_problems + problems if problems else self.close_problems
+
+    @property
+    def in_loop(self):
+        """Whether the loop has the buses (tests)."""
+        return self._cyclic.in_loop
+
+    @property
+    def notes(self):
+        """What the drives lack of their own protection, one line each; after `open`."""
+        return self._session.notes
+
+    @property
+    def identities(self):
+        """Vendor, product, revision and serial number of the drive of each axis, as the drives say them; after `open`."""
+        return self._session.identities
 
     @property
     def delays(self):

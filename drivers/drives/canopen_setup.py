@@ -6,9 +6,7 @@ transmission type, enable. The `canopen` library does the SDO transfers over the
 
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import canopen
 from canopen.nmt import NmtError
@@ -140,19 +138,3 @@ class Node:
         if not log or not (log[-1].code & ERROR_CLASS or log[-1].register):
             return 0
         return next((e.code for e in reversed(log) if e.code & ERROR_CLASS), GENERIC_ERROR)
-
-    def await_word(self, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
-        """Polls a 16-bit object until `reached`. Raises DriveSetupError naming the last value."""
-        return await_word(self, self.link.answer_s, index, meaning, reached, wanted)
-
-
-def await_word(node: Any, answer_s: float, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
-    """Polls a 16-bit object of a node until `reached`. Raises DriveSetupError naming the last value."""
-    end = time.monotonic() + max(answer_s, 0.5)
-    while True:
-        word: int = node.read(index, 0, 2, meaning)
-        if reached(word):
-            return word
-        if time.monotonic() > end:
-            raise DriveSetupError(f"{node}: {wanted} was not reached, {meaning} is 0x{word:04X}")
-        time.sleep(0.001)

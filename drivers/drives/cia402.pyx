@@ -2,20 +2,20 @@
 
 Objects (CiA 402 / IEC 61800-7-201): control word 0x6040, status word 0x6041, mode 0x6060 := 8, target 0x607A, actual position 0x6064,
 velocity offset 0x60B1, interpolation period 0x60C2 = period of SYNC. States by `status & 0x6F`: 0x21 ready to switch on, 0x23 switched on,
-0x27 operation enabled; fault 0x08 by `status & 0x4F`. Way up: 0x06 -> 0x07 -> target := actual -> 0x0F, each confirmed.
+0x27 operation enabled; fault 0x08 by `status & 0x4F`. Way up: 0x06 -> 0x07 -> target := actual -> 0x0F, each confirmed; way down: 0x07 ->
+0x06 -> 0x00.
 """
 
 from libc.stdint cimport uint16_t
 
 from drivers.drives.canopen_port cimport CanopenPort, ProfileWords
-from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, SHUTDOWN_WORD, SWITCH_ON_WORD, CONTROL_ENABLED, FAULT_RESET,
-                                         STATE_MASK, READY_TO_SWITCH_ON, SWITCHED_ON, OPERATION_ENABLED, REST_MASK, IN_FAULT,
-                                         SWITCH_ON_DISABLED, FAULT_BIT, REMOTE_BIT, OWN_BITS, decode_status,
-                                         word_up)
+from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, CONTROL_ENABLED, STATE_MASK, READY_TO_SWITCH_ON, SWITCHED_ON, REST_MASK,
+                                         IN_FAULT, REMOTE_BIT, OWN_BITS, decode_status, word_down, word_up)
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 
 from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
+from drivers.drives.supervision import limits_of_axis, reactions, scale_of_drive
 from rt_kernels.parameters import Parameter, checked
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
@@ -48,11 +48,7 @@ def interpolation_period(double rate_hz):
 class Cia402Profile:
     """Set-up of one CiA 402 axis (see AxesSession)."""
 
-    steps = (
-        ("ready to switch on", SHUTDOWN_WORD, lambda word: word & STATE_MASK == READY_TO_SWITCH_ON, False),
-        ("switched on", SWITCH_ON_WORD, lambda word: word & STATE_MASK == SWITCHED_ON, False),
-        ("operation enabled", CONTROL_ENABLED, lambda word: word & STATE_MASK == OPERATION_ENABLED, True),
-    )
+    last_state = "state 'operation enabled'"
 
     def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, feed_forward):
         self._interpolation = interpolation_period(rate_hz)
@@ -81,43 +77,26 @@ class Cia402Profile:
         node.write(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent")
         node.write(MODE, 0, -1, CYCLIC_SYNCHRONOUS_POSITION, "mode of operation")
 
-    def clear_fault(self, node):
+    def scale(self, node, feed_m):
+        return scale_of_drive(node, feed_m)
+
+    def check(self, node):
         word = node.read(STATUS_WORD, 0, 2, "status word")
         if not word & REMOTE_BIT:
             raise DriveSetupError(f"{node} is in local control (status word 0x{word:04X}, remote bit 9 is 0): give it back to the bus")
-        if word & REST_MASK == IN_FAULT:
-            node.write(CONTROL_WORD, 0, 2, 0, "control word")
-            node.write(CONTROL_WORD, 0, 2, FAULT_RESET, "control word (fault reset)")
-            node.await_word(STATUS_WORD, "status word", lambda w: w & REST_MASK != IN_FAULT, "the end of the fault state")
         mode = node.read(MODE_DISPLAY, 0, -1, "mode display")
         if mode != CYCLIC_SYNCHRONOUS_POSITION:
             raise DriveSetupError(f"{node} does not take cyclic synchronous position mode: mode display is {mode} instead of 8")
 
-    def step(self, node, control_word):
-        node.write(CONTROL_WORD, 0, 2, control_word, "control word")
+    def standing(self, node):
+        return node.read(STATUS_WORD, 0, 2, "status word"), node.read(ACTUAL_POSITION, 0, -4, "actual position")
 
-    def await_state(self, node, name, reached):
-        return node.await_word(STATUS_WORD, "status word", reached, f"state '{name}'")
-
-    def hold_here(self, node):
-        position = node.read(ACTUAL_POSITION, 0, -4, "actual position")
-        node.write(TARGET_POSITION, 0, -4, position, "target position")
-        return position
-
-    def disable(self, node):
-        # A drive in fault is not enabled any more; the others go down one state at a time.
-        for control_word, mask, state, name in (
-            (SWITCH_ON_WORD, STATE_MASK, SWITCHED_ON, "switched on"),
-            (SHUTDOWN_WORD, STATE_MASK, READY_TO_SWITCH_ON, "ready to switch on"),
-            (SWITCH_ON_DISABLED_WORD, REST_MASK, SWITCH_ON_DISABLED, "switch on disabled"),
-        ):
-            word = node.read(STATUS_WORD, 0, 2, "status word")
-            if word & FAULT_BIT or word & REST_MASK == SWITCH_ON_DISABLED:
-                return
-            if control_word == SWITCH_ON_WORD and word & STATE_MASK != OPERATION_ENABLED:
-                continue
-            node.write(CONTROL_WORD, 0, 2, control_word, "control word")
-            node.await_word(STATUS_WORD, "status word", lambda w, m=mask, s=state: w & m == s or w & FAULT_BIT != 0, f"state '{name}'")
+    def next_state(self, word):
+        if word & REST_MASK == IN_FAULT:
+            return "the end of the fault state"
+        if word & STATE_MASK == SWITCHED_ON:
+            return self.last_state
+        return "state 'switched on'" if word & STATE_MASK == READY_TO_SWITCH_ON else "state 'ready to switch on'"
 
 
 cdef class Cia402Port(CanopenPort):
@@ -126,8 +105,9 @@ cdef class Cia402Port(CanopenPort):
     leg_setpoint (and leg_rate_setpoint as velocity offset when velocity_feed_forward is on). Blocked by the safety stage the drives lose
     their power stage (disable voltage).
 
-    `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
-    Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
+    `open()` sets the axes up, `begin()` enables them where they stand, `end()` takes their power; `close_problems` tells what did not
+    work then. Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open` and `begin`) when an axis
+    is not as it should be or does not follow.
     """
 
     PARAMETERS = (
@@ -136,13 +116,15 @@ cdef class Cia402Port(CanopenPort):
         FOLLOWING_BIT,
     )
 
-    def __init__(self, *, period_s=0.001, **parameters):
+    def __init__(self, *, period_s=0.001, platform=None, **parameters):
         cdef ProfileWords words
         given = self._given = checked(Cia402Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
         words.number, words.own_bits = 402, OWN_BITS
         words.control_word, words.blocking_word = CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD
-        words.decode, words.word_up = decode_status, word_up
-        self.set_axes(profile, &words, given["velocity_feed_forward"])
+        words.decode, words.word_up, words.word_down = decode_status, word_up, word_down
+        protection = [[*reactions(), *limits_of_axis(platform, given["counts_per_metre"], zero, given["following_window_m"])]
+                      for zero in given["zero_m"]]
+        self.set_axes(profile, &words, given["velocity_feed_forward"], protection)
         self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING

@@ -6,7 +6,7 @@ with every frame. SYNC0 comes `sync_shift_periods` of a period after the frame p
 """
 
 from drivers.drives.cia402_words cimport CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD, decode_status
-from drivers.drives.ethercat_axes cimport EthercatAxes, EthercatState, ethercat_read, ethercat_write
+from drivers.drives.ethercat_axes cimport EthercatAxes, EthercatState, ethercat_leave, ethercat_read, ethercat_write
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 from rt_kernels.plugs cimport PortPart
 
@@ -16,6 +16,7 @@ from drivers.drives.cia402 import (CYCLIC_SYNCHRONOUS_POSITION, FOLLOWING_BIT, I
                                    interpolation_period)
 from drivers.drives.ethercat_record import AUX
 from drivers.drives.ethercat_setup import EthercatSession
+from drivers.drives.supervision import limits_of_axis, reactions
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -37,13 +38,15 @@ cdef class Cia402EthercatPort(PortPart):
     drive_lost_total, drive_corrupt_total, and leg_force where `rated_force_n` is stated; sends leg_setpoint. Blocked by the safety stage
     the drives lose their power stage (disable voltage).
 
-    `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
-    Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
+    `open()` sets the axes up, `begin()` enables them where they stand, `end()` takes their power; `close_problems` tells what did not
+    work then. Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open` and `begin`) when an axis
+    is not as it should be or does not follow.
     """
 
     PARAMETERS = (
         Parameter("interface", "str", "-", "network interface of the segment, as eth1"),
         Parameter("axis_slave", "floats", "-", "place of each axis on the bus, from 0", (0, 1, 2, 3, 4, 5), 0, 1000, shape=6),
+        Parameter("slaves", "int", "-", "slaves on the line, with those that are no axis; 0: one for each axis", 0, 0, 1000),
         *AXIS_PARAMETERS,
         Parameter("vendor_id", "int", "-", "vendor that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
         Parameter("product_code", "int", "-", "product code that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
@@ -58,7 +61,7 @@ cdef class Cia402EthercatPort(PortPart):
         FOLLOWING_BIT,
     )
 
-    CONTEXT = ("period_s",)
+    CONTEXT = ("period_s", "platform")
     AUX = AUX
 
     cdef EthercatAxes _axes
@@ -67,9 +70,10 @@ cdef class Cia402EthercatPort(PortPart):
     cdef double _period_s
     cdef object _profile
     cdef object _period_ns
+    cdef object _protection
     cdef readonly list close_problems
 
-    def __init__(self, *, period_s=0.001, **parameters):
+    def __init__(self, *, period_s=0.001, platform=None, **parameters):
         given = self._given = checked(Cia402EthercatPort.PARAMETERS, parameters)
         if given["redundancy"]:
             raise ValueError("redundancy = true: a ring with a second interface is not built, limit false")
@@ -86,28 +90,52 @@ cdef class Cia402EthercatPort(PortPart):
         )
         self._axes.bus.p.decode = decode_status
         self._axes.bus.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
-        self._session = EthercatSession(self._profile, self._axes, given, period_ns)
+        self._protection = [[*reactions(), *limits_of_axis(platform, given["counts_per_metre"], zero, given["following_window_m"])]
+                            for zero in given["zero_m"]]
+        self._session = EthercatSession(self._profile, self._axes, self._protection, given, period_ns)
         self.close_problems = []
         self.plug.self = &self._axes.bus
         self.plug.state = &self._axes.bus.s
         self.plug.state_size = sizeof(EthercatState)
         self.plug.read = ethercat_read
         self.plug.write = ethercat_write
+        self.plug.leave = ethercat_leave
 
     def open(self):
         self.close()
         self._session.open()
 
     def begin(self):
-        """What was counted while the bus was set up is forgotten."""
+        """Last before the loop: enables the axes; what was counted until now is forgotten. Raises DriveSetupError (a ConnectionError)."""
+        self._session.enable()
         self._axes.begin()
 
+    def end(self):
+        """First after the loop: takes the power off all axes."""
+        self.close_problems = self._session.disable()
+
     def close(self):
-        self.close_problems = self._session.close()
+        problems = self._session.close()
+        self.close_problems = self.close_problems + problems if problems else self.close_problems
+
+    @property
+    def in_loop(self):
+        """Whether the loop has the bus (tests)."""
+        return self._axes.in_loop
+
+    @property
+    def notes(self):
+        """What the drives lack of their own protection, one line each; after `open`."""
+        return self._session.notes
+
+    @property
+    def identities(self):
+        """Vendor, product, revision and serial number of the drive of each axis, as the drives say them; after `open`."""
+        return self._session.identities
 
     def session_with(self, **keys):
         """The set-up with another library or socket (tests); see EthercatSession."""
-        self._session = EthercatSession(self._profile, self._axes, self._given, self._period_ns, **keys)
+        self._session = EthercatSession(self._profile, self._axes, self._protection, self._given, self._period_ns, **keys)
         return self._session
 
     @property

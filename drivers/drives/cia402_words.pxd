@@ -67,3 +67,13 @@ cdef inline uint16_t word_up(uint16_t word, bint reset, bint may_enable) noexcep
         return CONTROL_ENABLED
     # not ready, quick stop, the reaction to a fault: the way leads through switch on disabled
     return SWITCH_ON_DISABLED_WORD
+
+
+# From the state of the status word one further on the way down.
+cdef inline uint16_t word_down(uint16_t word, bint *off) noexcept nogil:
+    off[0] = word & REST_MASK == SWITCH_ON_DISABLED or word & REST_MASK == IN_FAULT
+    if word & STATE_MASK == OPERATION_ENABLED:
+        return SWITCH_ON_WORD
+    if word & STATE_MASK == SWITCHED_ON:
+        return SHUTDOWN_WORD
+    return SWITCH_ON_DISABLED_WORD

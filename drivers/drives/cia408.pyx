@@ -2,7 +2,7 @@
 
 Objects (Moog *Axis Control Valves with CANopen*, B99224-DV018-D-211; CiA 408): control word 0x6040 with bits 0 D, 1 H, 2 M, 3 R (reset);
 status word 0x6041 with the state in bits 0-3; device mode 0x6042 := 1 (setpoint from the bus), control mode 0x6043, position setpoint
-0x6600:1, actual position 0x6601:1. Way up: 0 -> 1 -> 3 -> target := actual -> 7, each confirmed by the status word.
+0x6600:1, actual position 0x6601:1. Way up: 0 -> 1 -> 3 -> target := actual -> 7, each confirmed by the status word; way down: 3 -> 1 -> 0.
 
 State (R M H D): INIT 1000, DISABLED 1001, HOLD 1011, ACTIVE 1111; FAULT DISABLED 0001, FAULT HOLD 0011, FAULT REACTION 0111; NOT READY and
 FAULT INIT both read 0000. All four bits are tested: 0111 is not ACTIVE.
@@ -16,6 +16,7 @@ from rt_kernels.codes cimport (DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_FOLLOWING
 
 from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
+from drivers.drives.supervision import unit_of_position
 from rt_kernels.parameters import Parameter, checked
 
 cdef enum:
@@ -78,6 +79,16 @@ cdef uint16_t word_up(uint16_t word, bint reset, bint may_enable) noexcept nogil
     return CONTROL_ACTIVE
 
 
+# From the state of the status word one further on the way down. An axis in a fault state does not listen.
+cdef uint16_t word_down(uint16_t word, bint *off) noexcept nogil:
+    off[0] = not word & READY_BIT or word & STATE_MASK == INIT
+    if not word & READY_BIT:
+        return word & LOWER_BITS
+    if word & STATE_MASK == ACTIVE:
+        return CONTROL_HOLD
+    return CONTROL_DISABLED if word & STATE_MASK == HOLD else CONTROL_INIT
+
+
 def status_bits(int word):
     """drive_status bits of a CiA 408 status word (tests, reports)."""
     return decode_status(<uint16_t>word)
@@ -86,12 +97,7 @@ def status_bits(int word):
 class Cia408Profile:
     """Set-up of one CiA 408 axis (see AxesSession)."""
 
-    steps = (
-        ("INIT", CONTROL_INIT, lambda word: word & STATE_MASK == INIT, False),
-        ("DISABLED", CONTROL_DISABLED, lambda word: word & STATE_MASK == DISABLED, False),
-        ("HOLD", CONTROL_HOLD, lambda word: word & STATE_MASK == HOLD, False),
-        ("ACTIVE", CONTROL_ACTIVE, lambda word: word & STATE_MASK == ACTIVE, True),
-    )
+    last_state = "state ACTIVE"
 
     def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, control_mode):
         self._timeout_ms = max(1, round(receive_timeout_periods * 1000 / rate_hz))
@@ -114,39 +120,25 @@ class Cia408Profile:
         node.write(TRAJECTORY_TYPE, 0, 1, 0, "trajectory generator off", optional=True)
         node.write(HOLD_TARGET, 0, 1, HOLD_ACTUAL_POSITION, "hold at the actual position", optional=True)
 
-    def clear_fault(self, node):
+    def scale(self, node, feed_m):
+        try:
+            unit, prefix = (node.read(ACTUAL_POSITION, sub, 1, "unit of the position") for sub in (2, 3))
+        except DriveSetupError:
+            return []
+        return unit_of_position(unit, prefix, "0x6601")
+
+    def check(self, node):
         word = node.read(STATUS_WORD, 0, 2, "status word")
         if word & LOCAL_CONTROL_BIT or node.read(DEVICE_MODE, 0, -1, "device mode") != SET_POINT_FROM_BUS:
             raise DriveSetupError(f"{node} is in local control (status word 0x{word:04X}): give it back to the bus")
+
+    def standing(self, node):
+        return node.read(STATUS_WORD, 0, 2, "status word"), node.read(ACTUAL_POSITION, 1, -4, "actual position")
+
+    def next_state(self, word):
         if not word & READY_BIT:
-            # Rising edge of R while the lower bits name the state that the axis holds.
-            lower = word & LOWER_BITS
-            node.write(CONTROL_WORD, 0, 2, lower, "control word")
-            node.write(CONTROL_WORD, 0, 2, lower | READY_BIT, "control word (fault reset)")
-            node.await_word(STATUS_WORD, "status word", lambda w: w & READY_BIT != 0, "the end of the fault state")
-
-    def step(self, node, control_word):
-        node.write(CONTROL_WORD, 0, 2, control_word, "control word")
-
-    def await_state(self, node, name, reached):
-        return node.await_word(STATUS_WORD, "status word", reached, f"state {name}")
-
-    def hold_here(self, node):
-        position = node.read(ACTUAL_POSITION, 1, -4, "actual position")
-        node.write(POSITION_SET_POINT, 1, -4, position, "position setpoint")
-        return position
-
-    def disable(self, node):
-        # An axis in a fault state does not listen to these; the others go down one state at a time.
-        for control_word, state, name in ((CONTROL_HOLD, HOLD, "HOLD"), (CONTROL_DISABLED, DISABLED, "DISABLED"),
-                                          (CONTROL_INIT, INIT, "INIT")):
-            word = node.read(STATUS_WORD, 0, 2, "status word")
-            if not word & READY_BIT or word & STATE_MASK == INIT:
-                return
-            if control_word == CONTROL_HOLD and word & STATE_MASK != ACTIVE:
-                continue
-            node.write(CONTROL_WORD, 0, 2, control_word, "control word")
-            node.await_word(STATUS_WORD, "status word", lambda w, s=state: w & STATE_MASK == s or w & READY_BIT == 0, f"state {name}")
+            return "the end of the fault state"
+        return {INIT: "state DISABLED", DISABLED: "state HOLD", HOLD: self.last_state}.get(word & STATE_MASK, "state INIT")
 
 
 cdef class Cia408Port(CanopenPort):
@@ -154,8 +146,9 @@ cdef class Cia408Port(CanopenPort):
     drive_corrupt_total, and what `channels` names of leg_force, leg_pressure_a, leg_pressure_b, leg_valve, supply_pressure; sends
     leg_setpoint. Blocked by the safety stage the valves go to DISABLED, their hydraulic fail-safe position.
 
-    `open()` enables the axes where they stand; `close()` disables them in order, `close_problems` tells what did not work then.
-    Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open`) when an axis does not follow.
+    `open()` sets the axes up, `begin()` enables them where they stand, `end()` takes their power; `close_problems` tells what did not
+    work then. Raises ValueError for a parameter that cannot be, DriveSetupError (a ConnectionError, from `open` and `begin`) when an axis
+    is not as it should be or does not follow.
     """
 
     PARAMETERS = (
@@ -163,12 +156,13 @@ cdef class Cia408Port(CanopenPort):
         Parameter("control_mode", "int", "-", "value of 0x6043 for closed-loop axis position: 9 or 8, see the device's EDS", 9, 8, 9),
     )
 
-    def __init__(self, *, period_s=0.001, **parameters):
+    def __init__(self, *, period_s=0.001, platform=None, **parameters):
         cdef ProfileWords words
         given = self._given = checked(Cia408Port.PARAMETERS, parameters)
         self._rate_hz = loop_rate(period_s)
         profile = Cia408Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
         words.number, words.own_bits = 408, OWN_BITS
         words.control_word, words.blocking_word = CONTROL_ACTIVE, CONTROL_DISABLED
-        words.decode, words.word_up = decode_status, word_up
-        self.set_axes(profile, &words, False)
+        words.decode, words.word_up, words.word_down = decode_status, word_up, word_down
+        # the valves have the protection of CiA 402 under names of their own, which their configuration tool sets
+        self.set_axes(profile, &words, False, [[]] * 6)

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-from drivers.drives.axis_values cimport DecodeStatus, PositionHistory, WordUp
+from drivers.drives.axis_values cimport DecodeStatus, PositionHistory, WordDown, WordUp
+from drivers.drives.keeper cimport Keeper
 from rt_kernels.sample cimport Sample
 
 cdef enum:
@@ -59,9 +60,13 @@ cdef struct AxesParams:
     uint32_t channels       # bit n: channel n is sent
     int32_t hydraulic_bit[3]  # of valve_saturated, supply_low, hydraulics_blocked: 0...15 status word, 16...31 CHANNEL_STATUS, -1 none
     int64_t heartbeat_timeout_ns
+    int64_t period_ns
+    int32_t server_node     # of our own heartbeat
+    int32_t beat_every      # SYNCs from one of our heartbeats to the next, 0: none
     AxisParams axis[AXES]
     DecodeStatus decode
     WordUp word_up
+    WordDown word_down
     int8_t receiver[LINKS][2048]    # COB-ID -> 1 + KINDS * axis + kind, 0: nobody
 
 
@@ -70,6 +75,7 @@ cdef struct AxisState:
     int32_t target          # newest setpoint in counts
     int32_t target_rate
     uint16_t word           # newest control word of an axis that is not blocked
+    uint16_t word_out       # newest that was sent
     uint16_t status_word    # newest
     uint16_t worst_word     # status word of this tick
     uint16_t emergency      # error code that stands, 0 when all errors were taken back
@@ -80,6 +86,7 @@ cdef struct AxisState:
     int32_t silent_periods  # since the newest actual value
     int32_t nmt_state       # of the newest heartbeat, 5 operational
     int32_t fresh           # an actual value came in this tick
+    int32_t off             # of an axis that is led down: it has arrived
     int32_t beat            # a heartbeat came in this tick
     int64_t heartbeat_ns    # run time of the tick that took the newest heartbeat
     PositionHistory history         # by the SYNC that sampled it
@@ -94,6 +101,7 @@ cdef struct AxesState:
     AxisState axis[AXES]
     int64_t sync_ns[LINKS]          # newest SYNC, 0 before the first
     int64_t cycles
+    int64_t sent            # SYNCs, also the keeper's
     int64_t first_command           # cycles when the first setpoints were sent, 0 before
     int64_t corrupt_total[LINKS]    # records that are no frame
     int64_t bus_error_total[LINKS]  # damage that the controller reported
@@ -107,6 +115,7 @@ cdef struct AxesState:
 cdef struct Axes:
     AxesParams p
     AxesState s
+    Keeper keeper
 
 
 cdef class CyclicAxes:
@@ -115,3 +124,4 @@ cdef class CyclicAxes:
 
 cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil
 cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nogil
+cdef void axes_leave(void *self) noexcept nogil

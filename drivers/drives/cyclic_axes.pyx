@@ -16,7 +16,15 @@ word. An emergency message shows in its tick also when it was taken back in the 
 (CiA 301: code 0 with a register that is not empty says that one error went and others stand). A heartbeat that is not `operational` shows
 in its tick, and until the next one that is.
 
-In the first tick no SYNC has been answered: the positions are the set-up's, which may be old, and `stale`.
+Before the loop and after it the keeper (`drivers.drives.keeper`) exchanges the same frames in the same order. It leads the axes up by
+their control words, the target of an axis being where it stands until it is enabled, and lets all of them take the last step together. The
+loop has the buses from its first read on; when it leaves them the keeper leads the axes down, state by state, their targets as they were
+(of an axis that is more than a millimetre away: where it is), and frames flow until each has arrived.
+
+Our heartbeat (CiA 301: 0x700 + `server_node`, operational) goes out behind the setpoints of every `beat_every`-th SYNC: an axis that
+misses it knows that nobody commands it.
+
+In the first tick positions and status are the keeper's, or, where it has not been, the set-up's; they may be old, and are `stale`.
 
 Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; one that comes later is used, but was late). TPDO1 is the
 only actual value that the set-up switches on. Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that
@@ -47,7 +55,9 @@ heartbeat 0x700 + n (CiA 301).
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport RESET_CYCLES, counts_rate, in_place, keep_position, rank, to_counts
+from drivers.drives.axis_values cimport counts_rate, in_place, keep_position, rank, to_counts
+from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
+                                    lead_to, loop_has, loop_leaves, owner_now, reset_now)
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
     CAN_ERR_BUSERROR,
@@ -99,6 +109,7 @@ cdef enum:
     MOST_ROUNDS = 8         # batches taken from one link in one tick: bounds the time when somebody floods the bus
     BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
     PDO_BYTES = 6
+    HEARTBEAT_FRAME = 1     # and the setpoints of all axes, in two frames each, are what leaves in a tick
 
 
 cdef inline uint32_t bit(int number) noexcept nogil:
@@ -369,31 +380,132 @@ cdef inline void show_channels(const Axes *axes, Sample *sample) noexcept nogil:
         sample.supply_pressure = axes.s.axis[axes.p.supply_axis].channel[CHANNEL_SUPPLY]
 
 
-cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
-    cdef Axes *axes = <Axes *>self
+# What the axes answered to the last SYNC, then the next one: the setpoints that were sent before it act now. link_bits: what is to be said
+# of every axis of a link.
+cdef void listen_and_sync(Axes *axes, uint32_t *link_bits) noexcept nogil:
     cdef AxesState *s = &axes.s
-    cdef AxisState *a
-    cdef const AxisParams *p
     cdef can_frame sync
-    cdef uint32_t link_bits[LINKS]
-    cdef int i, link
-
-    # What the axes answered to the last SYNC.
+    cdef int link
+    memset(&sync, 0, sizeof(sync))
+    sync.can_id = COB_SYNC
     for link in range(axes.p.links):
         if axes.p.fd[link] >= 0:
             receive(axes, link)
         link_bits[link] = s.link_seen[link] | s.link_latched[link]
         s.link_seen[link] = 0
-
-    # SYNC of this tick: the setpoints of the last tick act now.
-    memset(&sync, 0, sizeof(sync))
-    sync.can_id = COB_SYNC
     for link in range(axes.p.links):
         if axes.p.fd[link] >= 0:
             send(axes, link, &sync, 1)
             s.sync_ns[link] = io_now_ns()
         else:
             link_bits[link] |= DRIVE_STATUS_NO_DATA
+    s.sent += 1
+
+
+# Control words and setpoints of all axes as they stand, and our heartbeat.
+cdef void send_setpoints(Axes *axes) noexcept nogil:
+    cdef can_frame frames[2 * AXES + HEARTBEAT_FRAME]
+    cdef const AxisState *a
+    cdef const AxisParams *p
+    cdef bint beat = axes.p.beat_every > 0 and axes.s.sent % axes.p.beat_every == 0
+    cdef int i, n, link
+    for link in range(axes.p.links):
+        if axes.p.fd[link] < 0:
+            continue
+        n = 0
+        for i in range(AXES):
+            p = &axes.p.axis[i]
+            a = &axes.s.axis[i]
+            if p.link != link:
+                continue
+            memset(&frames[n], 0, sizeof(can_frame))
+            frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
+            frames[n].can_dlc = PDO_BYTES
+            io_store_le16(frames[n].data, a.word_out)
+            io_store_le32(frames[n].data + 2, <uint32_t>a.target)
+            n += 1
+            if axes.p.feed_forward:
+                memset(&frames[n], 0, sizeof(can_frame))
+                frames[n].can_id = <uint32_t>(COB_RPDO2 + p.node)
+                frames[n].can_dlc = 4
+                io_store_le32(frames[n].data, <uint32_t>a.target_rate)
+                n += 1
+        if beat:
+            memset(&frames[n], 0, sizeof(can_frame))
+            frames[n].can_id = <uint32_t>(COB_HEARTBEAT + axes.p.server_node)
+            frames[n].can_dlc = 1
+            frames[n].data[0] = NMT_OPERATIONAL
+            n += 1
+        send(axes, link, frames, n)
+
+
+cdef inline bint enabled(const Axes *axes, const AxisState *a) noexcept nogil:
+    return axes.p.decode(a.status_word) & DRIVE_STATUS_NOT_ENABLED == 0
+
+
+# What the keeper asks of the axes next.
+cdef void lead(Axes *axes) noexcept nogil:
+    cdef AxisState *a
+    cdef bint reset = reset_now(axes.keeper.turns, axes.p.period_ns), all_ready = True, off = False
+    cdef int i
+    if axes.keeper.lead == LEAD_NOWHERE:
+        return
+    for i in range(AXES):
+        a = &axes.s.axis[i]
+        all_ready = all_ready and axes.p.word_up(a.status_word, False, True) == axes.p.control_word
+    for i in range(AXES):
+        a = &axes.s.axis[i]
+        a.target_rate = 0
+        if axes.keeper.lead == LEAD_UP:
+            if not enabled(axes, a):
+                a.target = a.counts
+            a.word = axes.p.word_up(a.status_word, reset, all_ready)
+        elif axes.keeper.lead == LEAD_DOWN:
+            if axes.keeper.turns == 0 and not in_place(a.target, a.counts, axes.p.axis[i].counts_per_metre):
+                a.target = a.counts
+            a.word = axes.p.word_down(a.status_word, &off)
+            a.off = off
+        a.word_out = a.word
+
+
+# One exchange of the keeper's. What it sees of the way up is not the loop's, which judges what came since all axes were enabled.
+cdef void exchange(void *self, int64_t *next_ns) noexcept nogil:
+    cdef Axes *axes = <Axes *>self
+    cdef AxisState *a
+    cdef uint32_t link_bits[LINKS]
+    cdef bint up = True
+    cdef int i
+    listen_and_sync(axes, link_bits)
+    for i in range(AXES):
+        up = up and enabled(axes, &axes.s.axis[i])
+    for i in range(AXES):
+        a = &axes.s.axis[i]
+        a.silent_periods = 0 if a.fresh else a.silent_periods + 1
+        if not up:
+            begin_tick(a)
+        a.fresh = a.beat = 0
+    if up:
+        arrived(&axes.keeper)
+    lead(axes)
+    send_setpoints(axes)
+
+
+cdef void axes_leave(void *self) noexcept nogil:
+    loop_leaves(&(<Axes *>self).keeper)
+
+
+cdef void axes_read(void *self, Sample *sample, double *aux) noexcept nogil:
+    cdef Axes *axes = <Axes *>self
+    cdef AxesState *s = &axes.s
+    cdef AxisState *a
+    cdef const AxisParams *p
+    cdef uint32_t link_bits[LINKS]
+    cdef int i
+    if loop_has(&axes.keeper):
+        listen_and_sync(axes, link_bits)
+    else:
+        for i in range(LINKS):          # in the middle of an exchange of the keeper's
+            link_bits[i] = DRIVE_STATUS_STALE if axes.keeper.owner != CLOSED else DRIVE_STATUS_NO_DATA
 
     # Measured legs and status.
     for i in range(AXES):
@@ -414,46 +526,29 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
     cdef Axes *axes = <Axes *>self
     cdef AxisState *a
     cdef const AxisParams *p
-    cdef can_frame frames[2 * AXES]
-    cdef uint16_t word
-    cdef int i, n, link
-    cdef bint reset = axes.s.cycles & RESET_CYCLES != 0
+    cdef int i
+    cdef bint reset
+    if axes.keeper.owner != LOOP:
+        return
+    axes.keeper.recovering = axes.keeper.recovering + 1 if sample.safety_state == SAFETY_STATE_RECOVERING else 0
+    reset = reset_now(axes.keeper.recovering, axes.p.period_ns)
+    for i in range(AXES):
+        p = &axes.p.axis[i]
+        a = &axes.s.axis[i]
+        # Position setpoint in counts, with the control word that keeps the axis enabled, or blocks it. Before the setpoints have started
+        # the drive holds the position at which it was enabled.
+        if sample.safety_state != SAFETY_STATE_NOT_ARMED:
+            a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
+        if sample.safety_state == SAFETY_STATE_RECOVERING:
+            a.word = axes.p.word_up(a.status_word, reset, in_place(a.target, a.counts, p.counts_per_metre))
+        elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
+            a.word = axes.p.control_word
+        a.word_out = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
 
-    for link in range(axes.p.links):
-        if axes.p.fd[link] < 0:
-            continue
-        n = 0
-        for i in range(AXES):
-            p = &axes.p.axis[i]
-            if p.link != link:
-                continue
-            a = &axes.s.axis[i]
-
-            # Position setpoint in counts, with the control word that keeps the axis enabled, or blocks it. Before the setpoints have
-            # started the drive holds the position that it reported itself when it was enabled.
-            if sample.safety_state != SAFETY_STATE_NOT_ARMED:
-                a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
-            memset(&frames[n], 0, sizeof(can_frame))
-            frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
-            frames[n].can_dlc = PDO_BYTES
-            if sample.safety_state == SAFETY_STATE_RECOVERING:
-                a.word = axes.p.word_up(a.status_word, reset, in_place(a.target, a.counts, p.counts_per_metre))
-            elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
-                a.word = axes.p.control_word
-            word = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
-            io_store_le16(frames[n].data, word)
-            io_store_le32(frames[n].data + 2, <uint32_t>a.target)
-            n += 1
-
-            # Velocity feed-forward in counts per second.
-            if axes.p.feed_forward:
-                a.target_rate = to_counts(sample.leg_rate_setpoint[i] * p.counts_per_metre, 0)
-                memset(&frames[n], 0, sizeof(can_frame))
-                frames[n].can_id = <uint32_t>(COB_RPDO2 + p.node)
-                frames[n].can_dlc = 4
-                io_store_le32(frames[n].data, <uint32_t>a.target_rate)
-                n += 1
-        send(axes, link, frames, n)
+        # Velocity feed-forward in counts per second.
+        if axes.p.feed_forward:
+            a.target_rate = to_counts(sample.leg_rate_setpoint[i] * p.counts_per_metre, 0)
+    send_setpoints(axes)
     if axes.s.first_command == 0:
         axes.s.first_command = axes.s.cycles
 
@@ -463,6 +558,11 @@ cdef uint32_t decode_nothing(uint16_t status_word) noexcept nogil:
 
 
 cdef uint16_t no_word(uint16_t status_word, bint reset, bint may_enable) noexcept nogil:
+    return 0
+
+
+cdef uint16_t no_word_down(uint16_t status_word, bint *off) noexcept nogil:
+    off[0] = True
     return 0
 
 
@@ -478,11 +578,14 @@ cdef class CyclicAxes:
             self.axes.p.hydraulic_bit[k] = -1
         self.axes.p.decode = decode_nothing
         self.axes.p.word_up = no_word
+        self.axes.p.word_down = no_word_down
+        self.axes.p.period_ns = 1000000
+        self.axes.keeper.owner = CLOSED
 
     def configure(self, links, nodes, counts_per_metre, zero_m, int control_word, int blocking_word, bint feed_forward, int rate_window,
-                  int no_data_periods, int64_t heartbeat_timeout_ns):
-        """links, nodes, counts_per_metre, zero_m: six each. Raises ValueError when two axes share a link and a node,
-        or nobody uses a link."""
+                  int no_data_periods, int64_t heartbeat_timeout_ns, int64_t period_ns, int server_node, int beat_every):
+        """links, nodes, counts_per_metre, zero_m: six each. beat_every: periods from one of our heartbeats to the next. Raises ValueError
+        when two axes share a link and a node, or nobody uses a link."""
         if len(set(zip(links, nodes, strict=True))) != AXES:
             raise ValueError(f"axis_link = {list(links)}, axis_node = {list(nodes)}: two axes share a node on one link")
         memset(self.axes.p.receiver, 0, sizeof(self.axes.p.receiver))
@@ -500,6 +603,9 @@ cdef class CyclicAxes:
         self.axes.p.rate_window = rate_window
         self.axes.p.no_data_periods = no_data_periods
         self.axes.p.heartbeat_timeout_ns = heartbeat_timeout_ns
+        self.axes.p.period_ns = period_ns
+        self.axes.p.server_node = server_node
+        self.axes.p.beat_every = beat_every
 
     def listen(self, channels):
         """channels: DriveChannels after the set-up: what the axes say beside their position. To be called before `start`."""
@@ -520,12 +626,13 @@ cdef class CyclicAxes:
                         p.supply_axis = i
                 p.receiver[p.axis[i].link][<int>(COB_TPDO3 + 0x100 * k + p.axis[i].node)] = <int8_t>(1 + KINDS * i + KIND_SLOW + k)
 
-    def start(self, descriptors, status_words, positions, first_values=((),) * 6):
-        """Takes over open descriptors, one per link, with the status words, positions [counts] and values of channels (per axis: number of
-        the channel, SI units) that the set-up read last."""
+    def start(self, descriptors, status_words, positions, first_values=((),) * 6, emergencies=(0,) * 6):
+        """Takes over open descriptors, one per link, with the status words, positions [counts], values of channels (per axis: number of
+        the channel, SI units) and pending emergency codes that the set-up read last."""
         memset(&self.axes.s, 0, sizeof(AxesState))
         for i in range(AXES):
             self.axes.s.axis[i].word = self.axes.p.control_word
+            self.axes.s.axis[i].emergency = emergencies[i]
             self.axes.s.axis[i].status_word = status_words[i]
             self.axes.s.axis[i].status = (self.axes.p.decode(status_words[i]) & ~DRIVE_STATUS_NOT_FOLLOWING
                                           | hydraulic_status(&self.axes.p, status_words[i]))
@@ -539,6 +646,38 @@ cdef class CyclicAxes:
                     self.axes.s.axis[i].channel[<int>number] = value
         for link in range(self.axes.p.links):
             self.axes.p.fd[link] = descriptors[link]
+        lead_to(&self.axes.keeper, LEAD_NOWHERE)
+        self.axes.keeper.owner = NOBODY
+
+    def keep(self, int priority=0):
+        """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed."""
+        with nogil:
+            keep_buses(&self.axes.keeper, &self.axes, exchange, self.axes.p.period_ns, priority)
+
+    def lead_up(self):
+        """The keeper takes all axes to the state in which they follow, out of a fault too."""
+        lead_to(&self.axes.keeper, LEAD_UP)
+
+    def lead_down(self):
+        """The keeper takes the power off all axes, state by state; a loop that still has the buses loses them."""
+        if self.axes.keeper.lead != LEAD_DOWN:
+            lead_to(&self.axes.keeper, LEAD_DOWN)
+        loop_leaves(&self.axes.keeper)
+
+    @property
+    def in_loop(self):
+        """Whether the loop has the buses."""
+        return owner_now(&self.axes.keeper.owner) == LOOP
+
+    @property
+    def up(self):
+        """Whether the keeper has led all axes up."""
+        return owner_now(&self.axes.keeper.lead) == LEAD_HOLD
+
+    def standing(self, int axis):
+        """(status word, emergency code that stands or 0, enabled, led down and off, periods since its last answer) of one axis."""
+        a = &self.axes.s.axis[axis]
+        return a.status_word, a.emergency, enabled(&self.axes, a), bool(a.off), a.silent_periods
 
     def lost_set_up(self):
         """Numbers of the axes whose node has left the operational state: what it was told at the start is gone, or does not count."""
@@ -566,7 +705,8 @@ cdef class CyclicAxes:
             s.axis[i].seen &= ~DRIVE_STATUS_CORRUPT
 
     def stop(self):
-        """Lets go of the descriptors (does not close them)."""
+        """Ends the exchange of frames and lets go of the descriptors (does not close them)."""
+        close_buses(&self.axes.keeper)
         for link in range(LINKS):
             self.axes.p.fd[link] = self.axes.p.copy_fd[link] = -1
         self.axes.p.copies = 0

@@ -3,6 +3,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 from drivers.drives.axis_values cimport DecodeStatus, PositionHistory
+from drivers.drives.keeper cimport Keeper
 from drivers.raw_frames.ethercat_frame cimport FRAME_MOST
 from rt_kernels.grid_reference cimport GridLock, GridReference
 from rt_kernels.sample cimport Sample
@@ -47,11 +48,12 @@ cdef struct EthercatAxisState:
     int32_t counts
     int32_t target
     int32_t force
-    uint16_t word_out       # control word: of the set-up, then of the loop
+    uint16_t word_out       # newest control word that was sent
     uint16_t word           # newest of the loop to an axis that is not blocked
     uint16_t status_word
     int32_t mode
     uint32_t status
+    int32_t off             # of an axis that is led down: it has arrived
     uint8_t al_status       # newest of this slave
     uint16_t al_code
     int64_t lost_total
@@ -61,7 +63,6 @@ cdef struct EthercatAxisState:
 
 cdef struct EthercatState:
     EthercatAxisState axis[AXES]
-    int64_t owner           # whose the bus is: nobody's, the keeper's, the loop's
     int64_t cycles
     int64_t first_command   # cycles when the first setpoints were sent, 0 before
     int64_t sent            # frames; the newest has index 0x80 + sent % 128
@@ -91,6 +92,7 @@ cdef struct EthercatState:
 cdef struct Ethercat:
     EthercatParams p
     EthercatState s
+    Keeper keeper
     GridLock *grid
     uint8_t frame[FRAME_MOST]
 
@@ -102,3 +104,4 @@ cdef class EthercatAxes:
 
 cdef void ethercat_read(void *self, Sample *sample, double *aux) noexcept nogil
 cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept nogil
+cdef void ethercat_leave(void *self) noexcept nogil

@@ -19,8 +19,9 @@ input that can be trusted: it is damage (`drive_corrupt_total`), and the inputs 
 `no_data_periods` such ticks there are no data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency`
 with the AL status code in `drive_device_status`; at once, before it is known which one, `bus_fault` for all.
 
-Before the loop begins, and after it, a keeper exchanges the same frames (`keep`): a slave without frames leaves the operational state. The
-loop takes the bus from it with its first read; one that falls into an exchange of the keeper's is `stale`.
+Before the loop begins, and after it, the keeper (`drivers.drives.keeper`) exchanges the same frames: a slave without frames leaves the
+operational state. It leads the axes up and down; the loop takes the bus from it with its first read, and one that falls into an exchange of
+the keeper's is `stale`.
 
 Time of the reference clock: e = wrap(t910 - phase) is how late the frame passed it, which `grid_reference` gets, with the
 time that it left after its point of the grid.
@@ -28,38 +29,22 @@ time that it left after its point of the grid.
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport RESET_CYCLES, counts_rate, in_place, keep_position, to_counts
-from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_up
+from drivers.drives.axis_values cimport counts_rate, in_place, keep_position, to_counts
+from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_down, word_up
 from drivers.drives.ethercat_record cimport EthercatRecord
+from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
+                                    last_error, lead_to, loop_has, loop_leaves, owner_now, reset_now)
 from drivers.raw_frames.ethercat_frame cimport (COMMAND_BRD, COMMAND_FPRD, COMMAND_FRMW, COMMAND_LRW, DATAGRAM_HEADER, FRAME_HEADER,
                                                 FRAME_LEAST, RETURNED_BIT, WENT_ROUND_HIGH, frame_add, frame_begin, frame_counter)
 from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le16, io_load_le32, io_now_ns, io_receive_datagrams, io_send,
-                                          io_set_fifo, io_store_le16, io_store_le32)
+                                          io_store_le16, io_store_le32)
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DIFFERS, DRIVE_STATUS_EMERGENCY,
                                DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
                                DRIVE_STATUS_STALE, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING,
                                SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
 from rt_kernels.grid_reference cimport GridReference, grid_measured, grid_step
-from rt_kernels.host cimport host_sleep_until
-
-cdef extern from *:
-    """
-    #include <errno.h>
-    #include <stdint.h>
-    static inline int change_owner(int64_t *owner, int64_t from, int64_t to)
-    {
-        return __atomic_compare_exchange_n(owner, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    }
-    static inline int last_error(void) { return errno; }
-    """
-    bint change_owner(int64_t *owner, int64_t former, int64_t to) noexcept nogil
-    int last_error() noexcept nogil
 
 cdef enum:
-    NOBODY = 0
-    KEEPER = 1
-    LOOP = 2
-    CLOSED = 3
     FIRST_INDEX = 0x80
     REGISTER_TIME = 0x910
     REGISTER_AL = 0x130
@@ -80,7 +65,7 @@ OUT_BYTES, IN_BYTES = 7, 13
 
 
 # The frame as it will be sent: outputs into the image, everything that slaves write zero, one index, whose turn it is to say its AL status.
-cdef void fill(Ethercat *b, bint set_up) noexcept nogil:
+cdef void fill(Ethercat *b) noexcept nogil:
     cdef uint8_t *f = b.frame
     cdef uint8_t *image = f + b.p.lrw + DATAGRAM_HEADER
     cdef uint8_t index = <uint8_t>(FIRST_INDEX + b.s.sent % INDICES)
@@ -96,9 +81,6 @@ cdef void fill(Ethercat *b, bint set_up) noexcept nogil:
     for i in range(AXES):
         p = &b.p.axis[i]
         a = &b.s.axis[i]
-        # In the set-up an axis that is not enabled has its target where it stands.
-        if set_up and a.status_word & STATE_MASK != OPERATION_ENABLED:
-            a.target = a.counts
         io_store_le16(image + p.out, a.word_out)
         io_store_le32(image + p.out + OUT_TARGET, <uint32_t>a.target)
         image[p.out + OUT_MODE] = CYCLIC_SYNCHRONOUS_POSITION
@@ -259,7 +241,7 @@ cdef void ethercat_read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int i
 
     # The loop takes the bus with its first read; inside an exchange of the keeper's it waits for its next tick.
-    if b.s.owner == LOOP or change_owner(&b.s.owner, NOBODY, LOOP):
+    if loop_has(&b.keeper):
         b.s.fresh = 0
         receive(b)
     common = b.s.seen
@@ -306,9 +288,11 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
     cdef EthercatAxisState *a
     cdef const EthercatAxisParams *p
     cdef int i
-    cdef bint reset = b.s.cycles & RESET_CYCLES != 0
-    if b.s.owner != LOOP:
+    cdef bint reset
+    if b.keeper.owner != LOOP:
         return
+    b.keeper.recovering = b.keeper.recovering + 1 if sample.safety_state == SAFETY_STATE_RECOVERING else 0
+    reset = reset_now(b.keeper.recovering, b.p.period_ns)
     for i in range(AXES):
         a = &b.s.axis[i]
         p = &b.p.axis[i]
@@ -322,31 +306,54 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
         elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
             a.word = b.p.control_word
         a.word_out = b.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
-    fill(b, False)
+    fill(b)
     send(b)
     if b.s.first_command == 0:
         b.s.first_command = b.s.cycles
 
 
-# The keeper: the same exchange on a grid of its own that follows the reference, until somebody else has the bus.
-cdef void keep(Ethercat *b, int priority) noexcept nogil:
-    cdef int64_t next_ns = io_now_ns()
-    io_set_fifo(priority)       # where it is not allowed it is a plain thread
-    while change_owner(&b.s.owner, NOBODY, KEEPER):
-        b.s.fresh = 0
-        receive(b)
-        b.s.seen = 0
-        b.grid.planned_ns = next_ns
-        next_ns -= grid_step(b.grid)
-        fill(b, True)
-        send(b)
-        b.grid.point_ns = next_ns
-        b.grid.begun = 1
-        change_owner(&b.s.owner, KEEPER, NOBODY)
-        next_ns += b.p.period_ns
-        if io_now_ns() > next_ns:
-            next_ns += (io_now_ns() - next_ns) // b.p.period_ns * b.p.period_ns + b.p.period_ns
-        host_sleep_until(next_ns)
+# What the keeper asks of the axes next: nothing before it is told, then up or down.
+cdef void lead(Ethercat *b) noexcept nogil:
+    cdef EthercatAxisState *a
+    cdef bint reset = reset_now(b.keeper.turns, b.p.period_ns), all_ready = True, up = True, off = False
+    cdef int i
+    for i in range(AXES):
+        all_ready = all_ready and word_up(b.s.axis[i].status_word, False, True) == b.p.control_word
+        up = up and b.s.axis[i].status_word & STATE_MASK == OPERATION_ENABLED
+    if up:
+        arrived(&b.keeper)
+    for i in range(AXES):
+        a = &b.s.axis[i]
+        if b.keeper.lead == LEAD_DOWN:
+            if b.keeper.turns == 0 and not in_place(a.target, a.counts, b.p.axis[i].counts_per_metre):
+                a.target = a.counts
+            a.word_out = word_down(a.status_word, &off)
+            a.off = off
+            continue
+        if a.status_word & STATE_MASK != OPERATION_ENABLED:
+            a.target = a.counts
+        if b.keeper.lead == LEAD_UP:
+            a.word_out = word_up(a.status_word, reset, all_ready)
+
+
+# One exchange of the keeper's, on a grid of its own that follows the reference.
+cdef void exchange(void *self, int64_t *next_ns) noexcept nogil:
+    cdef Ethercat *b = <Ethercat *>self
+    b.s.fresh = 0
+    receive(b)
+    b.s.silent_periods = 0 if b.s.fresh else b.s.silent_periods + 1
+    b.s.seen = 0
+    b.grid.planned_ns = next_ns[0]
+    next_ns[0] -= grid_step(b.grid)
+    lead(b)
+    fill(b)
+    send(b)
+    b.grid.point_ns = next_ns[0]
+    b.grid.begun = 1
+
+
+cdef void ethercat_leave(void *self) noexcept nogil:
+    loop_leaves(&(<Ethercat *>self).keeper)
 
 
 cdef uint32_t decode_nothing(uint16_t status_word) noexcept nogil:
@@ -362,7 +369,7 @@ cdef class EthercatAxes:
         self.bus.grid = &self.grid_reference.lock
         self.bus.p.fd = -1
         self.bus.p.decode = decode_nothing
-        self.bus.s.owner = CLOSED
+        self.bus.keeper.owner = CLOSED
 
     def configure(self, counts_per_metre, zero_m, force_unit_n, int control_word, int blocking_word, int rate_window, int no_data_periods,
                   int64_t period_ns):
@@ -402,29 +409,42 @@ cdef class EthercatAxes:
         for i in range(AXES):
             self.bus.s.axis[i].word = p.control_word
         p.fd = fd
-        self.bus.s.owner = NOBODY
+        lead_to(&self.bus.keeper, LEAD_NOWHERE)
+        self.bus.keeper.owner = NOBODY
 
     def keep(self, int priority=0):
-        """Exchanges frames until the loop has the bus, or `stop`: for a thread. priority: of SCHED_FIFO, where allowed."""
+        """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed."""
         with nogil:
-            keep(&self.bus, priority)
+            keep_buses(&self.bus.keeper, &self.bus, exchange, self.bus.p.period_ns, priority)
+
+    def lead_up(self):
+        """The keeper takes all axes to operation enabled, out of a fault too."""
+        lead_to(&self.bus.keeper, LEAD_UP)
+
+    def lead_down(self):
+        """The keeper takes the power off all axes, state by state; a loop that still has the bus loses it."""
+        if self.bus.keeper.lead != LEAD_DOWN:
+            lead_to(&self.bus.keeper, LEAD_DOWN)
+        loop_leaves(&self.bus.keeper)
+
+    def standing(self, int axis):
+        """(status word, emergency code: 0, enabled, led down and off, periods since the last answer) of one axis."""
+        a = &self.bus.s.axis[axis]
+        return a.status_word, 0, a.status_word & STATE_MASK == OPERATION_ENABLED, bool(a.off), self.bus.s.silent_periods
 
     @property
     def in_loop(self):
         """Whether the loop has the bus."""
-        return self.bus.s.owner == LOOP
+        return owner_now(&self.bus.keeper.owner) == LOOP
 
-    def release(self):
-        """The loop has ended: the bus is nobody's again."""
-        change_owner(&self.bus.s.owner, LOOP, NOBODY)
+    @property
+    def up(self):
+        """Whether the keeper has led all axes up."""
+        return owner_now(&self.bus.keeper.lead) == LEAD_HOLD
 
     def stop(self):
         """Ends the exchange and lets go of the socket (does not close it)."""
-        while self.bus.s.owner != CLOSED and not change_owner(&self.bus.s.owner, NOBODY, CLOSED):
-            if self.bus.s.owner == LOOP:
-                self.release()
-            else:
-                host_sleep_until(io_now_ns() + 10_000)
+        close_buses(&self.bus.keeper)
         self.bus.p.fd = -1
 
     def begin(self):
@@ -436,7 +456,7 @@ cdef class EthercatAxes:
 
     def frame(self):
         """The frame that would be sent now, as bytes."""
-        fill(&self.bus, True)
+        fill(&self.bus)
         return bytes(self.bus.frame[:self.bus.p.size])
 
     # ------------------------------------------------------------------------------------------------ for the set-up
@@ -460,14 +480,6 @@ cdef class EthercatAxes:
     def deviation_ns(self):
         """How late the newest frame passed the reference clock."""
         return self.bus.s.deviation_ns
-
-    def set_word(self, int axis, int word):
-        """Control word of one axis, from the next frame of the keeper on."""
-        self.bus.s.axis[axis].word_out = <uint16_t>word
-
-    def set_target(self, int axis, int counts):
-        """Target of one axis."""
-        self.bus.s.axis[axis].target = counts
 
     def inputs(self, int axis):
         """(status word, position in counts, mode) of one axis as the newest good answer has them."""

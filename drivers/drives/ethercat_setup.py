@@ -5,7 +5,8 @@ data are ours from Safe-Operational on (`EthercatAxes.keep`): the map is read ou
 In Operational nothing but the thread of this set-up uses pysoem.
 
 Order: PREOP; identity; watchdog 0x420; process data 0x1600/0x1A00; objects of the profile; clocks (0x920 before SYNC0's start 0x990); map
-and SAFEOP; our frames; clocks settled (0x92C); OP.
+and SAFEOP; our frames; clocks settled (0x92C); OP, the drives without power. They are enabled last before the loop and lose their power
+first after it; then SAFEOP while our frames flow, PREOP, INIT: no watchdog ends a run.
 """
 
 import importlib.metadata
@@ -17,17 +18,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drivers.drives.canopen_setup import DriveSetupError, await_word
+from drivers.drives.canopen_setup import DriveSetupError
+from drivers.drives.supervision import Protection, objects_named, protect
 from drivers.raw_frames.ethercat_link import open_ethercat
 
 OUTPUTS = ((0x6040, 0, 16), (0x607A, 0, 32), (0x6060, 0, 8))
 INPUTS = ((0x6041, 0, 16), (0x6064, 0, 32), (0x606C, 0, 32), (0x6077, 0, 16), (0x6061, 0, 8))
-CONTROL_WORD, TARGET, STATUS_WORD, POSITION, MODE_DISPLAY = 0x6040, 0x607A, 0x6041, 0x6064, 0x6061
+STATUS_WORD, POSITION, MODE_DISPLAY = 0x6041, 0x6064, 0x6061
 INIT, PREOP, SAFEOP, OP = 1, 2, 4, 8
 STATE_ERROR = 0x10  # with a state: it was not reached, or left
 FEATURE_CLOCK = 0x04  # of register 0x008
 KEEPER_PRIORITY = 60  # below the loop, where the right is there
-FRAMES_TO_ACT = 3  # so many answers after a change of the outputs it has been seen: one under way, one with it, one after it
+FRAMES_TO_ACT = 3  # so many answers after a change it has been seen: one under way, one with it, one after it
+CLOSING_STATE_S = 0.25
 INSTALL = "pip install 'hil-server[ethercat]'"
 _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
@@ -80,10 +83,6 @@ class EthercatNode:
 
     def write(self, index: int, sub: int, size: int, value: int, meaning: str, optional: bool = False) -> bool:
         """Writes an object. With `optional` a slave that does not have it is accepted (returns False). Raises DriveSetupError."""
-        if index in (CONTROL_WORD, TARGET) and self._session.running:
-            (self._session.axes.set_word if index == CONTROL_WORD else self._session.axes.set_target)(self.axis, value)
-            self._session.await_frames(FRAMES_TO_ACT)
-            return True
         try:
             self.slave.sdo_write(index, sub, struct.pack(_FORMATS[size], value))
         except self._session.errors as error:
@@ -91,10 +90,6 @@ class EthercatNode:
                 return False
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} was refused: {_why(error)}") from error
         return True
-
-    def await_word(self, index: int, meaning: str, reached: Callable[[int], bool], wanted: str) -> int:
-        """Polls a 16-bit object until `reached`. Raises DriveSetupError naming the last value."""
-        return await_word(self, self._session.answer_s, index, meaning, reached, wanted)
 
     def set_pdo(self, mapping: int, assignment: int, entries: Sequence[tuple[int, int, int]]) -> None:
         """Maps the entries (index, sub-index, bits) and reads them back. Raises DriveSetupError when the slave keeps another mapping."""
@@ -139,13 +134,16 @@ class EthercatNode:
 class EthercatSession:
     """The axes of one segment, from `open` to `close`.
 
-    profile: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library: pysoem,
-    None: it is imported by `open`. open_socket: makes the socket of our frames.
+    profile, protection: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library:
+    pysoem, None: it is imported by `open`. open_socket: makes the socket of our frames.
     """
 
-    def __init__(self, profile: Any, axes: Any, given: Mapping[str, Any], period_ns: int, *, library: Any = None,
-                 open_socket: Callable[[str], tuple[socket.socket, bytes]] = open_ethercat):  # fmt: skip
-        self._profile, self.axes, self._given, self._period_ns = profile, axes, given, period_ns
+    def __init__(self, profile: Any, axes: Any, protection: Sequence[Sequence[Protection]], given: Mapping[str, Any], period_ns: int, *,
+                 library: Any = None, open_socket: Callable[[str], tuple[socket.socket, bytes]] = open_ethercat):  # fmt: skip
+        self._profile, self.axes, self._protection, self._given, self._period_ns = profile, axes, protection, given, period_ns
+        self._left = objects_named(given["left_objects"])
+        self.notes: list[str] = []
+        self.identities: list[dict[str, int]] = []
         self._library, self._open_socket = library, open_socket
         self.interface: str = given["interface"]
         self.answer_s: float = given["timeout_s"]
@@ -153,6 +151,7 @@ class EthercatSession:
         self._master: Any = None
         self._socket: socket.socket | None = None
         self._keeper: threading.Thread | None = None
+        self._on = False
         self._nodes: list[EthercatNode] = []
         self._all: list[EthercatNode] = []
         self._reference: EthercatNode | None = None
@@ -176,10 +175,8 @@ class EthercatSession:
             time.sleep(0.0005)
 
     def open(self) -> None:
-        """Enables all axes where they are; frames go on until the loop has the bus. Raises DriveSetupError (a ConnectionError) when a slave
-        is missing, another one than expected, or does not follow; then all are disabled again."""
-        from drivers.drives.axes_session import enable_together, quietly
-
+        """The segment Operational, its axes without power; frames flow until `close`. Raises DriveSetupError (a ConnectionError) when a
+        slave is missing or too many, another one than expected, or refuses a value."""
         library = self._library or _library()
         self.errors = tuple(
             getattr(library, name) for name in ("SdoError", "MailboxError", "PacketError", "WkcError") if hasattr(library, name)
@@ -193,38 +190,47 @@ class EthercatSession:
             layout = self._map()
             self._socket, source = self._open_socket(self.interface)
             self.axes.start(self._socket.fileno(), source, layout)
-            self._keep()
-            try:
-                self._settle()
-                self._operational()
-                for node in self._nodes:
-                    self._profile.clear_fault(node)
-                enable_together(self._profile, self._nodes)
-            except Exception:
-                quietly(self._profile.disable, self._nodes)
-                raise
+            self._keeper = threading.Thread(target=self._keep, name="ethercat keeper", daemon=True)
+            self._keeper.start()
+            self._settle()
+            self._state(OP, "OP", ask=True)
+            for node in self._nodes:
+                self._profile.check(node)
         except Exception:
             self._drop()
             raise
 
-    def close(self) -> list[str]:
-        """Disables all axes that the end of the frames has not yet disabled, then INIT. Returns what did not work."""
-        from drivers.drives.axes_session import quietly
+    def enable(self) -> None:
+        """Enables all axes where they are. Raises DriveSetupError for one that is not enabled; then all are off again."""
+        from drivers.drives.axes_session import await_up
 
+        self._on = True
+        self.axes.lead_up()
+        try:
+            await_up(self.axes, self._profile, [str(node) for node in self._nodes], self.answer_s)
+        except DriveSetupError:
+            self.disable()
+            raise
+
+    def disable(self) -> list[str]:
+        """Takes the power off all axes; frames flow on. Returns what did not work."""
+        from drivers.drives.axes_session import await_down
+
+        if not self._on:
+            return []
+        self._on = False
+        return await_down(self.axes, [str(node) for node in self._nodes], self.answer_s)
+
+    def close(self) -> list[str]:
+        """Takes the power off where that has not been done; then SAFEOP, PREOP, INIT. Returns what did not work."""
         if self._master is None:
             return []
-        problems: list[str] = []
-        if self._socket is not None:
-            self.answer_s = min(self.answer_s, 0.25)
-            self._take_back()
-            problems = quietly(self._disable, self._nodes)
+        problems = self.disable()
         self._drop()
         return problems
 
-    def _disable(self, node: EthercatNode) -> None:
-        # A slave whose watchdog has ended the operational state has done so with its drive.
-        if node.register(0x130, 2) == OP:
-            self._profile.disable(node)
+    def _keep(self) -> None:
+        self.axes.keep(KEEPER_PRIORITY)  # on the socket of this session, which lives as long as its thread
 
     def _scan(self) -> None:
         try:
@@ -236,10 +242,15 @@ class EthercatSession:
         if count <= 0:
             raise DriveSetupError(f"EtherCAT on {self.interface}: no slave answers")
         places = [int(place) for place in self._given["axis_slave"]]
-        if max(places) >= count:
-            raise DriveSetupError(f"EtherCAT on {self.interface}: {count} slaves, axis_slave = {places} asks for more")
         axis_of = {place: axis for axis, place in enumerate(places)}
         self._all = [EthercatNode(self, axis_of.get(i, -1), i, slave) for i, slave in enumerate(self._master.slaves)]
+        expected = self._given["slaves"] or len(places)
+        if count != expected or max(places) >= count:
+            there = ", ".join(f"{i} vendor 0x{node.slave.man:X} product 0x{node.slave.id:X}" for i, node in enumerate(self._all))
+            raise DriveSetupError(
+                f"EtherCAT on {self.interface}: {count} slaves answer, {expected} are expected (drives.slaves, 0: one for each axis), the "
+                f"axes at {places} (drives.axis_slave); there are: {there}; look at the cables, or mend the stand file"
+            )
         self._nodes = [self._all[place] for place in places]
         self._state(PREOP, "PREOP", ask=False)
         for node in self._nodes:
@@ -248,13 +259,24 @@ class EthercatSession:
                     raise DriveSetupError(f"{node}: {key} is 0x{found:X} instead of 0x{self._given[key]:X}")
 
     def _prepare(self) -> None:
-        for node in self._nodes:
-            divider = node.register(0x400, 2)
-            unit_ms = (divider + 2) * 40e-6
-            node.set_register(0x420, struct.pack("<H", min(0xFFFF, round(self._given["watchdog_ms"] / unit_ms))))
+        from drivers.drives.axes_session import look_at, notes_of
+
+        missing: dict[str, list[str]] = {}
+        self.identities = []
+        for axis, node in enumerate(self._nodes):
+            look_at(self._profile, node, axis, self.identities, self._given)
+        for axis, node in enumerate(self._nodes):
+            unit_ms = (node.register(0x400, 2) + 2) * 40e-6
+            steps = max(1, min(0xFFFF, round(self._given["watchdog_ms"] / unit_ms)))
+            node.set_register(0x420, struct.pack("<H", steps))
+            if (found := node.register(0x420, 2)) != steps:
+                raise DriveSetupError(f"{node}: watchdog of the process data (register 0x420) reads back {found} instead of {steps}")
             node.set_pdo(0x1600, 0x1C12, OUTPUTS)
             node.set_pdo(0x1A00, 0x1C13, INPUTS)
             self._profile.prepare(node)
+            for words in protect(node, self._protection[axis], self._left):
+                missing.setdefault(words, []).append(str(node))
+        self.notes = notes_of(missing)
 
     def _clocks(self) -> None:
         self._master.config_dc()
@@ -296,19 +318,6 @@ class EthercatSession:
             phase_ns=(starts.pop() - shift) % self._period_ns,
         )
 
-    def _keep(self) -> None:
-        self._keeper = threading.Thread(target=self.axes.keep, args=(KEEPER_PRIORITY,), name="ethercat keeper", daemon=True)
-        self._keeper.start()
-
-    def _take_back(self) -> None:
-        """The frames of the set-up again: after the loop by a new keeper, without one the old goes on."""
-        if self.axes.in_loop:
-            if self._keeper is not None:
-                self._keeper.join()
-            self.axes.release()
-        if not self.running:
-            self._keep()
-
     def _settle(self) -> None:
         """Waits until all frames come back whole, and the clocks agree with the reference: the first one, whom nobody tells the time."""
         followers = [node for node in self._nodes if node is not self._reference]
@@ -325,9 +334,6 @@ class EthercatSession:
                     f"their largest difference {apart} ns"
                 )
             time.sleep(0.005)
-
-    def _operational(self) -> None:
-        self._state(OP, "OP", ask=True)
 
     def _state(self, state: int, name: str, ask: bool) -> None:
         if ask:
@@ -348,6 +354,8 @@ class EthercatSession:
     def _drop(self) -> None:
         from drivers.drives.axes_session import quietly
 
+        if self._keeper is not None:  # a slave whose frames end in Operational would say that its watchdog has run out
+            quietly(lambda name: self._to(SAFEOP), [SAFEOP])
         self.axes.stop()
         if self._keeper is not None:
             self._keeper.join()
@@ -356,14 +364,20 @@ class EthercatSession:
             self._socket.close()
         self._socket = None
         if self._master is not None:
-            quietly(lambda master: _to_init(master), [self._master])
+            quietly(self._to, [PREOP, INIT])
             quietly(lambda master: master.close(), [self._master])
         self._master = None
 
-
-def _to_init(master: Any) -> None:
-    master.state = INIT
-    master.write_state()
+    def _to(self, state: int) -> None:
+        """All slaves down to a state; waits for it, but not for a slave that is gone."""
+        self._master.state = state
+        self._master.write_state()
+        end = time.monotonic() + CLOSING_STATE_S
+        while time.monotonic() < end:
+            self._master.read_state()
+            if all(node.slave.state & ~STATE_ERROR <= state for node in self._all):
+                return
+            time.sleep(0.001)
 
 
 def _patient(library: Any, answer_s: float) -> None:

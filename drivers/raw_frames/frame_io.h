@@ -75,10 +75,27 @@ static inline int io_send_frames(int fd, const struct can_frame *frames, int cou
     return sent;
 }
 
-/* Takes up to IO_BATCH waiting frames; a datagram that is not one well-formed classic frame is left out and counted in `*bad`.
- * `*peer` becomes the sender of the last one (when not NULL). `*more` is 1 when others may wait. `*error` is 0 or errno (never EAGAIN). */
-static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *bad, struct sockaddr_in *peer, int *more, int *error)
+/* How long a message had waited in the kernel (SO_TIMESTAMPNS set on its socket) at the wall time `wall`, 0 when it bears no stamp. */
+static inline int64_t io_age_ns(struct msghdr *header, int64_t wall)
 {
+    struct cmsghdr *c;
+    for (c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+            struct timespec t;
+            memcpy(&t, CMSG_DATA(c), sizeof t);
+            return wall - ((int64_t)t.tv_sec * 1000000000LL + t.tv_nsec);
+        }
+    return 0;
+}
+
+/* Takes up to IO_BATCH waiting frames; a datagram that is not one well-formed classic frame is left out and counted in `*bad`.
+ * `age_ns[i]` (when not NULL) is how long it had waited in the kernel. `*peer` becomes the sender of the last one (when not NULL). `*more` is
+ * 1 when others may wait. `*error` is 0 or errno (never EAGAIN). */
+static inline int io_receive_frames_aged(int fd, struct can_frame *frames, int64_t *age_ns, int64_t *bad, struct sockaddr_in *peer, int *more,
+                                         int *error)
+{
+    union { char bytes[CMSG_SPACE(sizeof(struct timespec))]; struct cmsghdr align; } control[IO_BATCH];
+    int64_t wall;
     struct mmsghdr messages[IO_BATCH];
     struct iovec parts[IO_BATCH];
     struct sockaddr_in senders[IO_BATCH];
@@ -94,6 +111,10 @@ static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *b
             messages[i].msg_hdr.msg_name = senders + i;
             messages[i].msg_hdr.msg_namelen = sizeof senders[i];
         }
+        if (age_ns) {
+            messages[i].msg_hdr.msg_control = control + i;
+            messages[i].msg_hdr.msg_controllen = sizeof control[i];
+        }
     }
     got = recvmmsg(fd, messages, IO_BATCH, MSG_DONTWAIT, NULL);
     if (got < 0) {
@@ -101,6 +122,7 @@ static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *b
         return 0;
     }
     *more = got == IO_BATCH;
+    wall = age_ns ? io_wall_ns() : 0;
     for (i = 0; i < got; i++) {
         if (messages[i].msg_len != sizeof frames[i] || messages[i].msg_hdr.msg_flags & MSG_TRUNC || frames[i].can_dlc > 8) {
             ++*bad;
@@ -110,9 +132,15 @@ static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *b
             *peer = senders[i];
         if (kept != i)
             frames[kept] = frames[i];
+        if (age_ns)
+            age_ns[kept] = io_age_ns(&messages[i].msg_hdr, wall);
         kept++;
     }
     return kept;
+}
+static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *bad, struct sockaddr_in *peer, int *more, int *error)
+{
+    return io_receive_frames_aged(fd, frames, NULL, bad, peer, more, error);
 }
 
 /* Takes up to `count` (at most IO_BATCH) datagrams into `buffer`, one each `stride` bytes. `length[i]` is its length, -1 when it did not fit;
@@ -143,15 +171,8 @@ static inline int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int 
     }
     wall = io_wall_ns();
     for (i = 0; i < got; i++) {
-        struct cmsghdr *c;
         length[i] = messages[i].msg_hdr.msg_flags & MSG_TRUNC ? -1 : (int)messages[i].msg_len;
-        age_ns[i] = 0;
-        for (c = CMSG_FIRSTHDR(&messages[i].msg_hdr); c; c = CMSG_NXTHDR(&messages[i].msg_hdr, c))
-            if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
-                struct timespec t;
-                memcpy(&t, CMSG_DATA(c), sizeof t);
-                age_ns[i] = wall - ((int64_t)t.tv_sec * 1000000000LL + t.tv_nsec);
-            }
+        age_ns[i] = io_age_ns(&messages[i].msg_hdr, wall);
     }
     return got;
 }

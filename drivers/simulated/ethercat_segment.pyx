@@ -29,11 +29,15 @@ from drivers.simulated.stand_server_node cimport (
     SDO_EXPEDITED,
     Node,
     Outbox,
+    add_drive_protection,
     add_object,
     axis_follows,
+    axis_target,
     control_axis,
     find_object,
     has_index,
+    option_known,
+    setpoint_came,
     update_status,
     value_of,
 )
@@ -104,7 +108,7 @@ cdef void make_drive(Node *n, uint32_t window_counts, int position) noexcept nog
     cdef int k
     memset(n, 0, sizeof(Node))
     n.kind, n.id, n.silent = 402, position, 1           # silent: it sends no CAN frame
-    n.device_mode = n.force = n.load_pressure = n.record = -1
+    n.device_mode = n.force = n.load_pressure = n.record = n.lowest = -1
     n.state = DRIVE_SWITCH_ON_DISABLED
     add_object(n, 0x1000, 0, 4, 0, 0x00020192)
     add_object(n, 0x1001, 0, 1, 0, 0)
@@ -136,6 +140,7 @@ cdef void make_drive(Node *n, uint32_t window_counts, int position) noexcept nog
     n.mode_display = add_object(n, 0x6061, 0, 1, 0, 0)
     n.actual = add_object(n, 0x6064, 0, 4, 0, 0)
     n.window = add_object(n, 0x6065, 0, 4, 1, window_counts)
+    add_drive_protection(n)
     add_object(n, 0x606C, 0, 4, 0, 0)
     add_object(n, 0x6077, 0, 2, 0, 0)
     n.target = add_object(n, 0x607A, 0, 4, 1, 0)
@@ -435,6 +440,8 @@ cdef uint32_t written(Slave *s, int index, int sub, uint32_t value) noexcept nog
     elif index == 0x6060:
         if value != 0 and value != 8:
             return ABORT_VALUE
+    elif not option_known(index, <int32_t>(<uint32_t>value << 16) >> 16):
+        return ABORT_VALUE
     return 0
 
 
@@ -584,6 +591,7 @@ cdef bint write_memory(Segment *g, int position, int address, int length, const 
     if touches(address, length, OUTPUTS, max(1, pdo_bytes(&s.node, 0x1C12))) and s.memory[0x816] & 1:
         s.outputs_fresh = 1
         s.outputs_ns = at_ns
+        setpoint_came(&s.node, at_ns)
     return True
 
 
@@ -794,7 +802,7 @@ cdef class EtherCatSegment:
                 for i in range(self.g.slaves):
                     n = &self.g.slave[i].node
                     if axis_follows(n):
-                        n.object[n.actual].value = n.object[n.target].value
+                        n.object[n.actual].value = <uint32_t>axis_target(n)
 
     def stop(self):
         """Ends `serve` within 20 ms."""

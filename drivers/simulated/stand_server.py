@@ -82,6 +82,9 @@ DEFAULTS: dict[str, Any] = {
         "counts_per_metre": 1e6,
         "zero_m": [0.0] * 6,
         "following_window_m": 0.2,
+        "identity": [[0xDAC, 402, 1, axis + 1] for axis in range(6)],  # vendor, product, revision, serial number of each
+        "feed_m": 0.01,  # way of a leg in one turn of its shaft
+        "slaves": 6,  # on the EtherCAT line
         "ports": [0, 0, 0],
     },
     "module": {
@@ -96,6 +99,7 @@ DEFAULTS: dict[str, Any] = {
     },
     "truth_file": "",  # NumPy file into which it writes at its end where the plant truly was at each SYNC (`StandLoop.truth`)
     "truth_s": 120.0,  # for so long
+    "states_file": "",  # NumPy file into which it writes at its end what the drives logged of their states (`StandLoop.states`)
     "faults": [],  # tables with name, index, value, at_s, duration_s
 }
 # What the drives of a loaded machine say, as a stand file would state it for `drivers.drives` (objects: stand_server_node.pxd).
@@ -171,6 +175,10 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"drives.{key} = {drives[key]!r}: must have six entries")
         for value in drives[key]:
             _within(f"drives.{key}", value, low, high, "")
+    if len(drives["identity"]) != 6 or any(len(row) != 4 for row in drives["identity"]):
+        raise ValueError("drives.identity: must be six rows of vendor, product, revision, serial number")
+    _within("drives.feed_m", drives["feed_m"], 0, 10, "m")
+    _within("drives.slaves", drives["slaves"], 6, 16, "")
     _within("drives.counts_per_metre", drives["counts_per_metre"], 1, 1e10, "1/m")
     _within("truth_s", config["truth_s"], 0, 3600, "s")
     _within("priority", config["priority"], 0, 99, "")
@@ -353,6 +361,7 @@ def bound(address: str, port: int) -> socket.socket:
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.setblocking(False)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    s.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_TIMESTAMPNS", 35), 1)
     s.bind((address, port))
     return s
 
@@ -445,7 +454,7 @@ class Stand:
         at = {"interface": drives["master_interface"]} if on_ethercat else on_can
         self.ports: dict[str, Any] = {
             "wrench_sensors": self._wire.ports,
-            "drives": {**at, "counts_per_metre": drives["counts_per_metre"], "zero_m": drives["zero_m"]},
+            "drives": {**at, "counts_per_metre": drives["counts_per_metre"], "zero_m": drives["zero_m"], "feed_m": drives["feed_m"]},
             "control_port": self._control.getsockname()[1],
             "sensor": sensor["variant"],
             "machine": "linear" if plant.machine is None else "hydraulic",
@@ -470,6 +479,8 @@ class Stand:
         """Closes the set-up servers and all sockets; writes the true motion where it was asked for."""
         if self.config["truth_file"]:
             np.save(self.config["truth_file"], self.loop.truth())
+        if self.config["states_file"]:
+            np.save(self.config["states_file"], self.loop.states())
         for s in self._sockets:
             s.close()
 

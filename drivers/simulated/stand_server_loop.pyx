@@ -31,6 +31,7 @@ from drivers.raw_frames.frame_io cimport (
     io_load_le32,
     io_now_ns,
     io_receive_frames,
+    io_receive_frames_aged,
     io_receive_datagrams,
     io_receive_from,
     io_send_frames,
@@ -110,6 +111,8 @@ from drivers.simulated.stand_server_node cimport (
     axis_follows,
     axis_in_fault,
     axis_powered,
+    axis_target,
+    find_object,
     make_node,
     node_timers,
     send_emergency,
@@ -140,6 +143,8 @@ cdef enum:
     WIRE_QUEUE = 16             # delayed EtherCAT frames
     WIRE_ROUNDS = 16            # frames in one pass
     TRUTH = 19                  # time, legs, their rates, twist of the platform in W
+    STATES = 6                  # time, axis, state of the drive, of its node, ns since its newest frame, longest time without while enabled
+    STATE_ROWS = 8192
 
     # kinds of force sensors
     RDT = 0
@@ -262,6 +267,10 @@ cdef struct Stand:
     double *truth               # rows of TRUTH numbers, one for each SYNC on the first link; NULL: not kept
     int64_t truth_rows
     int64_t truth_used
+    int64_t *states             # rows of STATES numbers, one for each change of a drive's state
+    int64_t states_used
+    int32_t drive_state[AXES]   # as they were looked at last
+    int32_t node_state[AXES]
     int64_t frame_total
     int64_t bad_total
     int64_t stall_total         # passes that found more than 5 ms gone
@@ -399,7 +408,7 @@ cdef void set_targets(Stand *s, int link, bint at_sync, int64_t now) noexcept no
         n = drive(s, i)
         if axis_follows(n):
             if n.link == link and (at_sync or not s.was_enabled[i]):
-                leg = s.zero_m[i] + <double><int32_t>n.object[n.target].value / s.counts_per_metre
+                leg = s.zero_m[i] + <double>axis_target(n) / s.counts_per_metre
                 s.target_rate[i] = 0.0
                 if n.velocity >= 0 and n.rpdo[1].on:
                     s.target_rate[i] = <double><int32_t>n.object[n.velocity].value / s.counts_per_metre
@@ -774,7 +783,7 @@ cdef int inject_wire(Stand *s, int number, int index, double value, bint on, int
     elif number == INJECTION_CABLE_CUT:
         w.cut = on
     elif number == INJECTION_SLAVE_LOST:
-        w.segment.lost_from = max(0, index) if on else AXES
+        w.segment.lost_from = max(0, index) if on else w.segment.slaves
     elif number == INJECTION_CLOCK_DRIFT:
         segment_drift(w.segment, 0, value * 1e-6 if on else 0.0, now)
     elif number == INJECTION_WORKING_COUNTER or number == INJECTION_AL_ERROR:
@@ -952,12 +961,33 @@ cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
             sync_actual_values(&s.node[i], &s.outbox[link])
 
 
+# The drives' own log: who changed his state, and when.
+cdef void keep_states(Stand *s, int64_t now) noexcept nogil:
+    cdef const Node *n
+    cdef int64_t *row
+    cdef int32_t node
+    cdef int i
+    for i in range(AXES):
+        n = drive(s, i)
+        node = n.nmt if s.wire.segment == NULL else s.wire.segment.slave[i].state
+        if n.state == s.drive_state[i] and node == s.node_state[i]:
+            continue
+        s.drive_state[i], s.node_state[i] = n.state, node
+        if s.states_used < STATE_ROWS:
+            row = s.states + STATES * s.states_used
+            row[0], row[1], row[2], row[3] = now, i, n.state, node
+            row[4] = now - n.frame_ns if n.frame_ns else -1
+            row[5] = n.longest_ns
+            s.states_used += 1
+
+
 cdef void take_link(Stand *s, int link, int64_t now) noexcept nogil:
     cdef can_frame frames[IO_BATCH]
+    cdef int64_t age[IO_BATCH]
     cdef int i, k, got, more = 1, error = 0, rounds = 0
     while more and rounds < 8:
         rounds += 1
-        got = io_receive_frames(s.link_fd[link], frames, &s.bad_total, &s.link_peer[link], &more, &error)
+        got = io_receive_frames_aged(s.link_fd[link], frames, age, &s.bad_total, &s.link_peer[link], &more, &error)
         for i in range(got):
             s.frame_total += 1
             s.link_known[link] = 1
@@ -966,7 +996,8 @@ cdef void take_link(Stand *s, int link, int64_t now) noexcept nogil:
             else:
                 for k in range(s.nodes):
                     if s.node[k].link == link:
-                        take_node_frame(&s.node[k], &s.outbox[link], &frames[i], now)
+                        take_node_frame(&s.node[k], &s.outbox[link], &frames[i], now - age[i])
+                keep_states(s, now - age[i])
                 set_targets(s, link, False, now)
             if s.outbox[link].count > OUTBOX - 16:
                 flush(s, link)
@@ -1088,6 +1119,7 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
     due_faults(s, now)
     for i in range(s.first_node, s.nodes):
         node_timers(&s.node[i], &s.outbox[s.node[i].link], now)
+    keep_states(s, now)
     set_targets(s, -1, False, now)
     for i in range(s.links):
         flush(s, i)
@@ -1128,6 +1160,7 @@ cdef class StandLoop:
     cdef Stand stand
     cdef PlantPart _plant
     cdef object _truth
+    cdef object _states
     cdef EtherCatSegment _line
 
     def __init__(self, PlantPart plant, link_fds, int sensor_fd, int control_fd, drives, sensor, module, faults=(), double truth_s=0.0,
@@ -1142,12 +1175,15 @@ cdef class StandLoop:
         cdef double[:, ::1] truth = self._truth
         if truth_s > 0.0:
             s.truth, s.truth_rows = &truth[0, 0], truth.shape[0]
+        self._states = np.zeros((STATE_ROWS, STATES), np.int64)
+        cdef int64_t[:, ::1] states = self._states
+        s.states = &states[0, 0]
         s.links = len(link_fds)
         for i, fd in enumerate(link_fds):
             s.link_fd[i] = fd
         s.wire.fd = wire_fd
         if wire_fd >= 0:
-            self._line = EtherCatSegment(AXES, drives["following_window_m"] * drives["counts_per_metre"])
+            self._line = EtherCatSegment(drives["slaves"], drives["following_window_m"] * drives["counts_per_metre"])
             s.wire.segment = self._line.g
         self._make_nodes(drives, module)
         self._make_sensor(sensor_fd, sensor)
@@ -1163,6 +1199,7 @@ cdef class StandLoop:
 
     def _make_nodes(self, drives, module):
         cdef Stand *s = &self.stand
+        cdef Node *n
         s.counts_per_metre = drives["counts_per_metre"]
         window = rounded(drives["following_window_m"] * s.counts_per_metre)
         s.nodes = AXES if module is None else NODES
@@ -1175,6 +1212,12 @@ cdef class StandLoop:
                 continue
             make_node(&s.node[i], 402 if drives["profile"] == "cia402" else 408, drives["axis_node"][i], drives["axis_link"][i], window,
                       s.plant.params.platform.force_max if s.plant.machine != NULL else 0.0)
+        for i in range(AXES):
+            n = drive(s, i)
+            for sub in range(4):
+                n.object[find_object(n, 0x1018, sub + 1)].value = drives["identity"][i][sub]
+            if n.kind == 402:
+                n.object[find_object(n, 0x6092, 1)].value = <uint32_t>rounded(drives["feed_m"] * s.counts_per_metre)
         for i in range(INPUTS):
             s.signal_bit[i] = -1
         if module is None:
@@ -1248,6 +1291,15 @@ cdef class StandLoop:
     def truth(self):
         """True motion at each SYNC on the first link, rows of: s since the first one, six legs [m], their rates [m/s], twist of P in W."""
         return self._truth[:self.stand.truth_used].copy()
+
+    def states(self):
+        """The drives' own log, a row for each change: time [ns, CLOCK_MONOTONIC], axis, state of the drive, NMT or AL state, ns since its
+        newest setpoint frame (-1: none yet), the longest time without one while it was enabled, ns."""
+        return self._states[:self.stand.states_used].copy()
+
+    def unattended_ns(self):
+        """Of each axis the longest time without a setpoint frame while it was enabled."""
+        return [drive(&self.stand, i).longest_ns for i in range(AXES)]
 
     def counters(self):
         """Records sent, SYNCs, frames, malformed datagrams, stalls of more than 10 ms, frames that found the outbox full."""

@@ -6,6 +6,10 @@ profile (CiA 402 6076h, 6077h, 6078h; CiA 408 6301h, 6381h with unit and prefix 
 10 N, 2 and 3 chamber pressures in kPa, 4 spool in 1/16384, 5 supply pressure in kPa, 6 bits: 0 valve at its end, 1 supply low, 2 blocking
 valves closed. CiA 402 leaves bits 8, 14 and 15 of the status word to the manufacturer: here they are the same three. It has four TPDOs.
 
+Its own protection: the consumer heartbeat (1016h) of one node, watched from its first heartbeat on; lost, it sends emergency 8130h, leaves
+the operational state as 1029h says, and an axis does what 6007h says (CiA 402) or goes to its fault state (CiA 408). RPDOs have their event
+timer. CiA 402 keeps its target within 607Dh and takes only the option codes that the standard has.
+
 It is the other end of `drivers.drives` and `drivers.mechanism_signals` and knows nothing of them: it follows CiA 301, CiA 402 and CiA 408
 as a device would, and refuses (SDO abort) what a device would refuse.
 """
@@ -19,7 +23,7 @@ from drivers.raw_frames.frame_io cimport (
 
 
 cdef enum:
-    OBJECTS = 128
+    OBJECTS = 192
     PDO_ENTRIES = 8
     RPDOS = 2
     TPDOS = 4
@@ -53,6 +57,7 @@ cdef enum:
     DRIVE_SWITCHED_ON = 0x23
     DRIVE_ENABLED = 0x27
     DRIVE_FAULT = 0x08
+    DRIVE_QUICK_STOP = 0x07
 
     # bits of a CiA 402 control word and status word
     SWITCH_ON = 0x01
@@ -98,6 +103,7 @@ cdef enum:
     EMERGENCY_OF_BUS = 0x8000
     EMERGENCY_LENGTH = 0x8210       # RPDO of the wrong length
     EMERGENCY_TIMEOUT = 0x8250      # RPDO time-out
+    EMERGENCY_HEARTBEAT = 0x8130    # a heartbeat that is watched
     EMERGENCY_DEVICE = 0xFF00       # a fault of the device itself
 
 
@@ -139,6 +145,9 @@ cdef struct Node:
     NodePdo rpdo[RPDOS]
     NodePdo tpdo[TPDOS]
     int64_t heartbeat_due_ns
+    int64_t watched_ns              # newest heartbeat of the node that 1016h names, 0 before the first
+    int64_t frame_ns                # newest setpoint frame
+    int64_t longest_ns              # the longest time without one while it was enabled
     # places of the objects that the application uses, -1 not there
     int32_t control
     int32_t status
@@ -149,6 +158,7 @@ cdef struct Node:
     int32_t mode_display
     int32_t device_mode
     int32_t window
+    int32_t lowest                  # position limits 607Dh:1, the other follows
     int32_t error_code
     int32_t force                   # first of what a loaded machine says: CiA 402 6077h, 6078h; CiA 408 6301h:1
     int32_t load_pressure           # CiA 408 6381h:1
@@ -229,20 +239,58 @@ cdef inline void add_machine_objects(Node *n) noexcept nogil:
             n.record = place
 
 
+# What a CiA 402 drive has for its own protection, as it comes from its maker, and its scale: a turn of the shaft is 10 mm.
+cdef inline void add_drive_protection(Node *n) noexcept nogil:
+    cdef int k
+    add_object(n, 0x6007, 0, 2, 1, 0)
+    add_object(n, 0x605A, 0, 2, 1, 2)
+    for k in range(4):
+        add_object(n, 0x605B + k, 0, 2, 1, 2 if k == 3 else k > 0)
+    add_object(n, 0x6066, 0, 2, 1, 0)
+    add_object(n, 0x607D, 0, 1, 0, 2)
+    n.lowest = add_object(n, 0x607D, 1, 4, 1, 0x80000000)
+    add_object(n, 0x607D, 2, 4, 1, 0x7FFFFFFF)
+    add_object(n, 0x607F, 0, 4, 1, 0xFFFFFFFF)
+    add_object(n, 0x6085, 0, 4, 1, 0xFFFFFFFF)
+    add_object(n, 0x6092, 0, 1, 0, 2)
+    add_object(n, 0x6092, 1, 4, 1, 0)
+    add_object(n, 0x6092, 2, 4, 1, 1)
+    add_object(n, 0x60C5, 0, 4, 1, 0xFFFFFFFF)
+    add_object(n, 0x60C6, 0, 4, 1, 0xFFFFFFFF)
+
+
+# Whether an option code is one that the standard has.
+cdef inline bint option_known(int index, int32_t code) noexcept nogil:
+    if index == 0x6007:
+        return 0 <= code <= 3
+    if index == 0x605A:
+        return 0 <= code <= 8 and code != 4
+    if index == 0x605B or index == 0x605C:
+        return 0 <= code <= 1
+    return 1 <= code <= 4 if index == 0x605D else 0 <= code <= 4 if index == 0x605E else True
+
+
 # Power-up state of a node: dictionary with default PDOs (all switched off except TPDO1/RPDO1 as CiA 301 presets them), pre-operational.
 cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t window_counts, double rated_force) noexcept nogil:
     cdef int i, k, base
     memset(n, 0, sizeof(Node))
     n.id, n.link, n.kind, n.nmt = node_id, link, kind, NMT_PRE_OPERATIONAL
     n.control = n.status = n.target = n.actual = n.velocity = n.mode = n.mode_display = n.device_mode = n.window = n.error_code = -1
-    n.force = n.load_pressure = n.record = -1
+    n.force = n.load_pressure = n.record = n.lowest = -1
     n.rated_force = rated_force
     add_object(n, 0x1000, 0, 4, 0, <uint32_t>kind)
     add_object(n, 0x1001, 0, 1, 0, 0)
     add_object(n, 0x1006, 0, 4, 1, 0)
+    add_object(n, 0x1016, 0, 1, 0, 1)
+    add_object(n, 0x1016, 1, 4, 1, 0)
     add_object(n, 0x1017, 0, 2, 1, 0)
-    add_object(n, 0x1018, 0, 1, 0, 1)
-    add_object(n, 0x1018, 1, 4, 0, 0)
+    add_object(n, 0x1018, 0, 1, 0, 4)
+    add_object(n, 0x1018, 1, 4, 0, 0x00000DAC)
+    add_object(n, 0x1018, 2, 4, 0, <uint32_t>kind)
+    add_object(n, 0x1018, 3, 4, 0, 1)
+    add_object(n, 0x1018, 4, 4, 0, <uint32_t>node_id)
+    add_object(n, 0x1029, 0, 1, 0, 1)
+    add_object(n, 0x1029, 1, 1, 1, 0)
     for i in range(1 if kind == 401 else RPDOS):
         add_object(n, 0x1400 + i, 0, 1, 0, 5)
         add_object(n, 0x1400 + i, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>(0x200 + 0x100 * i + node_id))
@@ -283,6 +331,7 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
         n.actual = add_object(n, 0x6064, 0, 4, 0, 0)
         n.velocity = add_object(n, 0x60B1, 0, 4, 1, 0)
         n.window = add_object(n, 0x6065, 0, 4, 1, window_counts)
+        add_drive_protection(n)
         add_object(n, 0x60C2, 0, 1, 0, 2)
         add_object(n, 0x60C2, 1, 1, 1, 1)
         add_object(n, 0x60C2, 2, 1, 1, <uint32_t>(-3) & 0xFF)
@@ -360,6 +409,28 @@ cdef inline void axis_fault(Node *n, Outbox *out, int code) noexcept nogil:
     send_emergency(n, out, code)
 
 
+# Target in counts, within the limits of the drive.
+cdef inline int32_t axis_target(const Node *n) noexcept nogil:
+    cdef int32_t low, high, target = <int32_t>n.object[n.target].value
+    if n.lowest < 0:
+        return target
+    low, high = <int32_t>n.object[n.lowest].value, <int32_t>n.object[n.lowest + 1].value
+    if low >= high:
+        return target
+    return low if target < low else high if target > high else target
+
+
+# The connection is lost: 6007h, and 605Ah where that asks for a quick stop.
+cdef inline void abort_connection(Node *n, Outbox *out, int code) noexcept nogil:
+    cdef int option = <int>value_of(n, 0x6007, 0) if n.kind == 402 else 1
+    if option == 1 and axis_enabled(n):
+        axis_fault(n, out, code)
+        return
+    send_emergency(n, out, code)
+    if n.kind == 402 and option >= 2 and n.state != DRIVE_FAULT:
+        n.state = DRIVE_QUICK_STOP if option == 3 and axis_enabled(n) and value_of(n, 0x605A, 0) >= 5 else DRIVE_SWITCH_ON_DISABLED
+
+
 # Control word of a CiA 402 axis.
 cdef inline void control_drive(Node *n, Outbox *out, int word) noexcept nogil:
     if n.state == DRIVE_FAULT:
@@ -424,7 +495,7 @@ cdef inline void update_status(Node *n) noexcept nogil:
     if n.kind == 402:
         word = <uint32_t>n.state | VOLTAGE_ENABLED
         word |= 0 if local else REMOTE
-        word |= INTERNAL_LIMIT if n.limit else 0
+        word |= INTERNAL_LIMIT if n.limit or axis_target(n) != <int32_t>n.object[n.target].value else 0
         word |= FOLLOWING_ERROR if deviates else 0
         word |= TARGET_USED if axis_follows(n) else 0
         word |= DRIVE_VALVE_AT_END if machine & BIT_VALVE_AT_END else 0
@@ -571,6 +642,10 @@ cdef inline uint32_t object_written(Node *n, Outbox *out, int place, int64_t now
         n.heartbeat_due_ns = now_ns if value else 0
     elif place == n.control:
         control_axis(n, out)
+    elif index == 0x1016:
+        n.watched_ns = 0
+    elif n.kind == 402 and not option_known(index, <int32_t>(<uint32_t>value << 16) >> 16):
+        return ABORT_VALUE
     elif place == n.mode and n.mode_display >= 0:
         if value != 8:
             return ABORT_VALUE
@@ -613,6 +688,14 @@ cdef inline void serve_sdo(Node *n, Outbox *out, const can_frame *f, int64_t now
 
 
 # -------------------------------------------------------------------------------------------------------------------- NMT
+# What a device keeps without power: who it is, and its scale.
+cdef inline void keep_stored(const Node *n, Node *fresh) noexcept nogil:
+    cdef int i
+    for i in range(n.objects):
+        if n.object[i].index == 0x1018 or n.object[i].index == 0x6092:
+            fresh.object[i].value = n.object[i].value
+
+
 cdef inline void start_up(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
     cdef uint32_t window = n.object[n.window].value if n.window >= 0 else 0
     cdef Node fresh
@@ -620,6 +703,9 @@ cdef inline void start_up(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
     fresh.silent, fresh.local_control, fresh.deviation, fresh.limit = n.silent, n.local_control, n.deviation, n.limit
     fresh.stuck_fault, fresh.wrong_length = n.stuck_fault, n.wrong_length
     fresh.not_following, fresh.no_heartbeat, fresh.sparse = n.not_following, n.no_heartbeat, n.sparse
+    fresh.longest_ns = n.longest_ns
+    if n.kind != 401:
+        keep_stored(n, &fresh)
     if n.actual >= 0 and n.kind != 401:
         fresh.object[fresh.actual].value = n.object[n.actual].value
     n[0] = fresh
@@ -642,12 +728,21 @@ cdef inline void command_nmt(Node *n, Outbox *out, int command, int64_t now_ns) 
 
 
 # ----------------------------------------------------------------------------------------------------------------- frames
+# A setpoint frame came: how long the axis was enabled without one.
+cdef inline void setpoint_came(Node *n, int64_t now_ns) noexcept nogil:
+    if axis_enabled(n) and n.frame_ns and now_ns - n.frame_ns > n.longest_ns:
+        n.longest_ns = now_ns - n.frame_ns
+    n.frame_ns = now_ns
+
+
 # One frame on the node's link, except SYNC (which the stand splits in two halves).
 cdef inline void take_node_frame(Node *n, Outbox *out, const can_frame *f, int64_t now_ns) noexcept nogil:
     cdef NodePdo *pdo
     cdef int i
     if n.silent or f.can_id & (CAN_ERR_FLAG | CAN_EFF_FLAG | CAN_RTR_FLAG):
         return
+    if f.can_id >> 7 == 0xE and f.can_id & 0x7F == value_of(n, 0x1016, 1) >> 16:
+        n.watched_ns = now_ns
     if f.can_id == 0:
         if f.can_dlc == 2 and (f.data[1] == 0 or f.data[1] == n.id):
             command_nmt(n, out, f.data[0], now_ns)
@@ -662,6 +757,8 @@ cdef inline void take_node_frame(Node *n, Outbox *out, const can_frame *f, int64
             if f.can_dlc < pdo.bytes:
                 send_emergency(n, out, EMERGENCY_LENGTH)
                 continue
+            if i == 0:
+                setpoint_came(n, now_ns)
             memcpy(pdo.data, f.data, 8)
             pdo.waiting = 1
             pdo.last_ns = now_ns
@@ -673,7 +770,16 @@ cdef inline void take_node_frame(Node *n, Outbox *out, const can_frame *f, int64
 cdef inline void node_timers(Node *n, Outbox *out, int64_t now_ns) noexcept nogil:
     cdef NodePdo *pdo
     cdef int64_t period = <int64_t>value_of(n, 0x1017, 0) * 1000000
+    cdef int64_t watched = <int64_t>(value_of(n, 0x1016, 1) & 0xFFFF) * 1000000
     cdef int i
+    if watched and n.watched_ns and now_ns - n.watched_ns > watched:
+        n.watched_ns = 0
+        if n.kind == 401:
+            send_emergency(n, out, EMERGENCY_HEARTBEAT)
+        else:
+            abort_connection(n, out, EMERGENCY_HEARTBEAT)
+        if n.nmt == NMT_OPERATIONAL and value_of(n, 0x1029, 1) != 1:
+            n.nmt = NMT_PRE_OPERATIONAL if value_of(n, 0x1029, 1) == 0 else NMT_STOPPED
     if n.heartbeat_due_ns and now_ns >= n.heartbeat_due_ns:
         if not n.no_heartbeat:
             send_heartbeat(n, out, n.nmt)

@@ -33,7 +33,7 @@ from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
-from hil_server.run.stand import counters, opened_in_order, stand_of
+from hil_server.run.stand import begun, counters, opened_in_order, stand_of
 from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.log_file import Log, open_log
 from hil_server.telemetry.log_format import LogError
@@ -191,7 +191,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         facts = header(test, log.parent.name, "live", host.facts() | ({} if begin is None else {"stand": IN_PROCESS}), prediction)
         if begin is not None:
             begin.tell(facts)
-        facts.notes.extend([*foreseen, *_permitted(prediction, options)])
+        of_devices = [note for device in devices for note in getattr(device, "notes", ())]
+        facts.notes.extend([*foreseen, *_permitted(prediction, options), *of_devices])
         if options.prediction:  # the report lays it beside the run
             facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
         interrupts.look()
@@ -210,9 +211,6 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
                 _say(options, f"not real time: {line}")
             bus, commands = (telemetry.endpoints.get(f"{name}_address", "-") for name in ("telemetry", "command"))
             _say(options, f"log {log}   bus {bus}   commands {commands}")
-            for device in devices:
-                interrupts.look()
-                device.begin()
             if hardware and config.guidance.get("auto_start") is False:
                 command = f"hil-server command start --address {commands}"
                 _say(options, f"parked, nothing moves before somebody gives the command start: {command}")
@@ -220,10 +218,14 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             stack.callback(recoverer.end)
             if begin is not None:
                 hold(test, lambda text: _say(options, text))
+            interrupts.look()
             presses = stack.enter_context(interrupts.counted())
+            powered = contextlib.ExitStack()
+            stack.callback(powered.close)
+            powered.enter_context(begun(devices))
         interrupts.remains(f"the loop has ended, the log is whole: {log}")
         stopper = Stopper(test, presses)
-        with _loop(test) as thread:
+        with powered, _loop(test) as thread:
             show = Progress(test, options.quiet)
             recorded = True
             while thread.is_alive():

@@ -28,7 +28,7 @@ def stand_of(
             on_ethercat = registry.own("virtual stand: drives on EtherCAT")
             drives: dict[str, Any] = {"part": on_ethercat, "no_data_periods": 500, "watchdog_ms": 1000.0}
         else:
-            drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500}
+            drives = {"part": stand.config["drives"]["profile"], "receive_timeout_periods": 500, "server_timeout_ms": 1000}
         yield {
             "drives": drives | stand.ports["drives"],
             "wrench_sensor": {
@@ -74,6 +74,23 @@ def opened_in_order(devices: list[Any]) -> Iterator[None]:
         for device in reversed(opened):
             with contextlib.suppress(OSError):
                 device.close()
+
+
+@contextlib.contextmanager
+def begun(devices: list[Any]) -> Iterator[None]:
+    """Around the loop and nothing else: last before it the devices begin, those that move the stand first, so that what the others heard
+    meanwhile is no backlog; first after it the former take their power off, however it ended. Raises DeviceError."""
+    moving = [device for device in devices if hasattr(device, "end")]
+    try:
+        for device in [*moving, *(one for one in devices if one not in moving)]:
+            try:
+                device.begin()
+            except (OSError, ConnectionError, TimeoutError) as error:
+                raise DeviceError(f"{type(device).__name__}: {error}") from error
+        yield
+    finally:
+        for device in moving:
+            device.end()
 
 
 def counters(devices: list[Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import contextlib
 import socket
 import struct
 import threading
-import time
 
 import canopen
 import numpy as np
@@ -47,6 +46,11 @@ class Device:
 
     def opened(self):
         pass
+
+    def begun(self, port):
+        """The wire in the test's hands, the port at its first tick."""
+        self.opened()
+        port.begin()
 
     def tick(self, k):
         pass
@@ -204,6 +208,13 @@ class AtiCanSensor(Device):
             end.close()
 
 
+def loop_takes(port):
+    """The port begins, and has the buses: a read that falls into an exchange of the keeper's would be stale."""
+    port.begin()
+    while not port.in_loop:
+        port.read(np.zeros(1, SAMPLE_DTYPE))
+
+
 class Drives(Device):
     """Six CANopen drives on a socket pair: the `canopen` library's for the set-up, then frame by frame."""
 
@@ -221,6 +232,10 @@ class Drives(Device):
 
     def opened(self):
         self.drives.let_go()
+
+    def begun(self, port):
+        loop_takes(port)
+        self.opened()
 
     def tick(self, k):
         for n in range(1, 7):
@@ -266,12 +281,13 @@ class EthercatDrives(Device):
         port.session_with(library=self.segment, open_socket=self.segment.open_socket)
 
     def opened(self):
-        """The port has the bus: a read that falls into an exchange of the keeper's would be stale."""
-        sample, end = np.zeros(1, SAMPLE_DTYPE), time.monotonic() + 10.0
-        while not self.port.axes.in_loop and time.monotonic() < end:
-            self.port.read(sample)
         self.segment.let_go()
-        self.port.read(sample)  # what was still under way
+
+    def begun(self, port):
+        loop_takes(port)
+        self.opened()
+        port.read(np.zeros(1, SAMPLE_DTYPE))  # what was still under way
+        port.axes.begin()  # nor is it counted
 
     def frames(self):
         return list(iter(lambda: taken(self.segment.far), b""))

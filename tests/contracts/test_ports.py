@@ -79,8 +79,7 @@ def opened(made):
     def make(role, name, **keys):
         port, device = made(role, name, **keys)
         port.open()
-        device.opened()
-        port.begin()
+        device.begun(port)
         device.heard()
         return port, device
 

@@ -3,6 +3,7 @@
 The test holds the other end of the link: after the set-up the library lets go of it and the test sends and takes single frames.
 """
 
+import contextlib
 import socket
 import struct
 import threading
@@ -79,7 +80,9 @@ class LibraryDrives:
         self.network.NOTIFIER_CYCLE = 0.02
         self.network.connect()
         self.nodes = {}
+        self.network.subscribe(0x080, lambda *_: self.sampled())
         for n in range(1, 7):
+            self.network.subscribe(0x200 + n, lambda _, data, __, n=n: self.commanded(n, bytes(data)))
             node = self.nodes[n] = canopen.LocalNode(n, object_dictionary(self.kind))
             self.network.add_node(node)
             node.add_write_callback(lambda n=n, **said: self.written(n, **said))
@@ -98,6 +101,18 @@ class LibraryDrives:
         self.status[n] = status
         self.put(n, 0x6041, 0, 2, status)
 
+    def commanded(self, n, data):
+        """RPDO1 of node n: the control word acts, the target is kept. Words that repeat are one."""
+        if not self.words[n] or data[:2] != struct.pack("<H", self.words[n][-1]):
+            self.written(n, 0x6040, 0, None, data[:2])
+        self.put(n, *((0x607A, 0) if self.kind == 402 else (0x6600, 1)), -4, struct.unpack("<i", data[2:6])[0])
+
+    def sampled(self):
+        """SYNC: what each drive is and where it stands."""
+        with contextlib.suppress(OSError):
+            for n in range(1, 7):
+                self.answer(n, self.status[n], self.positions[n - 1])
+
     def written(self, n, index, subindex, od, data):
         if index == 0x6060:
             self.put(n, 0x6061, 0, -1, struct.unpack("<b", data)[0])
@@ -109,7 +124,7 @@ class LibraryDrives:
             return
         if self.kind == 402:
             states = {0x00: 0x40, 0x80: 0x40, 0x06: 0x21, 0x07: 0x23, 0x0F: 0x27}
-            self.show(n, 0x200 | states[word])
+            self.show(n, self.status[n] if self.status[n] & 0x8 and word != 0x80 else 0x200 | states[word])
         else:
             states = {0x0: 0x8, 0x1: 0x9, 0x3: 0xB, 0x7: 0xF, 0x8: 0x8, 0x9: 0x9, 0xB: 0xB}
             fault = self.status[n] & 0x8 == 0 and not word & 0x8

@@ -527,3 +527,93 @@ def test_a_drive_that_cannot_be_set_up_is_named_and_none_is_left_enabled(tmp_pat
         pass
     assert {drive.objects[0x6041, 0].value & 0x7 for drive in stand.drives} == {0}  # neither switched on nor D, H, M
     assert [drive.largest_step for drive in stand.drives] == [0] * 6
+
+
+@pytest.mark.parametrize(("profile", "fault"), [("cia402", "fault"), ("cia408", Cia408Drive.FAULT_HOLD)])
+@pytest.mark.parametrize("ends", ["heartbeat", "setpoints"])
+def test_a_drive_that_is_left_alone_stops_by_itself(tmp_path, profile, fault, ends):
+    """Drives written by other hands, set up by ours: nothing comes any more, and after the time that the set-up has told them they are in
+    fault; what else they watch is put off."""
+    with LockstepStand(tmp_path, profile) as stand:
+        stand.run(BEFORE)
+        for drive in stand.drives:
+            assert drive[0x1016, 1] == 127 << 16 | 60 and drive[0x1029, 1] == 0 and drive[0x1400, 5] == round(5 * stand.period_ms)
+            if ends == "heartbeat":
+                drive[0x1400, 5], left_ms = 60_000, 60
+            else:
+                drive[0x1016, 1], left_ms = 127 << 16 | 60_000, drive[0x1400, 5]
+            enabled = drive.drive_state
+            drive.pass_time(0.5 * left_ms)
+            assert drive.drive_state == enabled and drive.state == OPERATIONAL
+            drive.pass_time(0.6 * left_ms)
+            drive.pass_time(1.0)
+            assert drive.drive_state == fault and drive.state == (PRE_OPERATIONAL if ends == "heartbeat" else OPERATIONAL)
+
+
+def test_a_drive_keeps_what_it_is_told_for_its_own_protection(tmp_path):
+    with LockstepStand(tmp_path, "cia402") as stand:
+        platform, options = stand.config.stand["platform"], (0x6007, 0x605A, 0x605B, 0x605C, 0x605D, 0x605E)
+        for drive in stand.drives:
+            assert [drive[index, 0] for index in options] == [1, 2, 0, 1, 1, 2]
+            assert [drive[0x607D, sub] for sub in (1, 2)] == [3_000_000, 5_000_000]
+            assert drive[0x60C5, 0] == drive[0x60C6, 0] == round(1.25e6 * platform["leg_acceleration_max_m_s2"])
+            assert drive[0x607F, 0] == round(1.25e6 * platform["leg_rate_max_m_s"])
+            assert (drive[0x6065, 0], drive[0x6066, 0], drive[0x1006, 0]) == (100_000, 100, round(1e3 * stand.period_ms))
+        assert stand.ports[-1].notes == []
+
+
+@pytest.mark.parametrize("profile", ["cia402", "cia408"])
+def test_what_a_drive_does_not_have_is_noted(tmp_path, profile):
+    stand = LockstepStand(tmp_path, profile)
+    for sub in (0, 1):
+        stand.drives[AXIS].objects.pop((0x1029, sub))
+    with stand:
+        (note,) = stand.ports[-1].notes
+        assert "no object 0x1029:1 (error behaviour" in note and f"node {AXIS + 1} on" in note
+
+
+def test_a_value_that_reads_back_otherwise_refuses_the_start(tmp_path):
+    class Stubborn(Entry):
+        def decode(self, raw):
+            pass
+
+    stand = LockstepStand(tmp_path, "cia402")
+    stand.drives[AXIS].add(0x6007, 0, Stubborn(16, 2, signed=True))
+    with pytest.raises(ConnectionError, match=rf"node {AXIS + 1} .*0x6007:0\) reads back 2 instead of 1; .*left_objects"), stand:
+        pass
+    assert {drive.objects[0x6041, 0].value & 0x7 for drive in stand.drives} == {0}
+
+
+@pytest.mark.parametrize(("profile", "index", "value"), [("cia402", (0x60A8, 0), 0xFB010000), ("cia408", (0x6601, 3), -5)])
+def test_a_drive_of_another_scale_refuses_the_start(tmp_path, profile, index, value):
+    stand = LockstepStand(tmp_path, profile)
+    stand.drives[AXIS][index] = value
+    with pytest.raises(ConnectionError, match=rf"node {AXIS + 1} .*: 100000 position counts per metre .*counts_per_metre = 1e\+06"), stand:
+        pass
+
+
+KNOWN = [{"vendor": 0x2BAD, "product": 1, "revision": 1, "serial": axis + 1} for axis in range(6)]
+PAIRS = [(i, j) for i in range(6) for j in range(i)]
+
+
+@pytest.mark.parametrize(
+    ("identity", "says"),
+    [([KNOWN[{i: j, j: i}.get(axis, axis)] for axis in range(6)], rf"identity\[{j}\]\.serial .*drive of axis {i}: are the two exchanged")
+     for i, j in PAIRS]
+    + [(KNOWN[:AXIS] + [KNOWN[AXIS] | {key: 77}] + KNOWN[AXIS + 1 :], rf"identity\[{AXIS}\]\.{key} is \d+ at the drive, 77 in the stand file")
+       for key in KNOWN[0]],
+)  # fmt: skip
+def test_another_drive_than_the_stand_file_says_refuses_the_start(tmp_path, identity, says):
+    stand = LockstepStand(tmp_path, "cia402")
+    stand.config.stand["drives"]["identity"] = identity
+    with pytest.raises(ConnectionError, match=says), stand:
+        pass
+    assert {drive.objects[0x6041, 0].value & 0x7 for drive in stand.drives} == {0}
+    assert [drive.largest_step for drive in stand.drives] == [0] * 6
+
+
+def test_the_drives_that_the_stand_file_says_are_taken(tmp_path):
+    stand = LockstepStand(tmp_path, "cia402")
+    stand.config.stand["drives"]["identity"] = KNOWN
+    with stand:
+        assert stand.ports[-1].identities == KNOWN

@@ -383,17 +383,21 @@ def test_the_loop_takes_the_bus_from_the_keeper(sample):
     assert struct.unpack_from("<i", seen[-1], LRW + 10 + LAYOUT.outputs[3] + 2)[0] == 3000
     for _ in range(100):  # a read that falls into an exchange of the keeper's does without
         one.port.read(sample, one.aux)
-        if not keeper.is_alive():
+        one.port.write(sample, one.aux)
+        if taken := [frame for frame in one.taken() if outputs(frame)[0] == 0x0F]:
             break
-        time.sleep(0.002)
+    assert len(taken) == 1 and keeper.is_alive(), "the keeper sleeps while the loop has the bus"
+    one.port.read(sample, one.aux)
+    one.close()
     keeper.join(5.0)
     assert not keeper.is_alive()
-    one.taken()
-    one.port.write(sample, one.aux)
-    assert len(one.taken()) == 1
-    one.close()
     one.port.read(sample, one.aux)
     assert "no_data" in names_of(sample["drive_status"][0, 0])
+
+
+def outputs(frame):
+    """Control words in a frame."""
+    return [struct.unpack_from("<H", frame, LRW + 10 + at)[0] for at in LAYOUT.outputs]
 
 
 def test_snapshot_is_taken_back(bus):

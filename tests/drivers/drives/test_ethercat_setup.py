@@ -30,11 +30,17 @@ def segment():
 
 
 def opened(segment, **keys):
-    """A port's session on this segment, opened; also in its failure it is closed by the caller."""
+    """A port's session on this segment, its axes enabled; closed when they are not."""
     port = Cia402EthercatPort(**{"interface": "eth1", "timeout_s": 1.0, "settle_s": 0.5, **keys})
     session = port.session_with(library=segment, open_socket=segment.open_socket)
     assert isinstance(session, EthercatSession)
     port.open()
+    assert all(not any(drive.controls) for drive in segment.drives), "nothing is enabled before the loop is about to begin"
+    try:
+        port.begin()
+    except DriveSetupError:
+        port.close()
+        raise
     return port
 
 
@@ -51,13 +57,14 @@ def test_way_up_and_down(segment):
         assert drive.objects[0x1C12, 1] == b"\x00\x16" and drive.objects[0x1C13, 1] == b"\x00\x1a"
         assert (drive.objects[MODE, 0], drive.objects[0x60C2, 1], drive.objects[0x60C2, 2]) == (b"\x08", b"\x01", b"\xfd")
         assert drive.registers[0x420] == struct.pack("<H", 100)
+        assert drive.objects[0x6007, 0] == b"\x01\x00" and drive.objects[0x605E, 0] == b"\x02\x00"
         assert [c for c in drive.controls if c] == [0x06, 0x07, 0x0F]
         assert drive.target == drive.position
     assert one.synced == [(n, True, 1_000_000) for n in range(6)]
     assert one.states == [8]
     assert port.axes.phase_ns == (123_000 - 500_000) % 1_000_000
     port.close()
-    assert port.close_problems == [] and one.closed and one.states[-1] == 1
+    assert port.close_problems == [] and one.closed and one.states == [8, 4, 2, 1]
     assert all(drive.controls[-3:] == [0x07, 0x06, 0x00] for drive in one.drives)
 
 
@@ -73,7 +80,8 @@ def test_fault_is_reset_before_enabling(segment):
     ("change", "keys", "words"),
     [
         (lambda s: None, {"interface": "gone"}, "EtherCAT on gone"),
-        (lambda s: s.drives.pop(), {}, "5 slaves"),
+        (lambda s: s.drives.pop(), {}, "5 slaves answer, 6 are expected"),
+        (lambda s: s.drives.append(type(s.drives[0])(s, 6)), {}, "7 slaves answer, 6 are expected .* 6 vendor 0x9A product 0x30924"),
         (lambda s: None, {"vendor_id": 0x9B}, "slave 0 on eth1: vendor_id is 0x9A instead of 0x9B"),
         (lambda s: None, {"product_code": 7}, "product_code is 0x30924"),
         (lambda s: setattr(s.drives[3], "stuck", True), {}, "slave 3 on eth1: does not reach PREOP"),

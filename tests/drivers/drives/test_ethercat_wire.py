@@ -29,10 +29,10 @@ try:
         found["stranger"] = str(error)
     port = Cia402EthercatPort(interface="v0", vendor_id=0x9A, no_data_periods=1000, **keys)
     port.open()
+    port.begin()
     found["words"] = [port.axes.inputs(i) for i in range(6)]
     found["counters"] = port.axes.working_counters
     sample, aux = np.zeros(1, SAMPLE_DTYPE), np.zeros(7)
-    port.begin()
     for k in range(300):
         port.read(sample, aux)
         sample["safety_state"] = 1

@@ -70,13 +70,18 @@ class Entry:
 class Node:
     """A CANopen device: NMT, SDO server, PDOs with mapping, heartbeat, emergency. A profile adds objects and `written`, `behave`.
 
-    `handle(frame)` returns the answers to a frame, `sync()` those to a SYNC, `pass_time(ms)` what is due after so much time.
+    `handle(frame)` returns the answers to a frame, `sync()` those to a SYNC, `pass_time(ms)` what is due after so much time. With `watches`
+    it judges that nobody commands it any more (CiA 301): the consumer heartbeat time of one node, 1016h:1, watched from its first heartbeat
+    on, after which it is in the state that 1029h:1 says; the event timer of RPDO 1, from its first frame on.
     """
 
     def __init__(self, number: int, device_type: int) -> None:
         self.number, self.state, self.objects = number, PRE_OPERATIONAL, {}
         self._held: dict[int, bytes] = {}  # RPDO number -> data that wait for the next SYNC
         self._syncs = self._silent_ms = 0
+        self.watches = True
+        self._unheard_ms: float | None = None  # since the newest heartbeat of the node that is watched
+        self._uncommanded_ms: float | None = None  # since the newest RPDO 1
         self.refused: list[str] = []  # what the master asked and CiA 301 forbids
         add = self.add
         add(0x1000, 0, Entry(32, device_type, writable=False))
@@ -123,6 +128,9 @@ class Node:
     def behave(self) -> None:
         """One communication cycle of the device's own life, after its actual values were sampled."""
 
+    def connection_lost(self) -> None:
+        """Nobody commands the device any more."""
+
     # frames the device sends of itself
     def boot_up(self) -> Frame:
         return Frame(HEARTBEAT + self.number, bytes([BOOT_UP]))
@@ -134,13 +142,34 @@ class Node:
         return Frame(EMCY + self.number, struct.pack("<HB5s", code, register, vendor))
 
     def pass_time(self, ms: float) -> list[Frame]:
+        lost = self._watch(ms) if self.watches else []
         self._silent_ms += ms
         if not self[0x1017, 0] or self._silent_ms < self[0x1017, 0]:
-            return []
+            return lost
         self._silent_ms = 0.0
-        return [self.heartbeat()]
+        return [*lost, self.heartbeat()]
+
+    def _watch(self, ms: float) -> list[Frame]:
+        if self._unheard_ms is not None:
+            self._unheard_ms += ms
+            if self._unheard_ms > self[0x1016, 1] & 0xFFFF:
+                self._unheard_ms = None
+                self.connection_lost()
+                if self.state == OPERATIONAL:
+                    self.state = {0: PRE_OPERATIONAL, 1: OPERATIONAL, 2: STOPPED}[self[0x1029, 1]]
+                return [self.emergency(0x8130, 0x11)]
+        if self._uncommanded_ms is not None and self.state == OPERATIONAL:
+            self._uncommanded_ms += ms
+            if self._uncommanded_ms > self[0x1400, 5]:
+                self._uncommanded_ms = None
+                self.connection_lost()
+                return [self.emergency(0x8250, 0x11)]
+        return []
 
     def handle(self, frame: Frame) -> list[Frame]:
+        watched = self[0x1016, 1]
+        if watched & 0xFFFF and frame.identifier == HEARTBEAT + (watched >> 16 & 0x7F):
+            self._unheard_ms = 0.0
         if frame.identifier == NMT and len(frame.data) == 2 and frame.data[1] in (0, self.number):
             return self._network_command(frame.data[0])
         if frame.identifier == SDO_REQUEST + self.number and len(frame.data) == 8 and self.state != STOPPED:
@@ -153,6 +182,7 @@ class Node:
 
     def _network_command(self, command: int) -> list[Frame]:
         if command in _NMT_STATE:
+            self._uncommanded_ms = None
             self.state = _NMT_STATE[command]
             return []
         if command in (129, 130):  # reset node, reset communication: both end in a boot-up message
@@ -203,6 +233,8 @@ class Node:
             if code:
                 return code
         entry.decode(raw)
+        if index == 0x1016:
+            self._unheard_ms = None
         self.written(index, sub)
         return 0
 
@@ -228,6 +260,8 @@ class Node:
             self.refused.append(f"RPDO{k + 1} of {len(data)} bytes, {needed} mapped")
             return [self.emergency(0x8210, 0x11)]
         self._held[k] = data[:needed]
+        if k == 0 and self[0x1400, 5]:
+            self._uncommanded_ms = 0.0
         if self[0x1400 + k, 2] > 240:
             self._act(k)
         return []
@@ -262,6 +296,7 @@ class Bus:
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes, self.master = nodes, None
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)  # a device that is held up loses nothing
         self.socket.bind(("127.0.0.1", 0))
         self.socket.setblocking(False)
         self.port = self.socket.getsockname()[1]

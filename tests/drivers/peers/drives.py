@@ -42,13 +42,16 @@ class Cia402Drive(Drive):
             (0x60B1, 32, True, True), (0x60B2, 16, True, True), (0x60F4, 32, True, False), (0x6065, 32, False, True),
             (0x6066, 16, False, True), (0x607F, 32, False, True), (0x6080, 32, False, True), (0x6085, 32, False, True),
             (0x605A, 16, True, True), (0x605B, 16, True, True), (0x605C, 16, True, True), (0x605D, 16, True, True),
-            (0x605E, 16, True, True), (0x6007, 16, True, True), (0x6502, 32, False, False),
+            (0x605E, 16, True, True), (0x6007, 16, True, True), (0x60C5, 32, False, True), (0x60C6, 32, False, True),
+            (0x60A8, 32, False, True), (0x6502, 32, False, False),
         ):  # fmt: skip
             self.add(index, 0, Entry(bits, signed=signed, writable=writable, mappable=True))
         self[0x605A, 0] = 2
+        self[0x60A8, 0] = 0xFA010000  # a position count is a micrometre
         self[0x6502, 0] = 1 << 7  # supported modes: cyclic synchronous position
         limits = ((1, 32, True, -(1 << 31)), (2, 32, True, (1 << 31) - 1))
-        for index, subs in ((0x60C2, ((1, 8, False, 1), (2, 8, True, -3))), (0x607D, limits)):
+        feed = ((1, 32, False, 10_000), (2, 32, False, 1))  # ten millimetres in a turn
+        for index, subs in ((0x60C2, ((1, 8, False, 1), (2, 8, True, -3))), (0x607D, limits), (0x6092, feed)):
             self.add(index, 0, Entry(8, 2, writable=False))
             for sub, bits, signed, value in subs:
                 self.add(index, sub, Entry(bits, value, signed=signed))
@@ -103,6 +106,13 @@ class Cia402Drive(Drive):
         for bit, on in ((7, self.warning), (9, self.remote), (11, self.internal_limit), (12, self._follows()), (13, self.following_error)):
             word |= on << bit
         self[0x6041, 0], self[0x6064, 0] = word, self.position
+
+    def connection_lost(self) -> None:
+        """Abort connection option code: nothing, malfunction, disable voltage, quick stop."""
+        if self.drive_state == "operation enabled":
+            reaction = {1: "fault reaction active", 2: "switch on disabled", 3: "quick stop active"}
+            self.drive_state = reaction.get(self[0x6007, 0], self.drive_state)
+            self._show()
 
     # what can happen to it
     def trip(self, code: int = 0x2310, register: int = 3) -> Frame:
@@ -191,6 +201,10 @@ class Cia408Drive(Drive):
         for bit, on in ((4, self.local), (10, self.limit_touched), (11, self.control_deviation)):
             word |= on << bit
         self[0x6041, 0], self[0x6601, 1] = word, self.position
+
+    def connection_lost(self) -> None:
+        if self.drive_state in (self.ACTIVE, self.HOLD):
+            self.leave(self.FAULT_REACTION)
 
     # what can happen to it
     def trip(self, code: int = 0x8303, register: int = 0x81) -> Frame:

@@ -23,7 +23,7 @@ from hil_server.config import load_test
 from hil_server.config.loader import SHIPPED
 from hil_server.line import assembly
 from rt_kernels.layout import FAULTS, SAMPLE_DTYPE
-from tests.drivers.peers.canopen import SYNC, Bus, Frame
+from tests.drivers.peers.canopen import HEARTBEAT, SYNC, Bus, Frame
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive, Drive
 from tests.drivers.peers.input_module import InputModule
 from tests.drivers.peers.rdt import RdtSensor, Record
@@ -39,6 +39,7 @@ part = "{profile}"
 links = "udp:127.0.0.1:{bus0} udp:127.0.0.1:{bus1}"
 axis_link = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 heartbeat_ms = {heartbeat}
+timeout_s = 8.0
 
 [wrench_sensor]
 part = "rdt"
@@ -143,6 +144,7 @@ class LockstepStand:
                 for port in self.ports:
                     if hasattr(port, "begin"):
                         port.begin()
+                self._take_buses()
         except Exception:
             self.close()
             raise
@@ -150,6 +152,12 @@ class LockstepStand:
 
     def __exit__(self, *exception) -> None:
         self.close()
+
+    def _take_buses(self) -> None:
+        """The line has the drives' buses from here on, not the keeper: what devices and drives say is of the ticks."""
+        drives = self.ports[-1]
+        while not drives.in_loop:
+            drives.read(np.zeros(1, SAMPLE_DTYPE))
 
     def close(self) -> None:
         """Closes the ports as at the end of a run, then takes the devices off the wire."""
@@ -161,7 +169,10 @@ class LockstepStand:
 
     @contextlib.contextmanager
     def _alive(self):
+        """The devices live on their own; at the end everything that was sent to them has been answered."""
         self._stop.clear()
+        for drive in self.drives:
+            drive.watches = False  # their clocks run ahead of the master's
         thread = threading.Thread(target=self._live, name="devices")
         thread.start()
         try:
@@ -184,6 +195,11 @@ class LockstepStand:
             if self.sensor.streaming:
                 self.sensor.send([record.packed() for record in self.sensor.records(1)])
             select.select(listening, [], [], 0.001)
+        for drive in self.drives:
+            drive.watches = True
+        for bus in self.buses:
+            if bus.master is not None:
+                bus.send([answer for frame in bus.received() for answer in bus.answers(frame)])
 
     # the line, a tick at a time
     def step(self, script: Script | None = None, number: int = 0) -> None:
@@ -224,7 +240,7 @@ class LockstepStand:
         """The master's frames of the last tick: waits for its SYNC, and for the setpoints of all drives."""
         wanted = 1 if bus is self.buses[2] else 1 + len(bus.nodes)
         frames = bus.received()
-        while len(frames) < wanted:
+        while sum(frame.identifier < HEARTBEAT for frame in frames) < wanted:
             assert bus.wait(10.0), f"no SYNC and setpoints from the master in this tick: {frames}"
             frames += bus.received()
         assert sum(frame.identifier == SYNC for frame in frames) == 1

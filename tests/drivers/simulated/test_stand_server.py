@@ -36,7 +36,7 @@ from tests.drivers.plain_stand import has, stand_config, until
 DRIVES = {"cia402": Cia402Port, "cia408": Cia408Port}
 SYNC = EMERGENCY = 0x080
 # Nothing here is about milliseconds: this test's loop is Python on a busy machine.
-PATIENT = {"receive_timeout_periods": 1000, "no_data_periods": 60}
+PATIENT = {"receive_timeout_periods": 1000, "no_data_periods": 60, "server_timeout_ms": 60000}
 
 
 class Line:
@@ -53,6 +53,8 @@ class Line:
     def __enter__(self):
         for port in self.ports:
             port.open()
+        for port in self.ports:
+            port.begin()
         self.read()
         self.home = self.sample["measured_leg"][0].copy()
         return self

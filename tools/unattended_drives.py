@@ -1,0 +1,187 @@
+"""How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
+
+    python tools/unattended_drives.py [--profile cia402|cia408] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
+
+The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
+`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so long;
+the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the longest
+time that an enabled drive had no setpoint frame while the server lived (a machine without real time adds stalls of its own), how long after
+the kill the last drive was off or in fault. Exit code 1 when a drive was unattended for more than 3 periods of a living server, was still
+enabled 100 ms after the kill, or at the end.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from hil_server.config import load_test  # noqa: E402
+from hil_server.config.loader import SHIPPED  # noqa: E402
+from hil_server.line import assembly  # noqa: E402
+
+ENABLED = {"cia402": 0x27, "cia408": 0xF}
+PERIODS, OFF_MS = 3, 100.0
+# a machine that does other things too may hold a process up for longer than a bus would be silent
+TABLES = """
+[drives]
+part = "{profile}"
+links = "{links}"
+axis_link = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+receive_timeout_periods = {deadline}
+server_timeout_ms = 60
+no_data_periods = 500
+heartbeat_timeout_ms = 5000
+feed_m = {feed_m}
+zero_m = {zero_m}
+
+[wrench_sensor]
+part = "rdt"
+variant = "{variant}"
+address = "127.0.0.1"
+stream_port = {stream_port}
+http_port = {http_port}
+calibration_port = {calibration_port}
+
+[mechanism_signals]
+part = "cia401"
+link = "{module}"
+
+[drive_model]
+frequency_hz = 13.25
+damping = 0.784
+delay_s = 0.002
+"""
+SLOW_DISK = """
+import os, time, hil_server.telemetry.process
+real = os.fsync
+def slow(fd):
+    time.sleep({seconds})
+    return real(fd)
+os.fsync = slow
+os.fdatasync = slow
+"""
+
+
+class Row:
+    """One stand of drives and one run on it."""
+
+    def __init__(self, folder: Path, profile: str, slow_disk_s: float) -> None:
+        self.profile, self.states = profile, folder / "states.npy"
+        config = load_test(None, [])
+        context = assembly.base_context(config)
+        keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
+        keys |= {"drives": {"profile": profile}, "states_file": str(self.states), "lock_memory": False, "core": -1}
+        self.period_ms = 1e3 / config.test["rate_hz"]
+        self.stand = subprocess.Popen([sys.executable, "-m", "drivers.simulated.stand_server", "-"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE)  # fmt: skip
+        assert self.stand.stdin is not None and self.stand.stdout is not None
+        self.stand.stdin.write(json.dumps(keys, default=list).encode() + b"\n")
+        self.stand.stdin.flush()
+        ports = json.loads(self.stand.stdout.readline())
+        sensor, drives = ports["wrench_sensors"], ports["drives"]
+        text = TABLES.format(
+            profile=profile, links=drives["links"], module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
+            stream_port=sensor["stream_port"], http_port=sensor["http_port"], calibration_port=sensor["calibration_port"],
+            feed_m=drives["feed_m"], zero_m=[float(x) for x in drives["zero_m"]], deadline=round(50 / self.period_ms),
+        )  # fmt: skip
+        shipped = (SHIPPED / "stands" / "docking_stand.toml").read_text()
+        (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + text)
+        sets = [f'test.stand="{folder / "stand.toml"}"', "test.duration_max_s=4.0", "guidance.settle_s=0.1"]
+        sets += [f"telemetry.{key}=tcp://127.0.0.1:*" for key in ("publish", "command", "hand_controller")]
+        arguments = ["run", "--out", str(folder / "run"), "--confirm-loads", "a matrix of kills", "--force", "--no-report"]
+        arguments += [word for one in sets for word in ("--set", one)]
+        self.began_ns = time.monotonic_ns()
+        slow = SLOW_DISK.format(seconds=slow_disk_s) if slow_disk_s else ""
+        code = f"{slow}\nimport runpy, sys\nsys.argv = {['hil-server', *arguments]!r}\nrunpy.run_module('hil_server', run_name='__main__')"
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+    def end(self) -> np.ndarray:
+        """Ends the stand; rows of what its drives logged."""
+        assert self.stand.stdin is not None
+        self.stand.stdin.close()
+        self.stand.wait(20.0)
+        return np.load(self.states)
+
+
+def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
+    """Does it, and waits until the drives have judged. Returns when (0: the run had ended), and what the server said last."""
+    group = os.getpgid(row.server.pid)
+    while row.server.poll() is None and time.monotonic_ns() - row.began_ns < after_s * 1e9:
+        time.sleep(0.001)  # the instant of the kill is what this row is about
+    if row.server.poll() is not None:
+        return 0, row.server.stdout.read().decode()[-600:] if row.server.stdout else ""
+    at = time.monotonic_ns()
+    os.killpg(group, signal.SIGSTOP if stopped else signal.SIGKILL)
+    time.sleep(1.0)  # the drives' own time-outs run meanwhile
+    if stopped:
+        os.killpg(group, signal.SIGCONT)
+        row.server.wait(120.0)
+    return at, ""
+
+
+def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool]:
+    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off."""
+    alive = states[states[:, 0] < killed_ns] if killed_ns else states
+    unattended = float(alive[:, 5].max(initial=0)) * 1e-6
+    latest = 0.0
+    for axis in range(6):
+        of = states[states[:, 1] == axis]
+        left = of[1:][(of[:-1, 2] == enabled) & (of[1:, 2] != enabled)]
+        if killed_ns and len(left) and left[-1, 0] >= killed_ns:
+            latest = max(latest, float(left[-1, 0] - killed_ns) * 1e-6)
+    all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
+    return unattended, latest, all_off
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profile", default="cia402", choices=sorted(ENABLED))
+    parser.add_argument("--every", type=float, default=0.05, help="s from one instant to the next")
+    parser.add_argument("--from", dest="first", type=float, default=0.0, help="first instant, s after the start of the server")
+    parser.add_argument("--until", type=float, default=20.0, help="last instant, s")
+    parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
+    parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
+    options = parser.parse_args()
+    instants = [*np.arange(options.first, options.until, options.every), np.inf]
+    bad = 0
+    for after_s in instants:
+        with tempfile.TemporaryDirectory() as folder:
+            whole = not np.isfinite(after_s)
+            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0)
+            try:
+                at, words = kill(row, after_s, options.stop)
+            finally:
+                if row.server.poll() is None:
+                    os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
+                row.server.wait()
+                states = row.end()
+            unattended, latest, all_off = judge(states, ENABLED[options.profile], at)
+            ever = bool((states[:, 2] == ENABLED[options.profile]).any())
+            good = (ever or not whole) and all_off and latest <= OFF_MS and unattended <= PERIODS * row.period_ms
+            bad += not good
+            done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
+            seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
+            print(
+                f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{'' if good else '  BAD'}", flush=True
+            )
+            if words and not ever:
+                print(words)
+        if not at and not whole:
+            break  # the run ends before this instant
+    print(f"{bad} of the rows are not as they should be")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
