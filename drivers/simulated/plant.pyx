@@ -698,7 +698,8 @@ cdef class PlantPart:
 
     def state_bounds(self):
         words = ("signals", "commands", "stuck", "broken", "saturated", "chain", "status")
-        return ({name: WORD for name in words} | {name: COUNT for name in ("queue_head", "queue_tail", "step", "jacobian_step", "queue.due")}
+        counts = ("queue_head", "queue_tail", "step", "jacobian_step", "queue.due")
+        return ({name: WORD for name in words} | {name: COUNT for name in counts}
                 | {"waiting": (0, TARGET_QUEUE), "random": (0, 2**64 - 1)})
 
     def state(self):

@@ -82,7 +82,9 @@ cdef class LeadAndPoseForce(StagePart):
             self.let_tune("leg_offset_factor", &self.c.legs.factor, keys["leg_offset_factor"])
 
     def state_bounds(self):
-        return {"lead.started": FLAG} | under("force", {"count": COUNT, "observer.started": FLAG, "in_contact": FLAG, "contact_ticks": COUNT_32})
+        return {"lead.started": FLAG} | under("force", {
+            "count": COUNT, "observer.started": FLAG, "in_contact": FLAG, "contact_ticks": COUNT_32,
+        })
 
     def fields(self):
         return self.c

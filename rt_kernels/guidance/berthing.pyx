@@ -469,7 +469,8 @@ cdef class BerthingGuidance(StagePart):
 
     def state_bounds(self):
         return STAND_BOUNDS | {"queue.kind": code_range("supervisory"), "queue.coordinate": (0, 5), "waiting": (0, QUEUE),
-                               "supervisory": code_range("supervisory"), "arm_mode": code_range("arm_mode"), "arm_target": (-COUNT_32[1], COUNT_32[1]),
+                               "supervisory": code_range("supervisory"), "arm_mode": code_range("arm_mode"),
+                               "arm_target": (-COUNT_32[1], COUNT_32[1]),
                                "speed_mode": code_range("speed_mode"), "release": FLAG}
 
     def fields(self):

@@ -201,8 +201,8 @@ cdef void step(void *self, Sample *o, double *aux) noexcept nogil:
 cdef class Fmu(StagePart):
     """A controller from outside as an FMU, in a process of its own.
 
-    trusted: SHA-256 of the FMUs that may run, None where the person who runs the test named this one. notes: one line about the FMU and what
-    its process is kept from, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
+    trusted: SHA-256 of the FMUs that may run, None where the person who runs the test named this one. notes: one line about the FMU and
+    what its process is kept from, for the log. Raises ValueError that names the key for an FMU that is not the one meant (`sha256`), that
     this machine cannot run, or whose variables do not fit.
     """
 

@@ -545,7 +545,8 @@ cdef class ManipulatorPayload(StagePart):
 
     def state_bounds(self):
         joint = (-1, ARM_JOINTS - 1)
-        return {"pair.joined": FLAG, "drive.braked": FLAG, "controller.count": COUNT_32, "controller.limited": (-1, 1), "rates.locked": joint,
+        return {"pair.joined": FLAG, "drive.braked": FLAG, "controller.count": COUNT_32, "controller.limited": (-1, 1),
+                "rates.locked": joint,
                 "rates.waypoint": (0, ARM_WAYPOINTS), "rates.limiting": joint, "refresh": COUNT_32, "count": COUNT_32,
                 "mode": (-1, code_range("arm_mode")[1]), "target": (-COUNT_32[1], COUNT_32[1]), "limited": COUNT_32, "joined": FLAG}
 
