@@ -384,19 +384,21 @@ def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor, sample, monke
     assert port.measure(0.001) == age  # a stream that stands still measures nothing
 
 
-def test_rate_is_measured_by_the_sensors_own_counter(sensor, monkeypatch):
+def test_rate_is_measured_by_the_sensors_own_counter(sensor, sample, monkeypatch):
     """It steps by 3. Each record leaves between two looks at the clock, so that the rate lies between two bounds."""
-    sent = [(time.monotonic(), (port := sensor.port()), time.monotonic())]
-    turns = iter(range(2, 40))
+    port, sent = sensor.port(), []
 
-    def sleep(_):
-        n = next(turns)
+    def send(_=None):
+        n = len(sent) + 2
         sent.append((time.monotonic(), sensor.send(n, 3 * n), time.monotonic()))
 
-    monkeypatch.setattr("drivers.wrench_sensors.rdt.time", SimpleNamespace(sleep=sleep, monotonic=lambda: len(sent)))
-    port.measure(20)
+    send()
+    port.read(sample)
+    monkeypatch.setattr("drivers.wrench_sensors.rdt.time", SimpleNamespace(sleep=send, monotonic=lambda: len(sent)))
+    port.measure(500)
     (begun, _, first), (last, _, ended) = sent[0], sent[-1]
-    assert len(sent) == 21 and (3 * 21 - 1) / (ended - begun) < port.measured_rate_hz < (3 * 21 - 1) / (last - first)
+    gained = 3 * (len(sent) - 1)
+    assert len(sent) == 501 and gained / (ended - begun) < port.measured_rate_hz < gained / (last - first)
 
 
 def test_damaged_datagrams_are_counted_and_change_nothing(sensor, sample):
