@@ -129,23 +129,22 @@ class counted(owned):  # noqa: N801
         self.count += 1
 
 
-class Ended:
-    """How a block was left: pressed: by a press."""
+class ended_by_a_press(heard):  # noqa: N801
+    """A block whose ordinary end is a press: what serves until Ctrl-C. A press that stands already is raised."""
 
-    pressed = False
+    def __exit__(  # type: ignore[override]
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        ended = bool(self._leave()) or kind is KeyboardInterrupt
+        if ended:
+            answer()
+        return ended
 
 
-@contextlib.contextmanager
-def ended_by_a_press() -> Iterator[Ended]:
-    """A block that a press ends, and is answered by that: what serves until Ctrl-C. One that stands already ends it at once."""
-    how = Ended()
-    try:
-        with heard():
-            yield how
-    except KeyboardInterrupt:
-        how.pressed = True
-        if threading.current_thread() is threading.main_thread():
-            _state.standing = 0
+def answer() -> None:
+    """The presses that stand have had what they are for."""
+    if threading.current_thread() is threading.main_thread():
+        _state.standing = 0
 
 
 def look(done: float = 0.0, whole: float = 0.0) -> None:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from rt_kernels.codes cimport HAND_BUTTON_DEADMAN, HAND_STATUS_REJECTED, HAND_STATUS_STALE
+from rt_kernels.codes cimport COMMAND_ABORT, COMMAND_PARK, HAND_BUTTON_DEADMAN, HAND_STATUS_REJECTED, HAND_STATUS_STALE
 from rt_kernels.ring cimport CommandRecord, ControlBlock, HandSlot, take_command
 from rt_kernels.sample cimport Sample
 
@@ -43,6 +43,27 @@ cdef inline void take_hand(Hand *hand, int k, int64_t age_ns, int64_t stale_ns, 
     sample.hand_status[k] = hand.newest.status | (HAND_STATUS_STALE if hand.lost else 0)
     for i in range(6):
         sample.hand_axis[6 * k + i] = hand.newest.axis[i] if hand.armed else 0.0
+
+
+cdef struct TimeIsUp:
+    int64_t park_ns         # run time from which a run that still goes on is parked, 0: never
+    int64_t abort_ns        # and aborted, where that has not ended it
+    int given               # of the two commands
+
+
+cdef inline void end_in_time(TimeIsUp *up, Sample *sample) noexcept nogil:
+    """A run whose time is up is led home by a command, which the log has like any other; its first argument, -1, says who gave it: in
+    other commands that is a name in bytes. One that comes from outside at the same tick goes before it."""
+    if up.park_ns == 0 or up.given == 2 or sample.command_code != 0:
+        return
+    if up.given == 1 and sample.time_ns >= up.abort_ns:
+        sample.command_code = COMMAND_ABORT
+    elif up.given == 0 and sample.time_ns >= up.park_ns:
+        sample.command_code = COMMAND_PARK
+    else:
+        return
+    sample.command_arg[0] = -1.0
+    up.given += 1
 
 
 cdef inline void take_next_command(ControlBlock *block, Sample *sample) noexcept nogil:

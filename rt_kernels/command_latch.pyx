@@ -7,6 +7,8 @@ A hand controller's axes are zero in the sample unless it is armed: its newest r
 since the last fault or release of the deadman it has once been centred with the deadman held. A silent controller, and one of whose records
 some were rejected (out of order, two at once, held up on the way), is lost: status bit "stale" until it is back and centred.
 
+A live run has a time after which it is led home (`end_at`): the command `park` then comes from here, whoever watches the run or does not.
+
 The same port for a recorded operator: `recorded_operator`.
 """
 
@@ -28,6 +30,7 @@ cdef struct Self:
     int64_t now_ns
     double centred
     Hand hand[2]
+    TimeIsUp up
 
 
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -36,6 +39,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
     cdef int64_t now
     cdef int k
     take_next_command(p.block, sample)
+    end_in_time(&p.up, sample)
     if p.block == NULL:
         return
     now = p.now_ns if p.now_ns else host_now()
@@ -97,3 +101,8 @@ cdef class CommandLatch(PortPart):
 
     def state_bounds(self):
         return under("hand", HAND_BOUNDS)
+
+    def end_at(self, int64_t park_ns, int64_t abort_ns):
+        """The run is parked at its run time park_ns, ns, and aborted at abort_ns where it has not ended by then."""
+        self.c.up.park_ns = park_ns
+        self.c.up.abort_ns = abort_ns

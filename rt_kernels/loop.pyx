@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from rt_kernels.codes cimport PHASE_ENDED
+from rt_kernels.codes cimport PHASE_ENDED, SAFETY_STATE_DECELERATING, SAFETY_STATE_FOLLOWING
 from rt_kernels.host cimport host_now
 from rt_kernels.plugs cimport MARK_COMPUTED, MARK_END, MARK_READ, MARK_WRITTEN, ClockPart, PortPart, StagePart
 from rt_kernels.ring cimport SharedBlock, publish
@@ -20,6 +20,11 @@ from rt_kernels.layout import CODES, INITIAL, SAMPLE_DTYPE, WORDS
 from rt_kernels.plugs import restore_checked
 from rt_kernels.stages import STAGE_ROLES
 
+cdef enum:
+    REST_WITHIN_NS = 5_000_000_000
+
+cdef double REST_RATE = 1e-4    # m/s: far below what a leg may change in one frame
+
 
 cdef inline void tuned_tick(Line *line, TuningTable *tuning) noexcept nogil:
     """Parameters that are to change, then the stages."""
@@ -28,9 +33,21 @@ cdef inline void tuned_tick(Line *line, TuningTable *tuning) noexcept nogil:
     tick(line)
 
 
+cdef inline bint rests(const Sample *sample) noexcept nogil:
+    """Whether the setpoints move no more, or the safety stage has taken them over and holds them."""
+    cdef int i
+    if sample.safety_state != SAFETY_STATE_FOLLOWING and sample.safety_state != SAFETY_STATE_DECELERATING:
+        return True
+    for i in range(6):
+        if not -REST_RATE <= sample.leg_rate_setpoint[i] <= REST_RATE:
+            return False
+    return True
+
+
 cdef void run_line(Line *line, TuningTable *tuning) noexcept nogil:
-    """Until the clock pauses or ends the run, or the guidance ends it."""
+    """Until the clock pauses or ends the run, or the guidance ends it and the setpoints have come to rest."""
     cdef int i, over
+    cdef int64_t ended_ns = -1
     while True:
         over = line.clock.wait(line.clock.self, &line.sample)
         if over:
@@ -46,8 +63,11 @@ cdef void run_line(Line *line, TuningTable *tuning) noexcept nogil:
         if line.block != NULL:
             publish(line.block, &line.sample, line.aux)
         if line.sample.phase == PHASE_ENDED:
-            over = 1
-            break
+            if ended_ns < 0:
+                ended_ns = line.sample.time_ns
+            if rests(&line.sample) or line.sample.time_ns - ended_ns > REST_WITHIN_NS:
+                over = 1
+                break
     if over == 1:
         for i in range(line.port_count):
             if line.port[i].port.leave != NULL:

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
 
 from rt_kernels.codes cimport HAND_STATUS_PRESENT
-from rt_kernels.command_latch cimport Hand, take_hand, take_next_command
+from rt_kernels.command_latch cimport Hand, TimeIsUp, end_in_time, take_hand, take_next_command
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.ring cimport ControlBlock, HandSlot, SharedBlock
 from rt_kernels.sample cimport Sample
@@ -44,6 +44,7 @@ cdef struct Self:
     int64_t stale_ns
     double centred
     State state
+    TimeIsUp up
 
 
 cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
@@ -88,6 +89,7 @@ cdef void read(void *self, Sample *sample, double *aux) noexcept nogil:
         else:
             age = sample.time_ns - s.silent_since[k]
         take_hand(&s.hand[k], k, age, p.stale_ns, p.centred, sample)
+    end_in_time(&p.up, sample)
 
 
 cdef void write(void *self, const Sample *sample, double *aux) noexcept nogil:
@@ -135,3 +137,8 @@ cdef class Script(PortPart):
 
     def state_bounds(self):
         return under("hand", HAND_BOUNDS) | {"silent_since": TIME_NS, "next": (0, self.c.rows)}
+
+    def end_at(self, int64_t park_ns, int64_t abort_ns):
+        """The run is parked at its run time park_ns, ns, and aborted at abort_ns where it has not ended by then."""
+        self.c.up.park_ns = park_ns
+        self.c.up.abort_ns = abort_ns

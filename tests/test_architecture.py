@@ -28,7 +28,7 @@ ROOMS = {
         "host": "errors registry",
         "requirements": "errors",
         "telemetry": "errors host requirements",
-        "config": "errors registry requirements",
+        "config": "errors interrupts registry requirements",
         "client": "errors telemetry",
         "line": "errors registry host config requirements telemetry",
         "operator_desk": "errors registry config telemetry client",

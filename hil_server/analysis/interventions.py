@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hil_server.analysis.record_time import configured
-from hil_server.telemetry.commands import ARGUMENTS
+from hil_server.telemetry.commands import ARGUMENTS, TIME_IS_UP
 from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.recoveries import name_of_arguments, recoveries_of
 from rt_kernels.codes import code_name
@@ -96,6 +96,8 @@ def _commands(log: Log) -> list[dict[str, Any]]:
         values = [float(v) for v in record["command_arg"][: len(arguments)]]
         client = name_of_arguments(record["command_arg"][len(arguments) :])
         by = "the server" if int(record["command_sequence"]) % 2 == SERVER_LANE else client
+        if not arguments and record["command_arg"][0] == TIME_IS_UP:
+            by = "the end of its time"
         about: dict[str, Any] = {"by": by, "tick": int(record["tick"]), "time_s": float(log.time_s[i])}
         if name == "tune":
             rows.append(_tune(log, int(i), values, about))

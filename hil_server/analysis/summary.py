@@ -17,6 +17,7 @@ from hil_server.analysis.rebound import Rebound, rebound, screw_of
 from hil_server.analysis.record_time import left_out, thinning
 from hil_server.errors import HilError, VerdictError, attempt
 from hil_server.host.late_causes import summed_up
+from hil_server.telemetry.commands import TIME_IS_UP
 from hil_server.telemetry.log_file import Log
 from hil_server.telemetry.moments import MOMENTS, WRENCH_NAMES, Moments, peaks_of
 from hil_server.telemetry.recoveries import recovered, recoveries_of
@@ -258,6 +259,8 @@ def summarise(log: Log) -> dict[str, Any]:
     ended = code_name("end_cause", int(r["end_cause"][-1])) if log.ticks else "none"
     if ended == "none":
         ended = "tripped" if any(f["name"] in STOP for f in faults) else "stopped"
+    cut = ended == "stopped" and _cut(r)
+    ended = "time" if cut else ended
     capture = _positive(r["capture_time"])
     summary: dict[str, Any] = {
         "run": log.header.run_id,
@@ -266,7 +269,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "complete": log.complete,
         "incomplete": log.incomplete,
         "end": ended,
-        "exit_code": END_EXIT.get(ended, 0),
+        "exit_code": VerdictError.exit_code if cut else END_EXIT.get(ended, 0),
         "captured": capture is not None,
         "done_to_the_run": done,
         "alignment": attempt("alignment of the units", lambda: alignment_of(log), None, missing),
@@ -314,6 +317,17 @@ def _limits(log: Log) -> dict[str, Any] | None:
         return None
     record = document.get("stand", {}).get("safety_record")
     return record if isinstance(record, dict) and "state" in record else None
+
+
+def _cut(r: np.ndarray) -> bool:
+    """Whether the end of its time stopped a live run in the middle: the command `park` that the loop gives itself then
+    (`rt_kernels.command_latch`) met a phase of motion, and nothing had ended the test before."""
+    given = np.flatnonzero((r["command_code"] == CODES["command"]["park"]) & (r["command_arg"][:, 0] == TIME_IS_UP))
+    if not len(given):
+        return False
+    before = r[max(0, int(given[0]) - 1)]
+    at_rest = (CODES["phase"]["idle"], CODES["phase"]["ended"])
+    return int(before["phase"]) not in at_rest and int(before["end_cause"]) == CODES["end_cause"]["none"]
 
 
 def _positive(times: np.ndarray) -> float | None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hil_server import interrupts
+
 SIZE_MAX = 1 << 28  # bytes; the largest recordings and modal files have some tens of megabytes
 INT_MAX = 2**63  # TOML's whole numbers have 64 bits
 Done = Callable[[float, float], None]  # what long work tells: how much is done of how much
@@ -42,13 +44,15 @@ def whole(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
-        yield folder / path.name
-        for file in folder.iterdir():
-            file.replace(path.parent / file.name)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with interrupts.held():
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        try:
+            with interrupts.heard():
+                yield folder / path.name
+            for file in folder.iterdir():
+                file.replace(path.parent / file.name)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

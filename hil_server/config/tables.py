@@ -20,7 +20,7 @@ TEST = (
     NAME,
     DESCRIPTION,
     Parameter("rate_hz", "float", "Hz", "ticks per second of the loop", default=1000.0, low=100.0, high=4000.0),
-    Parameter("duration_max_s", "float", "s", "the run ends here at the latest", low=0.01, high=86400.0),
+    Parameter("duration_max_s", "float", "s", "the run ends here at the latest; a live one is parked then", low=0.01, high=86400.0),
     Parameter("stand", "str", "-", "stand file, relative to this file or to the shipped stand_configs"),
     Parameter("active_vehicle", "str", "-", "vehicle file: carries the active docking unit"),
     Parameter("target_vehicle", "str", "-", "vehicle file: carries the target unit"),

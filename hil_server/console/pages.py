@@ -2,6 +2,8 @@
 
 import argparse
 import asyncio
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -17,8 +19,9 @@ from hil_server.console.view import FOLDER, header, open_pane, views
 from hil_server.errors import DeviceError
 
 
-def serve(args: argparse.Namespace, token: str) -> None:
-    """Serves until Ctrl-C. Raises DeviceError when the port is taken."""
+def serve(args: argparse.Namespace, token: str, begins: Callable[[], None]) -> None:
+    """Serves until Ctrl-C. begins: called once the port is ours. Raises DeviceError when it is taken."""
+    here = _listening(args.host, args.port)
     web = FastAPI(openapi_url=None)
     feed = Feed(args.telemetry, args.command, args.hand, Path(args.logs))
     live = Live(feed)
@@ -29,10 +32,18 @@ def serve(args: argparse.Namespace, token: str) -> None:
     add_pages(live, Path(args.logs), args.log or "")
     ui.run_with(web, title="HIL server", dark=True, show_welcome_message=False)
     guarded = Access(web, token, (*args.name, args.host))
+    begins()
+    with here:
+        uvicorn.Server(uvicorn.Config(guarded, log_level="error", access_log=False, timeout_graceful_shutdown=1)).run(sockets=[here])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket that is served on. Raises DeviceError."""
     try:
-        uvicorn.run(guarded, host=args.host, port=args.port, log_level="error", access_log=False, timeout_graceful_shutdown=1)
-    except SystemExit:
-        raise DeviceError(f"console: cannot serve on {args.host}:{args.port}: is the port taken?") from None
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(place, family=family)
+    except OSError as error:
+        raise DeviceError(f"console: cannot serve on {host}:{port}: {error.strerror or error}: choose another --port") from None
 
 
 def add_pages(live: Live, logs: Path, chosen: str) -> None:

@@ -35,6 +35,8 @@ from rt_kernels.stages import STAGE_ROLES
 from rt_kernels.stewart.platform import Platform
 from rt_kernels.tuning import Tuning
 
+HOME_WITHIN_NS = 300_000_000_000  # from the end of a live run's time to the abort of what is not at home by then
+REST_WITHIN_NS = 30_000_000_000  # and to the end of the clock
 RING_SECONDS = 8.0  # a live run's reader may be held up this long
 RING_TICKS = 1000  # a simulation waits for its reader: a ring that stays in the cache
 
@@ -298,6 +300,10 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     context["tunables"] = [one.entry() for one in tuning.tunables]
     ports = [part_of(config, "commands", context), *devices]
     duration = round(config.test["duration_max_s"] * 1e9)
+    if clock is not None:
+        # a machine does not stop where its time is up: it is led home, and the clock ends what does not come there
+        ports[0].end_at(max(1, duration), duration + HOME_WITHIN_NS)
+        duration += HOME_WITHIN_NS + REST_WITHIN_NS
     ticker = (clock or simulation_clock)(period_ns=period_ns(config), duration_ns=duration, block=context["block"])
     line = LoopLine(ticker, ports, stages, context["block"], tuning)
     found = Assembly(config, line, context["block"], entries, period_ns(config), context, ports)

@@ -30,6 +30,7 @@ from hil_server.line.run_header import header
 from hil_server.requirements import Watch
 from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
+from hil_server.run.claim import claimed
 from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
@@ -46,6 +47,7 @@ from rt_kernels.parameters import Command
 said = logging.getLogger(__name__)
 OPERATOR_STOP = {"operator_stop"}
 ENOUGH = 3  # presses
+HOME_WITHIN_S, REST_WITHIN_S = 120.0, 10.0  # of a run whose supervisor failed: until it is aborted, and ended
 NOTHING_RAN = "nothing was armed, nothing has moved, there is no log"
 
 
@@ -128,7 +130,7 @@ def run_live(config: TestConfig, options: Options | None = None, begin: Resumed 
 
     Raises ConfigurationError, VerdictError (a prediction forbids it), DeviceError (a device is not there), InternalError,
     KeyboardInterrupt (before it began)."""
-    with interrupts.held():
+    with interrupts.held(), claimed(config, hardware=begin is None):
         return _flights(config, options or Options(), begin)
 
 
@@ -225,21 +227,27 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
             powered.enter_context(begun(devices))
         interrupts.remains(f"the loop has ended, the log is whole: {log}")
         stopper = Stopper(test, presses)
-        with powered, _loop(test) as thread:
-            show = Progress(test, options.quiet)
-            recorded = True
-            while thread.is_alive():
-                test.block.heartbeat()
-                if recorded and watch.look():
-                    recorded = False
-                    _end_without_record(test, watch.reason)
-                if wish.look():
-                    test.block.request_stop()
-                stopper.look()
-                recoverer.look()
-                show.update()
-                time.sleep(0.02)
-            show.end()
+        try:
+            with powered, _loop(test, stopper) as thread:
+                show = Progress(test, options.quiet)
+                recorded = True
+                while thread.is_alive():
+                    test.block.heartbeat()
+                    if recorded and watch.look():
+                        recorded = False
+                        _end_without_record(test, watch.reason)
+                    if wish.look():
+                        test.block.request_stop()
+                    stopper.look()
+                    recoverer.look()
+                    show.update()
+                    time.sleep(0.02)
+                show.end()
+        except BaseException as error:
+            # the platform stands by now: what it did is kept
+            failed = f"the supervisor failed: {type(error).__name__}: {error}"
+            _close_record(telemetry, test.line.clock.facts() | {"exit_code": InternalError.exit_code, "failed": failed}, "")
+            raise
         watch.look()
         clock = test.line.clock.facts()
         lost = _own_facts(test) if watch.reason else {}
@@ -324,8 +332,8 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk
 
 
 @contextlib.contextmanager
-def _loop(test: Assembly) -> Iterator[threading.Thread]:
-    """The loop on a thread of its own; leaving this block early stops it."""
+def _loop(test: Assembly, stopper: Stopper) -> Iterator[threading.Thread]:
+    """The loop on a thread of its own. Leaving this block early, as by an error of the supervisor, leads the platform home first."""
     thread = threading.Thread(target=test.line.run, name="loop")
     test.block.heartbeat()
     thread.start()
@@ -333,8 +341,23 @@ def _loop(test: Assembly) -> Iterator[threading.Thread]:
         yield thread
     finally:
         if thread.is_alive():
+            _lead_home(test, thread, stopper)
+
+
+def _lead_home(test: Assembly, thread: threading.Thread, stopper: Stopper) -> None:
+    """Parks the platform, trips where that takes too long, and ends the loop once the setpoints rest; presses count meanwhile."""
+    began, commands = time.monotonic(), [(0.0, "park"), (HOME_WITHIN_S, "abort")]
+    while thread.is_alive():
+        test.block.heartbeat()
+        gone = time.monotonic() - began
+        if commands and gone >= commands[0][0]:
+            with contextlib.suppress(BufferError):  # the loop takes one a tick: the next look finds room
+                test.block.push_command(CODES["command"][commands[0][1]], source=1)
+                commands.pop(0)
+        stopper.look()
+        if gone > HOME_WITHIN_S + REST_WITHIN_S or (not commands and stopper.resting()):
             test.block.request_stop()
-            thread.join(10.0)
+        thread.join(0.02)
 
 
 # ---------------------------------------------------------------------------------------------------------- what both do
@@ -355,12 +378,15 @@ def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHe
         log = Log(path, header, np.empty(0, record_dtype(header.aux_count)), {}, [str(error)])
     summary = summarise(log) | extra | {"log": str(path), "report": None}
     summary["faults"] += [name for name in summary.pop("faults_at_end", ()) if name not in summary["faults"]]
-    with interrupts.ended_by_a_press() as ended:
-        if options.report and presses < ENOUGH:
-            summary["report"] = _report(path, log, summary, lost, options)
-    if ended.pressed:
-        _say(options, f"no report: hil-server report {path} makes it")
-    if (presses or ended.pressed) and not lost and OPERATOR_STOP.issuperset(name for name in summary["faults"] if name in STOP):
+    if options.report and presses < ENOUGH:
+        try:
+            with interrupts.heard():
+                summary["report"] = _report(path, log, summary, lost, options)
+        except KeyboardInterrupt:
+            _say(options, f"no report: hil-server report {path} makes it")
+    presses += interrupts.stands()
+    interrupts.answer()
+    if presses and not lost and OPERATOR_STOP.issuperset(name for name in summary["faults"] if name in STOP):
         summary["exit_code"] = INTERRUPTED
     return summary
 

@@ -19,6 +19,8 @@ from rt_kernels.parameters import Command
 REQUIRED = None
 # these go through at any time, whoever holds the desk and however often they come
 ALWAYS = frozenset({"abort", "stop", "hold"})
+# first argument of `park` and `abort` where the loop gave them itself (rt_kernels.command_latch)
+TIME_IS_UP = -1.0
 # the server gives these itself: nobody may send them
 OWN = frozenset({"none", "record_lost"})
 

@@ -140,14 +140,20 @@ def is_local(address: str) -> bool:
         return False
 
 
+# setting of the processes -> key of the configuration, which a message names
+CONFIGURED = {"telemetry_address": "publish", "command_address": "command", "hand_address": "hand_controller",
+              "plotjuggler_address": "plotjuggler"}  # fmt: skip
+
+
 def check_address(key: str, address: str, curve: Curve | None) -> None:
     """Raises ConfigurationError for a malformed address, and for one that other machines reach when there are no keys."""
     try:
         local = is_local(address)
     except ValueError as error:
-        raise ConfigurationError(f"telemetry.{key}: {error}") from None
+        raise ConfigurationError(f"telemetry.{CONFIGURED.get(key, key)}: {error}") from None
     if not local and curve is None:
-        raise ConfigurationError(f"telemetry.{key}: other machines can reach {address}: set telemetry.curve (keys), or use 127.0.0.1")
+        key = CONFIGURED.get(key, key)
+        raise ConfigurationError(f"telemetry.{key}: other machines can reach {address}: set telemetry.keys, or use 127.0.0.1")
 
 
 def bind(
@@ -179,7 +185,7 @@ def bind(
         raise ConfigurationError(f"telemetry.{key}: {address}: {error.strerror}") from None
     except zmq.ZMQError as error:
         socket.close()
-        raise ConfigurationError(f"telemetry.{key}: cannot bind {address}: {error.strerror}") from None
+        raise ConfigurationError(f"telemetry.{CONFIGURED.get(key, key)}: cannot bind {address}: {error.strerror}") from None
     return socket
 
 

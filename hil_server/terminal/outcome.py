@@ -1,6 +1,7 @@
 """What the verbs that run a test have in common: their options, a test or a programme of tests, and the summary for people."""
 
 import argparse
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
     import time
 
     from hil_server.requirements import junit, violated
+    from hil_server.run.claim import claimed
     from hil_server.run.programme import SUMMARY_HEADS, assemble_all, between_of, load_programme, run_programme, summary_rows
     from hil_server.terminal.tables import print_table
 
@@ -110,7 +112,9 @@ def _perform_programme(args: argparse.Namespace, run_one: Callable[..., dict[str
         return run_one(config, _options(args, str(folder), folder.name, str(out / "desk.json")))
 
     between = between_of(args.config, variants[0].config.telemetry, args.hold, out / "desk.json") if live else None
-    summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip, between=between)
+    # nobody else has the stand between two variants
+    with claimed(variants[0].config) if live else contextlib.nullcontext():
+        summary = run_programme(name, variants, run_variant, out, stop_at_trip=live and not args.continue_after_trip, between=between)
     print()
     print_table(summary_rows(summary), SUMMARY_HEADS)
     print(f"\n{summary['passed']} of {len(variants)} passed; logs in {out}")

@@ -2,6 +2,7 @@
 
 import argparse
 import secrets
+from functools import partial
 from pathlib import Path
 
 from hil_server import interrupts
@@ -42,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"the console needs {error.name}: {with_group('console')}") from None
     local = is_loopback(args.host)
     token = token_of(args.token_file, "--token-file") if args.token_file or not local else ""
-    print(f"console on http://{args.host}:{args.port}/{f'?token={token}' if token else ''}", flush=True)
+    begins = partial(print, f"console on http://{args.host}:{args.port}/{f'?token={token}' if token else ''}", flush=True)
     with interrupts.ended_by_a_press():
-        serve(args, token)
+        serve(args, token, begins)
     return 0
 
 

@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Serves the operator's page, runs the test live; returns its summary. The page is the hand controller: a pad, or its keys."""
     from hil_server.config import load_test
+    from hil_server.run.claim import claimed
     from hil_server.run.programme import is_programme
     from hil_server.run.session import run_live
     from hil_server.terminal.outcome import perform
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"{config.test['stand']} moves a stand: a rehearsal is flown on the virtual stand; hil-server run is for hardware")
     table = config.telemetry
     addresses = ("--telemetry", table["publish"], "--command", table["command"], "--hand", table["hand_controller"])
-    with console(args.port, addresses) as address:
+    with claimed(config), console(args.port, addresses) as address:
         page = f"{address}operator?hand=1"
         print(f"fly       {page}", flush=True)
         if args.open:
@@ -83,7 +84,7 @@ def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
                 yield said[-1]
         finally:
             process.terminate()
-            process.wait(20)
+            process.communicate(timeout=20)
 
 
 def wait_until_served(address: str, process: "subprocess.Popen[str]") -> None:

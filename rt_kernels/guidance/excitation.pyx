@@ -252,6 +252,11 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         if s.time >= p.end:
             s.phase = PHASE_ENDED
             s.end_cause = END_CAUSE_COMPLETE
+    elif s.phase == PHASE_ENDED and sample.phase == PHASE_ENDED:
+        # the loop goes on until the setpoints rest
+        for i in range(6):
+            sample.profile_V_TA[i] = 0.0
+            sample.profile_A_TA[i] = 0.0
     elif s.phase == PHASE_FAULT:
         sample.motion = MOTION_FREEZE
         if (sample.safety_state == SAFETY_STATE_HELD or sample.safety_state == SAFETY_STATE_NOT_ARMED

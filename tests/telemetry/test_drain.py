@@ -496,7 +496,7 @@ def test_hand_controller_reaches_the_block(start):
 
 @pytest.mark.parametrize("address", ["tcp://0.0.0.0:9870", "tcp://*:9870", "tcp://192.168.1.5:9870", "tcp://eth0:9870", "tcp://[::]:9870"])
 def test_other_addresses_need_keys(address):
-    with pytest.raises(ConfigurationError, match="command_address: other machines can reach .*curve"):
+    with pytest.raises(ConfigurationError, match="telemetry.command: other machines can reach .*keys"):
         TelemetrySettings(command_address=address)
 
 
@@ -528,7 +528,7 @@ def test_key_folder_names_what_is_missing(tmp_path):
 
 def test_taken_address_is_named(start):
     _, process = start()
-    with pytest.raises(ConfigurationError, match="command_address: cannot bind"):
+    with pytest.raises(ConfigurationError, match="telemetry.command: cannot bind"):
         start(log_path="", command_address=process.endpoints["command_address"])
     process.finish()
 
