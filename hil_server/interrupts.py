@@ -16,6 +16,7 @@ signal is handled there.
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
@@ -42,12 +43,19 @@ def _pressed(number: int, frame: FrameType | None) -> None:
         _state.blocks[-1].pressed()
 
 
+def _unraisable(what: Any) -> None:
+    """A KeyboardInterrupt in a destructor or a callback of Python's imports is said by us, once: its press stands."""
+    if what.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(what)
+
+
 class owned:  # noqa: N801 - read as words: with owned()
     """A press is counted, and nothing else: the frame around a verb, whose end is not held up by one."""
 
     def __init__(self) -> None:
         self._depth = -1
         self._former: dict[int, Any] = {}
+        self._hook: Any = sys.__unraisablehook__
 
     def pressed(self) -> None:
         """What a press does in this block."""
@@ -60,6 +68,7 @@ class owned:  # noqa: N801 - read as words: with owned()
                 _state.standing, _state.remains = 0, ""
             _state.blocks.append(self)
             if self._depth == 0:
+                self._hook, sys.unraisablehook = sys.unraisablehook, _unraisable
                 self._former = {n: signal.getsignal(n) for n in SIGNALS}
                 for n, former in self._former.items():
                     # nohup: a terminal that closes is not to end it
@@ -78,6 +87,7 @@ class owned:  # noqa: N801 - read as words: with owned()
         if self._depth == 0:
             for n, former in self._former.items():
                 signal.signal(n, former)
+            sys.unraisablehook = self._hook
             _state.standing = 0
         return stands if self._depth >= 0 else 0
 
