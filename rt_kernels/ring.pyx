@@ -60,8 +60,8 @@ cdef bint take_command(ControlBlock *block, CommandRecord *record) noexcept nogi
             if record.expires_ns < 0:
                 continue
             if record.code == COMMAND_ABORT:
-                for i in range(2):
-                    void_waiting(&block.lane[i])
+                void_waiting(&block.lane[0])
+                void_waiting(&block.lane[1])
             return True
     return False
 

@@ -239,12 +239,12 @@ def safety() -> str:
         tests = ", ".join(f"`{name.rpartition('::')[2]}`" for name in one["tests"])
         bits = ", ".join(f"`{name}`" for name in one["faults"]) or "none: nothing moves"
         lines.append(row(f"H{number}", one["hazard"], one["cause"], one["here"], one["outside"], bits, tests))
-    head = row("fault", "means", "what to do", "barrier of")
-    lines += ["", "Every fault that stops a run, as the table has it:", "", head, "|---|---|---|---|"]
-    for name, _, severity, meaning, action in FAULTS:
+    head = row("fault", "means", "what to do", "power", "barrier of")
+    lines += ["", "Every fault that stops a run, as the table has it:", "", head, "|---|---|---|---|---|"]
+    for name, _, severity, meaning, action, power in FAULTS:
         if severity != "note":
             of = ", ".join(f"H{number}" for number, one in enumerate(log, 1) if name in one["faults"])
-            lines.append(row(f"`{name}`", meaning, action, of))
+            lines.append(row(f"`{name}`", meaning, action, power.replace("_", " ") or "kept", of))
     text = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
     return BLOCK.sub(lambda found: found[1] + "\n" + "\n".join(lines) + "\n\n" + found[2], text)
 

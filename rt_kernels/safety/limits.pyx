@@ -1031,10 +1031,11 @@ cdef class SafetyLimits(StagePart):
         Parameter("apart_m", "float", "m", "a contact this far before the nominal first contact is none; 0: not judged", 0.03, low=0.0,
                   high=10.0, stricter="equal"),
         Parameter("course_force_n", "floats", "N", "of the prediction: least axial force when the units are this deep in each other for "
-                  "the first time, one number a course_step_m; none: not judged", (), low=0.0, high=1e7),
-        Parameter("course_step_m", "float", "m", "depth between two of them", 0.001, low=1e-5, high=1.0),
-        Parameter("course_share", "float", "-", "less than this share of it is a fault", 0.7, low=0.0, high=1.0, stricter="higher"),
-        Parameter("predicted_force_n", "float", "N", "of the prediction: greatest contact force; 0: not judged", 0.0, low=0.0, high=1e7),
+                  "the first time, one number a course_step_m; none: not judged", None, low=0.0, high=1e7, stricter="higher"),
+        Parameter("course_step_m", "float", "m", "depth between two of them", None, low=1e-5, high=1.0, stricter="lower"),
+        Parameter("course_share", "float", "-", "less than this share of it is a fault", 0.75, low=0.0, high=1.0, stricter="higher"),
+        Parameter("predicted_force_n", "float", "N", "of the prediction: greatest contact force; none: not judged", None, low=1e-3,
+                  high=1e7, stricter="lower"),
         Parameter("predicted_share", "float", "-", "more than this share of it is a fault (never below 200 N)", 1.2, low=1.0, high=10.0,
                   stricter="lower"),
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0,
@@ -1118,14 +1119,16 @@ cdef class SafetyLimits(StagePart):
         p.missing_signals = keys["signals_missing_periods"]
         p.jump, p.tare_max = keys["leg_jump_m"], keys["tare_max_n"]
         p.apart, p.contact_x = (0.0, 0.0) if start is None else (keys["apart_m"], start.X_TA[0])
-        course = keys["course_force_n"]
+        course = keys["course_force_n"] or ()
+        if course and keys["course_step_m"] is None:
+            raise ValueError("safety.course_force_n: needs course_step_m, the depth between two of its numbers")
         if len(course) > COURSE_POINTS:
             raise ValueError(f"safety.course_force_n: {len(course)} numbers, limit {COURSE_POINTS}: a larger course_step_m")
-        p.course_step, p.course_share = keys["course_step_m"], keys["course_share"]
+        p.course_step, p.course_share = keys["course_step_m"] or 0.0, keys["course_share"]
         p.course_points = len(course) if start is not None else 0
         for i in range(p.course_points):
             p.course[i] = course[i]
-        if keys["predicted_force_n"] > 0.0:
+        if keys["predicted_force_n"] is not None:
             p.force_predicted = max(keys["predicted_share"] * keys["predicted_force_n"], PREDICTED_FLOOR)
         p.power = {"none": POWER_NONE, "axis": POWER_AXIS, "all": POWER_ALL}[limits.power_off]
         p.emergency_stop, p.guard, p.hydraulic_unit = limits.emergency_stop, limits.guard, limits.hydraulic_unit
@@ -1148,10 +1151,11 @@ cdef class SafetyLimits(StagePart):
     def state_bounds(self):
         counts = ("sensor_lost", "sensor_corrupt", "drive_lost", "drive_corrupt")
         flags = ("unit.started", "counting", "in_contact", "tripped", "led")
-        words = ("standing", "faults")
+        words = ("standing", "faults", "of_axis")
         return ({f"{name}.total": COUNT for name in counts} | {name: FLAG for name in flags} | {name: (0, 2**63 - 1) for name in words}
                 | {f"{name}_silent": COUNT for name in ("sensor", "signals", "drive")}
-                | {"trip_tick": (-1, COUNT[1]), "blocked": WORD, "mode": code_range("safety_state"), "good_ticks": COUNT_32})
+                | {name: WORD for name in ("blocked", "chain", "watchdog")}
+                | {"trip_tick": (-1, COUNT[1]), "mode": code_range("safety_state"), "good_ticks": COUNT_32})
 
     def fields(self):
         return self.c

@@ -3,6 +3,7 @@ from typing import Any
 
 from rt_kernels.plugs import StagePart
 
+COUNT: tuple[Any, ...]
 FLAG: tuple[Any, ...]
 
 class SixAxis(StagePart):

@@ -41,7 +41,7 @@ from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, 
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
-from rt_kernels.block_check import FLAG
+from rt_kernels.block_check import COUNT, FLAG
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -362,7 +362,7 @@ cdef class SixAxis(StagePart):
         self.plug.step = step
 
     def state_bounds(self):
-        return {"primed": FLAG}
+        return {"primed": FLAG, "sequence": COUNT, "equal": COUNT}
 
     def fields(self):
         return self.c

@@ -39,6 +39,8 @@ def moved(p, value, way):
         return [moved(p, one, way) for one in value]
     if p.kind == "bool":
         return not value
+    if p.kind == "str":
+        return next(one for one in p.choices if one != value)
     if p.kind == "int":
         return value + (1 if way == "higher" else -1)
     return value * (1.0 + 1e-6 if way == "higher" else 1.0 - 1e-3) if value else 1e-6 if way == "higher" else -1e-6

@@ -600,7 +600,8 @@ PAIRS = [(i, j) for i in range(6) for j in range(i)]
     ("identity", "says"),
     [([KNOWN[{i: j, j: i}.get(axis, axis)] for axis in range(6)], rf"identity\[{j}\]\.serial .*drive of axis {i}: are the two exchanged")
      for i, j in PAIRS]
-    + [(KNOWN[:AXIS] + [KNOWN[AXIS] | {key: 77}] + KNOWN[AXIS + 1 :], rf"identity\[{AXIS}\]\.{key} is \d+ at the drive, 77 in the stand file")
+    + [(KNOWN[:AXIS] + [KNOWN[AXIS] | {key: 77}] + KNOWN[AXIS + 1 :],
+        rf"identity\[{AXIS}\]\.{key} is \d+ at the drive, 77 in the stand file")
        for key in KNOWN[0]],
 )  # fmt: skip
 def test_another_drive_than_the_stand_file_says_refuses_the_start(tmp_path, identity, says):

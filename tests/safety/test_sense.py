@@ -158,6 +158,8 @@ def test_force_against_the_predicted_peak(judged, quiet, predicted, limit):
         assert judged(s, predicted_force_n=predicted, limits=wide) == fault
 
 
-def test_a_course_with_too_many_places_is_refused(stage):
+def test_a_course_that_cannot_be_is_refused(stage):
     with pytest.raises(ValueError, match="course_force_n: 65 numbers, limit 64"):
-        stage(start=START, course_force_n=[1.0] * 65)
+        stage(start=START, course_force_n=[1.0] * 65, course_step_m=0.001)
+    with pytest.raises(ValueError, match="course_force_n: needs course_step_m"):
+        stage(start=START, course_force_n=[1.0])

@@ -26,8 +26,8 @@ def foreseen():
 
 def flown(foreseen, fault, index, value, at_s):
     """Faults of the run with the injected sensor, and its greatest true force until the trip: what the sensor would have shown."""
-    config = load_test(None, [*KEYS, *foreseen[0], f"stand.virtual.faults=[{{fault='{fault}', at_s={at_s}, index={index}, value={value}}}]"])
-    test = assembly.simulation(config)
+    injected = f"stand.virtual.faults=[{{fault='{fault}', at_s={at_s}, index={index}, value={value}}}]"
+    test = assembly.simulation(load_test(None, [*KEYS, *foreseen[0], injected]))
     plant = next(port for port in test.ports if hasattr(port, "plant")).plant
     rest = plant.state()["F_S"][:3]
     test.line.clock.pause_every(5, test.line.sample)
