@@ -4,7 +4,7 @@ import argparse
 import datetime
 from typing import Any
 
-ORDER = 45
+ORDER = 47
 SUMMARY = "signs the limits of a stand file"
 
 
