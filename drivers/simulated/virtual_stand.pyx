@@ -324,7 +324,7 @@ cdef class VirtualStandPort(PortPart):
 
     def state_bounds(self):
         counts = ("sequence", "lost", "corrupt", "drive_lost", "drive_corrupt")
-        words = ("sensor_wire", "drive_wire", "signal_wire", "chain_unread")
+        words = ("sensor_wire", "drive_wire", "signal_wire", "chain_unread", "opened")
         return ({name: COUNT for name in counts} | {name: WORD for name in words}
                 | {"have_setpoint": FLAG, "started": FLAG, "next_scheduled": (0, self.c.params.scheduled_count)})
 

@@ -212,7 +212,7 @@ def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
         context["mechanism"] = mechanism
     stand = config.stand["virtual"] if as_configured else config.stand["virtual"] | {"seed": seed}
     port = assembly.build_part("simulated", stand["part"], {k: v for k, v in stand.items() if k != "part"}, context)
-    context["sensor_scale"] = port.sensor_scale
+    context |= {"sensor_scale": port.sensor_scale, "noiseless": assembly.noiseless({"virtual": stand})}
     return assembly.finish(config, context, [port])
 
 

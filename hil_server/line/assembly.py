@@ -142,10 +142,11 @@ def limits(table: Mapping[str, Any]) -> Limits:
     )
 
 
-def noiseless(stand: Mapping[str, Any]) -> bool:
-    """Whether the stand's force sensor is one in software without noise, in the process or behind a wire of its own."""
+def noiseless(stand: Mapping[str, Any], in_process: bool = False) -> bool:
+    """Whether the stand's force sensor is one in software without noise, in the process or behind a wire of its own. in_process: the
+    stand is played in software, whatever devices it has."""
     virtual = stand.get("virtual")
-    if virtual is None or "drives" in stand:
+    if virtual is None or ("drives" in stand and not in_process):
         return False
     keys = check_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"})
     return not keys.get("force_noise_n") and not keys.get("moment_noise_n_m")
@@ -316,7 +317,7 @@ def simulation(config: TestConfig, logged: Mapping[str, Any] | None = None) -> A
     """Everything in process on the free-running clock. logged: see `finish`."""
     context = base_context(config)
     port = simulated_port(config, context)
-    context["sensor_scale"] = port.sensor_scale
+    context |= {"sensor_scale": port.sensor_scale, "noiseless": noiseless(config.stand, in_process=True)}
     return finish(config, context, [port], logged=logged)
 
 
