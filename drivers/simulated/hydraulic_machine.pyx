@@ -888,7 +888,7 @@ cdef class HydraulicMachine:
 
     def state_bounds(self):
         return ({"cavitation": COUNT, "step": COUNT}
-                | {name: WORD for name in ("held", "shut", "broken", "saturated", "blocked", "status")})
+                | {name: WORD for name in ("held", "shut", "broken", "saturated", "blocked", "status", "runs", "unused")})
 
     def state(self):
         """Pose, twist, d/dt of the twist, legs, pressures, valves, forces, supply: arrays and numbers in SI units."""
