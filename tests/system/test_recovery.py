@@ -17,6 +17,8 @@ WAITING = ("guidance.fault_s=0.1", "guidance.recover_s=20.0", "safety.recover_fr
 # what these trip needs of the stand, and of the injection: a zero that is wrong trips before the loop is closed
 CHAIN = {"emergency_stop": "emergency_stop", "guard_open": "guard", "chain_discrepant": "emergency_stop", "unit_fault": "hydraulic_unit"}
 BEFORE_CLOSING = {"sensor_bias": 50.0, "sensor_drift": 500.0}  # N, N/s
+# shows only while the platform moves, or before the loop is closed: the first recovery does not find it and takes the run home
+NOT_AT_REST = {"leg_stuck", "leg_slow", *BEFORE_CLOSING}
 
 
 def actions(fault, index, at_s):
@@ -69,8 +71,8 @@ def test_every_fault_of_the_stand_in_process_that_trips_is_recovered_from(fault)
     chain = [f"stand.limits.{CHAIN[fault]}=true"] if fault in CHAIN else []
     at_s = 1.2 if fault in BEFORE_CLOSING else 2.2
     records = run_line((*QUICK, *WAITING, *chain), at=actions(fault, 2 if BY_NAME[fault].at == "drive" else 0, at_s))
-    last = recoveries_of(records)[-1]
-    assert last["outcome"] == "recovered" and BY_NAME[fault].fault in last["cleared"] and last["by"] == "second"
+    (done,) = (one for one in recoveries_of(records) if one["outcome"] == "recovered")
+    assert BY_NAME[fault].fault in done["cleared"] and done["by"] == ("first" if fault in NOT_AT_REST else "second")
     assert recovered(records) and phases(records)[-4:] == ["hold", "retreat", "park", "ended"]
     inside_the_limits(records)
 
