@@ -65,7 +65,7 @@ def test_page_and_figures(bounce, trip, tmp_path):
     figures = compare(bounce, trip, tmp_path / "sub" / "comparison.html")
     assert json.loads(json.dumps(figures))["channels"][0]["name"] == "Fx"
     source = (tmp_path / "sub" / "comparison.html").read_text(encoding="utf-8")
-    assert source.count("<canvas") == 7 and "synthetic geometry in trip" in source and "http" not in source
+    assert source.count("<canvas") == 7 and "synthetic geometry in trip" in source and "://" not in source
     assert "page" not in compare(bounce, trip)
 
 

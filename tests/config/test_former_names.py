@@ -139,8 +139,8 @@ def test_rotation_and_rotor_of_an_old_arm_are_kept():
 
 def test_the_configuration_of_an_earlier_program_says_what_it_did():
     """Keys that came later stand for what was done before there were any; what a file gives stays."""
-    text = load_test(None, ["safety.leg_jump_m=0.02"]).as_toml()
+    text = load_test(None, ["safety.leg_jump_m=0.005"]).as_toml()
     now, before = test_from_toml(text), test_from_toml(text, former=True)
     assert "frozen_s" not in now.wrench and now.stand["limits"]["power_off"] == "axis"
-    assert before.wrench["frozen_s"] == 0.0 and before.events["every_phase"] is False and before.safety["leg_jump_m"] == 0.02
+    assert before.wrench["frozen_s"] == 0.0 and before.events["every_phase"] is False and before.safety["leg_jump_m"] == 0.005
     assert before.safety["tare_max_n"] == 0.0 and before.guidance["hold_acceleration_max_m_s2"] == 0.0

@@ -249,6 +249,8 @@ def stand_run(package, tmp_path_factory):
             for port in ports:
                 port.begin()
             for k in range(1200):
+                if k == 50:  # a stand of hardware waits for it
+                    test.block.push_command(CODES["command"]["start"])
                 for _, box in boxes.values():
                     box.tick(k)
                 test.line.clock.extend(1)

@@ -12,6 +12,7 @@ from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import BITS
+from tests.open_stand import opened
 from tools.live_fault_matrix import QUICK, SENSORS
 
 # step of what the wire carries, N; a sensor that is read at 100 Hz is older than one at 1 kHz
@@ -25,7 +26,7 @@ NOISE_N = 0.5
 def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
     """0.8 s of free approach: the sensor reads the weight of the unit it carries."""
     settings = [*QUICK, "test.duration_max_s=0.8", f"stand.wrench_sensor.part={part}", *SENSORS[part]]
-    config = load_test(None, settings)
+    config = load_test(None, opened(settings))
     summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True))
     log = open_log(summary["log"])
     records, scale = log.records, log.header.calibration["context"]["sensor_scale"]

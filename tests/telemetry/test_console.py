@@ -100,7 +100,7 @@ def batch(t, faults=0, events=0, force=0.0, lost=0):
 def test_feed_keeps_each_fault_and_event_once_and_says_what_to_do():
     feed = Feed("tcp://127.0.0.1:1", "tcp://127.0.0.1:1")
     contact = BITS["event"]["first_contact"]
-    name, bit, severity, meaning, action = FAULTS[3]
+    name, bit, severity, meaning, action, _ = FAULTS[3]
     for t, faults, events in ((0.04, 0, 0), (0.08, bit, contact), (0.12, bit, contact), (0.16, 0, 0), (0.2, bit, 0)):
         feed.take(batch(t, faults, events, force=-7.5, lost=1))
     assert [(line.t, line.name) for line in feed.lines] == [(0.2, name), (0.08, "first_contact"), (0.08, name)]

@@ -505,7 +505,7 @@ def test_other_addresses_need_keys(address):
 
 @pytest.mark.parametrize("address", ["9870", "udp://127.0.0.1:1", "tcp://127.0.0.1", "tcp://127.0.0.1:99999", "tcp://:1"])
 def test_malformed_addresses(address):
-    with pytest.raises(ConfigurationError, match="hand_address: .*is not an address"):
+    with pytest.raises(ConfigurationError, match="telemetry.hand_controller: .*is not an address"):
         TelemetrySettings(hand_address=address)
 
 
