@@ -349,7 +349,7 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
         again = f", {len(done)} trips" if len(done) > 1 else ""
         equal = replay(summary["log"], verify=True)["equal"]
         parked = bool(summary["recovered"]) and records["phase"][-2] == CODES["phase"]["park"]
-        good = (bool(tripped & FAULT_MASKS[fault.fault]) and parked and done[0]["by"] == "matrix"
+        good = (bool(tripped & FAULT_MASKS[fault.fault]) and parked and done[0]["by"].endswith("matrix")
                 and step <= 1.0 + 1e-9 and change <= 1.0 + 1e-6 and equal and not log.incomplete
                 and summary["end"] == "tripped" and following["exit_code"] == 0 and following["captured"])  # fmt: skip
         first = "at once" if asked and asked[0]["outcome"] == "recovered" else "+".join(asked[0]["standing"]) if asked else "not asked"

@@ -4,6 +4,7 @@ import mmap
 import os
 import struct
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -129,9 +130,10 @@ class LoopStandIn:
         return sequence, device, rest[:6], rest[6], rest[7]
 
     def run(self):
-        """Publishes some 1000 ticks a second, as the loop does, until `stop`."""
+        """Publishes 1000 ticks a second, as the loop does, until `stop`; after a time in which it was held up, those that are due."""
+        began = time.monotonic() - 1e-3 * self.tick
         while not self._stop.wait(0.005):
-            self.publish(5)
+            self.publish(int(1e3 * (time.monotonic() - began)) - self.tick)
 
     def stop(self):
         """Ends `run`."""

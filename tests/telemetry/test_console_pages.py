@@ -126,7 +126,9 @@ def test_every_page_by_keyboard_alone(page, view):
     ]
     assert len({one["number"] for one in found}) == len(found), "nothing holds the focus"
     texts = [one["text"] for one in found]
-    assert texts.index("Engineer") < texts.index("ABORT") < len(texts) - 1 and any("BUTTON" in one["what"] for one in found[5:])
+    if view != "replay":  # the page of a log gives no commands
+        assert texts.index("Engineer") < texts.index("ABORT") < len(texts) - 1
+    assert "Engineer" in texts and any("BUTTON" in one["what"] for one in found[5:])
     at.value("document.querySelector('.hil-skip').focus()")
     at.key("Enter", 13, "\r")
     wait_for(lambda: at.value("document.activeElement.id") == "content", 10)
