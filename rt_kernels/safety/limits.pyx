@@ -1128,6 +1128,7 @@ cdef class SafetyLimits(StagePart):
         p.course_points = len(course) if start is not None else 0
         for i in range(p.course_points):
             p.course[i] = course[i]
+        p.course_floor = min(max(0.25 * max(course, default=0.0), COURSE_LEAST), COURSE_MOST)
         if keys["predicted_force_n"] is not None:
             p.force_predicted = max(keys["predicted_share"] * keys["predicted_force_n"], PREDICTED_FLOOR)
         p.power = {"none": POWER_NONE, "axis": POWER_AXIS, "all": POWER_ALL}[limits.power_off]

@@ -124,10 +124,16 @@ def test_weight_is_subtracted_only_when_the_user_says_what_the_cell_carried(tmp_
     assert any("2 kg on the cell" in note for note in carried.header.notes), "the log says so too"
 
 
+def never_equal(n):
+    """Noise of nothing, N.m: records that are equal to the bit would be a frozen sensor's."""
+    return 1e-9 * (-1.0) ** np.arange(n)
+
+
 def test_what_a_stand_could_not_have_followed_is_told_and_the_model_goes_on(tmp_path, capsys):
     """A constant push of 50 N for eight seconds leads out of any stroke."""
     t = np.arange(0.0, 8.0, 1e-3)
     columns = {name: np.full(len(t), -50.0 if name == "fx" else 0.0) for name in ("fx", "fy", "fz", "tx", "ty", "tz")}
+    columns["tz"] = never_equal(len(t))
     source = write_csv(tmp_path / "push.csv", t, columns)
     code, told, log = imported(tmp_path, "stand_configs/programmes/elastic_contact.toml", source=source)
     assert code == 1 and told["ticks"] == told["points"] == len(t) and told["trip"]["name"] == "stroke_limit"
@@ -146,7 +152,7 @@ def test_guidance_of_recordings_moves_no_stand(tmp_path):
 
 
 def test_list_without_a_clock_wants_a_rate(tmp_path):
-    columns = {name: np.zeros(100) for name in ("fy", "fz", "tx", "ty", "tz")}
+    columns = {name: np.zeros(100) for name in ("fy", "fz", "tx", "ty")} | {"tz": never_equal(100)}
     source = write_csv(tmp_path / "a.csv", np.zeros(100), columns, clock="fx")
     assert main(["import", str(source), "--out", str(tmp_path / "b.mcap")]) == 2
     for rate in ("0", "nan", "-1", "1e9"):

@@ -152,15 +152,15 @@ def test_live_run_does_not_arm_against_the_prediction_unless_told():
     from hil_server.errors import VerdictError
     from hil_server.run.session import Options, _foreseen, _permitted
 
-    config = load_test(ELASTIC, ["compensation.part=none"])
-    foreseen = _foreseen(config, assembly.simulation(config))
+    config, quiet = load_test(ELASTIC, ["compensation.part=none"]), Options(quiet=True)
+    foreseen = _foreseen(config, assembly.simulation(config), quiet)
     with pytest.raises(VerdictError, match="not armed: contact at 3.00 Hz"):
-        _permitted(foreseen, Options(quiet=True))
+        _permitted(foreseen, quiet)
     (note,) = _permitted(foreseen, Options(quiet=True, force=True))
     assert "armed by --force" in note
-    assert _permitted(_foreseen(load_test(ELASTIC), assembly.simulation(load_test(ELASTIC))), Options(quiet=True)) == []
+    assert _permitted(_foreseen(load_test(ELASTIC), assembly.simulation(load_test(ELASTIC)), quiet), quiet) == []
     air = load_test("stand_configs/programmes/identify.toml")
-    assert _foreseen(air, assembly.simulation(air)) is None
+    assert _foreseen(air, assembly.simulation(air), quiet) is None
 
 
 def test_damped_contact_without_any_delay_is_the_closed_form():

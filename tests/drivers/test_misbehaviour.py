@@ -431,7 +431,7 @@ DRIVES = [
     Case("enabled no longer", not_enabled, "drive_not_enabled", also=("drive_not_following",)),
     Case("quick stop active", becomes(drive_state="quick stop active"), "drive_not_enabled", also=("drive_not_following",), on=("cia402",)),
     Case("local control", local_control, "drive_local_control", also=("drive_not_following",)),
-    Case("position jumps", position_jumps, "following_error", also=("platform_unknown",)),
+    Case("position jumps", position_jumps, "leg_jump", also=("following_error", "platform_unknown")),
     Case("position frozen", position_frozen, "following_error", shown=leg_left_behind, ticks=600),
     Case("bus off", bus_off, "bus_fault"),
     Case("bus off and restarted in one tick", bus_off_and_restart, "bus_fault"),
