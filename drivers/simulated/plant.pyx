@@ -697,8 +697,8 @@ cdef class PlantPart:
         return {**s[0], "waiting": s.queue_head - s.queue_tail, "mechanism_aux": self.mechanism_aux.tolist()}
 
     def state_bounds(self):
-        words = ("signals", "commands", "stuck", "broken", "saturated", "chain", "status", "unpowered", "runs", "exchanged", "frozen", "gained",
-                 "unused")
+        words = ("signals", "commands", "stuck", "broken", "saturated", "chain", "status", "unpowered", "runs", "exchanged", "frozen",
+                 "gained", "unused")
         counts = ("queue_head", "queue_tail", "step", "jacobian_step", "queue.due", "drift_step")
         return ({name: WORD for name in words} | {name: COUNT for name in counts}
                 | {"waiting": (0, TARGET_QUEUE), "random": (0, 2**64 - 1)})
