@@ -46,7 +46,7 @@ before the start, which has sent nothing.
 **Does it make sense.** Readings that no stand can have are faults, each of its own. `leg_jump`: a measured leg further from its last fresh
 length than twice the rate limit leads in the time between, and `leg_jump_m`. `tare_wrong`: the mean force before the loop is closed is
 above `tare_max_n`. `force_without_contact`: a contact, by the threshold of the events, while the ports are `apart_m` short of the nominal
-first contact. `contact_without_force`: the prediction of the run says, as `course_force_n`, how much axial force there is at least when the
+first contact and have not been nearer since the loop was closed. `contact_without_force`: the prediction of the run says, as `course_force_n`, how much axial force there is at least when the
 units are for the first time this deep in each other (every `course_step_m` behind the nominal first contact); the fault is less than
 `course_share` of it for COURSE_TIME, measured within COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind
 it is not predictable. `force_beyond_prediction`: more than `predicted_share` of `predicted_force_n`. What a run has no prediction of is not
@@ -567,9 +567,9 @@ cdef int64_t wrench_faults(const Params *p, State *s, const Sample *o) noexcept 
             f |= FAULT_TARE_DRIFT
             if p.tare_max > 0.0 and o.phase <= PHASE_CLOSING and vec3.norm(s.drift) > p.tare_max:
                 f |= FAULT_TARE_WRONG
-    # captured units hold each other at any distance
+    # units that have been nearer may touch at any distance: jammed latches drag, a thrown ring follows the target
     if p.apart > 0.0 and o.contact and o.motion == MOTION_FREE and not o.mechanism_state & MECHANISM_SIGNAL_DSG \
-            and o.X_TA_measured[0] < p.contact_x - p.apart:
+            and s.deepest <= -p.apart and o.X_TA_measured[0] < p.contact_x - p.apart:
         f |= FAULT_FORCE_WITHOUT_CONTACT
     if p.force_predicted > 0.0 and o.motion == MOTION_FREE and vec3.norm(o.F_T) > p.force_predicted:
         f |= FAULT_FORCE_BEYOND_PREDICTION
@@ -582,7 +582,8 @@ cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt
     cdef double least, x
     cdef int k
     if o.motion != MOTION_FREE or o.mechanism_state & MECHANISM_SIGNAL_DSG:
-        s.deepest = s.axial[0] = s.axial[1] = s.axial_time = s.lacking_time = 0.0
+        s.deepest = -p.apart
+        s.axial[0] = s.axial[1] = s.axial_time = s.lacking_time = 0.0
         return 0
     s.axial_time += dt
     if s.axial_time > COURSE_MEMORY:
@@ -1138,6 +1139,7 @@ cdef class SafetyLimits(StagePart):
             raise ValueError("stand.limits.proof_test: there is no input with two channels to test: set emergency_stop or guard")
         for i in range(6):
             self.c.state.fresh_age[i] = -1e300
+        self.c.state.deepest = -p.apart
         self.c.state.trip_tick = -1
         self.c.state.mode = SAFETY_STATE_NOT_ARMED
         self.plug.self = &self.c

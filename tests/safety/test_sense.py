@@ -98,6 +98,12 @@ def test_a_contact_of_units_that_are_apart(judged, quiet):
     s = quiet(30, contact=1, motion=MOTION["follow_profile"])
     s["X_TA_measured"][:, 0] = 0.0
     assert judged(s) == set()
+    # a unit that has been thrown back drags at the target far in front; a loop that is closed again judges again
+    s = quiet(30, contact=1)
+    s["X_TA_measured"][:10, 0], s["X_TA_measured"][10:, 0] = START.X_TA[0] - 0.0299, START.X_TA[0] - 0.05
+    assert judged(s) == set()
+    s["motion"][10] = MOTION["follow_profile"]
+    assert judged(s) == {"force_without_contact"}
 
 
 COURSE = {"course_step_m": 0.01, "course_force_n": [50.0, 200.0, 400.0]}
