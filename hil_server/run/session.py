@@ -47,6 +47,7 @@ from rt_kernels.parameters import Command
 said = logging.getLogger(__name__)
 OPERATOR_STOP = {"operator_stop"}
 ENOUGH = 3  # presses
+LIVE_TARE_S = 1.0
 HOME_WITHIN_S, REST_WITHIN_S = 120.0, 10.0  # of a run whose supervisor failed: until it is aborted, and ended
 NOTHING_RAN = "nothing was armed, nothing has moved, there is no log"
 
@@ -168,6 +169,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         _say(options, note)
     if options.prediction and not in_air:
         config = held_against(config, options.prediction)
+    if begin is None:
+        config = tared(config)
     log = new_log(options.out, config.test["name"])
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
@@ -286,6 +289,14 @@ def _own_facts(test: Assembly) -> dict[str, Any]:
     ended = "tripped" if last["end_cause"] == CODES["end_cause"]["tripped"] else "record_lost"
     names = [name for name, mask, severity, *_ in FAULTS if severity != "note" and int(last["faults"]) & mask]
     return {"end": ended, "exit_code": 3, "ticks_run": int(last["tick"]) + 1 - int(last["missed_total"]), "faults_at_end": names}
+
+
+def tared(config: TestConfig) -> TestConfig:
+    """The test with a tare of LIVE_TARE_S before the approach, where its wrench path can take one and the test does not give it."""
+    part, given = config.part("wrench")
+    if "tare_s" in given or "tare_s" not in {p.key for p in registry.part("wrench", part).PARAMETERS}:  # type: ignore[attr-defined]
+        return config
+    return replace(config, document={**config.document, "wrench": {**config.document["wrench"], "tare_s": LIVE_TARE_S}})
 
 
 def _in_air(config: TestConfig) -> bool:

@@ -17,6 +17,10 @@ acceleration A of S (at rest -g, so that the weight is in it and no attitude is 
 This takes off what a base that rings or a platform that shakes puts on the cell, which no measured pose shows. It is as good as the two
 devices are simultaneous: with a difference t of their delays the part w t of an inertial force at w rad/s stays.
 
+Tare. Before the loop is closed nothing touches, and what is left of F is the zero of the cell: with `tare_s` its mean over that time, from the
+first record on and in the phases idle and position alone, is taken off F until the run ends. A mean force above `tare_max_n` is no zero and
+stays for the safety stage to judge (`tare_wrong`); a time in which the approach begins or the units touch ends without a tare.
+
 Frames: S load cell, T target port. Source of the layout: Yaskevich 2020, 6.2 (six strain-gauge cells, three forces and three moments).
 Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
 
@@ -35,7 +39,7 @@ import math
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.codes cimport (SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE,
+from rt_kernels.codes cimport (PHASE_POSITION, SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE,
                                SENSOR_STATUS_SATURATED, WRENCH_CHANNEL_FAULT_BROKEN_WIRE1, WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1,
                                WRENCH_CHANNEL_FAULT_SATURATED1)
 from rt_kernels.plugs cimport StagePart
@@ -68,6 +72,8 @@ cdef struct Params:
     double b[3]
     double period
     double frozen_time          # s, 0: not judged
+    double tare_max             # N
+    int64_t tare_ticks          # over which the tare is taken, 0: none
     int order
     int on_platform
     int target_on_cell
@@ -81,6 +87,9 @@ cdef struct State:
     double place[3]             # of the active port in T when they began
     int64_t sequence            # of the newest record
     int64_t equal               # new records since with the same values
+    double tare_sum[6]          # N, N.m, over `taring` ticks
+    double tare[6]
+    int64_t taring              # -1: the tare is taken, or its time has ended without one
     double x1[6]
     double x2[6]
     double y1[6]
@@ -207,6 +216,25 @@ cdef uint32_t felt_load(const Params *p, const Sample *s, double *F) noexcept no
     return 0
 
 
+cdef void take_tare(const Params *p, State *st, const Sample *s, double *F) noexcept nogil:
+    """Takes the tare off F, in S, and before the approach adds F to it."""
+    cdef int i
+    if st.taring >= 0:
+        if s.phase > PHASE_POSITION or s.contact:
+            st.taring = -1
+        else:
+            st.taring += 1
+            for i in range(6):
+                st.tare_sum[i] += F[i]
+            if st.taring >= p.tare_ticks:
+                if vec3.norm(st.tare_sum) <= p.tare_max * st.taring:
+                    for i in range(6):
+                        st.tare[i] = st.tare_sum[i] / st.taring
+                st.taring = -1
+    for i in range(6):
+        F[i] -= st.tare[i]
+
+
 cdef void low_pass(const Params *p, State *st, const double *F, double *out) noexcept nogil:
     cdef int i
     cdef double y
@@ -271,6 +299,8 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
     for i in range(6):
         if not (fabs(F[i]) < 1e12):
             return
+    if p.tare_ticks > 0:
+        take_tare(p, st, sample, F)
     low_pass(p, st, F, sample.F_S)
     to_target_port(p, sample, sample.F_T)
 
@@ -310,6 +340,10 @@ cdef class SixAxis(StagePart):
                   "accelerometers on it", "pose", choices=("pose", "accelerometers")),
         Parameter("frozen_s", "float", "s", "six values equal to the bit for this long, in ten new records or more: a frozen sensor; "
                   "0: not judged", 0.02, low=0.0, high=60.0),
+        Parameter("tare_s", "float", "s", "the mean wrench over this time before the approach is taken off; 0: none. A live run whose test does "
+                  "not give it takes 1 s", 0.0, low=0.0, high=60.0),
+        Parameter("tare_max_n", "float", "N", "a larger mean force is no zero and is not taken off", 10.0, low=0.0, high=1e4,
+                  stricter="lower"),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
         Parameter("filter_corner_hz", "float", "Hz", "corner of the low-pass", 100.0, low=0.1, high=450.0),
     )
@@ -351,6 +385,7 @@ cdef class SixAxis(StagePart):
         self.c.params.target_on_cell = mounting.unit_on_load_cell == "target"
         self.c.params.period = period_s
         self.c.params.frozen_time, self.c.params.noiseless = keys["frozen_s"], noiseless
+        self.c.params.tare_ticks, self.c.params.tare_max = round(keys["tare_s"] / period_s), keys["tare_max_n"]
         self.c.params.order = keys["filter_order"]
         b, a, self.filter_delay_s = low_pass_coefficients(keys["filter_order"], keys["filter_corner_hz"], period_s)
         for i in range(3):
@@ -362,7 +397,7 @@ cdef class SixAxis(StagePart):
         self.plug.step = step
 
     def state_bounds(self):
-        return {"primed": FLAG, "sequence": COUNT, "equal": COUNT}
+        return {"primed": FLAG, "sequence": COUNT, "equal": COUNT, "taring": (-1, COUNT[1])}
 
     def fields(self):
         return self.c

@@ -154,6 +154,23 @@ def test_tare_error_of_one_newton_warns_within_ten_seconds():
         assert bool(c["faults"][-1] & BIT["tare_drift"]) is expected
 
 
+def test_a_docking_with_a_wrong_zero_that_is_tared_is_one_without():
+    """Speed at the contact, peak, speed at the end, with a bias of 1 and 5 N along x; without the tare 5 N are seen in the speed."""
+    from tests.hybrid.bounce import run as run_line
+
+    def speeds(bias, tare_s):
+        keys = {"stand.virtual.sensor_bias": [bias, 0.0, 0.0, 0.0, 0.0, 0.0], "wrench.tare_s": tare_s}
+        c = closed_loop(run_line(keys, "stand_configs/programmes/docking.toml")[1])
+        before = np.argmax(c["contact"])
+        peak = np.linalg.norm(c["F_T"][:, :3], axis=1).max()
+        return c["V_TA"][before, 0], peak, c["V_TA"][-1, 0]
+
+    right = np.array(speeds(0.0, 0.0))
+    for bias in (1.0, 5.0):
+        np.testing.assert_allclose(speeds(bias, 1.0), right, rtol=1e-3, atol=1e-4)
+    assert abs(speeds(5.0, 0.0)[0] / right[0] - 1.0) > 3e-3
+
+
 def test_no_dead_zone_anywhere_by_default():
     """1 N is far below any contact threshold, and it reaches the model unchanged."""
     keys = {"stand.virtual.sensor_bias": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0], "guidance.close_before_s": 1.0, "guidance.contact_max_s": 0.8,

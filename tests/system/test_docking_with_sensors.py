@@ -8,6 +8,7 @@ from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line.assembly import emulated_sensor
+from hil_server.line.run_header import configuration
 from hil_server.run.replay import replay
 from hil_server.run.session import Options, run_live
 from hil_server.telemetry.log_file import open_log
@@ -38,6 +39,8 @@ def test_a_run_with_a_sensor_on_its_own_wire(part, tmp_path):
     forces = records["wrench_raw"][len(records) // 2 :] / np.array(scale)
     assert abs(np.abs(forces[:, 0]).mean() - weight) < 3 * NOISE_N + STEP_N[part]
     assert np.abs(forces[:, 1:3]).max() < 8 * NOISE_N + STEP_N[part]
+    # the zero of the live cell is taken off before the approach, by a key that the log has
+    assert configuration(log).part("wrench")[1]["tare_s"] == 1.0
     assert np.diff(records["wrench_sequence"]).max() >= 1 and replay(summary["log"], verify=True)["equal"]
 
 

@@ -8,12 +8,13 @@ from scipy.signal import butter, lfilter, lfilter_zi
 from scipy.spatial.transform import Rotation
 
 from rt_kernels.context import IDENTITY, Mounting
-from rt_kernels.layout import BITS, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from rt_kernels.wrench.six_axis import SixAxis
 
 PERIOD = 1e-3
 RECORDED = Path(__file__).parents[1] / "data" / "force_torque" / "1-baseline_wrench.csv"
 STATUS = BITS["sensor_status"]
+PHASE = CODES["phase"]
 G_W = np.array([0.3, -9.8, 0.4])  # not along an axis, so that no component is free
 COM_S = np.array([0.05, -0.2, 0.11])
 MASS = 12.5
@@ -49,6 +50,39 @@ def wrench_in(X_ST, F_S):
     """A wrench at and in S as it is at and in T."""
     R = Rotation.from_quat(X_ST[3:]).as_matrix()
     return np.concatenate([R.T @ F_S[:3], R.T @ (F_S[3:] - np.cross(X_ST[:3], F_S[:3]))])
+
+
+def tared(bias, noise=0.0, records=200, phases=None, contacts=None, **changes):
+    """F_S of `records` records with this force along x and noise; the tare takes 100 of them."""
+    one, rng, out = part(tare_s=0.1, **changes), np.random.default_rng(4), []
+    for k in range(records):
+        s = sample([1e3 * (bias + noise * rng.standard_normal()), *[0.0] * 5], phase=0 if phases is None else phases[k],
+                   contact=0 if contacts is None else contacts[k])  # fmt: skip
+        one.step(s)
+        out.append(s["F_S"][0, 0])
+    return np.array(out)
+
+
+def test_a_tare_is_the_mean_before_the_approach():
+    F = tared(5.0, noise=0.5)
+    assert np.abs(F[:99].mean() - 5.0) < 0.2
+    assert abs(F[100:].mean()) < 4 * 0.5 * np.sqrt(2 / 100)
+    np.testing.assert_array_equal(tared(5.0), [5.0] * 99 + [0.0] * 101)
+
+
+@pytest.mark.parametrize(
+    "bias, changes, left",
+    [
+        (9.9, {}, 0.0),
+        (10.1, {}, 10.1),  # no zero
+        (5.0, {"tare_max_n": 4.0}, 5.0),
+        (5.0, {"phases": [0] * 50 + [PHASE["approach"]] * 50 + [0] * 200}, 5.0),
+        (5.0, {"contacts": [0] * 99 + [1] + [0] * 200}, 5.0),
+        (5.0, {"phases": [0] * 50 + [PHASE["position"]] * 250}, 0.0),
+    ],
+)
+def test_a_tare_is_taken_of_a_zero_alone(bias, changes, left):
+    assert tared(bias, records=300, **changes)[-1] == pytest.approx(left, abs=1e-12)
 
 
 def test_calibration_and_bias():
