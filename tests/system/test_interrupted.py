@@ -233,10 +233,19 @@ def test_a_press_after_the_verb_has_reported_changes_nothing(verb, monkeypatch):
     assert cli.main(["probe"]) == 0
 
 
-def test_a_terminal_that_closes_and_a_request_to_end_are_presses(verb):
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        verb(lambda args, number=number: signal.raise_signal(number))
-        assert cli.main(["probe"]) == 130
+@pytest.mark.parametrize("number, inherited, code", [
+    (signal.SIGTERM, signal.SIG_DFL, 130),
+    (signal.SIGTERM, signal.SIG_IGN, 130),
+    (signal.SIGHUP, signal.SIG_DFL, 130),
+    (signal.SIGHUP, signal.SIG_IGN, 0),  # of nohup
+])  # fmt: skip
+def test_a_terminal_that_closes_and_a_request_to_end_are_presses(verb, number, inherited, code):
+    former = signal.signal(number, inherited)
+    try:
+        verb(lambda args: signal.raise_signal(number))
+        assert cli.main(["probe"]) == code
+    finally:
+        signal.signal(number, former)
 
 
 def test_a_press_while_python_makes_code_ends_with_the_exit_code_too():
