@@ -4,6 +4,7 @@ limit and unit, exit code 2, and never another exception."""
 import copy
 import shutil
 import tomllib
+from typing import NamedTuple
 
 import pytest
 
@@ -80,19 +81,16 @@ def parameter_of(kind, document, path):
     return next(p for p in declaration if p.key == key)
 
 
-def with_value(document, path, value, new_key=None):
-    """A copy with the value at `path` replaced (None: removed), or its key renamed."""
-    changed = copy.deepcopy(document)
-    table = changed
+def change(document, path, value, new_key=None):
+    """Replaces the value at `path` (None: removes it), or renames its key."""
     for step in path[:-1]:
-        table = table[step]
+        document = document[step]
     if new_key is not None:
-        table[new_key] = table.pop(path[-1])
+        document[new_key] = document.pop(path[-1])
     elif value is None:
-        del table[path[-1]]
+        del document[path[-1]]
     else:
-        table[path[-1]] = value
-    return changed
+        document[path[-1]] = value
 
 
 def first_number(value, replacement):
@@ -109,40 +107,72 @@ def first_number(value, replacement):
 BRANCHES = ("bend_forward", "bend_return")  # loading and unloading of one spring, which begin together
 
 
+class Mutation(NamedTuple):
+    """What is done to a key, and the words that a line must have; none: it is no fault. whole: only the whole table shows it."""
+
+    what: str
+    path: tuple
+    value: object
+    words: list[str]
+    new_key: str | None = None
+    whole: bool = False
+
+    @property
+    def name(self):
+        """The key as a line names it."""
+        head, *rest = (*self.path[:-1], self.new_key or self.path[-1])
+        return head + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in rest)
+
+
 def mutations(document, path, parameter):
-    """(what, changed document, words that the message must have)."""
     value = document
     for step in path:
         value = value[step]
     key = path[-1]
     misspelt = key[:-1] + "q" if len(key) > 3 else key + "q"
-    yield "misspelt", with_value(document, path, None, misspelt), [f"{misspelt}: unknown key"]
+    yield Mutation("misspelt", path, value, [": unknown key"], new_key=misspelt)
     if path == ("dynamics", "part"):
         pass  # the server chooses: see test_crafts
     elif key == "probe_length_range_m" and not parameter.default[0] <= document["probe_length_m"] <= parameter.default[1]:
         # the default is another unit's
-        yield "removed", with_value(document, path, None), [f"probe_length_m must lie inside {key}"]
+        yield Mutation("removed", path, None, [f"probe_length_m must lie inside {key}"], whole=True)
     elif key in BRANCHES and document[key][1] != list(parameter.default[1]):
-        yield "removed", with_value(document, path, None), ["of the two branches must be the same"]
-    elif parameter is None or parameter.required:
-        yield "removed", with_value(document, path, None), [f"{key}: required key is missing: "]
+        yield Mutation("removed", path, None, ["of the two branches must be the same"], whole=True)
     else:
-        yield "removed", with_value(document, path, None), []
+        required = parameter is None or parameter.required
+        yield Mutation("removed", path, None, [": required key is missing: "] if required else [])
     wrong = 3 if isinstance(value, str) else "three"
-    yield "wrong type", with_value(document, path, wrong), [f"{key}: must be {allowed(parameter)}", f"got {wrong!r}"]
+    yield Mutation("wrong type", path, wrong, [f": must be {allowed(parameter)}", f"got {wrong!r}"])
     for number in (float("nan"), float("inf")):
         changed = first_number(value, number)
         if changed is not None:
-            yield str(number), with_value(document, path, changed), [f"{key}", ": must be ", f"got {number}"]
+            yield Mutation(str(number), path, changed, [": must be ", f"got {number}"])
     if parameter is not None:
         unit = "" if parameter.unit == "-" else parameter.unit
         for limit, beyond in ((parameter.low, "below"), (parameter.high, "above")):
             changed = None if limit is None else first_number(value, _beyond(limit, parameter.kind, beyond))
             if changed is not None:
-                words = [key, ": must be ", f"{limit:g}", unit, f"got {_beyond(limit, parameter.kind, beyond)!r}"]
-                yield beyond, with_value(document, path, changed), words
+                words = [": must be ", f"{limit:g}", unit, f"got {_beyond(limit, parameter.kind, beyond)!r}"]
+                yield Mutation(beyond, path, changed, words)
         if parameter.choices:
-            yield "no choice", with_value(document, path, "elsewhere"), [f"{key}: must be {allowed(parameter)}", "got 'elsewhere'"]
+            yield Mutation("no choice", path, "elsewhere", [f": must be {allowed(parameter)}", "got 'elsewhere'"])
+
+
+def loads(document, kind):
+    """The mutations of a file, those together that one load answers: a key's kind and limits are judged by themselves. One of its own has
+    what is no fault, what only the whole table shows, and `part`, which declares the other keys."""
+    shared = []
+    for path in leaves(document):
+        for mutation in mutations(document, path, parameter_of(kind, document, path)):
+            if mutation.whole or not mutation.words or path[-1] == "part":
+                yield [mutation]
+                continue
+            # a list of tables and a key in it do not go together
+            free = (load for load in shared if all(m.path[: len(path)] != path[: len(m.path)] for m in load))
+            if (load := next(free, None)) is None:
+                shared.append(load := [])
+            load.append(mutation)
+    yield from shared
 
 
 def allowed(parameter):
@@ -193,19 +223,24 @@ def test_every_key_is_held(tree, file):
     target = tree.home / file
     document = tomllib.loads(target.read_text())
     tried = 0
-    for path in leaves(document):
-        for what, changed, words in mutations(document, path, parameter_of(kind, document, path)):
-            target.write_text(write(changed))
+    for load in loads(document, kind):
+        changed = copy.deepcopy(document)
+        for mutation in load:
+            change(changed, mutation.path, mutation.value, mutation.new_key)
+        target.write_text(write(changed))
+        try:
+            tree(file, kind)
+        except ConfigurationError as error:
+            lines = error.faults
+        else:
+            lines = ()
+        for mutation in load:
             tried += 1
-            try:
-                tree(file, kind)
-            except ConfigurationError as error:
-                lines = error.faults
-            else:
-                lines = ()
-            case = f"{file}: {'.'.join(map(str, path))}: {what}: {lines}"
-            assert bool(lines) == bool(words), case
-            assert not words or any(str(target) in line and all(word in line for word in words) for line in lines), case
+            case = f"{file}: {mutation.name}: {mutation.what}: {lines}"
+            assert bool(lines) == bool(mutation.words), case
+            begin = str(target) if mutation.whole else f"{target}: {mutation.name}"
+            held = (line for line in lines if line.startswith(begin) and line[len(begin)] in ":[")
+            assert not mutation.words or any(all(word in line for word in mutation.words) for line in held), case
     assert tried > 20
 
 
