@@ -7,25 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hil_server import cli, verbs
+from hil_server import cli
 from hil_server.errors import DeviceError, TripError, VerdictError
-
-
-@pytest.fixture
-def verb(monkeypatch, tmp_path):
-    """A verb `probe`, one file, whose body is the given function."""
-    (tmp_path / "probe.py").write_text(
-        'ORDER, SUMMARY = 5, "a verb of the tests"\n\n\n'
-        'def add_arguments(parser):\n    parser.add_argument("words", nargs="*")\n\n\n'
-        "def run(args):\n    return body(args)\n"
-    )
-    monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(tmp_path)])
-
-    def register(body):
-        cli.offered()["probe"].body = body
-
-    yield register
-    sys.modules.pop("hil_server.verbs.probe", None)
 
 
 def raising(error):

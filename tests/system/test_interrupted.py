@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from hil_server import cli, interrupts, verbs
+from hil_server import cli, interrupts
 from hil_server.line import assembly
 from hil_server.run import identification, progress, session, stand
 from hil_server.telemetry import process as telemetry_process
@@ -144,22 +144,6 @@ def test_pipes_stay_quiet(log, tmp_path, capsys):
 
 
 # ------------------------------------------------------------------------------------------------------------- no press is lost
-
-
-@pytest.fixture
-def verb(monkeypatch, tmp_path):
-    """A verb `probe` whose body is the given function."""
-    (tmp_path / "probe.py").write_text(
-        'ORDER, SUMMARY, REMAINS = 5, "a verb of the tests", "all of it"\n\n\ndef add_arguments(parser):\n    pass\n\n\n'
-        "def run(args):\n    return body(args)\n"
-    )
-    monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(tmp_path)])
-
-    def register(body):
-        cli.offered()["probe"].body = body
-
-    yield register
-    sys.modules.pop("hil_server.verbs.probe", None)
 
 
 class Swallows:
