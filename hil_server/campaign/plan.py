@@ -40,7 +40,7 @@ from hil_server.campaign.variables import Variable
 from hil_server.config import TestConfig, files, load_test, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.kinds import other_kind
-from hil_server.config.loader import named_file
+from hil_server.config.loader import named_file, named_test
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
 from hil_server.line.run_header import configuration
@@ -228,6 +228,9 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         test, begin = _beginning(head, box, demanded, overrides, str(file))
     else:
         test, begin = _test(head, demanded, overrides, file), None
+    base_values = variables.base_values(vary, test, str(file))
+    if faults := variables.end_faults(vary, test, base_values, str(file)):
+        raise ConfigurationError(faults)
     return Plan(
         name=head["name"],
         cases=wanted,
@@ -245,7 +248,7 @@ def load_plan(file: str | Path, overrides: tuple[str, ...] = (), cases: int | No
         pairs=tuple(head["round"].items()),
         vary=vary,
         R=R,
-        base_values=variables.base_values(vary, test, str(file)),
+        base_values=base_values,
         rare=rare,
         begin=begin,
     )
@@ -260,13 +263,11 @@ def _settings(head: dict[str, Any]) -> list[str]:
 
 def _test(head: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str], file: Path) -> TestConfig:
     """The test that every case starts from. Raises ConfigurationError."""
-    import stand_configs
-
-    shipped = Path(stand_configs.__file__).parent / "programmes"
-    base = next((p for p in (file.parent / head["test"], shipped / head["test"]) if p.is_file()), None)
-    if base is None:
-        raise ConfigurationError(line(str(file), "campaign.test", "no such file", head["test"], limit="a test file", unit="-"))
-    return load_test(base, [*_settings(head), *overrides], demanded)
+    base = named_test(head["test"], file, "campaign.test")
+    try:
+        return load_test(base, [*_settings(head), *overrides], demanded)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: campaign: {fault}" for fault in error.faults) from None
 
 
 def _beginning(head: dict[str, Any], box: dict[str, Any], demanded: Sequence[Any], overrides: Sequence[str],

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from hil_server.config import TestConfig, toml_text
+from hil_server.config import TestConfig, test_from_toml, toml_text
 from hil_server.config.checks import Table, line, must_be
 from hil_server.config.tables import INITIAL_CONDITIONS
 from hil_server.errors import ConfigurationError
@@ -154,7 +154,8 @@ def _variable(row: dict[str, Any], path: str, file: str, faults: list[str]) -> V
             return None
         low, high = mean - CUT * sigma if low is None else low, mean + CUT * sigma if high is None else high
     if low is None or high is None or not low < high:
-        faults.append(line(file, path, "ends not in order", [low, high], limit="low < high", unit="-"))
+        said = f" (mean = {mean!r}, sigma = {sigma!r})" if kind == "normal" else ""
+        faults.append(line(file, path, f"ends not in order{said}", [low, high], limit="low < high", unit="-"))
         return None
     return Variable(row["name"] or keys[0], tuple(keys), kind, low, high, mean or 0.0, sigma or 0.0, factor=row["factor"])
 
@@ -209,6 +210,18 @@ def base_values(variables: Sequence[Variable], base: TestConfig, file: str) -> d
             raise ConfigurationError(line(file, f"vary {key}", "nothing to be multiplied", None, limit=limit, unit="-")) from None
         found[key] = at
     return found
+
+
+def end_faults(variables: Sequence[Variable], base: TestConfig, base_values: Mapping[str, Any], file: str) -> list[str]:
+    """What the test does not take at the ends of a variable, or of a table's values, each variable by itself: one line each."""
+    text, found = base.as_toml(), []
+    for v in variables:
+        for value in range(len(v.values)) if v.values and not v.numbers else v.values or (v.low, v.high):
+            try:
+                test_from_toml(text, v.settings(float(value), base_values), label=f"[[vary]] {v.name} = {v.shown(float(value))}")
+            except ConfigurationError as error:
+                found += [f"{file}: vary {v.name} = {v.shown(float(value))}: {fault}" for fault in error.faults]
+    return list(dict.fromkeys(found))
 
 
 def _named(at: Any, name: str) -> Any:

@@ -28,9 +28,13 @@ def craft(table: Mapping[str, Any]) -> Craft:
 def faults(table: Mapping[str, Any]) -> list[str]:
     """What is wrong with a vehicle's table, one line each, the path of the key first."""
     try:
-        made = craft(table)
+        return unfit(craft(table))
     except CraftError as error:
         return error.faults
+
+
+def unfit(made: Craft) -> list[str]:
+    """Why a craft cannot be a vehicle of a docking, one line each, the path of the key first."""
     found = []
     try:
         root = made.root

@@ -8,11 +8,11 @@ MARKS = {"test": "test", "programme": "programme", "campaign": "campaign", "plat
          "mass_kg": "craft"}  # fmt: skip
 TAKEN_BY = {
     "test": "hil-server simulate {file} (or run, check, predict)",
-    "programme": "hil-server simulate {file} (or run)",
-    "campaign": "hil-server campaign {file}",
-    "stand": "hil-server workspace {file}, or test.stand of a test names it",
-    "mechanism": "test.mechanism of a test names it",
-    "craft": "hil-server craft {file}, or test.active_vehicle or test.target_vehicle of a test names it",
+    "programme": "hil-server simulate {file} (or run, check)",
+    "campaign": "hil-server campaign {file} (or check)",
+    "stand": "hil-server workspace {file} (or check), or test.stand of a test names it",
+    "mechanism": "hil-server check {file}, or test.mechanism of a test names it",
+    "craft": "hil-server craft {file} (or check), or test.active_vehicle or test.target_vehicle of a test names it",
 }
 
 

@@ -228,6 +228,16 @@ def _find_files(document: dict[str, Any], folder: Path) -> None:
                 table[key] = str(found.resolve())
 
 
+def named_test(named: str, file: Path, key: str) -> Path:
+    """The test that a programme or a campaign names under `key`: a path from its own folder, or a shipped one, with or without the folder
+    `programmes`. Raises ConfigurationError."""
+    found = _resolve(named, file) or _resolve(f"programmes/{named}", file)
+    if found is None:
+        limit = f"a test file below {file.parent} or {SHIPPED / 'programmes'}"
+        raise ConfigurationError(line(str(file), key, "no such file", named, limit=limit, unit="-"))
+    return found
+
+
 # ------------------------------------------------------------------------------------------------------------- reading files
 def _read(file: Path, faults: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """A TOML file's document and its text; on failure an empty document and one more fault."""

@@ -309,7 +309,9 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
     line = LoopLine(ticker, ports, stages, context["block"], tuning)
     found = Assembly(config, line, context["block"], entries, period_ns(config), context, ports)
     rows = config.document.get("requirement", ())
-    found.requirements = read_requirements(rows, aux_channels(found.aux), str(config.paths.get("test", "configuration")))
+    of_unit = {channel.name for channel in context["mechanism"].AUX}
+    found.requirements = read_requirements(rows, aux_channels(found.aux), str(config.paths.get("test", "configuration")),
+                                           of_unit.__contains__)  # fmt: skip
     return found
 
 

@@ -29,13 +29,13 @@ class Logged(Protocol):
 
 
 def of_configuration(text: str, aux: Iterable[object]) -> list[Requirement]:
-    """The requirements in a configuration as a log or a run's header keeps it; none in one that cannot be read. Raises ConfigurationError
-    for a channel that the run does not have."""
+    """The requirements in a configuration as a log or a run's header keeps it; none in one that cannot be read. A channel that the run
+    does not carry was accepted when it was assembled: its requirement is not judged."""
     try:
         rows = tomllib.loads(text).get("requirement", [])
     except tomllib.TOMLDecodeError:
         return []
-    return read(rows, aux)
+    return read(rows, aux, absent=lambda name: True)
 
 
 def of_log(log: Logged, rows: Iterable[Mapping[str, Any]] | None = None) -> list[Result]:

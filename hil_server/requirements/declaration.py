@@ -10,7 +10,7 @@ for_s = 0.5                    # ... and then holds for so long
 source = "Yaskevich 2020, 6.4"
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -68,7 +68,8 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Requirement:
-    """One checked requirement. signal: of `channel`; figure: name of a figure; formula: of `stl`; bounds: None with a formula."""
+    """One checked requirement. signal: of `channel`; figure: name of a figure; formula: of `stl`; bounds: None with a formula; absent: a
+    channel of it that this run does not carry, so that it is not judged."""
 
     name: str
     source: str = ""
@@ -79,6 +80,7 @@ class Requirement:
     bounds: Bounds | None = None
     phases: tuple[str, ...] = ()
     per_contact: bool = False
+    absent: str = ""
     at: str = ""
     within_s: float | None = None
     for_s: float | None = None
@@ -123,9 +125,11 @@ def with_defaults(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{key: row[key] for key in KEYS if row.get(key) is not None} for row in rows]
 
 
-def read(rows: Iterable[Mapping[str, Any]], aux: Iterable[object], file: str = "test") -> list[Requirement]:
-    """The requirements in checked rows, for a run with these auxiliary channels. Raises ConfigurationError with every channel that is not
-    there."""
+def read(rows: Iterable[Mapping[str, Any]], aux: Iterable[object], file: str = "test",
+         absent: Callable[[str], bool] = lambda name: False) -> list[Requirement]:  # fmt: skip
+    """The requirements in checked rows, for a run with these auxiliary channels. absent: whether a channel that is not there is known to
+    be of a part that this run does not compute, as the docking unit of a stand of hardware; its requirement is not judged. Raises
+    ConfigurationError with every other channel that is not there."""
     known = expressions.channels(aux)
     found, wrong = [], []
     for i, row in enumerate(rows):
@@ -133,8 +137,13 @@ def read(rows: Iterable[Mapping[str, Any]], aux: Iterable[object], file: str = "
         try:
             found.append(requirement(row, known))
         except UnknownChannelError as error:
+            if absent(error.channel):
+                what = row.get("channel", row.get("stl", ""))
+                found.append(Requirement(row["name"], row.get("source", ""), what, absent=error.channel))
+                continue
             key = "channel" if "channel" in row else "stl"
-            wrong.append(_line(f"{path}.{key}", str(error), row[key], "a channel of this run (hil-server list channels CONFIG)"))
+            said = f"{error} (requirement {row['name']!r})"
+            wrong.append(_line(f"{path}.{key}", said, row[key], "a channel of this run (hil-server list channels CONFIG)"))
         except _FaultError as fault:
             wrong.append(fault.line(path))
     if wrong:

@@ -35,7 +35,11 @@ class ExpressionError(ValueError):
 
 
 class UnknownChannelError(ExpressionError):
-    """A channel that is not there, perhaps because the parts of the run are not known yet."""
+    """A channel that is not there, perhaps because the parts of the run are not known yet. channel: its name."""
+
+    def __init__(self, what: str, channel: str) -> None:
+        super().__init__(what)
+        self.channel = channel
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class _Reader:
     def channel(self, name: str) -> Term:
         if name not in self.known:
             close = get_close_matches(name, self.known, n=1)
-            raise UnknownChannelError(f"no channel {name!r}" + (f", did you mean {close[0]!r}?" if close else ""))
+            raise UnknownChannelError(f"no channel {name!r}" + (f", did you mean {close[0]!r}?" if close else ""), name)
         return self.known[name]
 
     def components(self, node: ast.Subscript) -> Term:

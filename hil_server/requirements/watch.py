@@ -72,7 +72,7 @@ class Watch:
 
 
 def _judge(one: Requirement) -> "Judge":
-    if one.figure:
+    if one.figure or one.absent:
         return Judge(one)
     if one.at:
         return Moment(one)
@@ -330,6 +330,9 @@ def _result(one: Requirement, worst: Worst | None, missing: int) -> Result:
         low, high = 0.0, np.inf
     else:
         low, high = one.bounds.limits
+    if one.absent:
+        words = f"{one.what}: the docking unit's channel {one.absent!r} is not recorded on this stand, where the unit is not computed"
+        return Result(verdict=NOT_JUDGED, value=None, limit=None, margin=None, unit="", time_s=None, phase="", words=words, **about)
     if worst is None:
         where = f"at {one.at.replace('_', ' ')}" if one.at else "in contact" if one.per_contact else "in " + ", ".join(one.phases)
         limit = finite(low) if not np.isfinite(high) else finite(high)

@@ -35,8 +35,9 @@ from pathlib import Path
 from typing import Any
 
 from hil_server.analysis.programme_page import ProgrammePage, peak
-from hil_server.config import SHIPPED, TestConfig, criticality, files, load_test, named_file, toml_text
+from hil_server.config import TestConfig, criticality, files, load_test, named_file, toml_text
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
+from hil_server.config.loader import named_test
 from hil_server.errors import ConfigurationError, TripError
 from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
@@ -121,9 +122,7 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
     if faults:
         raise ConfigurationError(faults)
     assert isinstance(head, dict)
-    base = next((p for p in (file.parent / head["test"], SHIPPED / head["test"]) if p.is_file()), None)
-    if base is None:
-        raise ConfigurationError(line(str(file), "programme.test", "no such file", head["test"], limit="a test file", unit="-"))
+    base = named_test(head["test"], file, "programme.test")
     left_out = [[*row.pop(WAIVE), *waived] for row in rows]
     variants = [_variant(file, base, i, VARIANT.with_defaults(row), overrides, demanded, left_out[i], faults) for i, row in enumerate(rows)]
     numbers = [row["number"] for row in rows]
@@ -138,13 +137,13 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
     return head["name"], [v for v in variants if v is not None]
 
 
-def assemble_all(file: str | Path, variants: Sequence[Variant]) -> None:
-    """Assembles every variant as a simulation and lets it go: what only the parts know, as the channels that a requirement names, is then
-    found before the first one runs. Raises ConfigurationError with the faults of all, each with the variant's number."""
+def assemble_all(file: str | Path, variants: Sequence[Variant], build: Callable[[TestConfig], Any] = assembly.simulation) -> None:
+    """Assembles every variant and lets it go: what only the parts know, as the channels that a requirement names, is then found before the
+    first one runs. Raises ConfigurationError with the faults of all, each with the variant's number."""
     faults: list[str] = []
     for variant in variants:
         try:
-            assembly.simulation(variant.config)
+            build(variant.config)
         except ConfigurationError as error:
             faults += [f"{file}: variant {variant.number}: {fault}" for fault in error.faults]
     if faults:

@@ -1,10 +1,14 @@
 """`hil-server check [CONFIG]`: configuration, installation, buses, and what the host lacks for real time, each with its remedy.
 
+CONFIG is anything that can be run, or that a test names: test, programme (all variants), campaign (the ends of all that it varies), stand,
+craft, docking unit.
 `--measure` adds the wake-ups of the loop's core as they are. It takes that core at the loop's own priority: it is refused beside a live
 run.
 """
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hil_server.errors import ConfigurationError, UsageError
@@ -12,6 +16,7 @@ from hil_server.host.realtime_host import live_runs
 
 if TYPE_CHECKING:
     from hil_server.config import TestConfig
+    from hil_server.run.examination import Examined
 
 ORDER = 40
 SUMMARY = "configuration, installation, and what the host lacks for real time"
@@ -19,7 +24,8 @@ SUMMARY = "configuration, installation, and what the host lacks for real time"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `hil-server check`."""
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help="test file (default: the shipped docking)")
+    parser.add_argument("config", nargs="?", metavar="CONFIG",
+                        help="test, programme, campaign, stand, craft or docking unit (default: the shipped docking)")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="overrides one key")
     parser.add_argument("--measure", action="store_true", help="measures the wake-ups of the loop's core; not beside a live run")
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of the measurement (default 2)")
@@ -72,27 +78,54 @@ def _installation(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[str, Any]:
-    from hil_server.config import criticality, load_test
-
     print("\nConfiguration")
     try:
-        config = load_test(args.config, args.set)
+        found = examined(args.config, args.set)
     except ConfigurationError as error:
         return _faulty(error, summary)
+    several = f": a {found.kind}" + (f" of {len(found.rows)} variants" if found.kind == "programme" else "") if found.kind != "test" else ""
+    print(f"  {found.name}{several}: good")
+    for words in found.about:
+        print(f"  {words}")
+    tests: list[dict[str, Any]] = []
+    stands: list[Any] = []
+    for row in found.rows:
+        config = row.config
+        beyond = " (beyond nominal approach)" if row.R1 > 1.0 else ""
+        expected = f", expected {row.expect}" if row.expect else ""
+        print(f"  {row.label}: hash {config.hash}; criticality R1 {row.R1:.2f}, R2 {row.R2:.2f}{beyond}{expected}")
+        for choice in config.chosen:
+            print(f"  {choice}")
+        said = {"label": row.label, "hash": config.hash, "chosen": list(config.chosen), "R1": row.R1, "R2": row.R2, "files": config.paths}
+        if config.stand not in stands:  # of the variants of a programme that have one stand, the first is enough
+            stands.append(config.stand)
+            for table, path in config.paths.items():
+                print(f"  {table:15s} {path}")
+            _limits(config, summary)
+            said |= {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
+        tests.append(said)
+    first = {key: value for key, value in tests[0].items() if key != "label"} if tests else {}
+    return {"faults": [], "kind": found.kind, "name": found.name, "about": list(found.about), **first, "tests": tests}
+
+
+def examined(file: str | Path | None, overrides: Sequence[str] = ()) -> "Examined":
+    """As `hil_server.run.examination.examine`, and of a campaign its own test and the ends of all that it varies. Raises
+    ConfigurationError."""
+    from hil_server.run.examination import Examined, build, examine, kind_of_file, row_of
+
+    if file is None or kind_of_file(file) != "campaign":
+        return examine(file, overrides)
+    from hil_server.campaign.plan import load_plan
+
+    plan = load_plan(file, tuple(overrides))
     try:
-        _assemble(config)
+        build(plan.base)
     except ConfigurationError as error:
-        return _faulty(error, summary)
-    r1, r2 = criticality(config.initial_conditions)
-    beyond = " (beyond nominal approach)" if r1 > 1.0 else ""
-    print(f"  {config.test['name']}: good; hash {config.hash}; criticality R1 {r1:.2f}, R2 {r2:.2f}{beyond}")
-    for choice in config.chosen:
-        print(f"  {choice}")
-    for table, path in config.paths.items():
-        print(f"  {table:15s} {path}")
-    _limits(config, summary)
-    said = {"faults": [], "hash": config.hash, "chosen": list(config.chosen), "R1": r1, "R2": r2, "files": config.paths}
-    return said | {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
+        raise ConfigurationError(f"{file}: campaign.test: {fault}" for fault in error.faults) from None
+    varied = ", ".join(f"{v.name} out of {len(v.values)} values" if v.values else f"{v.name} {v.shown(v.low)} ... {v.shown(v.high)}"
+                       for v in plan.variables)  # fmt: skip
+    row = row_of(plan.base.test["name"], plan.base)
+    return Examined("campaign", plan.name, (row,), (f"{plan.cases} cases, {plan.sampling}: {varied}",))
 
 
 def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
@@ -110,17 +143,6 @@ def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
         except ConfigurationError as error:
             print("\n".join(f"  NOT TO BE RUN: {fault}" for fault in error.faults))
             summary["exit_code"] = 1
-
-
-def _assemble(config: "TestConfig") -> None:
-    """Builds every part once: what only its constructor can refuse is refused here, not at the run."""
-    from hil_server.line import assembly
-
-    if "virtual" in config.stand:
-        assembly.emulated_sensor(config.stand.get("wrench_sensor"))
-        assembly.simulation(config)
-    else:
-        assembly.base_context(config)
 
 
 def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:

@@ -139,7 +139,7 @@ def test_the_command_line_names_the_line(tmp_path, capsys):
         ("predict", "transport_ship", "is a craft, not a test: hil-server craft "),
         ("campaign", "docking.toml", "is a test, not a campaign: hil-server simulate "),
         ("campaign", "docking_variants.toml", "is a programme, not a campaign: hil-server simulate "),
-        ("simulate", "ring_idss", "is a mechanism, not a test: test.mechanism "),
+        ("simulate", "ring_idss", "is a mechanism, not a test: hil-server check "),
     ],
 )
 def test_the_wrong_verb_names_the_right_one(verb, file, said, capsys):
