@@ -246,7 +246,7 @@ def contact_test(test: Assembly, mode: Mode, compensator: tuple[str, Mapping[str
                  ideal: bool = False) -> TestConfig:  # fmt: skip
     """The test's tables with those of the played contact in them."""
     config, ledger = test.config, test.ledger
-    document = dict(config.document)
+    document = {table: keys for table, keys in config.document.items() if table != "requirement"}  # the contact has no docking unit
     known = known_stand(test, config.document["wrench"].get("calibration"))
     if not as_configured:
         for role, keys in OPEN.items():

@@ -49,10 +49,24 @@ HIGHEST_HZ = 200.0  # a mode above it is not reproduced by any stand: named, not
 OWN_TWIST = 0.2  # of the speed at first contact: a mode that is met faster than this along its screw is played with the test's own twist
 
 
+def judged_ratio(restitution: float, ideal: float) -> float:
+    """The figure that is held against the band: speed of the rebound over that in orbit; where less than a tenth of the approach comes back
+    in orbit, 1 plus the difference of both in tenths of the approach."""
+    return 1.0 + (restitution - ideal) / max(ideal, LEAST_IDEAL)
+
+
 def is_true(restitution: float, ideal: float) -> bool:
-    """Speed of the rebound within 2 % of that in orbit, or of a tenth of the approach where less comes back."""
-    share = max(ideal, LEAST_IDEAL)
-    return (BAND[0] - 1.0) * share <= restitution - ideal <= (BAND[1] - 1.0) * share
+    """Whether the judged ratio is inside the band."""
+    return BAND[0] <= judged_ratio(restitution, ideal) <= BAND[1]
+
+
+def _rebound_in_words(restitution: float, ideal: float) -> str:
+    """The judged ratio as a sentence's end."""
+    ratio = judged_ratio(restitution, ideal)
+    if ideal >= LEAST_IDEAL:
+        return f"rebound at {ratio:.3f} times its in-orbit speed, outside {BAND[0]}...{BAND[1]}"
+    most = (BAND[1] - 1.0) * LEAST_IDEAL
+    return f"give back {restitution:.4f} of its approach, in orbit {ideal:.4f}: a difference of more than {most:g}"
 
 
 @dataclass(frozen=True)
@@ -80,12 +94,12 @@ class ModePrediction:
 
     @property
     def ratio(self) -> float:
-        """Restitution in the stand against that of the contact itself."""
-        return self.restitution / self.ideal
+        """`judged_ratio` of restitution and ideal."""
+        return judged_ratio(self.restitution, self.ideal)
 
     @property
     def true(self) -> bool:
-        """Speed of the rebound within 2 % of that in orbit, or of a tenth of the approach where less comes back."""
+        """Whether the ratio is inside the band."""
         return is_true(self.restitution, self.ideal)
 
     @property
@@ -97,7 +111,7 @@ class ModePrediction:
 @dataclass(frozen=True)
 class Prediction:
     """modes in rising frequency; ledger (term → s) and where each figure comes from; compensator; speed at the first contact; touch:
-    the first contact of the mechanism itself."""
+    the first contact of the mechanism itself; unknown: delays that no file gives, counted as 0."""
 
     modes: list[ModePrediction]
     ledger: dict[str, float]
@@ -105,6 +119,7 @@ class Prediction:
     compensator: str
     speed_m_s: float
     touch: Touch = Touch()
+    unknown: tuple[str, ...] = ()
 
     @property
     def margins(self) -> tuple[Margin, ...]:
@@ -143,27 +158,27 @@ class Prediction:
                "margins": [asdict(margin) for margin in self.margins]}  # fmt: skip
         if self.itself:
             own["touch"] = {key: _finite(getattr(self.touch, key)) for key in ("restitution", "ideal", "refused", "sigma")}
-        return {"modes": modes, **own, "within": self.within, "verdict": self.verdict()}
+        return {"modes": modes, **own, "unknown": list(self.unknown), "within": self.within, "verdict": self.verdict()}
 
     def verdict(self) -> str:
         """One line: inside the band, or which mode is not and why."""
+        rest = f", if these are 0, which is not known: {'; '.join(self.unknown)}" if self.unknown else ""
         if self.within:
-            return "inside the band"
+            by = " by the mechanism's own contact, to which the modes are a description" if self.itself and self.modes else ""
+            return f"inside the band{by}{rest}"
         bad = [] if self.itself else [m for m in self.modes if not m.within]
         said = [f"contact at {m.frequency_hz:.2f} Hz cannot be predicted: {m.refused}" for m in bad if m.refused][:1]
         if wrong := [m for m in bad if not m.true and not m.refused]:
             worst = max(wrong, key=lambda m: abs(math.log(max(m.ratio, 1e-9))))
-            there = f"contact at {worst.frequency_hz:.2f} Hz would rebound at {worst.ratio:.3f} times its in-orbit speed"
             others = f", the worst of {len(wrong)} such modes" if len(wrong) > 1 else ""
-            said.append(f"{there}, outside {BAND[0]}...{BAND[1]}{others}")
+            said.append(f"contact at {worst.frequency_hz:.2f} Hz would {_rebound_in_words(worst.restitution, worst.ideal)}{others}")
         if self.touch.refused:
             said.append(f"the mechanism's own contact cannot be predicted: {self.touch.refused}")
         elif self.itself and not self.rebounds:
-            ratio = self.touch.restitution / max(self.touch.ideal, 1e-9)
-            said.append(f"the mechanism's own contact would rebound at {ratio:.3f} times its in-orbit speed, outside {BAND[0]}...{BAND[1]}")
+            said.append(f"the mechanism's own contact would {_rebound_in_words(self.touch.restitution, self.touch.ideal)}")
         if self.touched:
             said.append(f"the first contact would reach a limit: {', '.join(map(str, self.touched))}")
-        return "; ".join(said)
+        return "; ".join(said) + rest
 
 
 def _finite(value: Any) -> Any:
@@ -254,7 +269,8 @@ def predict(config: TestConfig, test: Assembly | None = None, done: Done = nobod
         found.append(predict_mode(test, mode, speed))
         done(len(found), len(modes) + 1)
     touch = _first_contact(test, modes[0]) if modes else Touch()
-    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed, touch)
+    return Prediction(found, test.ledger.as_dict(), test.ledger.origins(), config.part("compensation")[0], speed, touch,
+                      test.ledger.unknown)  # fmt: skip
 
 
 def assembled(config: TestConfig) -> Assembly:
@@ -268,7 +284,8 @@ def assembled(config: TestConfig) -> Assembly:
         "part": registry.own("linear stand"), "drive_frequency_hz": known["frequency_hz"], "drive_damping": known["damping"],
         "drive_delay_s": known["delay_s"], "sensor_delay_s": config.stand.get("wrench_sensor", {}).get("filter_delay_s", 0.0),
     }  # fmt: skip
-    return assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))
+    test = assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))
+    return replace(test, ledger=replace(test.ledger, unknown=assembly.unknown_delays(config.stand)))
 
 
 def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:

@@ -290,6 +290,7 @@ def finish(config: TestConfig, context: dict[str, Any], devices: list[Any], cloc
         known, period_s=context["period_s"], filter_delay_s=first["wrench"].filter_delay_s,
         integrator_late_ticks=getattr(first["dynamics"], "integrator_late_ticks", 0.0), **_device_delays(devices),
     )  # fmt: skip
+    entries = replace(entries, unknown=tuple(context.get("unknown_delays", ())))
     context.setdefault("delays", entries.sums())
     stages = {role: first[role] if role in first else part_of(config, role, context) for role in STAGE_ROLES}
     deep = max(64, int(np.ceil(RING_SECONDS / context["period_s"]))) if clock is not None else RING_TICKS
@@ -340,12 +341,27 @@ DEVICE_ROLES = (("mechanism_signals", "mechanism_signals"), ("wrench_sensor", "w
 
 def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> list[Any]:
     """The ports of a live run, not yet opened. tables: stand-file tables of the devices, each with its `part`."""
+    context["unknown_delays"] = unknown_delays(tables)
     found = []
     for name, role in DEVICE_ROLES:
         if name in tables:
             keys = dict(tables[name])
             found.append(build_part(role, keys.pop("part"), keys, context))
     return found
+
+
+def unknown_delays(tables: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """Keys of these devices that say how late they are by what was set in them, and that the stand file does not give: one line each, with
+    what it does say of the filter."""
+    found = []
+    for name, role in DEVICE_ROLES:
+        table = tables.get(name, {})
+        part = registry.part_of_table(role, table)
+        if part is None or "filter_delay_s" in table or all(p.key != "filter_delay_s" for p in part.PARAMETERS):
+            continue
+        given = "".join(f", {key} = {table[key]}" for key in ("sinc_length", "fir", "filter_index") if key in table)
+        found.append(f"{name}.filter_delay_s (of {table['part']}{given}: from its data sheet, or as measured)")
+    return tuple(found)
 
 
 def live(config: TestConfig, context: dict[str, Any], opened: list[Any], *, priority: int, cpu: int,

@@ -42,13 +42,15 @@ class Term:
 
 @dataclass(frozen=True)
 class DelayLedger:
-    """All terms, the model of the drive, and the sums. platform: the lead of the platform's six directions, None for drives alone."""
+    """All terms, the model of the drive, and the sums. platform: the lead of the platform's six directions, None for drives alone; unknown:
+    delays that no file gives and nothing measures, which the terms count as 0."""
 
     terms: tuple[Term, ...]
     drive_frequency_hz: float
     drive_damping: float
     measured_leg_delay_s: float
     platform: PlatformLead | None = None
+    unknown: tuple[str, ...] = ()
 
     @property
     def drive_lag_s(self) -> float:
@@ -97,7 +99,8 @@ class DelayLedger:
 
     def origins(self) -> dict[str, str]:
         """Where the figure of each term comes from."""
-        return {term.name: term.origin for term in self.terms}
+        missing = "; the device's own filter NOT KNOWN"
+        return {term.name: term.origin + (missing if self.unknown and term.name == "sensor" else "") for term in self.terms}
 
 
 def drive_lag(frequency_hz: float, damping: float) -> float:

@@ -8,7 +8,9 @@ from pathlib import Path
 from hil_server.config import TestConfig, crafts, criticality, files, load_test, named_file, toml_text
 from hil_server.config.kinds import kind_of
 from hil_server.config.loader import DEFAULT_TEST
+from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.line.reach import unreached
 
 # Kind of a file that a test names → the key that names it, and what else the shipped docking needs to have it.
 NAMED_BY = {
@@ -75,12 +77,16 @@ def row_of(label: str, config: TestConfig, expect: str = "") -> Row:
 
 
 def build(config: TestConfig) -> None:
-    """Builds every part once: what only its constructor can refuse is refused here, not at the run."""
+    """Builds every part once: what only its constructor can refuse is refused here, not at the run; then plays park, approach and first
+    contact through the kinematics. Raises ConfigurationError."""
     if "virtual" in config.stand:
         assembly.emulated_sensor(config.stand.get("wrench_sensor"))
-        assembly.simulation(config)
+        context = assembly.simulation(config).context
     else:
-        assembly.base_context(config)
+        context = assembly.base_context(config)
+    guidance = assembly.part_of(config, "guidance", context)
+    if lines := unreached(context["platform"], context["mounting"], guidance, context["start"].X_TA):
+        raise ConfigurationError(f"{config.paths.get('stand', 'stand')}: mounting: {line}" for line in lines)
 
 
 def _programme(path: Path, overrides: Sequence[str]) -> Examined:
@@ -92,8 +98,8 @@ def _programme(path: Path, overrides: Sequence[str]) -> Examined:
 
 
 def _not_a_vehicle(path: Path) -> str:
-    """Why a sound craft file cannot be flown in a docking, as an arm on a fixed base; empty for one that can, or whose own faults the test that
-    names it reports. Raises ConfigurationError for an arm or a craft with faults."""
+    """Why a sound craft file cannot be flown in a docking, as an arm on a fixed base; empty for one that can, or whose own faults are found
+    by the test that names it. Raises ConfigurationError for an arm or a craft with faults."""
     from hil_server.analysis.craft_view import read, view
 
     if "body" not in files.parse_toml(files.read_text(path)):

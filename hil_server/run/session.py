@@ -192,12 +192,15 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core, logged=logged)
         if begin is not None:
             take_over(begin, test)
+        late = [f"delay not known, counted as 0: {one}" for one in test.ledger.unknown]
+        for note in late:
+            _say(options, note)
         prediction = _foreseen(config, test, options)
         facts = header(test, log.parent.name, "live", host.facts() | ({} if begin is None else {"stand": IN_PROCESS}), prediction)
         if begin is not None:
             begin.tell(facts)
         of_devices = [note for device in devices for note in getattr(device, "notes", ())]
-        facts.notes.extend([*foreseen, *_permitted(prediction, options), *of_devices])
+        facts.notes.extend([*foreseen, *late, *_permitted(prediction, options), *of_devices])
         if options.prediction:  # the report lays it beside the run
             facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
         interrupts.look()

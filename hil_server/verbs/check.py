@@ -102,6 +102,8 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
             for table, path in config.paths.items():
                 print(f"  {table:15s} {path}")
             _limits(config, summary)
+            for late in said.setdefault("delays_not_known", _delays_not_known(config)):
+                print(f"  delay not known, counted as 0: {late}")
             said |= {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
         tests.append(said)
     first = {key: value for key, value in tests[0].items() if key != "label"} if tests else {}
@@ -126,6 +128,13 @@ def examined(file: str | Path | None, overrides: Sequence[str] = ()) -> "Examine
                        for v in plan.variables)  # fmt: skip
     row = row_of(plan.base.test["name"], plan.base)
     return Examined("campaign", plan.name, (row,), (f"{plan.cases} cases, {plan.sampling}: {varied}",))
+
+
+def _delays_not_known(config: "TestConfig") -> list[str]:
+    """Keys of the devices' delays that a stand of hardware does not give."""
+    from hil_server.line.assembly import unknown_delays
+
+    return list(unknown_delays(config.stand)) if "drives" in config.stand else []
 
 
 def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:

@@ -48,9 +48,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _print(found: "Prediction") -> None:
     from hil_server.analysis.margins import SAID
+    from hil_server.analysis.predict import LEAST_IDEAL
 
     for name, seconds in found.ledger.items():
         print(f"{name:15s} {seconds * 1e3:8.3f} ms  {found.origins.get(name, '')}".rstrip())
+    for one in found.unknown:
+        print(f"NOT KNOWN       {one}")
     print(f"compensator     {found.compensator}")
     if not found.modes:
         print("no contact found within 30 mm of the nominal first contact")
@@ -73,6 +76,8 @@ def _print(found: "Prediction") -> None:
               f"  {m.critical_delay_s * 1e3:8.3f} ms  {budget}  {indicator}  {limit}{'' if m.within else outside}")  # fmt: skip
         if m.sigma > 0.0:
             print(f"{'':23s} a single run scatters by {m.sigma:.4f} under the stand's noise")
+    if any(m.judged and not m.refused and m.ideal < LEAST_IDEAL for m in found.modes):
+        print(f"ratio           of e to ideal; below an ideal of {LEAST_IDEAL:g}: 1 + (e - ideal) / {LEAST_IDEAL:g}")
     if found.itself:
         e = f"{found.touch.restitution:.4f}, in orbit {found.touch.ideal:.4f}" if not found.touch.refused else found.touch.refused
         print(f"own contact     e by energy {e}{'' if found.rebounds else '   OUTSIDE'}")

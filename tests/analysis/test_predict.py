@@ -1,6 +1,7 @@
 """The pre-test prediction: laws, modes in six dimensions, the verdict, and the gate in front of a live run."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,35 @@ from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.context import Vehicle, Vehicles
 
 ELASTIC = "stand_configs/programmes/elastic_contact.toml"
+
+
+def test_the_ratio_that_is_shown_is_the_one_that_is_judged():
+    """The shipped docking's slowest mode gives back 0.003 of its speed in orbit: no ratio of 1.34 stands beside "inside the band"."""
+    found = predict(load_test())
+    slow, fast = found.modes
+    assert slow.ideal < 0.1 < fast.ideal and slow.restitution / slow.ideal > 1.02
+    assert slow.ratio == pytest.approx(1.0 + (slow.restitution - slow.ideal) / 0.1) and fast.ratio == fast.restitution / fast.ideal
+    assert all((0.98 <= mode.ratio <= 1.02) == mode.within for mode in found.modes) and found.verdict() == "inside the band"
+    wrong = replace(found, modes=[replace(slow, restitution=0.05)])
+    assert "give back 0.0500 of its approach, in orbit 0.0030: a difference of more than 0.002" in wrong.verdict()
+
+
+BOTA = ["sinc_length=512", "force_range_n=[1e4,1e4,1e4]", "moment_range_n_m=[1e3,1e3,1e3]", "device='/dev/ttyUSB0'"]
+
+
+@pytest.mark.parametrize(("part", "more"), [("rdt", []), ("bota_serial", BOTA)])
+def test_a_delay_that_no_file_gives_is_named(part, more, capsys):
+    settings = ["test.stand=stands/ethercat_stand.toml", f"stand.wrench_sensor.part={part}"]
+    settings += [f"stand.wrench_sensor.{key}" for key in (more or ["address=127.0.0.1"])]
+    found = predict(load_test(None, settings))
+    (unknown,) = found.unknown
+    assert unknown.startswith(f"wrench_sensor.filter_delay_s (of {part}") and ("sinc_length = 512" in unknown) == bool(more)
+    assert "if these are 0, which is not known: wrench_sensor.filter_delay_s" in found.verdict()
+    assert found.origins["sensor"].endswith("the device's own filter NOT KNOWN")
+    main(["check", *(word for one in settings for word in ("--set", one))])
+    assert "delay not known, counted as 0: wrench_sensor.filter_delay_s" in capsys.readouterr().out
+    given = predict(load_test(None, [*settings, "stand.wrench_sensor.filter_delay_s=0.01"]))
+    assert given.unknown == () and given.ledger["sensor"] == 0.01 and "not known" not in given.verdict()
 
 
 def test_critical_delay_against_the_published_and_as_the_border_of_growth():
