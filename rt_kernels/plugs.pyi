@@ -17,6 +17,7 @@ class MechanismPart:
     def state_bounds(self) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
+    LEDGER: tuple[Any, ...]
 
 class PortPart:
     def open(self) -> Any: ...

@@ -209,10 +209,13 @@ cdef class ClockPart:
 
 
 cdef class MechanismPart:
-    """A docking mechanism in software: `advance` runs it once (tests, first-contact search)."""
+    """A docking mechanism in software: `advance` runs it once (tests, first-contact search).
+
+    LEDGER: its channels of energy: what was put in, and where it is or went; empty without them."""
 
     PARAMETERS = ()
     AUX = ()
+    LEDGER = ()
 
     def advance(self, X_TA, V_TA, double dt, w_A=(0.0, 0.0, 0.0), unsigned int commands=0, aux=None):
         """One step. Returns a dict with F_T, F_A, signals, analog, status; shapes (6,), (6,), int, (8,), int."""

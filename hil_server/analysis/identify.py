@@ -27,6 +27,7 @@ from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
 from rt_kernels.layout import CODES
 
+EXPLAINED_MIN = 0.9  # share of a leg's chirp that the model has to explain before anything is written
 SPEC_HZ, SPEC_DB, SPEC_DEG = 10.0, 2.0, 70.0
 UNSURE_DB, UNSURE_DEG = 0.05, 0.5  # what a measurement may be wrong by: it is held against the figure and this together
 
@@ -91,6 +92,12 @@ class Identification:
             "frequency_sigma_hz": spread("frequency_hz", "frequency_sigma"), "damping_sigma": spread("damping", "damping_sigma"),
             "delay_sigma_s": spread("delay_s", "delay_sigma"), "confidence": min(leg.confidence for leg in self.legs),
         }  # fmt: skip
+
+    @property
+    def lacking(self) -> list[str]:
+        """Why these figures are not those of the drives; empty where the model explains the run."""
+        return [f"{leg.name}: the model explains {100.0 * leg.confidence:.1f} % of its motion, at least {100.0 * EXPLAINED_MIN:g} %"
+                for leg in self.legs if not leg.confidence >= EXPLAINED_MIN]  # fmt: skip
 
     @property
     def within_spec(self) -> bool:

@@ -122,8 +122,11 @@ UNKNOWNS = (
     Unknown("supply_pressure_pa"),
     Unknown("drive_delay_s", None, 1e-3),
 )
-# a parameter whose standard deviation is more of its spread than this is the data sheet's
+# a parameter whose standard deviation is more of its spread than this is not decided by the run
 KEPT = 0.5
+# what a result has to show before it is written: share of the run that is evidence, mean square of the residual of every channel over all
+# of the run in units of its noise, and how far the model stands beside what was measured, dB and degrees
+EVIDENCE_MIN, RESIDUAL_MAX, BESIDE_DB, BESIDE_DEG = 0.5, 4.0, 1.0, 7.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------- the run
@@ -244,7 +247,8 @@ def centred(run: Run, d: Array, keep: Array) -> Array:
 class Fit:
     """keys: the machine's, found; x, sigma: (unknowns,); covariance of x; unknowns in the order of x; misfit: mean square of the residual,
     1: nothing but noise; excess: what the sigmas were multiplied by, squared; noise: (25,) as the residual has it; played: (played, 25) of
-    the keys; kept: share of the run that was evidence, see `_smooth`."""
+    the keys; kept: share of the run that was evidence, see `_smooth`; residual: (25,) mean square of each channel over all of the run, in
+    units of its noise, nan for one that says nothing."""
 
     unknowns: tuple[Unknown, ...]
     keys: dict[str, Any]
@@ -256,6 +260,7 @@ class Fit:
     noise: Array
     played: Array
     kept: float
+    residual: Array
 
     def found(self, k: int) -> bool:
         """Whether the run decided the k-th unknown, not the data sheet."""
@@ -350,11 +355,14 @@ def fit(run: Run, stand: Stand, sheet: Mapping[str, Any], unknowns: Sequence[Unk
                 # near: noise as the residual has it, and the Jacobian at the machine's own step
                 near, noise = True, np.where(noise > 0.0, channel_noise(run.measured[: run.played] - played), 0.0)
                 r = measured_less(played)
+    everywhere = averaged(run, run.measured[: run.played] - played, noise)
+    residual = np.full(len(noise), np.nan)
+    residual[noise > 0.0] = np.mean(centred(run, everywhere, np.ones(len(everywhere), bool)) ** 2, axis=0)
     covariance = np.linalg.inv(A)
     misfit = float(np.sum(r * r) / max(1, int(keep.sum()) * r.shape[1] - len(x)))
     excess = _excess(run, J, r, covariance)
     return Fit(unknowns, keys_at(x), x, np.sqrt(np.diag(covariance) * excess), covariance * excess, misfit, excess, noise, played,
-               float(keep.mean()))  # fmt: skip
+               float(keep.mean()), residual)  # fmt: skip
 
 
 def _smooth(run: Run, difference: Array, variance: Array) -> Array:
@@ -488,11 +496,47 @@ class StandIdentification:
     def not_separated(self) -> list[str]:
         """What the run could not say, in words."""
         f = self.fit
-        kept = [f"{u.name}: the data sheet's" for k, u in enumerate(f.unknowns) if not f.found(k)]
+        kept = [f"{u.name}: not decided by the run" for k, u in enumerate(f.unknowns) if not f.found(k)]
         pairs = [f"{a} and {b}: only together (correlation {c:+.2f})" for a, b, c in f.together]
         named = {u.key for u in f.unknowns}
         taken = [p.key for p in HydraulicMachine.PARAMETERS if p.key not in named]
-        return [*kept, *pairs, "not looked for, of the data sheet: " + ", ".join(taken)]
+        return [*kept, *pairs, "not looked for, taken from the stand file: " + ", ".join(taken)]
+
+    @property
+    def residuals(self) -> list[tuple[str, float]]:
+        """(channel, mean square over all of the run in units of its noise), the largest first."""
+        found = [(f"{name} {i + 1}" if where.stop - where.start > 1 else name, float(self.fit.residual[where][i]))
+                 for name, where in CHANNELS.items() for i in range(where.stop - where.start)]  # fmt: skip
+        return sorted(((name, value) for name, value in found if math.isfinite(value)), key=lambda one: -one[1])
+
+    def beside(self) -> list[tuple[float, float, float, int]]:
+        """(rate rms m/s, dB, degrees, lines) by which the model stands beside what was measured, at most, to 15 Hz, for each rate. Both
+        have met friction and dead band."""
+        found = []
+        for d in self.direct:
+            ratio = d.response / d.played
+            at = (d.lines_hz <= 15.0) & (d.noise < 0.05 * np.abs(d.response))
+            if at.any():
+                db, deg = np.abs(20 * np.log10(np.abs(ratio[at]))), np.abs(np.degrees(np.angle(ratio[at])))
+                found.append((d.rate_rms_m_s, float(db.max()), float(deg.max()), int(at.sum())))
+        return found
+
+    @property
+    def lacking(self) -> list[str]:
+        """Why these figures are not those of the stand; empty where the model explains the run."""
+        f, found = self.fit, []
+        if f.kept < EVIDENCE_MIN:
+            found.append(f"only {100.0 * f.kept:.1f} % of the run are evidence, at least {100.0 * EVIDENCE_MIN:g} %")
+        worst = [(name, value) for name, value in self.residuals if not value <= RESIDUAL_MAX]
+        if worst:
+            said = ", ".join(f"{name} {math.sqrt(value):.3g}" for name, value in worst[:3])
+            found.append(f"{len(worst)} channels are left unexplained, more than {math.sqrt(RESIDUAL_MAX):g} times their noise: {said}; "
+                         "the model has six equal legs, so look for one that is unlike the others, or for what moves the platform beside them")
+        for rate, db, deg, _ in self.beside():
+            if db > BESIDE_DB or deg > BESIDE_DEG:
+                found.append(f"at {1e3 * rate:.1f} mm/s rms the model stands {db:.2f} dB and {deg:.1f} degrees beside what was measured, "
+                             f"at most {BESIDE_DB:g} dB and {BESIDE_DEG:g} degrees")  # fmt: skip
+        return found
 
     def table(self, frequency_hz: float = 10.0) -> list[tuple[str, float, float]]:
         """(direction, dB, degrees) of the small-signal response, with the drive's delay."""
@@ -514,10 +558,16 @@ class StandIdentification:
     def report(self) -> list[str]:
         """What was found, as lines for a person."""
         f = self.fit
-        lines = []
+        worst = ", ".join(f"{name} {math.sqrt(value):.2f}" for name, value in self.residuals[:3])
+        lines = [
+            f"residual                         largest, in units of the noise (1: nothing but noise), over all of the run: {worst}",
+            f"evidence                         {100.0 * f.kept:.1f} % of the run used, misfit there {f.misfit:.3f}, standard deviations "
+            f"times {math.sqrt(f.excess):.2f} for what is no noise",
+            *(f"NOT EXPLAINED                    {text}" for text in self.lacking),
+        ]  # fmt: skip
         for k, u in enumerate(f.unknowns):
-            value = f"{u.of(f.keys):12.6g} +- {self.sigma(k):.2g}" if f.found(k) else f"{u.of(f.keys):12.6g} (the data sheet's)"
-            lines.append(f"{u.name:32s} {value}")
+            undecided = " (an estimate that the run does not decide)"
+            lines.append(f"{u.name:32s} {u.of(f.keys):12.6g} +- {self.sigma(k):.2g}{'' if f.found(k) else undecided}")
         lines += [f"mode of the structure            {m.frequency_hz:9.3f} +- {m.frequency_sigma_hz:.3f} Hz  zeta {m.damping:.4f} "
                   f"+- {m.damping_sigma:.4f}" for m in self.modes]  # fmt: skip
         if not self.modes:
@@ -527,18 +577,10 @@ class StandIdentification:
         tables = [self.table(hz) for hz in shares]
         for i, name in enumerate(DIRECTIONS):
             lines.append(f"  {name:31s}" + "".join(f"{t[i][1]:+8.2f} /{t[i][2]:6.1f}" for t in tables))
-        for d in self.direct:
-            # both sides of the comparison have met friction and dead band
-            ratio = d.response / d.played
-            at = (d.lines_hz <= 15.0) & (d.noise < 0.05 * np.abs(d.response))
-            if at.any():
-                db, deg = 20 * np.log10(np.abs(ratio[at])), np.degrees(np.angle(ratio[at]))
-                lines.append(f"measured against the model       at {1e3 * d.rate_rms_m_s:.1f} mm/s rms: at most {np.abs(db).max():.2f} dB, "
-                             f"{np.abs(deg).max():.1f} degrees over {at.sum()} lines to 15 Hz")  # fmt: skip
+        lines += [f"measured against the model       at {1e3 * rate:.1f} mm/s rms: at most {db:.2f} dB, {deg:.1f} degrees over {count} "
+                  "lines to 15 Hz" for rate, db, deg, count in self.beside()]  # fmt: skip
         band = f.keys["valve_overlap"] * speed_gain(f.keys) / max(f.keys["position_gain_per_s"], 1e-9)
         lines.append(f"dead band of a leg               +-{1e6 * band:.1f} um")
-        lines.append(f"confidence                       misfit {f.misfit:.3f} (1: nothing but noise), standard deviations times "
-                     f"{math.sqrt(f.excess):.2f} for what is no noise, {100.0 * f.kept:.1f} % of the run used")  # fmt: skip
         lines += [f"not separated                    {text}" for text in self.not_separated]
         lines.append("verdict   " + verdict_line(self.within_spec, "the six directions", *self._at_spec()))
         return lines

@@ -15,6 +15,7 @@ from hil_server.analysis.interventions import Marks, done_to_the_run
 from hil_server.analysis.peaks import worth
 from hil_server.analysis.rebound import Rebound, rebound, screw_of
 from hil_server.analysis.record_time import left_out, thinning
+from hil_server.analysis.unit_ledger import unit_ledger
 from hil_server.errors import HilError, VerdictError, attempt
 from hil_server.host.late_causes import summed_up
 from hil_server.telemetry.commands import TIME_IS_UP
@@ -245,7 +246,8 @@ def summarise(log: Log) -> dict[str, Any]:
     (length, rate, acceleration), faults (names, first cause first) and fault_details, notes_raised and note_details (what was noted and is
     no fault), cause (text, tick, time_s; None without a fault), trip_tick, recoveries (`hil_server.telemetry.recoveries`), recovered,
     contacts, crafts (peaks of joints, sensors, interfaces by name; None where the dynamics part has none), arm
-    (`hil_server.analysis.arm_margin`; None without a manipulator), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of
+    (`hil_server.analysis.arm_margin`; None without a manipulator), unit_ledger (`hil_server.analysis.unit_ledger`; None where the log has
+    no energies of the unit), loop_delay_s, delay_ledger, delay_origins, delay_in_run (term → mean of
     the run, s), prediction, requirements (`hil_server.requirements.Result` as dicts; one that is violated is exit code 1), synthetic,
     limits (of `hil_server.config.narrowing.signature`: whose the stand's limits are, which of them the test had stricter; None of an old
     log), done_to_the_run (`hil_server.analysis.interventions`), not_available (figures that could not be had: figure, reason). Each of
@@ -293,6 +295,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "recovered": recovered(r),
         "contacts": attempt("contacts", lambda: contacts_of(log), [], missing),
         "crafts": attempt("loads within the crafts", lambda: crafts_of(log), None, missing),
+        "unit_ledger": attempt("ledger of the unit's energy", lambda: unit_ledger(log), None, missing),
         "arm": attempt("margin of the arm", lambda: arm_margin(log), None, missing),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
         "delay_ledger": log.header.delay_ledger,

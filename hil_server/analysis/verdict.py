@@ -63,6 +63,9 @@ def verdict(s: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]] = ()
     if injected := sum(row["kind"] == "injection" for row in s.get("done_to_the_run") or ()):
         level = _worse(level, "warn")
         said.append(f"{_counted(injected, 'fault')} injected")
+    if (ledger := s.get("unit_ledger")) and not ledger["closes"]:
+        level = _worse(level, "warn")
+        said.append(f"energy of the docking unit {ledger['said']}")
     if absent := s.get("not_available"):
         level = _worse(level, "warn")
         said.append(f"not available: {', '.join(one['figure'] for one in absent[:3])}")

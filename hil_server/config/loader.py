@@ -8,6 +8,7 @@ addresses, what the log keeps, and what `test_from_toml` reads back. Nothing is 
 
 import copy
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -373,6 +374,7 @@ def _checked(
     check.mechanism()
     check.stand()
     check.closing()
+    check.steps([tuple(item.partition("=")[0].split(".")) for item in origin["overrides"]] if own is not None else None)
     check.orbit()
     if own is not None:
         check.started_by_a_person()
@@ -569,6 +571,25 @@ class _Check:
             file, path = self.where("guidance.close_before_s")
             limit = f"at least setpoint_kinematics.blend_s = {blend:g}"
             self.faults.append(line(file, path, "the loop closes too late to blend over before the contact", close, limit=limit, unit="s"))
+
+    def steps(self, set_keys: list[tuple[str, ...]] | None) -> None:
+        """The unit states the longest tick with which it is stable and accurate, and the longest sub-step: a test with a longer tick is
+        refused, a longer sub-step made shorter. set_keys: paths of `--set`, None: of a log's document, which keeps its sub-steps."""
+        if self.faults:
+            return
+        mechanism, period = self.document["mechanism"], 1.0 / self.result["test"]["rate_hz"]
+        longest, shorter = mechanism.get("step_max_s"), mechanism.get("substep_max_s")
+        if longest is not None and period > longest * (1.0 + 1e-9):
+            limit = f"at least {1.0 / longest:g}: {mechanism['name']} is stable and accurate up to mechanism.step_max_s = {longest:g} s"
+            self.faults.append(line(*self.where("test.rate_hz"), "too slow for the docking unit", 1.0 / period, limit=limit, unit="Hz"))
+        declared = part_table("mechanisms", mechanism["part"]).parameters.get("substeps")
+        if shorter is None or declared is None or set_keys is None or ("mechanism", "substeps") in set_keys:
+            return
+        given = mechanism.get("substeps", declared.default)
+        needed = math.ceil(period / shorter * (1.0 - 1e-9))
+        if needed > given:
+            mechanism["substeps"] = needed
+            self.chosen.append(f"mechanism.substeps: {needed}, the file has {given}: {period:g} s in sub-steps of at most {shorter:g} s")
 
     def orbit(self) -> None:
         """Who flies in an orbit must know gravity, and the orbital rate is that of the orbit."""

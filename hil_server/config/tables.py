@@ -235,5 +235,9 @@ MECHANISM = (
     Parameter("force_limit_n", "floats", "N", "what the docking unit may bear at its port, each force component; a prediction is held "
               "against it before a run", default=None, shape=3, low=SMALL, high=1e7),
     Parameter("moment_limit_n_m", "floats", "N.m", "likewise, each moment component", default=None, shape=3, low=SMALL, high=1e7),
+    Parameter("step_max_s", "float", "s", "longest tick with which the unit is stable and the peak force of its impact within 2 % of that "
+              "with the shortest; a test with a longer one is refused", default=None, low=1e-5, high=0.1),
+    Parameter("substep_max_s", "float", "s", "longest sub-step with which it is so: a longer tick gets more `substeps`", default=None,
+              low=1e-6, high=0.1),
 )  # fmt: skip
 MECHANISM_KEYS = tuple(p.key for p in MECHANISM)

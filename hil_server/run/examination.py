@@ -16,7 +16,8 @@ from hil_server.line.reach import unreached
 NAMED_BY = {
     "stand": ("test.stand", ()),
     "craft": ("test.active_vehicle", ()),
-    "mechanism": ("test.mechanism", ("test.stand=stands/ideal_stand_long_unit.toml",)),  # the longest unit is clear of the other there
+    # the longest unit is clear of the other there, and the tick the shortest
+    "mechanism": ("test.mechanism", ("test.stand=stands/ideal_stand_long_unit.toml", "test.rate_hz=4000.0")),
 }  # fmt: skip
 
 

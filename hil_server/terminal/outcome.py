@@ -181,6 +181,8 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"          and {more} more, in the report")
     for one in summary["not_available"]:
         print(f"          {one['figure']}: not available: {one['reason']}")
+    if ledger := summary.get("unit_ledger"):
+        print(f"unit      energy {ledger['said']}")
     if summary.get("arm"):
         print(f"arm       {summary['arm']['said']}")
     for contact in summary["contacts"][:MOST_REBOUNDS]:

@@ -47,6 +47,10 @@ def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
         found, log = run_on(args.stand, tuple(args.set), args.out, args.live, quiet=False)
     with working("picture"):
         image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
+    lacking = found.lacking
+    print(f"explained {100.0 * min(leg.confidence for leg in found.legs):.2f} % of the motion of the leg that is explained least")
+    for why in lacking:
+        print(f"NOT EXPLAINED {why}")
     for r in (*found.legs, found.platform):
         db, deg = r.at_spec()
         band = f"dead band {r.dead_band_m * 1e6:.1f} um" if r.dead_band_found else "no dead band"
@@ -55,11 +59,14 @@ def _drives(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
               f"at 10 Hz {db:+.2f} dB {deg:.1f} deg with delay; chirp explained {100 * r.confidence:.2f} %")  # fmt: skip
     print(f"verdict   {found.verdict()}")
     print(f"picture   {image}\nlog       {log}")
-    if args.write:
+    if args.write and not lacking:
         write_stand(args.stand, args.write, found.model)
         print(f"written   {args.write}")
+    elif args.write:
+        print(f"nothing written: the model does not explain the run ({len(lacking)} reasons above)")
     legs = [{k: v for k, v in asdict(r).items() if k not in ("lines_hz", "response", "noise")} for r in found.legs]
-    return {"legs": legs, "model": found.model, "within_spec": found.within_spec, "log": log, "exit_code": 0 if found.within_spec else 1}
+    return {"legs": legs, "model": None if lacking else found.model, "not_explained": lacking, "within_spec": found.within_spec, "log": log,
+            "exit_code": 1 if lacking or not found.within_spec else 0}  # fmt: skip
 
 
 def _machine(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
@@ -79,8 +86,11 @@ def _machine(args: argparse.Namespace, of_log: bool) -> dict[str, Any]:
     image = picture(found, Path(args.out or Path(log).parent) / "identification.png")
     print("\n".join(found.report()))
     print(f"picture   {image}\nlog       {log}")
-    if args.write:
+    within, lacking = found.within_spec, found.lacking
+    if args.write and not lacking:
         write_stand(args.stand, args.write, found.model, "stand_model")
         print(f"written   {args.write}")
-    within = found.within_spec
-    return {"model": found.model, "within_spec": within, "log": log, "exit_code": 0 if within else 1}
+    elif args.write:
+        print(f"nothing written: the model does not explain the run ({len(lacking)} reasons above)")
+    model = None if lacking else found.model
+    return {"model": model, "not_explained": lacking, "within_spec": within, "log": log, "exit_code": 1 if lacking or not within else 0}

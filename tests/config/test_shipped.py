@@ -138,6 +138,8 @@ def mutations(document, path, parameter):
         yield Mutation("removed", path, None, [f"probe_length_m must lie inside {key}"], whole=True)
     elif key in BRANCHES and document[key][1] != list(parameter.default[1]):
         yield Mutation("removed", path, None, ["of the two branches must be the same"], whole=True)
+    elif path == ("test", "rate_hz") and step_of(document) < 1.0 / parameter.default:
+        yield Mutation("removed", path, None, ["rate_hz: too slow for the docking unit"], whole=True)
     else:
         required = parameter is None or parameter.required
         yield Mutation("removed", path, None, [": required key is missing: "] if required else [])
@@ -175,6 +177,11 @@ def loads(document, kind):
     yield from shared
 
 
+def step_of(test):
+    """Longest tick, s, that the docking unit of a shipped test takes."""
+    return tomllib.loads(SHIPPED.joinpath(test["test"]["mechanism"]).read_text()).get("step_max_s", 1.0)
+
+
 def allowed(parameter):
     """The words for what a key may be; None: the part itself."""
     return "one of " if parameter is None else must_be(parameter)
@@ -202,7 +209,8 @@ def tree(tmp_path):
             return load_programme(home / file)
         if kind == "test":
             return load_test(home / file)
-        return load_test(home / "programmes/docking.toml", [f"{use[kind]}={toml_text.value(str(home / file))}"])
+        # a tick that every shipped unit takes
+        return load_test(home / "programmes/docking.toml", [f"{use[kind]}={toml_text.value(str(home / file))}", "test.rate_hz=4000.0"])
 
     load.home = home
     return load

@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
+from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.mechanisms.berthing.head import BerthingHead
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
 from rt_kernels.mechanisms.common.hysteresis import Hysteresis
@@ -26,7 +27,7 @@ RELEASE = 4
 def shipped(pytestconfig, name):
     with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
         data = tomllib.load(file)
-    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
+    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
 
 def drag(unit, start, motion, dt, commands=0):

@@ -13,5 +13,6 @@ class BerthingHead(MechanismPart):
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
+    LEDGER: tuple[Any, ...]
 
 def hinge_step(h: Any, inertia: Any, stiffness: Any, damping: Any, free_angle: Any, moment: Any, rate: Any, angle: Any) -> Any: ...

@@ -559,6 +559,8 @@ cdef class BerthingHead(MechanismPart):
     )
     PICTURE = BerthingHeadPicture
     AUX = AUX
+    LEDGER = ("energy_supplied", ("energy_kinetic", "energy_stored", "energy_lost_contact", "energy_lost_friction", "energy_lost_hinge",
+                                  "energy_lost_latch"))
 
     cdef HeadSelf m
 

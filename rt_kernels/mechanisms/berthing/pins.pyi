@@ -13,3 +13,4 @@ class BerthingPins(MechanismPart):
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
+    LEDGER: tuple[Any, ...]

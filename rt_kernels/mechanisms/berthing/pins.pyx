@@ -359,6 +359,7 @@ cdef class BerthingPins(MechanismPart):
     )
     PICTURE = BerthingPinsPicture
     AUX = AUX
+    LEDGER = ("energy_supplied", ("energy_stored", "energy_lost_contact", "energy_lost_friction", "energy_lost_lock"))
 
     cdef PinSelf m
 

@@ -21,6 +21,7 @@ class ProbeCone(MechanismPart):
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
+    LEDGER: tuple[Any, ...]
     INVALID: tuple[Any, ...]
 
 def multibody_step(part: ProbeCone, q: Any, v: Any, w0: Any, Q: Any, external: Any = ...) -> Any: ...

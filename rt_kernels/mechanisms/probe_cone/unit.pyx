@@ -465,6 +465,7 @@ cdef class ProbeCone(MechanismPart):
     PARAMETERS = PARAMETERS
     PICTURE = ProbeConePicture
     AUX = AUX
+    LEDGER = ("probe.energy_supplied", ("probe.energy_kinetic", "probe.energy_stored", "probe.energy_lost"))
     INVALID = INVALID
 
     def __init__(self, **given):

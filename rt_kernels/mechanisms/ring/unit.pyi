@@ -16,5 +16,6 @@ class Ring(MechanismPart):
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
+    LEDGER: tuple[Any, ...]
 
 def drawn_in(t: Any) -> Any: ...

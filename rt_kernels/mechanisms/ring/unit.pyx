@@ -396,6 +396,7 @@ cdef class Ring(MechanismPart):
     )
     PICTURE = RingPicture
     AUX = AUX
+    LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact"))
 
     cdef RingSelf m
     cdef readonly object gives      # UnitEnergy

@@ -7,6 +7,7 @@ import pytest
 import sympy
 from scipy.spatial.transform import Rotation
 
+from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.contact.primitives import Cavity, segment_with_circle
 from rt_kernels.mechanisms.berthing.head import BerthingHead, hinge_step
 from rt_kernels.mechanisms.berthing.pins import BerthingPins
@@ -17,7 +18,7 @@ def shipped(pytestconfig, name):
     with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
         data = tomllib.load(file)
     assert data["synthetic"] is True
-    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
+    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from hil_server.config import SHIPPED
+from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.layout import BITS
 from rt_kernels.mechanisms.probe_cone.unit import ProbeCone
 from tests.docking_course import DT, PHASE, run
@@ -29,9 +30,7 @@ def column(rows, name):
 def configuration(name):
     table = tomllib.loads((CONFIGS / f"{name}.toml").read_text())
     assert table.pop("synthetic") is True and table.pop("part") == "probe_cone"
-    for key in ("name", "description", "source"):
-        table.pop(key)
-    return table
+    return {key: value for key, value in table.items() if key not in MECHANISM_KEYS}
 
 
 def pose(x=-2.0, y=0.0, z=0.0, angles=(0.0, 0.0, 0.0)):

@@ -5,6 +5,7 @@ import tomllib
 import numpy as np
 import pytest
 
+from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.mechanisms.ring.unit import Ring
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
 
@@ -15,7 +16,7 @@ def shipped(pytestconfig, name):
     with open(pytestconfig.rootpath / f"stand_configs/mechanisms/{name}.toml", "rb") as file:
         data = tomllib.load(file)
     assert data["synthetic"] is True
-    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
+    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
 
 @pytest.fixture(scope="module")

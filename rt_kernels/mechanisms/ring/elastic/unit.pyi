@@ -14,6 +14,7 @@ class ElasticAdaptive(MechanismPart):
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
     AUX: tuple[Any, ...]
+    LEDGER: tuple[Any, ...]
 
 FLAG: tuple[Any, ...]
 PHASES: tuple[Any, ...]

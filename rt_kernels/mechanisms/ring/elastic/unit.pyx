@@ -283,6 +283,7 @@ cdef class ElasticAdaptive(MechanismPart):
     )
     PICTURE = ElasticRingPicture
     AUX = AUX
+    LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact", "given_to_cables"))
 
     cdef ElasticSelf m
     cdef readonly object gives      # UnitEnergy

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from hil_server.config.tables import MECHANISM_KEYS
 from rt_kernels.mechanisms.ring.elastic.retraction import CableRetraction, OperationSequence
 from rt_kernels.mechanisms.ring.elastic.unit import ElasticAdaptive
 from rt_kernels.offline.two_craft import TwoCraft, aux_index, first_contact
@@ -18,7 +19,7 @@ def table(pytestconfig):
     with open(pytestconfig.rootpath / "stand_configs/mechanisms/elastic_adaptive.toml", "rb") as file:
         data = tomllib.load(file)
     assert data["synthetic"] is True
-    return {key: value for key, value in data.items() if key not in ("part", "name", "synthetic", "source")}
+    return {key: value for key, value in data.items() if key not in ("part", *MECHANISM_KEYS)}
 
 
 def meet(table, mass, v, w_deg, miss, angles_deg, **change):

@@ -1,0 +1,61 @@
+"""The unit's energy: the ledger of a shipped docking closes, one with too long a step does not, and the report says so; the largest step
+that a unit states."""
+
+import math
+
+import pytest
+
+from hil_server.analysis.unit_ledger import OPEN_MAX, unit_ledger
+from hil_server.analysis.verdict import verdict
+from hil_server.config import load_test
+from hil_server.errors import ConfigurationError
+from hil_server.run.session import Options, simulate
+from hil_server.telemetry.log_file import open_log
+
+SHORT = ["guidance.contact_max_s=3.0", "guidance.finish_on_capture=true", "guidance.after_capture_s=1.0"]
+
+
+def flown(tmp_path, *settings):
+    summary = simulate(load_test("virtual_docking", [*SHORT, *settings]), Options(out=str(tmp_path), quiet=True, report=False))
+    return summary, open_log(summary["log"])
+
+
+def test_a_shipped_docking_closes_its_ledger(tmp_path, capsys):
+    summary, log = flown(tmp_path)
+    found = summary["unit_ledger"]
+    put_in, kinetic, stored, lost = (log.aux(f"probe.energy_{name}").ravel() for name in ("supplied", "kinetic", "stored", "lost"))
+    left = put_in - kinetic - stored - lost
+    assert found == unit_ledger(log) and found["closes"] and 0.0 < found["share"] < OPEN_MAX
+    assert abs(found["open_j"]) == pytest.approx(max(abs(left - left[0]))) and found["largest_j"] == pytest.approx(max(abs(put_in)))
+    assert "energy of the docking unit" not in verdict(summary).line
+
+
+def test_a_step_that_is_too_long_takes_the_green_away(tmp_path):
+    """The unit's own limit is lifted: at 500 Hz it runs away within seconds."""
+    free = ["test.rate_hz=500", "mechanism.step_max_s=0.01", "mechanism.substeps=2"]
+    summary, _ = flown(tmp_path, *free)
+    found = summary["unit_ledger"]
+    assert not found["closes"] and found["share"] > OPEN_MAX and "the step is too long for the unit" in found["said"]
+    assert "energy of the docking unit open by " in verdict(summary).line
+
+
+@pytest.mark.parametrize("unit", ["probe_cone_modified", "ring", "berthing_head"])
+def test_a_tick_longer_than_the_unit_states_is_refused(unit):
+    stand = ["test.stand=stands/ideal_stand_long_unit.toml", f"test.mechanism=mechanisms/{unit}.toml"]
+    with pytest.raises(ConfigurationError, match="test.rate_hz: too slow for the docking unit, value 1000.0, limit at least 2000: .* Hz"):
+        load_test("docking", [*stand, "test.rate_hz=1000"])
+    assert load_test("docking", [*stand, "test.rate_hz=2000"]).mechanism["step_max_s"] == 0.0005
+
+
+@pytest.mark.parametrize(("unit", "rate", "substeps"), [
+    ("probe_cone_existing", 1000, 4), ("probe_cone_existing", 2000, 2), ("probe_cone_existing", 4000, 2), ("ring", 2000, 2),
+    ("ring", 4000, 1), ("elastic_adaptive", 1000, 2), ("elastic_adaptive", 2000, 1),
+])  # fmt: skip
+def test_a_longer_tick_gets_more_sub_steps(unit, rate, substeps):
+    settings = [f"test.mechanism=mechanisms/{unit}.toml", f"test.rate_hz={rate}"]
+    config = load_test("virtual_docking", settings)
+    assert config.mechanism["substeps"] == substeps
+    longest = config.mechanism["substep_max_s"]
+    assert 1.0 / rate / substeps <= longest * (1.0 + 1e-9) and math.isclose(load_test("virtual_docking", [
+        *settings, "mechanism.substeps=1"]).mechanism["substeps"], 1)  # what was asked for by name stays
+    assert any("mechanism.substeps" in line for line in config.chosen) == (substeps > {"probe_cone_existing": 2}.get(unit, 1))
