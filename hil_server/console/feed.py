@@ -1,6 +1,7 @@
 """The newest of a run's telemetry, kept for all pages of the console: one subscription, however many look."""
 
 import asyncio
+import contextlib
 import math
 import time
 import tomllib
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hil_server import registry
 from hil_server.analysis.crafts import names_in
 from hil_server.client import AsyncClient, Batch
 from hil_server.console.alarm import end_of, in_words
@@ -180,14 +182,17 @@ class Feed:
             self._tell()
 
     def situation(self) -> dict[str, Any]:
-        """How the run stands, for the banner: its name, its trip, why it ended, whether its data are old; trouble: why nothing comes."""
+        """How the run stands, for the banner: its name, its trip, why it ended, whether its data are old, who holds the desk; trouble: why
+        nothing comes."""
         if self.newest is None:
-            return {"run": "no run", "trouble": self.trouble, "trip": None, "end": "", "from": self.addresses[0], "log": ""}
+            return {"run": "no run", "trouble": self.trouble, "trip": None, "end": "", "from": self.addresses[0], "log": "", "desk": ""}
         run, last, old = self.newest.run, self.newest.last, self.data_age() > OLD
         end = end_of(last, self.status if self._status_of == run else {})
         log = self.status.get("log_path", "") if self._status_of == run else ""
         trip = in_words(self._trip)
-        return {"run": run, "trouble": self.trouble, "trip": trip, "end": end, "from": self.addresses[0], "old": old, "log": log}
+        desk = self.status.get("desk_holder", "")
+        told = {"run": run, "trouble": self.trouble, "trip": trip, "end": end, "from": self.addresses[0]}
+        return told | {"old": old, "log": log, "desk": desk}
 
     def _note(self, batch: Batch) -> None:
         """New faults, and events: what stays on for several messages is one line."""
@@ -222,7 +227,15 @@ def facts_of(about: dict[str, Any], limits: dict[str, float], document: dict[str
         "units": units,
         "period_ms": 1e-6 * about.get("period_ns", 0),
         "test": document.get("test", {}).get("name", ""),
+        "does": does_of(document.get("guidance", {}).get("part", "")),
     }
+
+
+def does_of(guidance: str) -> dict[str, str]:
+    """What the commands do whose effect is this guidance's own, in words, by name."""
+    with contextlib.suppress(HilError):
+        return {command.name: command.does for command in registry.part("guidance", guidance).COMMANDS if command.does}
+    return {}
 
 
 def limits_of(configuration: dict[str, str]) -> dict[str, float]:

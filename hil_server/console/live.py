@@ -9,6 +9,7 @@ page sends (what is none of these is passed over):
     {"command": name, "args": {}}  a command for the loop; the answer is the loop's acknowledgement
     {"select": [names]}            scalar channels whose course goes with every frame: smallest and largest since the frame before
     {"seek": t}, {"curves": [t0, t1]}   of a log: the frame at t; the selected channels between two times
+    {"desk": "take over"}          the desk from a holder that has fallen silent; the answer as of a command
     {"hand": [6], "buttons": n}    a record of hand controller 0, where the run allows rehearsal
 """
 
@@ -46,6 +47,7 @@ class Commander:
         self._feed = feed
         self._clients: dict[str, AsyncClient] = {}  # made with the first command: a page that gives none has none
         self._holds = False
+        self.has_desk = False  # as far as this page knows: its last word from the desk was not that another one has it
         self._withdrawn = ""
 
     def withdraw(self, why: str) -> None:
@@ -66,23 +68,36 @@ class Commander:
         try:
             taken = await client.command(name, **(arguments or {}))
         except (HilError, TypeError) as error:
+            self.has_desk = self.has_desk and getattr(error, "kind", "") != "held"
             return {"answer": f"{name}: {error}", "good": False}
+        self.has_desk = self.has_desk or name not in URGENT
         spent = 1e3 * (time.monotonic() - start)
         where = f"taken by the loop at tick {taken.tick}, t {taken.t:.3f} s" if taken.tick >= 0 else "taken between two variants"
         return {"answer": f"{name}: {where}", "good": True, "desk_ms": spent}
+
+    async def take_over(self) -> dict[str, Any]:
+        """The desk of a holder that has fallen silent for this page; the answer as of `give`."""
+        if self._withdrawn:
+            return {"answer": f"desk: {self._withdrawn}", "good": False}
+        try:
+            await self._client("console").take_desk(over=True)
+        except HilError as error:
+            return {"answer": f"desk: {error}", "good": False}
+        self._holds = self.has_desk = True
+        return {"answer": "desk: this page holds it", "good": True}
 
     async def leave(self) -> None:
         """Gives the desk to others, if this page may hold it. Where no run answers there is no desk to wait for."""
         if self._holds and self._feed.age("status") < NO_DESK:
             with contextlib.suppress(HilError, TimeoutError):
                 await asyncio.wait_for(self._client("console").leave_desk(), LEAVE_WITHIN)
-        self._holds = False
+        self._holds = self.has_desk = False
 
     def close(self) -> None:
         """Closes both clients."""
         while self._clients:
             self._clients.popitem()[1].close()
-        self._holds = False
+        self._holds = self.has_desk = False
 
 
 class Pane:
@@ -175,7 +190,7 @@ class Pane:
 
     def _news(self, silent_s: float = 0.0) -> list[dict[str, Any]]:
         """What the page should know now."""
-        situation = self.feed.situation()
+        situation = self.feed.situation() | {"desk_mine": self.commander.has_desk}
         news: list[dict[str, Any]] = []
         if situation != self._said or silent_s >= IDLE:
             self._said = situation
@@ -259,6 +274,8 @@ class Pane:
             self._wake.set()
         elif "clock" in message:
             self.say({"clock": message["clock"], "server": time.time()})
+        elif message.get("desk") == "take over":
+            self._start(self._take_over())
         elif "hand" in message:
             self._send_hand(message)
         elif "select" in message and isinstance(message["select"], list):
@@ -283,6 +300,9 @@ class Pane:
         finally:
             self._urgent -= name in URGENT
         self.say({**answer, "at": message.get("at")} if "at" in message else answer)
+
+    async def _take_over(self) -> None:
+        self.say(await self.commander.take_over())
 
     def _send_hand(self, message: dict[str, Any]) -> None:
         """A record of the page's sticks goes on at once, as from a hand-controller process. Refused where the run is no rehearsal."""

@@ -83,17 +83,21 @@ class Browser:
     def text(self):
         return self.value("document.body ? document.body.innerText : ''") or ""
 
-    def click(self, selector):
+    def click(self, selector, kinds=("mousePressed", "mouseReleased")):
         """With the mouse, in the middle of the first element that matches."""
         box = f"(b => [b.x + b.width / 2, b.y + b.height / 2])(document.querySelector({selector!r}).getBoundingClientRect())"
         x, y = self.value(box)
-        for kind in ("mousePressed", "mouseReleased"):
+        for kind in kinds:
             self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def key(self, name, code=0, text=None):
-        for kind in ("keyDown", "keyUp"):
+    def key(self, name, code=0, text=None, kinds=("keyDown", "keyUp")):
+        for kind in kinds:
             more = {"text": text} if text and kind == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=kind, key=name, windowsVirtualKeyCode=code, **more)
+
+    def hold(self, name, code=0, text=None, again=False):
+        """The key goes down and stays; again: as a keyboard repeats it."""
+        self.ask("Input.dispatchKeyEvent", type="keyDown", key=name, windowsVirtualKeyCode=code, text=text, autoRepeat=again)
 
     def picture(self, file):
         file.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

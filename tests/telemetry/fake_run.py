@@ -23,6 +23,7 @@ class FakeRun:
         self.tunables, self.requirements = list(tunables), list(requirements)
         self.values = recording.values(recording.log.ticks // 2) | {"time_ns": 0, "end_cause": 0, "safety_state": 0, "trip_tick": -1}
         self.spread, self.taken, self.ended = 1.0, [], False
+        self.desk_holder, self.desk_asked = "", []  # what it says, and what was asked of the desk
         self.held_s = 0.0  # by which its messages come late
         self._stop = threading.Event()
         self._context = zmq.Context()
@@ -47,7 +48,8 @@ class FakeRun:
             low, high = ({k: self._moved(v, sign) for k, v in last.items()} for sign in (-1, 1))
             self._send(b"slow", head | {"last": last, "min": low, "max": high, "any": {"faults": 0, "events": 0}})
             if sequence % 10 == 1:
-                facts = {"running": not self.ended, "log_ok": True, "log_reasons": [], "desk_holder": "", "log_path": "runs/fake/run.mcap"}
+                facts = {"running": not self.ended, "log_ok": True, "log_reasons": [], "log_path": "runs/fake/run.mcap"}
+                facts |= {"desk_holder": self.desk_holder}
                 self._send(b"status", head | facts)
                 self._send(b"requirements", head | {"requirements": self.requirements, "final": False})
             until = time.monotonic() + PERIOD
@@ -67,6 +69,8 @@ class FakeRun:
             answer |= {"run": "FAKE", "fields": [list(f) for f in FIELDS], "aux": [c.declaration() for c in header.aux], "notes": []}
             answer |= {"configuration": {"configuration.toml": self.configuration}, "delay_ledger": header.delay_ledger}
             answer |= {"delay_origins": header.delay_origins, "tunables": self.tunables, "period_ns": header.period_ns}
+        elif topic == b"desk" and "take" in request:
+            self.desk_asked.append({key: request[key] for key in ("take", "over")})
         elif topic == b"command":
             self.taken.append((request["command"], request.get("args")))
             answer |= {"command": request["command"], "sequence": len(self.taken), "tick": 7, "t": 0.007, "t_ns": 7_000_000}

@@ -180,7 +180,7 @@ def test_situation_of_a_run():
     first = batch(0.1)
     feed.take(first)
     assert feed.situation() | {"trouble": ""} == {
-        "run": "run", "trouble": "", "trip": None, "end": "", "from": "tcp://127.0.0.1:1", "old": False, "log": "",
+        "run": "run", "trouble": "", "trip": None, "end": "", "from": "tcp://127.0.0.1:1", "old": False, "log": "", "desk": "",
     }  # fmt: skip
     feed._arrived["slow"] -= 1.0
     assert feed.situation()["old"] and feed.situation()["end"] == ""
@@ -729,8 +729,8 @@ def test_browser_sticks_reach_the_loop(stage, browser):
     wait_for(lambda: live(browser) and browser.value("document.querySelector('.hil-rehearsal')?.style.display === ''"), 30)
     assert stage.loop.hand(0)[0] == 0
     press_until(browser, "#rehearse", "document.querySelector('#rehearse').checked")
-    press_until(browser, "#deadman", "document.querySelector('#deadman').getAttribute('aria-pressed') === 'true'")
     browser.value("document.activeElement.blur()")
+    browser.hold("Enter", 13, "\r")
     for _ in range(3):
         browser.key("w", 87)
     wait_for(lambda: stage.loop.hand(0)[2][0] == pytest.approx(0.6) and stage.loop.hand(0)[3] == 1, 30)
@@ -746,7 +746,20 @@ def test_browser_sticks_reach_the_loop(stage, browser):
     assert "again" not in str(browser.value("window.hilAnswer && window.hilAnswer.answer")), "space stops the arm and presses no button"
     browser.value("document.activeElement.blur()")
     browser.key("v", 86)
+    browser.hold("Enter", 13, "\r", again=True)
+    first = stage.loop.hand(0)[0]
+    wait_for(lambda: stage.loop.hand(0)[0] > first + 50, 30)
+    assert stage.loop.hand(0)[3] == 1, "it stays as long as the key is down"
+    browser.key("Enter", 13, kinds=["keyUp"])
+    wait_for(lambda: stage.loop.hand(0)[3] == 0, 30)
     browser.key("Enter", 13, "\r")
+    browser.key("w", 87)
+    wait_for(lambda: stage.loop.hand(0)[2][0] == pytest.approx(0.2), 30)
+    assert stage.loop.hand(0)[3] == 0, "a short press leaves nothing behind"
+    browser.click("#deadman", ["mousePressed"])
+    wait_for(lambda: stage.loop.hand(0)[3] == 1 and not any(stage.loop.hand(0)[2]), 30)
+    browser.ask("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5, button="left", buttons=1)
+    browser.ask("Input.dispatchMouseEvent", type="mouseReleased", x=5, y=5, button="left", clickCount=1)
     wait_for(lambda: stage.loop.hand(0)[3] == 0, 30)
     buttons = "Array.from({length: 16}, (_, i) => ({pressed: i == 4, value: 0}))"
     pad = f"{{connected: true, id: 'test', axes: [0.25, -0.5, 0.05, 1], buttons: {buttons}}}"
@@ -754,11 +767,17 @@ def test_browser_sticks_reach_the_loop(stage, browser):
     wait_for(lambda: stage.loop.hand(0)[2] == [0.5, 0.0, 0.25, 0.0, 0.0, -1.0] and stage.loop.hand(0)[3] == 1, 30)
     browser.value("navigator.getGamepads = () => []")
     wait_for(lambda: not any(stage.loop.hand(0)[2]), 30)
-    browser.key("Enter", 13, "\r")
+    browser.value("document.activeElement.blur()")
+    browser.hold("Enter", 13, "\r")
     browser.key("d", 68)
     wait_for(lambda: stage.loop.hand(0)[2][1] == pytest.approx(-0.2) and stage.loop.hand(0)[3] == 1, 30)
     browser.value("window.dispatchEvent(new Event('blur'))")
     wait_for(lambda: stage.loop.hand(0)[3] == 0, 30)
+    browser.hold("Enter", 13, "\r", again=True)
+    first = stage.loop.hand(0)[0]
+    wait_for(lambda: stage.loop.hand(0)[0] > first + 50, 30)
+    assert stage.loop.hand(0)[3] == 0, "what the keyboard repeats is no press: the key has to come up first"
+    browser.key("Enter", 13, kinds=["keyUp"])
     browser.click("#rehearse")
 
 

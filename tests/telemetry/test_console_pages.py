@@ -347,6 +347,31 @@ def test_again_asks_for_thirty_seconds_before_the_contact(page):
 
 
 @pytest.mark.alone
+@pytest.mark.parametrize("view", ["", "operator"])
+def test_the_desk_of_another_is_taken_over_after_a_question(page, run, view):
+    run.desk_holder = "Ada (silent for 12 s)"
+    try:
+        at = page(view)
+        button = "document.querySelector('#take-over')"
+        wait_for(lambda: at.value(f"{button}?.offsetParent && document.querySelector('.hil-desk').innerText.includes('Ada')"), 20)
+        for answer, asked in (("no", []), ("yes", [{"take": True, "over": True}])):
+            at.value(f"{button}.scrollIntoView()")
+            at.click("#take-over")
+            wait_for(lambda: at.value("document.querySelector('#take-over-ask').open"), 20)
+            assert "Take the desk from Ada (silent for 12 s)?" in at.value("document.querySelector('#take-over-words').innerText")
+            at.click(f"#take-over-{answer}")
+            wait_for(lambda: not at.value("document.querySelector('#take-over-ask').open"), 20)
+            if asked:
+                wait_for(lambda: "this page" in at.value("document.querySelector('.hil-desk').innerText"), 20)
+            assert run.desk_asked == asked
+        assert at.value("window.hilAnswer") | {"good": True} == at.value("window.hilAnswer")
+        assert not at.value(f"Boolean({button}.offsetParent)"), "it is this page's now"
+    finally:
+        run.desk_holder = ""
+        run.desk_asked.clear()
+
+
+@pytest.mark.alone
 def test_the_address_of_a_log_opens_it_in_every_view(page, log):  # noqa: F811
     for view in ("replay", "mimic", "operator"):
         at = page(f"{view}?log={log}")

@@ -94,4 +94,30 @@ function again(element, options, { command }) {
   return { things: ({ things, log }) => (element.style.display = things.rehearsal && !log ? "" : "none") };
 }
 
-export const views = { instruments, answers, again };
+// who holds the desk; another one's can be taken over once it has fallen silent, after a question. And what hold and resume do in this run
+function desk(element, options, { send, commands }) {
+  fill(element, html`<div class="hil-desk"><span>desk: <b>free</b></span><button id="take-over" style="display:none">take over</button></div>
+    <dialog id="take-over-ask" aria-labelledby="take-over-words"><p id="take-over-words"></p>
+    <button id="take-over-no">leave it</button><button id="take-over-yes">take over</button></dialog>`);
+  const holder = element.querySelector("b"), button = element.querySelector("#take-over"), ask = element.querySelector("dialog");
+  button.onclick = () => {
+    ask.querySelector("p").textContent = `Take the desk from ${holder.textContent}? From then on its commands are refused, but for hold, stop and abort. The run's journal keeps who took it. One who is still there keeps it.`;
+    ask.showModal();
+  };
+  let does = null;
+  ask.querySelector("#take-over-no").onclick = () => ask.close();
+  ask.querySelector("#take-over-yes").onclick = () => (ask.close(), send({ desk: "take over" }));
+  return {
+    draw({ head, facts }) {
+      if (facts && facts.does !== does) {
+        does = facts.does;
+        for (const [name, what] of Object.entries(does)) document.querySelector(`button#${name}`)?.setAttribute("title", `${name}: ${what}`);
+      }
+      const words = head.desk_mine ? `${head.desk || "taken"}: this page` : head.desk || "free";
+      if (holder.textContent !== words && !ask.open) holder.textContent = words;
+      button.style.display = commands() && head.desk && !head.desk_mine ? "" : "none";
+    },
+  };
+}
+
+export const views = { instruments, answers, again, desk };

@@ -11,58 +11,64 @@ export function sticks(element, options, { state, send }) {
   fill(element, html`<div class="live"><div class="hil-axes">${NAMES.map((n) => html`<div><span>${n}</span><div class="hil-axis"><div></div></div><b>0.00</b></div>`)}</div>
     <div class="hil-modes"></div></div>
     <div class="hil-rehearsal" style="display:none"><label><input type="checkbox" id="rehearse"> this page is hand controller 0 (rehearsal)</label>
-    <button id="deadman" aria-pressed="false">deadman off</button><output id="hand-state"></output><span id="pad"></span></div>`);
+    <button id="deadman" aria-pressed="false">hold: deadman off</button><output id="hand-state"></output><span id="pad"></span></div>`);
   const axes = [...element.querySelectorAll(".hil-axis > div")], figures = [...element.querySelectorAll(".hil-axes b")];
   const modes = element.querySelector(".hil-modes"), box = element.querySelector(".hil-rehearsal");
   const on = element.querySelector("#rehearse"), deadman = element.querySelector("#deadman"), pad = element.querySelector("#pad"), said = element.querySelector("#hand-state");
-  let steps = [0, 0, 0, 0, 0, 0], vernier = false, held = false, lastKey = 0;
+  let steps = [0, 0, 0, 0, 0, 0], vernier = false;
+  const holds = new Set(); // by which the deadman is held now: "key", "button"
 
-  const free = (holds) => {
-    held = holds;
+  const hold = (by, down) => {
+    if (down === holds.has(by)) return;
+    if (down) holds.add(by);
+    else holds.delete(by);
     steps = [0, 0, 0, 0, 0, 0];
-    lastKey = performance.now();
-    const words = held ? "deadman ON" : "deadman off";
+    show();
+  };
+  const release = () => ["key", "button"].forEach((by) => hold(by, false));
+  const show = () => {
+    const held = holds.size > 0, words = held ? "deadman HELD" : "hold: deadman off";
     if (deadman.textContent !== words) deadman.textContent = words;
     deadman.classList.toggle("on", held);
     deadman.setAttribute("aria-pressed", held);
   };
-  deadman.onclick = () => free(!held);
-  on.onchange = () => free(false);
+  deadman.onpointerdown = (event) => {
+    if (event.button !== 0) return;
+    deadman.setPointerCapture(event.pointerId); // its release is told wherever the pointer is by then
+    hold("button", true);
+  };
+  deadman.onpointerup = deadman.onpointercancel = deadman.onlostpointercapture = () => hold("button", false);
+  deadman.oncontextmenu = (event) => event.preventDefault(); // a finger that stays down
+  on.onchange = release;
   const flies = () => on.checked && state.things?.rehearsal && !state.log;
   const key = (event) => {
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (name === table.deadman && event.type === "keyup") hold("key", false); // wherever the focus is by now
     if (!flies() || event.altKey || event.ctrlKey || event.metaKey) return;
     const at = event.target;
     if (at.closest?.("input:not([type=checkbox]), textarea, select, .q-field, [contenteditable=true]")) return;
-    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const pressable = at.closest?.("button, a, summary");
     if (name === table.deadman) {
-      if (pressable) return; // there it presses what has the focus
-      if (event.type === "keydown" && !event.repeat) free(!held);
+      if (at !== deadman && at.closest?.("button, a, summary")) return; // there it presses what has the focus
+      if (event.type === "keydown" && !event.repeat) hold("key", true);
     } else if (name === table.zero) steps = [0, 0, 0, 0, 0, 0]; // always: it is what stops the arm, so it presses no button
     else if (name === table.vernier) vernier = event.type === "keydown" && !event.repeat ? !vernier : vernier;
     else if (table.axes[name]) {
       const [axis, sign] = table.axes[name];
       if (event.type === "keydown") steps[axis] = Math.max(-table.most, Math.min(table.most, steps[axis] + sign));
-    } else {
-      lastKey = performance.now(); // any key keeps the deadman
-      return;
-    }
-    lastKey = performance.now();
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  const away = () => free(false); // a page that is not looked at moves nothing
   window.addEventListener("keydown", key, true);
   window.addEventListener("keyup", key, true);
-  window.addEventListener("blur", away);
-  document.addEventListener("visibilitychange", away);
+  window.addEventListener("blur", release); // a page that is not looked at moves nothing
+  document.addEventListener("visibilitychange", release);
 
   const timer = setInterval(() => {
     if (!flies()) return;
     const found = [...(navigator.getGamepads?.() || [])].find((p) => p?.connected);
-    if (held && performance.now() - lastKey > 1000 * table.lets_go_after_s) free(false);
     const hand = steps.map((n) => table.step * n);
-    let buttons = (held ? DEADMAN : 0) | (vernier ? VERNIER : 0);
+    let buttons = (holds.size ? DEADMAN : 0) | (vernier ? VERNIER : 0);
     if (found) {
       // left stick: up-down x, left-right z; right stick: up-down pitch, left-right yaw; triggers y; d-pad left-right roll; shoulder buttons: deadman
       const at = (i) => (Math.abs(found.axes[i] || 0) > 0.08 ? Math.max(-1, Math.min(1, found.axes[i])) : 0);
@@ -103,8 +109,8 @@ export function sticks(element, options, { state, send }) {
       clearInterval(timer);
       window.removeEventListener("keydown", key, true);
       window.removeEventListener("keyup", key, true);
-      window.removeEventListener("blur", away);
-      document.removeEventListener("visibilitychange", away);
+      window.removeEventListener("blur", release);
+      document.removeEventListener("visibilitychange", release);
     },
   };
 }

@@ -15,6 +15,7 @@ from hil_server.console.feed import Feed
 from hil_server.console.live import Pane
 from hil_server.console.view import View, box, card, command_button
 from rt_kernels.codes import code_name
+from rt_kernels.layout import CODES
 
 ORDER, NAME, PATH, PICTURES = 10, "Engineer", "/", False
 COMMANDS = True
@@ -56,7 +57,7 @@ class Engineer:
             with ui.element("div").classes("hil-column hil-left").props("tabindex=0 role=region aria-label='State and commands'"):
                 self._build_commands()
                 self._state = Card("State", ("phase", "in this phase", "motion", "safety", "contact", "end", "time", "tick"))
-                self._health = Card("Real time", ("mode", "late, max", "compute, max", "missed", "overflow", "lost to us", "log", "desk"))
+                self._health = Card("Real time", ("mode", "late, max", "compute, max", "missed", "overflow", "lost to us", "log"))
                 self._energy = Card("Contact", ("energy ratio", "work", "kinetic energy", "contact lasts", "first contact", "capture"))
             with ui.element("div").classes("hil-middle"):
                 with card("Curves", "live hil-grow"):
@@ -77,9 +78,10 @@ class Engineer:
         ui.timer(PERIOD, self.update)
 
     def _build_commands(self) -> None:
-        with card("Commands"), ui.element("div").classes("hil-buttons"):
-            for name in BUTTONS:
-                command_button(name)
+        with card("Commands"):
+            with ui.element("div").classes("hil-buttons"):
+                self._buttons = {name: command_button(name) for name in BUTTONS}
+            View("desk")
 
     def _show_joints(self, last: dict[str, Any]) -> None:
         """The joints of the crafts, for a dynamics part that has them: a line of figures each."""
@@ -103,12 +105,19 @@ class Engineer:
         if feed.newest is None:
             return
         last, low, high = feed.newest.last, feed.newest.minimum, feed.newest.maximum
+        self._buttons["resume"].text = "resume: back" if leads_back(last) else "resume"
         self._state.show(_state(feed.newest.t, last))
         self._health.show(_health(feed, last, high))
         self._energy.show(_energy(last))
         numbers = zip(WRENCH, UNITS, last["F_T"], low["F_T"], high["F_T"], strict=True)
         self._wrench.show({name: f"{now:9.1f} {small:9.1f} {large:9.1f} {unit}" for name, unit, now, small, large in numbers})
         self._show_joints(last)
+
+
+def leads_back(last: dict[str, Any]) -> bool:
+    """Whether `resume` leads the run back to park: it is held, and its test is over."""
+    held = last["phase"] == CODES["phase"]["hold"] and last["motion"] != CODES["motion"]["free"]
+    return held and last["end_cause"] != CODES["end_cause"]["none"]
 
 
 def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
@@ -135,7 +144,6 @@ def _health(feed: Feed, last: dict[str, Any], high: dict[str, Any]) -> dict[str,
         "overflow": str(last["overflow_total"]),
         "lost to us": str(feed.lost),
         "log": log,
-        "desk": status.get("desk_holder") or "free",
     }
 
 

@@ -28,6 +28,7 @@ class OperatorView:
                 box("Hand controllers", "sticks")
                 with card("Commands"):
                     self._build_commands()
+                    View("desk")
                     View("answers")
                 box("Figures", "numbers", "live", groups=[0, 1, 4, 5])
             with ui.element("div").classes("hil-wires"):
