@@ -24,7 +24,7 @@ What the rest of the program wants to know of a part the part declares too; it i
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -141,13 +141,14 @@ class Command:
 
     name: of the table's `command`. phases: names of the phases in which it acts, none: in every one. numbers: what its first argument may
     be where the part knows (numbers of faults, of joints), None: whatever the command itself allows. acts: False for a part that only
-    narrows what another part acts on.
+    narrows what another part acts on. does: what it does in this part, where that is not the same in all, for who presses the button.
     """
 
     name: str
     phases: tuple[str, ...] = ()
     numbers: tuple[int, ...] | None = None
     acts: bool = True
+    does: str = field(default="", compare=False)
 
 
 # ------------------------------------------------------------------------------------------------------- values against a declaration

@@ -20,10 +20,11 @@ from hil_server.config.tables import MECHANISM_KEYS
 from hil_server.errors import ConfigurationError
 from hil_server.line import initial_conditions
 from hil_server.line.delay_ledger import DelayLedger, ledger
-from hil_server.line.overlap import refuse_overlap
+from hil_server.line.overlap import park_pose, refuse_overlap
 from hil_server.line.platform_lead import platform_model
 from hil_server.requirements import Requirement
 from hil_server.requirements import read as read_requirements
+from hil_server.requirements.angles import yaw_pitch_roll
 from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.record import aux_channels
 from rt_kernels.compensation.effective_mass import rotation
@@ -38,6 +39,7 @@ from rt_kernels.tuning import Tuning
 HOME_WITHIN_NS = 300_000_000_000  # from the end of a live run's time to the abort of what is not at home by then
 REST_WITHIN_NS = 30_000_000_000  # and to the end of the clock
 RING_SECONDS = 8.0  # a live run's reader may be held up this long
+PARK_STEPS = 20  # Newton steps from the neutral pose to the parked one
 RING_TICKS = 1000  # a simulation waits for its reader: a ring that stays in the cache
 
 
@@ -244,9 +246,8 @@ def base_context(config: TestConfig) -> dict[str, Any]:
     if context["orbit"] is not None:
         turns = config.orbit["target_attitude"] == "orbital"
         context["start"] = replace(context["start"], orbital_rate_rad_s=physics.orbital_rate(config.orbit) if turns else ZERO3)
-    stand = config.stand["platform"]
-    neutral = physics.pose(stand["neutral_position_m"], [stand.get(f"neutral_{angle}_deg", 0.0) for angle in ("yaw", "pitch", "roll")])
-    refuse_overlap(context["mechanism"], context["mounting"], neutral, part_of(config, "guidance", context), config.paths)
+    context["park"] = park_pose(context["mounting"], Platform.from_dict(parked(config.stand)).neutral_pose)
+    refuse_overlap(context["mechanism"], context["mounting"], context["park"], part_of(config, "guidance", context), config.paths)
     return context
 
 
@@ -258,12 +259,28 @@ def _part_of(role: str, name: str) -> type:
         raise LookupError(str(error)) from error
 
 
+def parked(stand: Mapping[str, Any]) -> dict[str, Any]:
+    """Table [platform] of a stand in software, which starts in its neutral pose: that is where the stand is parked (`limits.start_leg_m`).
+    Raises ConfigurationError for legs that are those of no pose."""
+    table: dict[str, Any] = dict(stand["platform"])
+    legs = stand["limits"].get("start_leg_m")
+    if legs is None:
+        return table
+    try:
+        X_WP = Platform.from_dict(table).forward(np.array(legs), steps=PARK_STEPS)
+    except ValueError as error:
+        raise ConfigurationError(f"stand.limits.start_leg_m: {list(legs)} m are the legs of no pose: {error}") from error
+    angles = dict(zip(("yaw", "pitch", "roll"), np.degrees(yaw_pitch_roll(X_WP[None])[0]).tolist(), strict=True))
+    return table | {"neutral_position_m": X_WP[:3].tolist()} | {f"neutral_{name}_deg": angle for name, angle in angles.items()}
+
+
 def simulated_port(config: TestConfig, context: Mapping[str, Any]) -> Any:
     """The stand in software. Raises ConfigurationError if the stand file has none."""
     virtual = config.stand.get("virtual")
     if virtual is None:
         raise ConfigurationError(f"stand {config.stand['name']!r} has no table [virtual]: it cannot be simulated")
-    return build_part("simulated", virtual["part"], {k: v for k, v in virtual.items() if k != "part"}, context)
+    keys = {k: v for k, v in virtual.items() if k != "part"}
+    return build_part("simulated", virtual["part"], keys, {**context, "platform": Platform.from_dict(parked(config.stand))})
 
 
 def new_block(parts: list[Any], ticks: int) -> SharedBlock:
@@ -408,7 +425,7 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     mechanism = {k: v for k, v in config.mechanism.items() if k not in MECHANISM_KEYS}
     mechanism["part"] = registry.parts("mechanisms")[mechanism["part"]]
     plant = {k: v for k, v in keys.items() if k not in port_only and v is not None}
-    plant["platform"] = config.stand["platform"]
+    plant["platform"] = parked(config.stand)
     plant["mounting"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in asdict(context["mounting"]).items()}
     plant["mechanism"] = mechanism
     plant["machine"] = registry.part("simulated", name).MACHINE  # type: ignore[attr-defined]

@@ -1,10 +1,10 @@
 """Do the docking units touch where they must not: at park, on the way to the start pose, and on the approach?
 
-The mechanism's own contact model is asked, in its initial state and at rest, for its wrench at poses along the programmed way: the
-platform's neutral pose, the start pose, and the approach up to where the loop is closed, ahead of the nominal first contact. Any force
-there means that the units lie in each other before the test begins; from there on a contact is the test's own (the latches of a ring unit
-touch some millimetres before the rings do). The way between two poses is the one of a programmed move: straight in the place, about one
-axis in the attitude.
+The mechanism's own contact model is asked, in its initial state and at rest, for its wrench at poses along the programmed way: where the
+stand is parked, the start pose, and the approach up to where the loop is closed, ahead of the nominal first contact. Any force there means
+that the units lie in each other before the test begins; from there on a contact is the test's own (the latches of a ring unit touch some
+millimetres before the rings do). The way between two poses is the one of a programmed move: straight in the place, about one axis in the
+attitude.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,11 +24,11 @@ INSTANT_S = 1e-7  # the mechanism is asked for one step of this length: nothing 
 BACK_MAX_M = 3.0  # as far as a unit is moved back to find out how far it would have to be
 
 
-def refuse_overlap(mechanism: Any, mounting: Mounting, neutral: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> None:
+def refuse_overlap(mechanism: Any, mounting: Mounting, park: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> None:
     """Raises ConfigurationError, naming the unit's file, the pose, the force and what to change, when the units touch too early.
 
-    mechanism: its state is left as it was. neutral: pose of the platform at park X_WP, (7,). guidance: the
-    stage; without an `approach` only the park pose is looked at. files: table → path, for the message."""
+    mechanism: its state is left as it was. park: X_TA, (7,), of the parked platform. guidance: the stage; without an `approach` only the
+    park pose is looked at. files: table → path, for the message."""
     before = mechanism.snapshot()
 
     def force(X_TA: np.ndarray) -> float:
@@ -38,7 +38,7 @@ def refuse_overlap(mechanism: Any, mounting: Mounting, neutral: np.ndarray, guid
         return size if np.isfinite(size) else np.inf
 
     try:
-        for where, X_TA in _poses(park_pose(mounting, neutral), guidance):
+        for where, X_TA in _poses(park, guidance):
             found = force(X_TA)
             if found > FORCE_MAX_N:
                 steps = np.arange(STEP_M, BACK_MAX_M, STEP_M)
@@ -46,6 +46,21 @@ def refuse_overlap(mechanism: Any, mounting: Mounting, neutral: np.ndarray, guid
                 raise ConfigurationError(_message(where, X_TA, found, free, mounting, files))
     finally:
         mechanism.restore(before)
+
+
+def parked_inside(park: np.ndarray, touch: np.ndarray, guidance: Any, files: Mapping[str, Any]) -> str:
+    """In words that the parked units, though they do not touch, are inside each other: the active port is further in than at the nominal
+    first contact, so that each run backs out before it docks. "" where they are apart, or the guidance approaches nothing.
+
+    park, touch: X_TA, (7,), at park and at the first contact; files: table → path."""
+    inside = float(park[0] - touch[0])
+    if inside <= 0.0 or not hasattr(guidance, "approach"):
+        return ""
+    return (
+        f"{files.get('stand', 'the stand file')}: the docking units are parked inside each other: the active port is {inside:.3f} m "
+        f"further in than at the first contact (X {park[0]:.3f} m, first contact {touch[0]:.3f} m); park the platform away from the target "
+        "(limits.start_leg_m), or move the target away from it (mounting.load_cell_position_m)"
+    )
 
 
 def park_pose(mounting: Mounting, X_WP: np.ndarray) -> np.ndarray:
@@ -60,7 +75,7 @@ def park_pose(mounting: Mounting, X_WP: np.ndarray) -> np.ndarray:
 
 def _poses(park: np.ndarray, guidance: Any) -> Iterator[tuple[str, np.ndarray]]:
     """The programmed way in small steps, each pose with its name."""
-    yield "at park (the platform's neutral pose)", park
+    yield "at park", park
     if not hasattr(guidance, "approach"):
         return
     approach = guidance.approach(APPROACH_POSES)

@@ -102,6 +102,7 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
             for table, path in config.paths.items():
                 print(f"  {table:15s} {path}")
             _limits(config, summary)
+            said["parked_inside"] = _parked_inside(config)
             for late in said.setdefault("delays_not_known", _delays_not_known(config)):
                 print(f"  delay not known, counted as 0: {late}")
             said |= {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
@@ -152,6 +153,18 @@ def _limits(config: "TestConfig", summary: dict[str, Any]) -> None:
         except ConfigurationError as error:
             print("\n".join(f"  NOT TO BE RUN: {fault}" for fault in error.faults))
             summary["exit_code"] = 1
+
+
+def _parked_inside(config: "TestConfig") -> str:
+    """Prints, and returns, that the parked units are inside each other; "" where they are not."""
+    from hil_server.line.assembly import base_context, part_of
+    from hil_server.line.overlap import parked_inside
+
+    context = base_context(config)
+    inside = parked_inside(context["park"], context["start"].X_TA, part_of(config, "guidance", context), config.paths)
+    if inside:
+        print(f"  {inside}")
+    return inside
 
 
 def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ class BerthingGuidance(StagePart):
 COUNT_32: tuple[Any, ...]
 FLAG: tuple[Any, ...]
 FRAMES: dict[Any, Any]
+MOVING: tuple[Any, ...]
 ROTATIONS: dict[Any, Any]
 STAND_BOUNDS: dict[Any, Any]
 STAND_COMMANDS: tuple[Any, ...]

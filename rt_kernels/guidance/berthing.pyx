@@ -11,7 +11,9 @@ the nominal first contact. The flight:
 * contact: the closed loop from here on, in contact or not. The operator asks for rates with two hand controllers, or gives commands.
 * Capture ends the run after `after_capture_s`; so do the longest time and, by configuration, a load beyond the manipulator's limit.
 * hold: the manipulator holds. Its elastic structure still swings and the platform goes on following the model, so that the run can be
-  resumed; with `hold_stops_platform` the platform itself is brought to rest and after it there is only the way back.
+  resumed; with `hold_stops_platform` the platform itself is brought to rest and after it there is only the way back. Before the units
+  touch the platform brakes with up to `hold_acceleration_max_m_s2`. An arm cannot: where the units come nearer than a platform could stop
+  them, the guidance says that the hold touches.
 
 Rates of the hand controllers, left hand translation, right hand rotation, n in -1...1 after calibration, deadman and age checks:
 
@@ -47,14 +49,14 @@ from rt_kernels.codes cimport (ARM_MODE_BRAKES, ARM_MODE_HAND, ARM_MODE_HOLD, AR
                                SPEED_MODE_VERNIER, SUPERVISORY_ABORTED, SUPERVISORY_DONE, SUPERVISORY_INSERT, SUPERVISORY_STEP)
 from rt_kernels.guidance.profiles cimport rotation_between
 from rt_kernels.guidance.stand_phases cimport (StandParams, StandState, begin_finish, begin_hold, ends_for_record, enter, fill_stand,
-                                               may_hold, obey_stand, run_stand, stand_idle, trip)
+                                               may_hold, obey_stand, run_stand, shortest_stop, stand_idle, tell_touch, trip)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
 import numpy as np
 
 from rt_kernels.block_check import COUNT_32, FLAG, code_range
-from rt_kernels.guidance.stand_commands import ALIVE, STAND_BOUNDS, STAND_COMMANDS
+from rt_kernels.guidance.stand_commands import ALIVE, MOVING, STAND_BOUNDS, STAND_COMMANDS
 from rt_kernels.parameters import Command, Parameter, Tunable, checked
 
 cdef enum:
@@ -328,6 +330,8 @@ cdef void run_phase(const Params *p, State *s, Sample *o, double dt) noexcept no
         operate(p, s, o, dt)
         end_of_flight(p, s, o, dt)
     elif held_flying(s, o):
+        if p.stand.hold_acceleration > 0.0 and o.V_TA[0] > 0.0:
+            tell_touch(&p.stand, o, shortest_stop(&p.stand, o))
         end_of_flight(p, s, o, dt)
     elif run_stand(&p.stand, &s.stand, o):
         enter(&s.stand, o, PHASE_CLOSING)
@@ -371,9 +375,12 @@ ROTATIONS = {"right": 9, "right_first": 6, "left": 3}
 
 # resume gives the arm back to the hand controllers too
 BERTHING_COMMANDS = (
-    *(command for command in STAND_COMMANDS if command.name != "resume"),
+    *(command for command in STAND_COMMANDS if command.name not in ("resume", "hold")),
     *(Command(name, ("contact",)) for name in ("step", "insert", "single_joint", "auto_sequence", "brakes", "limp")),
-    Command("resume", ("hold", "contact")), Command("speed_mode", ALIVE), Command("release", ALIVE),
+    Command("hold", (*MOVING, "hold"), does="the arm holds, its load swings out and the platform follows; with hold_stops_platform the "
+            "platform is brought to rest and only the way back follows"),
+    Command("resume", ("hold", "contact"), does="gives the arm back to the hand controllers; of a platform at rest: retreat and park"),
+    Command("speed_mode", ALIVE), Command("release", ALIVE),
 )
 
 
@@ -410,6 +417,8 @@ cdef class BerthingGuidance(StagePart):
         Parameter("turn_max_deg_s", "float", "deg/s", "programme mode", 5.0, low=0.01, high=90.0),
         Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
         Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
+        Parameter("hold_acceleration_max_m_s2", "float", "m/s2", "with which a hold may brake so that the units do not touch; 0: as in "
+                  "programme mode, and a hold that touches is not told", 2.0, low=0.0, high=10.0),
         Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
         Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
         Parameter("settle_s", "float", "s", "rest after each programmed move and at the end of a Step", 0.3, low=0.0, high=60.0),
@@ -443,6 +452,7 @@ cdef class BerthingGuidance(StagePart):
         fill_stand(&p.stand, keys["speed_max_m_s"], keys["turn_max_deg_s"], keys["acceleration_max_m_s2"],
                    keys["turn_acceleration_max_deg_s2"], keys["position_tolerance_m"], keys["angle_tolerance_deg"], keys["settle_s"],
                    keys["retreat_distance_m"], keys["fault_s"], keys["recover_s"], keys["auto_start"])
+        p.stand.hold_acceleration, p.stand.touch = keys["hold_acceleration_max_m_s2"], start.X_TA[0]
         p.contact_time_max, p.after_capture = keys["contact_max_s"], keys["after_capture_s"]
         p.coarse[0], p.coarse[1] = keys["coarse_m_s"], keys["coarse_deg_s"] * degree
         p.vernier[0], p.vernier[1] = keys["vernier_m_s"], keys["vernier_deg_s"] * degree

@@ -11,11 +11,12 @@ ALIVE = ("idle", *MOVING, "hold")
 STAND_COMMANDS = (
     Command("abort"),
     Command("start", ("idle",)),
-    Command("resume", ("hold",)),
+    Command("resume", ("hold",), does="before the loop was closed: on to the start pose; after it: retreat and park"),
     Command("stop", (*BEFORE_FINISH, "fault")),  # in the fault phase: nobody is to recover, the run ends
     Command("park", (*BEFORE_FINISH, "fault")),
     Command("recover", ("fault",)),  # the safety stage acts on it, the phases go along
-    Command("hold", (*MOVING, "hold")),  # while held: takes back what waits until the platform is at rest
+    # while held: takes back what waits until the platform is at rest
+    Command("hold", (*MOVING, "hold"), does="brings the platform to rest; once the loop is closed only the way back follows"),
 )
 
 STAND_BOUNDS = {"stand.phase": code_range("phase"), "stand.end_cause": code_range("end_cause")} | {

@@ -128,26 +128,38 @@ cdef inline void begin_retreat(const StandParams *p, StandState *s, Sample *o) n
     enter(s, o, PHASE_RETREAT)
 
 
-cdef inline void brake_before_touch(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
-    """Shortens the stop that is planned, so that it ends `reserve` before the first contact; a stop of duration T leads V T / 2 further."""
-    cdef double reserve = 0.005
+cdef inline double hold_reserve() noexcept nogil:
+    """What a hold leaves to the nominal first contact, m."""
+    return 0.005
+
+
+cdef inline double shortest_stop(const StandParams *p, const Sample *o) noexcept nogil:
+    """Duration of the hardest stop that a hold may make from the present rates."""
     cdef double shortest = 0.02
-    cdef double gap = p.touch - o.X_TA[0]
     cdef double harder = p.hold_acceleration / p.limits.acceleration
     cdef double least = 1.5 * vec3.norm(o.V_TA) / p.hold_acceleration
     cdef double turning = 1.5 * vec3.norm(o.V_TA + 3) / (harder * p.limits.turn_acceleration)
-    cdef double wanted = 2.0 * (gap - reserve) / o.V_TA[0]
     if turning > least:
         least = turning
-    if least < shortest:
-        least = shortest
+    return shortest if least < shortest else least
+
+
+cdef inline void tell_touch(const StandParams *p, Sample *o, double duration) noexcept nogil:
+    """Says that a stop of this duration ends behind the first contact: it leads V T / 2 further, and the platform overshoots it a little."""
+    cdef double gap = p.touch - o.X_TA[0]
+    if gap > 0.0 and 0.5 * o.V_TA[0] * duration > gap - 0.5 * hold_reserve():
+        o.guidance_fault |= GUIDANCE_FAULT_HOLD_TOUCHES
+
+
+cdef inline void brake_before_touch(const StandParams *p, StandState *s, Sample *o) noexcept nogil:
+    """Shortens the stop that is planned, so that it ends the reserve before the first contact."""
+    cdef double least = shortest_stop(p, o)
+    cdef double wanted = 2.0 * (p.touch - o.X_TA[0] - hold_reserve()) / o.V_TA[0]
     if wanted < least:
         wanted = least
     if wanted < s.move.duration:
         s.move.duration = wanted
-    # the platform overshoots the programmed stop a little
-    if gap > 0.0 and 0.5 * o.V_TA[0] * s.move.duration > gap - 0.5 * reserve:
-        o.guidance_fault |= GUIDANCE_FAULT_HOLD_TOUCHES
+    tell_touch(p, o, s.move.duration)
 
 
 cdef inline void begin_hold(const StandParams *p, StandState *s, Sample *o) noexcept nogil:

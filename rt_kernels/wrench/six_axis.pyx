@@ -339,7 +339,7 @@ cdef class SixAxis(StagePart):
         Parameter("inertia_from", "str", "-", "what says weight and inertia of what the cell carries: its weight and the measured pose, or "
                   "accelerometers on it", "pose", choices=("pose", "accelerometers")),
         Parameter("frozen_s", "float", "s", "six values equal to the bit for this long, in ten new records or more: a frozen sensor; "
-                  "0: not judged", 0.02, low=0.0, high=60.0),
+                  "0: not judged", 0.02, low=0.0, high=60.0, stricter="equal"),
         Parameter("tare_s", "float", "s", "the mean wrench over this time before the approach is taken off; 0: none. A live run whose test does "
                   "not give it takes 1 s", 0.0, low=0.0, high=60.0),
         Parameter("tare_max_n", "float", "N", "a larger mean force is no zero and is not taken off", 10.0, low=0.0, high=1e4,

@@ -235,7 +235,7 @@ def stand_run(package, tmp_path_factory):
     config = load_test(None, [f'test.stand="{folder / "stand.toml"}"', "stand.mounting.carried_mass_kg=0", *QUICK])
     context = assembly.base_context(config)
     box = boxes["drives"][1]
-    box.legs = tuple(round(1e6 * x) for x in context["platform"].leg_lengths(np.asarray(context["platform"].neutral_pose)))
+    box.legs = tuple(round(1e6 * x) for x in config.stand["limits"]["start_leg_m"])
     box.tick = box.follow
     ports = assembly.devices(config, context, {table: dict(config.stand[table]) for table in boxes})
     try:

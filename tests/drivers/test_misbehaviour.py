@@ -32,7 +32,7 @@ from tests.drivers.peers.canopen import (
 )
 from tests.drivers.peers.drives import Cia402Drive, Cia408Drive
 from tests.drivers.peers.rdt import with_status
-from tests.drivers.peers.stand import COUNTS_PER_METRE, HEARTBEAT_MS, RECORDS_PER_TICK, LockstepStand, Turn, neutral_legs
+from tests.drivers.peers.stand import COUNTS_PER_METRE, HEARTBEAT_MS, RECORDS_PER_TICK, LockstepStand, Turn, parked_legs
 
 BEFORE, DURING, AFTER = 60, 40, 20  # ticks before a case begins, of the case, after one that does no harm
 AXIS, ALL = 2, range(6)  # the drive that misbehaves, from 0; all of them
@@ -489,12 +489,12 @@ def test_misbehaviour(tmp_path, case, device):
 @pytest.mark.parametrize("profile", ["cia402", "cia408"])
 @pytest.mark.parametrize(
     ("wrong_m", "fault"),
-    [(-4.1, "start_legs_unknown"), (1.2, "start_legs_unknown"), (0.35, "start_pose_disagrees")],
+    [(-4.1, "start_legs_unknown"), (1.3, "start_legs_unknown"), (0.35, "start_pose_disagrees")],
     ids=["below zero", "beyond the stroke", "not where the others are"],
 )
 def test_a_leg_measured_wrong_moves_no_drive(tmp_path, profile, wrong_m, fault):
     """One transducer is off by so much: a named fault, and no drive is ever sent anywhere but where it stands."""
-    legs = neutral_legs()
+    legs = parked_legs()
     legs[AXIS] += wrong_m
     with LockstepStand(tmp_path, profile, legs=legs) as stand:
         stand.run(BEFORE)

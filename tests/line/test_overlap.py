@@ -11,7 +11,7 @@ from hil_server.cli import main
 from hil_server.config import SHIPPED, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
-from hil_server.line.overlap import park_pose, refuse_overlap
+from hil_server.line.overlap import park_pose, parked_inside, refuse_overlap
 from hil_server.run.programme import is_programme, load_programme
 from rt_kernels.context import Mounting
 
@@ -29,10 +29,32 @@ def configurations(file):
     return [v.config for v in load_programme(file)[1]] if is_programme(file) else [load_test(file)]
 
 
+def parked_at(leg_m, name, folder):
+    """Copy of a shipped stand file with legs of this length at park, None: those of the neutral pose."""
+    lines = (SHIPPED / "stands" / f"{name}.toml").read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("start_leg_m"))
+    lines[at] = f"start_leg_m = {[leg_m] * 6}" if leg_m else ""
+    (folder / f"{name}.toml").write_text("\n".join(lines))
+    return folder / f"{name}.toml"
+
+
 @pytest.mark.parametrize("file", PROGRAMMES, ids=[file.stem for file in PROGRAMMES])
-def test_every_shipped_programme_starts_clear(file):
+def test_every_shipped_programme_parks_and_starts_clear(file):
     for config in configurations(file):
-        assembly.base_context(config)
+        context = assembly.base_context(config)
+        guidance = assembly.part_of(config, "guidance", context)
+        assert parked_inside(context["park"], context["start"].X_TA, guidance, config.paths) == "", config.test["name"]
+
+
+@pytest.mark.parametrize(("leg_m", "inside"), [(None, "0.053 m further in"), (3.961, "0.007 m further in"), (3.951, ""), (3.707, "")])
+def test_check_says_that_the_parked_units_are_inside_each_other(leg_m, inside, tmp_path, monkeypatch, capsys):
+    """In the neutral pose the probe is in the cone, though it does not touch: the first contact of the shipped docking is 0.053 m lower."""
+    monkeypatch.chdir(tmp_path)
+    stand = parked_at(leg_m, "docking_stand", tmp_path)
+    code = main(["check", "--set", f"test.stand='{stand}'", "--json", "said.json"])
+    said = json.loads((tmp_path / "said.json").read_text())["parked_inside"]
+    assert code == 0 and inside in said and bool(said) == bool(inside)
+    assert not inside or (said in capsys.readouterr().out and f"{stand}: the docking units are parked inside each other" in said)
 
 
 @pytest.mark.parametrize("name", [file.stem for file in sorted((SHIPPED / "mechanisms").glob("*.toml"))])
@@ -45,13 +67,14 @@ def test_every_shipped_mechanism_has_a_shipped_stand_on_which_it_starts_clear(na
 def test_probe_in_the_cone_at_park_is_bad_input(verb, unit, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     more = ["--seconds", "0"] if verb == "check" else []
-    code = main([verb, str(VIRTUAL), "--set", f"test.mechanism=mechanisms/{unit}.toml", "--json", "said.json", *more])
+    stand = f"test.stand='{parked_at(None, 'ideal_stand', tmp_path)}'"
+    code = main([verb, str(VIRTUAL), "--set", stand, "--set", f"test.mechanism=mechanisms/{unit}.toml", "--json", "said.json", *more])
     assert code == 2
     said = json.loads((tmp_path / "said.json").read_text())
     text = "\n".join(said.get("faults") or said["configuration"]["faults"])
     assert f"mechanisms/{unit}.toml: the docking units overlap at park" in text and "e+07 N, limit 1 N" in text
     assert "(-0.605, 0.000, 0.000) m" in text and "at least 0.150 m further from" in text
-    assert "stands/ideal_stand.toml (mounting.load_cell_position_m, mounting.measured_port_position_m" in text
+    assert "ideal_stand.toml (mounting.load_cell_position_m, mounting.measured_port_position_m" in text
 
 
 @pytest.mark.parametrize(
@@ -71,13 +94,13 @@ def test_the_whole_way_is_looked_at(approach, where):
     before = unit.snapshot()
     mounting = Mounting("target", "floor", X_WF=pose(4.0), X_PM=pose(0.3))
     guidance = SimpleNamespace() if approach is None else SimpleNamespace(approach=lambda count: np.array(approach))
-    platform = pose(4.0 - 0.3 + FREE)
-    assert park_pose(mounting, platform) == pytest.approx(pose(FREE))
+    park = park_pose(mounting, pose(4.0 - 0.3 + FREE))
+    assert park == pytest.approx(pose(FREE))
     if where is None:
-        refuse_overlap(unit, mounting, platform, guidance, {})
+        refuse_overlap(unit, mounting, park, guidance, {})
     else:
         with pytest.raises(ConfigurationError, match=where):
-            refuse_overlap(unit, mounting, platform, guidance, {})
+            refuse_overlap(unit, mounting, park, guidance, {})
     assert unit.snapshot() == before
 
 

@@ -36,12 +36,12 @@ def comes_to_rest(records, config):
 
 
 def test_a_live_run_whose_time_is_up_is_led_home(tmp_path):
-    config = load_test(None, of(tmp_path, "test.duration_max_s=2.5"))
+    config = load_test(None, of(tmp_path, "test.duration_max_s=1.3"))
     summary = run_live(config, Options(out=str(tmp_path / "run"), quiet=True, report=False))
     assert summary["end"] == "time" and summary["exit_code"] == 1 and summary["complete"]
     r = open_log(summary["log"]).records
     at = int(np.flatnonzero(r["command_code"] == COMMAND["park"])[0])
-    assert 2.5 <= r["time_ns"][at] * 1e-9 < 2.5 + 1e-3 * r["periods"][at] and r["command_arg"][at][0] == TIME_IS_UP
+    assert 1.3 <= r["time_ns"][at] * 1e-9 < 1.3 + 1e-3 * r["periods"][at] and r["command_arg"][at][0] == TIME_IS_UP
     assert np.abs(r["leg_rate_setpoint"][at]).max() > 100 * IN_FRAME, "it was moving"
     assert comes_to_rest(r, config) and r["phase"][-1] == PHASE["ended"]
     assert cli.main(["replay", summary["log"], "--verify"]) == 0

@@ -18,7 +18,7 @@ TRUE = ("stand.virtual.leg_noise_m=0.0", "stand.virtual.leg_resolution_m=0.0")
 HYDRAULIC_STAND = ("test.stand=stands/hydraulic_stand.toml", *QUICK, *TRUE, "guidance.fault_s=0.6", "test.duration_max_s=5.5")
 SOCKETS = ("publish", "command", "hand_controller")
 STATE = CODES["safety_state"]
-AT_S, STOP_TICKS = 3.4, 200  # 0.1 s after first contact
+AT_S, STOP_TICKS = 3.13, 200  # 0.1 s after first contact
 MM = 1e-3
 # fault, leg, value, further settings -> fault of the trip, legs that are blocked at once
 MATRIX = [

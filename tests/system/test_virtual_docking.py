@@ -9,7 +9,6 @@ from scipy.spatial.transform import Rotation
 
 from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test
-from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.free_run import blocks
 from rt_kernels.layout import BITS, CODES
@@ -182,14 +181,12 @@ def test_a_retraction_that_is_cut_off_says_what_is_not_together():
 
 @pytest.mark.parametrize("overrides", [MODIFIED, LIMITER], ids=["modified", "movable limiter"])
 def test_the_longer_units_start_clear_of_the_receptacle(overrides):
-    """Nothing touches before the loop is closed; on the shorter stand both would start with the probe in the bottom of the socket."""
+    """Nothing touches before the loop is closed."""
     test = assembly.simulation(load_test(CONFIG, [*overrides, "guidance.contact_max_s=0.4"]))
     for records in blocks(test):
         before = records["phase"] <= PHASE["closing"]
         assert not records["signal_discrete"][before].astype(int).__and__(SIGNAL["DK1"]).any()
         assert np.abs(records["F_T"][before]).max(initial=0.0) < 1.0
-    with pytest.raises(ConfigurationError, match=r"overlap at park .*contact force 1\.\d+e\+07 N.*at least 0\.150 m further"):
-        assembly.simulation(load_test(CONFIG, overrides[1:]))
 
 
 def test_N11_central_impact_of_20_tonnes_through_the_line():

@@ -60,13 +60,16 @@ link = "udp:127.0.0.1:{module}"
 frequency_hz = 200.0
 damping = 0.8
 delay_s = 0.0
+
+# the peers' sensor has no noise
+[wrench]
+frozen_s = 0.0
 """
 # Every judgement at its own threshold and at once; the sensor carries nothing, so that its weight is not taken off.
 STRICT = (
     "stand.mounting.carried_mass_kg=0", "safety.sensor_missing_periods=1", "safety.drive_missing_periods=1",
     "safety.signals_missing_periods=1", "safety.following_time_s=0.0", "guidance.speed_max_m_s=0.4",
     "guidance.acceleration_max_m_s2=2.0", "guidance.settle_s=0.1", "safety.arming_s=0.03", "safety.drive_lost_max_per_s=5.0",
-    "wrench.frozen_s=0",  # the peers' sensor has no noise
 )  # fmt: skip
 FAULT_NAME = {bit: name for name, bit, *_ in FAULTS}
 
@@ -103,19 +106,17 @@ def stand_file(folder: Path, text: str) -> Path:
     return path
 
 
-def neutral_legs() -> np.ndarray:
-    """Leg lengths of the neutral pose, shape (6,), m: the neutral pose has no rotation."""
-    table = load_test(None, []).stand["platform"]
-    offset = np.array(table["neutral_position_m"])
-    return np.linalg.norm(np.array(table["platform_joints_m"]) + offset - np.array(table["base_joints_m"]), axis=1)
+def parked_legs() -> np.ndarray:
+    """Leg lengths of the parked stand, shape (6,), m."""
+    return np.array(load_test(None, []).stand["limits"]["start_leg_m"])
 
 
 class LockstepStand:
     """Devices, ports and line. `records` collects the sample of every tick. Use as a context manager."""
 
     def __init__(self, folder: Path, profile: str = "cia402", variant: str = "net_ft", legs=None) -> None:
-        """legs: what the drives measure at first, m (none: the neutral pose)."""
-        positions = np.rint((neutral_legs() if legs is None else legs) * COUNTS_PER_METRE).astype(int)
+        """legs: what the drives measure at first, m (none: those of the parked stand)."""
+        positions = np.rint((parked_legs() if legs is None else legs) * COUNTS_PER_METRE).astype(int)
         self.drives: list[Drive] = [PROFILES[profile](i + 1, int(positions[i])) for i in range(6)]
         self.buses = [Bus(self.drives[:3]), Bus(self.drives[3:]), Bus([InputModule(10)])]
         self.sensor = RdtSensor()
