@@ -1,6 +1,7 @@
 """Ctrl-C at instants spread over the whole of a verb, as a terminal sends it: by signal, to all processes of the group.
 
     python tools/interrupt_instants.py [--instants 500] [--verbs run,simulate,fly,export,replay,campaign,identify] [--seed 1] [--out FOLDER]
+    python tools/interrupt_instants.py --press abort|second [--instants 500] [--verbs run,fly] ...
 
 Each verb is run once without a press; its instants are then drawn between its start and a little past its end, half of them before the loop
 of a live run starts. What is held against each:
@@ -12,6 +13,10 @@ of a live run starts. What is held against each:
   stands still at the end.
 * nothing half-written: no file under its final name that is not whole, nothing hidden.
 * no process is left.
+
+`--press abort`: the command `abort` over the bus in the place of Ctrl-C. From the tick that took it on there is nothing but the stop and
+the end, and the exit code is 3; an abort that no desk answered yet is counted as one before the program's first line. `--press second`: a
+second run on the same addresses. It is refused with exit code 4 and a line that says who has the stand, and the first ends as without it.
 
 Prints a table by verb and each instant that is wrong; exit code 1 when there is one.
 """
@@ -38,6 +43,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from hil_server.client import Client  # noqa: E402
+from hil_server.errors import HilError  # noqa: E402
 from hil_server.telemetry.log_file import open_log  # noqa: E402
 from rt_kernels.layout import CODES  # noqa: E402
 
@@ -96,6 +103,7 @@ class Attempt:
     pressed_s: float | None = None
     over_before: bool = False
     taken: bool = False
+    said_to_second: str = ""  # exit code and last line of a second run
     lines: list[tuple[float, str, str]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -119,10 +127,28 @@ def words_of(verb: str, folder: Path, log: Path) -> list[str]:
     return found
 
 
-def attempt(verb: str, folder: Path, log: Path, press_s: float | None) -> Attempt:
+def abort(folder: Path) -> bool:
+    """Whether a desk took the command."""
+    try:
+        with Client(command=f"ipc://{folder}/command", timeout_s=5.0) as client:
+            client.command("abort")
+    except HilError:
+        return False
+    return True
+
+
+def second(words: list[str]) -> str:
+    """A second run of the same: its exit code and what it said last."""
+    done = subprocess.run([sys.executable, "-m", "hil_server", *(f"{word}-2" if word.endswith("/out/run") else word for word in words)],
+                          cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ENDS_WITHIN)  # fmt: skip
+    return f"{done.returncode} {''.join(done.stderr.splitlines()[-1:])}"
+
+
+def attempt(verb: str, folder: Path, log: Path, press_s: float | None, press: str = "ctrl_c") -> Attempt:
     """Runs the verb in a group of its own, and presses when it is time."""
     mark = uuid.uuid4().hex
-    command = [sys.executable, "-m", "hil_server", *words_of(verb, folder, log)]
+    words = words_of(verb, folder, log)
+    command = [sys.executable, "-m", "hil_server", *words]
     found = Attempt(verb, folder)
     began = time.monotonic()
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -139,13 +165,17 @@ def attempt(verb: str, folder: Path, log: Path, press_s: float | None) -> Attemp
         if press_s is not None:
             time.sleep(max(0.0, began + press_s - time.monotonic()))
             found.pressed_s, found.over_before = time.monotonic() - began, process.poll() is not None
-            found.taken = handles_sigterm(process.pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGINT)
-        elif verb == "fly":  # its page stays until Ctrl-C
+            found.taken = abort(folder) if press == "abort" else handles_sigterm(process.pid)
+            if press == "second" and found.taken and not found.over_before:
+                found.said_to_second = second(words)
+            if press == "ctrl_c":
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGINT)
+        if verb == "fly" and (press_s is None or press != "ctrl_c"):  # its page stays until Ctrl-C
             while process.poll() is None and not any(VERBS[verb][1] in text for text in found.said("out")):
                 time.sleep(0.05)
-            os.killpg(process.pid, signal.SIGINT)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
         found.code = process.wait(ENDS_WITHIN)
     except subprocess.TimeoutExpired:
         found.left.append(f"the verb itself, {ENDS_WITHIN:g} s after its start")
@@ -186,6 +216,33 @@ def reported(one: Attempt) -> bool:
     """Whether the verb had reported its end before the press."""
     word = VERBS[one.verb][1].replace("OUT", str(one.folder / "out"))
     return one.over_before or any(t <= (one.pressed_s or 0.0) and text.startswith(word) for t, name, text in one.lines if name == "out")
+
+
+def wrong_after_abort(one: Attempt, unpressed: int) -> list[str]:
+    """What is not as it should be of a run that was aborted over the bus."""
+    found = [f"left: {name}" for name in one.left]
+    for path in (one.folder / "out").rglob("run.mcap"):
+        log = open_log(path)
+        taken = np.flatnonzero(log.records["command_code"] == CODES["command"]["abort"])
+        if not log.complete or not len(taken):
+            found.append("log: incomplete, or without the abort")
+            continue
+        after = log.records[taken[0] + 1 :]
+        found += [f"log: phase {number} after the abort" for number in set(after["phase"].tolist()) - {PHASE["fault"], PHASE["ended"]}]
+        if len(after) and np.abs(after["leg_rate_setpoint"][-1]).max() > 1e-3:
+            found.append("log: ends in motion")
+    # a run whose test had ended keeps its exit code only where the abort came after the loop
+    allowed = {3, 130} if one.verb == "fly" else {3}
+    return found if one.code in allowed or reported(one) and one.code == unpressed else [*found, f"exit code {one.code}"]
+
+
+def wrong_of_second(one: Attempt, unpressed: int) -> list[str]:
+    """What is not as it should be of a run beside which another one was started."""
+    found = [f"left: {name}" for name in one.left]
+    refused = one.said_to_second.startswith("4 ") and "in use" in one.said_to_second
+    if not refused and not reported(one):
+        found.append(f"the second: {one.said_to_second}")
+    return found if one.code == unpressed else [*found, f"exit code {one.code} of the first"]
 
 
 def wrong(one: Attempt, unpressed: int) -> list[str]:
@@ -260,10 +317,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--instants", type=int, default=500, help="in all (default: 500)")
     parser.add_argument("--verbs", default=",".join(VERBS))
+    parser.add_argument("--press", choices=("ctrl_c", "abort", "second"), default="ctrl_c")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", help="keeps the folders of what is wrong here")
     args = parser.parse_args(argv)
     rng, verbs = random.Random(args.seed), args.verbs.split(",")
+    if args.press != "ctrl_c" and not set(verbs) <= {"run", "fly"}:
+        parser.error("--press abort, --press second: --verbs run, fly or both")
     base = Path(tempfile.mkdtemp(prefix="hil-instants-"))
     command = [sys.executable, "-m", "hil_server", *VERBS["simulate"][0]]
     (base / "log").mkdir()
@@ -283,9 +343,11 @@ def main(argv: list[str] | None = None) -> int:
         for k, press in enumerate(instants(free, shares[verb], rng)):
             folder = base / f"{verb}-{k}"
             folder.mkdir()
-            one = attempt(verb, folder, log, press)
-            early += not one.taken and not one.over_before
-            if faults := wrong(one, free.code):
+            one = attempt(verb, folder, log, press, args.press)
+            none = not one.taken and not one.over_before
+            early += none
+            judge = {"abort": wrong_after_abort, "second": wrong_of_second}.get(args.press, wrong)
+            if faults := [] if none and args.press != "ctrl_c" else judge(one, free.code):
                 bad += 1
                 print(f"{verb} at {press:.3f} of {free.seconds:.2f} s: {'; '.join(faults)}", flush=True)
                 if args.out:

@@ -7,7 +7,8 @@ and runs the tests that claim it. A mutant that passes all tests has survived: i
 earlier run with the same --out left alive. The work is done in a copy of the tree below build/; the results are kept after each mutant, and
 a run that was broken off goes on where it stood. Exit code 1 when a mutant survives without a reason.
 
-Only what runs in a tick is changed: bodies of `nogil` functions. Comments, docstrings, declarations and set-up stay as they are.
+Of a kernel only what runs in a tick is changed: bodies of `nogil` functions. Of a Python module (set-up, session) the bodies of its
+functions. Comments, docstrings and declarations stay as they are.
 """
 
 import argparse
@@ -41,7 +42,8 @@ class Target:
 
 
 def _target(source: str, *tests: str, modules: tuple[str, ...] = ()) -> Target:
-    return Target(source, modules or (source.removesuffix(".pyx").replace("/", "."),), tests)
+    compiled = () if source.endswith(".py") else (source.removesuffix(".pyx").replace("/", "."),)
+    return Target(source, modules or compiled, tests)
 
 
 # of the proof those that run the compiled step; the solvers never see it
@@ -65,6 +67,13 @@ TARGETS: dict[str, Target] = {
     "docking": _target("rt_kernels/guidance/docking.pyx", "tests/guidance/test_docking.py", "tests/guidance/test_stand_phases.py"),
     "stand_phases": _target("rt_kernels/guidance/stand_phases.pxd", "tests/guidance/test_stand_phases.py", "tests/guidance/test_docking.py",
                             modules=("rt_kernels.guidance.docking",)),
+    "berthing": _target("rt_kernels/guidance/berthing.pyx", "tests/guidance/test_berthing.py"),
+    "recovery": _target("rt_kernels/recovery.pxd", "tests/safety/test_recovery.py", "tests/guidance/test_stand_phases.py",
+                        modules=("rt_kernels.safety.limits", "rt_kernels.guidance.docking")),
+    "unit_energy": _target("rt_kernels/safety/unit_energy.pyx", "tests/safety/test_unit_energy.py", "tests/safety/test_energy_monitor.py"),
+    "tuning": _target("rt_kernels/tuning.pxd", "tests/loop/test_tuning.py", modules=("rt_kernels.loop", "rt_kernels.tuning")),
+    "command_latch": _target("rt_kernels/command_latch.pyx", "tests/system/test_end_of_time.py::test_the_latch_gives_its_commands_once_and_"
+                             "lets_others_go_first", "tests/operator_desk/test_hand_controller.py"),
     "events": _target("rt_kernels/events/docking.pyx", "tests/events/test_docking.py"),
     "excitation": _target("rt_kernels/guidance/excitation.pyx", "tests/guidance/test_excitation.py"),
     "recording": _target("rt_kernels/guidance/recording.pyx", "tests/guidance/test_recording.py"),
@@ -73,6 +82,21 @@ TARGETS: dict[str, Target] = {
     "ideal_stand": _target("drivers/simulated/ideal_stand.pyx", "tests/drivers/simulated/test_ideal_stand.py"),
     "virtual_stand": _target("drivers/simulated/virtual_stand.pyx", "tests/drivers/simulated/test_virtual_stand.py"),
     "rdt": _target("drivers/wrench_sensors/rdt.pyx", "tests/drivers/wrench_sensors/test_rdt.py"),
+    "ati_can": _target("drivers/wrench_sensors/ati_can.pyx", "tests/drivers/wrench_sensors/test_ati_can.py"),
+    "serial_stream": _target("drivers/wrench_sensors/serial_stream.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
+                             "tests/drivers/wrench_sensors/test_damaged_streams.py",
+                             modules=("drivers.wrench_sensors.serial_stream",)),
+    "bota_serial": _target("drivers/wrench_sensors/bota_serial.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
+                           "tests/drivers/wrench_sensors/test_damaged_streams.py"),
+    "robotiq_ft300": _target("drivers/wrench_sensors/robotiq_ft300.pyx", "tests/drivers/wrench_sensors/test_serial_sensors.py",
+                             "tests/drivers/wrench_sensors/test_damaged_streams.py"),
+    "ethercat_axes": _target("drivers/drives/ethercat_axes.pyx", "tests/drivers/drives/test_ethercat_axes.py",
+                             "tests/drivers/drives/test_ethercat_wire.py"),
+    "cia402_ethercat": _target("drivers/drives/cia402_ethercat.pyx", "tests/drivers/drives/test_ethercat_axes.py"),
+    "canopen_setup": _target("drivers/drives/canopen_setup.py", "tests/drivers/drives/test_can_axes.py"),
+    "ethercat_setup": _target("drivers/drives/ethercat_setup.py", "tests/drivers/drives/test_ethercat_setup.py"),
+    "session": _target("hil_server/run/session.py", "tests/system/test_one_stand_one_run.py", "tests/system/test_end_of_time.py",
+                       "tests/system/test_record_lost.py"),
     "axes": _target("drivers/drives/cyclic_axes.pyx", "tests/drivers/drives/test_can_axes.py", modules=("drivers.drives.cyclic_axes",)),
     "cia402": _target("drivers/drives/cia402.pyx", "tests/drivers/drives/test_can_axes.py"),
     "cia408": _target("drivers/drives/cia408.pyx", "tests/drivers/drives/test_can_axes.py"),
@@ -123,15 +147,15 @@ LIMIT = re.compile(r"\b(?:\w+\.)*(p\.[a-z_]+(?:\[\w+\])?)(?![\w.\[(])")
 HEAD = re.compile(r"^(\s*)(?:cdef|cpdef|def)\b.*?(\w+)\(")
 
 
-def bodies(text: str) -> Iterator[tuple[int, str, str]]:
-    """(line number, function, line) of every line of code inside a `nogil` function."""
+def bodies(text: str, python: bool = False) -> Iterator[tuple[int, str, str]]:
+    """(line number, function, line) of every line of code inside a `nogil` function; python: inside any function."""
     lines = text.split("\n")
     function, indent, quoted, head = "", 0, False, ""
     for number, line in enumerate(lines):
         if head:  # a signature that goes on over several lines
             head += line
             if line.rstrip().endswith(":"):
-                function = function if "nogil" in head else ""
+                function = function if python or "nogil" in head else ""
                 head = ""
             continue
         if line.count('"""') == 1:
@@ -144,7 +168,7 @@ def bodies(text: str) -> Iterator[tuple[int, str, str]]:
         if match and "(" in line and not re.match(r"\s*cdef\s+(const\s+)?\w+[\s*]+\w+\s*=", line):
             function, indent, head = match.group(2), depth, line
             if line.rstrip().endswith(":"):
-                function = function if "nogil" in line else ""
+                function = function if python or "nogil" in line else ""
                 head = ""
             continue
         if function and depth <= indent:
@@ -153,10 +177,10 @@ def bodies(text: str) -> Iterator[tuple[int, str, str]]:
             yield number, function, line
 
 
-def mutants(text: str) -> list[Mutant]:
-    """Every mutant of a source, in the order of its lines."""
+def mutants(text: str, python: bool = False) -> list[Mutant]:
+    """Every mutant of a source, in the order of its lines; python: of Python."""
     found: list[Mutant] = []
-    for number, function, line in bodies(text):
+    for number, function, line in bodies(text, python):
         code, mark, comment = line.partition("  #")
 
         def add(kind: str, start: int, stop: int, new: str, code: str = code, tail: str = mark + comment, at: int = number,
@@ -188,6 +212,11 @@ def mutants(text: str) -> list[Mutant]:
         seen[mutant.key] += 1
         found[k] = replace(mutant, copy=seen[mutant.key])
     return found
+
+
+def mutants_of(source: str) -> list[Mutant]:
+    """Those of a file of the tree."""
+    return mutants(ROOT.joinpath(source).read_text(), source.endswith(".py"))
 
 
 def chosen(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -238,7 +267,9 @@ def workshop() -> None:
 
 
 def build(modules: tuple[str, ...]) -> str:
-    """What the compiler said against it, empty when it built."""
+    """What the compiler said against it, empty when it built, or where there is nothing to build."""
+    if not modules:
+        return ""
     done = subprocess.run([sys.executable, "-c", BUILD, *modules], cwd=WORKSHOP, capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip() or "no word")
 
@@ -302,7 +333,7 @@ def main() -> int:
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     args = parser.parse_args()
-    picked = {name: chosen(mutants(ROOT.joinpath(TARGETS[name].source).read_text()), args.count, args.seed) for name in args.module}
+    picked = {name: chosen(mutants_of(TARGETS[name].source), args.count, args.seed) for name in args.module}
     if args.list:
         for name, some in picked.items():
             for mutant in some:

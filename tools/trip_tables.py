@@ -1,11 +1,16 @@
-"""What the safety stage makes of wrong sensors and of drives that do not obey, in process: two tables.
+"""What the safety stage makes of wrong sensors, of right ones, and of drives that do not obey, in process: three tables.
 
     python tools/trip_tables.py [--sensors] [--power] [--programme NAME ...] [--markdown]
+    python tools/trip_tables.py --quiet [--seed 2 --seed 3 ...]
 
 `--sensors`: each programme is simulated once whole, which is its prediction (course of the force by depth, peak), and again with each wrong
 sensor. Printed: when it began, faults of the trip, when it came, the largest true force on the load cell (weight taken off) up to 50 ms
 after the trip, as a share of the predicted peak. A row is as it should be when that share stays within 1.2, or the force within 200 N, or
 nothing has tripped and both are so to the end. The whole run first must have no stop.
+
+`--quiet`: each variant of each shipped programme is simulated whole, and again with other draws of the noise, held against the first as its
+prediction. The closed loop ends after 20 s, an operator may fly no longer. Printed: each run with a stop by a sensor that was judged wrong
+(`SENSE`): there is to be none.
 
 `--power`: on each stand in software a leg runs away, jams, the emergency stop is operated, the supply is lost, a hose bursts, while the
 platform approaches. Printed: fault, when it came, when the power of the axis was taken after it, when the legs stood, the greatest way and
@@ -13,7 +18,9 @@ speed of a leg from the injection on. `--markdown`: as the table in docs/safety.
 """
 
 import argparse
+import copy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +31,7 @@ from drivers.simulated.injections import HYDRAULIC, IN_PROCESS  # noqa: E402
 from hil_server.analysis.course import course  # noqa: E402
 from hil_server.config import SHIPPED, load_test  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
+from hil_server.run.programme import is_programme, load_programme  # noqa: E402
 from rt_kernels.codes import fault_names  # noqa: E402
 from rt_kernels.layout import FAULTS, RUNS, SAMPLE_DTYPE  # noqa: E402
 
@@ -33,6 +41,10 @@ PROGRAMMES = {"docking": "", "docking_tuned": "", "virtual_docking_hydraulic": "
 STOP = sum(mask for _, mask, severity, *_ in FAULTS if severity == "stop")
 BLOCKED = RUNS["setpoint_status"]["blocked"]
 EARLY_S = 0.3
+# a sensor is judged wrong
+SENSE = {"sensor_frozen", "tare_wrong", "force_without_contact", "contact_without_force", "force_beyond_prediction", "leg_jump",
+         "records_differ"}  # fmt: skip
+FLIGHT_S = 20.0
 # name, injection, index, value, when: "early", or s after the first contact
 WRONG = [
     ("stuck", "sensor_frozen", 0, 0.0, "early"),
@@ -59,7 +71,7 @@ def run(config, every=2):
     """The test in process to its end. Returns its records, and of every `every` ticks (tick, true wrench on the cell (6,), legs (6,), their
     rates (6,))."""
     test = assembly.simulation(config)
-    plant = next(port for port in test.ports if hasattr(port, "plant")).plant
+    plant = next((port.plant for port in test.ports if hasattr(port, "plant")), None)  # an ideal stand has none
     dtype = np.dtype([*SAMPLE_DTYPE.descr, ("aux", "<f8", (test.block.aux_count,))])
     clock = test.line.clock
     clock.pause_every(every, test.line.sample)
@@ -67,8 +79,9 @@ def run(config, every=2):
     while not taken or clock.paused:
         test.block.heartbeat()
         test.line.run()
-        state = plant.state()
-        true.append((clock.tick, *state["F_S"], *state["leg"], *state["leg_rate"]))
+        if plant is not None:
+            state = plant.state()
+            true.append((clock.tick, *state["F_S"], *state["leg"], *state["leg_rate"]))
         while records := test.block.drain(4096):
             taken.append(records)
     return np.frombuffer(b"".join(taken), dtype), np.array(true), test
@@ -117,6 +130,46 @@ def sensors(programmes):
     return good
 
 
+def variants():
+    """Name and configuration of every variant of every shipped programme that closes the loop."""
+    for file in sorted((SHIPPED / "programmes").glob("*.toml")):
+        if "campaign" in file.stem:
+            continue
+        found = load_programme(file)[1] if is_programme(file) else [None]
+        for number, one in enumerate(found):
+            config = load_test(file) if one is None else one.config
+            if "contact_max_s" in config.guidance:
+                yield f"{file.stem} {'' if one is None else number}".strip(), config
+
+
+def with_noise(config, seed, safety=()):
+    """The configuration with another draw of the stand's noise, a closed loop of FLIGHT_S at most, and these keys of [safety]."""
+    document = copy.deepcopy(config.document)
+    document["guidance"]["contact_max_s"] = min(FLIGHT_S, document["guidance"]["contact_max_s"])
+    document["safety"] |= dict(safety)
+    if "seed" in document["stand"]["virtual"]:
+        document["stand"]["virtual"]["seed"] = seed
+    return replace(config, document=document)
+
+
+def quiet(seeds):
+    runs, alarms, stopped = 0, 0, 0
+    for name, config in variants():
+        base, _, test = run(with_noise(config, 1), every=100)
+        found = course(base, float(test.context["start"].X_TA[0]), test.context["period_s"])
+        for seed in seeds:
+            records, _, _ = run(with_noise(config, seed, found), every=100)
+            at, faults = trip_of(records)
+            runs, stopped = runs + 1, stopped + (at is not None)
+            if wrong := SENSE & set(faults):
+                alarms += 1
+                print(f"{name}, seed {seed}: {'+'.join(sorted(wrong))} at {records['time_ns'][at] * 1e-9:.3f} s", flush=True)
+            elif at is not None:
+                print(f"{name}, seed {seed}: stop {'+'.join(faults)} at {records['time_ns'][at] * 1e-9:.3f} s, no sensor's", flush=True)
+    print(f"{runs} runs, {alarms} false alarms; {stopped} with a stop of any kind")
+    return not alarms
+
+
 def power(markdown):
     good = True
     if markdown:
@@ -152,11 +205,15 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--sensors", action="store_true")
     p.add_argument("--power", action="store_true")
+    p.add_argument("--quiet", action="store_true")
+    p.add_argument("--seed", type=int, action="append", help="of --quiet (default: 2)")
     p.add_argument("--programme", action="append", choices=tuple(PROGRAMMES))
     p.add_argument("--markdown", action="store_true")
     options = p.parse_args()
     good = True
-    if options.sensors or not options.power:
+    if options.quiet:
+        good = quiet(options.seed or [2])
+    if options.sensors or not (options.power or options.quiet):
         good = sensors(options.programme or PROGRAMMES)
     if options.power:
         good = power(options.markdown) and good

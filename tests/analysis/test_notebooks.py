@@ -96,7 +96,7 @@ def test_rehearsal(tmp_path):
         for name, miss in (("ada", 0.02), ("blind", 0.04))
     ]  # fmt: skip
     said = executed("rehearsal", tmp_path, LOGS=logs)
-    peaks = {Path(log).parent.name: np.linalg.norm(open_log(log)["F_T"].values[:, :3], axis=1).max() for log in logs}
+    peaks = {Path(log).parent.name: np.linalg.norm(open_log(log).phase("contact")["F_T"].values[:, :3], axis=1).max() for log in logs}
     assert f"the gentler attempt: {min(peaks, key=peaks.get)}" in said and "overshoots" in said
 
 

@@ -1,6 +1,7 @@
 """The loop never stops from motion: at the end of its time, after an error of the supervisor, at the end of an excitation that is stopped,
 the setpoints come to rest inside their limits first; an abort before the first tick moves nothing."""
 
+import random
 import threading
 
 import numpy as np
@@ -18,6 +19,7 @@ from rt_kernels.command_latch import CommandLatch
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.ring import SharedBlock
 from tests.system.line_runs import fault_names
+from tools import end_instants
 
 PHASE, COMMAND = CODES["phase"], CODES["command"]
 IN_FRAME = 1e-4  # m/s, of rest
@@ -85,6 +87,35 @@ def test_an_excitation_that_is_stopped_comes_to_rest():
     ended = np.flatnonzero(records["phase"] == PHASE["ended"])
     assert ended[0] == 0 and 1 < len(ended) < 1000 and records["end_cause"][-1] == CODES["end_cause"]["stopped"]
     assert comes_to_rest(records, config)
+
+
+@pytest.mark.parametrize("kind", ["time", "ctrl_c", "exception", "abort", "hold"])
+@pytest.mark.parametrize("programme", ["docking", "identify"])
+def test_ends_at_instants_over_the_whole_run(programme, kind):
+    """Inside the limits to the last frame, at rest there, with an exit code that says so. (Hundreds of instants: tools/end_instants.py.)"""
+    free = end_instants.flight(programme, 14.0)
+    free.join(1e4)
+    r = free.taken()
+    t = r["time_ns"] * 1e-9
+    over_s = float(t[np.argmax(r["end_cause"] != CODES["end_cause"]["none"])])
+    for share in (0.1, 0.45, 0.8):
+        at_s = share * (over_s if kind != "hold" or programme == "identify" else float(r["first_contact_time"][-1]))
+        one, presses = end_instants.ended(kind, programme, at_s, random.Random(int(100 * share)))
+        assert end_instants.wrong(kind, one, presses, over_s, at_s) == [], f"{kind} at {at_s:.3f} s"
+        assert one.seconds < t[-1] or kind != "abort"
+
+
+def test_what_is_held_against_an_end_sees_a_step_and_a_frame_in_motion():
+    one, _ = end_instants.ended("ctrl_c", "docking", 2.0, random.Random(1))
+    r = one.taken().copy()
+    for field, tick, word in (("leg_rate_setpoint", 1000, "a rate steps"), ("leg_setpoint", 1000, "a frame steps"),
+                              ("leg_rate_setpoint", -1, "the last frame")):  # fmt: skip
+        spoilt = r.copy()
+        spoilt[field][tick] += 0.02
+        one.records = [spoilt.tobytes()]
+        assert any(word in line for line in end_instants.wrong("ctrl_c", one, 1, 9.0, 2.0)), word
+    one.records = [r[: len(r) // 2].tobytes()]
+    assert end_instants.wrong("ctrl_c", one, 0, 9.0, 2.0) != [], "cut with exit code 0"
 
 
 def run_all(test):
