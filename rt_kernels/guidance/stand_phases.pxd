@@ -145,7 +145,7 @@ cdef inline double shortest_stop(const StandParams *p, const Sample *o) noexcept
 
 
 cdef inline void tell_touch(const StandParams *p, Sample *o, double duration) noexcept nogil:
-    """Says that a stop of this duration ends behind the first contact: it leads V T / 2 further, and the platform overshoots it a little."""
+    """Says that a stop of this duration ends behind the first contact: it leads V T / 2 further, which the platform overshoots a little."""
     cdef double gap = p.touch - o.X_TA[0]
     if gap > 0.0 and 0.5 * o.V_TA[0] * duration > gap - 0.5 * hold_reserve():
         o.guidance_fault |= GUIDANCE_FAULT_HOLD_TOUCHES

@@ -117,7 +117,7 @@ class Engineer:
 def leads_back(last: dict[str, Any]) -> bool:
     """Whether `resume` leads the run back to park: it is held, and its test is over."""
     held = last["phase"] == CODES["phase"]["hold"] and last["motion"] != CODES["motion"]["free"]
-    return held and last["end_cause"] != CODES["end_cause"]["none"]
+    return bool(held and last["end_cause"] != CODES["end_cause"]["none"])
 
 
 def _state(t: float, last: dict[str, Any]) -> dict[str, str]:
