@@ -45,11 +45,12 @@ ROOMS = {
     },
     "drivers": {
         "raw_frames": "",
+        "identity": "",
         "hand_controllers": "",
         "replayed": "",
-        "drives": "raw_frames",
-        "mechanism_signals": "raw_frames drives",
-        "wrench_sensors": "raw_frames",
+        "drives": "raw_frames identity",
+        "mechanism_signals": "raw_frames identity drives",
+        "wrench_sensors": "raw_frames identity",
         "simulated": "raw_frames wrench_sensors",
     },
     "rt_kernels": {

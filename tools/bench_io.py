@@ -51,7 +51,7 @@ def one_run(config, profile, seconds):
                 "wrench_sensor": {"part": "rdt", **stand.ports["wrench_sensors"]},
                 "mechanism_signals": {"part": "cia401", **stand.ports["mechanism_signals"]},
             }
-            devices = assembly.devices(config, context, tables)
+            devices = list(assembly.devices(config, context, tables).values())
             try:
                 for device in devices:
                     device.open()

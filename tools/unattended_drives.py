@@ -24,7 +24,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hil_server.config import load_test  # noqa: E402
+from drivers.identity import as_toml  # noqa: E402
+from hil_server.config import load_test, narrowing  # noqa: E402
 from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 
@@ -42,6 +43,7 @@ no_data_periods = 500
 heartbeat_timeout_ms = 5000
 feed_m = {feed_m}
 zero_m = {zero_m}
+identity = {identity}
 
 [wrench_sensor]
 part = "rdt"
@@ -50,10 +52,12 @@ address = "127.0.0.1"
 stream_port = {stream_port}
 http_port = {http_port}
 calibration_port = {calibration_port}
+identity = [{{serial = "SIM00001", calibration = "simulated stand"}}]
 
 [mechanism_signals]
 part = "cia401"
 link = "{module}"
+identity = [{{vendor = 0xDAC, product = 401, revision = 1, serial = 10}}]
 
 [drive_model]
 frequency_hz = 13.25
@@ -88,13 +92,16 @@ class Row:
         self.stand.stdin.flush()
         ports = json.loads(self.stand.stdout.readline())
         sensor, drives = ports["wrench_sensors"], ports["drives"]
+        identity = [{"vendor": 0xDAC, "product": 402, "revision": 1, "serial": axis + 1} for axis in range(6)]
         text = TABLES.format(
             profile=profile, links=drives["links"], module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
             stream_port=sensor["stream_port"], http_port=sensor["http_port"], calibration_port=sensor["calibration_port"],
-            feed_m=drives["feed_m"], zero_m=[float(x) for x in drives["zero_m"]], deadline=round(50 / self.period_ms),
+            identity=", ".join(map(as_toml, identity)).join("[]"), feed_m=drives["feed_m"],
+            zero_m=[float(x) for x in drives["zero_m"]], deadline=round(50 / self.period_ms),
         )  # fmt: skip
         shipped = (SHIPPED / "stands" / "docking_stand.toml").read_text()
         (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + text)
+        narrowing.sign(folder / "stand.toml", "unattended_drives", time.strftime("%Y-%m-%d"))
         sets = [f'test.stand="{folder / "stand.toml"}"', "test.duration_max_s=4.0", "guidance.settle_s=0.1"]
         sets += [f"telemetry.{key}=tcp://127.0.0.1:*" for key in ("publish", "command", "hand_controller")]
         arguments = ["run", "--out", str(folder / "run"), "--confirm-loads", "a matrix of kills", "--force", "--no-report"]

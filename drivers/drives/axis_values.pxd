@@ -1,8 +1,10 @@
-"""What the values of an axis have in common on every bus: counts, their history and rate, how bad a status is (inline, no module)."""
+"""What axes have in common on every bus: counts, their history and rate, how bad a status is, what the loop sends (inline, no module)."""
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from rt_kernels.codes cimport DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING
+from rt_kernels.codes cimport (DRIVE_STATUS_LIMIT_TOUCHED, DRIVE_STATUS_VALVE_SATURATED, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING,
+                               SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
+from rt_kernels.sample cimport Sample
 
 cdef enum:
     HISTORY = 16            # positions kept for the rate, a power of two
@@ -19,6 +21,20 @@ ctypedef uint16_t (*WordUp)(uint16_t status_word, bint reset, bint may_enable) n
 # The control word that takes an axis one state further on its way down. off: whether it has arrived, its power stage without power; an
 # axis in a fault has.
 ctypedef uint16_t (*WordDown)(uint16_t status_word, bint *off) noexcept nogil
+
+
+# The control words by which the loop leads axes.
+cdef struct ControlWords:
+    uint16_t enabled        # keeps an axis enabled
+    uint16_t blocking       # takes the power off it: its blocking valve closes
+    WordUp up
+
+
+# What an axis is sent.
+cdef struct AxisOutput:
+    int32_t target          # newest setpoint in counts
+    uint16_t word           # newest control word of an axis that is not blocked
+    uint16_t word_out       # newest that was sent
 
 
 cdef struct PositionHistory:
@@ -71,3 +87,16 @@ cdef inline int rank(uint32_t found) noexcept nogil:
 cdef inline bint in_place(int32_t target, int32_t counts, double counts_per_metre) noexcept nogil:
     cdef double gap = <double>target - <double>counts
     return -0.001 * counts_per_metre <= gap <= 0.001 * counts_per_metre
+
+
+# Setpoint and control word of axis i at a tick. Before the setpoints have started the drive holds the position at which it was enabled;
+# after a trip an axis keeps its word until a recovery leads it up, state by state; a blocked one gets the word that takes its power off.
+cdef inline void command_axis(const Sample *sample, int i, double zero_m, double counts_per_metre, uint16_t status_word, int32_t counts,
+                              bint reset, const ControlWords *words, AxisOutput *out) noexcept nogil:
+    if sample.safety_state != SAFETY_STATE_NOT_ARMED:
+        out.target = to_counts((sample.leg_setpoint[i] - zero_m) * counts_per_metre, out.target)
+    if sample.safety_state == SAFETY_STATE_RECOVERING:
+        out.word = words.up(status_word, reset, in_place(out.target, counts, counts_per_metre))
+    elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
+        out.word = words.enabled
+    out.word_out = words.blocking if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else out.word

@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t
 
+from drivers.drives.axes_port cimport AxesPort
 from drivers.drives.axis_values cimport DecodeStatus, WordDown, WordUp
 from drivers.drives.cyclic_axes cimport CyclicAxes
-from rt_kernels.plugs cimport PortPart
 
 
 cdef struct ProfileWords:
@@ -17,13 +17,11 @@ cdef struct ProfileWords:
     WordDown word_down
 
 
-cdef class CanopenPort(PortPart):
+cdef class CanopenPort(AxesPort):
     cdef CyclicAxes _cyclic
-    cdef object _session
     cdef object _channels
     cdef dict _given
     cdef bint _feed_forward
     cdef readonly double _rate_hz
-    cdef readonly list close_problems
 
     cdef int set_axes(self, profile, const ProfileWords *words, bint feed_forward, protection) except -1

@@ -1,24 +1,14 @@
 # Generated from the built module by tools/generate_stubs.py
 from typing import Any
 
-from rt_kernels.plugs import PortPart
+from drivers.drives.axes_port import AxesPort
 
 BEATS_IN_TIMEOUT: int
 
-class CanopenPort(PortPart):
-    def open(self) -> Any: ...
+class CanopenPort(AxesPort):
     def begin(self) -> Any: ...
-    def end(self) -> Any: ...
     def recover(self) -> Any: ...
-    def close(self) -> Any: ...
-    def counters(self) -> Any: ...
     def bus_loads(self) -> Any: ...
-    in_loop: Any
-    notes: Any
-    identities: Any
     delays: Any
-    delay_origins: Any
-    close_problems: Any
-    CONTEXT: tuple[Any, ...]
 
 VELOCITY_BYTES: int

@@ -1,5 +1,6 @@
 """Six CANopen axes as a port: what the profiles share from `open` to `close`. A port of a profile gives its words and its set-up."""
 
+from drivers.drives.axes_port cimport AxesPort
 from drivers.drives.cyclic_axes cimport AxesState, CyclicAxes, axes_leave, axes_read, axes_write
 
 from drivers.drives.axes_session import BEATS_IN_TIMEOUT, AxesSession, axis_places, heartbeat_timeout_ns
@@ -10,10 +11,8 @@ from drivers.drives.supervision import heartbeat_of_server
 VELOCITY_BYTES = 4  # of the second setpoint frame
 
 
-cdef class CanopenPort(PortPart):
+cdef class CanopenPort(AxesPort):
     """Base of the ports of CANopen drives. Before `set_axes` a port has its checked parameters in `_given` and its `_rate_hz`."""
-
-    CONTEXT = ("period_s", "platform")
 
     cdef int set_axes(self, profile, const ProfileWords *words, bint feed_forward, protection) except -1:
         """profile: its set-up (AxesSession). feed_forward: a second setpoint frame with the velocity. protection: of each axis, what the
@@ -25,7 +24,7 @@ cdef class CanopenPort(PortPart):
         period_s = 1.0 / self._rate_hz
         watched = heartbeat_of_server(given["server_node"], given["server_timeout_ms"])
         beat_every = max(1, int(1e-3 * given["server_timeout_ms"] / BEATS_IN_TIMEOUT / period_s))
-        self._cyclic = CyclicAxes()
+        self._cyclic = self._exchange = CyclicAxes()
         self._cyclic.configure(
             links, nodes, [given["counts_per_metre"]] * 6, given["zero_m"], words.control_word, words.blocking_word, feed_forward,
             given["rate_window_periods"], given["no_data_periods"],
@@ -34,7 +33,7 @@ cdef class CanopenPort(PortPart):
         )
         self._session = AxesSession(profile, self._cyclic, self._channels, [[*watched, *own] for own in protection], given)
         self._cyclic.axes.p.decode = words.decode
-        self._cyclic.axes.p.word_up = words.word_up
+        self._cyclic.axes.p.words.up = words.word_up
         self._cyclic.axes.p.word_down = words.word_down
         self.close_problems = []
         self.plug.self = &self._cyclic.axes
@@ -45,19 +44,11 @@ cdef class CanopenPort(PortPart):
         self.plug.leave = axes_leave
         return 0
 
-    def open(self):
-        self.close()
-        self._session.open()
-
     def begin(self):
         """Last before the loop: what piled up since `open` is taken, so that it does not stand before the first answers; then frames flow,
         and the axes are enabled. Raises DriveSetupError (a ConnectionError)."""
         self._cyclic.begin()
         self._session.enable()
-
-    def end(self):
-        """First after the loop: takes the power off all axes; frames flow until each says that it is off."""
-        self.close_problems = self._session.disable()
 
     def recover(self):
         """Called beside the loop while it recovers: nodes that have lost their set-up get it again, the control words do the rest. Raises
@@ -65,37 +56,10 @@ cdef class CanopenPort(PortPart):
         if axes := self._cyclic.lost_set_up():
             self._session.set_up_again(axes)
 
-    def close(self):
-        problems = self._session.close()
-        self.close_problems = self.close_problems + problems if problems else self.close_problems
-
-    @property
-    def in_loop(self):
-        """Whether the loop has the buses (tests)."""
-        return self._cyclic.in_loop
-
-    @property
-    def notes(self):
-        """What the drives lack of their own protection, one line each; after `open`."""
-        return self._session.notes
-
-    @property
-    def identities(self):
-        """Vendor, product, revision and serial number of the drive of each axis, as the drives say them; after `open`."""
-        return self._session.identities
-
     @property
     def delays(self):
         """What this port adds to the delay ledger: setpoints act at the next SYNC, measured legs were sampled at the last one."""
         return {"setpoint_ticks": 1, "measured_leg_delay_s": 1.0 / self._rate_hz}
-
-    @property
-    def delay_origins(self):
-        return {"setpoint_ticks": "derived"}  # by the protocol
-
-    def counters(self):
-        """Lost, damaged, ignored and not sent frames since open."""
-        return self._cyclic.counters()
 
     def bus_loads(self):
         """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""

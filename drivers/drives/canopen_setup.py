@@ -12,6 +12,7 @@ import canopen
 from canopen.nmt import NmtError
 from canopen.sdo.exceptions import SdoAbortedError, SdoError
 
+from drivers.identity import identity_of
 from drivers.raw_frames.can_link import FrameBus, FrameLink
 
 RPDO_COMMUNICATION, RPDO_MAPPING = 0x1400, 0x1600
@@ -92,6 +93,10 @@ class Node:
         except SdoError as error:
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} failed: {error}") from error
         return True
+
+    def identity(self) -> dict[str, int]:
+        """Vendor, product code, revision and serial number, as the node says them; a part that it does not have is 0."""
+        return identity_of(self)
 
     def set_pdo(self, pdo: Pdo) -> None:
         """Sets up one PDO in the order that CiA 301 asks for."""

@@ -15,7 +15,7 @@ from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 
 from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
-from drivers.drives.supervision import limits_of_axis, reactions, scale_of_drive
+from drivers.drives.supervision import Protection, cycle_of_bus, limits_of_axis, reactions, scale_of_drive, write_and_read_back
 from rt_kernels.parameters import Parameter, checked
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
@@ -52,7 +52,6 @@ class Cia402Profile:
 
     def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, feed_forward):
         self._interpolation = interpolation_period(rate_hz)
-        self._period_us = round(1e6 / rate_hz)
         self._timeout_ms = max(1, round(receive_timeout_periods * 1000 / rate_hz))
         self._heartbeat_ms = heartbeat_ms
         self._feed_forward = feed_forward
@@ -62,7 +61,6 @@ class Cia402Profile:
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 402:
             raise DriveSetupError(f"{node} is not a CiA 402 device: its type is {kind}")
-        node.write(0x1006, 0, 4, self._period_us, "communication cycle period", optional=True)
         n = node.id
         node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (TARGET_POSITION, 0, 32)), event_ms=self._timeout_ms))
         if self._feed_forward:
@@ -72,9 +70,13 @@ class Cia402Profile:
         node.set_pdo(Pdo(False, 1, 0x180 + n, ((STATUS_WORD, 0, 16), (ACTUAL_POSITION, 0, 32))))
         for number in (2, 3, 4):    # one actual value a SYNC and nothing else: it is the one that is watched
             node.disable_pdo(False, number, 0x080 + 0x100 * number + n)
+        self.set_mode(node)
+
+    def set_mode(self, node):
+        """Cyclic synchronous position, a setpoint every period."""
         value, exponent = self._interpolation
-        node.write(INTERPOLATION_PERIOD, 1, 1, value, "interpolation period")
-        node.write(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent")
+        write_and_read_back(node, Protection(INTERPOLATION_PERIOD, 1, 1, value, "interpolation period"))
+        write_and_read_back(node, Protection(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent"))
         node.write(MODE, 0, -1, CYCLIC_SYNCHRONOUS_POSITION, "mode of operation")
 
     def scale(self, node, feed_m):
@@ -124,7 +126,8 @@ cdef class Cia402Port(CanopenPort):
         words.number, words.own_bits = 402, OWN_BITS
         words.control_word, words.blocking_word = CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD
         words.decode, words.word_up, words.word_down = decode_status, word_up, word_down
-        protection = [[*reactions(), *limits_of_axis(platform, given["counts_per_metre"], zero, given["following_window_m"])]
+        period_us = round(1e6 / self._rate_hz)
+        protection = [[*cycle_of_bus(period_us), *reactions(), *limits_of_axis(platform, zero, given)]
                       for zero in given["zero_m"]]
         self.set_axes(profile, &words, given["velocity_feed_forward"], protection)
         self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING

@@ -5,15 +5,14 @@ with every frame. SYNC0 comes `sync_shift_periods` of a period after the frame p
 (`rt_kernels.grid_reference`), and `bus_deviation_ns` says by how much it is off.
 """
 
+from drivers.drives.axes_port cimport AxesPort
 from drivers.drives.cia402_words cimport CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD, decode_status
 from drivers.drives.ethercat_axes cimport EthercatAxes, EthercatState, ethercat_leave, ethercat_read, ethercat_write
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
-from rt_kernels.plugs cimport PortPart
 
 from drivers.drives.axes_session import AXIS_PARAMETERS, loop_rate
 from drivers.drives.bus_budget import ethercat_load
-from drivers.drives.cia402 import (CYCLIC_SYNCHRONOUS_POSITION, FOLLOWING_BIT, INTERPOLATION_PERIOD, MODE, Cia402Profile,
-                                   interpolation_period)
+from drivers.drives.cia402 import FOLLOWING_BIT, Cia402Profile, interpolation_period
 from drivers.drives.ethercat_record import AUX
 from drivers.drives.ethercat_setup import EthercatSession
 from drivers.drives.supervision import limits_of_axis, reactions
@@ -27,13 +26,10 @@ class Cia402EthercatProfile(Cia402Profile):
         self._interpolation = interpolation_period(rate_hz)
 
     def prepare(self, node):
-        value, exponent = self._interpolation
-        node.write(INTERPOLATION_PERIOD, 1, 1, value, "interpolation period")
-        node.write(INTERPOLATION_PERIOD, 2, -1, exponent, "interpolation period exponent")
-        node.write(MODE, 0, -1, CYCLIC_SYNCHRONOUS_POSITION, "mode of operation")
+        self.set_mode(node)
 
 
-cdef class Cia402EthercatPort(PortPart):
+cdef class Cia402EthercatPort(AxesPort):
     """Six CiA 402 axes on one EtherCAT segment. Writes measured_leg, measured_leg_rate, drive_status, drive_device_status,
     drive_lost_total, drive_corrupt_total, and leg_force where `rated_force_n` is stated; sends leg_setpoint. Blocked by the safety stage
     the drives lose their power stage (disable voltage).
@@ -61,17 +57,14 @@ cdef class Cia402EthercatPort(PortPart):
         FOLLOWING_BIT,
     )
 
-    CONTEXT = ("period_s", "platform")
     AUX = AUX
 
     cdef EthercatAxes _axes
-    cdef object _session
     cdef dict _given
     cdef double _period_s
     cdef object _profile
     cdef object _period_ns
     cdef object _protection
-    cdef readonly list close_problems
 
     def __init__(self, *, period_s=0.001, platform=None, **parameters):
         given = self._given = checked(Cia402EthercatPort.PARAMETERS, parameters)
@@ -83,14 +76,14 @@ cdef class Cia402EthercatPort(PortPart):
         self._period_s = period_s
         self._profile = Cia402EthercatProfile(loop_rate(period_s))
         period_ns = self._period_ns = round(1e9 * period_s)
-        self._axes = EthercatAxes()
+        self._axes = self._exchange = EthercatAxes()
         self._axes.configure(
             [given["counts_per_metre"]] * 6, given["zero_m"], [1e-3 * given["rated_force_n"]] * 6, CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD,
             given["rate_window_periods"], given["no_data_periods"], period_ns,
         )
         self._axes.bus.p.decode = decode_status
         self._axes.bus.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
-        self._protection = [[*reactions(), *limits_of_axis(platform, given["counts_per_metre"], zero, given["following_window_m"])]
+        self._protection = [[*reactions(), *limits_of_axis(platform, zero, given)]
                             for zero in given["zero_m"]]
         self._session = EthercatSession(self._profile, self._axes, self._protection, given, period_ns)
         self.close_problems = []
@@ -100,38 +93,6 @@ cdef class Cia402EthercatPort(PortPart):
         self.plug.read = ethercat_read
         self.plug.write = ethercat_write
         self.plug.leave = ethercat_leave
-
-    def open(self):
-        self.close()
-        self._session.open()
-
-    def begin(self):
-        """Last before the loop: enables the axes; what was counted until now is forgotten. Raises DriveSetupError (a ConnectionError)."""
-        self._session.enable()
-        self._axes.begin()
-
-    def end(self):
-        """First after the loop: takes the power off all axes."""
-        self.close_problems = self._session.disable()
-
-    def close(self):
-        problems = self._session.close()
-        self.close_problems = self.close_problems + problems if problems else self.close_problems
-
-    @property
-    def in_loop(self):
-        """Whether the loop has the bus (tests)."""
-        return self._axes.in_loop
-
-    @property
-    def notes(self):
-        """What the drives lack of their own protection, one line each; after `open`."""
-        return self._session.notes
-
-    @property
-    def identities(self):
-        """Vendor, product, revision and serial number of the drive of each axis, as the drives say them; after `open`."""
-        return self._session.identities
 
     def session_with(self, **keys):
         """The set-up with another library or socket (tests); see EthercatSession."""
@@ -154,14 +115,6 @@ cdef class Cia402EthercatPort(PortPart):
         frame were sampled with the SYNC0 before it and are read a period after it: together two periods."""
         shift = self._given["sync_shift_periods"]
         return {"setpoint_ticks": shift, "measured_leg_delay_s": (2.0 - shift) * self._period_s}
-
-    @property
-    def delay_origins(self):
-        return {"setpoint_ticks": "derived"}  # by the protocol
-
-    def counters(self):
-        """Lost, late, doubled, damaged and not sent frames since the loop began."""
-        return self._axes.counters()
 
     def bus_loads(self):
         """One BusLoad at the configured rate, for `hil-server check`."""

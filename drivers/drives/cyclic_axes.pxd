@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-from drivers.drives.axis_values cimport DecodeStatus, PositionHistory, WordDown, WordUp
+from drivers.drives.axis_values cimport AxisOutput, ControlWords, DecodeStatus, PositionHistory, WordDown
 from drivers.drives.keeper cimport Keeper
 from rt_kernels.sample cimport Sample
 
@@ -47,8 +47,7 @@ cdef struct AxisParams:
 cdef struct AxesParams:
     int32_t fd[LINKS]       # -1: closed or not used
     int32_t links
-    uint16_t control_word   # that keeps the axes enabled
-    uint16_t blocking_word  # that takes the power off them: their blocking valves close
+    ControlWords words
     int32_t copy_fd[LINKS]  # where the frames of a set-up are copied to while `copies`, -1: nowhere
     volatile int32_t copies  # 1: a node is being set up beside the loop
     int32_t feed_forward    # 1: a second setpoint frame with the velocity
@@ -65,17 +64,14 @@ cdef struct AxesParams:
     int32_t beat_every      # SYNCs from one of our heartbeats to the next, 0: none
     AxisParams axis[AXES]
     DecodeStatus decode
-    WordUp word_up
     WordDown word_down
     int8_t receiver[LINKS][2048]    # COB-ID -> 1 + KINDS * axis + kind, 0: nobody
 
 
 cdef struct AxisState:
     int32_t counts          # newest position
-    int32_t target          # newest setpoint in counts
+    AxisOutput out
     int32_t target_rate
-    uint16_t word           # newest control word of an axis that is not blocked
-    uint16_t word_out       # newest that was sent
     uint16_t status_word    # newest
     uint16_t worst_word     # status word of this tick
     uint16_t emergency      # error code that stands, 0 when all errors were taken back

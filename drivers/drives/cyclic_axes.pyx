@@ -55,9 +55,9 @@ heartbeat 0x700 + n (CiA 301).
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport counts_rate, in_place, keep_position, rank, to_counts
+from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position, rank, to_counts
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
-                                    lead_to, loop_has, loop_leaves, owner_now, reset_now)
+                                    lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
     CAN_ERR_BUSERROR,
@@ -86,8 +86,7 @@ from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRI
                                DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LOST,
                                DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
                                DRIVE_STATUS_STALE, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_VALVE_SATURATED,
-                               DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING, SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING,
-                               SETPOINT_STATUS_BLOCKED1)
+                               DRIVE_STATUS_WARNING)
 
 cdef enum:
     KIND_ACTUAL = 0         # TPDO1: status word, position
@@ -421,8 +420,8 @@ cdef void send_setpoints(Axes *axes) noexcept nogil:
             memset(&frames[n], 0, sizeof(can_frame))
             frames[n].can_id = <uint32_t>(COB_RPDO1 + p.node)
             frames[n].can_dlc = PDO_BYTES
-            io_store_le16(frames[n].data, a.word_out)
-            io_store_le32(frames[n].data + 2, <uint32_t>a.target)
+            io_store_le16(frames[n].data, a.out.word_out)
+            io_store_le32(frames[n].data + 2, <uint32_t>a.out.target)
             n += 1
             if axes.p.feed_forward:
                 memset(&frames[n], 0, sizeof(can_frame))
@@ -452,20 +451,20 @@ cdef void lead(Axes *axes) noexcept nogil:
         return
     for i in range(AXES):
         a = &axes.s.axis[i]
-        all_ready = all_ready and axes.p.word_up(a.status_word, False, True) == axes.p.control_word
+        all_ready = all_ready and axes.p.words.up(a.status_word, False, True) == axes.p.words.enabled
     for i in range(AXES):
         a = &axes.s.axis[i]
         a.target_rate = 0
         if axes.keeper.lead == LEAD_UP:
             if not enabled(axes, a):
-                a.target = a.counts
-            a.word = axes.p.word_up(a.status_word, reset, all_ready)
+                a.out.target = a.counts
+            a.out.word = axes.p.words.up(a.status_word, reset, all_ready)
         elif axes.keeper.lead == LEAD_DOWN:
-            if axes.keeper.turns == 0 and not in_place(a.target, a.counts, axes.p.axis[i].counts_per_metre):
-                a.target = a.counts
-            a.word = axes.p.word_down(a.status_word, &off)
+            if axes.keeper.turns == 0 and not in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre):
+                a.out.target = a.counts
+            a.out.word = axes.p.word_down(a.status_word, &off)
             a.off = off
-        a.word_out = a.word
+        a.out.word_out = a.out.word
 
 
 # One exchange of the keeper's. What it sees of the way up is not the loop's, which judges what came since all axes were enabled.
@@ -530,20 +529,11 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
     cdef bint reset
     if axes.keeper.owner != LOOP:
         return
-    axes.keeper.recovering = axes.keeper.recovering + 1 if sample.safety_state == SAFETY_STATE_RECOVERING else 0
-    reset = reset_now(axes.keeper.recovering, axes.p.period_ns)
+    reset = resets_in_recovery(&axes.keeper, sample.safety_state, axes.p.period_ns)
     for i in range(AXES):
         p = &axes.p.axis[i]
         a = &axes.s.axis[i]
-        # Position setpoint in counts, with the control word that keeps the axis enabled, or blocks it. Before the setpoints have started
-        # the drive holds the position at which it was enabled.
-        if sample.safety_state != SAFETY_STATE_NOT_ARMED:
-            a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
-        if sample.safety_state == SAFETY_STATE_RECOVERING:
-            a.word = axes.p.word_up(a.status_word, reset, in_place(a.target, a.counts, p.counts_per_metre))
-        elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
-            a.word = axes.p.control_word
-        a.word_out = axes.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
+        command_axis(sample, i, p.zero_m, p.counts_per_metre, a.status_word, a.counts, reset, &axes.p.words, &a.out)
 
         # Velocity feed-forward in counts per second.
         if axes.p.feed_forward:
@@ -577,7 +567,7 @@ cdef class CyclicAxes:
         for k in range(3):
             self.axes.p.hydraulic_bit[k] = -1
         self.axes.p.decode = decode_nothing
-        self.axes.p.word_up = no_word
+        self.axes.p.words.up = no_word
         self.axes.p.word_down = no_word_down
         self.axes.p.period_ns = 1000000
         self.axes.keeper.owner = CLOSED
@@ -597,8 +587,8 @@ cdef class CyclicAxes:
             self.axes.p.axis[i].zero_m = zero_m[i]
             for kind, base in ((KIND_ACTUAL, COB_TPDO1), (KIND_EMERGENCY, COB_SYNC), (KIND_HEARTBEAT, COB_HEARTBEAT)):
                 self.axes.p.receiver[<int>links[i]][<int>(base + nodes[i])] = 1 + KINDS * i + kind
-        self.axes.p.control_word = control_word
-        self.axes.p.blocking_word = blocking_word
+        self.axes.p.words.enabled = control_word
+        self.axes.p.words.blocking = blocking_word
         self.axes.p.feed_forward = feed_forward
         self.axes.p.rate_window = rate_window
         self.axes.p.no_data_periods = no_data_periods
@@ -631,13 +621,13 @@ cdef class CyclicAxes:
         the channel, SI units) and pending emergency codes that the set-up read last."""
         memset(&self.axes.s, 0, sizeof(AxesState))
         for i in range(AXES):
-            self.axes.s.axis[i].word = self.axes.p.control_word
+            self.axes.s.axis[i].out.word = self.axes.p.words.enabled
             self.axes.s.axis[i].emergency = emergencies[i]
             self.axes.s.axis[i].status_word = status_words[i]
             self.axes.s.axis[i].status = (self.axes.p.decode(status_words[i]) & ~DRIVE_STATUS_NOT_FOLLOWING
                                           | hydraulic_status(&self.axes.p, status_words[i]))
             self.axes.s.axis[i].counts = positions[i]
-            self.axes.s.axis[i].target = positions[i]
+            self.axes.s.axis[i].out.target = positions[i]
             self.axes.s.axis[i].nmt_state = NMT_OPERATIONAL
             for number, value in first_values[i]:
                 if number == CHANNEL_STATUS:

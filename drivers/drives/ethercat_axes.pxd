@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-from drivers.drives.axis_values cimport DecodeStatus, PositionHistory
+from drivers.drives.axis_values cimport AxisOutput, ControlWords, DecodeStatus, PositionHistory
 from drivers.drives.keeper cimport Keeper
 from drivers.raw_frames.ethercat_frame cimport FRAME_MOST
 from rt_kernels.grid_reference cimport GridLock, GridReference
@@ -35,8 +35,7 @@ cdef struct EthercatParams:
     uint16_t slaves
     int64_t period_ns
     int64_t phase_ns        # reference time at which a frame is to pass the reference slave, modulo the period
-    uint16_t control_word
-    uint16_t blocking_word
+    ControlWords words
     int32_t rate_window
     int32_t no_data_periods
     uint32_t not_judged
@@ -46,10 +45,8 @@ cdef struct EthercatParams:
 
 cdef struct EthercatAxisState:
     int32_t counts
-    int32_t target
+    AxisOutput out
     int32_t force
-    uint16_t word_out       # newest control word that was sent
-    uint16_t word           # newest of the loop to an axis that is not blocked
     uint16_t status_word
     int32_t mode
     uint32_t status

@@ -29,19 +29,18 @@ time that it left after its point of the grid.
 
 from libc.string cimport memset
 
-from drivers.drives.axis_values cimport counts_rate, in_place, keep_position, to_counts
+from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position
 from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_down, word_up
 from drivers.drives.ethercat_record cimport EthercatRecord
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
-                                    last_error, lead_to, loop_has, loop_leaves, owner_now, reset_now)
+                                    last_error, lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
 from drivers.raw_frames.ethercat_frame cimport (COMMAND_BRD, COMMAND_FPRD, COMMAND_FRMW, COMMAND_LRW, DATAGRAM_HEADER, FRAME_HEADER,
                                                 FRAME_LEAST, RETURNED_BIT, WENT_ROUND_HIGH, frame_add, frame_begin, frame_counter)
 from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le16, io_load_le32, io_now_ns, io_receive_datagrams, io_send,
                                           io_store_le16, io_store_le32)
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DIFFERS, DRIVE_STATUS_EMERGENCY,
                                DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
-                               DRIVE_STATUS_STALE, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING, SAFETY_STATE_FOLLOWING,
-                               SAFETY_STATE_NOT_ARMED, SAFETY_STATE_RECOVERING, SETPOINT_STATUS_BLOCKED1)
+                               DRIVE_STATUS_STALE, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING)
 from rt_kernels.grid_reference cimport GridReference, grid_measured, grid_step
 
 cdef enum:
@@ -81,8 +80,8 @@ cdef void fill(Ethercat *b) noexcept nogil:
     for i in range(AXES):
         p = &b.p.axis[i]
         a = &b.s.axis[i]
-        io_store_le16(image + p.out, a.word_out)
-        io_store_le32(image + p.out + OUT_TARGET, <uint32_t>a.target)
+        io_store_le16(image + p.out, a.out.word_out)
+        io_store_le32(image + p.out + OUT_TARGET, <uint32_t>a.out.target)
         image[p.out + OUT_MODE] = CYCLIC_SYNCHRONOUS_POSITION
 
 
@@ -291,21 +290,11 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
     cdef bint reset
     if b.keeper.owner != LOOP:
         return
-    b.keeper.recovering = b.keeper.recovering + 1 if sample.safety_state == SAFETY_STATE_RECOVERING else 0
-    reset = reset_now(b.keeper.recovering, b.p.period_ns)
+    reset = resets_in_recovery(&b.keeper, sample.safety_state, b.p.period_ns)
     for i in range(AXES):
         a = &b.s.axis[i]
         p = &b.p.axis[i]
-        # Position setpoint in counts, with the control word that keeps the axis enabled, or blocks it. Before the setpoints have started
-        # the drive holds the position at which it was enabled.
-        if sample.safety_state != SAFETY_STATE_NOT_ARMED:
-            a.target = to_counts((sample.leg_setpoint[i] - p.zero_m) * p.counts_per_metre, a.target)
-        # after a trip an axis keeps its word until a recovery leads it up again, state by state
-        if sample.safety_state == SAFETY_STATE_RECOVERING:
-            a.word = word_up(a.status_word, reset, in_place(a.target, a.counts, p.counts_per_metre))
-        elif sample.safety_state == SAFETY_STATE_FOLLOWING or sample.safety_state == SAFETY_STATE_NOT_ARMED:
-            a.word = b.p.control_word
-        a.word_out = b.p.blocking_word if sample.setpoint_status & SETPOINT_STATUS_BLOCKED1 << i else a.word
+        command_axis(sample, i, p.zero_m, p.counts_per_metre, a.status_word, a.counts, reset, &b.p.words, &a.out)
     fill(b)
     send(b)
     if b.s.first_command == 0:
@@ -318,22 +307,22 @@ cdef void lead(Ethercat *b) noexcept nogil:
     cdef bint reset = reset_now(b.keeper.turns, b.p.period_ns), all_ready = True, up = True, off = False
     cdef int i
     for i in range(AXES):
-        all_ready = all_ready and word_up(b.s.axis[i].status_word, False, True) == b.p.control_word
+        all_ready = all_ready and word_up(b.s.axis[i].status_word, False, True) == b.p.words.enabled
         up = up and b.s.axis[i].status_word & STATE_MASK == OPERATION_ENABLED
     if up:
         arrived(&b.keeper)
     for i in range(AXES):
         a = &b.s.axis[i]
         if b.keeper.lead == LEAD_DOWN:
-            if b.keeper.turns == 0 and not in_place(a.target, a.counts, b.p.axis[i].counts_per_metre):
-                a.target = a.counts
-            a.word_out = word_down(a.status_word, &off)
+            if b.keeper.turns == 0 and not in_place(a.out.target, a.counts, b.p.axis[i].counts_per_metre):
+                a.out.target = a.counts
+            a.out.word_out = word_down(a.status_word, &off)
             a.off = off
             continue
         if a.status_word & STATE_MASK != OPERATION_ENABLED:
-            a.target = a.counts
+            a.out.target = a.counts
         if b.keeper.lead == LEAD_UP:
-            a.word_out = word_up(a.status_word, reset, all_ready)
+            a.out.word_out = word_up(a.status_word, reset, all_ready)
 
 
 # One exchange of the keeper's, on a grid of its own that follows the reference.
@@ -378,8 +367,9 @@ cdef class EthercatAxes:
             self.bus.p.axis[i].counts_per_metre = counts_per_metre[i]
             self.bus.p.axis[i].zero_m = zero_m[i]
             self.bus.p.axis[i].force_unit_n = force_unit_n[i]
-        self.bus.p.control_word = control_word
-        self.bus.p.blocking_word = blocking_word
+        self.bus.p.words.enabled = control_word
+        self.bus.p.words.blocking = blocking_word
+        self.bus.p.words.up = word_up
         self.bus.p.rate_window = rate_window
         self.bus.p.no_data_periods = no_data_periods
         self.bus.p.period_ns = period_ns
@@ -407,7 +397,7 @@ cdef class EthercatAxes:
         end = frame_add(f, p.fprd, p.brd, COMMAND_FPRD, <uint32_t>REGISTER_AL << 16, AL_BYTES)
         p.size = max(end, FRAME_LEAST)
         for i in range(AXES):
-            self.bus.s.axis[i].word = p.control_word
+            self.bus.s.axis[i].out.word = p.words.enabled
         p.fd = fd
         lead_to(&self.bus.keeper, LEAD_NOWHERE)
         self.bus.keeper.owner = NOBODY

@@ -20,6 +20,7 @@ from typing import Any
 
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.supervision import Protection, objects_named, protect
+from drivers.identity import alike, checked_count, identity_of
 from drivers.raw_frames.ethercat_link import open_ethercat
 
 OUTPUTS = ((0x6040, 0, 16), (0x607A, 0, 32), (0x6060, 0, 8))
@@ -91,6 +92,10 @@ class EthercatNode:
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} was refused: {_why(error)}") from error
         return True
 
+    def identity(self) -> dict[str, int]:
+        """Vendor, product code, revision, serial number and station alias, as the slave says them; a part that it does not have is 0."""
+        return identity_of(self) | {"alias": self.register(0x012, 2)}
+
     def set_pdo(self, mapping: int, assignment: int, entries: Sequence[tuple[int, int, int]]) -> None:
         """Maps the entries (index, sub-index, bits) and reads them back. Raises DriveSetupError when the slave keeps another mapping."""
         self.write(assignment, 0, 1, 0, "PDO assignment off")
@@ -141,6 +146,7 @@ class EthercatSession:
     def __init__(self, profile: Any, axes: Any, protection: Sequence[Sequence[Protection]], given: Mapping[str, Any], period_ns: int, *,
                  library: Any = None, open_socket: Callable[[str], tuple[socket.socket, bytes]] = open_ethercat):  # fmt: skip
         self._profile, self.axes, self._protection, self._given, self._period_ns = profile, axes, protection, given, period_ns
+        checked_count(given["identity"], 6)
         self._left = objects_named(given["left_objects"])
         self.notes: list[str] = []
         self.identities: list[dict[str, int]] = []
@@ -264,7 +270,8 @@ class EthercatSession:
         missing: dict[str, list[str]] = {}
         self.identities = []
         for axis, node in enumerate(self._nodes):
-            look_at(self._profile, node, axis, self.identities, self._given)
+            for words in look_at(self._profile, node, axis, self.identities, self._given):
+                missing.setdefault(words, []).append(str(node))
         for axis, node in enumerate(self._nodes):
             unit_ms = (node.register(0x400, 2) + 2) * 40e-6
             steps = max(1, min(0xFFFF, round(self._given["watchdog_ms"] / unit_ms)))
@@ -276,7 +283,7 @@ class EthercatSession:
             self._profile.prepare(node)
             for words in protect(node, self._protection[axis], self._left):
                 missing.setdefault(words, []).append(str(node))
-        self.notes = notes_of(missing)
+        self.notes = [*notes_of(missing), *alike(self.identities)]
 
     def _clocks(self) -> None:
         self._master.config_dc()

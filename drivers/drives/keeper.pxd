@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from drivers.drives.axis_values cimport RESET_CYCLES, WordDown, WordUp
 from drivers.raw_frames.frame_io cimport io_now_ns, io_set_fifo
+from rt_kernels.codes cimport SAFETY_STATE_RECOVERING
 from rt_kernels.host cimport host_sleep_until
 
 cdef extern from *:
@@ -88,6 +89,12 @@ cdef inline bint reset_now(int64_t n, int64_t period_ns) noexcept nogil:
     cdef int64_t every = 1000000000 // period_ns
     cdef int64_t at = n % (every if every > 3 * RESET_CYCLES else 3 * RESET_CYCLES)
     return RESET_CYCLES <= at < 2 * RESET_CYCLES
+
+
+# At a tick of the loop: whether the bit that resets a fault is to be set, in a recovery.
+cdef inline bint resets_in_recovery(Keeper *k, int safety_state, int64_t period_ns) noexcept nogil:
+    k.recovering = k.recovering + 1 if safety_state == SAFETY_STATE_RECOVERING else 0
+    return reset_now(k.recovering, period_ns)
 
 
 # The same exchange every period until `CLOSED`, for a thread of its own. exchange: of the buses, may move the next time.

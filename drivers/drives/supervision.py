@@ -1,12 +1,13 @@
-"""What a drive is told about its own protection, and who it is. The same for CANopen and EtherCAT: objects of CiA 301 and CiA 402.
+"""What a drive is told about its own protection, and its scale. The same for CANopen and EtherCAT: objects of CiA 301 and CiA 402.
 
 If the server dies, nobody else stops the legs: so a drive that loses its setpoints or the server's heartbeat stops by itself, and one that
 is sent too far or too fast refuses. Each value is written before the drives are enabled and read back. An object that a drive does not have
 is reported; one that reads back otherwise refuses the start.
 
-Sources: CiA 301 (1016h consumer heartbeat, 1018h identity, 1029h error behaviour), CiA 402-2 (6007h abort connection, 605Ah...605Eh option
-codes, 6065h and 6066h following error, 607Dh software position limits, 607Fh profile velocity limit, 6085h quick stop deceleration, 60C5h
-and 60C6h acceleration limits, 6092h feed constant, 60A8h unit of position; units as in CiA 303-2).
+Sources: CiA 301 (1006h communication cycle, 1016h consumer heartbeat, 1029h error behaviour), CiA 402-2 (6007h abort connection,
+605Ah...605Eh option codes, 6065h and 6066h following error, 607Dh software position limits, 607Fh profile velocity limit, 6080h motor
+speed limit, 6085h quick stop deceleration, 60C5h and 60C6h acceleration limits, 6092h feed constant, 60A8h unit of position; units as in
+CiA 303-2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from drivers.drives.canopen_setup import DriveSetupError
+from drivers.identity import identity_of_nodes
 from rt_kernels.parameters import Parameter
 
 RATE_SHARE = 1.25  # of the stand's rate and acceleration limits: the drive's own lie behind them
@@ -22,15 +24,8 @@ QUICK_STOP_RAMP, FAULT_SIGNAL, PRE_OPERATIONAL = 2, 1, 0
 SLOW_DOWN_RAMP, POWER_OFF = 1, 0
 METRE = 0x01
 
-IDENTITY = (
-    Parameter("vendor", "int", "-", "vendor (0x1018:1)", low=0, high=0xFFFFFFFF),
-    Parameter("product", "int", "-", "product code (0x1018:2)", low=0, high=0xFFFFFFFF),
-    Parameter("revision", "int", "-", "revision number (0x1018:3)", low=0, high=0xFFFFFFFF),
-    Parameter("serial", "int", "-", "serial number (0x1018:4)", low=0, high=0xFFFFFFFF),
-)
 SUPERVISION_PARAMETERS = (
-    Parameter("identity", "tables", "-", "vendor, product, revision and serial number of the drive of each axis, six tables; none: any "
-              "drive, on a virtual stand only", (), of=IDENTITY),
+    identity_of_nodes("the drive of each axis, six tables"),
     Parameter("following_window_m", "float", "m", "a drive further from its setpoint for 0.1 s is in fault (0x6065)", 0.1, 1e-4, 10.0),
     Parameter("feed_m", "float", "m", "way of a leg in one turn of its drive's shaft, to compare with 0x6092; 0: not compared", 0.0, 0.0,
               10.0),
@@ -97,24 +92,47 @@ def reactions() -> list[Protection]:
     ]
 
 
-def limits_of_axis(platform: Any, counts_per_metre: float, zero_m: float, window_m: float) -> list[Protection]:
-    """CiA 402: following error, position, velocity and acceleration limits in counts. platform: of the stand, none: following error."""
+def cycle_of_bus(period_us: int) -> list[Protection]:
+    """CANopen: how often SYNC comes."""
+    return [Protection(0x1006, 0, 4, period_us, "communication cycle period")]
+
+
+def limits_of_axis(platform: Any, zero_m: float, given: Mapping[str, Any]) -> list[Protection]:
+    """CiA 402: following error, position, velocity and acceleration limits in counts, speed of the motor in 1/min where it is known how far
+    a turn moves the leg. platform: of the stand, none: following error. given: the port's parameters."""
+    counts_per_metre, window_m, feed_m = given["counts_per_metre"], given["following_window_m"], given["feed_m"]
     found = [
         Protection(0x6065, 0, 4, min(round(window_m * counts_per_metre), 0xFFFFFFFF), "following error window"),
         Protection(0x6066, 0, 2, FOLLOWING_TIME_MS, "following error time out"),
     ]
     if platform is None:
         return found
+    speed = round(60.0 * RATE_SHARE * platform.leg_rate_max / feed_m) if feed_m > 0.0 else 0
     rate, acceleration = (round(RATE_SHARE * x * counts_per_metre) for x in (platform.leg_rate_max, platform.leg_acceleration_max))
     return [
         *found,
         Protection(0x607D, 1, -4, round((platform.leg_length_min - zero_m) * counts_per_metre), "lowest position"),
         Protection(0x607D, 2, -4, round((platform.leg_length_max - zero_m) * counts_per_metre), "highest position"),
         Protection(0x607F, 0, 4, min(rate, 0xFFFFFFFF), "greatest velocity"),
+        *([Protection(0x6080, 0, 4, min(speed, 0xFFFFFFFF), "greatest speed of the motor")] if speed else []),
         Protection(0x60C5, 0, 4, min(acceleration, 0xFFFFFFFF), "greatest acceleration"),
         Protection(0x60C6, 0, 4, min(acceleration, 0xFFFFFFFF), "greatest deceleration"),
         Protection(0x6085, 0, 4, min(round(platform.leg_acceleration_max * counts_per_metre), 0xFFFFFFFF), "quick stop deceleration"),
     ]
+
+
+def write_and_read_back(node: SetUpNode, one: Protection, optional: bool = False) -> bool:
+    """Writes an object and reads it back; False where `optional` and the drive does not have it. Raises DriveSetupError when the drive
+    refuses it, or when it reads back otherwise."""
+    if not node.write(one.index, one.sub, one.size, one.value, one.meaning, optional=optional):
+        return False
+    found = node.read(one.index, one.sub, one.size, one.meaning)
+    if found != one.value:
+        raise DriveSetupError(
+            f"{node}: {one.meaning} ({one.name}) reads back {found} instead of {one.value}; set it at the drive"
+            + (f", or name {one.name} in drives.left_objects if the drive protects itself otherwise" if optional else "")
+        )
+    return True
 
 
 def protect(node: SetUpNode, wanted: Sequence[Protection], left: frozenset[tuple[int, int]] = frozenset()) -> list[str]:
@@ -124,53 +142,12 @@ def protect(node: SetUpNode, wanted: Sequence[Protection], left: frozenset[tuple
     for one in wanted:
         if (one.index, one.sub) in left:
             missing.append(f"{one.name} ({one.meaning}) is left as the drive has it")
-            continue
-        if not node.write(one.index, one.sub, one.size, one.value, one.meaning, optional=True):
+        elif not write_and_read_back(node, one, optional=True):
             missing.append(f"no object {one.name} ({one.meaning})")
-            continue
-        found = node.read(one.index, one.sub, one.size, one.meaning)
-        if found != one.value:
-            raise DriveSetupError(
-                f"{node}: {one.meaning} ({one.name}) reads back {found} instead of {one.value}; set it at the drive, or name {one.name} in "
-                "drives.left_objects if the drive protects itself otherwise"
-            )
     return missing
 
 
-# ------------------------------------------------------------------------------------------------------------------- identity
-def read_identity(node: SetUpNode) -> dict[str, int]:
-    """What the drive says of itself (0x1018); a part that it does not have is 0."""
-    found = {}
-    for sub, key in enumerate(("vendor", "product", "revision", "serial"), start=1):
-        try:
-            found[key] = node.read(0x1018, sub, 4, key)
-        except DriveSetupError:
-            found[key] = 0
-    return found
-
-
-def compare_identity(node: SetUpNode, axis: int, found: Mapping[str, int], given: Sequence[Mapping[str, int]]) -> None:
-    """Raises DriveSetupError when axis `axis` has another drive than the stand file says; where that one is known, it is named."""
-    if not given:
-        return
-    wanted = given[axis]
-    different = [key for key in ("vendor", "product", "revision", "serial") if found[key] != wanted[key]]
-    if not different:
-        return
-    key = different[0]
-    elsewhere = [i for i, other in enumerate(given) if i != axis and all(found[k] == other[k] for k in found)]
-    place = f"; it is the drive of axis {elsewhere[0]}: are the two exchanged?" if elsewhere else ""
-    raise DriveSetupError(
-        f"{node}: drives.identity[{axis}].{key} is {found[key]} at the drive, {wanted[key]} in the stand file{place}; mend the wiring, or, "
-        f"after a drive was replaced, write {identity_line(found)} there"
-    )
-
-
-def identity_line(found: Mapping[str, int]) -> str:
-    """Ready for the stand file's list `identity`."""
-    return "{" + ", ".join(f"{key} = {value}" for key, value in found.items()) + "}"
-
-
+# ---------------------------------------------------------------------------------------------------------------------- scale
 def check_scale(node: SetUpNode, said: Sequence[tuple[float, str]], counts_per_metre: float) -> None:
     """Compares the drive's own scale with the stand file's. said: (counts per metre, where the drive says so). Raises DriveSetupError."""
     for per_metre, where in said:

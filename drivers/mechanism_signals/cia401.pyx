@@ -37,6 +37,7 @@ from rt_kernels.sample cimport Sample
 
 from drivers.drives.axes_session import heartbeat_timeout_ns
 from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
+from drivers.identity import checked_count, compare, identity_of_nodes
 from drivers.raw_frames.can_link import link_names, open_link
 from rt_kernels.parameters import Parameter, checked
 
@@ -291,11 +292,13 @@ cdef class Cia401Port(PortPart):
         Parameter("heartbeat_timeout_ms", "int", "ms", "a heartbeat silent for longer is a fault of the module; 0: three heartbeats", 0, 0,
                   60000),
         Parameter("timeout_s", "float", "s", "time for every answer during set-up", 1.0, 0.05, 60.0),
+        identity_of_nodes("the module, one table"),
     )
 
     cdef Module module
     cdef dict _given
     cdef object _socket
+    cdef readonly list identities       # after `open`: what the module says of itself
 
     def __cinit__(self):
         memset(&self.module, 0, sizeof(Module))
@@ -303,6 +306,8 @@ cdef class Cia401Port(PortPart):
 
     def __init__(self, **parameters):
         given = self._given = checked(Cia401Port.PARAMETERS, parameters)
+        checked_count(given["identity"], 1)
+        self.identities = []
         if len(link_names(given["link"])) != 1:
             raise ValueError(f"link = {given['link']!r}: the module is on exactly one link")
         if len(given["signal_bits"]) > INPUTS:
@@ -346,17 +351,20 @@ cdef class Cia401Port(PortPart):
         self.module.p.fd = self._socket.fileno()
 
     def _bring_up(self, node):
+        given = self._given
         node.command_nmt("PRE-OPERATIONAL")
-        node.write(0x1017, 0, 2, self._given["heartbeat_ms"], "heartbeat time")
+        node.write(0x1017, 0, 2, given["heartbeat_ms"], "heartbeat time")
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 401:
             raise DriveSetupError(f"{node} is not a CiA 401 module: its type is {kind}")
+        self.identities = [node.identity()]
+        compare(node, 0, self.identities[0], given["identity"])
         n = node.id
         node.set_pdo(Pdo(False, 1, 0x180 + n, tuple((0x6000, k, 8) for k in range(1, 5))))
         node.set_pdo(Pdo(False, 2, 0x280 + n, tuple((0x6401, k, 16) for k in range(1, 5))))
         node.set_pdo(Pdo(False, 3, 0x380 + n, tuple((0x6401, k, 16) for k in range(5, 9))))
-        if self._given["command_output"]:
-            node.set_pdo(Pdo(True, 1, 0x200 + n, ((0x6200, self._given["command_output"], 8),)))
+        if given["command_output"]:
+            node.set_pdo(Pdo(True, 1, 0x200 + n, ((0x6200, given["command_output"], 8),)))
         node.await_nmt("PRE-OPERATIONAL")
         memset(&self.module.s, 0, sizeof(ModuleState))
         self.module.s.inputs = sum(node.read(0x6000, k + 1, 1, "digital inputs") << 8 * k for k in range(4))

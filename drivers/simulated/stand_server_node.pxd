@@ -215,6 +215,28 @@ cdef inline uint32_t value_of(const Node *n, int index, int sub) noexcept nogil:
     return n.object[i].value if i >= 0 else 0
 
 
+# Sub-indices 1...count of one size, and their number at 0. Returns the place of the first.
+cdef inline int add_array(Node *n, int index, int count, int size, int writable) noexcept nogil:
+    cdef int k, first
+    add_object(n, index, 0, 1, 0, <uint32_t>count)
+    first = n.objects
+    for k in range(count):
+        add_object(n, index, k + 1, size, writable, 0)
+    return first
+
+
+# Communication and mapping of one PDO, switched off.
+cdef inline void add_pdo(Node *n, bint receive, int number) noexcept nogil:
+    cdef int k, communication = (0x1400 if receive else 0x1800) + number
+    add_object(n, communication, 0, 1, 0, 5)
+    add_object(n, communication, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>((0x200 if receive else 0x180) + 0x100 * number + n.id))
+    add_object(n, communication, 2, 1, 1, 255)
+    if receive:
+        add_object(n, communication, 5, 2, 1, 0)
+    for k in range(PDO_ENTRIES + 1):
+        add_object(n, communication + PDO_MAPPING, k, 4 if k else 1, 1, 0)
+
+
 # What an axis of a loaded machine says beside its position.
 cdef inline void add_machine_objects(Node *n) noexcept nogil:
     cdef double rated = n.rated_force * 1000.0
@@ -251,6 +273,7 @@ cdef inline void add_drive_protection(Node *n) noexcept nogil:
     n.lowest = add_object(n, 0x607D, 1, 4, 1, 0x80000000)
     add_object(n, 0x607D, 2, 4, 1, 0x7FFFFFFF)
     add_object(n, 0x607F, 0, 4, 1, 0xFFFFFFFF)
+    add_object(n, 0x6080, 0, 4, 1, 0xFFFFFFFF)
     add_object(n, 0x6085, 0, 4, 1, 0xFFFFFFFF)
     add_object(n, 0x6092, 0, 1, 0, 2)
     add_object(n, 0x6092, 1, 4, 1, 0)
@@ -272,7 +295,7 @@ cdef inline bint option_known(int index, int32_t code) noexcept nogil:
 
 # Power-up state of a node: dictionary with default PDOs (all switched off except TPDO1/RPDO1 as CiA 301 presets them), pre-operational.
 cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t window_counts, double rated_force) noexcept nogil:
-    cdef int i, k, base
+    cdef int i
     memset(n, 0, sizeof(Node))
     n.id, n.link, n.kind, n.nmt = node_id, link, kind, NMT_PRE_OPERATIONAL
     n.control = n.status = n.target = n.actual = n.velocity = n.mode = n.mode_display = n.device_mode = n.window = n.error_code = -1
@@ -292,34 +315,13 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
     add_object(n, 0x1029, 0, 1, 0, 1)
     add_object(n, 0x1029, 1, 1, 1, 0)
     for i in range(1 if kind == 401 else RPDOS):
-        add_object(n, 0x1400 + i, 0, 1, 0, 5)
-        add_object(n, 0x1400 + i, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>(0x200 + 0x100 * i + node_id))
-        add_object(n, 0x1400 + i, 2, 1, 1, 255)
-        add_object(n, 0x1400 + i, 5, 2, 1, 0)
-        for k in range(PDO_ENTRIES + 1):
-            add_object(n, 0x1600 + i, k, 4 if k else 1, 1, 0)
+        add_pdo(n, True, i)
     for i in range(3 if kind == 401 else TPDOS if rated_force > 0.0 else 2):
-        add_object(n, 0x1800 + i, 0, 1, 0, 5)
-        add_object(n, 0x1800 + i, 1, 4, 1, <uint32_t>0x80000000 | <uint32_t>(0x180 + 0x100 * i + node_id))
-        add_object(n, 0x1800 + i, 2, 1, 1, 255)
-        for k in range(PDO_ENTRIES + 1):
-            add_object(n, 0x1A00 + i, k, 4 if k else 1, 1, 0)
+        add_pdo(n, False, i)
     if kind == 401:
-        add_object(n, 0x6000, 0, 1, 0, 4)
-        for k in range(4):
-            base = add_object(n, 0x6000, k + 1, 1, 0, 0)
-            if k == 0:
-                n.status = base             # first of four bytes
-        add_object(n, 0x6401, 0, 1, 0, 8)
-        for k in range(8):
-            base = add_object(n, 0x6401, k + 1, 2, 0, 0)
-            if k == 0:
-                n.actual = base             # first of eight values
-        add_object(n, 0x6200, 0, 1, 0, 4)
-        for k in range(4):
-            base = add_object(n, 0x6200, k + 1, 1, 1, 0)
-            if k == 0:
-                n.target = base             # first of four bytes of outputs
+        n.status = add_array(n, 0x6000, 4, 1, 0)        # bytes of inputs
+        n.actual = add_array(n, 0x6401, 8, 2, 0)        # analogue inputs
+        n.target = add_array(n, 0x6200, 4, 1, 1)        # bytes of outputs
         return
     n.control = add_object(n, 0x6040, 0, 2, 1, 0)
     n.status = add_object(n, 0x6041, 0, 2, 0, 0)

@@ -23,6 +23,7 @@ class AtiCanPort(PortPart):
     serial: Any
     firmware: Any
     matrix: Any
+    identities: Any
     PARAMETERS: tuple[Any, ...]
 
 FORCE_CODES: dict[Any, Any]
@@ -33,5 +34,7 @@ READ_MATRIX: int
 READ_SERIAL: int
 READ_UNITS: int
 RESET: int
+SENSOR_CALIBRATION: Any
+SENSOR_SERIAL: Any
 SET_CALIBRATION: int
 TORQUE_CODES: dict[Any, Any]

@@ -23,6 +23,7 @@ import contextlib
 import socket
 import struct
 import time
+import zlib
 
 import can
 
@@ -39,6 +40,7 @@ from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
+from drivers.identity import SENSOR_CALIBRATION, SENSOR_SERIAL, WrongDeviceError, checked_count, compare, identity_of_sensor
 from drivers.raw_frames.can_link import FrameBus, open_link
 from drivers.wrench_sensors.rdt_scaling import FORCE_CODES, TORQUE_CODES, newton_metres_per_unit, newtons_per_unit
 from rt_kernels.parameters import Parameter, checked
@@ -309,6 +311,7 @@ cdef class AtiCanPort(PortPart):
         Parameter("stale_ms", "float", "ms", "gauges that do not move at all for longer are stale; 0: not judged", 1000.0, 0.0, 60000.0),
         Parameter("filter_delay_s", "float", "s", "delay of the sensor's filter and electronics, for the ledger", 0.0, 0.0, 0.1),
         Parameter("timeout_s", "float", "s", "time for every answer during open", 1.0, 0.05, 60.0),
+        identity_of_sensor(SENSOR_SERIAL, SENSOR_CALIBRATION),
     )
 
     cdef Ati ati
@@ -316,6 +319,7 @@ cdef class AtiCanPort(PortPart):
     cdef dict _given
     cdef readonly object counts_per_newton, counts_per_newton_metre     # after open()
     cdef readonly object force_unit, torque_unit, serial, firmware, matrix
+    cdef readonly list identities   # serial number, checksum of matrix and counts
     cdef object _measured_age       # s
 
     def __cinit__(self):
@@ -325,6 +329,8 @@ cdef class AtiCanPort(PortPart):
     def __init__(self, **parameters):
         given = checked(AtiCanPort.PARAMETERS, parameters)
         self._given = given
+        checked_count(given["identity"], 1)
+        self.identities = []
         p = &self.ati.p
         p.base = given["base_identifier"] << 4
         p.no_data_ns = <int64_t>(given["no_data_ms"] * 1e6)
@@ -396,6 +402,9 @@ cdef class AtiCanPort(PortPart):
             memset(&self.ati.s, 0, sizeof(AtiState))
             self.ati.p.fd = self._socket.fileno()
             self._await_samples()
+        except WrongDeviceError:
+            self.close()
+            raise
         except (OSError, ValueError, can.CanError) as error:
             self.close()
             raise ConnectionError(f"no force sensor with base identifier {given['base_identifier']} on {given['link']}: {error}") from error
@@ -428,6 +437,9 @@ cdef class AtiCanPort(PortPart):
         if not all(abs(x) < 1e12 for row in matrix for x in row) or not all(any(row) for row in matrix):
             raise ValueError(f"its calibration matrix {matrix} cannot be")
         self.force_unit, self.torque_unit = FORCE_CODES[units[0]], TORQUE_CODES[units[1]]
+        held = struct.pack(">36f2I2B", *(x for row in matrix for x in row), force, torque, *units)
+        self.identities = [{"serial": self.serial, "calibration": f"crc32 {zlib.crc32(held):08X}"}]
+        compare(f"force sensor on {given['link']}", 0, self.identities[0], given["identity"])
         self.calibrate(matrix, force / newtons_per_unit(self.force_unit), torque / newton_metres_per_unit(self.torque_unit))
 
     def _clear_watchdog(self, bus):

@@ -10,6 +10,7 @@ class BotaSerialPort(SerialSensor):
     period_us: Any
     rate_hz: Any
     PARAMETERS: tuple[Any, ...]
+    not_asked: str
 
 FIRST_RECORDS: int
 LINE_PARAMETERS: tuple[Any, ...]

@@ -97,6 +97,7 @@ cdef class BotaSerialPort(SerialSensor):
         Parameter("no_data_ms", "float", "ms", "a silence longer than this is no data", 10.0, 0.5, 10000.0),
         Parameter("stale_ms", "float", "ms", "a stamp of the device that stands still for longer is stale", 10.0, 0.5, 10000.0),
     )
+    not_asked = "the published protocol has no question for a serial number: read it off the housing"
 
     def __init__(self, **parameters):
         given = checked(BotaSerialPort.PARAMETERS, parameters)

@@ -23,6 +23,11 @@ class RdtPort(PortPart):
     torque_unit: Any
     serial: Any
     calibration: Any
+    identities: Any
+    not_asked: Any
     scaling: Any
     measured_rate_hz: Any
     PARAMETERS: tuple[Any, ...]
+
+SENSOR_CALIBRATION: Any
+SENSOR_SERIAL: Any

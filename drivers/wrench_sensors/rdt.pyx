@@ -43,6 +43,7 @@ from rt_kernels.codes cimport (SAFETY_STATE_RECOVERING, SENSOR_STATUS_BUSY, SENS
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
+from drivers.identity import SENSOR_CALIBRATION, SENSOR_SERIAL, checked_count, compare, identity_of_sensor
 from drivers.wrench_sensors import rdt_scaling, rdt_status
 from rt_kernels.parameters import Parameter, checked
 
@@ -297,6 +298,7 @@ cdef class RdtPort(PortPart):
         Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger",
                   0.0, 0.0, 0.1),
         Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
+        identity_of_sensor(SENSOR_SERIAL, SENSOR_CALIBRATION),
     )
 
     cdef Rdt rdt
@@ -313,6 +315,9 @@ cdef class RdtPort(PortPart):
     def __init__(self, **parameters):
         given = checked(RdtPort.PARAMETERS, parameters)
         self._given = given
+        checked_count(given["identity"], 1)
+        if given["identity"] and self.not_asked:
+            raise ValueError(f"identity: {self.not_asked}")
         self.rdt.p.no_data_ns = <int64_t>(given["no_data_ms"] * 1e6)
         self.rdt.p.stale_ns = <int64_t>(given["stale_ms"] * 1e6)
         self.rdt.p.busy_hold_ns = <int64_t>(given["busy_hold_ms"] * 1e6)
@@ -387,6 +392,17 @@ cdef class RdtPort(PortPart):
     def calibration(self):
         return self._opened().calibration
 
+    @property
+    def identities(self):
+        """Serial number and calibration of the sensor, after `open`."""
+        return [] if self.not_asked else [{"serial": self.serial, "calibration": self.calibration}]
+
+    @property
+    def not_asked(self):
+        """Why the sensor does not say who it is; empty when it does."""
+        scaling = self._given["scaling"]
+        return "" if scaling == "http" else f'only its XML page has serial number and calibration (scaling = "http", it is "{scaling}")'
+
     def _opened(self):
         if self.scaling is None:
             raise ValueError("the sensor's scaling is known after open()")
@@ -397,6 +413,8 @@ cdef class RdtPort(PortPart):
         self.close()
         given = self._given
         self.scaling = self._read_scaling()
+        if not self.not_asked:
+            compare(f"force sensor at {given['address']}", 0, self.identities[0], given["identity"])
         try:
             self._socket = _connected(given["address"], given["stream_port"])
             if given["variant"] == "onrobot":

@@ -17,8 +17,11 @@ class RobotiqFt300Port(SerialSensor):
     def close(self) -> Any: ...
     rate_hz: Any
     serial: Any
+    identities: Any
+    not_asked: Any
     PARAMETERS: tuple[Any, ...]
 
+SENSOR_SERIAL: Any
 SERIAL_REGISTER: int
 STOP: bytes
 STREAM_ON: int

@@ -25,6 +25,7 @@ from drivers.wrench_sensors.record_check cimport Reading
 from drivers.wrench_sensors.serial_stream cimport SerialSensor
 from rt_kernels.codes cimport SENSOR_STATUS_SATURATED
 
+from drivers.identity import SENSOR_SERIAL, checked_count, compare, identity_of_sensor
 from drivers.wrench_sensors.serial_stream import LINE_PARAMETERS, checksum_of
 from rt_kernels.parameters import Parameter, checked
 
@@ -67,13 +68,21 @@ cdef class RobotiqFt300Port(SerialSensor):
         Parameter("moment_range_n_m", "floats", "N.m", "range of Mx, My, Mz", (30.0,) * 3, 0.1, 32.7, shape=3),
         Parameter("no_data_ms", "float", "ms", "a silence longer than this is no data", 50.0, 0.5, 10000.0),
         Parameter("stale_ms", "float", "ms", "six values that do not move for longer are stale; 0: not judged", 1000.0, 0.0, 60000.0),
+        identity_of_sensor(SENSOR_SERIAL),
     )
 
     cdef readonly object serial
+    cdef readonly list identities       # after `open`: its serial number
+    cdef readonly str not_asked         # why it does not say who it is
 
     def __init__(self, **parameters):
         given = checked(RobotiqFt300Port.PARAMETERS, parameters)
         self._given = given
+        checked_count(given["identity"], 1)
+        self.identities = []
+        self.not_asked = "" if given["configure"] else "with configure = false it is asked nothing"
+        if given["identity"] and self.not_asked:
+            raise ValueError(f"identity: {self.not_asked}")
         self.prepare(decode)
         self._set_framing(header=b"\x20\x4e", record_length=16, crc_begin=0, generator=CRC_GENERATOR, invert=0, baud=given["baud"])
         self._set_limits([*given["force_range_n"], *given["moment_range_n_m"]], given["jump_share"])
@@ -95,6 +104,8 @@ cdef class RobotiqFt300Port(SerialSensor):
             number = high << 16 | low
             letters = bytes([first >> 8, first & 0xFF, second >> 8]).decode("ascii", "replace")
             self.serial = f"{letters}-{number:04d}" if number else "unknown"
+            self.identities = [{"serial": self.serial}]
+            compare(f"force sensor on {self._given['device']}", 0, self.identities[0], self._given["identity"])
             self._write(STREAM_REGISTER, STREAM_ON)
 
     def _await_stream(self):

@@ -40,6 +40,7 @@ from rt_kernels.codes cimport (SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT
                                SENSOR_STATUS_WARNING)
 from rt_kernels.sample cimport Sample
 
+from drivers.identity import WrongDeviceError
 from rt_kernels.parameters import Parameter
 
 cdef enum:
@@ -372,6 +373,9 @@ cdef class SerialSensor(PortPart):
             self._open_line()
             self._set_up()
             self._await_stream()
+        except WrongDeviceError:
+            self.close()
+            raise
         except (OSError, termios.error) as error:
             self.close()
             raise self._no_stream(error) from error

@@ -116,7 +116,7 @@ def page(log: Log, summary: Mapping[str, Any] | None = None, prediction: str | o
         ("In space", lambda: _scene(log, config)),
         ("Pictures", lambda: _pictures(log)),
         ("Time", lambda: [section("Time", _time(log, s))]),
-        ("Safety", lambda: [section("Safety", reliance.body(document_))]),
+        ("Safety", lambda: [section("Safety", reliance.body(document_, log.header.devices))]),
         ("Configuration", lambda: [section("Configuration", _configuration(log))]),
     ]
     parts: list[str] = []

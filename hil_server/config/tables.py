@@ -165,7 +165,7 @@ LIMITS = (
               stricter="lower"),
     Parameter("start_leg_m", "floats", "m", "leg lengths of the parked platform, from which a run starts; omitted: those of the neutral "
               "pose", default=None, shape=6, low=SMALL, high=100.0, stricter="equal"),
-    Parameter("start_tolerance_m", "float", "m", "a leg further from there is not started from", default=0.02, low=1e-5, high=10.0,
+    Parameter("start_tolerance_m", "float", "m", "a leg further from there is not started from", default=0.004, low=1e-5, high=10.0,
               stricter="lower"),
     Parameter("supply_pressure_min_pa", "float", "Pa", "a hydraulic supply below it is a fault; 0: not judged, nothing measures it",
               default=0.0, low=0.0, high=1e8, stricter="higher"),

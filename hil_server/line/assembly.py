@@ -356,14 +356,14 @@ def _device_delays(devices: list[Any]) -> dict[str, Any]:
 DEVICE_ROLES = (("mechanism_signals", "mechanism_signals"), ("wrench_sensor", "wrench_sensors"), ("drives", "drives"))
 
 
-def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> list[Any]:
-    """The ports of a live run, not yet opened. tables: stand-file tables of the devices, each with its `part`."""
+def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The ports of a live run by table, not yet opened. tables: stand-file tables of the devices, each with its `part`."""
     context["unknown_delays"] = unknown_delays(tables)
-    found = []
+    found = {}
     for name, role in DEVICE_ROLES:
         if name in tables:
             keys = dict(tables[name])
-            found.append(build_part(role, keys.pop("part"), keys, context))
+            found[name] = build_part(role, keys.pop("part"), keys, context)
     return found
 
 

@@ -34,7 +34,7 @@ from hil_server.run.claim import claimed
 from hil_server.run.folder import folder_of, new_log, unless_begun
 from hil_server.run.progress import Progress, Stopper, working
 from hil_server.run.recovery import Recoverer
-from hil_server.run.stand import begun, counters, opened_in_order, stand_of
+from hil_server.run.stand import begun, counters, opened_in_order, stand_of, who_is_there
 from hil_server.telemetry.commands import taken_by
 from hil_server.telemetry.log_file import Log, open_log
 from hil_server.telemetry.log_format import LogError
@@ -180,10 +180,12 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         if begin is None:
             with interrupts.not_passed_on():
                 tables, control = stack.enter_context(stand_of(config, context, host, options.stand))
-            devices = assembly.devices(config, context, tables)
+            by_table = assembly.devices(config, context, tables)
         else:
-            devices = [assembly.simulated_port(config, context)]
+            by_table = {"virtual": assembly.simulated_port(config, context)}
+        devices = list(by_table.values())
         stack.enter_context(opened_in_order(devices))
+        there = who_is_there(config, by_table, hardware) if begin is None else {}
         for device in devices:
             interrupts.look()
             if hasattr(device, "measure"):
@@ -199,6 +201,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         facts = header(test, log.parent.name, "live", host.facts() | ({} if begin is None else {"stand": IN_PROCESS}), prediction)
         if begin is not None:
             begin.tell(facts)
+        facts.devices = there
         of_devices = [note for device in devices for note in getattr(device, "notes", ())]
         facts.notes.extend([*foreseen, *late, *_permitted(prediction, options), *of_devices])
         if options.prediction:  # the report lays it beside the run

@@ -1,12 +1,13 @@
-"""The stand of a live run: which devices it has, the virtual stand where there is no hardware, opening and closing."""
+"""The stand of a live run: which devices it has and who they are, the virtual stand where there is no hardware, opening and closing."""
 
 import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from drivers.identity import as_toml
 from hil_server import interrupts, registry
 from hil_server.config import TestConfig
-from hil_server.errors import DeviceError
+from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.line import assembly
 
 
@@ -74,6 +75,34 @@ def opened_in_order(devices: list[Any]) -> Iterator[None]:
         for device in reversed(opened):
             with contextlib.suppress(OSError):
                 device.close()
+
+
+def who_is_there(config: TestConfig, devices: dict[str, Any], hardware: bool) -> dict[str, str]:
+    """What each device says it is, by the table of the stand file and its place in there, for the log; of a device that cannot be asked,
+    why. devices: opened, by table. Raises ConfigurationError on hardware for a device that says who it is while the stand file does not:
+    with the lines for the stand file."""
+    found, lacking = {}, {}
+    for table, device in devices.items():
+        says = list(getattr(device, "identities", ()))
+        found |= {f"{table}[{i}]" if len(says) > 1 else table: as_toml(one) for i, one in enumerate(says)}
+        if not says:
+            found[table] = f"cannot be asked: {getattr(device, 'not_asked', '') or 'its part has no question for it'}"
+        elif not config.stand.get(table, {}).get("identity"):
+            lacking[table] = says
+    if hardware and lacking:
+        raise ConfigurationError(_lines_to_write(str(config.paths["stand"]), lacking))
+    return found
+
+
+def _lines_to_write(file: str, lacking: dict[str, list[Any]]) -> str:
+    """lacking: what devices say that the stand file has no `identity` for, by table."""
+    keys = ", ".join(f"{table}.identity" for table in lacking)
+    lines = [f"{file}: {keys}: required on hardware, where an exchanged device moves the wrong leg. The devices say of themselves what "
+             "follows: compare it with their type plates and cables, write it into the tables of that file, then "
+             f"hil-server sign {file} --owner 'YOUR NAME'"]  # fmt: skip
+    for table, says in lacking.items():
+        lines += [f"[{table}]", "identity = [", *(f"  {as_toml(one)}," for one in says), "]"]
+    return "\n".join(lines)
 
 
 @contextlib.contextmanager

@@ -285,6 +285,7 @@ class LogHeader:
     aux: tuple[AuxChannel, ...] = _kept(AuxChannels(list), ())  # declared auxiliary channels
     tunables: list[dict[str, Any]] = _kept(Tunables(list, later=True), factory=list)  # what can be changed while it runs, by number
     host: dict[str, Any] = _kept(Json(dict), factory=dict)  # facts of the machine
+    devices: dict[str, str] = _kept(Json(dict, later=True), factory=dict)  # table of the stand file, and place → what it says it is
     delay_ledger: dict[str, float] = _kept(Json(dict), factory=dict)  # term → seconds
     delay_origins: dict[str, str] = _kept(Json(dict, later=True), factory=dict)  # term → measured, identified, configured or derived
     prediction: dict[str, Any] = _kept(Json(dict, later=True), factory=dict)  # what `hil-server predict` says of the run

@@ -489,9 +489,9 @@ def test_misbehaviour(tmp_path, case, device):
 @pytest.mark.parametrize("profile", ["cia402", "cia408"])
 @pytest.mark.parametrize(
     ("wrong_m", "fault"),
-    [(-4.1, "start_legs_unknown"), (1.3, "start_legs_unknown"), (0.35, "start_pose_disagrees")],
-    ids=["below zero", "beyond the stroke", "not where the others are"],
-)
+    [(-4.1, "start_legs_unknown"), (1.3, "start_legs_unknown"), (0.35, "start_pose_disagrees"), (0.05, "start_pose_disagrees"),
+     (-0.02, "start_pose_disagrees"), (0.005, "start_pose_disagrees"), (-0.005, "start_pose_disagrees")],
+)  # fmt: skip
 def test_a_leg_measured_wrong_moves_no_drive(tmp_path, profile, wrong_m, fault):
     """One transducer is off by so much: a named fault, and no drive is ever sent anywhere but where it stands."""
     legs = parked_legs()
@@ -584,6 +584,16 @@ def test_a_value_that_reads_back_otherwise_refuses_the_start(tmp_path):
     assert {drive.objects[0x6041, 0].value & 0x7 for drive in stand.drives} == {0}
 
 
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0, 5.0])
+def test_a_drive_of_another_feed_refuses_the_start(tmp_path, factor):
+    stand = LockstepStand(tmp_path, "cia402")
+    stand.config.stand["drives"]["feed_m"] = 0.01
+    stand.drives[AXIS][0x6092, 1] = round(factor * 10_000)
+    with pytest.raises(ConnectionError, match=rf"node {AXIS + 1} .*position counts per metre by its feed constant"), stand:
+        pass
+    assert [drive.largest_step for drive in stand.drives] == [0] * 6
+
+
 @pytest.mark.parametrize(("profile", "index", "value"), [("cia402", (0x60A8, 0), 0xFB010000), ("cia408", (0x6601, 3), -5)])
 def test_a_drive_of_another_scale_refuses_the_start(tmp_path, profile, index, value):
     stand = LockstepStand(tmp_path, profile)
@@ -598,10 +608,11 @@ PAIRS = [(i, j) for i in range(6) for j in range(i)]
 
 @pytest.mark.parametrize(
     ("identity", "says"),
-    [([KNOWN[{i: j, j: i}.get(axis, axis)] for axis in range(6)], rf"identity\[{j}\]\.serial .*drive of axis {i}: are the two exchanged")
+    [([KNOWN[{i: j, j: i}.get(axis, axis)] for axis in range(6)],
+      rf"identity\[{j}\]\.serial .*the one of identity\[{i}\]: are the two exchanged")
      for i, j in PAIRS]
     + [(KNOWN[:AXIS] + [KNOWN[AXIS] | {key: 77}] + KNOWN[AXIS + 1 :],
-        rf"identity\[{AXIS}\]\.{key} is \d+ at the drive, 77 in the stand file")
+        rf"identity\[{AXIS}\]\.{key} is \d+ at the device, 77 in the stand file")
        for key in KNOWN[0]],
 )  # fmt: skip
 def test_another_drive_than_the_stand_file_says_refuses_the_start(tmp_path, identity, says):

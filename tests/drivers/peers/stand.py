@@ -136,7 +136,7 @@ class LockstepStand:
     def __enter__(self) -> "LockstepStand":
         context = assembly.base_context(self.config)
         tables = {name: dict(self.config.stand[name]) for name in ("drives", "wrench_sensor", "mechanism_signals")}
-        self.ports = assembly.devices(self.config, context, tables)
+        self.ports = list(assembly.devices(self.config, context, tables).values())
         try:
             with self._alive():
                 for port in self.ports:
