@@ -388,10 +388,10 @@ INJECTIONS = (
     ("signals_silent", 90, "signals", "the input module neither sends nor listens", 1.0, "not used", (('signal_status', 'no_data'),), "signals_no_data", ('in_process', 'served'), False, ""),  # noqa: E501
     ("signals_fault", 91, "signals", "emergency message of the input module", 20480.0, "code", (('signal_status', 'device_fault'),), "signals_no_data", ('served',), False, ""),  # noqa: E501
     ("analogue_chain_unread", 92, "signals", "the emergency chain cannot be read", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
-    ("emergency_stop", 93, "signals", "the emergency stop is operated: both channels open", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
-    ("guard_open", 94, "signals", "the guard is opened: both channels open", 1.0, "not used", (), "analogue_chain", ('in_process',), False, ""),  # noqa: E501
-    ("chain_discrepant", 95, "signals", "channel B of an input stays closed (welded); index 0 emergency stop, 1 guard, while channel A opens", 1.0, "not used", (), "chain_discrepancy", ('in_process',), False, ""),  # noqa: E501
-    ("unit_fault", 96, "signals", "the hydraulic unit; index 0 off, 1 low, 2 high, 3 interlock", 1.0, "not used", (), "hydraulic_unit", ('in_process',), False, ""),  # noqa: E501
+    ("emergency_stop", 93, "signals", "the emergency stop is operated: both channels open", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("guard_open", 94, "signals", "the guard is opened: both channels open", 1.0, "not used", (), "analogue_chain", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("chain_discrepant", 95, "signals", "channel B of an input stays closed (welded); index 0 emergency stop, 1 guard, while channel A opens", 1.0, "not used", (), "chain_discrepancy", ('in_process', 'served'), False, ""),  # noqa: E501
+    ("unit_fault", 96, "signals", "the hydraulic unit; index 0 off, 1 low, 2 high, 3 interlock", 1.0, "not used", (), "hydraulic_unit", ('in_process', 'served'), False, ""),  # noqa: E501
     ("frames_lost", 100, "line", "every n-th EtherCAT frame does not come back", 2.0, "n", (('drive_status', 'lost'),), "drive_lost", ('ethercat',), False, ""),  # noqa: E501
     ("frames_doubled", 101, "line", "every n-th EtherCAT frame comes back twice", 1.0, "n", (), "", ('ethercat',), False, ""),  # noqa: E501
     ("frames_late", 102, "line", "EtherCAT frames come back this much later", 1.5, "ms", (('drive_status', 'lost'),), "drive_lost", ('ethercat',), False, ""),  # noqa: E501

@@ -82,17 +82,20 @@ SILENCES = ("sensor_no_data", "drive_no_data", "signals_no_data")
 ENDS_IN_TRIP = ("sensor_busy", "sensor_status_word")
 # faults of a rate or of a time: a sensor that is slow enough stays below the one, a short gap below the other
 COUNTED = ("sensor_delay", "sensor_lost", "sensor_corrupt", "sensor_noise", "sensor_checksum")
+# a stand whose emergency chain has all its inputs
+CHAIN = {"emergency_stop", "guard_open", "chain_discrepant", "unit_fault"}
+WIRED = ["stand.limits.emergency_stop=true", "stand.limits.guard=true", "stand.limits.hydraulic_unit=true"]
 AT_S = 1.5
 
 
 _prediction = {}
 
 
-def _remembered(config, test, make=session._foreseen):
+def _remembered(config, test, options, make=session._foreseen):
     """The prediction of a run's line; that of the docking stand is the same in every row and made once."""
     stand = config.stand["name"]
     if stand not in _prediction:
-        _prediction[stand] = make(config, test)
+        _prediction[stand] = make(config, test, options)
     return _prediction[stand]
 
 
@@ -149,7 +152,7 @@ def of_wire(fault, part: str) -> tuple[str, bool]:
 
 def one(fault) -> tuple[str, bool]:
     with tempfile.TemporaryDirectory() as folder:
-        settings = QUICK + (STRICT if fault.fault in SILENCES else [])
+        settings = QUICK + (STRICT if fault.fault in SILENCES else []) + (WIRED if fault.name in CHAIN else [])
         injected = {"name": fault.name, "index": _index(fault), "at_s": 0.0 if fault.at_start else AT_S}
         stand = {"sensor": {"variant": "axia"}, "faults": [injected]}
         summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
@@ -318,7 +321,7 @@ def recover(fault, profile: str = "cia402") -> tuple[str, bool]:
     with tempfile.TemporaryDirectory() as folder:
         addresses = {name: f"ipc://{folder}/{name}" for name in ("publish", "command", "hand_controller")}
         own = [f"telemetry.{name}={address!r}" for name, address in addresses.items()]
-        settings = [*QUICK, *own, *WAITING]
+        settings = [*QUICK, *own, *WAITING, *(WIRED if fault.name in CHAIN else ())]
         config = load_test(None, opened(settings))
         beside = {"sensor": {"variant": "axia"}, "drives": {"profile": profile}}
         with RealtimeHost() as host:
@@ -367,7 +370,7 @@ def trips(fault) -> bool:
 
 
 def _index(fault) -> int:
-    return {"drive": 2, "plant": 0}.get(fault.at, -1)
+    return 0 if fault.name in CHAIN else {"drive": 2, "plant": 0}.get(fault.at, -1)
 
 
 def tried(run) -> tuple[str, bool]:

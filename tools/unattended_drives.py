@@ -6,8 +6,9 @@ The virtual drives run in a process of their own, on the addresses of a stand fi
 `drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so long;
 the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the longest
 time that an enabled drive had no setpoint frame while the server lived (a machine without real time adds stalls of its own), how long after
-the kill the last drive was off or in fault. Exit code 1 when a drive was unattended for more than 3 periods of a living server, was still
-enabled 100 ms after the kill, or at the end.
+the kill the last drive was off or in fault, and when the watchdog's output had changed last. Exit code 1 when a drive was unattended for
+more than 3 periods of a living server, was still enabled 100 ms after the kill, or at the end; when the watchdog's output changed later than
+2 periods after the kill.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 
 ENABLED = {"cia402": 0x27, "cia408": 0xF}
-PERIODS, OFF_MS = 3, 100.0
+PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
 # a machine that does other things too may hold a process up for longer than a bus would be silent
 TABLES = """
 [drives]
@@ -58,6 +59,8 @@ identity = [{{serial = "SIM00001", calibration = "simulated stand"}}]
 part = "cia401"
 link = "{module}"
 identity = [{{vendor = 0xDAC, product = 401, revision = 1, serial = 10}}]
+command_output = 1
+watchdog_outputs = [8, 9]
 
 [drive_model]
 frequency_hz = 13.25
@@ -137,8 +140,9 @@ def kill(row: Row, after_s: float, stopped: bool) -> tuple[int, str]:
     return at, ""
 
 
-def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool]:
-    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off."""
+def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool, float | None]:
+    """Longest time without a frame of a living server [ms]; from the kill until the last drive was off [ms]; all off; from the kill to the
+    last edge of the watchdog's output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < killed_ns] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
     latest = 0.0
@@ -148,7 +152,9 @@ def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, floa
         if killed_ns and len(left) and left[-1, 0] >= killed_ns:
             latest = max(latest, float(left[-1, 0] - killed_ns) * 1e-6)
     all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
-    return unattended, latest, all_off
+    fell = states[(states[:, 1] == 6) & (states[:, 2] == 0) & (states[:, 0] >= killed_ns)]
+    edge = float(fell[0, 0] - fell[0, 4] - killed_ns) * 1e-6 if killed_ns and len(fell) else None
+    return unattended, latest, all_off, edge
 
 
 def main() -> int:
@@ -173,12 +179,14 @@ def main() -> int:
                     os.killpg(os.getpgid(row.server.pid), signal.SIGKILL)
                 row.server.wait()
                 states = row.end()
-            unattended, latest, all_off = judge(states, ENABLED[options.profile], at)
+            unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at)
             ever = bool((states[:, 2] == ENABLED[options.profile]).any())
             good = (ever or not whole) and all_off and latest <= OFF_MS and unattended <= PERIODS * row.period_ms
+            good = good and (edge is None or edge <= WATCHDOG_PERIODS * row.period_ms)
             bad += not good
             done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
             seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
+            seen += ", watchdog -" if edge is None else f", watchdog {edge:.2f} ms"
             print(
                 f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{'' if good else '  BAD'}", flush=True
             )

@@ -1,12 +1,20 @@
 """Mechanism signals and the independent emergency chain from a CiA 401 input module on a CAN link of its own.
 
 Objects (CiA 401): digital inputs 0x6000:1...4 (8 bits each), analogue inputs 0x6401:1...8 (i16). TPDO1 carries the four bytes, TPDO2 and
-TPDO3 the analogue inputs 1-4 and 5-8; RPDO1, when configured, one group of digital outputs 0x6200; all take
+TPDO3 the analogue inputs 1-4 and 5-8; RPDO1, when configured, groups of digital outputs 0x6200: commands, watchdog. All take
 effect or are sampled at SYNC (transmission type 1), which this port sends at every tick after it has taken
 what came on the last one: one period of dead time, constant. `value = offset + scale * counts`.
 
+The emergency chain: healthy, tripped, hydraulics blocked; emergency stop and guard, two channels each, that read 1 while they are closed; the
+hydraulic unit: on, low, high pressure, interlock. What is wired is judged by the safety stage (`limits.emergency_stop`, `guard`,
+`hydraulic_unit`).
+
+Watchdog: with every tick that the safety stage has found healthy (`watchdog` of the sample has moved) one output changes, and another one is
+on. A loop that stands still sends nothing, one without its safety stage sends the same again: either way the output stops within two
+periods, and a relay outside that waits for its edges takes the power off.
+
 Nothing that comes between two ticks is lost. Signals and values are the newest ones; of the emergency chain the worst of the tick counts
-(healthy only when every record says so, tripped and blocked when one does). An emergency message shows in its tick also when it was taken
+(what is healthy, closed or on only when every record says so, what is wrong when one does). An emergency message shows in its tick also when it was taken
 back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat that stops is a
 fault of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with each tick with
 one, so that a module of which most records are missing has no data, as a silent one. Error frames of the controller: bus-off is `no_data`
@@ -30,7 +38,8 @@ from drivers.raw_frames.frame_io cimport (
     io_receive_frames,
     io_send_frames,
 )
-from rt_kernels.codes cimport (ANALOGUE_CHAIN_HEALTHY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
+from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
+                               ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_UNIT_ON, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
                                SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_STALE)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
@@ -44,7 +53,8 @@ from rt_kernels.parameters import Parameter, checked
 cdef enum:
     INPUTS = 32
     ANALOG = 8
-    CHAIN = 3               # healthy, tripped, hydraulics blocked
+    CHAIN = 11              # inputs of the emergency chain, in the order of the bits of analogue_chain
+    OUTPUT_GROUP = 8        # digital outputs in one
     INPUTS_CAME = 1         # TPDOs of a tick: digital inputs, analogue values 0-3, analogue values 4-7
     FIRST_ANALOG_CAME = 2
     LAST_ANALOG_CAME = 4
@@ -57,12 +67,19 @@ cdef enum:
     BACKLOG_TURNS = 64      # more than a socket's buffer holds
     REPEAT_COMMAND = 64     # ticks
 
+# inputs of the chain that are on while all is well; the others say that something is wrong
+cdef uint32_t WELL = (ANALOGUE_CHAIN_HEALTHY | ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B | ANALOGUE_CHAIN_GUARD_A
+                      | ANALOGUE_CHAIN_GUARD_B | ANALOGUE_CHAIN_UNIT_ON)
+
 
 cdef struct ModuleParams:
     int32_t fd
     int32_t node
     int32_t no_data_periods
     int32_t command_output          # 1: mechanism_command goes out
+    int32_t watchdog                # 1: the watchdog goes out: a group of outputs behind that of the commands
+    int32_t toggle_bit              # in its group; -1: not wired
+    int32_t healthy_bit
     int64_t heartbeat_timeout_ns
     uint32_t invert                 # inputs that are active low
     int32_t signal_bit[INPUTS]      # input -> bit of mechanism_signal, -1 not used
@@ -86,6 +103,7 @@ cdef struct ModuleState:
     int32_t silent_periods
     int32_t bus_off
     uint32_t sent_command
+    uint32_t watchdog               # of the last tick
     int64_t cycles
     int64_t lost_total
     int64_t corrupt_total
@@ -100,7 +118,7 @@ cdef inline uint32_t bit(int number) noexcept nogil:
     return <uint32_t>1 << number
 
 
-# The emergency chain as the newest inputs say it: bits healthy, tripped, hydraulics blocked.
+# The emergency chain as the newest inputs say it.
 cdef inline uint32_t chain_of(const Module *m) noexcept nogil:
     cdef uint32_t inputs = m.s.inputs ^ m.p.invert, chain = 0
     cdef int i
@@ -110,13 +128,13 @@ cdef inline uint32_t chain_of(const Module *m) noexcept nogil:
     return chain
 
 
-# Digital inputs: the newest, and the chain's worst: healthy falls, the others rise.
+# Digital inputs: the newest, and the chain's worst: what is well falls, the others rise.
 cdef inline void take_inputs(Module *m, const can_frame *f) noexcept nogil:
     cdef uint32_t chain
     m.s.inputs = io_load_le32(f.data)
     chain = chain_of(m)
     m.s.chain = chain if not m.s.fresh & INPUTS_CAME else (
-        (m.s.chain | chain) & ~ANALOGUE_CHAIN_HEALTHY | m.s.chain & chain & ANALOGUE_CHAIN_HEALTHY
+        (m.s.chain | chain) & ~WELL | m.s.chain & chain & WELL
     )
     m.s.fresh |= INPUTS_CAME
 
@@ -245,21 +263,31 @@ cdef void module_read(void *self, Sample *sample, double *aux) noexcept nogil:
     m.s.cycles += 1
 
 
-# Commands to the docking mechanism, when an output group is configured for them: they act at the next SYNC. Sent when they change, and
-# now and then for a module that missed one.
+# Commands to the docking mechanism and the watchdog, where outputs are configured for them: they act at the next SYNC. Commands alone are
+# sent when they change, and now and then for a module that missed one; the watchdog with every tick.
 cdef void module_write(void *self, const Sample *sample, double *aux) noexcept nogil:
     cdef Module *m = <Module *>self
     cdef can_frame f
     cdef int error = 0
-    if m.p.fd < 0 or not m.p.command_output:
+    cdef int n = 0
+    if m.p.fd < 0 or not (m.p.command_output or m.p.watchdog):
         return
-    if sample.mechanism_command == m.s.sent_command and m.s.cycles % REPEAT_COMMAND != 1:
+    if not m.p.watchdog and sample.mechanism_command == m.s.sent_command and m.s.cycles % REPEAT_COMMAND != 1:
         return
     m.s.sent_command = sample.mechanism_command
     memset(&f, 0, sizeof(f))
     f.can_id = <uint32_t>(0x200 + m.p.node)
-    f.can_dlc = 1
-    f.data[0] = <uint8_t>sample.mechanism_command
+    if m.p.command_output:
+        f.data[n] = <uint8_t>sample.mechanism_command
+        n += 1
+    if m.p.watchdog:
+        if m.p.toggle_bit >= 0 and sample.watchdog & 1:
+            f.data[n] |= <uint8_t>bit(m.p.toggle_bit)
+        if m.p.healthy_bit >= 0 and sample.watchdog != m.s.watchdog:
+            f.data[n] |= <uint8_t>bit(m.p.healthy_bit)
+        m.s.watchdog = sample.watchdog
+        n += 1
+    f.can_dlc = <uint8_t>n
     io_send_frames(m.p.fd, &f, 1, NULL, &error)
 
 
@@ -279,10 +307,18 @@ cdef class Cia401Port(PortPart):
         Parameter("chain_inputs", "floats", "-",
                   "digital inputs of the emergency chain: healthy, tripped, hydraulics blocked; -1 not wired",
                   (24, 25, 26), -1, 31, shape=3),
+        Parameter("emergency_stop_inputs", "floats", "-", "digital inputs of the two channels of the emergency stop, 1 while they are closed; "
+                  "-1 not wired", (-1, -1), -1, 31, shape=2),
+        Parameter("guard_inputs", "floats", "-", "digital inputs of the two channels of the guard, 1 while they are closed; -1 not wired",
+                  (-1, -1), -1, 31, shape=2),
+        Parameter("unit_inputs", "floats", "-", "digital inputs of the hydraulic unit: on, low pressure, high pressure, interlock; -1 not "
+                  "wired", (-1, -1, -1, -1), -1, 31, shape=4),
         Parameter("range_input", "int", "-",
                   "digital input that says that the docking unit (or its model) has left its valid range; -1 not wired",
                   -1, -1, 31),
         Parameter("command_output", "int", "-", "digital output group (0x6200:n, 8 bits) that carries mechanism_command, 0: none", 0, 0, 4),
+        Parameter("watchdog_outputs", "floats", "-", "digital outputs, from 0: one that changes with every healthy tick, one that is on with "
+                  "it; of one group of eight, another one than that of the commands; -1 not wired", (-1, -1), -1, 31, shape=2),
         Parameter("analog_scale", "floats", "unit/count", "analogue value per count", (1.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("analog_offset", "floats", "unit", "analogue value at 0 counts", (0.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data (those with one taken off)",
@@ -298,6 +334,7 @@ cdef class Cia401Port(PortPart):
     cdef Module module
     cdef dict _given
     cdef object _socket
+    cdef int _watchdog_group            # 0x6200:n, 0: none
     cdef readonly list identities       # after `open`: what the module says of itself
 
     def __cinit__(self):
@@ -319,8 +356,12 @@ cdef class Cia401Port(PortPart):
         p.command_output = given["command_output"] > 0
         for i in range(INPUTS):
             p.signal_bit[i] = _whole("signal_bits", given["signal_bits"][i]) if i < len(given["signal_bits"]) else -1
+        wired = [(key, number) for key in ("chain_inputs", "emergency_stop_inputs", "guard_inputs", "unit_inputs") for number in given[key]]
         for i in range(CHAIN):
-            p.chain_input[i] = _whole("chain_inputs", given["chain_inputs"][i])
+            p.chain_input[i] = _whole(*wired[i])
+        self._watchdog_group = _group_of([_whole("watchdog_outputs", x) for x in given["watchdog_outputs"]], given["command_output"])
+        p.watchdog = self._watchdog_group > 0
+        p.toggle_bit, p.healthy_bit = (int(x) % OUTPUT_GROUP if x >= 0 else -1 for x in given["watchdog_outputs"])
         p.range_input = given["range_input"]
         for number in given["active_low_inputs"]:
             p.invert |= <uint32_t>1 << <int>_whole("active_low_inputs", number)
@@ -363,8 +404,8 @@ cdef class Cia401Port(PortPart):
         node.set_pdo(Pdo(False, 1, 0x180 + n, tuple((0x6000, k, 8) for k in range(1, 5))))
         node.set_pdo(Pdo(False, 2, 0x280 + n, tuple((0x6401, k, 16) for k in range(1, 5))))
         node.set_pdo(Pdo(False, 3, 0x380 + n, tuple((0x6401, k, 16) for k in range(5, 9))))
-        if given["command_output"]:
-            node.set_pdo(Pdo(True, 1, 0x200 + n, ((0x6200, given["command_output"], 8),)))
+        if groups := [group for group in (given["command_output"], self._watchdog_group) if group]:
+            node.set_pdo(Pdo(True, 1, 0x200 + n, tuple((0x6200, group, 8) for group in groups)))
         node.await_nmt("PRE-OPERATIONAL")
         memset(&self.module.s, 0, sizeof(ModuleState))
         self.module.s.inputs = sum(node.read(0x6000, k + 1, 1, "digital inputs") << 8 * k for k in range(4))
@@ -406,6 +447,17 @@ cdef class Cia401Port(PortPart):
     def counters(self):
         """Ticks without a whole record, and damaged frames, since open."""
         return {"lost": self.module.s.lost_total, "corrupt": self.module.s.corrupt_total}
+
+
+def _group_of(outputs, command_group):
+    """Group (0x6200:n) of the wired ones of these outputs, 0 where none is. Raises ValueError."""
+    groups = {1 + number // OUTPUT_GROUP for number in outputs if number >= 0}
+    if len(groups) > 1:
+        raise ValueError(f"watchdog_outputs = {outputs}: must be of one group of {OUTPUT_GROUP} outputs, as 8 and 9")
+    if command_group in groups:
+        raise ValueError(f"watchdog_outputs = {outputs}: are in group {command_group}, which carries mechanism_command (command_output); take "
+                         "another group")
+    return max(groups, default=0)
 
 
 def _whole(key, value):

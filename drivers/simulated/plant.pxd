@@ -3,7 +3,11 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from drivers.simulated.hydraulic_machine cimport Hydraulic, HydraulicMachine
+from drivers.simulated.injections cimport (INJECTION_CHAIN_DISCREPANT, INJECTION_EMERGENCY_STOP, INJECTION_GUARD_OPEN,
+                                            INJECTION_UNIT_FAULT)
 from drivers.simulated.structure cimport StructureParams, StructureState
+from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
+                               ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_UNIT_ON)
 from rt_kernels.plugs cimport Mechanism, MechanismInput, MechanismOutput
 from rt_kernels.stewart.mounting cimport Mounting
 from rt_kernels.stewart.platform cimport PlatformParams
@@ -141,6 +145,18 @@ cdef void plant_measure(Plant *plant, double *leg, double *leg_rate, double *cou
                         uint32_t *chain) noexcept nogil
 cdef void plant_measure_machine(Plant *plant, MachineReadings *out) noexcept nogil
 cdef void plant_block(Plant *plant, uint32_t legs) noexcept nogil
+# What an injection does to the inputs of an emergency chain, bits of analogue_chain: those that open, or say that something is wrong.
+cdef inline uint32_t chain_inputs_of(int number, int index) noexcept nogil:
+    if number == INJECTION_EMERGENCY_STOP:
+        return ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
+    if number == INJECTION_GUARD_OPEN:
+        return ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
+    if number == INJECTION_CHAIN_DISCREPANT:
+        return ANALOGUE_CHAIN_GUARD_A if index == 1 else ANALOGUE_CHAIN_EMERGENCY_STOP_A
+    if number == INJECTION_UNIT_FAULT and 0 <= index < 4:
+        return <uint32_t>ANALOGUE_CHAIN_UNIT_ON << index
+    return 0
+
 cdef void plant_inject(Plant *plant, int code, int index, double value) noexcept nogil
 
 cdef class PlantPart:

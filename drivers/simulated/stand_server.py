@@ -91,10 +91,16 @@ DEFAULTS: dict[str, Any] = {
         "node": 10,
         "signal_bits": list(range(19)),
         "chain_inputs": [24, 25, 26],
+        "emergency_stop_inputs": [-1, -1],
+        "guard_inputs": [-1, -1],
+        "unit_inputs": [-1, -1, -1, -1],
         "range_input": 27,
         "analog_scale": [0.001] * 8,
         "analog_offset": [0.0] * 8,
         "command_output": 1,
+        "watchdog_outputs": [-1, -1],
+        "relay_ms": 10.0,  # a relay behind the watchdog falls when no edge has come for so long
+        "relay_input": -1,  # digital input with its feedback contact
         "port": 0,
     },
     "truth_file": "",  # NumPy file into which it writes at its end where the plant truly was at each SYNC (`StandLoop.truth`)
@@ -464,7 +470,7 @@ class Stand:
         if module is not None:
             self.ports["mechanism_signals"] = {
                 "link": names[-1],
-                **{key: value for key, value in module.items() if key != "port"},
+                **{key: value for key, value in module.items() if key not in ("port", "relay_ms", "relay_input")},
             }
 
     def run(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@ from typing import Any
 
 from drivers.simulated.plant import PlantPart
 
+CHAIN_KEYS: tuple[Any, ...]
 KINDS: dict[Any, Any]
 
 class StandLoop:

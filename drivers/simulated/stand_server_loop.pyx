@@ -60,6 +60,7 @@ from drivers.simulated.plant cimport (
     MachineReadings,
     Plant,
     PlantPart,
+    chain_inputs_of,
     plant_advance,
     plant_block,
     plant_inject,
@@ -121,7 +122,9 @@ from drivers.simulated.stand_server_node cimport (
     sync_setpoints,
     take_node_frame,
 )
-from rt_kernels.codes cimport DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_VALVE_SATURATED
+from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
+                               ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_UNIT_ON, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_SUPPLY_LOW,
+                               DRIVE_STATUS_VALVE_SATURATED)
 
 cdef enum:
     AXES = 6
@@ -136,6 +139,8 @@ cdef enum:
     MOST_ADVANCE_STEPS = 40000  # 2 s: a longer stall is not made up for
     ANALOG = 8
     INPUTS = 32
+    CHAIN = 11                  # bits of analogue_chain
+    OF_PLANT = 3                # of these the plant knows
     CONTROL_BYTES = 40
     MAGIC = 0x53444E54
     COB_SYNC = 0x080
@@ -151,6 +156,8 @@ cdef enum:
     BOTA = 1
     ROBOTIQ = 2
     NETCANOEM = 3
+
+CHAIN_KEYS = ("chain_inputs", "emergency_stop_inputs", "guard_inputs", "unit_inputs")
 
 cdef int64_t STEP_NS = 50000
 
@@ -258,7 +265,16 @@ cdef struct Stand:
     int64_t target_ns[AXES]     # SYNC at which the target was latched
     int32_t was_enabled[AXES]
     int32_t signal_bit[INPUTS]
-    int32_t chain_input[3]
+    int32_t chain_input[CHAIN]  # inputs of the module, in the order of the bits of analogue_chain; -1: not wired
+    uint32_t chain_well         # inputs that are on while all is well, of those that the plant does not know
+    uint32_t opened             # injected: inputs that are open, or say that something is wrong
+    int32_t watchdog_group      # of the module's outputs, -1: not wired
+    int32_t watchdog_bit
+    int32_t watchdog_level
+    int64_t watchdog_ns         # SYNC that brought its newest edge, 0 before the first
+    int64_t relay_ns            # a relay falls when no edge has come for so long
+    int32_t relay               # 1: on
+    int32_t relay_input         # of the module, its feedback contact; -1: not wired
     int32_t range_input         # says that the mechanism's model has left its valid range, -1: not wired
     double analog_scale[ANALOG]
     double analog_offset[ANALOG]
@@ -372,11 +388,14 @@ cdef void measure(Stand *s) noexcept nogil:
     for i in range(INPUTS):
         if s.signal_bit[i] >= 0:
             inputs |= (s.signals >> s.signal_bit[i] & 1) << i
-    for i in range(3):
+    s.chain |= (s.chain_well ^ s.opened) & ~<uint32_t>((1 << OF_PLANT) - 1)
+    for i in range(CHAIN):
         if s.chain_input[i] >= 0:
             inputs = (inputs & ~(<uint32_t>1 << s.chain_input[i])) | (s.chain >> i & 1) << s.chain_input[i]
     if s.range_input >= 0:
         inputs = (inputs & ~(<uint32_t>1 << s.range_input)) | (s.plant.state.status & PLANT_MECHANISM_INVALID != 0) << s.range_input
+    if s.relay_input >= 0:
+        inputs = (inputs & ~(<uint32_t>1 << s.relay_input)) | <uint32_t>s.relay << s.relay_input
     for i in range(4):
         n.object[n.status + i].value = inputs >> 8 * i & 0xFF
     for i in range(ANALOG):
@@ -821,6 +840,11 @@ cdef int set_fault(Stand *s, int number, int index, double value, bint on) noexc
             if index < 0 or s.node[i].link == index:
                 s.node[i].silent = on
         return 0
+    if INJECTION_EMERGENCY_STOP <= number <= INJECTION_UNIT_FAULT:
+        if s.nodes <= MODULE:
+            return 1
+        s.opened = s.opened | chain_inputs_of(number, index) if on else s.opened & ~chain_inputs_of(number, index)
+        return 0
     if number == INJECTION_SIGNALS_SILENT or number == INJECTION_SIGNALS_FAULT:
         if s.nodes <= MODULE:
             return 1
@@ -850,6 +874,7 @@ cdef void clear_all_faults(Stand *s) noexcept nogil:
         s.node[i].not_following = s.node[i].no_heartbeat = s.node[i].sparse = 0
         if s.node[i].emergency and (s.node[i].kind == 401 or not axis_in_fault(&s.node[i])):
             send_emergency(&s.node[i], &s.outbox[s.node[i].link], 0)
+    s.opened = 0
     plant_inject(s.plant, INJECTION_CLEAR, 0, 0.0)
 
 
@@ -942,6 +967,29 @@ cdef inline void keep_truth(Stand *s, int64_t now) noexcept nogil:
     s.truth_used += 1
 
 
+# The relay behind the watchdog's output: on with an edge, off when none has come for too long. Its changes stand in the drives' own log, as
+# those of axis MODULE: time, axis, on, state of the module, ns since the newest edge.
+cdef void set_relay(Stand *s, int on, int64_t now) noexcept nogil:
+    cdef int64_t *row
+    s.relay = on
+    if s.states_used < STATE_ROWS:
+        row = s.states + STATES * s.states_used
+        row[0], row[1], row[2], row[3], row[4], row[5] = now, MODULE, on, s.node[MODULE].nmt, now - s.watchdog_ns, 0
+        s.states_used += 1
+
+
+cdef void watch_edges(Stand *s, int64_t now) noexcept nogil:
+    cdef int32_t level
+    if s.watchdog_group < 0:
+        return
+    level = <int32_t>(s.node[MODULE].object[s.node[MODULE].target + s.watchdog_group].value >> s.watchdog_bit & 1)
+    if level == s.watchdog_level:
+        return
+    s.watchdog_level, s.watchdog_ns = level, now
+    if not s.relay:
+        set_relay(s, 1, now)
+
+
 cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
     cdef int i
     if s.first_sync_ns == 0:
@@ -956,6 +1004,8 @@ cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
     if s.nodes > MODULE and s.node[MODULE].link == link and s.node[MODULE].object[s.node[MODULE].target].value != s.outputs:
         s.outputs = s.node[MODULE].object[s.node[MODULE].target].value
         plant_set_commands(s.plant, s.outputs)
+    if s.nodes > MODULE and s.node[MODULE].link == link:
+        watch_edges(s, now)
     for i in range(s.nodes):
         if s.node[i].link == link and not s.node[i].silent:
             sync_actual_values(&s.node[i], &s.outbox[link])
@@ -1120,6 +1170,8 @@ cdef void one_pass(Stand *s, pollfd *fds, int64_t *last) noexcept nogil:
     for i in range(s.first_node, s.nodes):
         node_timers(&s.node[i], &s.outbox[s.node[i].link], now)
     keep_states(s, now)
+    if s.relay and now - s.watchdog_ns > s.relay_ns:
+        set_relay(s, 0, now)
     set_targets(s, -1, False, now)
     for i in range(s.links):
         flush(s, i)
@@ -1225,8 +1277,15 @@ cdef class StandLoop:
         make_node(&s.node[MODULE], 401, module["node"], s.links - 1, 0, 0.0)
         for i, number in enumerate(module["signal_bits"]):
             s.signal_bit[i] = number
-        for i in range(3):
-            s.chain_input[i] = module["chain_inputs"][i]
+        for i, number in enumerate(x for key in CHAIN_KEYS for x in module[key]):
+            s.chain_input[i] = number
+            if number >= 0 and i >= OF_PLANT:
+                s.chain_well |= 1 << i
+        s.chain_well &= (ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B | ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
+                         | ANALOGUE_CHAIN_UNIT_ON)
+        output = module["watchdog_outputs"][0]
+        s.watchdog_group, s.watchdog_bit = output // 8 if output >= 0 else -1, output % 8
+        s.relay_ns, s.relay_input = <int64_t>(1e6 * module["relay_ms"]), module["relay_input"]
         s.range_input = module["range_input"]
         for i in range(ANALOG):
             s.analog_scale[i] = module["analog_scale"][i]

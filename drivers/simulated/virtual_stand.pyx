@@ -11,8 +11,8 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from drivers.simulated.injections cimport *
-from drivers.simulated.plant cimport (MachineReadings, PLANT_MECHANISM_INVALID, Plant, PlantPart, plant_advance, plant_block,
-                                      plant_inject, plant_measure, plant_measure_acceleration, plant_measure_machine,
+from drivers.simulated.plant cimport (MachineReadings, PLANT_MECHANISM_INVALID, Plant, PlantPart, chain_inputs_of, plant_advance,
+                                      plant_block, plant_inject, plant_measure, plant_measure_acceleration, plant_measure_machine,
                                       plant_set_commands, plant_set_target)
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport PortPart
@@ -130,14 +130,8 @@ cdef void inject(Self *self, int number, int index, double value) noexcept nogil
         s.signal_wire |= SENSOR_STATUS_NO_DATA
     elif number == INJECTION_ANALOGUE_CHAIN_UNREAD:
         s.chain_unread = 1
-    elif number == INJECTION_EMERGENCY_STOP:
-        s.opened |= ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
-    elif number == INJECTION_GUARD_OPEN:
-        s.opened |= ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
-    elif number == INJECTION_CHAIN_DISCREPANT:
-        s.opened |= ANALOGUE_CHAIN_GUARD_A if index == 1 else ANALOGUE_CHAIN_EMERGENCY_STOP_A
-    elif number == INJECTION_UNIT_FAULT and index < 4:
-        s.opened |= ANALOGUE_CHAIN_UNIT_ON << index
+    else:
+        s.opened |= chain_inputs_of(number, index)
 
 
 cdef void read_machine(const Self *self, Sample *sample) noexcept nogil:

@@ -434,5 +434,10 @@ def virtual_stand_settings(config: TestConfig, context: Mapping[str, Any], *, pr
     gives = getattr(context["mechanism"], "gives", None)
     # strokes that the energy monitor reads come as fine as the unit declares
     module = {"analog_scale": [gives.resolution_m] * 8} if gives is not None and gives.struts else {}
+    limits = context["limits"]
+    for key, wired, inputs in (("emergency_stop_inputs", limits.emergency_stop, [20, 21]), ("guard_inputs", limits.guard, [22, 23]),
+                               ("unit_inputs", limits.hydraulic_unit, [28, 29, 30, 31])):  # fmt: skip
+        module |= {key: inputs} if wired else {}
+    module["watchdog_outputs"] = [8, 9]
     core = others[0] if others else -1
     return {"plant": plant, "sensor": sensor, "module": module, "priority": priority, "core": core, "lock_memory": True}

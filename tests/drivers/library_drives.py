@@ -25,7 +25,7 @@ OBJECTS_402 = {
 }  # fmt: skip
 # a manufacturer's own record: force, pressures A and B, spool, supply pressure; a word of bits
 OBJECTS_OF_HYDRAULICS = {(0x2600, sub): -2 for sub in range(1, 6)} | {(0x2600, 6): 2}
-OBJECTS_401 = {(0x6000, k): 1 for k in range(1, 5)} | {(0x6401, k): -2 for k in range(1, 9)}
+OBJECTS_401 = {(0x6000, k): 1 for k in range(1, 5)} | {(0x6200, k): 1 for k in range(1, 5)} | {(0x6401, k): -2 for k in range(1, 9)}
 OBJECTS_408 = {(0x6040, 0): 2, (0x6041, 0): 2, (0x6042, 0): -1, (0x6043, 0): -1, (0x6600, 1): -4, (0x6601, 1): -4,
                (0x6301, 1): -2, (0x6381, 1): -2}  # fmt: skip
 

@@ -9,8 +9,12 @@ import pytest
 
 from drivers.mechanism_signals.cia401 import Cia401Port
 from drivers.raw_frames.can_link import FRAME, FrameBus
+from hil_server import registry
+from rt_kernels.compensation.none import NoCompensator
 from rt_kernels.layout import BITS
+from rt_kernels.safety.limits import SafetyLimits
 from tests.drivers.library_drives import end_heartbeats, object_dictionary
+from tests.drivers.peers.stand import LockstepStand
 from tests.drivers.plain_stand import has
 
 NODE = 10
@@ -95,6 +99,84 @@ def test_worst_of_the_emergency_chain_counts(ticks, sample):
     assert line.chain == 2  # without a record the newest stands
     line.tick(HEALTHY)
     assert line.chain == 1
+
+
+WIRED = {"emergency_stop_inputs": [16, 17], "guard_inputs": [18, 19], "unit_inputs": [20, 21, 22, 23], "signal_bits": []}
+CLOSED = HEALTHY | 0b11111 << 16  # all contacts closed, the unit on
+
+
+def chain(*names):
+    return sum(BITS["analogue_chain"][name] for name in names)
+
+
+def test_two_channels_and_the_unit_are_read_and_the_worst_of_a_tick_counts(ticks):
+    line = ticks(**WIRED)
+    line.tick(CLOSED)
+    whole = line.chain
+    assert whole == chain("healthy", "emergency_stop_a", "emergency_stop_b", "guard_a", "guard_b", "unit_on")
+    for number, name in enumerate(("emergency_stop_a", "emergency_stop_b", "guard_a", "guard_b", "unit_on")):
+        line.tick(CLOSED, CLOSED & ~(1 << 16 + number), CLOSED)
+        assert line.chain == whole & ~chain(name)
+    for number, name in enumerate(("unit_low", "unit_high", "unit_interlock")):
+        line.tick(CLOSED, CLOSED | 1 << 21 + number, CLOSED)
+        assert line.chain == whole | chain(name)
+    line.tick(CLOSED)
+    assert line.chain == whole
+
+
+def outputs(line, sample, watchdogs):
+    """What the port sends for these values of the watchdog, one a tick: the bytes of RPDO1."""
+    found = []
+    for watchdog in watchdogs:
+        sample["watchdog"] = watchdog
+        line.tick()
+        line.port.write(sample)
+        identifier, length, data = FRAME.unpack(line.far.recv(100))
+        assert identifier == 0x200 + NODE
+        found.append(tuple(data[:length]))
+    return found
+
+
+def test_the_watchdog_changes_with_a_healthy_tick_alone(ticks, sample):
+    line = ticks(command_output=1, watchdog_outputs=[9, 8])
+    sample["mechanism_command"] = 5
+    assert outputs(line, sample, (1, 2, 3, 4)) == [(5, 0b11), (5, 0b01), (5, 0b11), (5, 0b01)]
+    assert outputs(line, sample, (4, 4, 4)) == [(5, 0)] * 3  # a loop whose safety stage says nothing more
+    assert outputs(line, sample, (5, 7)) == [(5, 0b11), (5, 0b11)]
+    sample["watchdog"] = 8
+    line.tick()
+    with pytest.raises(BlockingIOError):
+        line.far.recv(100)  # nothing by itself: without the loop the output stands still
+
+
+def test_a_watchdog_that_shares_its_outputs_is_refused():
+    with pytest.raises(ValueError, match=r"watchdog_outputs = \[7, 8\]: must be of one group"):
+        Cia401Port(link="can0", watchdog_outputs=[7, 8])
+    with pytest.raises(ValueError, match="are in group 1, which carries mechanism_command"):
+        Cia401Port(link="can0", watchdog_outputs=[6, 7], command_output=1)
+
+
+class NoSafety(NoCompensator):
+    """A line that lives while its safety stage does nothing."""
+
+    PARAMETERS = SafetyLimits.PARAMETERS
+
+    def __init__(self, *, delays, **_):
+        super().__init__(delays=delays)
+
+
+@pytest.mark.parametrize("sane", [True, False])
+def test_the_watchdog_of_a_line_and_of_one_without_its_safety_stage(tmp_path, monkeypatch, sane):
+    if not sane:
+        monkeypatch.setitem(registry.PARTS["safety"], "limits", f"{__name__}:NoSafety")
+    stand = LockstepStand(tmp_path)
+    stand.config.stand["mechanism_signals"]["watchdog_outputs"] = [8, 9]
+    with stand:
+        seen = []
+        for _ in range(20):
+            stand.step()
+            seen.append(stand.buses[2].nodes[0][0x6200, 2])
+    assert seen[3:] == ([0b10, 0b11] * 10)[seen[3] & 1:][:17] if sane else seen == [0] * 20
 
 
 def test_emergency_taken_back_in_the_same_tick_shows(ticks):

@@ -6,15 +6,16 @@ CHAIN_HEALTHY = 24  # digital input, from 0
 
 
 class InputModule(Node):
-    """32 digital and 8 analogue inputs, 8 digital outputs. Only the input of a healthy emergency chain is on."""
+    """32 digital and 8 analogue inputs, 16 digital outputs. Only the input of a healthy emergency chain is on."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number, 0x000F0191)
         self.add(0x6000, 0, Entry(8, 4, writable=False))
         for group in range(1, 5):
             self.add(0x6000, group, Entry(8, writable=False, mappable=True))
-        self.add(0x6200, 0, Entry(8, 1, writable=False))
-        self.add(0x6200, 1, Entry(8, mappable=True))
+        self.add(0x6200, 0, Entry(8, 2, writable=False))
+        for group in (1, 2):
+            self.add(0x6200, group, Entry(8, mappable=True))
         self.add(0x6401, 0, Entry(8, 8, writable=False))
         for channel in range(1, 9):
             self.add(0x6401, channel, Entry(16, signed=True, writable=False, mappable=True))

@@ -240,6 +240,53 @@ def test_module_carries_signals_and_commands(stand, sample):
     module.close()
 
 
+CHAIN = {"emergency_stop_inputs": [20, 21], "guard_inputs": [22, 23], "unit_inputs": [28, 29, 30, 31]}
+WHOLE = {"healthy", "emergency_stop_a", "emergency_stop_b", "guard_a", "guard_b", "unit_on"}
+
+
+def test_module_carries_the_inputs_of_the_emergency_chain(stand, sample):
+    one = stand(module=CHAIN)
+    module = Cia401Port(**one.ports["mechanism_signals"], no_data_periods=60)
+    module.open()
+
+    def inputs():
+        module.read(sample)
+        return {name for name, place in BITS["analogue_chain"].items() if sample["analogue_chain"][0] & place}
+
+    for name, index, missing, further in (
+        ("emergency_stop", -1, {"emergency_stop_a", "emergency_stop_b"}, set()), ("guard_open", -1, {"guard_a", "guard_b"}, set()),
+        ("chain_discrepant", 0, {"emergency_stop_a"}, set()), ("chain_discrepant", 1, {"guard_a"}, set()),
+        ("unit_fault", 0, {"unit_on"}, set()), ("unit_fault", 2, set(), {"unit_high"}),
+    ):  # fmt: skip
+        one.control.inject(name, index)
+        until(lambda wanted=WHOLE - missing | further: inputs() == wanted, one.control.ping)
+        one.control.clear_all()
+        until(lambda: inputs() == WHOLE, one.control.ping)
+    module.close()
+
+
+def test_a_relay_behind_the_watchdog_is_on_while_its_output_changes(stand, sample, tmp_path):
+    file = tmp_path / "states.npy"
+    one = stand(module={"watchdog_outputs": [8, 9], "relay_input": 19, "signal_bits": [-1] * 19 + [0]}, states_file=str(file))
+    module = Cia401Port(**one.ports["mechanism_signals"], no_data_periods=60)
+    module.open()
+
+    def relay(healthy):
+        sample["watchdog"] += healthy
+        module.read(sample)
+        module.write(sample)
+        return sample["signal_discrete"][0] & 1
+
+    for healthy in (True, False, True, False):  # its log is of all changes, whatever else a busy machine makes it do
+        until(lambda healthy=healthy: relay(healthy) == healthy, one.control.ping)
+    module.close()
+    one.stop()
+    states = np.load(file)
+    log = states[states[:, 1] == 6]
+    assert len(log) >= 4 and list(log[:, 2]) == [1, 0] * (len(log) // 2)
+    assert (log[1::2, 4] > 10e6).all() and (log[::2, 4] == 0).all()
+
+
 def test_module_says_that_the_mechanism_has_left_its_valid_range(stand, sample):
     """A head 5 mm deep in the bottom of its socket, a law valid to 2 mm: an input of the module; not wired, nothing."""
     pressed = {"part": "rt_kernels.mechanisms.probe_cone.simple:ProbeConeSimple", "probe_m": [0.65, 0.0, 0.0], "penetration_max_m": 0.002}
