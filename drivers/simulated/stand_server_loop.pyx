@@ -160,6 +160,7 @@ cdef enum:
 CHAIN_KEYS = ("chain_inputs", "emergency_stop_inputs", "guard_inputs", "unit_inputs")
 
 cdef int64_t STEP_NS = 50000
+cdef int64_t LONGER_NS = 1000000
 
 # of what a loaded machine says: see stand_server_node.pxd
 cdef double FORCE_UNIT = 10.0           # N
@@ -287,6 +288,7 @@ cdef struct Stand:
     int64_t states_used
     int32_t drive_state[AXES]   # as they were looked at last
     int32_t node_state[AXES]
+    int64_t longest_told[AXES]  # the longest time without a frame in its newest row
     int64_t frame_total
     int64_t bad_total
     int64_t stall_total         # passes that found more than 5 ms gone
@@ -1011,7 +1013,7 @@ cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
             sync_actual_values(&s.node[i], &s.outbox[link])
 
 
-# The drives' own log: who changed his state, and when.
+# The drives' own log: which changed its state, or was without a frame for a millisecond longer than ever, and when.
 cdef void keep_states(Stand *s, int64_t now) noexcept nogil:
     cdef const Node *n
     cdef int64_t *row
@@ -1020,8 +1022,9 @@ cdef void keep_states(Stand *s, int64_t now) noexcept nogil:
     for i in range(AXES):
         n = drive(s, i)
         node = n.nmt if s.wire.segment == NULL else s.wire.segment.slave[i].state
-        if n.state == s.drive_state[i] and node == s.node_state[i]:
+        if n.state == s.drive_state[i] and node == s.node_state[i] and n.longest_ns < s.longest_told[i] + LONGER_NS:
             continue
+        s.longest_told[i] = n.longest_ns
         s.drive_state[i], s.node_state[i] = n.state, node
         if s.states_used < STATE_ROWS:
             row = s.states + STATES * s.states_used
@@ -1352,7 +1355,7 @@ cdef class StandLoop:
         return self._truth[:self.stand.truth_used].copy()
 
     def states(self):
-        """The drives' own log, a row for each change: time [ns, CLOCK_MONOTONIC], axis, state of the drive, NMT or AL state, ns since its
+        """The drives' own log, a row for each change, and where a drive was without a frame for longer than ever: time [ns, CLOCK_MONOTONIC], axis, state of the drive, NMT or AL state, ns since its
         newest setpoint frame (-1: none yet), the longest time without one while it was enabled, ns."""
         return self._states[:self.stand.states_used].copy()
 
