@@ -3,13 +3,13 @@
     python tools/unattended_drives.py [--profile cia402|cia408] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
-`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so long;
-the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the longest
-time that an enabled drive had no setpoint frame while the server lived (with who had the buses then, and, where the log of the run shows that
-its loop was woken so late, why: such a row is the machine's and counts as good), how long after
-the kill the last drive was off or in fault, and when the watchdog's output had changed last. Exit code 1 when a drive was unattended for
-more than 3 periods of a living server, was still enabled 100 ms after the kill, or at the end; when the watchdog's output changed later than
-2 periods after the kill.
+`drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
+long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the
+longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then, and, where the log of the
+run shows that its loop was woken so late, why: such a row is the machine's and counts as good), how long after the kill the last drive
+was off or in fault, and when the watchdog's output had changed last. Exit code 1 when a drive was unattended for more than 3 periods of a
+living server, was still enabled 100 ms after the kill, or at the end; when the watchdog's output changed later than 2 periods after the
+kill.
 """
 
 import argparse
@@ -30,6 +30,7 @@ from drivers.identity import as_toml  # noqa: E402
 from hil_server.analysis.summary import summarise  # noqa: E402
 from hil_server.config import load_test, narrowing  # noqa: E402
 from hil_server.config.loader import SHIPPED  # noqa: E402
+from hil_server.errors import HilError  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.telemetry.log_file import open_log  # noqa: E402
 
@@ -153,17 +154,17 @@ def where(states: np.ndarray, killed_ns: int) -> str:
     at = float(alive[int(alive[:, 5].argmax()), 0])  # the frame that ended it
     first, last = float(relay[0, 0]), float(relay[-1, 0] - relay[-1, 4])
     name = "before the loop" if at < first else "in the loop" if at <= last else "after the loop"
-    return f"{name}, {min(abs(at - first), abs(at - last)) * 1e-6:.1f} ms from its {'first' if abs(at - first) < abs(at - last) else 'last'} tick"
+    return f"{name}, {(at - first) * 1e-6:.1f} ms after its first tick, {(last - at) * 1e-6:.1f} ms before its last one"
 
 
 def held_up(folder: Path) -> tuple[float, str]:
-    """Longest time between two wake-ups of the loop, ms, as the log of a run that ended has it, and what its latest tick was late by."""
-    logs = [log for log in (folder / "run").glob("*.mcap") if log.stat().st_size]
-    if not logs:
+    """Longest time between two wake-ups of the loop, ms, as far as the log of the run has come, and what its latest tick was late by."""
+    try:
+        log = open_log(folder / "run" / "run.mcap")
+        named = max(summarise(log)["late_named"], key=lambda row: row["worst_us"], default={"cause": "no cause named", "who": ""})
+    except (HilError, OSError):
         return 0.0, ""
-    log = open_log(logs[0])
     woken = log.records["time_ns"] + log.records["lateness_ns"]
-    named = max(summarise(log)["late_named"], key=lambda row: row["worst_us"], default={"cause": "no cause named", "who": ""})
     return float(np.diff(woken).max(initial=0)) * 1e-6, f"{named['cause']} {named['who']}".strip()
 
 
@@ -208,7 +209,7 @@ def main() -> int:
                 states = row.end()
             unattended, latest, all_off, edge = judge(states, ENABLED[options.profile], at)
             ever = bool((states[:, 2] == ENABLED[options.profile]).any())
-            gap, why = held_up(Path(folder)) if not at else (0.0, "")
+            gap, why = held_up(Path(folder))
             machine = unattended <= gap + row.period_ms
             good = (ever or not whole) and all_off and latest <= OFF_MS and (machine or unattended <= PERIODS * row.period_ms)
             good = good and (edge is None or edge <= WATCHDOG_PERIODS * row.period_ms)

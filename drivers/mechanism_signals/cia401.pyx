@@ -1,24 +1,24 @@
 """Mechanism signals and the independent emergency chain from a CiA 401 input module on a CAN link of its own.
 
 Objects (CiA 401): digital inputs 0x6000:1...4 (8 bits each), analogue inputs 0x6401:1...8 (i16). TPDO1 carries the four bytes, TPDO2 and
-TPDO3 the analogue inputs 1-4 and 5-8; RPDO1, when configured, groups of digital outputs 0x6200: commands, watchdog. All take
-effect or are sampled at SYNC (transmission type 1), which this port sends at every tick after it has taken
-what came on the last one: one period of dead time, constant. `value = offset + scale * counts`.
+TPDO3 the analogue inputs 1-4 and 5-8; RPDO1, when configured, groups of digital outputs 0x6200: commands, watchdog. All take effect or
+are sampled at SYNC (transmission type 1), which this port sends at every tick after it has taken what came on the last one: one period of
+dead time, constant. `value = offset + scale * counts`.
 
-The emergency chain: healthy, tripped, hydraulics blocked; emergency stop and guard, two channels each, that read 1 while they are closed; the
-hydraulic unit: on, low, high pressure, interlock. What is wired is judged by the safety stage (`limits.emergency_stop`, `guard`,
+The emergency chain: healthy, tripped, hydraulics blocked; emergency stop and guard, two channels each, that read 1 while they are closed;
+the hydraulic unit: on, low, high pressure, interlock. What is wired is judged by the safety stage (`limits.emergency_stop`, `guard`,
 `hydraulic_unit`).
 
-Watchdog: with every tick that the safety stage has found healthy (`watchdog` of the sample has moved) one output changes, and another one is
-on. A loop that stands still sends nothing, one without its safety stage sends the same again: either way the output stops within two
+Watchdog: with every tick that the safety stage has found healthy (`watchdog` of the sample has moved) one output changes, and another one
+is on. A loop that stands still sends nothing, one without its safety stage sends the same again: either way the output stops within two
 periods, and a relay outside that waits for its edges takes the power off.
 
 Nothing that comes between two ticks is lost. Signals and values are the newest ones; of the emergency chain the worst of the tick counts
-(what is healthy, closed or on only when every record says so, what is wrong when one does). An emergency message shows in its tick also when it was taken
-back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat that stops is a
-fault of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with each tick with
-one, so that a module of which most records are missing has no data, as a silent one. Error frames of the controller: bus-off is `no_data`
-until it restarted, bus errors are `corrupt`, error-passive is a `warning`.
+(what is healthy, closed or on only when every record says so, what is wrong when one does). An emergency message shows in its tick also
+when it was taken back in the same one, and until its error register is empty; so does a heartbeat that is not `operational`. A heartbeat
+that stops is a fault of the module, whatever else it sends. `silent_periods` goes up with each tick without a whole record and down with
+each tick with one, so that a module of which most records are missing has no data, as a silent one. Error frames of the controller:
+bus-off is `no_data` until it restarted, bus errors are `corrupt`, error-passive is a `warning`.
 
 The link is the module's own: sharing a drive's bus would make two ports read one descriptor.
 """
@@ -39,7 +39,8 @@ from drivers.raw_frames.frame_io cimport (
     io_send_frames,
 )
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
-                               ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_UNIT_ON, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
+                               ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_UNIT_ON, SENSOR_STATUS_CORRUPT,
+                               SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
                                SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_STALE)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
@@ -307,8 +308,9 @@ cdef class Cia401Port(PortPart):
         Parameter("chain_inputs", "floats", "-",
                   "digital inputs of the emergency chain: healthy, tripped, hydraulics blocked; -1 not wired",
                   (24, 25, 26), -1, 31, shape=3),
-        Parameter("emergency_stop_inputs", "floats", "-", "digital inputs of the two channels of the emergency stop, 1 while they are closed; "
-                  "-1 not wired", (-1, -1), -1, 31, shape=2),
+        Parameter("emergency_stop_inputs", "floats", "-",
+                  "digital inputs of the two channels of the emergency stop, 1 while they are closed; -1 not wired",
+                  (-1, -1), -1, 31, shape=2),
         Parameter("guard_inputs", "floats", "-", "digital inputs of the two channels of the guard, 1 while they are closed; -1 not wired",
                   (-1, -1), -1, 31, shape=2),
         Parameter("unit_inputs", "floats", "-", "digital inputs of the hydraulic unit: on, low pressure, high pressure, interlock; -1 not "
@@ -317,8 +319,9 @@ cdef class Cia401Port(PortPart):
                   "digital input that says that the docking unit (or its model) has left its valid range; -1 not wired",
                   -1, -1, 31),
         Parameter("command_output", "int", "-", "digital output group (0x6200:n, 8 bits) that carries mechanism_command, 0: none", 0, 0, 4),
-        Parameter("watchdog_outputs", "floats", "-", "digital outputs, from 0: one that changes with every healthy tick, one that is on with "
-                  "it; of one group of eight, another one than that of the commands; -1 not wired", (-1, -1), -1, 31, shape=2),
+        Parameter("watchdog_outputs", "floats", "-",
+                  "digital outputs, from 0: one that changes with every healthy tick, one that is on with it; of one group of eight, "
+                  "another one than that of the commands; -1 not wired", (-1, -1), -1, 31, shape=2),
         Parameter("analog_scale", "floats", "unit/count", "analogue value per count", (1.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("analog_offset", "floats", "unit", "analogue value at 0 counts", (0.0,) * 8, -1e9, 1e9, shape=8),
         Parameter("no_data_periods", "int", "periods", "so many periods without a whole record are no data (those with one taken off)",
@@ -455,8 +458,8 @@ def _group_of(outputs, command_group):
     if len(groups) > 1:
         raise ValueError(f"watchdog_outputs = {outputs}: must be of one group of {OUTPUT_GROUP} outputs, as 8 and 9")
     if command_group in groups:
-        raise ValueError(f"watchdog_outputs = {outputs}: are in group {command_group}, which carries mechanism_command (command_output); take "
-                         "another group")
+        raise ValueError(f"watchdog_outputs = {outputs}: are in group {command_group}, which carries mechanism_command (command_output); "
+                         "take another group")
     return max(groups, default=0)
 
 

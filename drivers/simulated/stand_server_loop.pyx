@@ -1355,8 +1355,9 @@ cdef class StandLoop:
         return self._truth[:self.stand.truth_used].copy()
 
     def states(self):
-        """The drives' own log, a row for each change, and where a drive was without a frame for longer than ever: time [ns, CLOCK_MONOTONIC], axis, state of the drive, NMT or AL state, ns since its
-        newest setpoint frame (-1: none yet), the longest time without one while it was enabled, ns."""
+        """The drives' own log, a row for each change, and where a drive was without a frame for longer than ever: time [ns,
+        CLOCK_MONOTONIC], axis, state of the drive, NMT or AL state, ns since its newest setpoint frame (-1: none yet), the longest time
+        without one while it was enabled, ns."""
         return self._states[:self.stand.states_used].copy()
 
     def unattended_ns(self):

@@ -229,6 +229,8 @@ def identify_channel(name: str, u: np.ndarray, y: np.ndarray, parts: dict[str, s
 def identify(records: np.ndarray, period_s: float, guidance: Any, known_delay_s: float, date: str | None = None) -> Identification:
     """From the samples of an identification run. guidance: the Excitation part (its schedule and lines); known_delay_s: ticks, hold and age
     of the measured length. Raises ConfigurationError when the run was not finished."""
+    if not {"slow", "multisine", "chirp"} <= set(guidance.schedule):
+        raise ConfigurationError("identification: the run has no slow sine, multisine and chirp (guidance.slow_periods, periods, chirp_s)")
     r = records[records["phase"] == CODES["phase"]["approach"]]
     needed = max(begin + length for begin, length in guidance.schedule.values())
     if len(r) * period_s < needed:

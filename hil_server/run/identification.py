@@ -24,7 +24,7 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
     """Runs the identification programme on a stand file (in process when it has only a virtual stand), and evaluates its log.
 
     Returns the result and the log. Raises ConfigurationError, DeviceError, TripError through the session."""
-    config = load_test(SHIPPED / PROGRAMME, (_of(stand), *overrides))
+    config = load_test(SHIPPED / PROGRAMME, (of_stand(stand), *overrides))
     options = Options(out=out, quiet=quiet, report=False, force=True)
     summary = (run_live if live or "drives" in config.stand else simulate)(config, options)
     _ended(summary)
@@ -34,20 +34,20 @@ def run_on(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None =
 
 def feels_load(stand: str | Path) -> bool:
     """Whether a stand file is that of a hydraulic stand. Raises ConfigurationError."""
-    return is_hydraulic(load_test(SHIPPED / HYDRAULIC, (_of(stand),)).stand)
+    return is_hydraulic(load_test(SHIPPED / HYDRAULIC, (of_stand(stand),)).stand)
 
 
 def run_on_hydraulic(stand: str | Path, overrides: tuple[str, ...] = (), out: str | None = None, live: bool = False,
                      say: Callable[[str], None] = lambda _: None, quiet: bool = True) -> tuple[StandIdentification, str]:  # fmt: skip
     """As `run_on`, of a hydraulic stand. The unit of a stand in process is tapped by itself; on others a person taps it in the pause at the
     end of the run."""
-    config = load_test(SHIPPED / HYDRAULIC, (_of(stand), *overrides))
+    config = load_test(SHIPPED / HYDRAULIC, (of_stand(stand), *overrides))
     live = live or "drives" in config.stand
     options = Options(out=out, quiet=quiet, report=False, force=True)
     if live:
         summary = run_live(config, options)
     else:
-        summary = simulate(load_test(SHIPPED / HYDRAULIC, (_of(stand), *overrides, *tap(config))), options)
+        summary = simulate(load_test(SHIPPED / HYDRAULIC, (of_stand(stand), *overrides, *tap(config))), options)
     _ended(summary)
     with working("fit", quiet):
         return identify_stand_log(summary["log"], say=say), str(summary["log"])
@@ -71,7 +71,8 @@ def tap(config: TestConfig) -> tuple[str, ...]:
     return (f"stand.virtual.faults=[{', '.join(faults)}]",)
 
 
-def _of(stand: str | Path) -> str:
+def of_stand(stand: str | Path) -> str:
+    """The override that runs a programme on another stand."""
     path = named_file(stand, "stands")
     return f'test.stand="{path.resolve() if path.exists() else stand}"'
 

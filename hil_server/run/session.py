@@ -28,6 +28,7 @@ from hil_server.line.checkpoints import Keeper
 from hil_server.line.free_run import Thinner, blocks
 from hil_server.line.run_header import header
 from hil_server.requirements import Watch
+from hil_server.run import leg_record
 from hil_server.run.again import Wish, beginning, hold, take_over, tick_asked_for
 from hil_server.run.branch import IN_PROCESS, Resumed, at_tick
 from hil_server.run.claim import claimed
@@ -165,6 +166,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     if hardware:
         narrowing.demand_signed(config.stand, str(config.paths["stand"]))
     foreseen = [] if in_air else allowed(config, options.prediction, hardware, options.confirmed)
+    if hardware and not in_air:
+        foreseen += leg_record.demand(config.stand, str(config.paths["stand"]), options.force)
     for note in foreseen:
         _say(options, note)
     if options.prediction and not in_air:

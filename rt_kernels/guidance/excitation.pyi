@@ -10,6 +10,8 @@ class Excitation(StagePart):
     schedule: dict[Any, Any]
     lines: list[Any]
     fade_s: float
+    move_s: float
+    still_s: float
     multisine_s: float
     six_lines: list[Any]
     six_period_s: float

@@ -275,15 +275,15 @@ cdef class Excitation(StagePart):
                   shape=6),
         Parameter("slow_amplitude_m", "float", "m", "amplitude of the slow sine", 0.004, low=1e-5, high=0.5),
         Parameter("slow_hz", "float", "Hz", "its frequency", 0.25, low=0.01, high=2.0),
-        Parameter("slow_periods", "int", "-", "its periods that count; one more to settle", 2, low=1, high=100),
+        Parameter("slow_periods", "int", "-", "its periods that count; one more to settle; 0: no such part", 2, low=0, high=100),
         Parameter("lines_hz", "floats", "Hz", "lines of the multisine",
                   (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0,
                                                                        16.0, 18.0, 20.0), low=0.05, high=200.0),
         Parameter("rate_rms_m_s", "float", "m/s", "rate of the multisine, rms", 0.03, low=1e-4, high=1.0),
         Parameter("multisine_s", "float", "s", "period of the multisine; every line is a multiple of 1/period", 4.0, low=0.1, high=600.0),
-        Parameter("periods", "int", "-", "periods that are measured", 3, low=1, high=1000),
+        Parameter("periods", "int", "-", "periods that are measured; 0: no such part", 3, low=0, high=1000),
         Parameter("chirp_hz", "floats", "Hz", "from, to", (0.5, 15.0), shape=2, low=0.05, high=200.0),
-        Parameter("chirp_s", "float", "s", "length of the chirp", 6.0, low=0.5, high=600.0),
+        Parameter("chirp_s", "float", "s", "length of the chirp, 0: none", 6.0, low=0.0, high=600.0),
         Parameter("chirp_rate_m_s", "float", "m/s", "rate amplitude of the chirp", 0.03, low=1e-4, high=1.0),
         Parameter("fade_s", "float", "s", "every part begins and ends over this time", 0.5, low=0.05, high=10.0),
         Parameter("six_rate_rms_m_s", "floats", "m/s", "rates of the multisines in all six directions, one after another, rms; none: no "
@@ -311,6 +311,8 @@ cdef class Excitation(StagePart):
     cdef readonly dict schedule
     cdef readonly list lines
     cdef readonly double fade_s
+    cdef readonly double move_s
+    cdef readonly double still_s
     cdef readonly double multisine_s
     cdef readonly list six_lines
     cdef readonly double six_period_s
@@ -352,6 +354,7 @@ cdef class Excitation(StagePart):
             p.six_phase[k] = -0.5 * each * (each + 1) / n + 0.37 * (k % 6)
             self.six_lines.append((grid[k], k % 6))
         p.poses, p.move, p.stay = len(keys["poses"]), keys["move_s"], keys["still_s"]
+        self.move_s, self.still_s = p.move, p.stay
         for k in range(p.poses):
             for i in range(6):
                 p.pose[k][i] = keys["poses"][k][i]
@@ -359,7 +362,9 @@ cdef class Excitation(StagePart):
         self.schedule = {}
         slow = (keys["slow_periods"] + 1) / keys["slow_hz"] + 2 * self.fade_s
         multisine = (keys["periods"] + 1) * self.multisine_s + 2 * self.fade_s
-        parts = [("slow", SLOW, slow), ("multisine", MULTISINE, multisine), ("chirp", CHIRP, keys["chirp_s"])]
+        parts = [("slow", SLOW, slow)] * (keys["slow_periods"] > 0) + [("multisine", MULTISINE, multisine)] * (keys["periods"] > 0)
+        parts += [("chirp", CHIRP, keys["chirp_s"])] * (keys["chirp_s"] > 0.0)
+        first_six = len(parts)
         six = (keys["six_periods"] + 1) * self.six_period_s + 2 * self.fade_s
         parts += [(f"six {k + 1}", SIX, six) for k in range(len(rates))]
         parts += [("high", HIGH, keys["high_s"])] * (keys["high_s"] > 0.0)
@@ -368,7 +373,7 @@ cdef class Excitation(StagePart):
         p.parts = len(parts)
         for k, (name, kind, length) in enumerate(parts):
             p.begin[k], p.length[k], p.kind[k] = at, length, kind
-            p.scale[k] = rates[k - 3] if kind == SIX else 0.0
+            p.scale[k] = rates[k - first_six] if kind == SIX else 0.0
             self.schedule[name] = (at, length)
             at += length + pause
         p.end = at
