@@ -65,7 +65,7 @@ def poses(config: TestConfig) -> list[list[float]]:
     def port(lengths: np.ndarray) -> np.ndarray:
         moving = pose_multiply(platform.forward(lengths), mounting.X_PM)
         there, other = (mounting.X_WF, moving) if fixed_is_target else (moving, mounting.X_WF)
-        return pose_multiply(pose_inverse(there), other)
+        return np.asarray(pose_multiply(pose_inverse(there), other))
 
     rest = port(legs)
     found: list[list[float]] = []
@@ -93,7 +93,7 @@ def found_in(log: Any) -> list[LegMove]:
         raise ConfigurationError(f"{log.path}: {moved:.1f} s of motion, {begin + length:.1f} s are needed: it was stopped or tripped")
 
     def mean(start: float, end: float) -> np.ndarray:
-        return moving["measured_leg"][round(start / period_s) : round(end / period_s)].mean(axis=0)
+        return np.asarray(moving["measured_leg"][round(start / period_s) : round(end / period_s)].mean(axis=0))
 
     rest, each = mean(0.0, begin), guidance.move_s + guidance.still_s
     ends = [begin + 2 * leg * each + each for leg in range(6)]

@@ -81,7 +81,8 @@ def who_is_there(config: TestConfig, devices: dict[str, Any], hardware: bool) ->
     """What each device says it is, by the table of the stand file and its place in there, for the log; of a device that cannot be asked,
     why. devices: opened, by table. Raises ConfigurationError on hardware for a device that says who it is while the stand file does not:
     with the lines for the stand file."""
-    found, lacking = {}, {}
+    found: dict[str, str] = {}
+    lacking: dict[str, list[Any]] = {}
     for table, device in devices.items():
         says = list(getattr(device, "identities", ()))
         found |= {f"{table}[{i}]" if len(says) > 1 else table: as_toml(one) for i, one in enumerate(says)}
