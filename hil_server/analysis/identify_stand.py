@@ -531,7 +531,7 @@ class StandIdentification:
         if worst:
             said = ", ".join(f"{name} {math.sqrt(value):.3g}" for name, value in worst[:3])
             found.append(f"{len(worst)} channels are left unexplained, more than {math.sqrt(RESIDUAL_MAX):g} times their noise: {said}; "
-                         "the model has six equal legs, so look for one that is unlike the others, or for what moves the platform beside them")
+                         "the model has six equal legs, so look for one unlike the others, or for what moves the platform beside them")
         for rate, db, deg, _ in self.beside():
             if db > BESIDE_DB or deg > BESIDE_DEG:
                 found.append(f"at {1e3 * rate:.1f} mm/s rms the model stands {db:.2f} dB and {deg:.1f} degrees beside what was measured, "

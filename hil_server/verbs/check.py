@@ -102,10 +102,11 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
             for table, path in config.paths.items():
                 print(f"  {table:15s} {path}")
             _limits(config, summary)
-            said["parked_inside"] = _parked_inside(config)
-            for late in said.setdefault("delays_not_known", _delays_not_known(config)):
-                print(f"  delay not known, counted as 0: {late}")
-            said |= {"buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
+            summary["parked_inside"] = summary.get("parked_inside") or _parked_inside(config)
+            late = _delays_not_known(config)
+            for key in late:
+                print(f"  delay not known, counted as 0: {key}")
+            said |= {"delays_not_known": late, "buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
         tests.append(said)
     first = {key: value for key, value in tests[0].items() if key != "label"} if tests else {}
     return {"faults": [], "kind": found.kind, "name": found.name, "about": list(found.about), **first, "tests": tests}
