@@ -17,7 +17,9 @@ What the rest of the program wants to know of a part the part declares too; it i
                 IN_AIR          True: the loop is never closed, the run identifies the drives (`schedule`, `lines`)
     dynamics    FREE_VEHICLES   True: both vehicles fly free; what a force does follows from their mass and inertia
                 MANIPULATOR     True: an arm carries a vehicle; `model_tables(model, data)` gives the tables of its file
+                FLIES           what of a craft beyond one rigid body it flies: words of `hil_server.config.crafts.flown`
     mechanisms  PICTURE         how it looks (see `rt_kernels.pictures`)
+                LEDGER          its channels of energy: what was put in, and (..., ...) where it is or went
     any stage   LIVE            False: not for a stand that moves
                 FILES           keys that name files which stay outside of the configuration and the log: the loader finds them
 """

@@ -59,15 +59,39 @@ def mass_properties(table: Mapping[str, Any]) -> tuple[float, Any, Any]:
     return rest.mass, rest.inertia, np.concatenate([p - rest.centre, quat_from_matrix(R)])
 
 
+def flown(table: Mapping[str, Any]) -> dict[str, str]:
+    """What of a craft a dynamics part has to fly beyond one rigid body (words of a part's `FLIES`), each with how many there are."""
+    made = craft(table)
+    joints = sum(link.parent is not None and link.joint != "fixed" for link in made.links)
+    modes = sum(link.body.n_modes for link in made.links)
+    found = {"joints": f"{joints} moving joints and {modes} modes in its bodies" if joints else "",
+             "modes of its bodies": f"{joints} moving joints and {modes} modes in its bodies" if modes else "",
+             "modes at its port": "modes at its port ([modal])" if table.get("modal") else ""}  # fmt: skip
+    for kind in ("wheels", "thrusters", "sensors", "interfaces"):
+        things = getattr(made, kind)
+        found[kind] = f"{kind} ({', '.join(one.name for one in things)})" if things else ""
+    return {what: words for what, words in found.items() if words}
+
+
+def dropped(part: Any, vehicles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What of these vehicles (table's name -> table) a dynamics part would leave out, one line a vehicle; empty where it flies all."""
+    flies = getattr(part, "FLIES", ())
+    lines = []
+    for name, table in vehicles.items():
+        rest = dict.fromkeys(words for what, words in flown(table).items() if what not in flies)
+        if rest:
+            lines.append(f"{name} has {' and '.join(rest)}")
+    return lines
+
+
 def dynamics_for(vehicles: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
-    """Name of the dynamics part that fits these vehicles (table's name -> table), and why."""
-    for name, table in vehicles.items():
-        made = craft(table)
-        if made.moves:
-            joints = sum(link.parent is not None and link.joint != "fixed" for link in made.links)
-            modes = sum(link.body.n_modes for link in made.links)
-            return registry.own("moving or bending craft"), f"{name} has {joints} moving joints and {modes} modes in its bodies"
-    for name, table in vehicles.items():
-        if table.get("modal"):
-            return registry.own("small deformation"), f"{name} has modes at its port ([modal])"
-    return registry.own("free bodies"), "both vehicles are rigid"
+    """Name of the dynamics part that flies these vehicles (table's name -> table) as they are, and why; "" for the name where none of the
+    server's own does."""
+    why: list[str] = []
+    for purpose in ("free bodies", "small deformation", "moving or bending craft"):
+        name = registry.own(purpose)
+        left = dropped(registry.part("dynamics", name), vehicles)
+        if not left:
+            return name, "; ".join(why) or "both vehicles are rigid"
+        why = left
+    return "", "; ".join(dropped(None, vehicles))

@@ -377,6 +377,7 @@ def _checked(
     check.steps([tuple(item.partition("=")[0].split(".")) for item in origin["overrides"]] if own is not None else None)
     check.orbit()
     if own is not None:
+        check.flown_as_named()
         check.started_by_a_person()
         check.narrowing(own)
     if check.faults:
@@ -484,8 +485,26 @@ class _Check:
         vehicles = {name: self.document[name] for name in VEHICLES if isinstance(self.document.get(name), dict)}
         sound = len(vehicles) == len(VEHICLES) and not any(crafts.faults(vehicle) for vehicle in vehicles.values())
         name, why = crafts.dynamics_for(vehicles) if sound else (registry.own("free bodies"), "")
+        if not name:
+            limit = "crafts that one part flies, as joints and bodies that bend without modes at a port ([modal]) of either"
+            named = self.document.get("test", {}).get("active_vehicle")
+            self.faults.append(line(*self.where("test.active_vehicle"), f"no dynamics part flies both crafts ({why})", named, limit=limit,
+                                    unit="-"))  # fmt: skip
+            name = registry.own("moving or bending craft")
         self.document["dynamics"] = {"part": name, **table}
         self.chosen.append(f"dynamics: {name}: {why}")
+
+    def flown_as_named(self) -> None:
+        """A part that the test names flies both crafts with all that they have."""
+        if self.faults or self.chosen and self.chosen[0].startswith("dynamics: "):
+            return
+        vehicles = {name: self.document[name] for name in VEHICLES}
+        name = self.document["dynamics"]["part"]
+        if left := crafts.dropped(registry.part("dynamics", name), vehicles):
+            fitting = crafts.dynamics_for(vehicles)[0]
+            limit = f"{fitting!r}, or no part: the server takes it" if fitting else "crafts without them: no part flies both"
+            said = f"would not fly all of the crafts ({'; '.join(left)})"
+            self.faults.append(line(*self.where("dynamics.part"), said, name, limit=limit, unit="-"))
 
     def vehicle(self, path: str) -> None:
         """A craft of one body or of several: each key by itself, then the whole."""

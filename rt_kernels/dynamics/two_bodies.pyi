@@ -13,4 +13,5 @@ class TwoBodies(StagePart):
     integrator_late_ticks: Any
     PARAMETERS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+    FLIES: tuple[Any, ...]
     FREE_VEHICLES: bool

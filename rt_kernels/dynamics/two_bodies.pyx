@@ -463,6 +463,7 @@ cdef class TwoBodies(StagePart):
                   "symplectic", choices=tuple(LATE_TICKS)),
     )
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
+    FLIES = ("thrusters",)  # what of a craft beyond one rigid body it flies
     FREE_VEHICLES = True
 
     def __init__(self, *, period_s, vehicles, start, orbit=None, **given):

@@ -16,3 +16,4 @@ class TwoBodiesFlexible(TwoBodies):
     def load_unchecked(self, block: bytes) -> Any: ...
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
+    FLIES: tuple[Any, ...]

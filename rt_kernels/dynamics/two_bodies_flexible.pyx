@@ -253,6 +253,7 @@ cdef class TwoBodiesFlexible(TwoBodies):
 
     PARAMETERS = OWN_PARAMETERS
     AUX = AUX
+    FLIES = ("thrusters", "modes at its port")
     cdef FlexSelf f
     cdef size_t _start_size
     cdef object _keep

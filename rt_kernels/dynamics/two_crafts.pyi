@@ -28,6 +28,7 @@ class TwoCrafts(StagePart):
     AUX: tuple[Any, ...]
     COMMANDS: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+    FLIES: tuple[Any, ...]
     FREE_VEHICLES: bool
 
 WORD: tuple[Any, ...]

@@ -1060,6 +1060,7 @@ cdef class TwoCrafts(StagePart):
     AUX = AUX
     COMMANDS = (Command("joint", ("contact", "latched"), (0, 1)),)
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
+    FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces")
     FREE_VEHICLES = True
     cdef Self c
     cdef readonly tuple trees

@@ -28,7 +28,7 @@ def programme(tmp_path):
             if text is not None:
                 (tmp_path / f"{name}.toml").write_text(text)
                 document["test"][name] = f"{name}.toml"
-        del document["dynamics"]
+        document.pop("dynamics", None)
         if dynamics is not None:
             document["dynamics"] = dynamics
         file = tmp_path / "mine.toml"
@@ -140,7 +140,6 @@ MODAL = (SHIPPED / "vehicles/flexible_truss.toml").read_text().replace("dumbbell
 @pytest.mark.parametrize(("active", "target", "part", "why"), [
     (None, None, "two_bodies", "both vehicles are rigid"),
     (None, MODAL, "two_bodies_flexible", "target_vehicle has modes at its port"),
-    (BARE, MODAL, "two_crafts", "active_vehicle has 2 moving joints and 0 modes"),
     (None, BARE, "two_crafts", "target_vehicle has 2 moving joints"),
     (BARE.replace('"revolute"', '"fixed"'), None, "two_bodies", "both vehicles are rigid"),
 ])  # fmt: skip
@@ -150,8 +149,38 @@ def test_the_dynamics_part_follows_from_the_crafts(programme, active, target, pa
     (chosen,) = config.chosen
     assert chosen.startswith(f"dynamics: {part}: ") and why in chosen
     assert test_from_toml(config.as_toml()).dynamics["part"] == part
-    forced = load_test(programme(active, target), ["dynamics.part=two_bodies"])
-    assert forced.dynamics["part"] == "two_bodies" and forced.chosen == ()
+    named = load_test(programme(active, target), [f"dynamics.part={part}"])
+    assert named.dynamics["part"] == part and named.chosen == ()
+    if part != "two_bodies":
+        (found,) = faults(programme(active, target), ["dynamics.part=two_bodies"])
+        assert f"dynamics.part: would not fly all of the crafts ({why}" in found
+        assert f"limit {part!r}, or no part: the server takes it" in found
+
+
+def test_crafts_that_no_part_flies_are_refused(programme):
+    (found,) = faults(programme(BARE, MODAL))
+    assert "test.active_vehicle: no dynamics part flies both crafts" in found
+    assert "active_vehicle has 2 moving joints and 0 modes in its bodies; target_vehicle has modes at its port ([modal])" in found
+    (found,) = faults(programme(BARE, MODAL), ["dynamics.part=two_crafts"])
+    assert "would not fly all of the crafts (target_vehicle has modes at its port" in found and "no part flies both" in found
+
+
+DOCKINGS = ("docking", "docking_tuned", "elastic_contact", "idss_docking", "ring_expert", "rubbing_contacts", "virtual_docking",
+            "virtual_docking_elastic", "virtual_docking_hydraulic", "virtual_docking_modified", "virtual_docking_movable_limiter",
+            "virtual_docking_ring", "virtual_docking_ring_hydraulic")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOCKINGS)
+def test_a_shipped_docking_flies_the_craft_that_is_named(name):
+    """Two rigid bodies as shipped; with wings, wheels or a truss the part that flies them; the rigid one by name is refused."""
+    assert load_test(name).dynamics["part"] == "two_bodies"
+    for craft, what in (("craft_two_wings", "joints"), ("transport_ship_wheels", "wheels"), ("large_station_flexible", "at its port")):
+        settings = [f"test.active_vehicle=vehicles/{craft}.toml"]
+        config = load_test(name, settings)
+        part = "two_bodies_flexible" if what == "at its port" else "two_crafts"
+        assert config.dynamics["part"] == part and what in config.chosen[0]
+        (found,) = faults(name, [*settings, "dynamics.part=two_bodies"])
+        assert "would not fly all of the crafts" in found and what in found and repr(part) in found
 
 
 def test_the_choice_is_printed(programme, capsys):

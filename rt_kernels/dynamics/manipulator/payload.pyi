@@ -20,6 +20,7 @@ class ManipulatorPayload(StagePart):
     PARAMETERS: tuple[Any, ...]
     AUX: tuple[Any, ...]
     CONTEXT: tuple[Any, ...]
+    FLIES: tuple[Any, ...]
     MANIPULATOR: bool
     @staticmethod
     def model_tables(name: Any, data: Any = ...) -> Any: ...

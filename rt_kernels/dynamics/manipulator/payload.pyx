@@ -334,6 +334,7 @@ cdef class ManipulatorPayload(StagePart):
     )
     AUX = AUX
     CONTEXT = ("period_s", "vehicles", "start")
+    FLIES = ("thrusters",)
     MANIPULATOR = True
     model_tables = staticmethod(model_tables)
     cdef Arm c
