@@ -6,6 +6,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 . tools/environment.sh
+# some hundred processes read these tests and the program: compiled once
+unset PYTHONDONTWRITEBYTECODE
 QUICK="test_architecture.py test_mirror.py test_parameters.py test_records.py test_stubs.py test_table.py test_units.py algebra compensation
 config contact contracts control events forward_kinematics line loop model operator_desk requirements safety setpoint_kinematics stewart wrench"
 
