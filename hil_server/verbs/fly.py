@@ -70,6 +70,7 @@ def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
     """The console as a process of its own, which Ctrl-C in this terminal leaves to us. Gives its address once it serves.
 
     Raises DeviceError when it does not."""
+    serves = False
     command = [sys.executable, "-m", "hil_server", "console", "--port", str(port), *addresses]
     with interrupts.held():
         interrupts.look()
@@ -81,9 +82,11 @@ def console(port: int, addresses: Sequence[str]) -> Iterator[str]:
                 if not said:
                     raise DeviceError(f"the console did not start on port {port}: its reason stands above")
                 wait_until_served(said[-1], process)
+                serves = True
                 yield said[-1]
         finally:
-            process.terminate()
+            # one that only starts holds nothing, and would say here, too, that it was interrupted
+            process.terminate() if serves else process.kill()
             process.communicate(timeout=20)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
+from hil_server import cli
 from hil_server.client import Client
 from hil_server.config import SHIPPED, load_test
 from hil_server.telemetry.log_file import open_log
+from tools.interrupt_instants import handles_sigterm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,16 +26,21 @@ def fly(*arguments):
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def own_addresses(folder):
+    """Port of the page, addresses of the run, and the words that set these."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    addresses = {name: f"ipc://{folder}/{name}" for name in ("publish", "command", "hand_controller")}
+    return port, addresses, [part for name, address in addresses.items() for part in ("--set", f"telemetry.{name}={address}")]
+
+
 def test_the_shipped_berthing_is_a_rehearsal():
     assert load_test(SHIPPED / "programmes" / "berthing_operator.toml").test["rehearsal"] is True
 
 
 def test_one_command_runs_the_rehearsal_and_its_page_flies_it(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    addresses = {name: f"ipc://{tmp_path}/{name}" for name in ("publish", "command", "hand_controller")}
-    settings = [part for name, address in addresses.items() for part in ("--set", f"telemetry.{name}={address}")]
+    port, addresses, settings = own_addresses(tmp_path)
     process = fly("--port", str(port), "--leave", "--quiet", "--no-report", "--operator", "Ada", "--out", str(tmp_path / "run"), *settings)
     try:
         page = process.stdout.readline().split()[-1]
@@ -76,3 +84,20 @@ def test_what_cannot_be_flown_is_refused_before_anything_is_served(arguments, wh
     process = fly(*arguments)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 2 and why in err and "fly " not in out
+
+
+def test_a_press_while_the_page_starts_is_answered_with_one_line(tmp_path, monkeypatch, capfd):
+    started, start = [], subprocess.Popen
+
+    def with_a_press(*arguments, **keys):
+        started.append(start(*arguments, **keys))
+        while not handles_sigterm(started[-1].pid):  # it has come to its first line
+            pass
+        signal.raise_signal(signal.SIGINT)
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", with_a_press)
+    port, _, settings = own_addresses(tmp_path)
+    assert cli.main(["fly", "--port", str(port), "--out", str(tmp_path / "run"), *settings]) == 130
+    assert capfd.readouterr() == ("", "interrupted: nothing was armed, nothing has moved, there is no log\n")
+    assert len(started) == 1 and started[0].returncode is not None and not (tmp_path / "run").exists()
