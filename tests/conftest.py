@@ -1,8 +1,18 @@
-"""What a run of the tests says at its end: what was skipped and how to have it, and which tests took more than their share of the time."""
+"""The order of the tests: files that take long first. What a run of them says at its end: what was skipped and how to have it, and which
+tests took more than their share of the time."""
 
 import re
 from collections import Counter
+from pathlib import Path
 
+TESTS = Path(__file__).parent
+# files of more than fifteen seconds, longest first: no core is left with one of them when the others have nothing more to do
+LONGEST = """test_snippets.py analysis/test_peaks.py system/test_interrupted.py system/test_berthing_run.py campaign/test_campaign.py
+system/test_fly.py drivers/simulated/test_stand_server.py drivers/test_misbehaviour.py system/test_virtual_docking.py
+system/test_end_of_time.py hybrid/test_contact_table.py telemetry/test_bus.py fuzz/test_fuzz.py telemetry/test_drain.py
+drivers/simulated/sensor_emulators/test_sensor_emulators.py contracts/test_ports.py analysis/test_recordings.py campaign/test_rare.py
+analysis/test_alignment.py config/test_schemas.py analysis/test_identify_stand.py offline/test_kane.py system/test_record_lost.py
+analysis/test_predict.py guidance/test_berthing.py""".split()
 SHARE_S = 20.0  # of one test with its set-up, of the whole run's eleven minutes
 # reason of a skip -> how to have it
 REMEDIES = {
@@ -17,6 +27,16 @@ REMEDIES = {
     r"could not import '(?P<module>[^'.]+)": "pip install {module}",
     r"optional group (?P<group>\w+)": "pip install -e '.[{group}]'",
 }
+
+
+def pytest_configure(config):
+    config.option.loadscopereorder = False  # pytest-xdist's own order: many short tests before few long ones
+
+
+def pytest_collection_modifyitems(items):
+    place = {TESTS / file: k for k, file in enumerate(LONGEST)}
+    assert all(file.is_file() for file in place), "LONGEST names a file that is not there"
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 def remedy(reason):

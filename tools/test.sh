@@ -1,6 +1,7 @@
 #!/bin/sh
-# Sets up what the tests need in .venv and runs them: first those that share the machine, on all cores, a file on one of them; then, one at
-# a time, those marked `alone`, which need it to themselves (real-time scheduling, live processes, a browser).
+# Sets up what the tests need in .venv and runs them: first those that share the machine, one process for each core and one more (many tests
+# wait for a process or a wire), a file in one of them, those that take long first; then, one at a time, those marked `alone`, which need
+# the machine to themselves (real-time scheduling, live processes, a browser).
 #
 #   sh tools/test.sh [quick] [ARGUMENT ...]    quick: a first look in two minutes; the arguments go to pytest
 set -eu
@@ -11,6 +12,7 @@ unset PYTHONDONTWRITEBYTECODE
 QUICK="test_architecture.py test_mirror.py test_parameters.py test_records.py test_stubs.py test_table.py test_units.py algebra compensation
 config contact contracts control events forward_kinematics line loop model operator_desk requirements safety setpoint_kinematics stewart wrench"
 
+SHARED="-n $(($(nproc) + 1)) --dist loadfile"
 code=5  # pytest's, when nothing was selected
 # run_tests ARGUMENT ...: its exit code counts; what is neither "passed", "failed" nor "none selected" ends the script
 run_tests() {
@@ -28,12 +30,12 @@ if [ "${1:-}" = quick ]; then
     shift
     prepare_environment test
     for name in $QUICK; do set -- "$@" "tests/$name"; done
-    run_tests -n auto --dist loadfile -m "not alone" "$@"
+    run_tests $SHARED -m "not alone" "$@"
     exit "$code"
 fi
 echo "All tests take about 11 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
 prepare_environment test
-run_tests -n auto --dist loadfile -m "not alone" "$@"
+run_tests $SHARED -m "not alone" "$@"
 case "$code $*" in *1*-x*) exit 1 ;; esac
 echo "The tests that need the machine to themselves, one at a time:"
 run_tests -m alone "$@"
