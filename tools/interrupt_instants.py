@@ -6,7 +6,8 @@
 Each verb is run once without a press; its instants are then drawn between its start and a little past its end, half of them before the loop
 of a live run starts. What is held against each:
 
-* exit code 130; that of the run without a press only where the verb had reported its end, or the page of `fly` stood, before the press.
+* exit code 130; only where the verb had reported its end, or the page of `fly` stood, before the press, the one that it had reported (a
+  busy machine trips a live run), or that of the run without a press.
   Before the program's first line (Python itself starts, and does with a signal what it likes) an instant is counted by itself.
 * one line `interrupted: ...` that says what remains, none where the exit code is not 130; no traceback, nothing that Python ignored.
 * a log that is whole, with motion only where a loop ran: from the tick that took `park` on the platform brakes, backs off and parks, and
@@ -25,6 +26,7 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -245,13 +247,19 @@ def wrong_of_second(one: Attempt, unpressed: int) -> list[str]:
     return found if one.code == unpressed else [*found, f"exit code {one.code} of the first"]
 
 
+def own_code(one: Attempt, unpressed: int) -> int:
+    """The exit code that the verb has reported; of one that reports none, that of the run without a press."""
+    said = [int(found[1]) for text in one.said("out") if (found := re.match(r"end .*exit code (\d+)", text))]
+    return said[0] if said else unpressed
+
+
 def wrong(one: Attempt, unpressed: int) -> list[str]:
     """What is not as it should be."""
     found = [f"left: {name}" for name in one.left]
     early = not one.taken and not one.over_before
     if early:
         return found
-    ended = one.code == unpressed and reported(one)
+    ended = reported(one) and one.code == own_code(one, unpressed)
     if one.code != 130 and not ended:
         found.append(f"exit code {one.code}")
     lines = [text for text in one.said("err") if text.startswith("interrupted")]
