@@ -93,7 +93,7 @@ TARGETS: dict[str, Target] = {
     "ethercat_axes": _target("drivers/drives/ethercat_axes.pyx", "tests/drivers/drives/test_ethercat_axes.py",
                              "tests/drivers/drives/test_ethercat_wire.py"),
     "cia402_ethercat": _target("drivers/drives/cia402_ethercat.pyx", "tests/drivers/drives/test_ethercat_axes.py"),
-    "canopen_setup": _target("drivers/drives/canopen_setup.py", "tests/drivers/drives/test_can_axes.py"),
+    "canopen_setup": _target("drivers/drives/canopen_setup.py", "tests/drivers/drives/test_can_axes.py", "tests/drivers/test_misbehaviour.py"),
     "ethercat_setup": _target("drivers/drives/ethercat_setup.py", "tests/drivers/drives/test_ethercat_setup.py"),
     "session": _target("hil_server/run/session.py", "tests/system/test_one_stand_one_run.py", "tests/system/test_end_of_time.py",
                        "tests/system/test_record_lost.py"),

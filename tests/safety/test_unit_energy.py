@@ -73,7 +73,7 @@ def test_a_unit_at_rest_gets_nothing(stage, quiet):
         assert largest_quiet_gain(stage, quiet, mechanism) == pytest.approx(0.2 * ENERGY, rel=0.03)
 
 
-@pytest.mark.parametrize("way", [0.02, 0.08])
+@pytest.mark.parametrize("way", [0.02, 0.08, 0.115])
 def test_a_throw_gives_what_the_springs_lose_less_what_their_dampers_take(stage, quiet, way):
     """6 (U(d) - U(d - way)) - 6 c v^2 t, and 0.2 of the energy before."""
     n, rate = 400, way / 0.28
@@ -115,6 +115,15 @@ def test_drives_give_their_power_and_save_up_one_second_of_it(stage, quiet):
     all_of_it = np.concatenate([waiting, s])
     made.through(all_of_it[:2].copy())
     assert "energy_gain" in names(through(made, all_of_it)["faults"][-1])
+
+
+def test_a_drive_that_is_drawn_from_gives_its_power_as_long_as_the_contact_lasts(stage, quiet):
+    """0.9 of its power drawn for 3.3 s; what is not drawn is not given after one second."""
+    power, n = 20.0, 3400
+    made = stage(following_max_m=1.0, mechanism=unit(drive_power_w=power), limits={"force_limit_n": [1e9] * 3})
+    s = pushed(quiet, 0.9 * power * n * PERIOD, running=True, n=n)
+    made.through(s[:2].copy())
+    assert "energy_gain" not in names(through(made, s)["faults"][-1])
 
 
 def test_what_one_contact_has_had_the_next_does_not_get(stage, quiet):

@@ -226,6 +226,43 @@ def test_doubled_answer_counts_once(bus):
     assert one.port.counters()["bus_doubled"] == 2 == one.aux[6]
 
 
+@pytest.mark.parametrize(("first_short", "second_short", "differs"), [(0, 0, True), (0, 1, False), (1, 0, False)])
+def test_a_second_answer_with_other_positions_says_so_where_both_are_whole(bus, first_short, second_short, differs):
+    one = bus()
+
+    def twice(frame):
+        first = one.answer(frame, short=first_short)
+        one.positions = [position + 500 for position in one.positions]
+        return [first, one.answer(frame, short=second_short)]
+
+    assert ("differs" in one.tick(twice)) is differs
+    assert one.port.counters()["bus_doubled"] == 1
+
+
+def test_a_slave_that_is_missing_in_the_read_of_all_states_is_a_bus_fault(bus):
+    one = bus()
+
+    def five(frame):
+        answer = bytearray(one.answer(frame))
+        struct.pack_into("<H", answer, BRD + 10 + 2, 5)
+        return [bytes(answer)]
+
+    assert one.tick(five) == {"bus_fault"} and one.tick() == set()
+
+
+@pytest.mark.parametrize("mode", [1, 9, -1])
+def test_a_drive_in_another_mode_of_operation_is_not_enabled(bus, mode):
+    one = bus()
+
+    def other(frame):
+        answer = bytearray(one.answer(frame))
+        struct.pack_into("<b", answer, LRW + 10 + LAYOUT.inputs[2] + 12, mode)
+        return [bytes(answer)]
+
+    one.tick(other)
+    assert [names_of(word) for word in one.sample["drive_status"][0]] == [{"not_enabled"} if n == 2 else set() for n in range(6)]
+
+
 @pytest.mark.parametrize("short", [1, 3, 18, -1])
 def test_wrong_working_counter_makes_all_inputs_suspect(bus, short):
     one = bus()

@@ -287,7 +287,8 @@ def test_records_lost_before_the_loop_and_one_that_was_cut_are_no_damage_of_the_
     peer.raw(peer.record(peer.sent + 3)[9:])
     peer.say(peer.sent + 4)
     port.read(sample)
-    assert names(sample["wrench_status"][0]) == {"corrupt", "lost"}
+    assert names(sample["wrench_status"][0]) == {"corrupt", "lost"} and sample["wrench_corrupt_total"][0] == 1
+    assert port.counters()["skipped_bytes"] > 0
 
 
 @pytest.mark.parametrize(
