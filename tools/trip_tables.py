@@ -8,9 +8,9 @@ sensor. Printed: when it began, faults of the trip, when it came, the largest tr
 after the trip, as a share of the predicted peak. A row is as it should be when that share stays within 1.2, or the force within 200 N, or
 nothing has tripped and both are so to the end. The whole run first must have no stop.
 
-`--quiet`: each variant of each shipped programme is simulated as it is, and again with other draws of the noise, held against the first as its
-prediction. The closed loop ends after 20 s, an operator may fly no longer. Printed: each run with a stop by a sensor that was judged wrong
-(`SENSE`): there is to be none.
+`--quiet`: each variant of each shipped programme is simulated as it is, and again with other draws of the noise, held against the first as
+its prediction. The closed loop ends after 20 s, an operator may fly no longer. Printed: each run with a stop by a sensor that was judged
+wrong (`SENSE`): there is to be none.
 
 `--power`: on each stand in software a leg runs away, jams, the emergency stop is operated, the supply is lost, a hose bursts, while the
 platform approaches. Printed: fault, when it came, when the power of the axis was taken after it, when the legs stood, the greatest way and
@@ -143,7 +143,7 @@ def variants():
 
 
 def with_noise(config, seed=None, safety=()):
-    """The configuration with this draw of the stand's noise (none: its own), a closed loop of FLIGHT_S at most, and these keys of [safety]."""
+    """The configuration with this draw of the stand's noise (none: its own), a loop closed for FLIGHT_S at most, these keys of [safety]."""
     document = copy.deepcopy(config.document)
     document["guidance"]["contact_max_s"] = min(FLIGHT_S, document["guidance"]["contact_max_s"])
     document["safety"] |= dict(safety)

@@ -1,6 +1,10 @@
 """An FMU that is not the one meant, or does not fit, is refused before the run: file, key, value, limit."""
 
+import hashlib
 import re
+import stat
+import struct
+import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -33,6 +37,66 @@ def test_what_is_said_of_the_fmu(read, version):
     assert found.note == made
     offset = SAMPLE_DTYPE.fields["V_NC"][1]
     assert [(w.reference, w.offset) for w in found.inputs][:3] == [(0, offset + 24), (1, offset + 32), (2, offset + 40)]
+
+
+def claims(file, size):
+    """The archive says of each of its members that it unpacks to this many bytes."""
+    data = bytearray(file.read_bytes())
+    for mark, at in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        place = data.find(mark)
+        while place >= 0:
+            struct.pack_into("<I", data, place + at, size)
+            place = data.find(mark, place + 4)
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [("../../out.so", "limit a name below"), ("/out.so", "limit a name below"), ("resources/..\\..\\out", "limit a name below"),
+     ("resources/a/../../../out", "limit a name below"), ("LINK", "holds the link"), ("MANY", "files, limit 5000"),
+     ("3 GB", "unpacks to ")],  # fmt: skip
+)
+def test_an_archive_that_leaves_its_folder_or_floods_the_disk_is_refused_before_it_is_unpacked(read, tmp_path, monkeypatch, member, said):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    keys = factory.keys(tmp_path)
+    file = Path(keys["file"])
+    with zipfile.ZipFile(file, "a") as archive:
+        if member == "LINK":
+            link = zipfile.ZipInfo("resources/passwd")
+            link.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(link, "/etc/passwd")
+        elif member == "MANY":
+            for k in range(5001):
+                archive.writestr(f"resources/{k}", b"")
+        else:
+            archive.writestr(member if "/" in member else "resources/zeros", bytes(1000), compress_type=zipfile.ZIP_DEFLATED)
+    if member == "3 GB":
+        claims(file, 3_000_000_000)
+    with pytest.raises(ValueError, match=said):
+        read(made=keys | {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()})
+    assert list((tmp_path / "scratch").iterdir()) == [] and not list(tmp_path.rglob("out*"))
+
+
+def test_an_archive_that_unpacks_to_more_than_it_claims_fills_no_disk(read, tmp_path, monkeypatch):
+    """64 MB of zeros that say they are 1000 bytes."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    keys = factory.keys(tmp_path)
+    file = Path(keys["file"])
+    with zipfile.ZipFile(file) as archive:
+        whole = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("resources/zeros", bytes(64_000_000))
+        for name, data in whole.items():
+            archive.writestr(name, data)
+    data = bytearray(file.read_bytes())
+    for mark, at in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):  # of the first member alone
+        struct.pack_into("<I", data, data.find(mark) + at, 1000)
+    file.write_bytes(data)
+    with pytest.raises(ValueError, match="cannot be unpacked"):
+        read(made=keys | {"sha256": hashlib.sha256(data).hexdigest()})
+    assert sum(one.stat().st_size for one in (tmp_path / "scratch").rglob("*") if one.is_file()) <= 1000
 
 
 def test_another_file_is_refused_with_both_sums(read, tmp_path):
