@@ -226,8 +226,10 @@ def wrong_after_abort(one: Attempt, unpressed: int) -> list[str]:
     for path in (one.folder / "out").rglob("run.mcap"):
         log = open_log(path)
         taken = np.flatnonzero(log.records["command_code"] == CODES["command"]["abort"])
-        if not log.complete or not len(taken):
-            found.append("log: incomplete, or without the abort")
+        if not log.complete:
+            found.append(f"log: {'; '.join(log.incomplete)}")
+        if not len(taken):
+            found.append(f"log: without the abort, which the desk took; {len(log.records)} ticks, phase {log.records['phase'][-1]}")
             continue
         after = log.records[taken[0] + 1 :]
         found += [f"log: phase {number} after the abort" for number in set(after["phase"].tolist()) - {PHASE["fault"], PHASE["ended"]}]

@@ -9,6 +9,7 @@ import pytest
 
 from hil_server.config import SHIPPED, load_test
 from hil_server.line import assembly
+from hil_server.run.between import Between
 from hil_server.telemetry.commands import ARGUMENTS, OWN, CommandError, encode, taken_by, why_not
 from hil_server.telemetry.desk_book import SILENT_AFTER, DeskBook
 from hil_server.telemetry.desks import BUDGET, LONGER, SEEN_WITHIN, CommandDesk, HandDesk
@@ -636,3 +637,72 @@ def test_recoveries_of_a_run(make_records):
     assert [one["outcome"] for one in found] == ["refused", "given_up", "recovered", "under_way"]
     assert [one["cleared"] for one in found] == [[], [], ["drive_lost"], []] and {one["by"] for one in found} == {"me"}
     assert found[1]["standing"] == ["drive_lost"] and found[2]["ended_s"] > found[2]["time_s"]
+
+
+# ------------------------------------------------------------------------------------------------------- between two variants
+
+
+class Pause:
+    """The desk between two variants, at its socket; clock, file: those of the desk of the variants before and after."""
+
+    def __init__(self, clock, file):
+        self.socket, self.clock = ListSocket(), clock
+        self.socket.name, self.socket.refusal = "ada", ""
+        self.between = Between({"command": "ipc://nowhere", "keys": ""}, True, clock=clock, desk=file)
+        self.between._book = DeskBook(clock, file)
+
+    def ask(self, who, topic, **body):
+        """What the message means for the programme ("" nothing), and the kind of refusal ("" none)."""
+        self.socket.incoming.append([who, topic, msgpack.packb(body)])
+        means = self.between._answer(self.socket, "RT-2")
+        (answer,) = self.socket.answers()
+        return means, "" if answer["ok"] else answer["kind"]
+
+
+@pytest.fixture
+def pause(tmp_path):
+    """The desk of a variant was taken by A, whose client is alive; now the pause."""
+    clock, file = Clock(), tmp_path / "desk.json"
+    variant = CommandDesk(ListSocket(), Block(), dict, dict, clock=clock, book=DeskBook(clock, file))
+    variant.socket.incoming.append([b"a", b"command", msgpack.packb({"command": "start", "client": "A", "session": SESSION, "id": 1})])
+    variant.serve()
+    return Pause(clock, file)
+
+
+def test_the_desk_of_a_variant_is_that_of_the_pause_behind_it(pause):
+    assert pause.ask(b"b", b"command", command="start", client="B", session=OTHER, id=1) == ("", "held")
+    assert pause.ask(b"b", b"desk", take=True, over=True, client="B", session=OTHER, id=2) == ("", "held"), "A is there"
+    assert pause.ask(b"b", b"command", command="hold", client="B", session=OTHER, id=3) == ("hold", "")
+    assert pause.ask(b"b", b"command", command="abort", client="B", session=OTHER, id=4) == ("stop", "")
+    assert pause.ask(b"x", b"command", command="start", client="A", session=SESSION, id=2) == ("start", ""), "over a new connection"
+
+
+def test_a_silent_holder_is_taken_over_in_the_pause_and_the_next_variant_knows(pause):
+    pause.clock.now += SILENT_AFTER + 0.1
+    assert pause.ask(b"b", b"command", command="start", client="B", session=OTHER, id=1) == ("", "held"), "silence alone gives nothing"
+    assert pause.ask(b"b", b"desk", take=True, over=True, client="B", session=OTHER, id=2) == ("", "")
+    assert pause.ask(b"a", b"command", command="start", client="A", session=SESSION, id=2) == ("", "held"), "who comes back is told"
+    assert pause.ask(b"b", b"command", command="start", client="B", session=OTHER, id=3) == ("start", "")
+    following = CommandDesk(ListSocket(), Block(), dict, dict, clock=pause.clock, book=DeskBook(pause.clock, pause.between._desk))
+    assert following.holder == "B"
+
+
+def test_another_user_moves_nothing_in_the_pause(pause):
+    pause.socket.refusal = "user eve may not command this run"
+    for command in ("start", "resume", "hold", "stop", "abort"):
+        assert pause.ask(b"e", b"command", command=command, client="A", session=SESSION, id=50) == ("", "who")
+    assert pause.ask(b"e", b"desk", leave=True, session=SESSION, id=51) == ("", "who")
+    pause.socket.refusal = ""
+    assert pause.ask(b"b", b"command", command="start", client="B", session=OTHER, id=1) == ("", "held"), "A has it still"
+
+
+@pytest.mark.parametrize("stall_s", [0.1, 0.5, 0.9, 1.1, 2.0, 5.0])
+def test_stale_and_repeated_commands_move_nothing_in_the_pause(pause, stall_s):
+    sent = int((pause.clock.now - stall_s) * 1e9)
+    asked = {"command": "start", "client": "A", "session": SESSION, "id": 7, "sent_ns": sent, **HERE}
+    fresh = stall_s < VALID_S
+    assert pause.ask(b"a", b"command", **asked) == (("start", "") if fresh else ("", "not_taken"))
+    for identity in (b"a", b"x"):  # the same frame again
+        assert pause.ask(identity, b"command", **asked) == ("", "not_taken")
+    if fresh:
+        assert pause.ask(b"x", b"command", **asked | {"id": 3, "sent_ns": int(pause.clock.now * 1e9)}) == ("", "not_taken"), "an older one"
