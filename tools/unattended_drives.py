@@ -6,10 +6,10 @@ The virtual drives run in a process of their own, on the addresses of a stand fi
 `drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
 long; the last row runs to its end, with `--slow-disk` on a disk whose fsync takes so long. Printed for each: what was done and when, the
 longest time that an enabled drive had no setpoint frame while the server lived (with who had the buses then, and, where the log of the
-run shows that its loop was woken so late, why: such a row is the machine's and counts as good), how long after the kill the last drive
-was off or in fault, and when the watchdog's output had changed last. Exit code 1 when a drive was unattended for more than 3 periods of a
-living server, was still enabled 100 ms after the kill, or at the end; when the watchdog's output changed later than 2 periods after the
-kill.
+run shows that its loop was held up for so long, why: such a row is the machine's and counts as good), how long after the kill the last
+drive was off or in fault, and when the watchdog's output had changed last. Exit code 1 when a drive was unattended for more than 3
+periods of a living server, was still enabled 100 ms after the kill, or at the end; when the watchdog's output changed later than 2
+periods after the kill.
 """
 
 import argparse
@@ -158,14 +158,17 @@ def where(states: np.ndarray, killed_ns: int) -> str:
 
 
 def held_up(folder: Path) -> tuple[float, str]:
-    """Longest time between two wake-ups of the loop, ms, as far as the log of the run has come, and what its latest tick was late by."""
+    """Longest time from the end of a tick of the loop to the end of the next, ms, as far as the log of the run has come, and what its
+    latest tick was late by."""
     try:
         log = open_log(folder / "run" / "run.mcap")
         named = max(summarise(log)["late_named"], key=lambda row: row["worst_us"], default={"cause": "no cause named", "who": ""})
     except (HilError, OSError):
         return 0.0, ""
-    woken = log.records["time_ns"] + log.records["lateness_ns"]
-    return float(np.diff(woken).max(initial=0)) * 1e-6, f"{named['cause']} {named['who']}".strip()
+    # a tick's own times stand in the record after it
+    busy = sum(log.records[field][1:] for field in ("read_ns", "compute_ns", "write_ns"))
+    sent = (log.records["time_ns"] + log.records["lateness_ns"])[:-1] + busy
+    return float(np.diff(sent).max(initial=0)) * 1e-6, f"{named['cause']} {named['who']}".strip()
 
 
 def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, float, bool, float | None]:
@@ -173,16 +176,23 @@ def judge(states: np.ndarray, enabled: int, killed_ns: int) -> tuple[float, floa
     last edge of the watchdog's output [ms], None where its relay was not on."""
     alive = states[states[:, 0] < killed_ns] if killed_ns else states
     unattended = float(alive[:, 5].max(initial=0)) * 1e-6
-    latest = 0.0
+    latest, edge = 0.0, None
     for axis in range(6):
         of = states[states[:, 1] == axis]
-        left = of[1:][(of[:-1, 2] == enabled) & (of[1:, 2] != enabled)]
-        if killed_ns and len(left) and left[-1, 0] >= killed_ns:
-            latest = max(latest, float(left[-1, 0] - killed_ns) * 1e-6)
+        if killed_ns and _on_at(of, killed_ns, enabled):
+            left = of[(of[:, 0] >= killed_ns) & (of[:, 2] != enabled)]
+            latest = max(latest, float(left[0, 0] - killed_ns) * 1e-6 if len(left) else np.inf)
     all_off = all(states[states[:, 1] == axis][-1, 2] != enabled for axis in range(6))
-    fell = states[(states[:, 1] == 6) & (states[:, 2] == 0) & (states[:, 0] >= killed_ns)]
-    edge = float(fell[0, 0] - fell[0, 4] - killed_ns) * 1e-6 if killed_ns and len(fell) else None
+    relay = states[states[:, 1] == 6]
+    if killed_ns and _on_at(relay, killed_ns, 1):
+        fell = relay[(relay[:, 0] >= killed_ns) & (relay[:, 2] == 0)]
+        edge = float(fell[0, 0] - fell[0, 4] - killed_ns) * 1e-6 if len(fell) else np.inf
     return unattended, latest, all_off, edge
+
+
+def _on_at(rows: np.ndarray, time_ns: int, state: int) -> bool:
+    before = rows[rows[:, 0] < time_ns]
+    return bool(len(before)) and int(before[-1, 2]) == state
 
 
 def main() -> int:
@@ -217,7 +227,7 @@ def main() -> int:
             done = "to its end" if not at else f"{'stopped' if options.stop else 'killed'} after {(at - row.began_ns) * 1e-9:6.2f} s"
             seen = f"unattended {unattended:6.2f} ms, off after {latest:6.1f} ms, {'all off' if all_off else 'LEFT ENABLED'}"
             seen += f" ({where(states, at)})" if unattended > 2 * row.period_ms else ""
-            seen += f" [the loop was woken after {gap:.2f} ms: {why}]" if gap > 2 * row.period_ms else ""
+            seen += f" [the loop was held up, {gap:.2f} ms from tick to tick: {why}]" if gap > 2 * row.period_ms else ""
             seen += ", watchdog -" if edge is None else f", watchdog {edge:.2f} ms"
             print(
                 f"{done:24s} enabled {'yes' if ever else 'no':3s} {seen}, exit {row.server.returncode}{'' if good else '  BAD'}", flush=True

@@ -1,5 +1,7 @@
 """Prediction before a run (R-St-34): the same variant, its loads against limits of stand and unit, refusal and confirmation."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from hil_server.analysis.loads import allowed, differences, rehearsed, wrench_at
 from hil_server.cli import main
 from hil_server.config import SHIPPED, criticality, load_test, narrowing
 from hil_server.errors import VerdictError
+from hil_server.run import leg_record
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
 from tests.system.line_runs import QUICK
@@ -82,7 +85,7 @@ def test_predictions_that_are_none(tmp_path, prediction):
     assert any("incomplete" in reason for reason in rehearsed(config, tmp_path / "cut.mcap").against)
 
 
-def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys):
+def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys, monkeypatch):
     """No device is there: with a prediction the run gets as far as missing it."""
     stand = (SHIPPED / "stands" / "docking_stand.toml").read_text().split("[virtual]")[0]
     (tmp_path / "hardware.toml").write_text(
@@ -94,6 +97,10 @@ def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys):
     assert main(arguments) == 1
     said = capsys.readouterr().err
     assert "no prediction of this variant" in said and "--prediction" in said and not (tmp_path / "run").exists()
+    # the legs of this stand are the right ones
+    monkeypatch.setenv("HOME", str(tmp_path))
+    checksum = narrowing.checksum(tomllib.loads((tmp_path / "hardware.toml").read_text()))
+    leg_record.keep({"safety_record": {"checksum": checksum}}, "-")
     assert main([*arguments, "--prediction", prediction]) == 4
     assert "of its limit" in capsys.readouterr().err
     assert main([*arguments, "--confirm-loads", "dry run"]) == 4
