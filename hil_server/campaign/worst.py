@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hil_server import interrupts
 from hil_server.campaign.case import gone_on
 from hil_server.campaign.plan import Plan
 from hil_server.config import test_from_toml
@@ -15,8 +16,10 @@ from hil_server.telemetry.log_file import open_log
 
 
 def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) -> list[dict[str, Any]]:
-    """The worst cases again, with full logs; those that are there already stay. conditions: of all cases, (cases, keys)."""
-    done = []
+    """The worst cases again, with full logs; those that are there already stay. conditions: of all cases, (cases, keys).
+
+    Raises KeyboardInterrupt when one of them was stopped by a press; what there is of it is deleted."""
+    done, remains = [], interrupts.remains()
     for number in numbers:
         out = folder / "worst" / f"case-{number:07d}"
         log = out / "run.mcap"
@@ -26,9 +29,15 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
             try:
                 config = test_from_toml(plan.base.as_toml(), overrides)
                 begin = None if plan.begin is None else gone_on(plan.begin, config, overrides)
-                simulate(config, Options(out=str(out), quiet=True, report=True), begin)
+                summary = simulate(config, Options(out=str(out), quiet=True, report=True), begin)
             except HilError:
                 continue
+            finally:
+                interrupts.remains(remains)
+            # a case that tripped by itself keeps its exit code; a press took its report
+            if summary["exit_code"] == interrupts.INTERRUPTED or summary["report"] is None and not summary.get("record_lost"):
+                shutil.rmtree(out)
+                raise KeyboardInterrupt
         done.append({"number": number, "log": str(log), "branch": branch_command(log)})
     return done
 

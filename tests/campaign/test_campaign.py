@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
+from hil_server import interrupts
 from hil_server.campaign import execution, statistics
 from hil_server.campaign.case import run_case
 from hil_server.campaign.plan import SAMPLINGS, load_plan
@@ -23,6 +24,7 @@ from hil_server.requirements import of_log
 from hil_server.run import branch, replay
 from hil_server.run.session import Options, simulate
 from hil_server.telemetry.log_file import open_log
+from hil_server.telemetry.log_writer import LogWriter
 from rt_kernels.layout import CODES
 from tests.processes import wait_for_end
 
@@ -395,3 +397,23 @@ def test_another_state_is_another_campaign(onwards, tmp_path):
     file = tmp_path / "later.toml"
     file.write_text(onwards[1].read_text().replace("contact-0.05s", "contact-0.04s"))
     assert load_plan(file).identity != load_plan(onwards[1]).identity == load_plan(onwards[1]).identity
+
+
+def test_a_press_while_a_worst_case_is_run_again_ends_the_campaign(tmp_path, monkeypatch):
+    write, written = LogWriter.write, []
+
+    def with_a_press(self, records):
+        written.append(len(records))
+        if len(written) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return write(self, records)
+
+    monkeypatch.setattr(LogWriter, "write", with_a_press)
+    p = plan(tmp_path, 2)
+    with interrupts.owned():
+        interrupts.remains("what is done")
+        with pytest.raises(KeyboardInterrupt), interrupts.heard():
+            rerun(p, [0, 1], p.conditions(), tmp_path / "out")
+        assert interrupts.remains() == "what is done"
+    # neither the next one, nor half a log that would pass for a whole one
+    assert written and list((tmp_path / "out" / "worst").iterdir()) == []

@@ -56,7 +56,7 @@ def test_one_flight(tmp_path, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setattr(random.Random, "uniform", lambda self, low, high: low)
-    code = main(["--hours", "0.001", "--out", str(tmp_path / "soak"), "--hold-s", "10", "--port", str(min(port, 65000))])
+    code = main(["--hours", "0.001", "--out", str(tmp_path / "soak"), "--hold-s", "5", "--port", str(min(port, 65000))])
     found = json.loads((tmp_path / "soak" / "soak.json").read_text())
     (flight,) = map(json.loads, (tmp_path / "soak" / "flights.jsonl").read_text().splitlines())
     assert flight["end"] == "captured" and flight["equal"] and flight["overflow"] == 0, flight
