@@ -1,6 +1,6 @@
 """How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
 
-    python tools/unattended_drives.py [--profile cia402|cia408] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
+    python tools/unattended_drives.py [--profile cia402|cia408|ethercat] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
 `drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
@@ -33,19 +33,25 @@ from hil_server.config.loader import SHIPPED  # noqa: E402
 from hil_server.errors import HilError  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.telemetry.log_file import open_log  # noqa: E402
+from tools.ethercat_docking import INSIDE, MASTER, SLAVES, make_wire  # noqa: E402
 
-ENABLED = {"cia402": 0x27, "cia408": 0xF}
+ENABLED = {"cia402": 0x27, "cia408": 0xF, "ethercat": 0x27}
 PERIODS, WATCHDOG_PERIODS, OFF_MS = 3, 2, 100.0
 # a machine that does other things too may hold a process up for longer than a bus would be silent
-TABLES = """
-[drives]
-part = "{profile}"
+ON_CAN = """part = "{profile}"
 links = "{links}"
 axis_link = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 receive_timeout_periods = {deadline}
 server_timeout_ms = 60
-no_data_periods = 500
 heartbeat_timeout_ms = 5000
+"""
+ON_ETHERCAT = """part = "cia402_ethercat"
+interface = "{interface}"
+watchdog_ms = 50.0
+"""
+TABLES = """
+[drives]
+{wire}no_data_periods = 500
 feed_m = {feed_m}
 zero_m = {zero_m}
 identity = {identity}
@@ -90,7 +96,8 @@ class Row:
         config = load_test(None, [])
         context = assembly.base_context(config)
         keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
-        keys |= {"drives": {"profile": profile}, "states_file": str(self.states), "lock_memory": False, "core": -1}
+        of_drives = {"wire": "ethercat", "interface": SLAVES, "master_interface": MASTER} if profile == "ethercat" else {"profile": profile}
+        keys |= {"drives": of_drives, "states_file": str(self.states), "lock_memory": False, "core": -1}
         self.period_ms = 1e3 / config.test["rate_hz"]
         self.stand = subprocess.Popen([sys.executable, "-m", "drivers.simulated.stand_server", "-"], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE)  # fmt: skip
@@ -99,12 +106,16 @@ class Row:
         self.stand.stdin.flush()
         ports = json.loads(self.stand.stdout.readline())
         sensor, drives = ports["wrench_sensors"], ports["drives"]
+        if profile == "ethercat":
+            wire = ON_ETHERCAT.format(interface=drives["interface"])
+        else:
+            wire = ON_CAN.format(profile=profile, links=drives["links"], deadline=round(50 / self.period_ms))
         identity = [{"vendor": 0xDAC, "product": 402, "revision": 1, "serial": axis + 1} for axis in range(6)]
         text = TABLES.format(
-            profile=profile, links=drives["links"], module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
+            wire=wire, module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
             stream_port=sensor["stream_port"], http_port=sensor["http_port"], calibration_port=sensor["calibration_port"],
             identity=", ".join(map(as_toml, identity)).join("[]"), feed_m=drives["feed_m"],
-            zero_m=[float(x) for x in drives["zero_m"]], deadline=round(50 / self.period_ms),
+            zero_m=[float(x) for x in drives["zero_m"]],
         )  # fmt: skip
         shipped = (SHIPPED / "stands" / "docking_stand.toml").read_text()
         (folder / "stand.toml").write_text(shipped[: shipped.index("[virtual]")] + text)
@@ -204,6 +215,10 @@ def main() -> int:
     parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
     parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
     options = parser.parse_args()
+    if options.profile == "ethercat" and INSIDE not in os.environ:
+        return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
+    if options.profile == "ethercat":
+        make_wire()
     instants = [*np.arange(options.first, options.until, options.every), np.inf]
     bad = 0
     for after_s in instants:
