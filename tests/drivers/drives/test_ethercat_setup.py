@@ -10,6 +10,7 @@ from drivers.drives import ethercat_setup
 from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.cia402_ethercat import Cia402EthercatPort
 from drivers.drives.ethercat_setup import INPUTS, OUTPUTS, EthercatSession
+from drivers.identity import WrongDeviceError
 from drivers.raw_frames import ethercat_link
 from tests.drivers.peers.ethercat_library import Segment
 
@@ -102,6 +103,32 @@ def test_what_is_wrong_is_said_and_all_is_left_safe(segment, change, keys, words
         opened(one, **keys)
     assert one.closed or keys.get("interface") == "gone"
     assert all(0x0F not in drive.controls for drive in one.drives)
+
+
+THERE = [{"vendor": 0x9A, "product": 0x30924, "revision": 1, "serial": 0, "alias": 40 + place} for place in range(6)]
+
+
+def known(one):
+    """The slaves say who they are, without a serial number."""
+    for drive in one.drives:
+        drive.objects |= {(0x1018, sub): struct.pack("<I", value) for sub, value in ((1, 0x9A), (2, 0x30924), (3, 1), (4, 0))}
+    return one
+
+
+@pytest.mark.parametrize(("first", "second"), [(i, j) for i in range(6) for j in range(i)])
+def test_two_slaves_that_are_exchanged_are_named(segment, first, second):
+    one = known(segment())
+    one.drives[first], one.drives[second] = one.drives[second], one.drives[first]
+    with pytest.raises(WrongDeviceError, match=rf"slave {second} on eth1: identity\[{second}\]\.alias is {40 + first} at the device, "
+                       rf"{40 + second} in the stand file; it is the one of identity\[{first}\]"):  # fmt: skip
+        opened(one, identity=THERE)
+    assert one.closed and all(0x0F not in drive.controls for drive in one.drives)
+
+
+def test_the_slaves_that_the_stand_file_says_are_taken(segment):
+    port = opened(known(segment()), identity=THERE)
+    assert port.identities == THERE
+    port.close()
 
 
 def test_a_slave_that_keeps_its_own_mapping_is_refused(segment):
