@@ -144,6 +144,8 @@ class Command:
     name: of the table's `command`. phases: names of the phases in which it acts, none: in every one. numbers: what its first argument may
     be where the part knows (numbers of faults, of joints), None: whatever the command itself allows. acts: False for a part that only
     narrows what another part acts on. does: what it does in this part, where that is not the same in all, for who presses the button.
+    names_of: attribute of the part that names what the first two arguments point to ("joints": "active yaw", ...: a name of the first one,
+    then as many as it has, counted from 0); names: these, of a run.
     """
 
     name: str
@@ -151,6 +153,8 @@ class Command:
     numbers: tuple[int, ...] | None = None
     acts: bool = True
     does: str = field(default="", compare=False)
+    names_of: str = ""
+    names: tuple[str, ...] | None = None
 
 
 # ------------------------------------------------------------------------------------------------------- values against a declaration

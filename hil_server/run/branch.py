@@ -8,7 +8,8 @@
 * Of a live run the stages are run from the start with the recorded inputs, and are as they were. The stand is not: its place is taken by
   the one in software, which has followed the recorded set points all the way. `Resumed.lost` names what that leaves out.
 * `--set` applies from TIME on. A part whose state has the same size keeps it and has the new constants; one without memory worth keeping
-  starts anew and is named; where neither is possible, the reason is said.
+  starts anew and is named; where neither is possible, the reason is said. Of a craft with other masses poses and rates stay, its momenta
+  are rebuilt; what only the start of a run reads, as the mode of a joint, is refused.
 
 The log of the new run begins at TIME with a checkpoint and the line's sample; its header says where it comes from (`branch`).
 """
@@ -21,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from drivers.replayed.log_port import LogPort
-from hil_server.config import TestConfig
+from hil_server.config import TestConfig, crafts
+from hil_server.config.loader import VEHICLES
 from hil_server.errors import ConfigurationError, UsageError, VerdictError
 from hil_server.host.build import build_id
 from hil_server.line import assembly
@@ -334,6 +336,9 @@ def _changed(log: Log, base: Assembly, config: TestConfig, states: dict[str, byt
     before = base.config
     faults = [f"{table}: is what the run began with; a change has no effect at {facts['time_s']:.3f} s: simulate it from its start"
               for table in BEGINNING if before.document.get(table) != config.document.get(table)]  # fmt: skip
+    faults += [f"{name}.joint.{joint}.{key}: is what the run began with; a change has no effect at {facts['time_s']:.3f} s: the command "
+               "joint changes it in a run, or simulate it from its start" for name in VEHICLES
+               for joint, key in _begun_with(before.document.get(name), config.document.get(name))]  # fmt: skip
     if before.test["rate_hz"] != config.test["rate_hz"]:
         faults.append(f"test.rate_hz: {config.test['rate_hz']:g} Hz, limit that of the run, {before.test['rate_hz']:g} Hz")
     if faults:
@@ -368,8 +373,10 @@ def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: di
     facts["changed"].append(role)
     states[role] = fresh
     if type(part) is type(old):
+        vehicles = any(base.config.document[name] != test.config.document[name] for name in VEHICLES)
+        take = part.keep_rates if vehicles and hasattr(part, "keep_rates") else part.restore
         try:
-            part.restore(state[f"stage.{role}"])
+            take(state[f"stage.{role}"])
             return
         except ValueError:
             pass
@@ -379,6 +386,15 @@ def _stage(role: str, base: Assembly, test: Assembly, plain: Assembly, state: di
     was, now = (config.part(role)[0] for config in (base.config, test.config))
     faults.append(f"{role}: {now!r} cannot take over the state of {was!r}, and one that begins anew in the middle of a run knows nothing "
                   "of it: simulate the change from its start")  # fmt: skip
+
+
+def _begun_with(before: Any, after: Any) -> list[tuple[str, str]]:
+    """(joint, key) of a craft that only the start of a run reads and that differ: the mode and the place of a joint."""
+    if before == after or not before or not after:
+        return []
+    was, now = ({one.joint: one for one in crafts.craft(table).joints} for table in (before, after))
+    return [(name, key) for name in was if name in now for key in ("mode", "angle")
+            if getattr(was[name], key) != getattr(now[name], key)]  # fmt: skip
 
 
 def _tuning(base: Assembly, test: Assembly, plain: Assembly) -> None:

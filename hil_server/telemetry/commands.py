@@ -32,7 +32,7 @@ class CommandError(UsageError):
 @dataclass(frozen=True)
 class Argument:
     """One number of a command. default None: must be given. whole: an integer (a switch when its range is 0...1); names: what may be said
-    instead of the number; of_run: the names are those of the run's tunable parameters."""
+    instead of the number; of_run: it has names that the run knows, of its tunable parameters or joints."""
 
     name: str
     unit: str
@@ -101,7 +101,7 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
     "again": (Argument("before_contact_s", "s", 0, 1e5, 30), Argument("time_s", "s", -1, 1e5, -1)),
     "joint": (
         Argument("craft", "-", 0, 1, whole=True, names={"active": 0, "target": 1}),
-        Argument("joint", "-", 0, 11, whole=True),
+        Argument("joint", "-", 0, 11, whole=True, of_run=True),
         Argument("mode", "-", 0, 3, whole=True, names=CODES["joint_mode"]),
         Argument("target", "rad, m, N.m or N", -1e6, 1e6, 0),
         Argument("time_s", "s", 0, 1e4, 0),
@@ -112,14 +112,15 @@ ARGUMENTS: dict[str, tuple[Argument, ...]] = {
 def taken_by(parts: Iterable[Any]) -> dict[str, Command]:
     """The commands that these parts act on, by name. Where two declare one, both must be able to: phases and numbers that both have."""
     found: dict[str, Command] = {}
-    for command in (command for part in parts for command in part.COMMANDS):
+    for part, command in ((one, command) for one in parts for command in one.COMMANDS):
         other = found.get(command.name, Command(command.name, acts=False))
         phases, numbers = other.phases or command.phases, other.numbers
         if command.phases:
             phases = tuple(phase for phase in command.phases if phase in phases)
         if command.numbers is not None:
             numbers = tuple(n for n in command.numbers if numbers is None or n in numbers)
-        found[command.name] = Command(command.name, phases, numbers, command.acts or other.acts)
+        names = getattr(part, command.names_of) if command.names_of else other.names
+        found[command.name] = Command(command.name, phases, numbers, command.acts or other.acts, names=names)
     return {name: command for name, command in found.items() if command.acts}
 
 
@@ -136,15 +137,26 @@ def why_not(commands: Mapping[str, Command], name: str, arguments: tuple[float, 
         known = ", ".join(called.get(n, str(n)) for n in numbers) or "none"
         number = int(arguments[0])
         return f"command {name}: {first.name} {called.get(number, number)} is unknown to this run; there are: {known}"
+    if (names := commands[name].names) is not None:
+        place = [str(known) for known, number in ARGUMENTS[name][0].names.items() if number == int(arguments[0])][0]
+        if int(arguments[1]) >= len(own := _names_at(names, place)):
+            known = ", ".join(f"{one} ({number})" for number, one in enumerate(own)) or "none"
+            return f"command {name}: the {place} craft of this run has no {ARGUMENTS[name][1].name} {int(arguments[1])}; there are: {known}"
     return ""
 
 
-def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] | None = None) -> tuple[int, tuple[float, ...]]:
+def _names_at(names: Iterable[str], place: str) -> list[str]:
+    """Of names as "active yaw" those of one place, without it."""
+    return [name.partition(" ")[2] for name in names if name.partition(" ")[0] == place]
+
+
+def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] | None = None,
+           commands: Mapping[str, Command] | None = None) -> tuple[int, tuple[float, ...]]:  # fmt: skip
     """Code and arguments of a command, defaults filled in.
 
     given: argument name → number, or a list of up to eight numbers in the order of the table. tunables: what can be changed in the run, by
-    number; None: not known here, a parameter's name is left to the run (number 0) and so are its limits. Raises CommandError that names
-    what is wrong.
+    number; None: not known here, a parameter's name is left to the run (number 0) and so are its limits. commands: of the run, likewise for
+    the names of joints. Raises CommandError that names what is wrong.
     """
     if not isinstance(name, str) or name not in ARGUMENTS:
         raise CommandError(f"unknown command {name!r}; there are {', '.join(ARGUMENTS)}")
@@ -162,6 +174,8 @@ def encode(name: Any, given: Any = None, tunables: Sequence[Mapping[str, Any]] |
         raise CommandError(f"command {name}: unknown argument {unknown[0]!r}; it takes {', '.join(a.name for a in wanted) or 'none'}")
     if wanted and wanted[0].of_run and isinstance(said := given.get(wanted[0].name), str):
         given = {**given, wanted[0].name: 0 if tunables is None else tunable_number(said, tunables)}
+    elif len(wanted) > 1 and wanted[1].of_run and isinstance(said := given.get(wanted[1].name), str):
+        given = {**given, wanted[1].name: 0 if commands is None else _number_of(name, said, given.get(wanted[0].name), commands)}
     values = tuple(_value(name, argument, given) for argument in wanted)
     if name == "tune" and tunables is not None:
         _check_tune(values, tunables)
@@ -177,6 +191,19 @@ def tunable_number(name: str, tunables: Sequence[Mapping[str, Any]]) -> int:
     meant = f"did you mean {close[0]!r}? " if close else ""
     there = ", ".join(names) or "nothing"
     raise CommandError(f"command tune: {name!r} is unknown or cannot be changed in this run; {meant}tunable: {there}")
+
+
+def _number_of(name: str, said: str, place: Any, commands: Mapping[str, Command]) -> int:
+    """Number of what a command points to by its name, as the joint "yaw" of the craft "active". Raises CommandError with the names there
+    are."""
+    first, second = ARGUMENTS[name][:2]
+    known = {number: word for word, number in first.names.items()}
+    names = commands[name].names if name in commands else None
+    own = _names_at(names or (), place if isinstance(place, str) else known.get(place, ""))
+    if said in own:
+        return own.index(said)
+    there = ", ".join(own) or "none"
+    raise CommandError(f"command {name}: {second.name} {said!r} is unknown to this run; the {place} craft has: {there}")
 
 
 def _check_tune(values: tuple[float, ...], tunables: Sequence[Mapping[str, Any]]) -> None:

@@ -178,7 +178,7 @@ class CommandDesk:
             self._refuse(envelope, message_id, "layout", f"client has layout {request['layout']}, server has layout {LAYOUT_HASH}")
             return
         try:
-            code, arguments = encode(request.get("command"), request.get("args"), self._tunables)
+            code, arguments = encode(request.get("command"), request.get("args"), self._tunables, self._commands)
         except CommandError as error:
             self._refuse(envelope, message_id, "arguments", str(error))
             return

@@ -489,6 +489,20 @@ cdef class TwoBodies(StagePart):
         self.plug.state_size = sizeof(State)
         self.plug.step = step
 
+    def keep_rates(self, bytes snapshot):
+        """The state of a part with other masses: poses and rates stay, angular momenta become those of these vehicles (not of joined ones,
+        whose momentum is that of both). Raises ValueError."""
+        cdef State *s = &self.c.state
+        cdef double w[3]
+        self.restore(snapshot)
+        if self.plug.state == s and not s.joined:
+            vec3.copy(s.active.w, w)
+            set_rate(&self.c.params.active, &s.active, w)
+            vec3.fill(0.0, 0.0, 0.0, s.active.L_rest)
+            vec3.copy(s.target.w, w)
+            set_rate(&self.c.params.target, &s.target, w)
+            vec3.fill(0.0, 0.0, 0.0, s.target.L_rest)
+
     def state_bounds(self):
         return {"joined": FLAG}
 

@@ -246,6 +246,26 @@ cdef inline void settle(const CraftState *s, const Composite *whole, const doubl
     vec3.sub(V, t, V)
 
 
+cdef void carry_over(CraftState *s, Work *w) noexcept nogil:
+    """Centre of mass and momentum that belong to the root's pose and twist and to the rates of joints and modes: `settle` backwards."""
+    cdef double t[3]
+    compose(w.model, s.q, s.v, &w.whole)
+    quat.rotate(s.q + 3, w.whole.centre, t)
+    vec3.add(s.q, t, s.c)
+    # P = M (v_0 + w x c_0) + p_0, L = I_c w + l_0
+    vec3.cross(s.v + 3, w.whole.centre, t)
+    vec3.add(s.v, t, t)
+    vec3.scale(w.whole.mass, t, t)
+    vec3.add(t, w.whole.p, t)
+    quat.rotate(s.q + 3, t, s.P)
+    rot3.apply(w.whole.inertia, s.v + 3, t)
+    vec3.add(t, w.whole.l, t)
+    quat.rotate(s.q + 3, t, s.L)
+    vec3.fill(0.0, 0.0, 0.0, s.c_rest)
+    vec3.fill(0.0, 0.0, 0.0, s.P_rest)
+    vec3.fill(0.0, 0.0, 0.0, s.L_rest)
+
+
 cdef inline void place_root(CraftState *s, const Composite *whole) noexcept nogil:
     """Position of the root from the centre of mass and the attitude."""
     cdef double r[3]
@@ -1058,7 +1078,7 @@ cdef class TwoCrafts(StagePart):
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
     )
     AUX = AUX
-    COMMANDS = (Command("joint", ("contact", "latched"), (0, 1)),)
+    COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints"),)
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
     FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces")
     FREE_VEHICLES = True
@@ -1239,6 +1259,7 @@ cdef class TwoCrafts(StagePart):
     def _fill_changes(self, tables):
         cdef Params *p = &self.c.flat.params
         cdef Change *change
+        cdef const Joint *joint
         _limit("joint_changes", len(tables), MAX_CHANGES)
         for number, table in enumerate(tables):
             where = f"joint_changes[{number}]"
@@ -1252,7 +1273,19 @@ cdef class TwoCrafts(StagePart):
             change.craft, change.joint, change.mode = k, names.index(table["joint"]), CODES["joint_mode"][table["mode"]]
             change.event, change.after = EVENTS[table["event"]], table["after_s"]
             change.target, change.duration = table["target"], table["time_s"]
+            joint = &p.craft[k].joint[change.joint]
+            if table["mode"] == "given" and not joint.lower <= change.target <= joint.upper:
+                raise ValueError(f"{where}.target: {change.target:g} of joint {table['joint']!r} is beyond its stops, limit "
+                                 f"{joint.lower:g} ... {joint.upper:g} rad or m")
             p.n_changes += 1
+
+    def keep_rates(self, bytes snapshot):
+        """The state of a part with other masses: poses and rates stay, momenta become those of these craft. Raises ValueError."""
+        cdef int k
+        self.restore(snapshot)
+        for k in range(2):
+            carry_over(&self.c.flat.state.craft[k], &self.c.work[k])
+            see_craft(&self.c.flat.params.craft[k], &self.c.flat.state.craft[k], &self.c.work[k])
 
     def coordinates(self, int craft):
         """(q, v) of a craft's tree (0 active, 1 target), after the last step; the root's position in N, twist on its own axes."""

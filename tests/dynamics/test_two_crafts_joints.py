@@ -370,6 +370,8 @@ def test_snapshot_and_block_run_to_the_same_bits():
         (pair(arm()), {"joint_changes": [change("x", "free")]}, r"joint_changes\[0\]: no joint 'x' of the active craft; there are link0"),
         (pair(arm()), {"joint_changes": [change("link0", "loose")]}, r"joint_changes\[0\].*mode.*loose"),
         (pair(arm()), {"joint_changes": [change("link0", "locked")] * 17}, "joint_changes: 17, limit 16"),
+        (pair(arm(lower=-3.0, upper=3.0)), {"joint_changes": [change("link0", "given", target=50.0)]},
+         r"joint_changes\[0\].target: 50 of joint 'link0' is beyond its stops, limit -3 ... 3 rad or m"),
         (pair(flexible()), {"modal_start": [{"craft": "active", "body": "boom", "coordinates": [0.1]}]}, "1 numbers, limit 4"),
         (Vehicles(replace(vehicle_of(arm()), mass_kg=7000.5), station()), {}, "mass_kg of the vehicle is 7000.5 kg, its bodies have 7000 "),
         (pair(replace(arm(), joints=())), {}, "joint 'link0' has no settings"),

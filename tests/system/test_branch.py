@@ -233,3 +233,38 @@ def test_another_part_with_other_parameters_leaves_those_of_the_others(log, tmp_
     assert kept[names.index("safety.following_max_m")] == 0.015
     for name, value, one in zip(names, kept, new.test.tunables, strict=True):
         assert value == one.value or name == "safety.following_max_m", name
+
+
+WINGS = ["test.active_vehicle=vehicles/craft_two_wings.toml", "test.stand=stands/ideal_stand.toml", "compensation.part=none"]
+FREE = ["guidance.close_before_s=0.6", "setpoint_kinematics.blend_s=0.05"]
+
+
+@pytest.fixture(scope="module")
+def winged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("winged")
+    return open_log(simulate(load_test(None, [*SHORT, *WINGS, *FREE]), Options(out=str(folder / "run"), **QUIET))["log"])
+
+
+@pytest.mark.parametrize("key", ["active_vehicle.body.hub.rigid.mass_kg=1800.0", "active_vehicle.body.hub.rigid.mass_kg=900.0"])
+def test_a_craft_of_another_mass_goes_on_with_the_speed_that_it_had(winged, tmp_path, key):
+    """Within a tick of free flight before the contact: pose and twist of the ports as they were, momentum that of the new mass."""
+    new, _ = goes_on(winged, "contact-0.2s", tmp_path / "heavy", key)
+    now, then = new.records[0], winged.records[winged.records["tick"] == new.records["tick"][0]][0]
+    assert new.header.branch["changed"] == ["dynamics"] and then["V_TA"][0] > 0.05
+    assert now["V_TA"] == pytest.approx(then["V_TA"], abs=1e-9) and now["X_TA"] == pytest.approx(then["X_TA"], abs=1e-9)
+    assert abs(now["momentum"][0] / then["momentum"][0] - 1.0) > 0.05
+    assert replay.replay(new.path, verify=True)["equal"]
+
+
+def test_a_rigid_craft_of_another_inertia_goes_on_with_the_rates_that_it_had(log, tmp_path):
+    rows = "[[9e4,0,0],[0,2e5,0],[0,0,2e5]]"
+    new, _ = goes_on(log, "contact-0.01s", tmp_path / "new", f"active_vehicle.inertia_kg_m2={rows}", "active_vehicle.mass_kg=20000.0")
+    now, then = new.records[0], log.records[log.records["tick"] == new.records["tick"][0]][0]
+    # the record is one tick on: what the ship's own thrust does of 60 N to 20 t in place of 7 t is 6e-6 m/s
+    assert now["V_TA"] == pytest.approx(then["V_TA"], abs=6e-6) and np.linalg.norm(then["V_TA"][3:]) > 1e-3
+
+
+@pytest.mark.parametrize("key", ["active_vehicle.joint.left_drive.mode=locked", "active_vehicle.joint.left_drive.angle_deg=5.0"])
+def test_the_mode_of_a_joint_is_what_a_run_began_with(winged, key):
+    with pytest.raises(ConfigurationError, match=r"active_vehicle.joint.left_drive.(mode|angle): is what the run began with"):
+        branch.at_tick(winged, 3000, (key,))

@@ -103,6 +103,28 @@ def test_a_run_takes_what_its_parts_declare():
     assert "there are: none" in why_not(berthing, "auto_sequence", (0.0,)), "no path is stored"
 
 
+WINGS = "test.active_vehicle=vehicles/craft_two_wings.toml"
+
+
+def test_a_joint_that_no_craft_has_is_refused_and_a_name_is_understood():
+    run = simulated(None, WINGS)
+    names = run["joint"].names
+    own = [name.partition(" ")[2] for name in names]
+    assert len(own) == 2 and all(name.startswith("active ") for name in names)
+    for number, name in enumerate(own):
+        assert encode("joint", {"craft": "active", "joint": name, "mode": "free"}, None, run)[1][:3] == (0.0, float(number), 1.0)
+        assert why_not(run, "joint", (0.0, float(number), 1.0)) == ""
+    listed = ", ".join(f"{name} ({number})" for number, name in enumerate(own))
+    assert why_not(run, "joint", (0.0, 7.0, 1.0)) == f"command joint: the active craft of this run has no joint 7; there are: {listed}"
+    assert why_not(run, "joint", (1.0, 0.0, 1.0)) == "command joint: the target craft of this run has no joint 0; there are: none"
+    with pytest.raises(CommandError, match=f"joint 'x' is unknown to this run; the active craft has: {', '.join(own)}"):
+        encode("joint", ["active", "x", "free"], None, run)
+    with pytest.raises(CommandError, match="the target craft has: none"):
+        encode("joint", ["target", own[0], "free"], None, run)
+    assert encode("joint", ["active", own[1], "free"])[1][:3] == (0.0, 0.0, 1.0), "the sender leaves names to the run"
+    assert "no part of this run acts on it" in why_not(simulated(), "joint", (0.0, 0.0, 1.0))
+
+
 def test_two_parts_that_declare_one_command_must_both_be_able_to():
     class One:
         COMMANDS = (Command("step", ("contact", "hold")), Command("brakes"))
