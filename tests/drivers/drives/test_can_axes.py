@@ -4,12 +4,14 @@ import random
 import struct
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from canopen.sdo.exceptions import SdoAbortedError
 
-from drivers.drives import cia402, cia408
-from drivers.drives.canopen_setup import DriveSetupError
+from drivers.drives import canopen_setup, cia402, cia408
+from drivers.drives.canopen_setup import DriveSetupError, Node
 from drivers.raw_frames.can_link import FRAME, link_names, open_link
 from rt_kernels.layout import BITS, CODES
 from tests.drivers.library_drives import LibraryDrives
@@ -769,3 +771,71 @@ def test_link_names():
             link_names(wrong)
     with pytest.raises(ConnectionError, match="not open"):
         open_link("fd:999")
+
+
+# ------------------------------------------------------------------------------------------------------- a node, object by object
+
+
+class Remote:
+    """What a drive answers, where it is no more than that."""
+
+    def __init__(self, data=b"", refusal=None, emergencies=()):
+        self.sdo, self.emcy = self, SimpleNamespace(log=[SimpleNamespace(code=code, register=register) for code, register in emergencies])
+        self._data, self._refusal = data, refusal
+
+    def upload(self, index, sub):
+        return self._data
+
+    def download(self, index, sub, data):
+        if self._refusal is not None:
+            raise SdoAbortedError(self._refusal)
+
+
+def node_with(**answers):
+    node = Node.__new__(Node)
+    node.id, node.link, node._remote = 5, SimpleNamespace(name="can0"), Remote(**answers)
+    return node
+
+
+def test_an_object_that_is_too_short_is_refused_and_a_longer_one_is_read():
+    assert node_with(data=b"\x34\x12").read(0x6041, 0, 2, "status word") == 0x1234
+    assert node_with(data=b"\xfe\xff\xff\xff\x00").read(0x6064, 0, -4, "position") == -2
+    with pytest.raises(DriveSetupError, match=r"node 5 on can0: status word \(0x6041:0\) has 1 bytes instead of 2"):
+        node_with(data=b"\x34").read(0x6041, 0, 2, "status word")
+
+
+@pytest.mark.parametrize(("optional", "refusal", "taken"), [
+    (False, None, True), (True, None, True), (True, 0x06020000, False), (True, 0x06090011, False)])  # fmt: skip
+def test_an_object_that_a_drive_may_lack_is_left_out(optional, refusal, taken):
+    assert node_with(refusal=refusal).write(0x6065, 0, 4, 7, "window", optional=optional) is taken
+
+
+@pytest.mark.parametrize(("optional", "refusal"), [(False, 0x06020000), (False, 0x06090030), (True, 0x06090030), (True, 0x08000022)])
+def test_a_value_that_is_refused_ends_the_set_up_also_of_an_object_that_a_drive_may_lack(optional, refusal):
+    with pytest.raises(DriveSetupError, match=r"writing window \(0x6065:0\) := 7 was refused"):
+        node_with(refusal=refusal).write(0x6065, 0, 4, 7, "window", optional=optional)
+
+
+@pytest.mark.parametrize(("emergencies", "code"), [
+    ((), 0), (((0x8611, 0x20),), 0x8611), (((0x8611, 0x20), (0x0000, 0x00)), 0), (((0x8611, 0x20), (0x0000, 0x01)), 0x8611),
+    (((0x0000, 0x01),), 0x1000), (((0x0000, 0x00),), 0)])  # fmt: skip
+def test_an_emergency_counts_until_it_is_taken_back(emergencies, code):
+    assert node_with(emergencies=emergencies).pending_emergency() == code
+
+
+def test_a_node_that_beats_in_another_state_is_waited_for_no_longer_than_its_time(monkeypatch):
+    now, waited = [100.0], []
+    node = node_with()
+    node.link.answer_s = 2.0
+
+    def beat(left):
+        waited.append(left)
+        now[0] += 0.8
+        return "STOPPED"
+
+    node._remote.nmt = SimpleNamespace(wait_for_heartbeat=beat)
+    monkeypatch.setattr(canopen_setup.time, "monotonic", lambda: now[0])
+    with pytest.raises(DriveSetupError, match=r"no heartbeat with state OPERATIONAL \(last one: STOPPED\)"):
+        node.await_nmt("OPERATIONAL")
+    assert waited == pytest.approx([2.0, 1.2, 0.4])
+    node.await_nmt("STOPPED")
