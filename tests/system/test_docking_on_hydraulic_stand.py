@@ -29,7 +29,11 @@ def docking(name, *settings):
     return r[(t >= end["first_contact_time"]) & (t <= end["capture_time"] + AFTER)]
 
 
-@pytest.mark.parametrize("name, case", [("virtual_docking", ["initial_conditions.velocity_x_m_s=0.1"]), ("virtual_docking_ring", [])])
+# the sub-steps that the probe's unit has on the stand: they bound the slope of its friction at small slip, and so when it is captured
+CENTRAL = ["initial_conditions.velocity_x_m_s=0.1", "mechanism.substeps=4"]
+
+
+@pytest.mark.parametrize("name, case", [("virtual_docking", CENTRAL), ("virtual_docking_ring", [])])
 def test_docking_on_the_stand_is_that_in_orbit(name, case):
     orbit, stand = docking(name, "test.rate_hz=4000", *case), docking(f"{name}_hydraulic")
     assert np.abs(stand["leg_valve"]).max() > 0.05  # it was the machine
