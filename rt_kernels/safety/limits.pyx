@@ -46,11 +46,11 @@ before the start, which has sent nothing.
 **Does it make sense.** Readings that no stand can have are faults, each of its own. `leg_jump`: a measured leg further from its last fresh
 length than twice the rate limit leads in the time between, and `leg_jump_m`. `tare_wrong`: the mean force before the loop is closed is
 above `tare_max_n`. `force_without_contact`: a contact, by the threshold of the events, while the ports are `apart_m` short of the nominal
-first contact and have not been nearer since the loop was closed. `contact_without_force`: the prediction of the run says, as `course_force_n`, how much axial force there is at least when the
-units are for the first time this deep in each other (every `course_step_m` behind the nominal first contact); the fault is less than
-`course_share` of it for COURSE_TIME, measured within COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind
-it is not predictable. `force_beyond_prediction`: more than `predicted_share` of `predicted_force_n`. What a run has no prediction of is not
-judged.
+first contact and have not been nearer since the loop was closed. `contact_without_force`: the prediction of the run says, as
+`course_force_n`, how much axial force there is at least when the units are for the first time this deep in each other (every
+`course_step_m` behind the nominal first contact); the fault is less than `course_share` of it for COURSE_TIME, measured within
+COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind it is not predictable. `force_beyond_prediction`: more
+than `predicted_share` of `predicted_force_n`. What a run has no prediction of is not judged.
 
 **Power.** The table gives each stop a category (IEC 60204-1): power kept, taken off when the setpoints rest, taken off at once. With
 `limits.power_off = "axis"` a fault of one drive takes the power off its own axis, and the others decelerate inside their limits; a fault of

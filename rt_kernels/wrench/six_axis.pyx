@@ -17,9 +17,9 @@ acceleration A of S (at rest -g, so that the weight is in it and no attitude is 
 This takes off what a base that rings or a platform that shakes puts on the cell, which no measured pose shows. It is as good as the two
 devices are simultaneous: with a difference t of their delays the part w t of an inertial force at w rad/s stays.
 
-Tare. Before the loop is closed nothing touches, and what is left of F is the zero of the cell: with `tare_s` its mean over that time, from the
-first record on and in the phases idle and position alone, is taken off F until the run ends. A mean force above `tare_max_n` is no zero and
-stays for the safety stage to judge (`tare_wrong`); a time in which the approach begins or the units touch ends without a tare.
+Tare. Before the loop is closed nothing touches, and what is left of F is the zero of the cell: with `tare_s` its mean over that time, from
+the first record on and in the phases idle and position alone, is taken off F until the run ends. A mean force above `tare_max_n` is no
+zero and stays for the safety stage to judge (`tare_wrong`); a time in which the approach begins or the units touch ends without a tare.
 
 Frames: S load cell, T target port. Source of the layout: Yaskevich 2020, 6.2 (six strain-gauge cells, three forces and three moments).
 Per channel: range, saturation, broken wire; for the whole record: no data, stale, lost, corrupt as the port reports them.
@@ -39,9 +39,9 @@ import math
 import numpy as np
 
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
-from rt_kernels.codes cimport (PHASE_POSITION, SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, SENSOR_STATUS_NO_DATA, SENSOR_STATUS_OUT_OF_RANGE,
-                               SENSOR_STATUS_SATURATED, WRENCH_CHANNEL_FAULT_BROKEN_WIRE1, WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1,
-                               WRENCH_CHANNEL_FAULT_SATURATED1)
+from rt_kernels.codes cimport (PHASE_POSITION, SENSOR_STATUS_BROKEN_WIRE, SENSOR_STATUS_FROZEN, SENSOR_STATUS_NO_DATA,
+                               SENSOR_STATUS_OUT_OF_RANGE, SENSOR_STATUS_SATURATED, WRENCH_CHANNEL_FAULT_BROKEN_WIRE1,
+                               WRENCH_CHANNEL_FAULT_OUT_OF_RANGE1, WRENCH_CHANNEL_FAULT_SATURATED1)
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.sample cimport Sample
 
@@ -340,8 +340,8 @@ cdef class SixAxis(StagePart):
                   "accelerometers on it", "pose", choices=("pose", "accelerometers")),
         Parameter("frozen_s", "float", "s", "six values equal to the bit for this long, in ten new records or more: a frozen sensor; "
                   "0: not judged", 0.02, low=0.0, high=60.0, stricter="equal"),
-        Parameter("tare_s", "float", "s", "the mean wrench over this time before the approach is taken off; 0: none. A live run whose test does "
-                  "not give it takes 1 s", 0.0, low=0.0, high=60.0),
+        Parameter("tare_s", "float", "s", "the mean wrench over this time before the approach is taken off; 0: none. A live "
+                  "run whose test does not give it takes 1 s", 0.0, low=0.0, high=60.0),
         Parameter("tare_max_n", "float", "N", "a larger mean force is no zero and is not taken off", 10.0, low=0.0, high=1e4,
                   stricter="lower"),
         Parameter("filter_order", "int", "-", "low-pass: 0 none, 1, 2", 0, low=0, high=2),
