@@ -207,7 +207,7 @@ def line(test: Assembly, mode: Mode, speed: float, compensator: tuple[str, Mappi
     config = contact_test(test, mode, compensator, as_configured, ideal)
     context = contact_context(test, mode, speed, config.guidance, twist)
     if as_configured:
-        context["limits"] = test.context["limits"]
+        context["limits"] = replace(test.context["limits"], start_leg_m=None)  # from the middle of the legs, not from where it is parked
     if mechanism is not None:
         context["mechanism"] = mechanism
     stand = config.stand["virtual"] if as_configured else config.stand["virtual"] | {"seed": seed}
