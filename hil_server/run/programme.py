@@ -39,7 +39,6 @@ from hil_server.config import TestConfig, criticality, files, load_test, named_f
 from hil_server.config.checks import Table, line, missing, must_be, unknown_key
 from hil_server.config.loader import named_test
 from hil_server.errors import ConfigurationError, TripError
-from hil_server.interrupts import INTERRUPTED
 from hil_server.line import assembly
 from hil_server.requirements import counted, declaration, violated
 from hil_server.run.between import Between
@@ -218,9 +217,9 @@ def run_programme(
             page.add(rows[-1])
             page.write()
             exit_code = max(exit_code, 0 if passed and not violated(summary.get("requirements") or ()) else 1)
-            if summary.get("exit_code") == INTERRUPTED:
+            if summary.get("interrupted"):  # also where the run has tripped by itself meanwhile, which is its exit code
                 say(f"{variant.number} was ended by Ctrl-C: the programme ends here")
-                exit_code = INTERRUPTED
+                exit_code = max(exit_code, summary["exit_code"])
                 break
             if summary.get("end") == "record_lost":
                 say(f"{variant.number} could not be recorded to its end: the programme stops here")

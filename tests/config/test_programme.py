@@ -181,6 +181,15 @@ def test_a_stop_by_the_operator_ends_the_programme(programme, tmp_path):
     assert summary["exit_code"] == 1 and summary["not_run"] == ["RT-2"]
 
 
+@pytest.mark.parametrize("code, end", [(130, "stopped"), (3, "tripped")])
+def test_a_press_during_a_variant_ends_the_programme(programme, tmp_path, code, end):
+    """Also where the run has tripped by itself before the press could stop it, and is expected to."""
+    pressed = {"end": end, "captured": False, "faults": ["force_limit"], "interrupted": True, "exit_code": code}
+    variants = three(programme, "captured", "tripped", "captured")
+    summary = run_programme("three", variants, outcomes(CAPTURED, pressed, CAPTURED), tmp_path, False, quiet)
+    assert summary["exit_code"] == code and summary["not_run"] == [variants[2].number]
+
+
 def test_a_lost_device_ends_the_programme(programme, tmp_path):
     with pytest.raises(DeviceError):
         run_programme("three", three(programme, "captured", "captured", "captured"), outcomes(DeviceError("gone")), tmp_path, True, quiet)
