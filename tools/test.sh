@@ -12,6 +12,7 @@ unset PYTHONDONTWRITEBYTECODE
 QUICK="test_architecture.py test_mirror.py test_parameters.py test_records.py test_stubs.py test_table.py test_units.py algebra compensation
 config contact contracts control events forward_kinematics line loop model operator_desk requirements safety setpoint_kinematics stewart wrench"
 
+export OPENBLAS_NUM_THREADS=1  # each core has a process already
 SHARED="-n $(($(nproc) + 1)) --dist loadfile"
 code=5  # pytest's, when nothing was selected
 # run_tests ARGUMENT ...: its exit code counts; what is neither "passed", "failed" nor "none selected" ends the script
@@ -33,7 +34,7 @@ if [ "${1:-}" = quick ]; then
     run_tests $SHARED -m "not alone" "$@"
     exit "$code"
 fi
-echo "All tests take about 11 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
+echo "All tests take about 14 minutes on two cores, the kernels three more where they are not built; 'sh tools/test.sh quick': two minutes."
 prepare_environment test
 run_tests $SHARED -m "not alone" "$@"
 case "$code $*" in *1*-x*) exit 1 ;; esac
