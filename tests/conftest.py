@@ -13,7 +13,7 @@ system/test_end_of_time.py hybrid/test_contact_table.py telemetry/test_bus.py fu
 drivers/simulated/sensor_emulators/test_sensor_emulators.py contracts/test_ports.py analysis/test_recordings.py campaign/test_rare.py
 analysis/test_alignment.py config/test_schemas.py analysis/test_identify_stand.py offline/test_kane.py system/test_record_lost.py
 analysis/test_predict.py guidance/test_berthing.py""".split()
-SHARE_S = 20.0  # of one test with its set-up, of the whole run's eleven minutes
+SHARE_S = 20.0  # of one test with its set-up, of the whole run
 # reason of a skip -> how to have it
 REMEDIES = {
     r"Chromium": "install the package chromium (Ubuntu: chromium-browser)",

@@ -385,8 +385,8 @@ def _lead_home(test: Assembly, thread: threading.Thread, stopper: Stopper) -> No
 
 def _conclude(path: Path, options: Options, extra: dict[str, Any], header: LogHeader, presses: int) -> dict[str, Any]:
     """Summary out of the log itself, and the report. Of a log that is lost: out of what the server knows. presses: of Ctrl-C while the loop
-    ran; one more ends the making of the report, for which nobody waits after three. `interrupted` is whether there were any; the exit code is
-    then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
+    ran; one more ends the making of the report, for which nobody waits after three. `interrupted` is whether there were any; the exit
+    code is then that of Ctrl-C, unless the record is lost or something else than the operator's stop has tripped the run."""
     from hil_server.analysis.summary import STOP, summarise
 
     lost = bool(extra.get("record_lost"))
