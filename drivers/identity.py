@@ -1,6 +1,6 @@
 """Who a device is: what it says of itself beside what the stand file says of it.
 
-An exchanged, replaced or recalibrated device answers as the right one does; only what it says of itself tells them apart. A port that can
+An exchanged, replaced or recalibrated device answers as the right one does; only its identity distinguishes them. A port that can
 ask has, after `open`, `identities`: one table for each of its devices. The key `identity` of its table in the stand file is the same
 list: then each is compared, and another device refuses the start. A port that cannot ask has `not_asked`: why.
 
@@ -85,7 +85,7 @@ def compare(who: object, place: int, found: Mapping[str, Any], given: Sequence[M
 
 
 def alike(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for devices that say the same of themselves: exchanged, nothing here tells them apart."""
+    """A line for devices that say the same of themselves: exchanged, nothing here distinguishes them."""
     same = [i for i, one in enumerate(found) if sum(one == other for other in found) > 1]
     return [f"identity: axes {', '.join(map(str, same))} have drives that say the same of themselves: exchanged they are not noticed; give "
             "each a serial number or a station alias"] if same else []  # fmt: skip

@@ -16,7 +16,7 @@ What is held against each:
 * the setpoints of the last frame rest;
 * the exit code is not 0 where the run was cut: that of the summary, 130 after Ctrl-C, 5 after an error;
 * after an abort nothing but the stop and the end, after a park nothing but the way home;
-* a hold before the contact touches nothing, or `hold_touches` is in the log before the contact; what touches is told (`contact`).
+* a hold before the contact touches nothing, or `hold_touches` is in the log before the contact; what touches is reported (`contact`).
 
 Prints a table by programme and kind and each run that is wrong; exit code 1 when there is one.
 """
@@ -171,16 +171,16 @@ def wrong(kind: str, one: Flight, presses: int, test_end_s: float, at_s: float) 
 
 
 def wrong_hold(r: np.ndarray) -> list[str]:
-    """Of a hold: contact in it that was not told before, and force that no flag tells."""
+    """Of a hold: contact in it that was not reported before, and force that no flag shows."""
     held = np.flatnonzero(r["phase"] == PHASE["hold"])
     if not len(held):
         return []
     inside = r[held]
     force = np.linalg.norm(inside["F_T"][:, :3], axis=1)
     touches = np.flatnonzero(force > 20.0)
-    told = np.flatnonzero(r["faults"] & FAULT["hold_touches"])
+    reported = np.flatnonzero(r["faults"] & FAULT["hold_touches"])
     found = []
-    if len(touches) and not (len(told) and told[0] <= held[touches[0]]):
+    if len(touches) and not (len(reported) and reported[0] <= held[touches[0]]):
         found.append(f"touches with {force.max():.0f} N after a hold that did not say so")
     if len(touches) and not inside["contact"][touches].all():
         found.append(f"{force[touches][inside['contact'][touches] == 0].max():.0f} N in hold without contact")

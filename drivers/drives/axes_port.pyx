@@ -30,7 +30,7 @@ cdef class AxesPort(PortPart):
 
     @property
     def notes(self):
-        """What the drives lack of their own protection, and who cannot be told apart, one line each; after `open`."""
+        """What the drives lack of their own protection, and which of them answer alike, one line each; after `open`."""
         return self._session.notes
 
     @property

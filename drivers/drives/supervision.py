@@ -1,4 +1,4 @@
-"""What a drive is told about its own protection, and its scale. The same for CANopen and EtherCAT: objects of CiA 301 and CiA 402.
+"""The protection that each drive has of its own, and its scale. The same for CANopen and EtherCAT: objects of CiA 301 and CiA 402.
 
 If the server dies, nobody else stops the legs: so a drive that loses its setpoints or the server's heartbeat stops by itself, and one that
 is sent too far or too fast refuses. Each value is written before the drives are enabled and read back. An object that a drive does not have

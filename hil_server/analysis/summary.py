@@ -15,7 +15,7 @@ from hil_server.analysis.interventions import Marks, done_to_the_run
 from hil_server.analysis.peaks import worth
 from hil_server.analysis.rebound import Rebound, rebound, screw_of
 from hil_server.analysis.record_time import left_out, thinning
-from hil_server.analysis.unit_ledger import unit_ledger
+from hil_server.analysis.unit_ledger import as_json, unit_ledger
 from hil_server.errors import HilError, VerdictError, attempt
 from hil_server.host.late_causes import summed_up
 from hil_server.telemetry.commands import TIME_IS_UP
@@ -295,7 +295,7 @@ def summarise(log: Log) -> dict[str, Any]:
         "recovered": recovered(r),
         "contacts": attempt("contacts", lambda: contacts_of(log), [], missing),
         "crafts": attempt("loads within the crafts", lambda: crafts_of(log), None, missing),
-        "unit_ledger": attempt("ledger of the unit's energy", lambda: unit_ledger(log), None, missing),
+        "unit_ledger": attempt("ledger of the unit's energy", lambda: as_json(unit_ledger(log)), None, missing),
         "arm": attempt("margin of the arm", lambda: arm_margin(log), None, missing),
         "loop_delay_s": float(r["loop_delay"][-1]) if log.ticks else 0.0,
         "delay_ledger": log.header.delay_ledger,

@@ -1,30 +1,38 @@
 """Ledger of the docking unit's energy: what was put in against what is stored, moves and was lost.
 
 A unit says which of its channels these are (`LEDGER` of its part). What is left open is an error of its integration: it grows with the step
-and is large long before a unit runs away.
+and is large long before a unit runs away. A thinned log shows the least of it: between its records the ledger may be open further.
 """
 
-import tomllib
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from hil_server import registry
-from hil_server.requirements import CONFIGURATION
+from hil_server.analysis.record_time import configured, thinning
 from hil_server.telemetry.log_file import Log
 
 OPEN_MAX = 0.10  # of the largest entry
 
 
-def unit_ledger(log: Log) -> dict[str, Any] | None:
-    """JSON values: largest_j (largest entry of the ledger), open_j (what is open where it is most, with its sign: positive is energy lost
-    from the ledger), time_s of that, share (of the largest entry), limit, closes, said (one line). None where the log has no such
-    channels."""
-    try:
-        mechanism = tomllib.loads(log.header.configuration.get(CONFIGURATION, "")).get("mechanism")
-    except tomllib.TOMLDecodeError:
-        return None
-    ledger = getattr(registry.part_of_table("mechanisms", mechanism), "LEDGER", ())
+@dataclass(frozen=True)
+class UnitLedger:
+    """largest_j: largest entry of the ledger; open_j: what is open where it is most, positive where energy is lost from the ledger; time_s:
+    of that; share: of the largest entry; at_least: the log is thinned; in_words: one line."""
+
+    largest_j: float
+    open_j: float
+    time_s: float
+    share: float
+    limit: float
+    closes: bool
+    at_least: bool
+    in_words: str
+
+
+def unit_ledger(log: Log) -> UnitLedger | None:
+    """The ledger of the run's docking unit; None where the log has no such channels."""
+    ledger = getattr(registry.part_of_table("mechanisms", configured(log).get("mechanism")), "LEDGER", ())
     there = {channel.name.partition("#")[0]: channel.name for channel in log.header.aux}  # the unit's are the last of their name
     if not ledger or not log.ticks or any(name not in there for name in (ledger[0], *ledger[1])):
         return None
@@ -34,9 +42,14 @@ def unit_ledger(log: Log) -> dict[str, Any] | None:
     at = int(np.argmax(np.abs(left)))
     largest = float(max(np.abs(values).max() for values in entries))
     share = abs(float(left[at])) / largest if largest > 0.0 else 0.0
-    closes = share <= OPEN_MAX
-    said = f"open by {left[at]:+.3g} J of {largest:.3g} J ({100.0 * share:.1f} %, limit {100.0 * OPEN_MAX:g} %) at {log.time_s[at]:.3f} s"
+    closes, at_least = share <= OPEN_MAX, thinning(log) > 1
+    how_far = f"open by {'at least ' if at_least else ''}{left[at]:+.3g} J of {largest:.3g} J"
+    words = f"{how_far} ({100.0 * share:.1f} %, limit {100.0 * OPEN_MAX:g} %) at {log.time_s[at]:.3f} s"
     if not closes:
-        said += ": the step is too long for the unit, its loads are not to be relied on; take a higher test.rate_hz or mechanism.substeps"
-    return {"largest_j": largest, "open_j": float(left[at]), "time_s": float(log.time_s[at]), "share": share, "limit": OPEN_MAX,
-            "closes": closes, "said": said}  # fmt: skip
+        words += ": the step is too long for the unit, its loads are not to be relied on; take a higher test.rate_hz or mechanism.substeps"
+    return UnitLedger(largest, float(left[at]), float(log.time_s[at]), share, OPEN_MAX, closes, at_least, words)
+
+
+def as_json(ledger: UnitLedger | None) -> dict[str, float | bool | str] | None:
+    """The ledger as the summary has it."""
+    return None if ledger is None else asdict(ledger)

@@ -65,7 +65,7 @@ def verdict(s: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]] = ()
         said.append(f"{_counted(injected, 'fault')} injected")
     if (ledger := s.get("unit_ledger")) and not ledger["closes"]:
         level = _worse(level, "warn")
-        said.append(f"energy of the docking unit {ledger['said']}")
+        said.append(f"energy of the docking unit {ledger['in_words']}")
     if absent := s.get("not_available"):
         level = _worse(level, "warn")
         said.append(f"not available: {', '.join(one['figure'] for one in absent[:3])}")

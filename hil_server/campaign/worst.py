@@ -34,8 +34,7 @@ def rerun(plan: Plan, numbers: list[int], conditions: np.ndarray, folder: Path) 
                 continue
             finally:
                 interrupts.remains(remains)
-            # a case that tripped by itself keeps its exit code; a press took its report
-            if summary["exit_code"] == interrupts.INTERRUPTED or summary["report"] is None and not summary.get("record_lost"):
+            if summary["interrupted"]:  # its exit code may be that of a trip of its own
                 shutil.rmtree(out)
                 raise KeyboardInterrupt
         done.append({"number": number, "log": str(log), "branch": branch_command(log)})

@@ -191,8 +191,8 @@ class Feed:
         log = self.status.get("log_path", "") if self._status_of == run else ""
         trip = in_words(self._trip)
         desk = self.status.get("desk_holder", "")
-        told = {"run": run, "trouble": self.trouble, "trip": trip, "end": end, "from": self.addresses[0]}
-        return told | {"old": old, "log": log, "desk": desk}
+        news = {"run": run, "trouble": self.trouble, "trip": trip, "end": end, "from": self.addresses[0]}
+        return news | {"old": old, "log": log, "desk": desk}
 
     def _note(self, batch: Batch) -> None:
         """New faults, and events: what stays on for several messages is one line."""

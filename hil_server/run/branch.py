@@ -8,7 +8,7 @@
 * Of a live run the stages are run from the start with the recorded inputs, and are as they were. The stand is not: its place is taken by
   the one in software, which has followed the recorded set points all the way. `Resumed.lost` names what that leaves out.
 * `--set` applies from TIME on. A part whose state has the same size keeps it and has the new constants; one without memory worth keeping
-  starts anew and is named; where neither is possible, the reason is said. Of a craft with other masses poses and rates stay, its momenta
+  starts again and is named; where neither is possible, this says why. Of a craft with other masses poses and rates stay, its momenta
   are rebuilt; what only the start of a run reads, as the mode of a joint, is refused.
 
 The log of the new run begins at TIME with a checkpoint and the line's sample; its header says where it comes from (`branch`).

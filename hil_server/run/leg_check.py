@@ -2,8 +2,8 @@
 
 The run is one in air: the guidance `excitation` stands still in poses that differ from the park pose by one leg each. Its log is evaluated
 (`found_in`). Seen are setpoints and lengths that belong to different legs, a leg that does not move, and one that moves by another way. Two
-whole drives that are exchanged with their transducers agree with themselves: they are told apart by their identity, and by who looks at the
-stand while leg after leg moves.
+whole drives that are exchanged with their transducers agree with themselves: their identity distinguishes them, and who looks at the stand
+while leg after leg moves.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from hil_server import registry
 from hil_server.config import SHIPPED, TestConfig, load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.line.overlap import park_pose
 from hil_server.run.identification import PROGRAMME, of_stand
 from hil_server.run.leg_record import keep
 from hil_server.run.session import Options, run_live, simulate
@@ -60,17 +61,10 @@ def poses(config: TestConfig) -> list[list[float]]:
     context = assembly.base_context(config)
     platform, mounting = context["platform"], context["mounting"]
     legs = platform.leg_lengths(platform.neutral_pose) if context["limits"].start_leg_m is None else np.array(context["limits"].start_leg_m)
-    fixed_is_target = (mounting.unit_on_load_cell == "target") == (mounting.load_cell_on == "floor")
-
-    def port(lengths: np.ndarray) -> np.ndarray:
-        moving = pose_multiply(platform.forward(lengths), mounting.X_PM)
-        there, other = (mounting.X_WF, moving) if fixed_is_target else (moving, mounting.X_WF)
-        return np.asarray(pose_multiply(pose_inverse(there), other))
-
-    rest = port(legs)
+    rest = park_pose(mounting, platform.forward(legs))
     found: list[list[float]] = []
     for leg in range(6):
-        moved = port(legs + WAY_M * np.eye(6)[leg])
+        moved = park_pose(mounting, platform.forward(legs + WAY_M * np.eye(6)[leg]))
         turned = quat_logarithm(pose_multiply(moved, pose_inverse(rest))[3:])
         found += [[*map(float, moved[:3] - rest[:3]), *map(float, turned)], [0.0] * 6]
     return found[:-1]

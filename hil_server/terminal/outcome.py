@@ -182,7 +182,7 @@ def print_summary(summary: dict[str, Any]) -> None:
     for one in summary["not_available"]:
         print(f"          {one['figure']}: not available: {one['reason']}")
     if ledger := summary.get("unit_ledger"):
-        print(f"unit      energy {ledger['said']}")
+        print(f"unit      energy {ledger['in_words']}")
     if summary.get("arm"):
         print(f"arm       {summary['arm']['said']}")
     for contact in summary["contacts"][:MOST_REBOUNDS]:

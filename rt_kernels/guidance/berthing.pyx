@@ -418,7 +418,7 @@ cdef class BerthingGuidance(StagePart):
         Parameter("acceleration_max_m_s2", "float", "m/s2", "programme mode", 0.2, low=0.001, high=10.0),
         Parameter("turn_acceleration_max_deg_s2", "float", "deg/s2", "programme mode", 10.0, low=0.01, high=1000.0),
         Parameter("hold_acceleration_max_m_s2", "float", "m/s2", "with which a hold may brake so that the units do not touch; 0: as in "
-                  "programme mode, and a hold that touches is not told", 2.0, low=0.0, high=10.0),
+                  "programme mode, and a hold that touches is not reported", 2.0, low=0.0, high=10.0),
         Parameter("position_tolerance_m", "float", "m", "achieved against programmed start pose", 0.003, low=1e-6, high=1.0),
         Parameter("angle_tolerance_deg", "float", "deg", "achieved against programmed start attitude", 0.2, low=1e-4, high=45.0),
         Parameter("settle_s", "float", "s", "rest after each programmed move and at the end of a Step", 0.3, low=0.0, high=60.0),

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from hil_server.analysis.unit_ledger import OPEN_MAX, unit_ledger
+from hil_server.analysis.unit_ledger import OPEN_MAX, as_json, unit_ledger
 from hil_server.analysis.verdict import verdict
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
@@ -21,13 +21,23 @@ def flown(tmp_path, *settings):
 
 
 def test_a_shipped_docking_closes_its_ledger(tmp_path, capsys):
-    summary, log = flown(tmp_path)
+    summary, log = flown(tmp_path, "telemetry.log_every=1")
     found = summary["unit_ledger"]
     put_in, kinetic, stored, lost = (log.aux(f"probe.energy_{name}").ravel() for name in ("supplied", "kinetic", "stored", "lost"))
     left = put_in - kinetic - stored - lost
-    assert found == unit_ledger(log) and found["closes"] and 0.0 < found["share"] < OPEN_MAX
+    assert found == as_json(unit_ledger(log)) and not found["at_least"] and found["closes"] and 0.0 < found["share"] < OPEN_MAX
     assert abs(found["open_j"]) == pytest.approx(max(abs(left - left[0]))) and found["largest_j"] == pytest.approx(max(abs(put_in)))
     assert "energy of the docking unit" not in verdict(summary).line
+
+
+def test_a_thinned_log_shows_the_least_of_what_is_open(tmp_path):
+    _, log = flown(tmp_path, "telemetry.log_every=1")
+    whole = unit_ledger(log)
+    summary, thinned = flown(tmp_path / "thinned", "telemetry.log_every=20")
+    assert whole is not None
+    found = summary["unit_ledger"]
+    assert thinned.ticks < log.ticks / 10 and found["at_least"] and "open by at least " in found["in_words"]
+    assert 0.0 < abs(found["open_j"]) <= abs(whole.open_j) and found["largest_j"] <= whole.largest_j
 
 
 def test_a_step_that_is_too_long_takes_the_green_away(tmp_path):
@@ -35,7 +45,7 @@ def test_a_step_that_is_too_long_takes_the_green_away(tmp_path):
     free = ["test.rate_hz=500", "mechanism.step_max_s=0.01", "mechanism.substeps=2"]
     summary, _ = flown(tmp_path, *free)
     found = summary["unit_ledger"]
-    assert not found["closes"] and found["share"] > OPEN_MAX and "the step is too long for the unit" in found["said"]
+    assert not found["closes"] and found["share"] > OPEN_MAX and "the step is too long for the unit" in found["in_words"]
     assert "energy of the docking unit open by " in verdict(summary).line
 
 

@@ -234,34 +234,34 @@ TOUCHES = BITS["guidance_fault"]["hold_touches"]
 
 
 def held_before_contact(gap_m, lag_s, **keys):
-    """Full stick forward until so far before the first contact, then held for two seconds: (told before it, greatest X - contact)."""
+    """Full stick forward until so far before the first contact, then held for two seconds: (reported before it, greatest X - contact)."""
     run = Run(**keys).fly()
     run.lag = lag_s
     run.stick(0, [1.0, 0, 0, 0, 0, 0])
     run.until(lambda r: r.X_TA[0] >= START[0] - gap_m)
     assert run.V_TA[0] > 0.01
     run.step("hold")
-    told, furthest = bool(run.guidance_fault & TOUCHES), run.X_TA[0]
+    reported, furthest = bool(run.guidance_fault & TOUCHES), run.X_TA[0]
     for _ in range(2000):
         run.step()
         furthest = max(furthest, run.X_TA[0])
-        told = told or bool(run.guidance_fault & TOUCHES and run.X_TA[0] < START[0])
+        reported = reported or bool(run.guidance_fault & TOUCHES and run.X_TA[0] < START[0])
     assert run.phase == PHASE["hold"]
-    return told, float(furthest - START[0])
+    return reported, float(furthest - START[0])
 
 
-@pytest.mark.parametrize(("gap_m", "lag_s", "told"), [(0.03, 0.1, False), (0.01, 0.1, False), (0.01, 1.0, True), (0.001, 0.5, True)])
-def test_a_hold_of_the_arm_that_touches_is_told_before_it_does(gap_m, lag_s, told):
+@pytest.mark.parametrize(("gap_m", "lag_s", "reported"), [(0.03, 0.1, False), (0.01, 0.1, False), (0.01, 1.0, True), (0.001, 0.5, True)])
+def test_a_hold_of_the_arm_that_touches_is_reported_before_it_does(gap_m, lag_s, reported):
     """An arm that coasts by lag times rate: the guidance cannot brake it."""
-    found, beyond = held_before_contact(gap_m, lag_s)
-    assert found is told and (beyond > 0.0) is told
+    seen, beyond = held_before_contact(gap_m, lag_s)
+    assert seen is reported and (beyond > 0.0) is reported
     assert not held_before_contact(gap_m, lag_s, hold_acceleration_max_m_s2=0.0)[0], "as before there was the key"
 
 
-@pytest.mark.parametrize(("gap_m", "told"), [(0.03, False), (0.006, False), (0.0001, True)])
-def test_a_hold_of_the_platform_brakes_before_the_units_touch_or_says_that_it_cannot(gap_m, told):
-    found, beyond = held_before_contact(gap_m, 0.0, hold_stops_platform=True, acceleration_max_m_s2=0.01)
-    assert found is told and (beyond > 0.0) is told
+@pytest.mark.parametrize(("gap_m", "reported"), [(0.03, False), (0.006, False), (0.0001, True)])
+def test_a_hold_of_the_platform_brakes_before_the_units_touch_or_says_that_it_cannot(gap_m, reported):
+    seen, beyond = held_before_contact(gap_m, 0.0, hold_stops_platform=True, acceleration_max_m_s2=0.01)
+    assert seen is reported and (beyond > 0.0) is reported
     if gap_m == 0.006:
         plain = held_before_contact(gap_m, 0.0, hold_stops_platform=True, acceleration_max_m_s2=0.01, hold_acceleration_max_m_s2=0.0)
         assert plain[1] > 0.0, "with the acceleration of the programme mode it runs on into the units"

@@ -357,7 +357,7 @@ def test_a_silent_holder_keeps_the_desk_until_somebody_takes_it_over(desk):
     desk.ask(b"b", b"command", command="start", client="B", session=OTHER, id=9999)
     assert desk.holder == "B" and len(desk._block.commands) == 2
     desk.ask(b"a", b"command", command="start", client="A", session=SESSION, id=2)
-    assert desk.socket.answers()[-1]["kind"] == "held", "who comes back is told"
+    assert desk.socket.answers()[-1]["kind"] == "held", "who comes back learns it"
     assert [(one["desk"], one["name"]) for one in noted] == [("taken", "A"), ("silent", "A"), ("taken over", "B")]
     assert noted[-1]["after"] == "A"
 
@@ -703,7 +703,7 @@ def test_a_silent_holder_is_taken_over_in_the_pause_and_the_next_variant_knows(p
     pause.clock.now += SILENT_AFTER + 0.1
     assert pause.ask(b"b", b"command", command="start", client="B", session=OTHER, id=1) == ("", "held"), "silence alone gives nothing"
     assert pause.ask(b"b", b"desk", take=True, over=True, client="B", session=OTHER, id=2) == ("", "")
-    assert pause.ask(b"a", b"command", command="start", client="A", session=SESSION, id=2) == ("", "held"), "who comes back is told"
+    assert pause.ask(b"a", b"command", command="start", client="A", session=SESSION, id=2) == ("", "held"), "who comes back learns it"
     assert pause.ask(b"b", b"command", command="start", client="B", session=OTHER, id=3) == ("start", "")
     following = CommandDesk(ListSocket(), Block(), dict, dict, clock=pause.clock, book=DeskBook(pause.clock, pause.between._desk))
     assert following.holder == "B"

@@ -34,7 +34,7 @@ export function sticks(element, options, { state, send }) {
   };
   deadman.onpointerdown = (event) => {
     if (event.button !== 0) return;
-    deadman.setPointerCapture(event.pointerId); // its release is told wherever the pointer is by then
+    deadman.setPointerCapture(event.pointerId); // its release comes here wherever the pointer is by then
     hold("button", true);
   };
   deadman.onpointerup = deadman.onpointercancel = deadman.onlostpointercapture = () => hold("button", false);
