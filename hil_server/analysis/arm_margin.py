@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from hil_server.analysis.record_time import configured
@@ -24,6 +23,7 @@ from hil_server.analysis.rehearsal import arm_load, flight
 from hil_server.config import physics
 from hil_server.errors import HilError
 from hil_server.telemetry.log_file import Log
+from rt_kernels.algebra.arrays import quat_rotate, quat_rotate_back
 from rt_kernels.layout import CODES
 
 SAMPLES = 400  # ticks at which the joints' loads are worked out: evenly, and the peaks of contact and arm
@@ -146,8 +146,8 @@ def _arm(log: Log) -> tuple[Any, Any, list[str], str | None] | None:
 
 def _torques(tree: Any, end: str, q: np.ndarray, wrench_E: np.ndarray) -> np.ndarray:
     """J^T of a wrench at and in E, N.m."""
-    R = Rotation.from_matrix(np.asarray(tree.pose(q, end)[0]))
-    found: np.ndarray = tree.jacobian(q, end).T @ np.concatenate([R.apply(wrench_E[:3]), R.apply(wrench_E[3:])])
+    R = np.asarray(tree.pose(q, end)[0])
+    found: np.ndarray = tree.jacobian(q, end).T @ np.concatenate([R @ wrench_E[:3], R @ wrench_E[3:]])
     return found
 
 
@@ -158,12 +158,12 @@ def _available(
     end, base = log.aux("arm_X_NE")[tick], log.aux("arm_X_NO")[tick]
     vehicle = configured(log)["target_vehicle"]
     port = physics.pose(vehicle["port_position_m"], vehicle["port_angles_deg"])
-    along = Rotation.from_quat(port[3:]).apply([1.0, 0.0, 0.0])
+    along = quat_rotate(port[3:], [1.0, 0.0, 0.0])
     # reaction of the target on the payload, per newton, at E on the axes of N
     force = -along
     moment = np.cross(port[:3] - end[:3], force)
-    back = Rotation.from_quat(base[3:]).inv()
-    torques = np.abs(tree.jacobian(q, arm.end_effector).T @ np.concatenate([back.apply(force), back.apply(moment)]))
+    at_base = np.concatenate([quat_rotate_back(base[3:], force), quat_rotate_back(base[3:], moment)])
+    torques = np.abs(tree.jacobian(q, arm.end_effector).T @ at_base)
     limits = {"end effector force": arm.force_max, "end effector moment": arm.moment_max / max(float(np.linalg.norm(moment)), 1e-12)}
     limits |= {f"{name} joint": float(gear[j] / max(torques[j], 1e-12)) for j, name in enumerate(names) if name != locked}
     weakest = min(limits, key=lambda name: limits[name])

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hil_server import registry
 from hil_server.analysis import margins
@@ -36,6 +35,7 @@ from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
 from hil_server.line.delay_ledger import DelayLedger
 from hil_server.line.free_run import blocks
+from rt_kernels.algebra.arrays import quat_exponential, quat_multiply
 from rt_kernels.codes import mask
 from rt_kernels.compensation.effective_mass import at_active_port, relative_inverse_inertia
 from rt_kernels.context import Limits, Start, Vehicles
@@ -232,8 +232,7 @@ def contact_context(test: Assembly, mode: Mode, speed: float, way: Mapping[str, 
     V_TA = twist_of(test, mode, speed) if twist is None else np.asarray(twist, float)
     # the approach begins so long before the touch at this twist
     u = -(0.5 * way["ramp_s"] + way["constant_s"] + way["close_before_s"])
-    turned = Rotation.from_rotvec(u * V_TA[3:]) * Rotation.from_quat(X_TA[3:])
-    X_wait = np.concatenate([X_TA[:3] + u * V_TA[:3], turned.as_quat()])
+    X_wait = np.concatenate([X_TA[:3] + u * V_TA[:3], quat_multiply(quat_exponential(u * V_TA[3:]), X_TA[3:])])
     damping = 2.0 * mode.zeta * 2.0 * math.pi * mode.frequency_hz * mode.effective_mass
     contact = LinearContact(stiffness=mode.stiffness, damping=damping, screw=mode.shape, X_TA=X_TA, X_wait=X_wait)
     vehicles = Vehicles(*(replace(v, thrust_n=0.0, modal=None) for v in (own["vehicles"].active, own["vehicles"].target)))

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hil_server.analysis.summary import faults_of
 from hil_server.config import TestConfig, criticality, physics
@@ -183,6 +182,8 @@ def wrench_at_cell(F_T: np.ndarray, X_TA: np.ndarray, mounting: Mapping[str, Any
     """F_S (n, 6) [N, N.m], at and in the load cell, from the wrench of the active unit on the target unit, F_T (n, 6), at and in T.
 
     The cell carries the target unit and feels F_T, or the active unit and feels the reaction, at and in A. X_TA: (n, 7)."""
+    from scipy.spatial.transform import Rotation
+
     X = physics.pose(mounting["measured_port_position_m"], mounting["measured_port_angles_deg"])
     f, m = F_T[:, :3], F_T[:, 3:]
     if mounting["unit_on_load_cell"] == "active":

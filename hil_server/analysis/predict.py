@@ -36,6 +36,7 @@ from hil_server.config.files import Done, nobody, whole
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
 from hil_server.line.assembly import Assembly
+from rt_kernels.algebra.arrays import pose_multiply, quat_exponential, quat_to_matrix
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia, skew
 from rt_kernels.context import Vehicles
 
@@ -223,13 +224,11 @@ def contact_matrices(mechanism: Any, X_TA: np.ndarray, period_s: float) -> tuple
 def series_compliance(vehicles: Vehicles, X_TA: np.ndarray) -> np.ndarray:
     """Compliance (6, 6) of what carries both ports, in series with the contact, at and in T: C_T + A^-1 C_A A^-T, where A carries a
     twist from the origin of T to that of A and into its axes."""
-    from scipy.spatial.transform import Rotation
-
     total = np.zeros((6, 6))
     if vehicles.target.port_compliance is not None:
         total += np.asarray(vehicles.target.port_compliance, float)
     if vehicles.active.port_compliance is not None:
-        R = Rotation.from_quat(X_TA[3:]).as_matrix()
+        R = quat_to_matrix(X_TA[3:])
         # v at T's origin = v at A's origin - w x p = R v_A + p x R w_A
         to_T = np.block([[R, skew(X_TA[:3]) @ R], [np.zeros((3, 3)), R]])
         total += to_T @ np.asarray(vehicles.active.port_compliance, float) @ to_T.T
@@ -238,10 +237,8 @@ def series_compliance(vehicles: Vehicles, X_TA: np.ndarray) -> np.ndarray:
 
 def _moved(X: np.ndarray, d: np.ndarray) -> np.ndarray:
     """The pose after the small motion d of the body about the origin of T."""
-    from scipy.spatial.transform import Rotation
-
-    R = Rotation.from_rotvec(d[3:])
-    return np.concatenate([R.apply(X[:3]) + d[:3], (R * Rotation.from_quat(X[3:])).as_quat()])
+    found: np.ndarray = pose_multiply(np.concatenate([d[:3], quat_exponential(d[3:])]), X)
+    return found
 
 
 def _at_active_port(V: np.ndarray, X: np.ndarray) -> np.ndarray:

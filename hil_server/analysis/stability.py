@@ -89,7 +89,7 @@ class Loop:
         """The contact's root: followed from the undelayed one while the loop is brought in, so that no other root is taken for it."""
         w = 2 * math.pi * frequency_hz
         s = complex(-zeta * w, w * math.sqrt(1 - zeta * zeta))
-        for part in np.linspace(0.0, 1.0, 41)[1:]:
+        for part in np.linspace(0.0, 1.0, 41)[1:].tolist():
             for _ in range(30):
                 value = self._characteristic(s, w, zeta, part)
                 step = 1e-6 * w

@@ -22,6 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from rt_kernels.algebra.arrays import quat_exponential, quat_multiply, quat_to_matrix
+from rt_kernels.compensation.effective_mass import skew
+
 DIRECTIONS = ("X", "Y", "Z", "about X", "about Y", "about Z")
 Array = np.ndarray
 
@@ -39,17 +42,9 @@ class Lead:
     band_hz: tuple[float, float]
 
 
-def cross(r: Array) -> Array:
-    """Matrix of r x."""
-    return np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
-
-
 def moved(X: Array, q: Array) -> Array:
     """A pose displaced by q = (dp, dphi), W axes."""
-    from scipy.spatial.transform import Rotation
-
-    turned = Rotation.from_rotvec(q[3:]) * Rotation.from_quat(X[3:])
-    return np.concatenate([X[:3] + q[:3], turned.as_quat()])
+    return np.concatenate([X[:3] + q[:3], quat_multiply(quat_exponential(q[3:]), X[3:])])
 
 
 class StandResponse:
@@ -239,11 +234,9 @@ def rigid_body(keys: Mapping[str, Any], platform: Any, X_WP: Array, gravity: Arr
     """Mass matrix (6, 6) of platform, unit and legs at P, W axes, and their weight (6,), N, N.m, at rest.
 
     A leg swings about its base joint and pushes its rod out: B = m_2 n n' + (J_1 + J_2 + m_2 (l - a_2)^2)/l^2 (1 - n n') at its joint."""
-    from scipy.spatial.transform import Rotation
-
-    R = Rotation.from_quat(X_WP[3:]).as_matrix()
+    R = quat_to_matrix(X_WP[3:])
     m, com = keys["platform_mass_kg"], R @ np.asarray(keys["platform_com_m"], float)
-    C = cross(com)
+    C = skew(com)
     inertia = R @ np.asarray(keys["platform_inertia_kg_m2"], float) @ R.T - m * C @ C
     M = np.block([[m * np.eye(3), -m * C], [m * C, inertia]])
     weight = m * np.concatenate([gravity, np.cross(com, gravity)])
@@ -254,7 +247,7 @@ def rigid_body(keys: Mapping[str, Any], platform: Any, X_WP: Array, gravity: Arr
         length = np.linalg.norm(d)
         along = np.outer(d, d) / length**2
         out = length - a_2
-        G = np.hstack([np.eye(3), -cross(joint)])
+        G = np.hstack([np.eye(3), -skew(joint)])
         B = m_2 * along + (J_1 + J_2 + m_2 * out**2) / length**2 * (np.eye(3) - along)
         M = M + G.T @ B @ G
         share = m_2 * along + (m_1 * a_1 + m_2 * out) / length * (np.eye(3) - along)

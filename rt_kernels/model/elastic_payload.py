@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
 
-
-def _cross(a: np.ndarray) -> np.ndarray:
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+from rt_kernels.model.modes import skew
 
 
 def payload_mass_matrix(mass_kg: float, inertia: np.ndarray, p_EP_E: np.ndarray, R_EP: np.ndarray) -> np.ndarray:
@@ -22,12 +19,14 @@ def payload_mass_matrix(mass_kg: float, inertia: np.ndarray, p_EP_E: np.ndarray,
         raise ValueError(f"mass_kg: {mass_kg} kg is not a finite number > 0")
     if inertia.shape != (3, 3) or not np.allclose(inertia, inertia.T, rtol=1e-9) or not np.linalg.eigvalsh(inertia).min() > 0.0:
         raise ValueError(f"inertia: {inertia.tolist()} kg.m2 is not a symmetric positive definite (3, 3) matrix")
-    arm = mass_kg * _cross(np.asarray(p_EP_E, dtype=float))
+    arm = mass_kg * skew(np.asarray(p_EP_E, dtype=float))
     return np.block([[mass_kg * np.eye(3), -arm], [arm, R @ inertia @ R.T - arm @ arm / mass_kg]])
 
 
 def payload_modes(K: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Circular frequencies (6,) rad/s, rising, and modes (6, 6) with Phi^T M Phi = 1, of K Phi = M Phi w^2."""
+    from scipy.linalg import eigh
+
     squares, modes = eigh(K, M)
     if not squares[0] > 0.0:
         raise ValueError(f"K: smallest squared frequency {squares[0]:.3g} 1/s^2, it must be > 0")

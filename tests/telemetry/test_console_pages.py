@@ -297,6 +297,7 @@ def test_instruments_say_inside_and_outside_in_words(page, run):
     limits = load_test(None).initial_conditions["limits"]
     words = "Object.fromEntries([...document.querySelectorAll('.hil-gauge')].map((g) => [g.dataset.gauge, g.querySelector('b').innerText]))"
     corridor = "document.querySelector('.hil-corridor b').innerText"
+    shown = "document.querySelector('[data-gauge=rate] output').innerText"
     inside = [-0.7, 0.5 * limits["lateral_y_m"], 0.0, 0.0, 0.0, 0.0, 1.0]
     middle = limits.get("velocity_x_nominal_m_s", 0.0)
     for X, rate, expected, across in (
@@ -306,7 +307,6 @@ def test_instruments_say_inside_and_outside_in_words(page, run):
         for names in (("X_TA", "V_TA"), ("X_TA_measured", "V_TA_measured")):
             if names[0] in run.values:
                 run.values |= {names[0]: X, names[1]: [rate, 0.0, 0.0, 0.0, 0.0, 0.0]}
-        shown = "document.querySelector('[data-gauge=rate] output').innerText"
         wait_for(lambda r=rate: at.value(shown) == f"{1000 * r:.1f}", 20)  # not the word: the log's own values may be inside as well
         assert at.value(words)["rate"] == expected
         assert at.value(corridor) == across and at.value(words)["roll"] == "inside"
