@@ -20,8 +20,13 @@ def flown(tmp_path, *settings):
     return summary, open_log(summary["log"])
 
 
-def test_a_shipped_docking_closes_its_ledger(tmp_path, capsys):
-    summary, log = flown(tmp_path, "telemetry.log_every=1")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return flown(tmp_path_factory.mktemp("whole"), "telemetry.log_every=1")
+
+
+def test_a_shipped_docking_closes_its_ledger(whole):
+    summary, log = whole
     found = summary["unit_ledger"]
     put_in, kinetic, stored, lost = (log.aux(f"probe.energy_{name}").ravel() for name in ("supplied", "kinetic", "stored", "lost"))
     left = put_in - kinetic - stored - lost
@@ -30,14 +35,13 @@ def test_a_shipped_docking_closes_its_ledger(tmp_path, capsys):
     assert "energy of the docking unit" not in verdict(summary).line
 
 
-def test_a_thinned_log_shows_the_least_of_what_is_open(tmp_path):
-    _, log = flown(tmp_path, "telemetry.log_every=1")
-    whole = unit_ledger(log)
-    summary, thinned = flown(tmp_path / "thinned", "telemetry.log_every=20")
-    assert whole is not None
+def test_a_thinned_log_shows_the_least_of_what_is_open(whole, tmp_path):
+    summary, log = whole
+    every_tick = summary["unit_ledger"]
+    summary, thinned = flown(tmp_path, "telemetry.log_every=20")
     found = summary["unit_ledger"]
     assert thinned.ticks < log.ticks / 10 and found["at_least"] and "open by at least " in found["in_words"]
-    assert 0.0 < abs(found["open_j"]) <= abs(whole.open_j) and found["largest_j"] <= whole.largest_j
+    assert 0.0 < abs(found["open_j"]) <= abs(every_tick["open_j"]) and found["largest_j"] <= every_tick["largest_j"]
 
 
 def test_a_step_that_is_too_long_takes_the_green_away(tmp_path):

@@ -98,7 +98,7 @@ def test_a_killed_study_goes_on_to_the_same_figure(tmp_path):
     whole = execution.run_rare(plan, tmp_path / "out", workers=2)
     parts = sorted((tmp_path / "out" / "parts").glob("*.parquet"))
     kept = parts[0].stat().st_mtime_ns
-    for part in parts[3:]:
+    for part in parts[len(parts) // 2 :]:
         part.unlink()
     assert execution.run_rare(plan, tmp_path / "out", workers=2) == whole
     assert parts[0].stat().st_mtime_ns == kept and len(parts) * 20 == whole["cases"]

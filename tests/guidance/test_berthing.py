@@ -161,7 +161,7 @@ def test_an_arm_that_falls_short_is_taken_to_the_amplitude():
         run.until(lambda r: r.supervisory == SUPERVISORY["done"], 200.0)
         return np.linalg.norm(run.X_TA[:3] - begin), run.supervisory_left
 
-    moved, left = fly(0.5)
+    moved, left = fly(2.0)
     assert moved == pytest.approx(0.05, abs=0.0005) and left == pytest.approx(0.0, abs=0.0005)
     moved, left = fly(0.0)
     assert moved == pytest.approx(0.045, abs=1e-4) and left == pytest.approx(0.005, abs=1e-4)
