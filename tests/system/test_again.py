@@ -50,10 +50,10 @@ def fly(tmp_path):
 class Flying:
     """`run_live` beside the test, and what its bus says of its state.
 
-    ended: its summary, once it has ended; failed: what it has raised."""
+    ended: its summary, once it has ended; failed: what it has raised; aborted: the answer to its abort, after which no desk answers."""
 
     def __init__(self, bus, run):
-        self.ended, self.failed, self._run = {}, [], run
+        self.ended, self.failed, self.aborted, self._run = {}, [], None, run
         self._bus = connect(zmq.Context.instance(), zmq.SUB, bus, 1000)
         self._bus.subscribe(STATUS)
         self.thread = threading.Thread(target=self._fly)
@@ -77,7 +77,7 @@ class Flying:
         """Ends it, if it has not ended, and returns its summary."""
         while self.thread.is_alive():
             with contextlib.suppress(HilError):
-                client.command("abort")
+                self.aborted = self.aborted or client.command("abort")
             self.thread.join(0.5)
         self._bus.close()
         assert not self.failed
@@ -180,7 +180,8 @@ def test_a_rehearsal_over_the_wires_is_tuned_and_flown_again(tmp_path, capsys):
         later = client.tune("guidance.coarse_m_s", 0.01)
         assert {t["name"]: t["value"] for t in client.describe()["tunables"]}["guidance.vernier_deg_s"] == 0.05
         flown([0.4, 0, 0, 0, 0, 0], lambda s: s["tick"] > later.tick + 500)
-        assert client.command("abort").tick > later.tick
+        flying.aborted = client.command("abort")
+        assert flying.aborted.tick > later.tick
     finally:
         ended = flying.land(client)
         client.close()
