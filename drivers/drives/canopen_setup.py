@@ -8,11 +8,8 @@ import struct
 import time
 from dataclasses import dataclass
 
-import canopen
-from canopen.nmt import NmtError
-from canopen.sdo.exceptions import SdoAbortedError, SdoError
-
 from drivers.identity import identity_of
+from drivers.raw_frames.can_library import canopen
 from drivers.raw_frames.can_link import FrameBus, FrameLink
 
 RPDO_COMMUNICATION, RPDO_MAPPING = 0x1400, 0x1600
@@ -76,7 +73,7 @@ class Node:
         """Value of an object; size in bytes, negative for a signed one. Raises DriveSetupError."""
         try:
             data = self._remote.sdo.upload(index, sub)
-        except SdoError as error:
+        except canopen.sdo.exceptions.SdoError as error:
             raise DriveSetupError(f"{self}: reading {meaning} (0x{index:04X}:{sub}) failed: {error}") from error
         if len(data) < abs(size):
             raise DriveSetupError(f"{self}: {meaning} (0x{index:04X}:{sub}) has {len(data)} bytes instead of {abs(size)}")
@@ -86,11 +83,11 @@ class Node:
         """Writes an object. With `optional` a node that does not have it is accepted (returns False). Raises DriveSetupError."""
         try:
             self._remote.sdo.download(index, sub, struct.pack(_FORMATS[size], value))
-        except SdoAbortedError as error:
+        except canopen.SdoAbortedError as error:
             if optional and error.code in (0x06020000, 0x06090011):
                 return False
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} was refused: {error}") from error
-        except SdoError as error:
+        except canopen.sdo.exceptions.SdoError as error:
             raise DriveSetupError(f"{self}: writing {meaning} (0x{index:04X}:{sub}) := {value} failed: {error}") from error
         return True
 
@@ -130,7 +127,7 @@ class Node:
         while (left := end - time.monotonic()) > 0:
             try:
                 last = self._remote.nmt.wait_for_heartbeat(left)
-            except NmtError:
+            except canopen.nmt.NmtError:
                 break
             if last == state:
                 return

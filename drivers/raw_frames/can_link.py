@@ -18,7 +18,7 @@ import struct
 import time
 from typing import Protocol
 
-import can
+from drivers.raw_frames.can_library import can
 
 FRAME = struct.Struct("=IB3x8s")  # can_id, length, data: struct can_frame of linux/can.h
 _EXTENDED, _REMOTE, _ERROR = 0x80000000, 0x40000000, 0x20000000

@@ -25,8 +25,6 @@ import struct
 import time
 import zlib
 
-import can
-
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
@@ -41,6 +39,7 @@ from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
 from drivers.identity import SENSOR_CALIBRATION, SENSOR_SERIAL, WrongDeviceError, checked_count, compare, identity_of_sensor
+from drivers.raw_frames.can_library import can
 from drivers.raw_frames.can_link import FrameBus, open_link
 from drivers.wrench_sensors.rdt_scaling import FORCE_CODES, TORQUE_CODES, newton_metres_per_unit, newtons_per_unit
 from rt_kernels.parameters import Parameter, checked

@@ -3,6 +3,8 @@
 import os
 import socket
 import struct
+import subprocess
+import sys
 
 import can
 import pytest
@@ -105,3 +107,11 @@ def test_list_of_names():
     assert link_names("  can0 udp:localhost:5000  fd:3 ") == ["can0", "udp:localhost:5000", "fd:3"]
     with pytest.raises(ValueError, match="at least one"):
         link_names("  ")
+
+
+def test_the_libraries_load_nothing_that_no_driver_needs():
+    """With asammdf installed python-can would load pandas and sympy. Whoever needs asammdf afterwards has it."""
+    pytest.importorskip("asammdf")
+    text = "import sys, drivers.raw_frames.can_link; print({'pandas', 'sympy', 'asammdf'} & set(sys.modules)); import asammdf"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "set()\n"), done.stderr
