@@ -44,8 +44,6 @@ cdef class Cia402EthercatPort(AxesPort):
         Parameter("axis_slave", "floats", "-", "place of each axis on the bus, from 0", (0, 1, 2, 3, 4, 5), 0, 1000, shape=6),
         Parameter("slaves", "int", "-", "slaves on the line, with those that are no axis; 0: one for each axis", 0, 0, 1000),
         *AXIS_PARAMETERS,
-        Parameter("vendor_id", "int", "-", "vendor that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
-        Parameter("product_code", "int", "-", "product code that every drive must have; 0: any", 0, 0, 0xFFFFFFFF),
         Parameter("rated_force_n", "float", "N", "force of a leg at rated torque (0x6077 = 1000); 0: not said", 0.0, 0.0, 1e9),
         Parameter("no_data_periods", "int", "periods", "so many periods without an answer are no data", 3, 1, 1000),
         Parameter("watchdog_ms", "float", "ms", "a slave without frames for so long leaves the operational state", 10.0, 1.0, 1000.0),

@@ -259,10 +259,6 @@ class EthercatSession:
             )
         self._nodes = [self._all[place] for place in places]
         self._state(PREOP, "PREOP", ask=False)
-        for node in self._nodes:
-            for key, found in (("vendor_id", node.slave.man), ("product_code", node.slave.id)):
-                if self._given[key] not in (0, found):
-                    raise DriveSetupError(f"{node}: {key} is 0x{found:X} instead of 0x{self._given[key]:X}")
 
     def _prepare(self) -> None:
         from drivers.drives.axes_session import look_at, notes_of

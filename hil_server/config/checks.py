@@ -29,7 +29,9 @@ class Table:
         former = {key: former_names.present_key(key, self.parameters) for key in table}
         former = {key: new for key, new in former.items() if new}
         found = [f"{file}: {join(path, key)}: was renamed {new}" for key, new in former.items()]
-        present = {former[key] if key in former else key: value for key, value in table.items()}
+        gone = {key: words for key in table if (words := former_names.gone(key, self.parameters))}
+        found += [f"{file}: {join(path, key)}: {words}" for key, words in gone.items()]
+        present = {former[key] if key in former else key: value for key, value in table.items() if key not in gone}
         return found + [f"{file}: {fault}" for fault in declarations.faults(self.parameters.values(), present, path)]
 
     def with_defaults(self, table: dict[str, Any]) -> dict[str, Any]:

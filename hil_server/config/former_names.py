@@ -58,6 +58,14 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
     ("guidance", "attitude_rate_gain_n_m_s_per_rad"): ("control", "attitude_rate_gain_n_m_s_per_rad"),
 }
 
+_IN_IDENTITY = ("is in identity, which says vendor, product, revision and serial number of each drive: leave it out; hil-server run prints "
+                "the lines of identity of the drives that are there")  # fmt: skip
+# (role of a part, former key) → where what it said stands now, for a key that has no successor of its own.
+GONE: dict[tuple[str, str], str] = {
+    ("drives", "vendor_id"): _IN_IDENTITY,
+    ("drives", "product_code"): _IN_IDENTITY,
+}
+
 # (role, or table of the stand file; key) → what the program did before there was this key, where its default does something else: the value
 # in the log of such a program, so that it replays as it ran.
 BEFORE: dict[tuple[str, str], Any] = {
@@ -90,6 +98,11 @@ def present_key(key: str, declared: Collection[str]) -> str:
     return "" if key in declared else next((new for new in _PRESENT.get(key, ()) if new in declared), "")
 
 
+def gone(key: str, declared: Collection[str]) -> str:
+    """What a table is told of a key that it had once, empty for one that it has or never had."""
+    return "" if key in declared or "identity" not in declared else next((words for (_, old), words in GONE.items() if old == key), "")
+
+
 def renamed(document: dict[str, Any]) -> dict[str, Any]:
     """The document of a test (the configuration in a log's header) with present names; what has none is left as it is. A key of a part from
     outside belongs to that part. `document` itself is not changed."""
@@ -106,7 +119,7 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
             continue
         given = dict(table)
         table.clear()
-        table.update({KEYS.get((role, key), key): value for key, value in given.items()})
+        table.update({KEYS.get((role, key), key): value for key, value in given.items() if (role, key) not in GONE})
         if role == "simulated" and isinstance(table.get("faults"), list):
             table["faults"] = [_fault(entry) for entry in table["faults"]]
     return document

@@ -49,6 +49,22 @@ def test_former_key_of_a_compensator_inside_another_is_refused_with_the_new_name
     assert len(error.value.faults) == 1 and error.value.faults[0].endswith("contact.stiffness_n_m: was renamed stiffness_n_per_m")
 
 
+@pytest.mark.parametrize("key", ["vendor_id", "product_code"])
+def test_a_key_that_is_part_of_another_one_is_refused_with_what_to_write(tmp_path, key):
+    file = tmp_path / "stand.toml"
+    text = SHIPPED.joinpath("stands/docking_stand.toml").read_text()
+    file.write_text(text[: text.index("[virtual]")] + f'[drives]\npart = "cia402_ethercat"\n{key} = 154\n')
+    with pytest.raises(ConfigurationError) as error:
+        load_test(None, [f"test.stand={toml_text.value(str(file))}"])
+    (line,) = [fault for fault in error.value.faults if key in fault]
+    assert line.startswith(f"{file}: drives.{key}: is in identity") and "hil-server run prints the lines" in line
+
+
+def test_a_log_with_a_key_that_is_part_of_another_one_is_read_without_it():
+    stand = {"drives": {"part": "cia402_ethercat", "vendor_id": 154, "product_code": 0, "interface": "eth1"}}
+    assert former_names.renamed({"stand": stand})["stand"]["drives"] == {"part": "cia402_ethercat", "interface": "eth1"}
+
+
 def aged(value):
     """A document with every key that has a former name under it."""
     if not isinstance(value, dict):

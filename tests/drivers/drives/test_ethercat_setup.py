@@ -83,8 +83,6 @@ def test_fault_is_reset_before_enabling(segment):
         (lambda s: None, {"interface": "gone"}, "EtherCAT on gone"),
         (lambda s: s.drives.pop(), {}, "5 slaves answer, 6 are expected"),
         (lambda s: s.drives.append(type(s.drives[0])(s, 6)), {}, "7 slaves answer, 6 are expected .* 6 vendor 0x9A product 0x30924"),
-        (lambda s: None, {"vendor_id": 0x9B}, "slave 0 on eth1: vendor_id is 0x9A instead of 0x9B"),
-        (lambda s: None, {"product_code": 7}, "product_code is 0x30924"),
         (lambda s: setattr(s.drives[3], "stuck", True), {}, "slave 3 on eth1: does not reach PREOP"),
         (lambda s: s.drives[1].registers.update({0x008: b"\0\0"}), {}, "slave 1 on eth1: has no distributed clock"),
         (lambda s: setattr(s, "short", 3), {}, "working counter 15 of 18"),
@@ -122,6 +120,14 @@ def test_two_slaves_that_are_exchanged_are_named(segment, first, second):
     with pytest.raises(WrongDeviceError, match=rf"slave {second} on eth1: identity\[{second}\]\.alias is {40 + first} at the device, "
                        rf"{40 + second} in the stand file; it is the one of identity\[{first}\]"):  # fmt: skip
         opened(one, identity=THERE)
+    assert one.closed and all(0x0F not in drive.controls for drive in one.drives)
+
+
+@pytest.mark.parametrize(("key", "found"), [("vendor", 0x9A), ("product", 0x30924), ("revision", 1)])
+def test_a_slave_of_another_make_is_refused(segment, key, found):
+    one = known(segment())
+    with pytest.raises(WrongDeviceError, match=rf"slave 3 on eth1: identity\[3\]\.{key} is {found} at the device, 7 in the stand file"):
+        opened(one, identity=[row | ({key: 7} if place == 3 else {}) for place, row in enumerate(THERE)])
     assert one.closed and all(0x0F not in drive.controls for drive in one.drives)
 
 

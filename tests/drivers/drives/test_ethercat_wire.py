@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[3]
 INSIDE = """
 import json, subprocess, sys, time
 import numpy as np
-from drivers.drives.canopen_setup import DriveSetupError
 from drivers.drives.cia402_ethercat import Cia402EthercatPort
+from drivers.identity import WrongDeviceError
 from drivers.raw_frames import ethercat_link
 from rt_kernels.layout import SAMPLE_DTYPE
 
@@ -23,11 +23,12 @@ try:
     slaves.stdout.readline()
     keys = {"watchdog_ms": 1000.0, "zero_m": [1.0] * 6, "timeout_s": 20.0, "clock_tolerance_ns": 1000000}
     found = {"findings": [f[:2] for f in ethercat_link.findings("v0")]}
+    there = {"vendor": 0x9A, "product": 0x924, "revision": 0, "serial": 0}
     try:
-        Cia402EthercatPort(interface="v0", vendor_id=1, **keys).open()
-    except DriveSetupError as error:
+        Cia402EthercatPort(interface="v0", identity=[there | {"vendor": 1}] * 6, **keys).open()
+    except WrongDeviceError as error:
         found["stranger"] = str(error)
-    port = Cia402EthercatPort(interface="v0", vendor_id=0x9A, no_data_periods=1000, **keys)
+    port = Cia402EthercatPort(interface="v0", identity=[there] * 6, no_data_periods=1000, **keys)
     port.open()
     port.begin()
     found["words"] = [port.axes.inputs(i) for i in range(6)]
@@ -76,7 +77,7 @@ def test_to_operational_through_a_course_and_down_again():
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["findings"] == [["info", "EtherCAT v0 link"], ["info", "EtherCAT v0 raw sockets"]]
-    assert "slave 0 on v0: vendor_id is 0x9A instead of 0x1" in found["stranger"]
+    assert "slave 0 on v0: identity[0].vendor is 154 at the device, 1 in the stand file" in found["stranger"]
     assert found["words"] == [[0x1237, 1000, 8]] * 6
     assert found["counters"] == [18, 6, 18, 6]
     # the drives went where the setpoints ended, counted exactly

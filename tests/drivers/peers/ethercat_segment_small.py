@@ -23,6 +23,7 @@ class Slave:
         self.mem[0x130] = 1
         self.objects = {(0x1000, 0): struct.pack("<I", 402), (0x1C00, 0): b"\x04"}
         self.objects |= {(0x1C00, k): bytes([k]) for k in (1, 2, 3, 4)}
+        self.objects |= {(0x1018, k): struct.pack("<I", value) for k, value in enumerate((0x9A, 0x924, 0, 0), 1)}
         inputs = (0x60410010, 0x60640020, 0x606C0020, 0x60770010, 0x60610008)
         for n, entries in ((0x1600, (0x60400010, 0x607A0020, 0x60600008)), (0x1A00, inputs)):
             self.objects[n, 0] = bytes([len(entries)])
