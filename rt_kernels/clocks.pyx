@@ -308,6 +308,9 @@ cdef int wall_wait(void *self, Sample *s) noexcept nogil:
 cdef void wall_mark(void *self, int point) noexcept nogil:
     cdef WallClock *c = <WallClock *>self
     if point == MARK_END:
+        # what this thread does now must not keep the core from whoever has the devices
+        if c.priority > 0:
+            host_fifo(0)
         host_thread_usage(&c.usage_end)
         host_close_account(c.account)
         c.account = -1

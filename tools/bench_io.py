@@ -42,7 +42,7 @@ def own_time_of(pid):
 def one_run(config, profile, seconds):
     """Times of each tick in us: arrays read, compute, write; and what the host gave."""
     with RealtimeHost() as host:
-        context = assembly.base_context(config)
+        context = assembly.base_context(config) | {"loop_core": host.core}
         settings = assembly.virtual_stand_settings(config, context, priority=max(0, host.priority - 20), loop_core=host.core)
         settings["drives"] = {"profile": profile}
         with StandProcess(settings) as stand:

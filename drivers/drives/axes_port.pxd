@@ -7,3 +7,4 @@ cdef class AxesPort(PortPart):
     cdef object _session            # brings the drives up and down
     cdef object _exchange           # the cyclic part
     cdef readonly list close_problems
+    cdef int _loop_core             # -1: none of its own

@@ -4,7 +4,7 @@
 cdef class AxesPort(PortPart):
     """Base of the ports of drives. A port has its set-up in `_session` and its cyclic part in `_exchange`."""
 
-    CONTEXT = ("period_s", "platform")
+    CONTEXT = ("period_s", "platform", "loop_core")
 
     def open(self):
         self.close()

@@ -80,10 +80,12 @@ class Profile(Protocol):
 
 class AxesSession:
     """Six axes on one to three links, from `open` to `close`. axes: CyclicAxes, configured; channels: what they say beside their position;
-    protection: of each axis, what its drive is told about its own protection; given: the port's parameters."""
+    protection: of each axis, what its drive is told about its own protection; given: the port's parameters; loop_core: of the loop's
+    thread, -1 any."""
 
     def __init__(self, profile: Profile, axes: Any, channels: DriveChannels, protection: Sequence[Sequence[Protection]],
-                 given: Mapping[str, Any]):  # fmt: skip
+                 given: Mapping[str, Any], loop_core: int = -1):  # fmt: skip
+        self._loop_core = loop_core
         self._profile, self._axes, self.channels, self._protection, self._given = profile, axes, channels, protection, given
         self._names = link_names(given["links"])
         self.axis_link, self.axis_node = axis_places(given)
@@ -178,7 +180,7 @@ class AxesSession:
         return problems
 
     def _keep(self) -> None:
-        self._axes.keep(KEEPER_PRIORITY)  # on descriptors of this session, which lives as long as its thread
+        self._axes.keep(KEEPER_PRIORITY, self._loop_core)  # on descriptors of this session, which lives as long as its thread
 
     def _let_go(self, node: Node) -> None:
         """Of an axis that is off: it watches nobody any more, and takes no setpoint."""

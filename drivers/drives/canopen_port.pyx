@@ -31,7 +31,8 @@ cdef class CanopenPort(AxesPort):
             heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"]), round(1e9 * period_s), given["server_node"],
             beat_every,
         )
-        self._session = AxesSession(profile, self._cyclic, self._channels, [[*watched, *own] for own in protection], given)
+        self._session = AxesSession(profile, self._cyclic, self._channels, [[*watched, *own] for own in protection], given,
+                                    self._loop_core)
         self._cyclic.axes.p.decode = words.decode
         self._cyclic.axes.p.words.up = words.word_up
         self._cyclic.axes.p.word_down = words.word_down

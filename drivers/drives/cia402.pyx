@@ -118,10 +118,10 @@ cdef class Cia402Port(CanopenPort):
         FOLLOWING_BIT,
     )
 
-    def __init__(self, *, period_s=0.001, platform=None, **parameters):
+    def __init__(self, *, period_s=0.001, platform=None, int loop_core=-1, **parameters):
         cdef ProfileWords words
         given = self._given = checked(Cia402Port.PARAMETERS, parameters)
-        self._rate_hz = loop_rate(period_s)
+        self._rate_hz, self._loop_core = loop_rate(period_s), loop_core
         profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
         words.number, words.own_bits = 402, OWN_BITS
         words.control_word, words.blocking_word = CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD

@@ -64,14 +64,14 @@ cdef class Cia402EthercatPort(AxesPort):
     cdef object _period_ns
     cdef object _protection
 
-    def __init__(self, *, period_s=0.001, platform=None, **parameters):
+    def __init__(self, *, period_s=0.001, platform=None, int loop_core=-1, **parameters):
         given = self._given = checked(Cia402EthercatPort.PARAMETERS, parameters)
         if given["redundancy"]:
             raise ValueError("redundancy = true: a ring with a second interface is not built, limit false")
         places = list(given["axis_slave"])
         if any(place != int(place) for place in places) or len(set(places)) != 6:
             raise ValueError(f"axis_slave = {places}: must be six different whole numbers")
-        self._period_s = period_s
+        self._period_s, self._loop_core = period_s, loop_core
         self._profile = Cia402EthercatProfile(loop_rate(period_s))
         period_ns = self._period_ns = round(1e9 * period_s)
         self._axes = self._exchange = EthercatAxes()
@@ -83,7 +83,7 @@ cdef class Cia402EthercatPort(AxesPort):
         self._axes.bus.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
         self._protection = [[*reactions(), *limits_of_axis(platform, zero, given)]
                             for zero in given["zero_m"]]
-        self._session = EthercatSession(self._profile, self._axes, self._protection, given, period_ns)
+        self.session_with()
         self.close_problems = []
         self.plug.self = &self._axes.bus
         self.plug.state = &self._axes.bus.s
@@ -94,7 +94,7 @@ cdef class Cia402EthercatPort(AxesPort):
 
     def session_with(self, **keys):
         """The set-up with another library or socket (tests); see EthercatSession."""
-        self._session = EthercatSession(self._profile, self._axes, self._protection, self._given, self._period_ns, **keys)
+        self._session = EthercatSession(self._profile, self._axes, self._protection, self._given, self._period_ns, self._loop_core, **keys)
         return self._session
 
     @property

@@ -9,7 +9,7 @@ CONTROL_MODE: int
 CONTROL_WORD: int
 
 class Cia408Port(CanopenPort):
-    def __init__(self, *, period_s: Any = 0.001, platform: Any = None, **parameters: Any) -> None: ...
+    def __init__(self, *, period_s: Any = 0.001, platform: Any = None, loop_core: int = -1, **parameters: Any) -> None: ...
     PARAMETERS: tuple[Any, ...]
 
 class Cia408Profile:

@@ -156,10 +156,10 @@ cdef class Cia408Port(CanopenPort):
         Parameter("control_mode", "int", "-", "value of 0x6043 for closed-loop axis position: 9 or 8, see the device's EDS", 9, 8, 9),
     )
 
-    def __init__(self, *, period_s=0.001, platform=None, **parameters):
+    def __init__(self, *, period_s=0.001, platform=None, int loop_core=-1, **parameters):
         cdef ProfileWords words
         given = self._given = checked(Cia408Port.PARAMETERS, parameters)
-        self._rate_hz = loop_rate(period_s)
+        self._rate_hz, self._loop_core = loop_rate(period_s), loop_core
         profile = Cia408Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["control_mode"])
         words.number, words.own_bits = 408, OWN_BITS
         words.control_word, words.blocking_word = CONTROL_ACTIVE, CONTROL_DISABLED

@@ -447,7 +447,7 @@ cdef void lead(Axes *axes) noexcept nogil:
     cdef AxisState *a
     cdef bint reset = reset_now(axes.keeper.turns, axes.p.period_ns), all_ready = True, off = False
     cdef int i
-    if axes.keeper.lead == LEAD_NOWHERE:
+    if axes.keeper.led == LEAD_NOWHERE:
         return
     for i in range(AXES):
         a = &axes.s.axis[i]
@@ -455,11 +455,11 @@ cdef void lead(Axes *axes) noexcept nogil:
     for i in range(AXES):
         a = &axes.s.axis[i]
         a.target_rate = 0
-        if axes.keeper.lead == LEAD_UP:
+        if axes.keeper.led == LEAD_UP:
             if not enabled(axes, a):
                 a.out.target = a.counts
             a.out.word = axes.p.words.up(a.status_word, reset, all_ready)
-        elif axes.keeper.lead == LEAD_DOWN:
+        elif axes.keeper.led == LEAD_DOWN:
             if axes.keeper.turns == 0 and not in_place(a.out.target, a.counts, axes.p.axis[i].counts_per_metre):
                 a.out.target = a.counts
             a.out.word = axes.p.word_down(a.status_word, &off)
@@ -639,10 +639,11 @@ cdef class CyclicAxes:
         lead_to(&self.axes.keeper, LEAD_NOWHERE)
         self.axes.keeper.owner = NOBODY
 
-    def keep(self, int priority=0):
-        """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed."""
+    def keep(self, int priority=0, int core=-1):
+        """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed;
+        core: that of the loop, which does not need it meanwhile, -1 any."""
         with nogil:
-            keep_buses(&self.axes.keeper, &self.axes, exchange, self.axes.p.period_ns, priority)
+            keep_buses(&self.axes.keeper, &self.axes, exchange, self.axes.p.period_ns, priority, core)
 
     def lead_up(self):
         """The keeper takes all axes to the state in which they follow, out of a fault too."""

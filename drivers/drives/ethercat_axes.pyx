@@ -313,7 +313,7 @@ cdef void lead(Ethercat *b) noexcept nogil:
         arrived(&b.keeper)
     for i in range(AXES):
         a = &b.s.axis[i]
-        if b.keeper.lead == LEAD_DOWN:
+        if b.keeper.led == LEAD_DOWN:
             if b.keeper.turns == 0 and not in_place(a.out.target, a.counts, b.p.axis[i].counts_per_metre):
                 a.out.target = a.counts
             a.out.word_out = word_down(a.status_word, &off)
@@ -321,7 +321,7 @@ cdef void lead(Ethercat *b) noexcept nogil:
             continue
         if a.status_word & STATE_MASK != OPERATION_ENABLED:
             a.out.target = a.counts
-        if b.keeper.lead == LEAD_UP:
+        if b.keeper.led == LEAD_UP:
             a.out.word_out = word_up(a.status_word, reset, all_ready)
 
 
@@ -402,10 +402,11 @@ cdef class EthercatAxes:
         lead_to(&self.bus.keeper, LEAD_NOWHERE)
         self.bus.keeper.owner = NOBODY
 
-    def keep(self, int priority=0):
-        """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed."""
+    def keep(self, int priority=0, int core=-1):
+        """Exchanges frames until `stop`, but while the loop does: for a thread. priority: of SCHED_FIFO, where allowed;
+        core: that of the loop, which does not need it meanwhile, -1 any."""
         with nogil:
-            keep_buses(&self.bus.keeper, &self.bus, exchange, self.bus.p.period_ns, priority)
+            keep_buses(&self.bus.keeper, &self.bus, exchange, self.bus.p.period_ns, priority, core)
 
     def lead_up(self):
         """The keeper takes all axes to operation enabled, out of a fault too."""

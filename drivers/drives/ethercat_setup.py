@@ -139,13 +139,15 @@ class EthercatNode:
 class EthercatSession:
     """The axes of one segment, from `open` to `close`.
 
-    profile, protection: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library:
+    profile, protection, loop_core: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library:
     pysoem, None: it is imported by `open`. open_socket: makes the socket of our frames.
     """
 
-    def __init__(self, profile: Any, axes: Any, protection: Sequence[Sequence[Protection]], given: Mapping[str, Any], period_ns: int, *,
+    def __init__(self, profile: Any, axes: Any, protection: Sequence[Sequence[Protection]], given: Mapping[str, Any], period_ns: int,
+                 loop_core: int = -1, *,
                  library: Any = None, open_socket: Callable[[str], tuple[socket.socket, bytes]] = open_ethercat):  # fmt: skip
         self._profile, self.axes, self._protection, self._given, self._period_ns = profile, axes, protection, given, period_ns
+        self._loop_core = loop_core
         checked_count(given["identity"], 6)
         self._left = objects_named(given["left_objects"])
         self.notes: list[str] = []
@@ -236,7 +238,7 @@ class EthercatSession:
         return problems
 
     def _keep(self) -> None:
-        self.axes.keep(KEEPER_PRIORITY)  # on the socket of this session, which lives as long as its thread
+        self.axes.keep(KEEPER_PRIORITY, self._loop_core)  # on the socket of this session, which lives as long as its thread
 
     def _scan(self) -> None:
         try:

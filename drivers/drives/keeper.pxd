@@ -4,12 +4,15 @@ Frames flow from before the drives are enabled until each of them says that it i
 leads the drives up (`LEAD_UP`) and holds them (`LEAD_HOLD`: a drive that then fails is not enabled again) until the loop takes the buses
 with its first read. When the loop has left them it leads them down (`LEAD_DOWN`), whatever the other threads do meanwhile. While the loop
 has the buses the keeper sleeps.
+
+The keeper runs on the loop's core, which all other threads have left, below the loop's priority: on another core it would wait for each
+long system call of a thread there (a disk, memory that is mapped or freed), on a kernel that does not preempt those.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from drivers.drives.axis_values cimport RESET_CYCLES, WordDown, WordUp
-from drivers.raw_frames.frame_io cimport io_now_ns, io_set_fifo
+from drivers.raw_frames.frame_io cimport io_now_ns, io_set_core, io_set_fifo
 from rt_kernels.codes cimport SAFETY_STATE_RECOVERING
 from rt_kernels.host cimport host_sleep_until
 
@@ -54,13 +57,13 @@ cdef enum:
 cdef struct Keeper:
     int32_t owner
     int32_t lead
+    int32_t led             # where it led in its last exchange
     int64_t turns           # exchanges since it leads there
     int64_t recovering      # ticks of a recovery so far
 
 
 # From now on the keeper leads there.
 cdef inline void lead_to(Keeper *k, int32_t lead) noexcept nogil:
-    k.turns = 0
     set_lead(&k.lead, lead)
 
 
@@ -99,11 +102,14 @@ cdef inline bint resets_in_recovery(Keeper *k, int safety_state, int64_t period_
 
 # The same exchange every period until `CLOSED`, for a thread of its own. exchange: of the buses, may move the next time.
 cdef inline void keep_buses(Keeper *k, void *buses, void (*exchange)(void *, int64_t *) noexcept nogil, int64_t period_ns,
-                            int priority) noexcept nogil:
+                            int priority, int core) noexcept nogil:
     cdef int64_t now, next_ns = io_now_ns()
+    io_set_core(core)
     io_set_fifo(priority)       # where it is not allowed it is a plain thread
     while True:
         if change_owner(&k.owner, NOBODY, KEEPER):
+            if owner_now(&k.lead) != k.led:
+                k.led, k.turns = owner_now(&k.lead), 0
             exchange(buses, &next_ns)
             k.turns += 1
             change_owner(&k.owner, KEEPER, NOBODY)

@@ -75,6 +75,21 @@ static inline int io_send_frames(int fd, const struct can_frame *frames, int cou
     return sent;
 }
 
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC: the reading of three during which the least time passed, so that a thread that is held up between two
+ * clocks does not shift what is computed with them. */
+static inline int64_t io_wall_ahead_ns(void)
+{
+    int64_t least = INT64_MAX, ahead = 0;
+    for (int i = 0; i < 3; i++) {
+        const int64_t before = io_now_ns(), wall = io_wall_ns(), passed = io_now_ns() - before;
+        if (passed < least) {
+            least = passed;
+            ahead = wall - before - passed / 2;
+        }
+    }
+    return ahead;
+}
+
 /* How long a message had waited in the kernel (SO_TIMESTAMPNS set on its socket) at the wall time `wall`, 0 when it bears no stamp. */
 static inline int64_t io_age_ns(struct msghdr *header, int64_t wall)
 {
@@ -89,13 +104,13 @@ static inline int64_t io_age_ns(struct msghdr *header, int64_t wall)
 }
 
 /* Takes up to IO_BATCH waiting frames; a datagram that is not one well-formed classic frame is left out and counted in `*bad`.
- * `age_ns[i]` (when not NULL) is how long it had waited in the kernel. `*peer` becomes the sender of the last one (when not NULL). `*more` is
- * 1 when others may wait. `*error` is 0 or errno (never EAGAIN). */
-static inline int io_receive_frames_aged(int fd, struct can_frame *frames, int64_t *age_ns, int64_t *bad, struct sockaddr_in *peer, int *more,
-                                         int *error)
+ * `came_ns[i]` (when not NULL) is when it came into the kernel (CLOCK_MONOTONIC), without a stamp when it was taken. `*peer` becomes the
+ * sender of the last one (when not NULL). `*more` is 1 when others may wait. `*error` is 0 or errno (never EAGAIN). */
+static inline int io_receive_frames_stamped(int fd, struct can_frame *frames, int64_t *came_ns, int64_t *bad, struct sockaddr_in *peer,
+                                            int *more, int *error)
 {
     union { char bytes[CMSG_SPACE(sizeof(struct timespec))]; struct cmsghdr align; } control[IO_BATCH];
-    int64_t wall;
+    int64_t now, ahead;
     struct mmsghdr messages[IO_BATCH];
     struct iovec parts[IO_BATCH];
     struct sockaddr_in senders[IO_BATCH];
@@ -111,7 +126,7 @@ static inline int io_receive_frames_aged(int fd, struct can_frame *frames, int64
             messages[i].msg_hdr.msg_name = senders + i;
             messages[i].msg_hdr.msg_namelen = sizeof senders[i];
         }
-        if (age_ns) {
+        if (came_ns) {
             messages[i].msg_hdr.msg_control = control + i;
             messages[i].msg_hdr.msg_controllen = sizeof control[i];
         }
@@ -122,7 +137,8 @@ static inline int io_receive_frames_aged(int fd, struct can_frame *frames, int64
         return 0;
     }
     *more = got == IO_BATCH;
-    wall = age_ns ? io_wall_ns() : 0;
+    now = came_ns ? io_now_ns() : 0;
+    ahead = came_ns ? io_wall_ahead_ns() : 0;
     for (i = 0; i < got; i++) {
         if (messages[i].msg_len != sizeof frames[i] || messages[i].msg_hdr.msg_flags & MSG_TRUNC || frames[i].can_dlc > 8) {
             ++*bad;
@@ -132,15 +148,15 @@ static inline int io_receive_frames_aged(int fd, struct can_frame *frames, int64
             *peer = senders[i];
         if (kept != i)
             frames[kept] = frames[i];
-        if (age_ns)
-            age_ns[kept] = io_age_ns(&messages[i].msg_hdr, wall);
+        if (came_ns)
+            came_ns[kept] = now - io_age_ns(&messages[i].msg_hdr, now + ahead);
         kept++;
     }
     return kept;
 }
 static inline int io_receive_frames(int fd, struct can_frame *frames, int64_t *bad, struct sockaddr_in *peer, int *more, int *error)
 {
-    return io_receive_frames_aged(fd, frames, NULL, bad, peer, more, error);
+    return io_receive_frames_stamped(fd, frames, NULL, bad, peer, more, error);
 }
 
 /* Takes up to `count` (at most IO_BATCH) datagrams into `buffer`, one each `stride` bytes. `length[i]` is its length, -1 when it did not fit;

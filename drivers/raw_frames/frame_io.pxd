@@ -47,8 +47,8 @@ cdef extern from "drivers/raw_frames/frame_io.h":
     void io_store_le16(uint8_t *, uint16_t) noexcept nogil
     void io_store_le32(uint8_t *, uint32_t) noexcept nogil
     int io_send_frames(int fd, const can_frame *frames, int count, const sockaddr_in *peer, int *error) noexcept nogil
-    int io_receive_frames_aged(int fd, can_frame *frames, int64_t *age_ns, int64_t *bad, sockaddr_in *peer, int *more,
-                               int *error) noexcept nogil
+    int io_receive_frames_stamped(int fd, can_frame *frames, int64_t *came_ns, int64_t *bad, sockaddr_in *peer, int *more,
+                                  int *error) noexcept nogil
     int io_receive_frames(int fd, can_frame *frames, int64_t *bad, sockaddr_in *peer, int *more, int *error) noexcept nogil
     int io_receive_datagrams(int fd, uint8_t *buffer, int stride, int count, int *length, int64_t *age_ns, int *error) noexcept nogil
     int io_receive_from(int fd, uint8_t *buffer, int size, sockaddr_in *peer) noexcept nogil

@@ -31,7 +31,7 @@ from drivers.raw_frames.frame_io cimport (
     io_load_le32,
     io_now_ns,
     io_receive_frames,
-    io_receive_frames_aged,
+    io_receive_frames_stamped,
     io_receive_datagrams,
     io_receive_from,
     io_send_frames,
@@ -992,7 +992,7 @@ cdef void watch_edges(Stand *s, int64_t now) noexcept nogil:
         set_relay(s, 1, now)
 
 
-cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
+cdef void take_sync(Stand *s, int link, int64_t now, int64_t came) noexcept nogil:
     cdef int i
     if s.first_sync_ns == 0:
         s.first_sync_ns = now
@@ -1007,7 +1007,7 @@ cdef void take_sync(Stand *s, int link, int64_t now) noexcept nogil:
         s.outputs = s.node[MODULE].object[s.node[MODULE].target].value
         plant_set_commands(s.plant, s.outputs)
     if s.nodes > MODULE and s.node[MODULE].link == link:
-        watch_edges(s, now)
+        watch_edges(s, came)
     for i in range(s.nodes):
         if s.node[i].link == link and not s.node[i].silent:
             sync_actual_values(&s.node[i], &s.outbox[link])
@@ -1036,21 +1036,21 @@ cdef void keep_states(Stand *s, int64_t now) noexcept nogil:
 
 cdef void take_link(Stand *s, int link, int64_t now) noexcept nogil:
     cdef can_frame frames[IO_BATCH]
-    cdef int64_t age[IO_BATCH]
+    cdef int64_t came[IO_BATCH]
     cdef int i, k, got, more = 1, error = 0, rounds = 0
     while more and rounds < 8:
         rounds += 1
-        got = io_receive_frames_aged(s.link_fd[link], frames, age, &s.bad_total, &s.link_peer[link], &more, &error)
+        got = io_receive_frames_stamped(s.link_fd[link], frames, came, &s.bad_total, &s.link_peer[link], &more, &error)
         for i in range(got):
             s.frame_total += 1
             s.link_known[link] = 1
             if frames[i].can_id == COB_SYNC:
-                take_sync(s, link, now)
+                take_sync(s, link, now, came[i])
             else:
                 for k in range(s.nodes):
                     if s.node[k].link == link:
-                        take_node_frame(&s.node[k], &s.outbox[link], &frames[i], now - age[i])
-                keep_states(s, now - age[i])
+                        take_node_frame(&s.node[k], &s.outbox[link], &frames[i], came[i])
+                keep_states(s, came[i])
                 set_targets(s, link, False, now)
             if s.outbox[link].count > OUTBOX - 16:
                 flush(s, link)

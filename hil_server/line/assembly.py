@@ -235,6 +235,7 @@ def base_context(config: TestConfig) -> dict[str, Any]:
         "noiseless": noiseless(config.stand),
         "part_of": _part_of,
         "live": False,
+        "loop_core": -1,
         "trusted": trusted_fmus.allowed(config),
         "folders": [config.paths["test"].parent if "test" in config.paths else SHIPPED, SHIPPED],
     }

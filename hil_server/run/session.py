@@ -177,7 +177,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     log = new_log(options.out, config.test["name"])
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(RealtimeHost())
-        context = assembly.base_context(config)
+        context = assembly.base_context(config) | {"loop_core": host.core}
         control = None
         interrupts.look()
         if begin is None:

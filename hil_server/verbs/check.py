@@ -175,7 +175,7 @@ def _buses(config: "TestConfig", summary: dict[str, Any]) -> list[dict[str, Any]
     from hil_server.line.assembly import build_part
 
     keys = dict(config.stand["drives"])
-    drives = build_part("drives", keys.pop("part"), keys, {"period_s": 1.0 / config.test["rate_hz"], "platform": None})
+    drives = build_part("drives", keys.pop("part"), keys, {"period_s": 1.0 / config.test["rate_hz"], "platform": None, "loop_core": -1})
     rows = []
     for number, load in enumerate(drives.bus_loads() if hasattr(drives, "bus_loads") else []):
         verdict = "fits" if load.fits else "DOES NOT FIT: fewer axes on this bus, a lower rate, or a faster bus"

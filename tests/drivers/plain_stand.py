@@ -1,8 +1,10 @@
 """What the tests share: a stand in software with a plain plant: the docking stand's platform, a bumper far away, nothing
 on the load cell; waiting for it, its time, and time that passes for a port."""
 
+import os
 import select
 import struct
+import threading
 import time
 import tomllib
 from pathlib import Path
@@ -39,6 +41,12 @@ def plant_tables(**changes):
 
 def stand_config(plant=None, **tables):
     return {"plant": plant_tables(**(plant or {})), **tables}
+
+
+def placed(thread):
+    """Cores and priority of a thread of ours, by its name: a priority as the machine gives one, 0 an ordinary thread."""
+    (number,) = (one.native_id for one in threading.enumerate() if one.name == thread)
+    return os.sched_getaffinity(number), os.sched_getparam(number).sched_priority
 
 
 def has(word, code, name):

@@ -1,5 +1,6 @@
 """Clocks, command latch and the loop's own duties: grid, skipped periods, overflow, acknowledgement, hand controllers, end of the run."""
 
+import os
 import threading
 import time
 
@@ -8,6 +9,7 @@ import pytest
 
 from hil_server import registry
 from hil_server.config import load_test
+from hil_server.host.realtime_host import fifo_refusal
 from hil_server.line import assembly
 from rt_kernels.layout import CODES, SAMPLE_DTYPE
 from rt_kernels.loop import LoopLine
@@ -80,6 +82,17 @@ def test_wall_clock_keeps_its_grid_and_counts_every_skipped_period():
     assert np.all(got["lateness_ns"] >= 0) and np.all(got["lateness_ns"] <= PERIOD)
     late = got["periods"][1:] > 1
     assert np.all(got["late_cause"][1:][late] != CODES["late_cause"]["none"])
+
+
+@pytest.mark.skipif(bool(why := fifo_refusal(10)), reason=f"no SCHED_FIFO here: {why}")
+def test_a_loop_that_has_ended_leaves_the_core_to_whoever_has_the_devices():
+    block, policies = SharedBlock.create(64), []
+    block.heartbeat()
+    clock = registry.part("clocks", "wall")(period_ns=PERIOD, duration_ns=5 * PERIOD, priority=10, block=block)
+    thread = threading.Thread(target=lambda: (line(clock, block).run(), policies.append(os.sched_getscheduler(0))))
+    thread.start()
+    thread.join()
+    assert clock.facts()["mode"] == "realtime" and policies == [os.SCHED_OTHER]
 
 
 def test_stop_word_ends_the_loop():

@@ -1,5 +1,6 @@
 """CANopen axes: set-up against drives made of the `canopen` library, cyclic part frame by frame over a socket pair."""
 
+import os
 import random
 import struct
 import threading
@@ -11,11 +12,13 @@ import pytest
 from canopen.sdo.exceptions import SdoAbortedError
 
 from drivers.drives import canopen_setup, cia402, cia408
+from drivers.drives.axes_session import KEEPER_PRIORITY
 from drivers.drives.canopen_setup import DriveSetupError, Node
 from drivers.raw_frames.can_link import FRAME, link_names, open_link
+from hil_server.host.realtime_host import fifo_refusal
 from rt_kernels.layout import BITS, CODES
 from tests.drivers.library_drives import LibraryDrives
-from tests.drivers.plain_stand import has
+from tests.drivers.plain_stand import has, placed
 
 PORTS = {402: cia402.Cia402Port, 408: cia408.Cia408Port}
 GOOD = {402: 0x1237, 408: 0x000F}
@@ -574,6 +577,12 @@ def test_loop_that_stood_still_hears_before_it_judges(drives, sample):
     assert line.tick(between=line.beat) == set() and line.others() == set()
     sample["time_ns"] += 500_000_000
     assert line.tick() == {"heartbeat_lost"}
+
+
+def test_the_keeper_runs_on_the_loops_core_below_its_priority(drives):
+    core = max(os.sched_getaffinity(0))
+    enabled(drives(), loop_core=core)
+    assert placed("drives keeper") == ({core}, 0 if fifo_refusal(KEEPER_PRIORITY) else KEEPER_PRIORITY)
 
 
 @pytest.mark.parametrize("port", PORTS.values())

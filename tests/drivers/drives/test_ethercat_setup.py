@@ -1,6 +1,7 @@
 """Set-up of an EtherCAT segment: the session against a library made for the test (objects, registers, states), frames by a socket pair."""
 
 import importlib.metadata
+import os
 import struct
 from unittest.mock import Mock
 
@@ -12,7 +13,9 @@ from drivers.drives.cia402_ethercat import Cia402EthercatPort
 from drivers.drives.ethercat_setup import INPUTS, OUTPUTS, EthercatSession
 from drivers.identity import WrongDeviceError
 from drivers.raw_frames import ethercat_link
+from hil_server.host.realtime_host import fifo_refusal
 from tests.drivers.peers.ethercat_library import Segment
+from tests.drivers.plain_stand import placed
 
 MODE = 0x6060
 
@@ -67,6 +70,14 @@ def test_way_up_and_down(segment):
     port.close()
     assert port.close_problems == [] and one.closed and one.states == [8, 4, 2, 1]
     assert all(drive.controls[-3:] == [0x07, 0x06, 0x00] for drive in one.drives)
+
+
+def test_the_keeper_runs_on_the_loops_core_below_its_priority(segment):
+    core = max(os.sched_getaffinity(0))
+    port = opened(segment(), loop_core=core)
+    priority = ethercat_setup.KEEPER_PRIORITY
+    assert placed("ethercat keeper") == ({core}, 0 if fifo_refusal(priority) else priority)
+    port.close()
 
 
 def test_fault_is_reset_before_enabling(segment):

@@ -536,3 +536,39 @@ def test_stop_command_and_interrupt(stand):
     one.control.ping()
     one.control.stop()
     assert one.stop()["malformed"] == 0
+
+
+def test_a_frame_has_come_when_it_came_however_late_the_stand_takes_it(stand, tmp_path):
+    """A stand that was stopped computes its plant up to now before it takes what waits: its drives' log has the frames where they came."""
+    file = tmp_path / "states.npy"
+    one = stand(states_file=str(file))
+    link = open_link(one.ports["drives"]["links"].split()[0])
+    net = canopen.Network(FrameBus(link, "stand"))
+    net.connect()
+    node = net.add_node(1, object_dictionary(402))
+    node.sdo.RESPONSE_TIMEOUT = 2.0
+    node.sdo[0x6060].raw = 8
+    node.sdo[0x1400][1].raw = 0x201
+    node.nmt.state = "OPERATIONAL"
+    for word in (0x06, 0x07, 0x0F):
+        node.sdo[0x6040].raw = word
+
+    def setpoint():
+        """Sends one; the readings of the clock between which it came."""
+        before = time.monotonic_ns()
+        link.send(FRAME.pack(0x201, 6, struct.pack("<Hi", 0x0F, 0)))
+        return before, time.monotonic_ns()
+
+    first = setpoint()
+    one.control.ping()
+    os.kill(one.pid, signal.SIGSTOP)
+    time.sleep(0.5)  # late on purpose: so long a way has the plant to make up for
+    second = setpoint()
+    os.kill(one.pid, signal.SIGCONT)
+    one.control.ping()
+    net.disconnect()
+    link.close()
+    one.stop()
+    states = np.load(file)
+    longest = states[states[:, 1] == 0][-1, 5]
+    assert second[0] - first[1] <= longest <= second[1] - first[0]
