@@ -21,6 +21,11 @@ over the whole run and while it recovered, as shares of what the legs' limits al
 as it should be when the run parked, no setpoint left its limits, its log is complete, replays byte for byte and names who recovered, and
 the next variant captured.
 
+`proof_test` is a row of its own: on a stand that asks for the proof test of its chain (`limits.proof_test`) somebody operates emergency
+stop and guard, one after the other, and the docking begins by itself when both are closed again. Printed: when the test was asked for and
+when it was done, how far a leg came until then, what was operated, exit code. A row is as it should be when the log has the question from
+the first tick on and the answer, the safety stage let no setpoint go before it, no fault came, the units captured, and the log replays byte
+for byte.
 
 `--sensor`: the rows of a force sensor on its own wire (docs/sensors.md), what its emulator can do wrong. Printed: the bits of its status
 from then on, the faults of the run, exit code, whether the log replays byte for byte. A row is as it should be when the bit of the table is
@@ -174,6 +179,33 @@ def one(fault) -> tuple[str, bool]:
         late = "-" if seen is None else f"{first - seen}"
         return (f"{fault.name:22s} {fault.fault:20s} ticks {late:>3s}  exit {summary['exit_code']}  braking {braking:5.2f} m/s2  "
                 f"log {'complete' if not log.incomplete else log.incomplete}"), good  # fmt: skip
+
+
+PROOF = {"emergency_stop": 0.5, "guard_open": 1.0}  # what is operated, s after the first synchronisation, for so long:
+OPERATED_S = 0.2
+
+
+def proof_test() -> tuple[str, bool]:
+    """The proof test of the chain before the first motion."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = [*QUICK, *WIRED, "stand.limits.proof_test=true", "test.duration_max_s=10.0", "safety.arming_s=8.0"]
+        operated = [{"name": name, "index": -1, "at_s": at_s, "duration_s": OPERATED_S} for name, at_s in PROOF.items()]
+        stand = {"sensor": {"variant": "axia"}, "faults": operated}
+        summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=stand))
+        log = open_log(summary["log"])
+        records, bits = log.records, BITS["chain_state"]
+        asked, proven = (records["chain_state"] & bits[name] != 0 for name in ("proof_asked", "proven"))
+        done = int(np.argmax(proven)) if proven.any() else len(records) - 1
+        time_s = (records["time_ns"] - records["time_ns"][0]) * 1e-9
+        still = (records["safety_state"][:done] == CODES["safety_state"]["not_armed"]).all()  # the drives hold where they stand
+        way = float(np.ptp(records["measured_leg"][:done], axis=0).max())
+        seen = [name for name in ("stop_seen_open", "guard_seen_open") if records["chain_state"][done] & bits[name]]
+        equal = replay(summary["log"], verify=True)["equal"]
+        good = (asked[:done].all() and proven[done:].all() and still and len(seen) == 2 and not summary["faults"]
+                and summary["captured"] and summary["exit_code"] == 0 and equal and not log.incomplete)  # fmt: skip
+        return (f"{'proof_test':22s} asked at {time_s[int(np.argmax(asked))]:4.2f} s, {'+'.join(seen) or '-'}, "
+                f"{'done' if proven.any() else 'NOT DONE'} at {time_s[done]:4.2f} s, until then {1e3 * way:.3f} mm  "
+                f"faults {'+'.join(summary['faults']) or '-'}  exit {summary['exit_code']}  replay {'equal' if equal else 'DIFFERS'}"), good
 
 
 @dataclass(frozen=True)
@@ -383,7 +415,7 @@ def tried(run) -> tuple[str, bool]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of injected faults; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of injected faults, or proof_test; default: all")
     parser.add_argument("--hydraulic", action="store_true", help="the rows of the hydraulic stand, during a contact")
     parser.add_argument("--recover", action="store_true", help="the recovery rows: trip, clear, recover, park, next variant")
     parser.add_argument("--sensor", choices=(*SENSORS, "all"), help="the rows of a sensor on its own wire")
@@ -393,6 +425,7 @@ def main() -> int:
     args = parser.parse_args()
     session._foreseen = _remembered  # in this process of its own
     faults = [(fault.name, lambda fault=fault: one(fault)) for fault in SERVED if "hydraulic" not in fault.stands]
+    faults.append(("proof_test", proof_test))
     recoveries = [(fault.name, lambda fault=fault: recover(fault, args.profile)) for fault in SERVED if trips(fault)]
     parts = SENSORS if args.whole or args.sensor == "all" else (args.sensor,) if args.sensor else ()
     rows = [*recoveries, *faults] if args.whole else recoveries if args.recover else [] if args.hydraulic or args.sensor else faults
