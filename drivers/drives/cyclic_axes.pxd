@@ -86,6 +86,9 @@ cdef struct AxisState:
     int32_t beat            # a heartbeat came in this tick
     int64_t heartbeat_ns    # run time of the tick that took the newest heartbeat
     PositionHistory history         # by the SYNC that sampled it
+    int32_t owed            # SYNCs whose answer may still come
+    int32_t answers         # since the newest SYNC
+    int32_t calm            # SYNCs in a row with one answer each
     int64_t lost_total
     int64_t corrupt_total
     double channel[CHANNELS]        # newest values, SI units

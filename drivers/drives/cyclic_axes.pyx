@@ -27,7 +27,9 @@ misses it knows that nobody commands it.
 In the first tick positions and status are the keeper's, or, where it has not been, the set-up's; they may be old, and are `stale`.
 
 Lost: each SYNC whose answer has not come by the next one (`drive_lost_total`; one that comes later is used, but was late). TPDO1 is the
-only actual value that the set-up switches on. Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that
+only actual value that the set-up switches on. An axis answers a SYNC once: one answer more than it owes, and with another position, is
+somebody else's, or the one before it was (`differs`); one that was lost is owed until `no_data_periods` SYNCs in a row have had one each.
+Damaged: a frame of the axis with a wrong length, and, for all axes of the link, records that
 are no frame and bus errors that the controller reports (`drive_corrupt_total`). Frames for nobody, extended and remote frames are ignored
 and counted. A flood is taken in portions, `MOST_ROUNDS` batches a tick, in order; while frames are left waiting the link is `stale`, after
 `no_data_periods` such ticks in a row it has no data.
@@ -82,8 +84,8 @@ from drivers.raw_frames.frame_io cimport (
     io_store_le16,
     io_store_le32,
 )
-from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_EMERGENCY,
-                               DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LOST,
+from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DEVICE_FAULT, DRIVE_STATUS_DIFFERS,
+                               DRIVE_STATUS_EMERGENCY, DRIVE_STATUS_HEARTBEAT_LOST, DRIVE_STATUS_HYDRAULICS_BLOCKED, DRIVE_STATUS_LOST,
                                DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
                                DRIVE_STATUS_STALE, DRIVE_STATUS_SUPPLY_LOW, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_VALVE_SATURATED,
                                DRIVE_STATUS_WARNING)
@@ -108,6 +110,7 @@ cdef enum:
     MOST_ROUNDS = 8         # batches taken from one link in one tick: bounds the time when somebody floods the bus
     BACKLOG_TURNS = 64      # more than a socket's buffer holds: what is flooded cannot hold up the start
     PDO_BYTES = 6
+    OWED_AT_START = 64      # answers to what the set-up has asked may still come
     HEARTBEAT_FRAME = 1     # and the setpoints of all axes, in two frames each, are what leaves in a tick
 
 
@@ -142,6 +145,12 @@ cdef inline bint follows(const AxesState *s) noexcept nogil:
 
 # An actual value: status word and position.
 cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame *f) noexcept nogil:
+    cdef bint other = a.counts != <int32_t>io_load_le32(f.data + 2)
+    a.answers += 1
+    if a.owed > 0:
+        a.owed -= 1
+    elif other:
+        a.seen |= DRIVE_STATUS_DIFFERS
     a.status_word = io_load_le16(f.data)
     a.status = axes.p.decode(a.status_word) & ~axes.p.not_judged | hydraulic_status(&axes.p, a.status_word)
     if not follows(&axes.s):
@@ -152,6 +161,15 @@ cdef inline void take_actual(Axes *axes, int link, AxisState *a, const can_frame
     a.silent_periods = 0
     if axes.s.sync_ns[link] > 0:
         keep_position(&a.history, a.counts, axes.s.sync_ns[link])
+
+
+# A SYNC has left: one more answer is owed, and those of before no longer once the axis has answered some SYNCs in a row, each once.
+cdef inline void owe_answer(const AxesParams *p, AxisState *a) noexcept nogil:
+    a.calm = a.calm + 1 if a.answers == 1 else 0
+    if a.calm >= p.no_data_periods:
+        a.owed = 0
+    a.owed += 1
+    a.answers = 0
 
 
 # What an axis says beside its position: counts of two or four bytes, one after the other. All words of a tick are judged, as above.
@@ -384,7 +402,7 @@ cdef inline void show_channels(const Axes *axes, Sample *sample) noexcept nogil:
 cdef void listen_and_sync(Axes *axes, uint32_t *link_bits) noexcept nogil:
     cdef AxesState *s = &axes.s
     cdef can_frame sync
-    cdef int link
+    cdef int link, i
     memset(&sync, 0, sizeof(sync))
     sync.can_id = COB_SYNC
     for link in range(axes.p.links):
@@ -398,6 +416,8 @@ cdef void listen_and_sync(Axes *axes, uint32_t *link_bits) noexcept nogil:
             s.sync_ns[link] = io_now_ns()
         else:
             link_bits[link] |= DRIVE_STATUS_NO_DATA
+    for i in range(AXES):
+        owe_answer(&axes.p, &s.axis[i])
     s.sent += 1
 
 
@@ -629,6 +649,7 @@ cdef class CyclicAxes:
             self.axes.s.axis[i].counts = positions[i]
             self.axes.s.axis[i].out.target = positions[i]
             self.axes.s.axis[i].nmt_state = NMT_OPERATIONAL
+            self.axes.s.axis[i].owed = OWED_AT_START
             for number, value in first_values[i]:
                 if number == CHANNEL_STATUS:
                     self.axes.s.axis[i].hydraulic_word = <uint32_t>value

@@ -11,6 +11,7 @@ from rt_kernels.sample cimport Sample
 cdef enum:
     AXES = 6
     INDICES = 128           # of our frames: 0x80 ... 0xFF
+    INPUT_BYTES = 13        # of an axis in the process image
 
 
 cdef struct EthercatAxisParams:
@@ -66,8 +67,8 @@ cdef struct EthercatState:
     int64_t sent_ns[INDICES]
     int64_t host_ns[INDICES]  # and how long after the point of the grid
     int8_t waiting[INDICES]  # sent and not answered
-    int8_t believed[INDICES]  # answered, its positions taken
-    int32_t counts_of[INDICES][AXES]  # these
+    int8_t believed[INDICES]  # answered, its inputs taken
+    uint8_t inputs_of[INDICES][AXES][INPUT_BYTES]  # these
     int32_t fresh           # the newest frame has come back, whole
     int32_t silent_periods
     uint32_t seen           # bits of drive_status for every axis, of this tick

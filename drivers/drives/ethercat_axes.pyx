@@ -14,7 +14,7 @@ One tick k:
     write   frame k
 
 A frame with a command, length or index that is not ours, or that is not marked as returned, is not used. One that comes after the next was
-sent is late and not used (`bus_late_total`); one that came already is doubled. An answer with a working counter that is too small has no
+sent is late and not used (`bus_late_total`); one that came already is doubled, and where its inputs are others `differs`. An answer with a working counter that is too small has no
 input that can be trusted: it is damage (`drive_corrupt_total`), and the inputs stay. Without an answer the inputs stay (`lost`), after
 `no_data_periods` such ticks there are no data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency`
 with the AL status code in `drive_device_status`; at once, before it is known which one, `bus_fault` for all.
@@ -27,7 +27,7 @@ Time of the reference clock: e = wrap(t910 - phase) is how late the frame passed
 time that it left after its point of the grid.
 """
 
-from libc.string cimport memset
+from libc.string cimport memcmp, memcpy, memset
 
 from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position
 from drivers.drives.cia402_words cimport OPERATION_ENABLED, STATE_MASK, word_down, word_up
@@ -60,7 +60,7 @@ cdef enum:
     IN_TORQUE = 10
     IN_MODE = 12
 
-OUT_BYTES, IN_BYTES = 7, 13
+OUT_BYTES, IN_BYTES = 7, INPUT_BYTES
 
 
 # The frame as it will be sent: outputs into the image, everything that slaves write zero, one index, whose turn it is to say its AL status.
@@ -167,12 +167,12 @@ cdef void take(Ethercat *b, const uint8_t *f) noexcept nogil:
         a.force = <int16_t>io_load_le16(at + IN_TORQUE)
         a.mode = <int8_t>at[IN_MODE]
         keep_position(&a.history, a.counts, sampled)
-        b.s.counts_of[n][i] = a.counts
+        memcpy(b.s.inputs_of[n][i], at, INPUT_BYTES)
     b.s.believed[n] = 1
     b.s.fresh = 1
 
 
-# A second answer to a frame whose positions are taken: where it says others, one of the two is not the slaves'.
+# A second answer to a frame whose inputs are taken: where it says others, one of the two is not the slaves'.
 cdef void take_again(Ethercat *b, const uint8_t *f, int place) noexcept nogil:
     cdef const uint8_t *image = f + b.p.lrw + DATAGRAM_HEADER
     cdef int i
@@ -180,7 +180,7 @@ cdef void take_again(Ethercat *b, const uint8_t *f, int place) noexcept nogil:
     if not b.s.believed[place] or frame_counter(f, b.p.lrw) != b.p.expected:
         return
     for i in range(AXES):
-        if <int32_t>io_load_le32(image + b.p.axis[i].into + IN_POSITION) != b.s.counts_of[place][i]:
+        if memcmp(image + b.p.axis[i].into, b.s.inputs_of[place][i], INPUT_BYTES) != 0:
             b.s.seen |= DRIVE_STATUS_DIFFERS
 
 

@@ -14,7 +14,8 @@ Sequence: `step = (rdt_sequence - last) mod 2^32`. 1 is the next record, 2 ... 2
 only have been overtaken: it is lost when it has not come by the end of the next tick,
 or when the numbering is `WINDOW` records ahead of it;
 each is counted in `wrench_lost_total`. Step 0 or 2^31 ... is an old record: it fills its gap (late), or says nothing new (repeated); both
-are harmless. `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
+are harmless, but where a repeated one is not equal to the first one with its number, byte by byte: one of the two is not the sensor's
+(`differs`). `wrench_sequence` is the sum of the steps in 64 bits, so that a roll-over does not show.
 
 A numbering that begins again, or stands still, has only old records: nothing is believed any more, and `stale` follows. While a trip is
 recovered from (`safety_state`), a stream that was silent or stale is begun anew: the next record is the newest whatever its number, and
@@ -34,12 +35,12 @@ import struct
 import time
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memcpy, memset
 
 from drivers.raw_frames.frame_io cimport IO_BATCH, io_load_be32, io_now_ns, io_receive_datagrams
 from drivers.wrench_sensors.sensor_output cimport SensorOutput, begin_tick, judge_ages, judge_status, write_output
 from rt_kernels.codes cimport (SAFETY_STATE_RECOVERING, SENSOR_STATUS_BUSY, SENSOR_STATUS_CORRUPT, SENSOR_STATUS_DEVICE_FAULT,
-                               SENSOR_STATUS_LOST, SENSOR_STATUS_STALE)
+                               SENSOR_STATUS_DIFFERS, SENSOR_STATUS_LOST, SENSOR_STATUS_STALE)
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
@@ -83,6 +84,8 @@ cdef struct RdtState:
     int64_t late_total              # overtaken by a newer one
     int64_t repeated_total          # duplicates, and old ones that nobody misses
     int64_t busy_since_ns
+    uint64_t kept                   # bit k: record[k] is the newest one with a number that is k modulo WINDOW
+    uint8_t record[WINDOW][RECORD]
 
 
 cdef struct Rdt:
@@ -138,13 +141,23 @@ cdef inline void close_window(RdtState *s) noexcept nogil:
     s.missing_before = s.missing
 
 
-# A record `back` numbers behind the newest one: it fills its gap, or says nothing new.
-cdef inline void take_old_record(RdtState *s, uint32_t back) noexcept nogil:
+# The first record with its number: what repeats it has to be equal.
+cdef inline void keep_record(RdtState *s, const uint8_t *record, uint32_t number) noexcept nogil:
+    s.kept |= <uint64_t>1 << number % WINDOW
+    memcpy(s.record[number % WINDOW], record, RECORD)
+
+
+# A record `back` numbers behind the newest one: it fills its gap, or says nothing new, or something else than the one with its number.
+cdef inline void take_old_record(RdtState *s, const uint8_t *record, uint32_t number, uint32_t back) noexcept nogil:
+    cdef const uint8_t *first = s.record[number % WINDOW]
     if back < WINDOW and s.missing >> back & 1:
         s.missing &= ~(<uint64_t>1 << back)
         s.late_total += 1
-    else:
-        s.repeated_total += 1
+        keep_record(s, record, number)
+        return
+    s.repeated_total += 1
+    if s.kept >> (number % WINDOW) & 1 and io_load_be32(first) == number and memcmp(first, record, RECORD) != 0:
+        s.out.seen |= SENSOR_STATUS_DIFFERS
 
 
 # One record that arrived at `arrived_ns`.
@@ -162,10 +175,10 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
     if s.out.record_total:
         step = rdt_sequence - s.rdt_sequence
         if s.anew:
-            s.missing = s.missing_before = 0
+            s.missing = s.missing_before = s.kept = 0
             s.out.sequence += 1
         elif step == 0 or step >= <uint32_t>0x80000000:
-            take_old_record(s, s.rdt_sequence - rdt_sequence)
+            take_old_record(s, record, rdt_sequence, s.rdt_sequence - rdt_sequence)
             return
         else:
             advance_window(s, step)
@@ -173,6 +186,8 @@ cdef void take_record(Rdt *rdt, const uint8_t *record, int64_t arrived_ns) noexc
         s.anew = 0
     else:
         s.out.sequence = rdt_sequence
+
+    keep_record(s, record, rdt_sequence)
 
     # The sensor's own counter: a repeated value is an old sample sent again.
     if not s.out.record_total or ft_sequence != s.ft_sequence:

@@ -365,6 +365,55 @@ def test_silence_counts_up_to_no_data(drives, sample):
     assert list(sample["drive_lost_total"][0]) == [4, 0, 0, 0, 0, 0]
 
 
+SETTLED = 6  # ticks after which nothing of the set-up is owed any more
+NO_DATA_PERIODS = 3
+
+
+@pytest.mark.parametrize("true_first", [True, False])
+def test_a_second_answer_to_one_sync_with_another_position_says_so(drives, sample, true_first):
+    line = Ticks(drives, sample, first=SETTLED, no_data_periods=NO_DATA_PERIODS)
+    line.beat()
+
+    def spoof(*positions):
+        return lambda: [line.peer.answer(3, GOOD[402], position) for position in positions]
+
+    assert line.tick(between=spoof(0)) == set()  # the same twice says nothing new
+    assert line.tick(silent=(3,), between=spoof(*((0, 500) if true_first else (500, 0)))) == {"differs"}
+    assert line.others() == set()
+    assert line.tick() == set()
+    assert line.tick(between=spoof(500)) == {"differs"}
+    assert sample["drive_lost_total"][0, 2] == 0
+
+
+@pytest.mark.parametrize("missing", [1, 5])
+def test_answers_that_come_late_are_nobody_else_s(drives, sample, missing):
+    """Held up on their way and then come all at once, over two ticks; when that is over, a further answer is somebody else's again."""
+    line = Ticks(drives, sample, first=SETTLED, no_data_periods=NO_DATA_PERIODS)
+    line.beat()
+    late = list(range(100, 100 * (missing + 1), 100))
+    half = len(late) // 2
+
+    def come(positions):
+        return lambda: [line.peer.answer(3, GOOD[402], position) for position in positions]
+
+    for _ in range(missing):
+        assert {"lost"} <= line.tick(silent=(3,)) <= {"lost", "no_data"}
+    assert line.tick(between=come(late[:half])) == set()
+    assert line.tick(between=come(late[half:])) == set()
+    for _ in range(NO_DATA_PERIODS):
+        assert line.tick() == set()
+    assert line.tick(between=come([500])) == {"differs"}
+
+
+def test_what_a_lost_answer_leaves_owed_is_forgotten(drives, sample):
+    line = Ticks(drives, sample, first=SETTLED, no_data_periods=NO_DATA_PERIODS)
+    line.beat()
+    assert line.tick(silent=(3,)) == {"lost"}
+    for _ in range(NO_DATA_PERIODS):
+        assert line.tick() == set()
+    assert line.tick(between=lambda: line.peer.answer(3, GOOD[402], 500)) == {"differs"}
+
+
 def test_two_of_three_answers_missing_are_counted(drives, sample):
     """Never silent for long enough to be `no_data`: the total tells."""
     line = Ticks(drives, sample)

@@ -239,6 +239,28 @@ def test_a_second_answer_with_other_positions_says_so_where_both_are_whole(bus, 
     assert one.port.counters()["bus_doubled"] == 1
 
 
+@pytest.mark.parametrize("true_first", [True, False])
+@pytest.mark.parametrize("changed", [0, 2, 6, 10, 12])  # status word, position, velocity, torque, mode
+def test_a_second_answer_is_compared_in_all_inputs(bus, true_first, changed):
+    one = bus()
+
+    def twice(frame):
+        true, spoofed = one.answer(frame), bytearray(one.answer(frame))
+        spoofed[LRW + 10 + LAYOUT.inputs[4] + changed] ^= 0x04
+        return [true, bytes(spoofed)] if true_first else [bytes(spoofed), true]
+
+    assert "differs" in one.tick(twice)
+
+
+def test_an_answer_is_compared_also_when_its_twin_comes_after_the_next_frame(bus):
+    one, kept = bus(), []
+    one.tick(lambda f: [kept.append(one.answer(f)) or kept[0]])
+    spoofed = bytearray(kept[0])
+    spoofed[LRW + 10 + LAYOUT.inputs[0] + 2] ^= 0x01
+    assert one.tick(lambda f: [kept[0], one.answer(f)]) == set()
+    assert "differs" in one.tick(lambda f: [bytes(spoofed), one.answer(f)])
+
+
 def test_a_slave_that_is_missing_in_the_read_of_all_states_is_a_bus_fault(bus):
     one = bus()
 
