@@ -61,11 +61,12 @@ cdef extern from *:
     #define FAULT_CHAIN_DISCREPANCY ((int64_t)1 << 57)
     #define FAULT_HYDRAULIC_UNIT ((int64_t)1 << 58)
     #define FAULT_HOLD_TOUCHES ((int64_t)1 << 59)
+    #define FAULT_LEG_FORCES_DIFFER ((int64_t)1 << 60)
     #define FAULT_CONTROL_FAILED ((int64_t)1 << 46)
     #define FAULT_LEG_FORCE_LIMIT ((int64_t)1 << 47)
     #define FAULT_SUPPLY_PRESSURE ((int64_t)1 << 48)
     #define FAULT_VALVE_SATURATED ((int64_t)1 << 49)
-    #define FAULTS_STOP ((int64_t)576442728204140287LL)
+    #define FAULTS_STOP ((int64_t)1729364232810987263LL)
     #define FAULTS_POWER_THEN_OFF ((int64_t)361276980907245568LL)
     #define FAULTS_POWER_OFF ((int64_t)180157187891427328LL)
     #define EVENT_FIRST_CONTACT ((uint32_t)1 << 0)
@@ -314,6 +315,7 @@ cdef extern from *:
     const int64_t FAULT_CHAIN_DISCREPANCY  # stop: the two channels of an input of the emergency chain differ for longer than they may
     const int64_t FAULT_HYDRAULIC_UNIT  # stop: the hydraulic unit is off, its level or pressure is out of range, or an interlock is open
     const int64_t FAULT_HOLD_TOUCHES  # note: a hold cannot stop the platform before the units touch
+    const int64_t FAULT_LEG_FORCES_DIFFER  # stop: the legs carry another force than the load cell shows
     const int64_t FAULT_CONTROL_FAILED  # stop: the crafts' own control has failed or gives what is not a number
     const int64_t FAULT_LEG_FORCE_LIMIT  # stop: a leg's actuator pushes or pulls with more than its limit
     # stop: the hydraulic supply has fallen below what the legs need, or its blocking valves have closed

@@ -43,7 +43,7 @@ BLOCKED = RUNS["setpoint_status"]["blocked"]
 EARLY_S = 0.3
 # a sensor is judged wrong
 SENSE = {"sensor_frozen", "tare_wrong", "force_without_contact", "contact_without_force", "force_beyond_prediction", "leg_jump",
-         "records_differ"}  # fmt: skip
+         "records_differ", "leg_forces_differ"}  # fmt: skip
 FLIGHT_S = 20.0
 # name, injection, index, value, when: "early", or s after the first contact
 WRONG = [

@@ -52,6 +52,16 @@ first contact and have not been nearer since the loop was closed. `contact_witho
 COURSE_MEMORY. Both sides only look at the deepest place so far: what bounces behind it is not predictable. `force_beyond_prediction`: more
 than `predicted_share` of `predicted_force_n`. What a run has no prediction of is not judged.
 
+`leg_forces_differ`: where the drives say their forces f_i, the legs and the load cell weigh the same contact. With n_i the leg's direction,
+c the contact force on the platform by the load cell, v the platform's velocity,
+
+    sum n_i (f_i - friction_i) + c - m v'  =  the weight on the legs
+
+whose mean before the loop is closed is the zero. In the closed loop the difference from it, low-passed over `leg_balance_s` (v' is then the
+high-passed v), is to stay within `leg_balance_n`, beyond what friction hides: known while a leg slides, up to its static value either way
+while it is slower than STICK_RATE. Weights of the legs that shift with their directions, and what turns with the platform, are not taken
+off: they belong into `leg_balance_n`.
+
 **Power.** The table gives each stop a category (IEC 60204-1): power kept, taken off when the setpoints rest, taken off at once. With
 `limits.power_off = "axis"` a fault of one drive takes the power off its own axis, and the others decelerate inside their limits; a fault of
 no single drive, and any with `"all"`, off all six. A drive that left its state by itself is such a fault: its enabling word is withdrawn,
@@ -81,14 +91,16 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
-from rt_kernels.algebra cimport vec3
+from rt_kernels.algebra cimport quat, vec3
 from rt_kernels.codes cimport *
 from rt_kernels.plugs cimport StagePart
 from rt_kernels.recovery cimport NOT_FRESH, starts_from_here
 from rt_kernels.safety.unit_energy cimport (UnitEnergyParams, UnitEnergyState, fill_unit_energy, unit_begin, unit_contact_over,
                                             unit_may_give)
 from rt_kernels.sample cimport Sample
-from rt_kernels.stewart.platform cimport Platform, leg_lengths
+from rt_kernels.stewart.legs cimport Legs, all_legs
+from rt_kernels.stewart.mounting cimport Mounting, fill_mounting
+from rt_kernels.stewart.platform cimport Platform, PlatformParams, leg_lengths
 
 import numpy as np
 
@@ -126,6 +138,8 @@ cdef double COURSE_LEAST = 20.0     # N: less than a quarter of the course's gre
 cdef double COURSE_MOST = 100.0     # more than this always
 cdef double NEAR_DEEPEST = 1e-4     # m
 cdef double PREDICTED_FLOOR = 200.0     # N: less is not beyond a prediction
+cdef double STICK_RATE = 0.005      # m/s: a slower leg may stick
+cdef double WEIGHT_TIME = 1.0       # s over which the legs' load before the loop is closed is averaged
 
 cdef uint32_t STOP_CHANNELS = ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B
 cdef uint32_t GUARD_CHANNELS = ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
@@ -187,8 +201,17 @@ cdef struct Params:
     double course_floor         # N: less is not judged
     double force_predicted      # N, already times the share; 0: not judged
     double discrepancy          # s
+    double balance_max          # N, 0: not judged
+    double balance_time         # s
+    double moved_mass           # kg, with the platform
+    double friction             # N, of a leg that slides
+    double stiction             # N, of one that rests
+    double viscous              # N.s/m
+    PlatformParams platform
+    double X_PM[7]              # port on the platform
+    double X_WF[7]              # fixed port
+    int target_fixed
     int course_points
-    int unused
     int power                   # POWER_...
     int emergency_stop
     int guard
@@ -236,6 +259,10 @@ cdef struct State:
     double axial[2]             # largest axial force of the present and of the past COURSE_MEMORY
     double axial_time           # s of the present one
     double lacking_time         # s for which the force has been too small
+    double balance[3]           # N, low-passed: force of the legs and of the contact on the platform, W axes
+    double balance_rate[3]      # m/s, low-passed: velocity of the platform
+    double balance_slack[3]     # N, low-passed: what friction may hide
+    double weight[3]            # N: the balance before the loop was closed
     double differs_time[2]      # s for which the channels of the emergency stop and of the guard have differed
     double recover_time         # s since the command
     double fresh_time           # s since the last stop fault
@@ -252,6 +279,7 @@ cdef struct State:
     int in_contact
     int tripped                 # and not recovered
     int led                     # recovering: there is a target
+    int weighed                 # the balance has begun
 
 cdef struct Self:
     Params params
@@ -605,6 +633,80 @@ cdef int64_t course_faults(const Params *p, State *s, const Sample *o, double dt
         return 0
     s.lacking_time += dt
     return FAULT_CONTACT_WITHOUT_FORCE if s.lacking_time > COURSE_TIME else 0
+
+
+cdef inline bint legs_say_force(const Sample *o) noexcept nogil:
+    """Whether the drives say forces at all, and those are numbers."""
+    cdef double most = 0.0
+    cdef int i
+    for i in range(6):
+        if not (fabs(o.leg_force[i]) < 1e9 and fabs(o.measured_leg_rate[i]) < 1e6 and fabs(o.F_T[i]) < 1e12):
+            return False
+        if fabs(o.leg_force[i]) > most:
+            most = fabs(o.leg_force[i])
+    return most > 0.0
+
+
+cdef inline void push_of_legs(const Params *p, const Sample *o, double *push, double *slack) noexcept nogil:
+    """Force of the six legs on the platform without their friction, W axes; what friction may hide of it, each axis."""
+    cdef Legs legs
+    cdef double rate, force, hidden
+    cdef int i
+    all_legs(&p.platform, o.X_WP_measured, &legs)
+    vec3.fill(0.0, 0.0, 0.0, push)
+    vec3.fill(0.0, 0.0, 0.0, slack)
+    for i in range(6):
+        rate = o.measured_leg_rate[i]
+        force = o.leg_force[i] - p.friction * clip(rate / STICK_RATE, -1.0, 1.0) - p.viscous * rate
+        hidden = p.stiction if fabs(rate) < STICK_RATE else p.stiction - p.friction
+        push[0] += force * legs.ux[i]
+        push[1] += force * legs.uy[i]
+        push[2] += force * legs.uz[i]
+        slack[0] += hidden * fabs(legs.ux[i])
+        slack[1] += hidden * fabs(legs.uy[i])
+        slack[2] += hidden * fabs(legs.uz[i])
+
+
+cdef inline void contact_on_platform(const Params *p, const Sample *o, double *force) noexcept nogil:
+    """Contact force on what the platform carries, by the load cell, W axes."""
+    cdef double q[4]
+    if p.target_fixed:
+        quat.rotate(p.X_WF + 3, o.F_T, force)
+        vec3.scale(-1.0, force, force)
+    else:
+        quat.multiply(o.X_WP_measured + 3, p.X_PM + 3, q)
+        quat.rotate(q, o.F_T, force)
+
+
+cdef int64_t balance_faults(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
+    """Forces of the legs against the load cell: see the docstring."""
+    cdef double push[3]
+    cdef double slack[3]
+    cdef double force[3]
+    cdef double now, beyond, sum = 0.0
+    cdef double near = clip(dt / p.balance_time, 0.0, 1.0), slow = clip(dt / WEIGHT_TIME, 0.0, 1.0)
+    cdef int i
+    if p.balance_max <= 0.0 or o.forward_kinematics_status != 0 or not legs_say_force(o):
+        return 0
+    push_of_legs(p, o, push, slack)
+    contact_on_platform(p, o, force)
+    for i in range(3):
+        if not s.weighed:
+            s.balance[i] = s.weight[i] = push[i] + force[i]
+            s.balance_rate[i] = o.V_WP_measured[i]
+            s.balance_slack[i] = slack[i]
+        s.balance[i] += near * (push[i] + force[i] - s.balance[i])
+        s.balance_rate[i] += near * (o.V_WP_measured[i] - s.balance_rate[i])
+        s.balance_slack[i] += near * (slack[i] - s.balance_slack[i])
+        now = s.balance[i] - p.moved_mass * (o.V_WP_measured[i] - s.balance_rate[i]) / p.balance_time
+        if o.motion != MOTION_FREE:
+            s.weight[i] += slow * (now - s.weight[i])
+            continue
+        beyond = fabs(now - s.weight[i]) - s.balance_slack[i]
+        if beyond > 0.0:
+            sum += beyond * beyond
+    s.weighed = 1
+    return FAULT_LEG_FORCES_DIFFER if sum > p.balance_max * p.balance_max else 0
 
 
 cdef int64_t leg_jumps(const Params *p, State *s, const Sample *o, double dt) noexcept nogil:
@@ -970,7 +1072,7 @@ cdef void step(void *self, Sample *sample, double *aux) noexcept nogil:
         found |= start_legs(p, s, sample, dt)
     if s.mode != SAFETY_STATE_NOT_ARMED and sample.phase != PHASE_IDLE:
         found |= wrench_faults(p, s, sample) | motion_faults(p, s, sample, dt) | energy_faults(p, s, sample, dt)
-        found |= course_faults(p, s, sample, dt)
+        found |= course_faults(p, s, sample, dt) | balance_faults(p, s, sample, dt)
     if s.mode == SAFETY_STATE_RECOVERING:
         recover(p, s, sample, found, dt)
     else:
@@ -1039,6 +1141,17 @@ cdef class SafetyLimits(StagePart):
                   high=1e7, stricter="lower"),
         Parameter("predicted_share", "float", "-", "more than this share of it is a fault (never below 200 N)", 1.2, low=1.0, high=10.0,
                   stricter="lower"),
+        Parameter("leg_balance_n", "float", "N", "force by which the legs and the load cell may differ in the closed loop, where the drives say "
+                  "their forces; 0: not judged", 0.0, low=0.0, high=1e7, stricter="equal"),
+        Parameter("leg_balance_s", "float", "s", "averaging time of this difference", 0.05, low=1e-3, high=10.0, stricter="equal"),
+        Parameter("moved_mass_kg", "float", "kg", "what the legs move, for this difference: platform, carried unit, rods", 0.0, low=0.0,
+                  high=1e7, stricter="equal"),
+        Parameter("leg_friction_n", "float", "N", "friction of a leg that slides, for this difference", 0.0, low=0.0, high=1e6,
+                  stricter="equal"),
+        Parameter("leg_stiction_n", "float", "N", "friction of a leg that rests, at most, for this difference", 0.0, low=0.0, high=1e6,
+                  stricter="equal"),
+        Parameter("leg_viscous_n_s_per_m", "float", "N.s/m", "friction of a leg that grows with its rate, for this difference", 0.0, low=0.0,
+                  high=1e8, stricter="equal"),
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0,
                   stricter="lower"),
         Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6,
@@ -1068,11 +1181,12 @@ cdef class SafetyLimits(StagePart):
         Parameter("signals_missing_periods", "int", "-", "periods without the mechanism's signals that trip", 3, low=1, high=1000,
                   stricter="lower"),
     )
-    CONTEXT = ("period_s", "platform", "delays", "limits", "mechanism", "start")
+    CONTEXT = ("period_s", "platform", "delays", "limits", "mechanism", "start", "mounting")
     cdef Self c
 
-    def __init__(self, *, period_s, platform, delays, limits, mechanism=None, start=None, **given):
+    def __init__(self, *, period_s, platform, delays, limits, mechanism=None, start=None, mounting=None, **given):
         cdef Params *p = &self.c.params
+        cdef Mounting hung
         cdef int i
         keys = checked(SafetyLimits.PARAMETERS, given)
         memset(&self.c, 0, sizeof(Self))
@@ -1132,6 +1246,17 @@ cdef class SafetyLimits(StagePart):
         p.course_floor = min(max(0.25 * max(course, default=0.0), COURSE_LEAST), COURSE_MOST)
         if keys["predicted_force_n"] is not None:
             p.force_predicted = max(keys["predicted_share"] * keys["predicted_force_n"], PREDICTED_FLOOR)
+        if mounting is not None:
+            fill_mounting(&hung, mounting)
+            p.balance_max, p.target_fixed = keys["leg_balance_n"], hung.target_fixed
+            for i in range(7):
+                p.X_PM[i], p.X_WF[i] = hung.X_PM[i], hung.X_WF[i]
+        p.platform = legs.params
+        p.balance_time, p.moved_mass = keys["leg_balance_s"], keys["moved_mass_kg"]
+        p.friction, p.stiction, p.viscous = keys["leg_friction_n"], keys["leg_stiction_n"], keys["leg_viscous_n_s_per_m"]
+        if p.stiction < p.friction:
+            raise ValueError(f"safety.leg_stiction_n: {p.stiction} N is below leg_friction_n = {p.friction} N: a leg that rests holds at "
+                             "least what one that slides does")
         p.power = {"none": POWER_NONE, "axis": POWER_AXIS, "all": POWER_ALL}[limits.power_off]
         p.emergency_stop, p.guard, p.hydraulic_unit = limits.emergency_stop, limits.guard, limits.hydraulic_unit
         p.discrepancy, p.proof_test = limits.discrepancy_s, limits.proof_test
@@ -1153,7 +1278,7 @@ cdef class SafetyLimits(StagePart):
 
     def state_bounds(self):
         counts = ("sensor_lost", "sensor_corrupt", "drive_lost", "drive_corrupt")
-        flags = ("unit.started", "counting", "in_contact", "tripped", "led")
+        flags = ("unit.started", "counting", "in_contact", "tripped", "led", "weighed")
         words = ("standing", "faults", "of_axis")
         return ({f"{name}.total": COUNT for name in counts} | {name: FLAG for name in flags} | {name: (0, 2**63 - 1) for name in words}
                 | {f"{name}_silent": COUNT for name in ("sensor", "signals", "drive")}

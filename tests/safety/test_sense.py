@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from rt_kernels.context import Start
+from rt_kernels.context import Mounting, Start
 from rt_kernels.layout import BITS, CODES
 from tests.safety.conftest import PERIOD, names
 
@@ -169,3 +170,114 @@ def test_a_course_that_cannot_be_is_refused(stage):
         stage(start=START, course_force_n=[1.0] * 65, course_step_m=0.001)
     with pytest.raises(ValueError, match="course_force_n: needs course_step_m"):
         stage(start=START, course_force_n=[1.0])
+
+
+# ------------------------------------------------------------------------------------------------- legs against the load cell
+TURN = Rotation.from_euler("xyz", [10.0, -5.0, 8.0], degrees=True)  # of the platform
+PORT = Rotation.from_euler("xyz", [30.0, 20.0, -40.0], degrees=True)  # of the fixed port, and of the one on the platform
+HUNG = {
+    unit: Mounting(unit_on_load_cell=unit, load_cell_on="floor", X_WF=(4.3, 0.0, 0.0, *PORT.as_quat()),
+                   X_PM=(0.3, 0.0, 0.0, *PORT.inv().as_quat()))
+    for unit in ("target", "active")
+}  # fmt: skip
+WEIGHT = np.array([30000.0, 0.0, 0.0, 100.0, -200.0, 300.0])  # of the platform on the legs: force, moment at P, W axes
+CONTACT = 3000.0 * np.array([-2 / 3, 2 / 3, 1 / 3])  # on the platform, W axes
+BEFORE, AFTER = 20, 400  # ticks; the second ones are eight times the averaging time
+LEAST, MOST = 0.999, 1.001  # of what it is behind that time
+
+
+@pytest.fixture
+def weighed(judged, quiet, platform):
+    """Function (unit on the load cell, share of the contact that the load cell shows, change(samples, directions of the legs), **keys) ->
+    faults of a run whose platform carries its weight, and in the closed loop the contact."""
+
+    def judge(unit="target", share=1.0, change=lambda s, n: None, limit=100.0, **keys):
+        s = quiet(BEFORE + AFTER)
+        s["motion"][:BEFORE] = MOTION["follow_profile"]
+        s["X_WP_measured"] = (*platform.neutral_pose[:3], *TURN.as_quat())
+        arms = TURN.apply(platform.platform_joints)
+        n = platform.neutral_pose[:3] + arms - platform.base_joints
+        n /= np.linalg.norm(n, axis=1)[:, None]
+        J = np.hstack([n, np.cross(arms, n)])
+        s["leg_force"] = np.linalg.solve(J.T, WEIGHT)
+        s["leg_force"][BEFORE:] -= np.linalg.solve(J.T, [*CONTACT, 0.0, 0.0, 0.0])
+        # the active unit exerts it on the target: what the platform feels is the reaction where it carries the active one
+        on_target = PORT.inv().apply(-CONTACT) if unit == "target" else (TURN * PORT.inv()).inv().apply(CONTACT)
+        s["F_T"][BEFORE:, :3] = share * on_target
+        change(s, n)
+        wide = {"force_limit_n": [1e5] * 3, "moment_limit_n_m": [1e5] * 3}
+        return judged(s, mounting=HUNG[unit], leg_balance_n=limit, limits=wide, leg_jump_m=0.0, following_max_m=0.5, **keys)
+
+    return judge
+
+
+@pytest.mark.parametrize("unit", ["target", "active"])
+def test_legs_and_load_cell_weigh_the_same_contact(weighed, unit):
+    assert weighed(unit) == set()
+    for share in (0.0, 0.1, 3.0):
+        assert weighed(unit, share) == {"leg_forces_differ"}
+        assert weighed(unit, share, limit=0.0) == set()
+    assert weighed(unit, 0.9, limit=300.0 * MOST) == set()
+    assert weighed(unit, 0.9, limit=300.0 * LEAST) == {"leg_forces_differ"}
+
+
+def test_an_exchanged_axis_of_the_load_cell_is_not_what_the_legs_weigh(weighed):
+    def exchange(s, n):
+        s["F_T"][:, [0, 1]] = s["F_T"][:, [1, 0]]
+
+    assert weighed(change=exchange) == {"leg_forces_differ"}
+
+
+def test_what_the_platform_needs_to_accelerate_is_not_the_contact_s(weighed):
+    def accelerate(s, n):
+        """A constant 0.5 m/s2 of 2000 kg for the length of the contact, by the legs alone."""
+        s["V_WP_measured"][BEFORE:, 1] = 0.5 * PERIOD * np.arange(1, AFTER + 1)
+        s["leg_force"][BEFORE:] += np.linalg.lstsq(n.T, [0.0, 2000.0 * 0.5, 0.0], rcond=None)[0]
+
+    assert weighed(change=accelerate, moved_mass_kg=2000.0) == set()
+    assert weighed(change=accelerate, moved_mass_kg=2000.0 * 0.89) == {"leg_forces_differ"}
+    assert weighed(change=accelerate) == {"leg_forces_differ"}
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_friction_of_a_sliding_leg_is_known_and_of_a_resting_one_hides(weighed, sign):
+    friction = {"leg_friction_n": 300.0, "leg_stiction_n": 300.0, "leg_viscous_n_s_per_m": 2000.0}
+
+    def slide(s, n, rate=sign * 0.05):
+        s["measured_leg_rate"][BEFORE:] = rate
+        s["leg_force"][BEFORE:] += sign * 300.0 + 2000.0 * rate
+
+    def rest(s, n):
+        """Six legs that hold their whole friction: along X that is 300 N times the sum of their directions."""
+        s["leg_force"][BEFORE:] += sign * 300.0
+
+    assert weighed(change=slide, **friction) == set()
+    assert weighed(change=slide) == weighed(change=slide, **(friction | {"leg_viscous_n_s_per_m": 0.0})) == {"leg_forces_differ"}
+    assert weighed(change=rest, limit=1.0, **friction) == set()
+    assert weighed(change=rest, limit=1.0, leg_friction_n=290.0, leg_stiction_n=290.0) == {"leg_forces_differ"}
+    # a leg that slides hides no more than the difference of both
+    assert weighed(change=slide, limit=1.0, **(friction | {"leg_friction_n": 200.0})) == set()
+    assert weighed(change=slide, limit=1.0, **(friction | {"leg_friction_n": 200.0, "leg_stiction_n": 290.0})) == {"leg_forces_differ"}
+
+
+def test_legs_that_say_no_force_are_not_held_against_the_cell(weighed):
+    def silent(s, n):
+        s["leg_force"] = 0.0
+
+    def one_silent(s, n):
+        s["leg_force"][BEFORE:, 4] = 0.0
+
+    assert weighed(change=silent) == set()
+    assert weighed(change=one_silent, share=1.0, limit=1500.0) == {"leg_forces_differ"}
+
+
+def test_a_force_that_is_no_number_leaves_the_balance_as_it_was(weighed):
+    def no_number(s, n):
+        s["leg_force"][BEFORE + 5, 2] = s["measured_leg_rate"][BEFORE + 6, 1] = np.nan
+
+    assert weighed(change=no_number) == {"leg_force_limit"}
+
+
+def test_friction_at_rest_below_that_of_sliding_is_refused(stage):
+    with pytest.raises(ValueError, match="leg_stiction_n: 10.0 N is below leg_friction_n = 20.0 N"):
+        stage(leg_friction_n=20.0, leg_stiction_n=10.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hil_server.analysis.course import course, held_against
-from hil_server.config import load_test
+from hil_server.config import SHIPPED, load_test
 from hil_server.line import assembly
 from hil_server.telemetry.log_format import LogError
 from tests.system.line_runs import QUICK, STOPPING, fault_names, run_line
@@ -63,6 +63,14 @@ def test_a_wrong_sensor_trips_before_the_load_does(foreseen, fault, index, value
     stops, greatest = flown(foreseen, fault, index, value, at_s)
     assert stops and (stop is None or stop in stops)
     assert greatest <= 1.2 * peak
+
+
+def test_drives_that_say_their_force_show_a_wrong_sensor_without_a_prediction():
+    """Electric legs: what a sensor with a tenth of its gain hides exceeds what friction may hide."""
+    electric = (*KEYS, f"test.stand={SHIPPED}/stands/electric_stand.toml")
+    assert not fault_names(run_line(electric)[-1]["faults"]) & STOPPING
+    stops, _ = flown(([*electric[len(KEYS):]], 0.0, 0.0), "sensor_gain", 0, 0.1, 0.3)
+    assert stops == {"leg_forces_differ"}
 
 
 def test_a_run_takes_the_course_of_its_prediction_and_keeps_its_own_keys(tmp_path):
