@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LAYOUT_HASH = "1b052b1558d82c77"
+LAYOUT_HASH = "fd602bc6028feeb7"
 
 # names of earlier versions -> ours
 FORMER_FIELDS = {"locate_status": "forward_kinematics_status", "cyclogram": "sequence", "control_C": "control_A", "compensator_status": "compensation_status", "place_status": "setpoint_kinematics_status"}  # noqa: E501
@@ -113,6 +113,7 @@ FIELDS = (
     ("kinetic_energy", "f8", 1, "J", "", "dynamics", "state", 1, "kinetic energy of relative motion of the two vehicles"),  # noqa: E501
     ("wheel_rate_A", "f8", 4, "rad/s", "", "dynamics", "state", 1, "rate of each reaction wheel of the active craft about its axis, relative to its body"),  # noqa: E501
     ("wheel_rate_T", "f8", 4, "rad/s", "", "dynamics", "state", 1, "the same of the target craft"),  # noqa: E501
+    ("joint_energy", "f8", 2, "J", "", "dynamics", "state", 1, "work that the joints of the active and of the target craft, wheels left out, have done on its bodies since the loop closed"),  # noqa: E501
     ("dynamics_status", "u4", 1, "-", "", "dynamics", "state", 1, "state of the vehicles' model; of a manipulator also what its drives and path do"),  # noqa: E501
     ("X_WP", "f8", 7, "m,-", "W", "setpoint_kinematics", "output", 1, "demanded pose of the platform, lead included"),  # noqa: E501
     ("V_WP", "f8", 6, "m/s,rad/s", "W", "setpoint_kinematics", "output", 1, "demanded twist of the platform"),  # noqa: E501
@@ -189,6 +190,7 @@ SAMPLE_DTYPE = np.dtype(
         ("kinetic_energy", "<f8"),
         ("wheel_rate_A", "<f8", (4,)),
         ("wheel_rate_T", "<f8", (4,)),
+        ("joint_energy", "<f8", (2,)),
         ("X_WP", "<f8", (7,)),
         ("V_WP", "<f8", (6,)),
         ("leg_demand", "<f8", (6,)),
@@ -296,7 +298,7 @@ FAULTS = (
     ("analogue_chain", 67108864, "stop", "the independent emergency chain is tripped or not healthy", "clear it at its own panel; the server cannot", "off"),  # noqa: E501
     ("energy_gain", 134217728, "stop", "a contact gave back more energy than it took", "the loop delays more than the compensator knows: hil-server identify, hil-server predict", "kept"),  # noqa: E501
     ("energy_warning", 268435456, "note", "a contact gave back 5 % more energy than it took", "as energy_gain, before it trips", ""),  # noqa: E501
-    ("divergence", 536870912, "stop", "the dynamics are not finite or beyond their valid range", "report the run: its log holds the inputs that caused it", "kept"),  # noqa: E501
+    ("divergence", 536870912, "stop", "the dynamics are not finite or beyond their valid range", "look at dynamics_status of the trip tick: joint_energy: a stop, spring or drive of a joint gave more than dynamics.joint_energy_max_j (joint_torque says which); else report the run: its log holds the inputs that caused it", "kept"),  # noqa: E501
     ("operator_stop", 1073741824, "stop", "ABORT was commanded", "none: the operator knows", "kept"),  # noqa: E501
     ("hand_controller_stale", 2147483648, "note", "a hand controller is silent: its rates are zero until it is back and centred", "check its cable", ""),  # noqa: E501
     ("signals_no_data", 4294967296, "stop", "the mechanism signals are missing", "check the signal module and its bus", "kept"),  # noqa: E501
@@ -440,7 +442,7 @@ BITS = {
     "guidance_fault": {"operator_stop": 1, "hand_controller_stale": 2, "region_ended": 4, "programme_not_reached": 8, "record_lost": 16, "record_required": 32, "hold_touches": 64},  # noqa: E501
     "control_status": {"attitude": 1, "firing": 2, "thrust_limited": 4, "wheel_limited": 8, "failed": 16},  # noqa: E501
     "compensation_status": {"rate_limited": 1, "acceleration_limited": 2, "clipped": 4, "gate_open": 8, "adapting": 16, "energy_cap": 32, "dead_band": 64, "mode_observed": 128, "authority_limited": 256},  # noqa: E501
-    "dynamics_status": {"not_finite": 1, "out_of_range": 2, "joined": 4, "drive_saturated": 8, "joint_near_stop": 16, "near_singular": 32, "overload": 64, "path_done": 128},  # noqa: E501
+    "dynamics_status": {"not_finite": 1, "out_of_range": 2, "joined": 4, "drive_saturated": 8, "joint_near_stop": 16, "near_singular": 32, "overload": 64, "path_done": 128, "joint_energy": 256},  # noqa: E501
     "setpoint_kinematics_status": {"out_of_reach": 1, "near_singular": 2, "not_finite": 4},  # noqa: E501
     "setpoint_status": {"length1": 1, "length2": 2, "length3": 4, "length4": 8, "length5": 16, "length6": 32, "rate1": 256, "rate2": 512, "rate3": 1024, "rate4": 2048, "rate5": 4096, "rate6": 8192, "acceleration1": 65536, "acceleration2": 131072, "acceleration3": 262144, "acceleration4": 524288, "acceleration5": 1048576, "acceleration6": 2097152, "blocked1": 16777216, "blocked2": 33554432, "blocked3": 67108864, "blocked4": 134217728, "blocked5": 268435456, "blocked6": 536870912},  # noqa: E501
 }

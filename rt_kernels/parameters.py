@@ -145,7 +145,8 @@ class Command:
     be where the part knows (numbers of faults, of joints), None: whatever the command itself allows. acts: False for a part that only
     narrows what another part acts on. does: what it does in this part, where that is not the same in all, for who presses the button.
     names_of: attribute of the part that names what the first two arguments point to ("joints": "active yaw", ...: a name of the first one,
-    then as many as it has, counted from 0); names: these, of a run.
+    then as many as it has, counted from 0); names: these, of a run. targets_of: attribute with the limits of the fourth argument for each
+    of these names, by the third: (least, largest, unit, whose limit), None where it has no meaning; targets: these, of a run.
     """
 
     name: str
@@ -155,6 +156,8 @@ class Command:
     does: str = field(default="", compare=False)
     names_of: str = ""
     names: tuple[str, ...] | None = None
+    targets_of: str = ""
+    targets: tuple[Any, ...] | None = None
 
 
 # ------------------------------------------------------------------------------------------------------- values against a declaration

@@ -66,6 +66,9 @@ cdef struct Sample:
     double kinetic_energy  # dynamics, state [J]: kinetic energy of relative motion of the two vehicles
     double wheel_rate_A[4]  # dynamics, state [rad/s]: rate of each reaction wheel of the active craft about its axis, relative to its body
     double wheel_rate_T[4]  # dynamics, state [rad/s]: the same of the target craft
+    # dynamics, state [J]: work that the joints of the active and of the target craft, wheels left out, have done on its bodies since the
+    # loop closed
+    double joint_energy[2]
     double X_WP[7]  # setpoint_kinematics, output [m,-]: demanded pose of the platform, lead included
     double V_WP[6]  # setpoint_kinematics, output [m/s,rad/s]: demanded twist of the platform
     double leg_demand[6]  # setpoint_kinematics, output [m]: leg lengths of the demanded pose

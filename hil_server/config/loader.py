@@ -378,6 +378,7 @@ def _checked(
     check.orbit()
     if own is not None:
         check.flown_as_named()
+        check.controlled()
         check.started_by_a_person()
         check.narrowing(own)
     if check.faults:
@@ -505,6 +506,14 @@ class _Check:
             limit = f"{fitting!r}, or no part: the server takes it" if fitting else "crafts without them: no part flies both"
             said = f"would not fly all of the crafts ({'; '.join(left)})"
             self.faults.append(line(*self.where("dynamics.part"), said, name, limit=limit, unit="-"))
+
+    def controlled(self) -> None:
+        """A craft with a body that bends as its root names the one that its own control acts on. Logs from before the key replay."""
+        if self.faults:
+            return
+        for name in VEHICLES:
+            if "body" in self.document[name] and (why := crafts.craft(self.document[name]).lacks_control_body):
+                self.faults.append(line(*self.where(f"{name}.control_body"), why, None, limit="control_body = \"BODY\"", unit="-"))
 
     def vehicle(self, path: str) -> None:
         """A craft of one body or of several: each key by itself, then the whole."""

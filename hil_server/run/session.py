@@ -347,7 +347,7 @@ def _telemetry_settings(test: Assembly, log: Path, host: Any, control: Any, desk
         test.config.telemetry, str(log), cores=others, journal=str(log.with_name("commands.jsonl").absolute()), desk=desk,
         stand_control=None if control is None else control.address,
         late={"fd": test.line.clock.late.fd, "core": host.core},
-        commands={name: [command.phases, command.numbers, command.names] for name, command in commands.items()},
+        commands={name: [command.phases, command.numbers, command.names, command.targets] for name, command in commands.items()},
     )  # fmt: skip
 
 

@@ -113,7 +113,8 @@ class Bus:
     def _command_desk(self, socket: zmq.Socket[Any]) -> CommandDesk:
         s, injector = self.settings, None
         commands = None if s.commands is None else {
-            name: Command(name, phases, numbers, names=names) for name, (phases, numbers, names) in s.commands.items()}
+            name: Command(name, phases, numbers, names=names, targets=targets)
+            for name, (phases, numbers, names, targets) in s.commands.items()}
         if s.stand_control is not None:
             from drivers.simulated.stand_server_client import StandControl
 

@@ -120,7 +120,8 @@ def taken_by(parts: Iterable[Any]) -> dict[str, Command]:
         if command.numbers is not None:
             numbers = tuple(n for n in command.numbers if numbers is None or n in numbers)
         names = getattr(part, command.names_of) if command.names_of else other.names
-        found[command.name] = Command(command.name, phases, numbers, command.acts or other.acts, names=names)
+        targets = getattr(part, command.targets_of) if command.targets_of else other.targets
+        found[command.name] = Command(command.name, phases, numbers, command.acts or other.acts, names=names, targets=targets)
     return {name: command for name, command in found.items() if command.acts}
 
 
@@ -142,7 +143,19 @@ def why_not(commands: Mapping[str, Command], name: str, arguments: tuple[float, 
         if int(arguments[1]) >= len(own := _names_at(names, place)):
             known = ", ".join(f"{one} ({number})" for number, one in enumerate(own)) or "none"
             return f"command {name}: the {place} craft of this run has no {ARGUMENTS[name][1].name} {int(arguments[1])}; there are: {known}"
+        if targets := commands[name].targets:
+            joint = f"{place} {own[int(arguments[1])]}"
+            return _beyond(name, joint, targets[names.index(joint)], arguments)
     return ""
+
+
+def _beyond(name: str, joint: str, by_mode: Sequence[Any], arguments: tuple[float, ...]) -> str:
+    """Why a joint cannot have the target (fourth argument) in the mode (third), "" when it can. by_mode: as `Command.targets`."""
+    limits = by_mode[int(arguments[2])] if len(arguments) > 3 else None
+    if limits is None or limits[0] <= arguments[3] <= limits[1]:
+        return ""
+    low, high, unit, whose = limits
+    return f"command {name}: target {arguments[3]:g} {unit} of joint {joint} is not within {low:g} ... {high:g} {unit} ({whose})"
 
 
 def _names_at(names: Iterable[str], place: str) -> list[str]:

@@ -18,7 +18,8 @@ class TelemetrySettings:
     curve: keys, required for addresses that other machines reach. cores: where the process may run ([] = anywhere): not the loop's core
     when there is more than one. nice: added to the niceness of what publishes. batch_ticks: samples in a `full` message. slow_ticks:
     samples behind a `slow` message. exclusive: one commanding client at a time. commands: what the run's parts act on, name → [phases,
-    numbers, names] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for others.
+    numbers, names, targets] (None: not known). stand_control: where the virtual stand's process takes faults ({port, variant}), None for
+    others.
     users: names of further users of this machine who may command (hil_server.telemetry.peers). desk: file that says who holds the desk, ""
     for none; journal: file to which every command goes, with its sender, "" for none.
     checkpoint: packed, in base 64, of a run that goes on from another one: its log begins with it.

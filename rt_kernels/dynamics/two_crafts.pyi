@@ -11,6 +11,7 @@ FLAG: tuple[Any, ...]
 FRICTION_RATE: float
 SIDES: tuple[Any, ...]
 STOP_HZ: float
+TARGET_MAX: float
 
 class TwoCrafts(StagePart):
     def __init__(self, *, period_s: Any, vehicles: Any, start: Any, orbit: Any = None, **given: Any) -> None: ...
@@ -22,6 +23,7 @@ class TwoCrafts(StagePart):
     def load_unchecked(self, block: bytes) -> Any: ...
     trees: tuple[Any, ...]
     joints: tuple[Any, ...]
+    joint_targets: tuple[Any, ...]
     sensors: tuple[Any, ...]
     interfaces: tuple[Any, ...]
     notes: tuple[Any, ...]
@@ -35,3 +37,4 @@ class TwoCrafts(StagePart):
 WORD: tuple[Any, ...]
 
 def rigid_craft(name: Any, vehicle: Any) -> Any: ...
+def targets_of(settings: Any, kind: Any) -> Any: ...

@@ -22,7 +22,13 @@ Modes of a joint of one degree of freedom, changed during a run by `joint_change
     driven   the same path as the reference of a servo k (x_r - x) + d (x_r' - v), limited; without gains the target is the torque
 
 Accelerations of given and locked joints are known to the recursion, which returns the forces that they need (mixed forward and inverse
-dynamics). Beyond a stop a spring and a damper push back. A reaction wheel is a continuous joint with the torque `wheel_torque`.
+dynamics). A given joint that would need more than its drive's effort gets the effort for the tick, and a path from where it is then.
+
+Beyond a stop a spring and a damper push back. No path leads there: targets and references end at the stop. What stands beyond one when it is
+released, or when a branch moves the stop, has an unloaded spring, which follows the joint back: a stop gives no energy that it has not taken.
+The work of all joints but the wheels', h tau (v + v+) / 2 a tick, is `joint_energy`, with the limit `joint_energy_max_j`.
+
+A reaction wheel is a continuous joint with the torque `wheel_torque`.
 
 Joined: a wrench l of the latches at one point of space, equal and opposite, that takes the relative twist u of the ports to zero:
 
@@ -32,7 +38,8 @@ by unit wrenches through both trees (M^-1 of the implicit step), u* = -0.1/h tim
 the velocities they have. An impulse, of a latch or of a lock, is the mean of its first tick: it is in that tick's torques and wrenches.
 
 Control: every thruster pushes where it is, `wheel_torque` turns the wheels, and what is left of the control wrench (which is the resultant
-of all of them for a rigid craft) acts on the root at and in C. With an orbit every body feels the difference of gravity to the origin of N
+of all of them for a rigid craft) acts at and in C on the body that carries the control (`Craft.control_body`, else the root). A root that
+bends is a floating frame: a wrench on it would act on all of its mass at once, and bend nothing. With an orbit every body feels the difference of gravity to the origin of N
 and its gradient, coupled with the deformation: half a kick of momentum before and half after the step, joints and modes with the first.
 
 Frames: N inertial, or without rotation on a reference orbit; C, V centres of mass of the active and the target craft, axes of their roots;
@@ -41,7 +48,7 @@ Sources: mixed forward and inverse dynamics: Meng and Han 2007, sections 3-5; re
 `rt_kernels.dynamics.orbit`.
 """
 
-from libc.math cimport fabs
+from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy, memset
 
@@ -52,7 +59,7 @@ import numpy as np
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from rt_kernels.algebra cimport pose, quat, rot3, vec3
 from rt_kernels.algebra.sincos cimport sincos
-from rt_kernels.codes cimport (COMMAND_JOINT, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
+from rt_kernels.codes cimport (COMMAND_JOINT, DYNAMICS_STATUS_JOINT_ENERGY, JOINT_MODE_DRIVEN, JOINT_MODE_GIVEN, JOINT_MODE_LOCKED, MOTION_CLOSE_LOOP,
                                MOTION_FOLLOW_PROFILE, MOTION_FREE, MOTION_JOINED)
 from rt_kernels.dynamics.orbit cimport (Orbit, Reference, drift_reference, fill_orbit, gradient, gradient_moment, kick_reference,
                                         start_reference, tide)
@@ -118,6 +125,7 @@ cdef struct Joint:
     double servo_damping
     double lower
     double upper
+    double inertia              # what the joint alone has to move at the start
     double stop_stiffness
     double stop_damping
 
@@ -148,6 +156,9 @@ cdef struct CraftParams:
     int bodies
     double mass
     double friction_rate
+    double joint_energy_max
+    int control                 # body that carries the control
+    int unused
     Place port
     Joint joint[MAX_JOINTS]
     int ball_iq[MAX_BALLS]
@@ -172,8 +183,10 @@ cdef struct Params:
 
 cdef struct JointState:
     int mode
-    int unused
+    int yields                  # given: its drive was not strong enough for the last tick
     double angle                # not reduced to a turn
+    double beyond               # how far past a stop it stands, signed; 0 between them
+    double unloaded             # how much of that its stop's spring does not feel
     double start                # path: from here,
     double start_rate
     double target
@@ -190,6 +203,7 @@ cdef struct CraftState:
     double P_rest[3]
     double L_rest[3]
     JointState joint[MAX_JOINTS]
+    double joint_energy         # work of the joints, wheels left out
 
 cdef struct PairState:
     CraftState craft[2]
@@ -392,8 +406,47 @@ cdef inline void path(const JointState *j, double t, double *x, double *rate) no
     rate[0] = j.start_rate * (1.0 - s * s * (18.0 - s * (32.0 - 15.0 * s))) + d / j.duration * s * s * (30.0 - s * (60.0 - 30.0 * s))
 
 
+cdef inline bint is_held(int mode) noexcept nogil:
+    """Whether the acceleration of a joint is known in this mode."""
+    return mode == JOINT_MODE_LOCKED or mode == JOINT_MODE_GIVEN
+
+
+cdef inline double past_stop(const Joint *joint, double x) noexcept nogil:
+    """How far x lies past a stop of the joint, signed; 0 between them."""
+    if x > joint.upper:
+        return x - joint.upper
+    if x < joint.lower:
+        return x - joint.lower
+    return 0.0
+
+
+cdef inline double within_stops(const Joint *joint, double stands, double x) noexcept nogil:
+    """A place of a path, no further past a stop than where the joint stands."""
+    return min(max(x, min(joint.lower, stands)), max(joint.upper, stands))
+
+
+cdef void begin_path(const Joint *joint, JointState *j, double rate, double target, double duration, double h) noexcept nogil:
+    """A path from where the joint is, at its rate, to the target: in the given time, or in the shortest that the drive allows."""
+    cdef double d = fabs(target - j.angle)
+    cdef double fastest = joint.rate
+    cdef double a, b
+    j.start = j.angle
+    j.start_rate = rate
+    j.target = target
+    j.elapsed = 0.0
+    # fifth degree: the rate peaks at 15/8 of the mean one; one away from the target adds up to 0.52 of itself on the way back
+    if rate * (target - j.angle) < 0.0:
+        fastest -= 0.52 * min(fabs(rate), fastest)
+    # the acceleration at most at 5.78 d / T^2 + 3.95 |rate| / T, which the effort must give to the joint's inertia
+    a = 5.78 * d * joint.inertia / joint.effort
+    b = 3.95 * fabs(rate) * joint.inertia / joint.effort
+    # in no less than ten ticks
+    j.duration = max(max(duration, 10.0 * h, 1.875 * d / fastest), 0.5 * (b + sqrt(b * b + 4.0 * a)))
+
+
 cdef void set_mode(const Params *p, PairState *s, int craft, int number, int mode, double target, double duration) noexcept nogil:
-    """A joint changes its mode; a path begins where the joint is."""
+    """A joint changes its mode; a path begins where the joint is, and ends between its stops. One that is held beyond a stop leaves its
+    spring unloaded there."""
     cdef const Joint *joint
     cdef JointState *j
     # a command of a log is not trusted
@@ -403,13 +456,18 @@ cdef void set_mode(const Params *p, PairState *s, int craft, int number, int mod
         return
     joint = &p.craft[craft].joint[number]
     j = &s.craft[craft].joint[number]
+    if is_held(j.mode) or is_held(mode):
+        j.unloaded = j.beyond
     j.mode = mode
-    j.start = j.angle
-    j.start_rate = s.craft[craft].v[joint.iv]
-    j.target = target
-    # no faster than the drive (a path of the fifth degree peaks at 15/8 of its mean rate), nor in less than ten ticks
-    j.duration = max(duration, 10.0 * p.period, 1.875 * fabs(target - j.start) / joint.rate)
-    j.elapsed = 0.0
+    j.yields = 0
+    if mode == JOINT_MODE_GIVEN or mode == JOINT_MODE_DRIVEN and not driven_by_torque(joint):
+        target = min(max(target, joint.lower), joint.upper)
+    begin_path(joint, j, s.craft[craft].v[joint.iv], target, duration, p.period)
+
+
+cdef inline bint driven_by_torque(const Joint *joint) noexcept nogil:
+    """Whether the target of a driven joint is a torque: its servo has no gains."""
+    return joint.servo_stiffness == 0.0 and joint.servo_damping == 0.0
 
 
 cdef void change_modes(const Params *p, PairState *s, const Sample *o) noexcept nogil:
@@ -429,6 +487,16 @@ cdef void change_modes(const Params *p, PairState *s, const Sample *o) noexcept 
         set_mode(p, s, o.command_arg[0] > 0.5, <int>o.command_arg[1], <int>o.command_arg[2], o.command_arg[3], o.command_arg[4])
 
 
+cdef inline double push_of_stop(const Joint *joint, const JointState *j, double v, double *k, double *d) noexcept nogil:
+    """Force of the stop beyond which the joint stands, its spring and damper onto k and d; 0 between the stops."""
+    if j.beyond == 0.0:
+        return 0.0
+    if j.beyond != j.unloaded:
+        k[0] += joint.stop_stiffness
+    d[0] += joint.stop_damping
+    return -(joint.stop_stiffness * (j.beyond - j.unloaded) + joint.stop_damping * v)
+
+
 cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double *wheel_torque, double h) noexcept nogil:
     """Forces, what is known, and what springs and dampers add to the inertia of each joint over the step."""
     cdef const Joint *joint
@@ -443,10 +511,17 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
         k = 0.0
         d = 0.0
         force = 0.0
-        w.known[joint.iv] = j.mode == JOINT_MODE_LOCKED or j.mode == JOINT_MODE_GIVEN
+        w.known[joint.iv] = is_held(j.mode)
+        # what a stop's spring does not feel shrinks as the joint comes back
+        if j.unloaded != 0.0:
+            j.unloaded = min(max(j.unloaded, min(j.beyond, 0.0)), max(j.beyond, 0.0))
         if j.mode == JOINT_MODE_GIVEN or j.mode == JOINT_MODE_DRIVEN:
+            if j.yields:
+                begin_path(joint, j, v, j.target, j.duration - j.elapsed, h)
+                j.yields = 0
             j.elapsed += h
             path(j, j.elapsed, &reference, &rate)
+            reference = within_stops(joint, x, reference)
         if j.mode == JOINT_MODE_LOCKED:
             w.a[joint.iv] = -v / h
         elif j.mode == JOINT_MODE_GIVEN:
@@ -459,19 +534,38 @@ cdef void load_joints(const CraftParams *p, CraftState *s, Work *w, const double
                 force += wheel_torque[joint.wheel]
             elif j.mode == JOINT_MODE_DRIVEN:
                 servo = joint.servo_stiffness * (reference - x) + joint.servo_damping * (rate - v)
-                if joint.servo_stiffness == 0.0 and joint.servo_damping == 0.0:
+                if driven_by_torque(joint):
                     servo = j.target
                 elif fabs(servo) < joint.effort:
                     k += joint.servo_stiffness
                     d += joint.servo_damping
                 force += min(max(servo, -joint.effort), joint.effort)
-            if x < joint.lower or x > joint.upper:
-                servo = x - (joint.lower if x < joint.lower else joint.upper)
-                k += joint.stop_stiffness
-                d += joint.stop_damping
-                force -= joint.stop_stiffness * servo + joint.stop_damping * v
+            force += push_of_stop(joint, j, v, &k, &d)
         w.tau[joint.iv] = force
         w.model.body[joint.body].armature = joint.armature + h * (d + 0.25 * h * k)
+
+
+cdef bint yields(const CraftParams *p, CraftState *s, Work *w, double h) noexcept nogil:
+    """Whether given joints, after `accelerate`, need more than their drives give: those get that, and their stops' forces, instead."""
+    cdef const Joint *joint
+    cdef JointState *j
+    cdef double k, d
+    cdef bint found = False
+    cdef int i
+    for i in range(p.n_joints):
+        joint = &p.joint[i]
+        j = &s.joint[i]
+        if j.mode != JOINT_MODE_GIVEN or fabs(w.tau_out[joint.iv]) <= joint.effort:
+            continue
+        found = True
+        j.yields = 1
+        k = 0.0
+        d = 0.0
+        w.known[joint.iv] = 0
+        w.tau[joint.iv] = joint.effort if w.tau_out[joint.iv] > 0.0 else -joint.effort
+        w.tau[joint.iv] += push_of_stop(joint, j, s.v[joint.iv], &k, &d)
+        w.model.body[joint.body].armature = joint.armature + h * (d + 0.25 * h * k)
+    return found
 
 
 cdef void take_torques(const CraftParams *p, Work *w) noexcept nogil:
@@ -540,10 +634,12 @@ cdef inline void port_arm(const CraftParams *p, const CraftState *s, const Work 
 
 cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, const double *control, const double *thrust,
                        const double *wheel_torque) noexcept nogil:
-    """Thrusters where they are; what they and the wheels leave of the control wrench on the root, at and in C."""
+    """Thrusters where they are; what they and the wheels leave of the control wrench, at and in C, on the body that carries the control."""
+    cdef const Body *b = &w.model.body[p.control]
     cdef double rest[6]
     cdef double f[3]
     cdef double zero[3]
+    cdef double r[3]
     cdef int i, j
     memcpy(rest, control, sizeof(rest))
     vec3.fill(0.0, 0.0, 0.0, zero)
@@ -557,7 +653,12 @@ cdef void load_control(const CraftParams *p, const CraftState *s, Work *w, const
     for i in range(p.n_wheels):
         # the motor turns the wheel by its torque and the craft by the opposite: within the tree
         vec3.add_scaled(rest + 3, wheel_torque[i], p.wheel_axis + 3 * i, rest + 3)
-    load_body(s, w, 0, w.whole.centre, rest, rest + 3)
+    # from the axes and the origin of the root to those of the body
+    vec3.sub(w.whole.centre, b.pose, r)
+    rot3.apply_transposed(b.pose + 3, r, r)
+    rot3.apply_transposed(b.pose + 3, rest, rest)
+    rot3.apply_transposed(b.pose + 3, rest + 3, rest + 3)
+    load_body(s, w, p.control, r, rest, rest + 3)
 
 
 cdef void fall(const Params *p, const CraftParams *craft, CraftState *s, const Reference *at, Work *w, double h, int load) noexcept nogil:
@@ -664,10 +765,14 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     cdef double h = p.period
     cdef double V[6]
     cdef double t[3]
-    cdef int i
+    cdef int i, iv
     accumulate(h, w.force, s.P, s.P_rest)
     accumulate(h, w.moment, s.L, s.L_rest)
     accumulate(h / craft.mass, s.P, s.c, s.c_rest)
+    for i in range(craft.n_joints):
+        iv = craft.joint[i].iv
+        if craft.joint[i].wheel < 0:
+            s.joint_energy += h * w.torque[i] * (s.v[iv] + 0.5 * h * w.a[iv])
     for i in range(6, craft.nv):
         s.v[i] += h * w.a[i]
     # half a step: attitude with the root's acceleration of the recursion
@@ -683,6 +788,7 @@ cdef void finish(const Params *p, const CraftParams *craft, CraftState *s, Work 
     quat.turn(t, h, s.q + 3)
     for i in range(craft.n_joints):
         s.joint[i].angle += h * s.v[craft.joint[i].iv]
+        s.joint[i].beyond = past_stop(&craft.joint[i], s.joint[i].angle)
     shift_internal(craft, s, h, s.q)
     see_craft(craft, s, w)
 
@@ -811,6 +917,10 @@ cdef void one_step(Self *self, const Sample *o, int joined) noexcept nogil:
         drift_reference(p.period, &s.reference)
     for k in range(2):
         accelerate(w[k].model, 0.0, s.craft[k].q, s.craft[k].v, w[k].tau, w[k].f_ext, w[k].known, w[k].a, w[k].tau_out)
+        if yields(&p.craft[k], &s.craft[k], &w[k], p.period):
+            move(w[k].model, s.craft[k].q, s.craft[k].v)
+            factor(w[k].model, 0.25 * p.period * p.period, p.period, w[k].known)
+            accelerate(w[k].model, 0.0, s.craft[k].q, s.craft[k].v, w[k].tau, w[k].f_ext, w[k].known, w[k].a, w[k].tau_out)
         take_torques(&p.craft[k], &w[k])
 
 
@@ -855,7 +965,7 @@ cdef void start(Self *self, const double *X_TA, const double *V_TA) noexcept nog
         for i in range(p.craft[k].n_joints):
             c.joint[i].angle = p.craft[k].joint[i].angle
             set_mode(p, s, k, i, p.craft[k].joint[i].mode, c.joint[i].angle, 0.0)
-            if p.craft[k].joint[i].servo_stiffness == 0.0 and p.craft[k].joint[i].servo_damping == 0.0:
+            if driven_by_torque(&p.craft[k].joint[i]):
                 c.joint[i].target = 0.0 if p.craft[k].joint[i].mode == JOINT_MODE_DRIVEN else c.joint[i].angle
         compose(w[k].model, c.q, c.v, &w[k].whole)
         place_in_root(w[k].model)
@@ -1020,11 +1130,16 @@ cdef void step(void *self_, Sample *sample, double *aux) noexcept nogil:
     sample.kinetic_energy -= 0.5 * vec3.dot(sample.momentum, sample.momentum) / (p.craft[ACTIVE].mass + p.craft[TARGET].mass)
     record_joints(p, s, w, record)
     sample.dynamics_status = verdict(sample, sample.kinetic_energy, p.range_max, s.joined)
+    for k in range(2):
+        sample.joint_energy[k] = s.craft[k].joint_energy
+        if not s.craft[k].joint_energy <= p.craft[k].joint_energy_max:
+            sample.dynamics_status |= DYNAMICS_STATUS_JOINT_ENERGY
 
 
 # ------------------------------------------------------------------------------------------------------------------------ set-up
 
 FRICTION_RATE = 1e-3            # v_f: below it Coulomb friction is a damper, rad/s or m/s
+TARGET_MAX = 1e6                # of a joint, as the command has it
 STOP_HZ = 20.0                  # a joint against its stop swings with this frequency, with the damping ratio 0.5
 
 EVENTS = {"time": AT_TIME, "first_contact": AT_FIRST_CONTACT, "capture": AT_CAPTURE}
@@ -1053,6 +1168,16 @@ def _limit(where, count, limit):
         raise ValueError(f"{where}: {count}, limit {limit}")
 
 
+def targets_of(settings, kind):
+    """Least and largest target of a joint with these settings (`JointSettings`), unit and whose limit it is, by the code of the mode."""
+    slides = kind == "prismatic"
+    stops = (max(settings.lower, -TARGET_MAX), min(settings.upper, TARGET_MAX), "m" if slides else "rad", "its stops")
+    effort = min(settings.effort, TARGET_MAX)
+    torque = not settings.servo_stiffness and not settings.servo_damping
+    by_mode = {"given": stops, "driven": (-effort, effort, "N" if slides else "N.m", "its effort") if torque else stops}
+    return tuple(by_mode.get(mode) for mode in _MODES)
+
+
 def rigid_craft(name, vehicle):
     """A vehicle without bodies of its own as a craft of one: its centre of mass in the origin."""
     body = ModalBody.rigid(float(vehicle.mass_kg), inertia=np.asarray(vehicle.inertia_kg_m2, float))
@@ -1068,7 +1193,8 @@ cdef class TwoCrafts(StagePart):
     is rigid. Raises ValueError for a craft that is no free-flyer, counts above the limits, unknown names, and a mass that disagrees.
 
     .trees: (active, target), the `FlexibleTree` of each, with a massless link at every place on a flexible body; .joints, .sensors,
-    .interfaces: names in the order of the channels, "active arm_1"; .notes: the same in words, for the log."""
+    .interfaces: names in the order of the channels, "active arm_1"; .joint_targets: of each joint, least and largest target with its unit by
+    the code of the mode, None where the mode has none; .notes: the names in words, for the log."""
 
     PARAMETERS = (
         Parameter("active_port", "str", "-", "docking port of the active craft", DOCKING),
@@ -1076,15 +1202,18 @@ cdef class TwoCrafts(StagePart):
         Parameter("joint_changes", "tables", "-", "changes of the modes of joints: craft, joint, mode, event, after_s, target, time_s", []),
         Parameter("modal_start", "tables", "-", "deformation when the loop closes: craft, body, coordinates, rates", []),
         Parameter("range_max_m", "float", "m", "ports further apart than this are out of the model's range", 5.0, low=0.01, high=1000.0),
+        Parameter("joint_energy_max_j", "float", "J", "most that the joints of a craft, wheels left out, may give its bodies in a run", 1000.0,
+                  low=1e-3, high=1e9),
     )
     AUX = AUX
-    COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints"),)
+    COMMANDS = (Command("joint", ("contact", "latched"), (0, 1), names_of="joints", targets_of="joint_targets"),)
     CONTEXT = ("period_s", "vehicles", "start", "orbit")
     FLIES = ("joints", "modes of its bodies", "wheels", "thrusters", "sensors", "interfaces")
     FREE_VEHICLES = True
     cdef Self c
     cdef readonly tuple trees
     cdef readonly tuple joints
+    cdef readonly tuple joint_targets
     cdef readonly tuple sensors
     cdef readonly tuple interfaces
     cdef readonly tuple notes
@@ -1101,10 +1230,11 @@ cdef class TwoCrafts(StagePart):
         for i in range(3):
             p.orbital_rate[i] = start.orbital_rate_rad_s[i]
         fill_orbit(&p.orbit, orbit)
-        trees, self.joints, self.sensors, self.interfaces = [], (), (), ()
+        trees, self.joints, self.joint_targets, self.sensors, self.interfaces = [], (), (), (), ()
         for k, (side, vehicle) in enumerate(zip(SIDES, (vehicles.active, vehicles.target), strict=True)):
             craft = vehicle.craft if vehicle.craft is not None else rigid_craft(f"{side} craft", vehicle)
-            trees.append(self._fill(k, f"{side} craft {craft.name}", craft, keys[f"{side}_port"], keys["modal_start"]))
+            trees.append(self._fill(k, f"{side} craft {craft.name}", craft, keys[f"{side}_port"], keys["modal_start"],
+                                    keys["joint_energy_max_j"]))
             if not abs(vehicle.mass_kg - p.craft[k].mass) <= 1e-9 * p.craft[k].mass:
                 raise ValueError(f"{side} craft: mass_kg of the vehicle is {vehicle.mass_kg:.12g} kg, its bodies have "
                                  f"{p.craft[k].mass:.12g} kg: give both the same mass")
@@ -1124,7 +1254,7 @@ cdef class TwoCrafts(StagePart):
         memset(V, 0, sizeof(V))
         start_at(&self.c, X, V)
 
-    def _fill(self, int k, where, craft, port_name, modal_start):
+    def _fill(self, int k, where, craft, port_name, modal_start, joint_energy_max):
         """Parameters and working memory of one craft; its tree."""
         cdef CraftParams *p = &self.c.flat.params.craft[k]
         cdef Work *w = &self.c.work[k]
@@ -1148,6 +1278,8 @@ cdef class TwoCrafts(StagePart):
         p.bodies, p.nq, p.nv, p.nj = tree.model.n, tree.nq, tree.nv, tree.nj
         p.mass = sum(link.body.mass for link in links)
         p.friction_rate = FRICTION_RATE
+        p.joint_energy_max = joint_energy_max
+        p.control = tree.index(craft.control_body or roots[0])
         q, v = tree.neutral(), np.zeros(tree.nv)
         # joints
         names = []
@@ -1178,6 +1310,7 @@ cdef class TwoCrafts(StagePart):
             else:
                 q[b.iq] = given.angle
             names.append(link.joint_name)
+            self.joint_targets += (targets_of(given, link.joint),)
             p.n_joints += 1
         unknown = [name for name in settings if name not in names]
         if unknown:
@@ -1224,6 +1357,7 @@ cdef class TwoCrafts(StagePart):
         mobility = np.linalg.inv(tree.mass_matrix(q))
         for i in range(p.n_joints):
             inertia = 1.0 / mobility[p.joint[i].iv, p.joint[i].iv]
+            p.joint[i].inertia = inertia
             p.joint[i].stop_stiffness = inertia * (2.0 * np.pi * STOP_HZ) ** 2
             p.joint[i].stop_damping = inertia * 2.0 * np.pi * STOP_HZ
 
@@ -1259,7 +1393,6 @@ cdef class TwoCrafts(StagePart):
     def _fill_changes(self, tables):
         cdef Params *p = &self.c.flat.params
         cdef Change *change
-        cdef const Joint *joint
         _limit("joint_changes", len(tables), MAX_CHANGES)
         for number, table in enumerate(tables):
             where = f"joint_changes[{number}]"
@@ -1273,19 +1406,27 @@ cdef class TwoCrafts(StagePart):
             change.craft, change.joint, change.mode = k, names.index(table["joint"]), CODES["joint_mode"][table["mode"]]
             change.event, change.after = EVENTS[table["event"]], table["after_s"]
             change.target, change.duration = table["target"], table["time_s"]
-            joint = &p.craft[k].joint[change.joint]
-            if table["mode"] == "given" and not joint.lower <= change.target <= joint.upper:
-                raise ValueError(f"{where}.target: {change.target:g} of joint {table['joint']!r} is beyond its stops, limit "
-                                 f"{joint.lower:g} ... {joint.upper:g} rad or m")
+            limits = self.joint_targets[self.joints.index(f"{table['craft']} {table['joint']}")][change.mode]
+            if limits is not None and not limits[0] <= change.target <= limits[1]:
+                raise ValueError(f"{where}.target: {change.target:g} {limits[2]} of joint {table['joint']!r}, limit {limits[0]:g} ... "
+                                 f"{limits[1]:g} {limits[2]} ({limits[3]})")
             p.n_changes += 1
 
     def keep_rates(self, bytes snapshot):
-        """The state of a part with other masses: poses and rates stay, momenta become those of these craft. Raises ValueError."""
-        cdef int k
+        """The state of a part with other masses: poses and rates stay to the bit, momenta become those of these craft, to which the rates of
+        the next step belong to rounding. Raises ValueError."""
+        cdef JointState *j
+        cdef double beyond
+        cdef int i, k
         self.restore(snapshot)
         for k in range(2):
+            for i in range(self.c.flat.params.craft[k].n_joints):
+                # a stop that is elsewhere now has taken nothing yet
+                j = &self.c.flat.state.craft[k].joint[i]
+                beyond = past_stop(&self.c.flat.params.craft[k].joint[i], j.angle)
+                if beyond != j.beyond:
+                    j.beyond = j.unloaded = beyond
             carry_over(&self.c.flat.state.craft[k], &self.c.work[k])
-            see_craft(&self.c.flat.params.craft[k], &self.c.flat.state.craft[k], &self.c.work[k])
 
     def coordinates(self, int craft):
         """(q, v) of a craft's tree (0 active, 1 target), after the last step; the root's position in N, twist on its own axes."""
@@ -1299,7 +1440,7 @@ cdef class TwoCrafts(StagePart):
         return PyBytes_FromStringAndSize(<const char *>&self.c.flat, sizeof(Flat)) + b"".join(_constants(tree) for tree in self.trees)
 
     def state_bounds(self):
-        return {"craft.joint.mode": code_range("joint_mode"), "joined": FLAG, "done": WORD}
+        return {"craft.joint.mode": code_range("joint_mode"), "craft.joint.yields": FLAG, "joined": FLAG, "done": WORD}
 
     def fields(self):
         return self.c.flat

@@ -192,7 +192,8 @@ class Craft:
     """Any craft: bodies with their joints, and what is on them. A rigid vehicle is a craft of one body on a free joint.
 
     links: parents need not come first; joints: settings of every joint that moves, in the order of the links (the root's free joint left
-    out); rates: terms of the deformation in the rates, exact | first_order; gravity (3,) m/s2 on the inertial axes.
+    out); rates: terms of the deformation in the rates, exact | first_order; gravity (3,) m/s2 on the inertial axes; control_body: the
+    rigid body on which the wrenches of the craft's own control act, None: the root.
     """
 
     name: str
@@ -205,6 +206,7 @@ class Craft:
     interfaces: tuple[Interface, ...] = ()
     rates: str = "exact"
     gravity: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    control_body: str | None = None
 
     def __post_init__(self) -> None:
         if not self.links:
@@ -224,6 +226,10 @@ class Craft:
         for interface in self.interfaces:
             if interface.body not in bodies:
                 raise ValueError(f"interface {interface.name!r}: {no_such('body', interface.body, bodies)}")
+        if self.control_body is not None and self.control_body not in bodies:
+            raise ValueError(f"control_body: {no_such('body', self.control_body, bodies)}")
+        if self.control_body is not None and bodies[self.control_body].body.n_modes:
+            raise ValueError(f"control_body: {self.control_body!r} bends, limit a rigid body: {', '.join(_rigid(bodies))}")
         moving = {link.joint_name: link.joint for link in self.links if link.joint in ONE_DEGREE}
         for settings in self.joints:
             if settings.joint not in moving:
@@ -237,6 +243,15 @@ class Craft:
     def moves(self) -> bool:
         """Whether a body can move against another one: by a joint, or by bending."""
         return any(link.body.n_modes or (link.parent is not None and link.joint != "fixed") for link in self.links)
+
+    @property
+    def lacks_control_body(self) -> str:
+        """Why wrenches of the craft's own control have no body to act on, "" where they have one: a root that bends is a frame without a
+        place of its own, and a wrench on it would act on all of its mass at once."""
+        if self.control_body is not None or not self.root.body.n_modes:
+            return ""
+        rigid = _rigid({link.name: link for link in self.links if link.body.mass})
+        return f"the body without a parent, {self.root.name!r}, bends: control acts on a rigid body that is named ({', '.join(rigid)})"
 
     @property
     def root(self) -> Link:
@@ -266,6 +281,10 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = get_close_matches(name, known, n=1)
     return f"no {what} {name!r}" + (f", did you mean {close[0]!r}?" if close else f"; there are {', '.join(known) or 'none'}")
+
+
+def _rigid(bodies: Mapping[str, Link]) -> list[str]:
+    return [name for name, link in bodies.items() if not link.body.n_modes]
 
 
 def _check_tree(bodies: Mapping[str, Link]) -> None:

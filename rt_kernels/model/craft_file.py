@@ -134,6 +134,8 @@ CRAFT = (
 # keys at the top of a craft of several bodies
 BODIES = (
     Parameter("body", "tables", "-", "tables [[body]]", None),
+    Parameter("control_body", "str", "-", "rigid body that thrust_n, attitude control and wheels' reaction act on; left away: the body "
+              "without a parent, which then must not bend", None),
     Parameter("manipulator", "table", "-", "drives, limits, segments of an arm, see rt_kernels.model.manipulator_file", None),
 )
 KEYS: dict[str, tuple[Parameter, ...]] = {
@@ -499,6 +501,7 @@ class _File:
             return Craft(
                 self.top["name"], tuple(expanded), (*ports, *things["port"]), tuple(self.settings.values()), things["thruster"],
                 things["wheel"], things["sensor"], things["interface"], self.top["rates"] or "exact", gravity,
+                self.top.get("control_body"),
             )  # fmt: skip
 
     def rigid_bodies(self) -> list[Body]:

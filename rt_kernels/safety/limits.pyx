@@ -777,7 +777,7 @@ cdef int64_t motion_faults(const Params *p, State *s, Sample *o, double dt) noex
         f |= FAULT_SETPOINT_NOT_FINITE
     if o.forward_kinematics_status & (FORWARD_KINEMATICS_STATUS_NOT_CONVERGED | FORWARD_KINEMATICS_STATUS_NEAR_SINGULAR):
         f |= FAULT_PLATFORM_UNKNOWN
-    if o.dynamics_status & (DYNAMICS_STATUS_NOT_FINITE | DYNAMICS_STATUS_OUT_OF_RANGE):
+    if o.dynamics_status & (DYNAMICS_STATUS_NOT_FINITE | DYNAMICS_STATUS_OUT_OF_RANGE | DYNAMICS_STATUS_JOINT_ENERGY):
         f |= FAULT_DIVERGENCE
     if o.dynamics_status & DYNAMICS_STATUS_OVERLOAD:
         f |= FAULT_ARM_OVERLOAD

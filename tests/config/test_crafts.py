@@ -192,3 +192,21 @@ def test_former_spelling_in_a_vehicle_is_refused_with_the_new_one(programme):
     old = BARE.replace("[body.rigid]\n", "", 1)
     found = faults(programme(old))
     assert any("body.hull.mass_kg: was renamed rigid.mass_kg" in fault for fault in found), found
+
+
+def test_a_craft_whose_root_bends_names_what_its_control_acts_on(programme):
+    """A torque on the frame of a bending root would turn all of its mass at once; a log from before the key still replays."""
+    text = (SHIPPED / "vehicles/dumbbell_truss.toml").read_text()
+    config = load_test(programme(text))
+    assert crafts.craft(config.active_vehicle).control_body == "main_body"
+    bare = programme(text.replace('control_body = "main_body"\n', ""))
+    (found,) = faults(bare)
+    assert "active_vehicle.toml: control_body: the body without a parent, 'truss', bends: control acts on a rigid body" in found
+    assert '(main_body, reactor), value None, limit control_body = "BODY"' in found
+    named = load_test(bare, ["active_vehicle.control_body=reactor"])
+    assert crafts.craft(named.active_vehicle).control_body == "reactor"
+    del named.document["active_vehicle"]["control_body"]
+    assert test_from_toml(named.as_toml()).active_vehicle["name"] == "dumbbell spacecraft"
+    for body, words in (("truss", "'truss' bends, limit a rigid body: main_body, reactor"), ("main", "no body 'main', did you mean 'main_body'")):
+        (found,) = faults(bare, [f"active_vehicle.control_body={body}"])
+        assert f"control_body: {words}" in found

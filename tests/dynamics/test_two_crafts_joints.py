@@ -10,7 +10,7 @@ from hil_server.telemetry import commands
 from rt_kernels.context import Vehicles
 from rt_kernels.dynamics.two_bodies import TwoBodies
 from rt_kernels.dynamics.two_crafts import TwoCrafts
-from rt_kernels.layout import CODES, SAMPLE_DTYPE
+from rt_kernels.layout import BITS, CODES, SAMPLE_DTYPE
 from rt_kernels.model.craft import Craft, CraftPort, Interface, JointSettings, Link, Sensor, Thruster, Wheel
 from rt_kernels.model.modes import ModalBody
 from rt_kernels.multibody.flexible import FlexibleTree
@@ -265,6 +265,91 @@ def test_a_stop_turns_a_joint_back():
     assert abs(rate[-1]) < 0.9 * np.abs(rate).max()
 
 
+def stopped(upper, **link0):
+    """An arm whose first joint has stops at -1 and `upper`, the others locked; no springs."""
+    locked = {"mode": "locked"}
+    return settings(arm(stiffness=0.0, damping=0.0), link0={"lower": -1.0, "upper": upper} | link0, link1=locked, link2=locked)
+
+
+def test_given_motion_ends_at_the_stop_and_its_release_gives_no_energy():
+    """A target beyond the stop, as an older log has it: the path ends at the stop, and what is released there stays at rest."""
+    part = make(pair(stopped(0.5)))
+    given, free = np.zeros(8), np.zeros(8)
+    given[:5], free[:3] = [0, 0, MODE["given"], 2.0, 0.5], [0, 0, MODE["free"]]
+    fields = {"command_code": lambda k: CODES["command"]["joint"] if k in (10, 700) else 0, "command_arg": lambda k: given if k < 600 else free}
+    records, aux = fly(part, 1500, np.zeros(6), **fields)
+    x = aux[:, AUX["joint_position"]][:, 0]
+    assert x[690] == pytest.approx(0.5, abs=1e-12) and x.max() <= 0.5 + 1e-12
+    assert records["kinetic_energy"][690:].max() < 1e-12
+    assert aux[-1, AUX["joint_mode"]][0] == MODE["free"]
+
+
+@pytest.mark.parametrize(("at", "goes"), [(700, "out"), (1150, "rests"), (1350, "comes back")])
+def test_a_stop_that_a_branch_moves_gives_no_energy(at, goes):
+    """The joint stands past the stop of the branch and is released there: what moves has no more energy than before, whichever way."""
+    there = change("link0", "given", target=1.3, time_s=1.0)
+    first = make(pair(stopped(1.5)), joint_changes=[there, change("link0", "given", after_s=1.2, target=0.3, time_s=1.0)])
+    records, before = fly(first, at, np.zeros(6))
+    part, sample = make(pair(stopped(1.0))), records[-1:].copy()
+    part.keep_rates(first.snapshot())
+    sample["command_code"], sample["command_arg"][0, :3] = CODES["command"]["joint"], [0, 0, MODE["free"]]
+    energy, aux = [], []
+    for _ in range(1000):
+        aux.append(part.step(sample).copy())
+        energy.append(sample["kinetic_energy"][0])
+        sample["command_code"] = 0
+    x, rate = (np.array(aux)[:, AUX[f"joint_{what}"]][:, 0] for what in ("position", "rate"))
+    began = before[-1, AUX["joint_rate"]][0]
+    assert x[0] > 1.1 and np.sign(round(began, 9)) == {"out": 1, "rests": 0, "comes back": -1}[goes]
+    assert max(energy) <= records["kinetic_energy"][-1] * (1.0 + 1e-9) + 1e-15
+    assert sample["joint_energy"][0, 0] <= records["joint_energy"][-1, 0] + 1e-9
+    if goes == "out":
+        assert rate.min() < 0.0 and x.max() - x[0] < began / (2 * np.pi * 20.0)
+    if goes == "rests":
+        assert abs(x[-1] - x[0]) < 1e-9
+
+
+def test_a_stop_gives_back_less_than_it_takes():
+    """A joint that runs into its stop: kinetic energy never rises above that before."""
+    part = make(pair(stopped(0.302, mode="driven")))
+    records, aux = fly(part, 1500, np.zeros(6), **command(0, 0, 0, MODE["driven"], 30.0) | {
+        "command_code": lambda k: CODES["command"]["joint"] if k in (0, 300) else 0,
+        "command_arg": lambda k: np.array([0, 0, MODE["driven"] if k < 300 else MODE["free"], 30.0 if k < 300 else 0.0, 0, 0, 0, 0])})
+    x, energy = aux[:, AUX["joint_position"]][:, 0], records["kinetic_energy"]
+    assert x[302] < 0.302 < x.max() and x[-1] < x.max()
+    assert energy[302:].max() <= energy[302] * (1.0 + 1e-9) and energy[-1] < 0.5 * energy[302]
+
+
+def test_a_given_joint_needs_no_more_than_its_effort():
+    """Pushed harder than its drive can hold, it yields with the effort, and reaches its target behind it; no faster than its rate."""
+    part = make(pair(stopped(2.0, effort=40.0, rate=0.4)), joint_changes=[change("link0", "given", target=0.35, time_s=0.1)])
+    push = np.array([300.0, 100.0, 80.0, 0.0, 0.0, 0.0])
+    _, aux = fly(part, 8000, np.zeros(6), F_T_corrected=lambda k: push if 200 <= k < 260 else 0.0)
+    x, rate, torque = (aux[:, AUX[f"joint_{what}"]][:, 0] for what in ("position", "rate", "torque"))
+    free = make(pair(stopped(2.0)), joint_changes=[change("link0", "given", target=0.35, time_s=0.1)])
+    _, strong = fly(free, 400, np.zeros(6), F_T_corrected=lambda k: push if 200 <= k < 260 else 0.0)
+    assert np.abs(strong[:, AUX["joint_torque"]][:, 0]).max() > 400.0
+    assert np.abs(torque).max() <= 40.0 * (1 + 1e-12)
+    assert (np.abs(torque) == 40.0).any()
+    assert np.abs(rate[:200]).max() <= 0.4 * 1.001
+    assert x[-1] == pytest.approx(0.35, abs=1e-6) and abs(rate[-1]) < 1e-6
+
+
+def test_energy_of_the_joints_is_their_work_and_has_a_limit():
+    """A torque from rest: what moves has the work of the joint; beyond the limit the state says so."""
+    craft = settings(arm(stiffness=0.0, damping=0.0), link0={"mode": "driven"}, link1={"mode": "locked"}, link2={"mode": "locked"})
+    part = make(pair(craft), joint_energy_max_j=0.2)
+    records, aux = fly(part, 600, np.zeros(6), **command(0, 0, 0, MODE["driven"], 60.0))
+    work = records["joint_energy"][:, 0]
+    np.testing.assert_allclose(work, records["kinetic_energy"], rtol=1e-3, atol=1e-9)
+    assert work[-1] > 0.3 and not records["joint_energy"][:, 1].any()
+    beyond = (records["dynamics_status"] & BITS["dynamics_status"]["joint_energy"]) != 0
+    assert np.array_equal(beyond, work > 0.2)
+    # the wheels' own work is not counted
+    spun, _ = fly(make(pair(equipped())), 500, np.zeros(6), wheel_torque_A=np.array([0.4, 0.0, 0.0, 0.0]))
+    assert spun["wheel_rate_A"][-1, 0] > 0.1 and not spun["joint_energy"].any()
+
+
 # --------------------------------------------------------------------------------------------------- thrusters, wheels, sensors
 
 
@@ -371,7 +456,9 @@ def test_snapshot_and_block_run_to_the_same_bits():
         (pair(arm()), {"joint_changes": [change("link0", "loose")]}, r"joint_changes\[0\].*mode.*loose"),
         (pair(arm()), {"joint_changes": [change("link0", "locked")] * 17}, "joint_changes: 17, limit 16"),
         (pair(arm(lower=-3.0, upper=3.0)), {"joint_changes": [change("link0", "given", target=50.0)]},
-         r"joint_changes\[0\].target: 50 of joint 'link0' is beyond its stops, limit -3 ... 3 rad or m"),
+         r"joint_changes\[0\].target: 50 rad of joint 'link0', limit -3 ... 3 rad \(its stops\)"),
+        (pair(arm(effort=8.0)), {"joint_changes": [change("link0", "driven", target=-50.0)]},
+         r"joint_changes\[0\].target: -50 N.m of joint 'link0', limit -8 ... 8 N.m \(its effort\)"),
         (pair(flexible()), {"modal_start": [{"craft": "active", "body": "boom", "coordinates": [0.1]}]}, "1 numbers, limit 4"),
         (Vehicles(replace(vehicle_of(arm()), mass_kg=7000.5), station()), {}, "mass_kg of the vehicle is 7000.5 kg, its bodies have 7000 "),
         (pair(replace(arm(), joints=())), {}, "joint 'link0' has no settings"),

@@ -125,6 +125,19 @@ def test_a_joint_that_no_craft_has_is_refused_and_a_name_is_understood():
     assert "no part of this run acts on it" in why_not(simulated(), "joint", (0.0, 0.0, 1.0))
 
 
+def test_a_joint_is_not_commanded_past_its_stop_or_beyond_its_effort(tmp_path):
+    craft = tmp_path / "probe.toml"
+    craft.write_text((SHIPPED / "manipulators/transport_ship_probe.toml").read_text() + "lower_deg = -60.0\nupper_deg = 60.0\neffort_n_m = 30.0\n")
+    run = simulated(None, f'test.active_vehicle="{craft}"')
+    mode = CODES["joint_mode"]
+    assert why_not(run, "joint", (0.0, 1.0, float(mode["given"]), 1.0, 3.0)) == ""
+    assert why_not(run, "joint", (0.0, 0.0, float(mode["given"]), 2.0, 3.0)) == "", "the other one has no stops"
+    refused = why_not(run, "joint", (0.0, 1.0, float(mode["given"]), 2.0, 3.0))
+    assert refused == "command joint: target 2 rad of joint active yaw is not within -1.0472 ... 1.0472 rad (its stops)"
+    refused = why_not(run, "joint", (0.0, 1.0, float(mode["driven"]), -31.0, 0.0))
+    assert refused == "command joint: target -31 N.m of joint active yaw is not within -30 ... 30 N.m (its effort)"
+
+
 def test_two_parts_that_declare_one_command_must_both_be_able_to():
     class One:
         COMMANDS = (Command("step", ("contact", "hold")), Command("brakes"))
