@@ -308,7 +308,8 @@ cdef class AtiCanPort(PortPart):
         Parameter("answer_ticks", "int", "ticks", "a request that is not answered for so long is lost", 3, 1, 100),
         Parameter("no_data_ms", "float", "ms", "a silence longer than this is no data", 5.0, 0.5, 10000.0),
         Parameter("stale_ms", "float", "ms", "gauges that do not move at all for longer are stale; 0: not judged", 1000.0, 0.0, 60000.0),
-        Parameter("filter_delay_s", "float", "s", "delay of the sensor's filter and electronics, for the ledger", 0.0, 0.0, 0.1),
+        Parameter("filter_delay_s", "float", "s", "delay of the sensor's filter and electronics, for the ledger; not given: not "
+                  "known", None, 0.0, 1.0),
         Parameter("timeout_s", "float", "s", "time for every answer during open", 1.0, 0.05, 60.0),
         identity_of_sensor(SENSOR_SERIAL, SENSOR_CALIBRATION),
     )
@@ -363,9 +364,9 @@ cdef class AtiCanPort(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: the sensor's filter as configured, and the age of its newest sample at a tick, once it
+        """What this port adds to the delay ledger: the sensor's filter as given (0 where it is not), and the age of its newest sample at a tick, once it
         is measured."""
-        return {"sensor_delay_s": self._given["filter_delay_s"], "sensor_age_s": self._measured_age or 0.0}
+        return {"sensor_delay_s": self._given["filter_delay_s"] or 0.0, "sensor_age_s": self._measured_age or 0.0}
 
     @property
     def delay_origins(self):

@@ -7,6 +7,8 @@ BAUD_CODES: dict[Any, Any]
 
 class BotaSerialPort(SerialSensor):
     def __init__(self, **parameters: Any) -> None: ...
+    @staticmethod
+    def own_delay_s(keys: Any) -> Any: ...
     period_us: Any
     rate_hz: Any
     PARAMETERS: tuple[Any, ...]
@@ -15,5 +17,6 @@ class BotaSerialPort(SerialSensor):
 FIRST_RECORDS: int
 LINE_PARAMETERS: tuple[Any, ...]
 RATE_TOLERANCE: float
+SINC_LENGTH: int
 SINC_US: float
 STAMP_WINDOW_US: int

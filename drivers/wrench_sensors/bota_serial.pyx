@@ -13,6 +13,11 @@ Sources: Bota Systems' published serial drivers (`rokubimini_serial` and its Pyt
 `c,TEMPERATURE COMPENSATION,CALIBRATION,FORMAT,BAUD CODE`, `f,SINC LENGTH,CHOP,FAST,FIR OFF`, `R` (run); each is answered by `r,0,` and its
 letter and `,0`. A record comes every `sinc_length` x 19.53125 us.
 
+Delay of the filter: sinc length, chop, fast and FIR are the fields of the filter register of a sigma-delta converter whose first stage is a
+sinc filter of the third order with its first zero at the output rate (Analog Devices, AD7730 and AD7731 data sheets, "Filter architecture").
+Without the other three its impulse response is symmetrical and three records long: one and a half records late, at every frequency. What
+chop, fast and FIR add is not published for the sensor: there it is not known.
+
 Status: overrange is `out_of_range`, invalid is `saturated`, a processing overrun is a `warning`; raw gauges, an unknown bit and a number
 that is none are `device_fault`; a temperature outside -40 ... 85 degC is `temperature`.
 """
@@ -39,6 +44,7 @@ cdef enum:
 cdef float COLDEST = -40.0, HOTTEST = 85.0  # degC
 
 SINC_US = 19.53125
+SINC_LENGTH = 64
 BAUD_CODES = {9600: 0, 57600: 1, 115200: 2, 230400: 3, 460800: 4}
 STAMP_WINDOW_US = 100_000  # a stamp further away than this does not go on
 FIRST_RECORDS = 8
@@ -87,7 +93,7 @@ cdef class BotaSerialPort(SerialSensor):
         *LINE_PARAMETERS,
         Parameter("baud", "int", "bit/s", "bit rate of the line", 460800, min(BAUD_CODES), max(BAUD_CODES)),
         Parameter("configure", "bool", "-", "set filter and format in the device at open; false: it streams already, as set before", True),
-        Parameter("sinc_length", "int", "-", "filter of the device: a record every sinc_length x 19.53125 us", 64, 51, 512),
+        Parameter("sinc_length", "int", "-", "filter of the device: a record every sinc_length x 19.53125 us", SINC_LENGTH, 51, 512),
         Parameter("chop", "bool", "-", "chopper of the device's converter: less drift, slower", False),
         Parameter("fast", "bool", "-", "fast mode of the device's filter", False),
         Parameter("fir", "bool", "-", "second filter (FIR) of the device", False),
@@ -115,6 +121,13 @@ cdef class BotaSerialPort(SerialSensor):
             fits = int(1e6 * self.line_delay_s / SINC_US) + 1
             raise ValueError(f"sinc_length = {given['sinc_length']}: {self.rate_hz:.0f} records/s do not fit through "
                              f"{given['baud']} bit/s, limit {fits} or more")  # fmt: skip
+
+    @staticmethod
+    def own_delay_s(keys):
+        """Group delay of the plain sinc filter, s; None with another stage in its path, or with a setting that this port does not make."""
+        if not keys.get("configure", True) or keys.get("chop") or keys.get("fast") or keys.get("fir"):
+            return None
+        return 1.5e-6 * SINC_US * keys.get("sinc_length", SINC_LENGTH)
 
     @property
     def period_us(self):

@@ -310,8 +310,8 @@ cdef class RdtPort(PortPart):
         Parameter("bias_at_open", "bool", "-", "tare in the device at open", False),
         Parameter("output_rate_hz", "float", "Hz", "onrobot: rate to ask for, 0 leaves it as it is", 0.0, 0.0, 1000.0),
         Parameter("filter_index", "int", "-", "onrobot: filter to ask for, 0 off ... 6 slowest, -1 leaves it as it is", -1, -1, 6),
-        Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger",
-                  0.0, 0.0, 0.1),
+        Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger; not "
+                  "given: 0 of an onrobot with filter_index = 0, else not known", None, 0.0, 1.0),
         Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
         identity_of_sensor(SENSOR_SERIAL, SENSOR_CALIBRATION),
     )
@@ -359,15 +359,22 @@ cdef class RdtPort(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: the device's filter as configured, and the age of its newest record at a tick: measured
-        by `measure`, before that half a period of its stream."""
+        """What this port adds to the delay ledger: the device's filter as given (0 where it is not), and the age of its newest record at a
+        tick: measured by `measure`, before that half a period of its stream."""
         rate = self.rate_hz
         age = self._measured_age if self._measured_age is not None else (0.5 / rate if rate > 0 else 0.0)
-        return {"sensor_delay_s": self._given["filter_delay_s"], "sensor_age_s": age}
+        return {"sensor_delay_s": self._given["filter_delay_s"] or 0.0, "sensor_age_s": age}
 
     @property
     def delay_origins(self):
-        return {"sensor_age_s": "derived" if self._measured_age is None else "measured"}
+        return {"sensor_age_s": "derived" if self._measured_age is None else "measured",
+                "sensor_delay_s": "derived" if self._given["filter_delay_s"] is None else "configured"}
+
+    @staticmethod
+    def own_delay_s(keys):
+        """Delay of the device's own filter as it follows from `keys` of the stand file, s: 0 where it is switched off; None: of the others
+        only the cut-off is published, not the order."""
+        return 0.0 if keys.get("variant") == "onrobot" and keys.get("filter_index") == 0 else None
 
     def measure(self, seconds=0.2):
         """Measures on the open stream how old the newest record is when it is read, median over reads that have no fixed phase to the

@@ -58,8 +58,8 @@ LINE_PARAMETERS = (
     Parameter("device", "str", "-", "serial line, best by its lasting name: /dev/serial/by-id/..."),
     Parameter("jump_share", "float", "-", "a channel that moves by more than this share of its range from record to record is not believed",
               0.25, 0.001, 2.0),
-    Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger",
-              0.0, 0.0, 1.0),
+    Parameter("filter_delay_s", "float", "s", "delay of the filter that is set in the device and of its electronics, for the ledger; not "
+              "given: as it follows from the settings, else not known", None, 0.0, 1.0),
     Parameter("timeout_s", "float", "s", "time for every answer during open", 2.0, 0.05, 60.0),
 )
 
@@ -339,15 +339,24 @@ cdef class SerialSensor(PortPart):
 
     @property
     def delays(self):
-        """What this port adds to the delay ledger: the device's filter as configured and the record's way over the line, and the age of its
-        newest record at a tick: measured by `measure`, before that half a period of its stream."""
+        """What this port adds to the delay ledger: the device's filter as given or as it follows from its settings (0 where neither) and the
+        record's way over the line, and the age of its newest record at a tick: measured by `measure`, before that half a period of its
+        stream."""
         rate = self.rate_hz
+        given = self._given["filter_delay_s"]
+        own = given if given is not None else self.own_delay_s(self._given) or 0.0
         age = self._measured_age if self._measured_age is not None else (0.5 / rate if rate > 0 else 0.0)
-        return {"sensor_delay_s": self._given["filter_delay_s"] + self.line_delay_s, "sensor_age_s": age}
+        return {"sensor_delay_s": own + self.line_delay_s, "sensor_age_s": age}
 
     @property
     def delay_origins(self):
-        return {"sensor_age_s": "derived" if self._measured_age is None else "measured"}
+        return {"sensor_age_s": "derived" if self._measured_age is None else "measured",
+                "sensor_delay_s": "derived" if self._given["filter_delay_s"] is None else "configured"}
+
+    @staticmethod
+    def own_delay_s(keys):
+        """Delay of the device's own filter as it follows from `keys` of the stand file, s; None: it does not follow from them."""
+        return None
 
     def measure(self, seconds=0.2):
         """Measures on the open stream how old the newest record is when it is read, median over reads that have no fixed phase to the

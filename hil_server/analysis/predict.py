@@ -272,17 +272,22 @@ def predict(config: TestConfig, test: Assembly | None = None, done: Done = nobod
 
 def assembled(config: TestConfig) -> Assembly:
     """The line whose contacts are played. A stand that cannot be simulated but whose drives are known ([drive_model]) gets a linear plant
-    made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as its table has it. Raises
+    made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as its table has it or as it follows from
+    its settings. Raises
     ConfigurationError where nothing is known of the drives."""
     if config.stand.get("virtual") is not None:
         return assembly.simulation(config)
     known = assembly.drive_model(config.stand)
+    sensor = config.stand.get("wrench_sensor", {})
+    late = assembly.own_delay("wrench_sensors", sensor)
     virtual = {
         "part": registry.own("linear stand"), "drive_frequency_hz": known["frequency_hz"], "drive_damping": known["damping"],
-        "drive_delay_s": known["delay_s"], "sensor_delay_s": config.stand.get("wrench_sensor", {}).get("filter_delay_s", 0.0),
+        "drive_delay_s": known["delay_s"], "sensor_delay_s": late or 0.0,
     }  # fmt: skip
     test = assembly.simulation(TestConfig({**config.document, "stand": {**config.stand, "virtual": virtual}}, config.sources, config.paths))
-    return replace(test, ledger=replace(test.ledger, unknown=assembly.unknown_delays(config.stand)))
+    derived = late is not None and sensor.get("filter_delay_s") is None
+    terms = tuple(replace(term, origin="derived") if derived and term.name == "sensor" else term for term in test.ledger.terms)
+    return replace(test, ledger=replace(test.ledger, terms=terms, unknown=assembly.unknown_delays(config.stand)))
 
 
 def predict_mode(test: Assembly, mode: Mode, speed: float) -> ModePrediction:

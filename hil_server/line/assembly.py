@@ -368,16 +368,27 @@ def devices(config: TestConfig, context: dict[str, Any], tables: Mapping[str, Ma
     return found
 
 
+SETTINGS_OF_FILTER = ("sinc_length", "chop", "fast", "fir", "filter_index")
+
+
+def own_delay(role: str, table: Mapping[str, Any]) -> float | None:
+    """Delay of a device's own filter by its table of the stand file, s: as given there, else as its part derives it from its settings; None
+    where neither says it."""
+    given = table.get("filter_delay_s")
+    derived = getattr(registry.part_of_table(role, table), "own_delay_s", None)
+    return float(given) if given is not None else derived(table) if derived is not None else None
+
+
 def unknown_delays(tables: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Keys of these devices that say how late they are by what was set in them, and that the stand file does not give: one line each, with
-    what it does say of the filter."""
+    """Keys of these devices that say how late they are by what was set in them, that the stand file does not give, and that do not follow
+    from their settings: one line each, with what it does say of the filter."""
     found = []
     for name, role in DEVICE_ROLES:
         table = tables.get(name, {})
         part = registry.part_of_table(role, table)
-        if part is None or "filter_delay_s" in table or all(p.key != "filter_delay_s" for p in part.PARAMETERS):
+        if part is None or all(p.key != "filter_delay_s" for p in part.PARAMETERS) or own_delay(role, table) is not None:
             continue
-        given = "".join(f", {key} = {table[key]}" for key in ("sinc_length", "fir", "filter_index") if key in table)
+        given = "".join(f", {key} = {table[key]}" for key in SETTINGS_OF_FILTER if key in table)
         found.append(f"{name}.filter_delay_s (of {table['part']}{given}: from its data sheet, or as measured)")
     return tuple(found)
 

@@ -168,6 +168,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     foreseen = [] if in_air else allowed(config, options.prediction, hardware, options.confirmed)
     if hardware and not in_air:
         foreseen += leg_record.demand(config.stand, str(config.paths["stand"]), options.force)
+        foreseen += _delays_known(config, options)
     for note in foreseen:
         _say(options, note)
     if options.prediction and not in_air:
@@ -197,7 +198,7 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         test = assembly.live(config, context, devices, priority=host.priority, cpu=host.core, logged=logged)
         if begin is not None:
             take_over(begin, test)
-        late = [f"delay not known, counted as 0: {one}" for one in test.ledger.unknown]
+        late = [f"delay not known, counted as 0: {one}" for one in test.ledger.unknown if in_air]
         for note in late:
             _say(options, note)
         prediction = _foreseen(config, test, options)
@@ -322,6 +323,16 @@ def _foreseen(config: TestConfig, test: Assembly, options: Options) -> Any:
         return None
     with interrupts.heard(), working("prediction", options.quiet) as done:
         return predict(config, test, done)
+
+
+def _delays_known(config: TestConfig, options: Options) -> list[str]:
+    """Notes for the log of delays that count as 0 because nothing gives them. Raises ConfigurationError for them, unless forced: whatever
+    is judged of the contact is judged with the sum of the delays."""
+    unknown = assembly.unknown_delays(config.stand)
+    if unknown and not options.force:
+        raise ConfigurationError(f"{config.paths['stand']}: not armed, a delay is not known: {one}; write it into the stand file "
+                                 "(--force runs all the same and counts it as 0)" for one in unknown)  # fmt: skip
+    return [f"armed by --force, delay not known, counted as 0: {one}" for one in unknown]
 
 
 def _permitted(found: Any, options: Options) -> list[str]:

@@ -105,7 +105,7 @@ def _configuration(args: argparse.Namespace, summary: dict[str, Any]) -> dict[st
             summary["parked_inside"] = summary.get("parked_inside") or _parked_inside(config)
             late = _delays_not_known(config)
             for key in late:
-                print(f"  delay not known, counted as 0: {key}")
+                print(f"  delay not known, counted as 0 here, and a live run is not armed without it: {key}")
             said |= {"delays_not_known": late, "buses": _buses(config, summary), "hydraulics": _hydraulics(config, summary)}
         tests.append(said)
     first = {key: value for key, value in tests[0].items() if key != "label"} if tests else {}

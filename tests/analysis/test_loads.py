@@ -101,6 +101,9 @@ def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys, mon
     monkeypatch.setenv("HOME", str(tmp_path))
     checksum = narrowing.checksum(tomllib.loads((tmp_path / "hardware.toml").read_text()))
     leg_record.keep({"safety_record": {"checksum": checksum}}, "-")
+    assert main([*arguments, "--prediction", prediction]) == 2
+    assert "not armed, a delay is not known: wrench_sensor.filter_delay_s (of rdt" in capsys.readouterr().err
+    arguments += ["--set", "stand.wrench_sensor.filter_delay_s=0.0"]
     assert main([*arguments, "--prediction", prediction]) == 4
     assert "of its limit" in capsys.readouterr().err
     assert main([*arguments, "--confirm-loads", "dry run"]) == 4

@@ -22,6 +22,7 @@ from hil_server.cli import main
 from hil_server.config import load_test
 from hil_server.errors import ConfigurationError
 from hil_server.line import assembly
+from hil_server.line.assembly import own_delay
 from rt_kernels.compensation.effective_mass import relative_inverse_inertia
 from rt_kernels.context import Vehicle, Vehicles
 
@@ -39,7 +40,7 @@ def test_the_ratio_that_is_shown_is_the_one_that_is_judged():
     assert "give back 0.0500 of its approach, in orbit 0.0030: a difference of more than 0.002" in wrong.verdict()
 
 
-BOTA = ["sinc_length=512", "force_range_n=[1e4,1e4,1e4]", "moment_range_n_m=[1e3,1e3,1e3]", "device='/dev/ttyUSB0'"]
+BOTA = ["sinc_length=512", "fir=true", "force_range_n=[1e4,1e4,1e4]", "moment_range_n_m=[1e3,1e3,1e3]", "device='/dev/ttyUSB0'"]
 
 
 @pytest.mark.parametrize(("part", "more"), [("rdt", []), ("bota_serial", BOTA)])
@@ -48,13 +49,28 @@ def test_a_delay_that_no_file_gives_is_named(part, more, capsys):
     settings += [f"stand.wrench_sensor.{key}" for key in (more or ["address=127.0.0.1"])]
     found = predict(load_test(None, settings))
     (unknown,) = found.unknown
-    assert unknown.startswith(f"wrench_sensor.filter_delay_s (of {part}") and ("sinc_length = 512" in unknown) == bool(more)
+    assert unknown.startswith(f"wrench_sensor.filter_delay_s (of {part}") and ("sinc_length = 512, fir = True" in unknown) == bool(more)
     assert "if these are 0, which is not known: wrench_sensor.filter_delay_s" in found.verdict()
     assert found.origins["sensor"].endswith("the device's own filter NOT KNOWN")
     main(["check", *(word for one in settings for word in ("--set", one))])
-    assert "delay not known, counted as 0: wrench_sensor.filter_delay_s" in capsys.readouterr().out
+    assert "delay not known, counted as 0 here, and a live run is not armed without it: wrench_sensor.filter_delay_s" in capsys.readouterr().out
     given = predict(load_test(None, [*settings, "stand.wrench_sensor.filter_delay_s=0.01"]))
     assert given.unknown == () and given.ledger["sensor"] == 0.01 and "not known" not in given.verdict()
+    assert given.origins["sensor"] == "configured"
+
+
+def test_a_delay_that_follows_from_the_settings_is_in_the_ledger():
+    """A plain sinc filter of 512 counts gives 100 records/s and is one and a half of them late; an OnRobot without its filter is not."""
+    settings = ["test.stand=stands/ethercat_stand.toml", "stand.wrench_sensor.part=bota_serial"]
+    found = predict(load_test(None, settings + [f"stand.wrench_sensor.{key}" for key in BOTA if key != "fir=true"]))
+    assert found.unknown == () and found.ledger["sensor"] == pytest.approx(0.015) and found.origins["sensor"] == "derived"
+    assert not found.within
+    for keys, seconds in (({}, 0.001875), ({"sinc_length": 51}, 0.001494140625), ({"chop": True}, None), ({"fast": True}, None),
+                          ({"configure": False}, None), ({"fir": True, "filter_delay_s": 0.0}, 0.0)):  # fmt: skip
+        assert own_delay("wrench_sensors", {"part": "bota_serial", **keys}) == pytest.approx(seconds), keys
+    onrobot = {"part": "rdt", "variant": "onrobot"}
+    assert [own_delay("wrench_sensors", {**onrobot, "filter_index": k}) for k in (-1, 0, 2)] == [None, 0.0, None]
+    assert own_delay("wrench_sensors", {"part": "robotiq_ft300"}) is own_delay("wrench_sensors", {"part": "ati_can"}) is None
 
 
 def test_critical_delay_against_the_published_and_as_the_border_of_growth():

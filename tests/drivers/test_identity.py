@@ -2,6 +2,7 @@
 
 import copy
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -13,10 +14,12 @@ from drivers.wrench_sensors.ati_can import AtiCanPort
 from drivers.wrench_sensors.bota_serial import BotaSerialPort
 from drivers.wrench_sensors.rdt import RdtPort
 from drivers.wrench_sensors.robotiq_ft300 import RobotiqFt300Port
+from hil_server.analysis.interventions import done_to_the_run
 from hil_server.config import load_test, narrowing
 from hil_server.config.loader import SHIPPED
 from hil_server.errors import ConfigurationError, DeviceError
 from hil_server.line import assembly
+from hil_server.run import leg_record
 from hil_server.run.session import Options, run_live
 from hil_server.telemetry.log_file import open_log
 from tests.drivers.peers.ati_can import AtiCanPeer
@@ -129,7 +132,7 @@ def hardware(tmp_path):
 
 
 @pytest.mark.alone
-def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, tmp_path):
+def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, tmp_path, monkeypatch):
     options = Options(out=str(tmp_path / "run"), quiet=True, report=False, force=True, confirmed="a stand in software")
     with pytest.raises(ConfigurationError, match=r"drives.identity: required on hardware.*hil-server sign") as refused:
         run_live(hardware({}), options)
@@ -145,3 +148,12 @@ def test_hardware_without_identity_is_refused_with_the_lines_to_write(hardware, 
     devices = open_log(summary["log"]).header.devices
     assert list(devices) == ["mechanism_signals", "wrench_sensor", *(f"drives[{i}]" for i in range(6))]
     assert "serial = 3" in devices["drives[2]"]
+    unknown = "delay not known, counted as 0: wrench_sensor.filter_delay_s (of rdt"
+    forced = [row["said"] for row in done_to_the_run(open_log(summary["log"])) if row["kind"] == "forced"]
+    assert any(line.startswith(f"armed by --force, {unknown}") for line in forced)
+    # without --force the delay is asked for before a device is opened
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = hardware(found)
+    leg_record.keep(config.stand, "runs/legs/run.mcap")
+    with pytest.raises(ConfigurationError, match=r"stand.toml: not armed, a delay is not known: wrench_sensor.filter_delay_s \(of rdt"):
+        run_live(config, replace(options, force=False))
