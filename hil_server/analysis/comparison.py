@@ -64,7 +64,7 @@ class Comparison:
     """a, b: names of the runs. aligned: "first contact" or "start of run". window_s: common time, from the moment of alignment.
 
     first_contact_s, capture_s: of each run, None where it did not happen; capture counts from first contact. absorbed_j: of each run by
-    itself, energy of relative motion at its moment of alignment less that at the end of its own closed loop. moments: largest force and
+    itself, energy of relative motion at its first contact (its start, where it has none) less that at the end of its own closed loop. moments: largest force and
     moment of both runs by moment of the docking, (moment, force_a, force_b, moment_a, moment_b), None where a run did not come to it.
     thinned: what a thinned log does not hold, in words. channels: forces first. signals: (name, first time on in a, in b), from the moment
     of alignment, of every sensor of the docking unit that switched in either. variant: keys in which they are different variants
@@ -161,16 +161,17 @@ def compare_logs(a: Log, b: Log, before_s: float = BEFORE_CONTACT_S, asked: Sequ
         channels=tuple(found),
         signals=_signals(a, b, zero, window),
         variant=_variant(a, b),
-        absorbed_j=(_absorbed(a, time_a, of_a, aligned), _absorbed(b, time_b, of_b, aligned)),
+        absorbed_j=(_absorbed(a, contacts[0][0]), _absorbed(b, contacts[1][0])),
         moments=_by_moment(a, b),
         thinned=tuple(f"{log.header.run_id}: {words}" for log in (a, b) if (words := in_words(log))),
     )
 
 
-def _absorbed(log: Log, time_s: np.ndarray, of: dict[str, np.ndarray], aligned: bool) -> float:
-    """Energy of relative motion at the first contact (not aligned: at the run's start) less that at the end of the run's closed loop, J:
+def _absorbed(log: Log, contact_s: float | None) -> float:
+    """Energy of relative motion at the first contact (without one: at the run's start) less that at the end of the run's closed loop, J:
     the other run has no part in it."""
-    before, after = np.interp((0.0, _loop_end(log, time_s) if aligned else time_s[-1]), time_s, of["energy"][:, 0])
+    ends = (_start(log) if contact_s is None else contact_s, _loop_end(log, log.time_s))
+    before, after = np.interp(ends, log.time_s, log.records["kinetic_energy"])
     return float(before - after)
 
 

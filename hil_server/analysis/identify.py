@@ -102,7 +102,7 @@ class Identification:
     @property
     def within_spec(self) -> bool:
         """Whether every leg meets the demanded amplitude and phase, with the measurement's own uncertainty."""
-        return all(abs(db) <= SPEC_DB + UNSURE_DB and abs(deg) <= SPEC_DEG + UNSURE_DEG for db, deg in self._at_spec())
+        return all(meets_spec(abs(db), abs(deg)) for db, deg in self._at_spec())
 
     def _at_spec(self) -> list[tuple[float, float]]:
         return [leg.at_spec() for leg in self.without_delay]
@@ -118,6 +118,11 @@ class Identification:
         from dataclasses import replace
 
         return [replace(leg, delay_s=0.0) for leg in self.legs]
+
+
+def meets_spec(db: float, deg: float) -> bool:
+    """Whether these sizes, to the two decimals that `verdict_line` prints, are within the figure and the measurement's own uncertainty."""
+    return round(db, 2) <= SPEC_DB + UNSURE_DB and round(deg, 2) <= SPEC_DEG + UNSURE_DEG
 
 
 def verdict_line(inside: bool, whose: str, db: float, deg: float) -> str:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from drivers.simulated.hydraulic_machine import HydraulicMachine
-from hil_server.analysis.identify import SPEC_DB, SPEC_DEG, SPEC_HZ, UNSURE_DB, UNSURE_DEG, verdict_line
+from hil_server.analysis.identify import SPEC_DB, SPEC_DEG, SPEC_HZ, meets_spec, verdict_line
 from hil_server.analysis.structure_modes import Mode, decay_modes
 from hil_server.config.files import whole
 from hil_server.errors import ConfigurationError
@@ -547,7 +547,7 @@ class StandIdentification:
     def within_spec(self) -> bool:
         """Whether every direction meets 2 dB and 70 degrees at 10 Hz, the drive's transport delay apart, within 0.05 dB and 0.5 degrees."""
         db, deg = self._at_spec()
-        return db <= SPEC_DB + UNSURE_DB and deg <= SPEC_DEG + UNSURE_DEG
+        return meets_spec(db, deg)
 
     def _at_spec(self) -> tuple[float, float]:
         """Largest amplitude error, dB, and phase, degrees, of the six directions at 10 Hz, the transport delay taken off."""

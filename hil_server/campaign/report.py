@@ -64,7 +64,7 @@ def write(plan: Plan, table: Any, summary: dict[str, Any], worst: list[dict[str,
                 + "<p>Share of captured cases over each condition, with 95 % intervals.</p>"
                 + embedded(_envelope(summary, plan.keys), "Share of captured cases over each condition")),
         *_sensitivity(indices or {}),
-        section("What was varied", _conditions(plan, table)),
+        section("What was varied", _conditions(plan, table, indices or {})),
         *_channels(summary),
     ]  # fmt: skip
     temporary = file.with_suffix(".tmp")
@@ -137,7 +137,8 @@ def _requirements(s: dict[str, Any]) -> list[str]:
     return [section("Requirements", said + table_html(head, rows, sortable=True))]
 
 
-def _conditions(plan: Plan, table: Any) -> str:
+def _conditions(plan: Plan, table: Any, indices: dict[str, list[Index]]) -> str:
+    alone = {(outcome, one.key): one.first for outcome, found in indices.items() for one in found}
     captured, invalid = np.array(table["captured"].to_pylist(), bool), unjudged(table)
     of_force, of_capture = ~invalid, captured | ~invalid
     force = magnitude(table, "impact_force_n")
@@ -148,20 +149,22 @@ def _conditions(plan: Plan, table: Any) -> str:
             ends, centre = (", ".join(v.shown(v.values[i] if v.numbers else i) for i in range(len(v.values))), ""), float(np.median(x))
         else:
             ends, centre = (v.shown(v.low), v.shown(v.high)), (v.low + v.high) / 2
-        correlation = (_strongest(x[m], centre, y[m]) for y, m in ((force, of_force), (captured.astype(float), of_capture)))
+        of_two = ((force, of_force, "impact force"), (captured.astype(float), of_capture, "captured"))
+        correlation = (_strongest(x[m], centre, y[m], alone.get((outcome, v.name))) for y, m, outcome in of_two)
         rows.append((named(v.name), v.distribution + (", factor" if v.factor else ""), *ends, *correlation))
     said = (
         "<p>Rank correlation (Spearman), of the value or of its distance from the middle, whichever is stronger. It sees what rises or "
-        "falls with them alone; what a variable explains in any other way is in the first-order indices of the sensitivity.</p>"
+        "falls with them alone: beside it the share of the variance that the variable explains in any way (Sobol' index of first order), "
+        "where there are cases enough for it.</p>"
     )
     return said + table_html(("", "distribution", "from", "to", "with the force of the impact", "with the capture"), rows)
 
 
-def _strongest(x: np.ndarray, centre: float, y: np.ndarray) -> str:
-    """The stronger of the two rank correlations, and of what it is."""
+def _strongest(x: np.ndarray, centre: float, y: np.ndarray, alone: float | None = None) -> str:
+    """The stronger of the two rank correlations, and of what it is; alone: first-order index of the same variable on the same outcome."""
     pairs = [(rank_correlation(x, y), "value"), (rank_correlation(np.abs(x - centre), y), "distance from the middle")]
     found, of = max(pairs, key=lambda pair: abs(pair[0]))
-    return f"{found:+.2f}, {of}"
+    return f"{found:+.2f}, {of}" + ("" if alone is None else f"; explains {100.0 * max(0.0, alone):.0f} % alone")
 
 
 def _sensitivity(indices: dict[str, list[Index]]) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from hil_server.analysis.comparison import compare, compare_logs, judged, tolerances
 from hil_server.errors import UsageError
 from hil_server.telemetry.log_file import open_log
+from rt_kernels.layout import CODES
 
 MASS, SPEED, STIFFNESS = 1000.0, 0.2, 4.0e5
 PEAK = SPEED * np.sqrt(MASS * STIFFNESS)
@@ -25,6 +26,22 @@ def test_a_run_equals_itself(bounce_log):
     assert result.aligned == "first contact" and result.capture_s == (1.0, 1.0)
     # it parts at SPEED * RESTITUTION, and the second contact takes the rest
     assert result.absorbed_j == pytest.approx((0.5 * MASS * SPEED**2,) * 2, rel=1e-9)
+
+
+def test_the_energy_that_a_run_absorbed_is_its_own(write_run, make_bounce):
+    """Beside a shorter run, one that begins earlier, and one that never touches: one figure."""
+    led_home = make_bounce()
+    led_home["motion"][3500:], led_home["kinetic_energy"][3500:] = CODES["motion"]["follow_profile"], 7.0
+    bounce_log = open_log(write_run(led_home, "led_home"))
+    short = make_bounce(seconds=1.5)
+    missed = make_bounce(first=6.0)
+    missed["first_contact_time"] = -1.0
+    expected = compare_logs(bounce_log, bounce_log).absorbed_j[0]
+    assert expected == pytest.approx(0.5 * MASS * SPEED**2, rel=1e-9)
+    for name, records in (("short", short), ("early", make_bounce(first=0.5)), ("missed", missed)):
+        other = open_log(write_run(records, name))
+        assert compare_logs(bounce_log, other).absorbed_j[0] == compare_logs(other, bounce_log).absorbed_j[1] == expected, name
+    assert compare_logs(bounce_log, open_log(write_run(missed, "missed"))).aligned == "start of run"
 
 
 def test_shift_of_contact_is_taken_out_and_scale_is_seen(bounce_log, write_run, make_bounce):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.identify import fit_model, second_order, write_stand
+from hil_server.analysis.identify import fit_model, meets_spec, second_order, verdict_line, write_stand
 from hil_server.config import load_test
 from hil_server.run.identification import run_on
 
@@ -79,3 +79,12 @@ def test_fit_says_how_sure_it_is():
         fits.append((x - [1.0, 13.25, 0.784, 0.004]) / sigma)
     scale = np.sqrt(np.mean(np.square(fits), axis=0))
     assert np.all(scale > 0.3) and np.all(scale < 1.5)
+
+
+def test_the_verdict_is_of_the_figures_that_it_prints():
+    """What is printed as the bound is inside; the next figure is not. 70.1 degrees are not called inside "70 degrees"."""
+    for db, deg, inside in ((2.0499, 70.5, True), (2.0501, 70.5049, True), (2.06, 10.0, False), (0.1, 70.51, False)):
+        assert meets_spec(db, deg) is inside
+        line = verdict_line(meets_spec(db, deg), "the legs", db, deg)
+        assert line.startswith(("inside" if inside else "OUTSIDE") + " 2.05 dB and 70.5 degrees at 10 Hz")
+        assert f"reach {db:.2f} dB and {deg:.2f} degrees" in line

@@ -88,22 +88,29 @@ def test_predictions_that_are_none(tmp_path, prediction):
 def test_run_on_hardware_asks_for_a_prediction(tmp_path, prediction, capsys, monkeypatch):
     """No device is there: with a prediction the run gets as far as missing it."""
     stand = (SHIPPED / "stands" / "docking_stand.toml").read_text().split("[virtual]")[0]
-    (tmp_path / "hardware.toml").write_text(
-        stand + '[drives]\npart = "cia402"\nlinks = "no_such_bus"\n[wrench_sensor]\npart = "rdt"\naddress = "127.0.0.1"\n'
-    )
-    narrowing.sign(tmp_path / "hardware.toml", "A. Nova", "2030-01-02")
+    stand += '[drives]\npart = "cia402"\nlinks = "no_such_bus"\n[wrench_sensor]\npart = "rdt"\naddress = "127.0.0.1"\n'
+
+    def signed(text):
+        (tmp_path / "hardware.toml").write_text(text)
+        narrowing.sign(tmp_path / "hardware.toml", "A. Nova", "2030-01-02")
+
+    signed(stand)
     arguments = ["run", "--out", str(tmp_path / "run"), "--set", f"test.stand={tmp_path / 'hardware.toml'}"]
     arguments += [word for item in SHORT for word in ("--set", item)]
     assert main(arguments) == 1
     said = capsys.readouterr().err
     assert "no prediction of this variant" in said and "--prediction" in said and not (tmp_path / "run").exists()
-    # the legs of this stand are the right ones
+
+    def legs_moved():
+        checksum = narrowing.checksum(tomllib.loads((tmp_path / "hardware.toml").read_text()))
+        leg_record.keep({"safety_record": {"checksum": checksum}}, "-")
+
     monkeypatch.setenv("HOME", str(tmp_path))
-    checksum = narrowing.checksum(tomllib.loads((tmp_path / "hardware.toml").read_text()))
-    leg_record.keep({"safety_record": {"checksum": checksum}}, "-")
+    legs_moved()
     assert main([*arguments, "--prediction", prediction]) == 2
     assert "not armed, a delay is not known: wrench_sensor.filter_delay_s (of rdt" in capsys.readouterr().err
-    arguments += ["--set", "stand.wrench_sensor.filter_delay_s=0.0"]
+    signed(stand + "filter_delay_s = 0.0\n")
+    legs_moved()
     assert main([*arguments, "--prediction", prediction]) == 4
     assert "of its limit" in capsys.readouterr().err
     assert main([*arguments, "--confirm-loads", "dry run"]) == 4

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -167,6 +168,10 @@ def test_a_trip_of_the_models_validity_is_no_failed_capture(tmp_path):
         "captured": 6, "captured, then tripped": 1, "not captured": 1, "no verdict": 2}  # fmt: skip
     outcome, (level, word, line) = report._outcome(s), report._verdict(s)
     assert "no verdict: mechanism invalid" in outcome and word == "6 of 7 cases" and "3 of 10 without a verdict" in line and level == "bad"
+    # of one variable: its index stands beside the correlation with the same outcome
+    v = SimpleNamespace(name="x", values=(), low=0.0, high=1.0, shown=str, distribution="uniform", factor=False)
+    page = report._conditions(SimpleNamespace(variables=[v]), table, {"captured": [sensitivity.Index("x", 0.67, 0.1)]})
+    assert page.count("explains 67 % alone") == 1 and page.index("explains 67 %") > page.index(report._strongest(x[:8], 0.5, np.arange(8.0))[:5])
 
 
 def test_a_variable_is_told_by_what_it_does(tmp_path):
@@ -174,6 +179,8 @@ def test_a_variable_is_told_by_what_it_does(tmp_path):
     from hil_server.campaign.report import _strongest
 
     x = np.linspace(0.0, 1.0, 41)
+    # a whole period rises as often as it falls: no rank correlation says that it is all of the variance
+    assert _strongest(x, 0.5, np.sin(8.0 * np.pi * x), 0.994).endswith("; explains 99 % alone")
     assert _strongest(x, 0.5, x**3) == "+1.00, value" and _strongest(x, 0.5, -((x - 0.5) ** 2)) == "-1.00, distance from the middle"
 
 
