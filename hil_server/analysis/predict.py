@@ -272,8 +272,8 @@ def predict(config: TestConfig, test: Assembly | None = None, done: Done = nobod
 
 def assembled(config: TestConfig) -> Assembly:
     """The line whose contacts are played. A stand that cannot be simulated but whose drives are known ([drive_model]) gets a linear plant
-    made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as its table has it or as it follows from
-    its settings. Raises
+    made from them, setpoints and measured legs a tick late as on a bus, and the sensor's own delay as given or as it follows from its
+    settings. Raises
     ConfigurationError where nothing is known of the drives."""
     if config.stand.get("virtual") is not None:
         return assembly.simulation(config)

@@ -12,7 +12,10 @@ Control forces change the speed between those ticks and the touch; that change i
 counts: between touch and parting the units move in and out again by the same way.
 """
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +28,7 @@ LEAST_FORCE = 0.003  # of the peak: a smaller force is none
 NOISE = 4.0  # standard deviations that a force must exceed
 MOST_NOISE = 0.25  # of the peak: with more noise the ends of the contact cannot be seen
 QUIET = 3  # ticks in a row without force
+MOST_TIMES = 4  # that `not_measured` names of one reason
 WINDOW = 500  # ticks of free motion that noise and offset are taken from
 
 
@@ -77,6 +81,20 @@ def rebound(records: np.ndarray, start: int, stop: int, period_s: float, vehicle
     if e <= 0.0:
         return Rebound(None, "the motion goes on through it", before, after)
     return Rebound(float(e), "", before, after)
+
+
+def not_measured(contacts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each reason for which contacts of a summary have no e: how many, why, when they began. Reasons that differ in their
+    figures alone are one, with the figures of the first."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in contacts:
+        if one["rebound"] is None:
+            found.setdefault(re.sub(r"\d[\d.e+-]*", "#", one["rebound_note"]), []).append(one)
+    lines = []
+    for rows in found.values():
+        when = ", ".join(f"{one['begin_s']:.3f}" for one in rows[:MOST_TIMES]) + (" ..." if len(rows) > MOST_TIMES else "")
+        lines.append(f"{len(rows)} without e, {rows[0]['rebound_note']}: at {when} s")
+    return lines
 
 
 def free_motion(records: np.ndarray, start: int, stop: int, screw: np.ndarray) -> tuple[int, int, int, int] | str:

@@ -151,6 +151,7 @@ def _print_side_by_side(summary: dict[str, Any]) -> None:
 
 def print_summary(summary: dict[str, Any]) -> None:
     """End, capture, health of the loop, peaks, faults, requirements, files: a line each."""
+    from hil_server.analysis.rebound import not_measured
     from hil_server.requirements import counted
 
     captured = f"captured {summary['capture_time_s']:.3f} s" if summary["captured"] else "not captured"
@@ -185,13 +186,15 @@ def print_summary(summary: dict[str, Any]) -> None:
         print(f"unit      energy {ledger['in_words']}")
     if summary.get("arm"):
         print(f"arm       {summary['arm']['said']}")
-    for contact in summary["contacts"][:MOST_REBOUNDS]:
-        if contact["rebound"] is None:
-            said = f"e not measurable: {contact['rebound_note']}"
-        else:
-            expected = contact["rebound_predicted"]
-            said = f"e measured {contact['rebound']:.4f}, " + ("not predicted" if expected is None else f"predicted {expected:.4f}")
+    measured = [contact for contact in summary["contacts"] if contact["rebound"] is not None]
+    for contact in measured[:MOST_REBOUNDS]:
+        expected = contact["rebound_predicted"]
+        said = f"e measured {contact['rebound']:.4f}, " + ("not predicted" if expected is None else f"predicted {expected:.4f}")
         print(f"contact   at {contact['begin_s']:.3f} s: {said}")
+    if len(measured) > MOST_REBOUNDS:
+        print(f"          and {len(measured) - MOST_REBOUNDS} more with e, in the report")
+    for line in not_measured(summary["contacts"]):
+        print(f"contact   {line}")
     if summary["cause"]:
         print(f"cause     {summary['cause']['text']} (tick {summary['cause']['tick']}, {summary['cause']['time_s']:.3f} s)")
     listed = [_listed(summary["fault_details"])] if summary["fault_details"] else []

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from hil_server.analysis.rebound import not_measured
 from hil_server.analysis.summary import microseconds, summarise
 from hil_server.telemetry.log_file import open_log
 from rt_kernels.layout import CODES, FAULTS
@@ -134,7 +135,20 @@ def test_cause_faults_and_notes_on_the_screen(write_run, make_bounce, capsys):
     print_summary(summarise(open_log(write_run(make_bounce()))))
     said = capsys.readouterr().out
     assert "faults    none" in said and "cause" not in said and "notes" not in said
-    assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in said and "at 2.000 s: e not measurable: no force was measured" in said
+    assert f"contact   at 1.000 s: e measured {RESTITUTION:.4f}" in said
+    assert "contact   1 without e, no force was measured: at 2.000 s" in said
+
+
+def test_contacts_without_a_restitution_are_a_line_for_each_reason(write_run, make_bounce):
+    """Of ninety contacts: not ninety lines."""
+    rows = [{"begin_s": 0.5 * i, "rebound": 0.9 if i == 3 else None, "rebound_note": ""} for i in range(90)]
+    for i, row in enumerate(rows):
+        row["rebound_note"] = "" if i == 3 else "a graze" if i % 2 else f"the force's noise, {0.1 * i:.2g} N, hides its ends"
+    assert not_measured(rows) == [
+        "45 without e, the force's noise, 0 N, hides its ends: at 0.000, 1.000, 2.000, 3.000 ... s",
+        "44 without e, a graze: at 0.500, 2.500, 3.500, 4.500 ... s",
+    ]
+    assert not_measured(rows[3:4]) == []
 
 
 def test_grazes_and_passages_have_no_ratios(write_run, make_bounce):

@@ -171,7 +171,7 @@ def test_a_trip_of_the_models_validity_is_no_failed_capture(tmp_path):
     # of one variable: its index stands beside the correlation with the same outcome
     v = SimpleNamespace(name="x", values=(), low=0.0, high=1.0, shown=str, distribution="uniform", factor=False)
     page = report._conditions(SimpleNamespace(variables=[v]), table, {"captured": [sensitivity.Index("x", 0.67, 0.1)]})
-    assert page.count("explains 67 % alone") == 1 and page.index("explains 67 %") > page.index(report._strongest(x[:8], 0.5, np.arange(8.0))[:5])
+    assert page.count("explains 67 % alone") == 1 and "; explains" in page[page.rindex("<td") :]
 
 
 def test_a_variable_is_told_by_what_it_does(tmp_path):

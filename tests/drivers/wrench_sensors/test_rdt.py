@@ -403,7 +403,8 @@ def test_age_for_the_ledger_is_measured_on_the_open_stream(sensor, sample, monke
     """A record every 20 ms: half of that old on average, by the arrival stamps. The port sleeps between its reads: here the time passes at
     once."""
     port = sensor.port(filter_delay_s=0.004)
-    assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": 0.0} and port.delay_origins == {"sensor_age_s": "derived", "sensor_delay_s": "configured"}
+    assert port.delays == {"sensor_delay_s": 0.004, "sensor_age_s": 0.0}
+    assert port.delay_origins == {"sensor_age_s": "derived", "sensor_delay_s": "configured"}
     due = [(sensor.time.now_ns() + 20_000_000 * n, n + 2) for n in range(24, -1, -1)]
 
     def pass_until(moment_ns):
