@@ -601,8 +601,9 @@ class _Check:
             self.faults.append(line(file, path, "the loop closes too late to blend over before the contact", close, limit=limit, unit="s"))
 
     def steps(self, set_keys: list[tuple[str, ...]] | None) -> None:
-        """The unit states the longest tick with which it is stable and accurate, and the longest sub-step: a test with a longer tick is
-        refused, a longer sub-step made shorter. set_keys: paths of `--set`, None: of a log's document, which keeps its sub-steps."""
+        """The unit states the longest tick with which it is stable and accurate, and the longest sub-step, which its friction may make
+        shorter: a test with a longer tick is refused, a longer sub-step made shorter; one of `--set` is taken, and named where friction
+        does not bear it. set_keys: paths of `--set`, None: of a log's document, which keeps its sub-steps."""
         if self.faults:
             return
         mechanism, period = self.document["mechanism"], 1.0 / self.result["test"]["rate_hz"]
@@ -610,10 +611,19 @@ class _Check:
         if longest is not None and period > longest * (1.0 + 1e-9):
             limit = f"at least {1.0 / longest:g}: {mechanism['name']} is stable and accurate up to mechanism.step_max_s = {longest:g} s"
             self.faults.append(line(*self.where("test.rate_hz"), "too slow for the docking unit", 1.0 / period, limit=limit, unit="Hz"))
-        declared = part_table("mechanisms", mechanism["part"]).parameters.get("substeps")
-        if shorter is None or declared is None or set_keys is None or ("mechanism", "substeps") in set_keys:
+        keys = {key: mechanism.get(key, p.default) for key, p in part_table("mechanisms", mechanism["part"]).parameters.items()}
+        if "substeps" not in keys or set_keys is None:
             return
-        given = mechanism.get("substeps", declared.default)
+        given = keys["substeps"]
+        of_friction = getattr(registry.part("mechanisms", mechanism["part"]), "longest_substep_s", lambda keys: None)(keys)
+        if ("mechanism", "substeps") in set_keys:
+            if of_friction is not None and period / given > of_friction * (1.0 + 1e-9):
+                needed = math.ceil(period / of_friction * (1.0 - 1e-9))
+                self.chosen.append(f"mechanism.substeps: {given} by --set, friction may turn the slip: {needed} are needed for "
+                                   "mechanism.friction_damping_max_n_s_per_m")  # fmt: skip
+            return
+        if (shorter := min((s for s in (shorter, of_friction) if s is not None), default=None)) is None:
+            return
         needed = math.ceil(period / shorter * (1.0 - 1e-9))
         if needed > given:
             mechanism["substeps"] = needed

@@ -73,3 +73,15 @@ def test_a_longer_tick_gets_more_sub_steps(unit, rate, substeps):
     assert 1.0 / rate / substeps <= longest * (1.0 + 1e-9) and math.isclose(load_test("virtual_docking", [
         *settings, "mechanism.substeps=1"]).mechanism["substeps"], 1)  # what was asked for by name stays
     assert any("mechanism.substeps" in line for line in config.chosen) == (substeps > {"probe_cone_existing": 2}.get(unit, 1))
+
+
+def test_the_friction_of_a_unit_says_how_many_sub_steps_it_needs():
+    """Twice the damping of its friction: twice the sub-steps, chosen and named; fewer by `--set` are taken, and named."""
+    own = load_test("virtual_docking").mechanism
+    assert 0.5 / 2000.0 * own["friction_damping_max_n_s_per_m"] <= 0.5 * own["contact_mass_kg"]
+    stiffer = "mechanism.friction_damping_max_n_s_per_m=32000"
+    config = load_test("virtual_docking", [stiffer])
+    assert config.mechanism["substeps"] == 8 and any("mechanism.substeps: 8, the file has 2" in line for line in config.chosen)
+    config = load_test("virtual_docking", [stiffer, "mechanism.substeps=2"])
+    assert config.mechanism["substeps"] == 2
+    assert any("2 by --set, friction may turn the slip: 8 are needed" in line for line in config.chosen)

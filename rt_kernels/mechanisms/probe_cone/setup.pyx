@@ -159,14 +159,13 @@ cdef int fill_chains(Unit *u, v) except -1:
 
 # ------------------------------------------------------------------------------------------------------------------ forces and drive
 
-cdef int fill_law(ContactLaw *law, v, str part, double dt) except -1:
+cdef int fill_law(ContactLaw *law, v, str part) except -1:
     law.stiffness = v[part + "_stiffness_n_per_m"]
     law.damping = v[part + "_damping_n_s_per_m"]
     law.friction = <double>v[part + "_friction"] * <double>v["friction_share"]
     law.ramp = v["damping_ramp_m"]
     law.slip_speed = v["slip_speed_m_s"]
-    # half of what would stop the smallest mass in one sub-step of 0.5 ms
-    law.viscous_limit = 0.5 * <double>v["contact_mass_kg"] / dt
+    law.viscous_limit = v["friction_damping_max_n_s_per_m"]
     return 0
 
 
@@ -185,13 +184,14 @@ cdef int fill_torques(TorqueTable *t, str name, rows) except -1:
 
 
 cdef int fill_contacts(Unit *u, v) except -1:
-    """Contact laws; friction is bounded for the sub-steps of a tick of 0.5 ms."""
-    step = 5e-4 / u.substeps
-    fill_law(&u.head_law, v, "head", step)
-    fill_law(&u.limiter_law, v, "limiter", step)
-    fill_law(&u.roller_law, v, "roller", step)
-    fill_law(&u.latch_law, v, "latch", step)
-    fill_law(&u.plane_law, v, "plane", step)
+    """Contact laws. A unit that does not state its friction below the slip speed (older logs) has it from its sub-steps."""
+    if v["friction_damping_max_n_s_per_m"] is None:
+        v = v | {"friction_damping_max_n_s_per_m": 0.5 * <double>v["contact_mass_kg"] / (5e-4 / u.substeps)}
+    fill_law(&u.head_law, v, "head")
+    fill_law(&u.limiter_law, v, "limiter")
+    fill_law(&u.roller_law, v, "roller")
+    fill_law(&u.latch_law, v, "latch")
+    fill_law(&u.plane_law, v, "plane")
     u.lever_viscous = u.head_law.viscous_limit
     u.depth_limit = v["penetration_max_m"]
     return 0

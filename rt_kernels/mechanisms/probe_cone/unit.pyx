@@ -468,6 +468,13 @@ cdef class ProbeCone(MechanismPart):
     LEDGER = ("probe.energy_supplied", ("probe.energy_kinetic", "probe.energy_stored", "probe.energy_lost"))
     INVALID = INVALID
 
+    @staticmethod
+    def longest_substep_s(keys):
+        """Longest sub-step with which friction takes at most half of the slip of the smallest mass, s; None where the friction follows from
+        the sub-steps."""
+        damping = keys["friction_damping_max_n_s_per_m"]
+        return None if damping is None else 0.5 * keys["contact_mass_kg"] / damping
+
     def __init__(self, **given):
         cdef Unit *u = &self.unit
         memset(u, 0, sizeof(Unit))

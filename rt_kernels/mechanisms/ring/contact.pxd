@@ -88,6 +88,6 @@ cdef bint ring_captured(const RingLatchState *states) noexcept nogil
 
 # set-up, with the interpreter
 cdef void fill_ring_geometry(object t, RingGeometry *g) except *
-cdef void fill_contact_law(object t, double mass, double h, ContactLaw *law) except *
+cdef void fill_contact_law(object t, ContactLaw *law) except *
 cdef void fill_latches(object t, RingLatchLaw *law) except *
 cdef void fill_sensors(object t, const RingGeometry *g, RingSensors *s) except *

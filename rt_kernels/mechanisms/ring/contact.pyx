@@ -499,13 +499,15 @@ cdef void fill_ring_geometry(object t, RingGeometry *g) except *:
                 g.R_petal[k][3 * i + j] = R[i, j]
 
 
-cdef void fill_contact_law(object t, double mass, double h, ContactLaw *law) except *:
+cdef void fill_contact_law(object t, ContactLaw *law) except *:
     law.stiffness = t["contact_stiffness_n_per_m"]
     law.damping = t["contact_damping_n_s_per_m"]
     law.ramp = t["contact_ramp_m"]
     law.friction = t["friction"]
     law.slip_speed = t["slip_speed_m_s"]
-    law.viscous_limit = 0.5 * mass / h
+    # a unit that does not state its friction below the slip speed (older logs) has it from its sub-steps
+    stated = t["friction_damping_max_n_s_per_m"]
+    law.viscous_limit = 0.5 * <double>t["ring_mass_kg"] / (1e-3 / <int>t["substeps"]) if stated is None else stated
 
 
 cdef void fill_latches(object t, RingLatchLaw *law) except *:

@@ -15,6 +15,8 @@ class Ring(MechanismPart):
     gives: Any
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
+    @staticmethod
+    def longest_substep_s(keys: Any) -> Any: ...
     AUX: tuple[Any, ...]
     LEDGER: tuple[Any, ...]
 

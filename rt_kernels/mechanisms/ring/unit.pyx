@@ -39,7 +39,7 @@ from rt_kernels.plugs cimport MechanismInput, MechanismOutput, MechanismPart
 
 from rt_kernels.block_check import FLAG
 from rt_kernels.context import UnitEnergy
-from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
+from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, longest_substep_s, strut_legs
 from rt_kernels.mechanisms.ring.picture import RingPicture
 from rt_kernels.mechanisms.ring.record import AUX
 from rt_kernels.parameters import Parameter, checked
@@ -274,8 +274,7 @@ cdef void fill_ring_unit(object t, RingUnit *u, RingState *s, object leg_tables)
     for j in range(3):
         u.ring.inertia[4 * j] = t["ring_inertia_kg_m2"][j]
     fill_ring_geometry(t, &u.geometry)
-    # friction may not turn the slip within the longest tick of the line (4 ms at 250 Hz), for the ring alone
-    fill_contact_law(t, t["ring_mass_kg"], 1e-3 / t["substeps"], &u.law)
+    fill_contact_law(t, &u.law)
     fill_latches(t, &u.latches)
     fill_sensors(t, &u.geometry, &u.sensors)
     u.depth_limit = t["depth_limit_m"]
@@ -395,6 +394,7 @@ cdef class Ring(MechanismPart):
         Parameter("retract_stroke_m", "float", "m", "way of the neutral stroke", default=0.0, low=0.0, high=2.0),
     )
     PICTURE = RingPicture
+    longest_substep_s = staticmethod(longest_substep_s)
     AUX = AUX
     LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact"))
 

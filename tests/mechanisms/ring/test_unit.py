@@ -77,6 +77,23 @@ def test_more_substeps_converge(table):
     assert abs(peaks[0] - peaks[2]) < 2e-3
 
 
+def test_friction_below_its_limit_is_the_rings_own(table):
+    """Rings that meet with a turn: what is stated counts whatever the sub-steps; not stated it follows from them (older logs)."""
+    def turned(n, limit):
+        unit = Ring(**(table | {"substeps": n, "friction": 0.5, "friction_damping_max_n_s_per_m": limit}))
+        active = dict(mass=5000.0, inertia=np.eye(3) * 1e4, X_port=HERE, X=[-0.36, 0, 0, 0, 0, 0, 1], v=[0.08, 0.01, 0], w=[0.02, 0, 0])
+        target = dict(mass=4e5, inertia=np.eye(3) * 1e8, X_port=HERE, X=HERE, v=[0, 0, 0], w=[0, 0, 0])
+        trial = TwoCraft(unit, active, target)
+        trial.run(1.0, 5e-4, every=10)
+        return trial.relative_pose()
+
+    mass = table["ring_mass_kg"]
+    for n in (1, 2):
+        assert np.array_equal(turned(n, None), turned(n, 0.5 * mass / (1e-3 / n)))
+    assert not np.array_equal(turned(2, None), turned(2, 0.5 * mass / 1e-3))
+    assert Ring.longest_substep_s(table | {"friction_damping_max_n_s_per_m": 500.0 * mass}) == pytest.approx(1e-3)
+
+
 def test_errors_name_the_key(table):
     generates = [[0.0, 0.0], [0.002, 60.0], [0.08, 500.0], [0.15, 900.0]]
     for change, message in ((dict(friction=-0.1), r"friction: must be a number within 0 \.\.\. 1\.5, got -0.1"),

@@ -13,6 +13,8 @@ class ElasticAdaptive(MechanismPart):
     gives: Any
     PARAMETERS: tuple[Any, ...]
     PICTURE: type[Any]
+    @staticmethod
+    def longest_substep_s(keys: Any) -> Any: ...
     AUX: tuple[Any, ...]
     LEDGER: tuple[Any, ...]
 

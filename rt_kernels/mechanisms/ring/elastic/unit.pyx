@@ -37,7 +37,7 @@ from rt_kernels.context import UnitEnergy
 from rt_kernels.mechanisms.ring.picture import ElasticRingPicture
 from rt_kernels.mechanisms.ring.elastic.record import AUX
 from rt_kernels.mechanisms.ring.elastic.retraction import PHASES
-from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, strut_legs
+from rt_kernels.mechanisms.ring.parameters import RING_PARAMETERS, joint_circles, longest_substep_s, strut_legs
 from rt_kernels.parameters import Parameter, checked
 
 
@@ -282,6 +282,7 @@ cdef class ElasticAdaptive(MechanismPart):
         Parameter("start_phase", "str", "-", "phase at the start", default="ready", choices=("ready", "retracted")),
     )
     PICTURE = ElasticRingPicture
+    longest_substep_s = staticmethod(longest_substep_s)
     AUX = AUX
     LEDGER = ("work_in", ("kinetic_energy", "lost_contact", "given_to_springs", "stored_contact", "given_to_cables"))
 
