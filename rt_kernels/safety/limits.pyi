@@ -9,7 +9,16 @@ FLAG: tuple[Any, ...]
 
 class SafetyLimits(StagePart):
     def __init__(
-        self, *, period_s: Any, platform: Any, delays: Any, limits: Any, mechanism: Any = None, start: Any = None, **given: Any
+        self,
+        *,
+        period_s: Any,
+        platform: Any,
+        delays: Any,
+        limits: Any,
+        mechanism: Any = None,
+        start: Any = None,
+        mounting: Any = None,
+        **given: Any,
     ) -> None: ...
     def state_bounds(self) -> Any: ...
     def fields(self) -> Any: ...
