@@ -132,8 +132,20 @@ def load_programme(file: str | Path, overrides: Sequence[str] = (), waived: Sequ
             here, other = ("case", "design") if row.get("case") else ("design", "case")
             faults.append(missing(str(file), f"variant[{i}].{other}", "key", f"with {here} = {row[here]!r}, what it is compared as"))
     if faults:
-        raise ConfigurationError(dict.fromkeys(faults))
+        raise ConfigurationError(_of_every_variant(file, numbers, faults))
     return head["name"], [v for v in variants if v is not None]
+
+
+def _of_every_variant(file: Path, numbers: Sequence[str], faults: Sequence[str]) -> list[str]:
+    """The faults, each once; one that all of several variants have is a single line."""
+    first, *others = (f"{file}: variant {number}: " for number in dict.fromkeys(numbers))
+    common = {fault.removeprefix(first) for fault in faults if fault.startswith(first)}
+    common = {text for text in common if others and all(other + text in faults for other in others)}
+    found = {}
+    for fault in faults:
+        text = fault.partition(": variant ")[2].partition(": ")[2]
+        found[f"{file}: every variant: {text}" if text in common else fault] = None
+    return list(found)
 
 
 def assemble_all(file: str | Path, variants: Sequence[Variant], build: Callable[[TestConfig], Any] = assembly.simulation) -> None:

@@ -49,6 +49,14 @@ def test_all_faults_of_all_variants_come_before_the_first_run(programme):
     assert "variant[1].number: used twice, value 'RT-01'" in text
 
 
+def test_a_fault_of_every_variant_is_one_line(programme):
+    text = HEAD + variant("A") + variant("B", 'set = { "initial_conditions.yaw_deg" = 300.0 }')
+    with pytest.raises(ConfigurationError) as caught:
+        load_programme(programme(text), ["test.rate_hz=99999"])
+    of_all, own = sorted(caught.value.faults)
+    assert ": every variant: --set: test.rate_hz: must be" in of_all and ": variant B: --set: initial_conditions.yaw_deg: must be" in own
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
