@@ -141,7 +141,7 @@ def _of_every_variant(file: Path, numbers: Sequence[str], faults: Sequence[str])
     first, *others = (f"{file}: variant {number}: " for number in dict.fromkeys(numbers))
     common = {fault.removeprefix(first) for fault in faults if fault.startswith(first)}
     common = {text for text in common if others and all(other + text in faults for other in others)}
-    found = {}
+    found: dict[str, None] = {}
     for fault in faults:
         text = fault.partition(": variant ")[2].partition(": ")[2]
         found[f"{file}: every variant: {text}" if text in common else fault] = None
