@@ -1,6 +1,7 @@
 """Every fault that the virtual stand's process can show, over the wire, live: the right bit, how fast, and what the run made of it.
 
     python tools/live_fault_matrix.py [--recover] [--hydraulic] [--whole] [--profile cia402|cia408] [--sensor PART|all] [NAME ...]
+    python tools/live_fault_matrix.py --power [--profile cia402|cia408|ethercat] [NAME ...]
 
 Method: a short live run of the shipped docking for each fault (Axia sensor, strict tolerances), the fault injected by the stand 1.5 s
 after the first synchronisation. Printed: fault bit expected, whether it came, ticks between the first input that shows it and the bit,
@@ -27,6 +28,13 @@ when it was done, how far a leg came until then, what was operated, exit code. A
 the first tick on and the answer, the safety stage let no setpoint go before it, no fault came, the units captured, and the log replays byte
 for byte.
 
+`--power`: the rows of power over the wires, on the docking stand and (CANopen) the hydraulic one, the cause 1.5 s after the first
+synchronisation, in motion: a leg runs away, jams, its drive leaves its state, the emergency stop is operated, the supply is lost, a hose
+bursts. Printed: the faults of the trip; from its tick until the drive has said itself that it is without power (with the emergency stop all
+six); when the legs stood; the greatest way and speed of a leg from the cause on, as the plant truly moved. A row is as it should be when a
+fault of the category *off* has taken the power within 50 ms, the log is complete and replays byte for byte. `ethercat` runs in a network
+namespace of its own, on a pair of interfaces.
+
 `--sensor`: the rows of a force sensor on its own wire (docs/sensors.md), what its emulator can do wrong. Printed: the bits of its status
 from then on, the faults of the run, exit code, whether the log replays byte for byte. A row is as it should be when the bit of the table is
 among them and the fault came, if it stops a run. Faults of a rate (lost, damaged records) need more of them in a second than a slow sensor
@@ -37,6 +45,8 @@ has, a gap must be longer than the safety stage tolerates.
 
 import argparse
 import contextlib
+import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -65,6 +75,7 @@ from rt_kernels.codes import FAULT_MASKS, fault_names  # noqa: E402
 from rt_kernels.layout import BITS, CODES, WORDS  # noqa: E402
 from rt_kernels.layout import FAULTS as TABLE  # noqa: E402
 from tests.open_stand import opened  # noqa: E402
+from tools.ethercat_docking import INSIDE, make_wire, on_ethercat  # noqa: E402
 
 STOP = {name for name, _, severity, *_ in TABLE if severity == "stop"}
 # a loop that is held up for hundredths of a second catches up with its motion: not the fault that is looked for
@@ -270,6 +281,62 @@ def hydraulic(row: Row, profile: str = "cia402") -> tuple[str, bool]:
                 f"replay {'equal' if equal else 'DIFFERS'}"), good  # fmt: skip
 
 
+# ------------------------------------------------------------------------------------------------------------------- power
+# title, injection, leg (-1: all), its value (None: the table's own)
+POWER_ROWS = (
+    ("runaway 0.2 m/s", "leg_runaway", 2, 0.2),
+    ("runaway -0.2 m/s", "leg_runaway", 2, -0.2),
+    ("jam", "leg_stuck", 2, None),
+    ("drive leaves its state", "drive_disabled", 2, None),
+    ("emergency stop", "emergency_stop", -1, None),
+    ("supply lost", "supply_loss", -1, None),
+    ("hose burst", "line_burst", 2, None),
+)
+OFF_MS, STANDS_M_S = 50.0, 1e-3
+AT_ONCE = sum(mask for _, mask, *_, power in TABLE if power == "off")
+
+
+def power(stand: str, wire: str, title: str, injection: str, leg: int, value: float | None) -> tuple[str, bool]:
+    """One row: when the drive has no power after its fault, over the wire."""
+    with tempfile.TemporaryDirectory() as folder:
+        truth_file = str(Path(folder) / "truth.npy")
+        injected = {"name": injection, "index": max(leg, 0), "at_s": AT_S} | ({} if value is None else {"value": value})
+        settings = [*QUICK, f"test.stand=stands/{stand}_stand.toml", *(WIRED if injection in CHAIN else ()), "test.duration_max_s=6.0",
+                    "guidance.fault_s=1.0"]  # fmt: skip
+        drives = on_ethercat()["drives"] if wire == "ethercat" else {"profile": wire}
+        beside = {"sensor": {"variant": "axia"}, "drives": drives, "truth_file": truth_file, "faults": [injected]}
+        summary = run_live(load_test(None, opened(settings)), Options(out=folder, quiet=True, report=False, force=True, stand=beside))
+        log, truth = open_log(summary["log"]), np.load(truth_file)
+        records, label = log.records, f"{stand} {wire}"
+        if records["trip_tick"][-1] < 0:
+            return f"{label:18s} {title:22s} DID NOT TRIP; faults {summary['faults']}", False
+        trip = int(np.flatnonzero(records["tick"] == records["trip_tick"][-1])[0])
+        faults = set(fault_names(records["faults"][trip])) & STOP
+        axes = range(6) if leg < 0 else (leg,)
+        on = records["drive_status"][trip:, axes] & BITS["drive_status"]["not_enabled"] == 0
+        off = np.flatnonzero(~on.any(axis=1))
+        taken_ms = 1e-6 * float(records["time_ns"][trip + off[0]] - records["time_ns"][trip]) if len(off) else np.inf
+        since = truth[:, 0] >= AT_S
+        t, legs, rates = truth[since, 0], truth[since, 1:7], np.abs(truth[since, 7:13]).max(axis=1)
+        moving = np.flatnonzero(rates > STANDS_M_S)
+        stood_ms = 1e3 * max(0.0, float(t[moving[-1]]) - (records["time_ns"][trip] - records["time_ns"][0]) * 1e-9) if len(moving) else 0.0
+        equal = replay(summary["log"], verify=True)["equal"]
+        at_once = bool(int(records["faults"][trip]) & AT_ONCE)
+        good = (taken_ms <= OFF_MS or not at_once) and summary["exit_code"] == 3 and equal and not log.incomplete
+        return (f"{label:18s} {title:22s} {'+'.join(sorted(faults)):32s} off after {taken_ms:5.1f} ms"
+                f"{'' if at_once else ' (brakes first)'}  legs stand after {stood_ms:4.0f} ms  "
+                f"way {1e3 * np.abs(legs - legs[0]).max():3.0f} mm  {1e3 * rates.max():4.0f} mm/s  "
+                f"replay {'equal' if equal else 'DIFFERS'}"), good  # fmt: skip
+
+
+def power_rows(wire: str) -> list:
+    """Name and row of each; what only a hydraulic stand can have on that one, which is on CANopen."""
+    known = {injection.name: injection.stands for injection in SERVED}
+    stands = ("docking",) if wire == "ethercat" else ("docking", "hydraulic")
+    return [(row[1], lambda row=row, stand=stand: power(stand, wire, *row)) for stand in stands for row in POWER_ROWS
+            if stand == "hydraulic" or "hydraulic" not in known[row[1]]]  # fmt: skip
+
+
 # ---------------------------------------------------------------------------------------------------------------- recovery
 
 # a silence that lasts is the fault; one of a busy machine is none, and neither is a late start
@@ -418,17 +485,28 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of injected faults, or proof_test; default: all")
     parser.add_argument("--hydraulic", action="store_true", help="the rows of the hydraulic stand, during a contact")
     parser.add_argument("--recover", action="store_true", help="the recovery rows: trip, clear, recover, park, next variant")
+    parser.add_argument("--power", action="store_true", help="the rows of power over the wires")
     parser.add_argument("--sensor", choices=(*SENSORS, "all"), help="the rows of a sensor on its own wire")
     parser.add_argument("--whole", action="store_true", help="recoveries, faults, sensors, and the hydraulic rows with both profiles")
-    parser.add_argument("--profile", default="cia402", choices=("cia402", "cia408"), help="drives of the hydraulic and the recovery rows")
+    parser.add_argument("--profile", default="cia402", choices=("cia402", "cia408", "ethercat"),
+                        help="drives of the hydraulic, the recovery and the power rows; ethercat: of the latter alone")  # fmt: skip
     parser.add_argument("--tries", type=int, default=1, help="of a row that is not as it should be; each one is printed")
     args = parser.parse_args()
+    if args.profile == "ethercat" and not args.power:
+        parser.error("--profile ethercat: has rows of --power alone")
+    if args.profile == "ethercat" and INSIDE not in os.environ:
+        unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
+        return subprocess.call([*unshare, sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
+    if args.profile == "ethercat":
+        make_wire()
     session._foreseen = _remembered  # in this process of its own
     faults = [(fault.name, lambda fault=fault: one(fault)) for fault in SERVED if "hydraulic" not in fault.stands]
     faults.append(("proof_test", proof_test))
     recoveries = [(fault.name, lambda fault=fault: recover(fault, args.profile)) for fault in SERVED if trips(fault)]
     parts = SENSORS if args.whole or args.sensor == "all" else (args.sensor,) if args.sensor else ()
-    rows = [*recoveries, *faults] if args.whole else recoveries if args.recover else [] if args.hydraulic or args.sensor else faults
+    own = args.hydraulic or args.sensor or args.power  # rows of another kind
+    rows = [*recoveries, *faults] if args.whole else recoveries if args.recover else [] if own else faults
+    rows += power_rows(args.profile) if args.power else []
     rows += [(fault.name, lambda fault=fault, part=part: of_wire(fault, part)) for part in parts for fault in of_sensor(part)]
     for profile in ("cia402", "cia408") if args.whole else (args.profile,) if args.hydraulic else ():
         rows += [(row.injection, lambda row=row, profile=profile: hydraulic(row, profile)) for row in HYDRAULIC_ROWS]

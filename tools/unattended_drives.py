@@ -1,6 +1,7 @@
 """How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
 
     python tools/unattended_drives.py [--profile cia402|cia408|ethercat] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
+                                      [--watchdog module|drive]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
 `drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
@@ -56,6 +57,7 @@ receive_timeout_periods = {deadline}
 server_timeout_ms = 60
 heartbeat_timeout_ms = 5000
 """
+OF_A_DRIVE = {"watchdog_axis": 4, "watchdog_outputs": [16, 17]}
 ON_ETHERCAT = """part = "cia402_ethercat"
 interface = "{interface}"
 watchdog_ms = 50.0
@@ -102,12 +104,13 @@ os.fdatasync = slow
 class Row:
     """One stand of drives and one run on it."""
 
-    def __init__(self, folder: Path, profile: str, slow_disk_s: float) -> None:
+    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_a_drive: bool = False) -> None:
         self.profile, self.states = profile, folder / "states.npy"
         config = load_test(None, [])
         context = assembly.base_context(config)
         keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
         of_drives = {"wire": "ethercat", "interface": SLAVES, "master_interface": MASTER} if profile == "ethercat" else {"profile": profile}
+        of_drives |= OF_A_DRIVE if of_a_drive else {}
         keys |= {"drives": of_drives, "states_file": str(self.states), "lock_memory": False, "core": -1}
         self.period_ms = 1e3 / config.test["rate_hz"]
         self.stand = subprocess.Popen([sys.executable, "-m", "drivers.simulated.stand_server", "-"], stdin=subprocess.PIPE,
@@ -121,6 +124,7 @@ class Row:
             wire = ON_ETHERCAT.format(interface=drives["interface"])
         else:
             wire = ON_CAN.format(profile=profile, links=drives["links"], deadline=round(50 / self.period_ms))
+            wire += "".join(f"{key} = {value}\n" for key, value in OF_A_DRIVE.items()) if of_a_drive else ""
         identity = [{"vendor": 0xDAC, "product": 402, "revision": 1, "serial": axis + 1} for axis in range(6)]
         text = TABLES.format(
             wire=wire, module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
@@ -264,7 +268,10 @@ def main() -> int:
     parser.add_argument("--until", type=float, default=20.0, help="last instant, s")
     parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
     parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
+    parser.add_argument("--watchdog", default="module", choices=("module", "drive"), help="the output's device; a drive: CiA 402 on CAN")
     options = parser.parse_args()
+    if options.watchdog == "drive" and options.profile != "cia402":
+        parser.error("--watchdog drive: needs --profile cia402")
     if options.profile == "ethercat" and INSIDE not in os.environ:
         return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
     if options.profile == "ethercat":
@@ -274,7 +281,7 @@ def main() -> int:
     for after_s in instants:
         with tempfile.TemporaryDirectory() as folder:
             whole = not np.isfinite(after_s)
-            row, sentinel = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0), Sentinel()
+            row, sentinel = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drive"), Sentinel()
             try:
                 at, words = kill(row, after_s, options.stop)
             finally:

@@ -59,7 +59,7 @@ SILENT_PERIODS = 20  # an axis that has not answered for so many is silent
 class Profile(Protocol):
     """What differs between drive profiles during set-up."""
 
-    def prepare(self, node: Node) -> None:
+    def prepare(self, node: Node, axis: int) -> None:
         """Pre-operational: checks who it is, sets objects and PDOs."""
 
     def scale(self, node: Node, feed_m: float) -> list[tuple[float, str]]:
@@ -220,7 +220,7 @@ class AxesSession:
         for node in nodes:
             node.command_nmt("PRE-OPERATIONAL")
         for axis, node in axes:
-            self._profile.prepare(node)
+            self._profile.prepare(node, axis)
             unknown = look_at(self._profile, node, axis, self.identities, self._given)
             for words in [*unknown, *protect(node, self._protection[axis], self._left)]:
                 missing.setdefault(words, []).append(str(node))
@@ -258,8 +258,8 @@ class _BesideLoop:
 def axis_places(given: Mapping[str, Any]) -> tuple[list[int], list[int]]:
     """Link and node of each axis. Raises ValueError for a link that is not there, or that nobody uses, and for a node of two."""
     links = link_names(given["links"])
-    axis_link = [_whole("axis_link", x) for x in given["axis_link"]]
-    axis_node = [_whole("axis_node", x) for x in given["axis_node"]]
+    axis_link = [whole("axis_link", x) for x in given["axis_link"]]
+    axis_node = [whole("axis_node", x) for x in given["axis_node"]]
     if set(axis_link) != set(range(len(links))):
         raise ValueError(f"axis_link = {axis_link}: must use each of the {len(links)} links in links = {given['links']!r}, numbered from 0")
     if given["server_node"] in axis_node:
@@ -339,7 +339,8 @@ def heartbeat_timeout_ns(heartbeat_ms: int, heartbeat_timeout_ms: int) -> int:
     return 1_000_000 * (heartbeat_timeout_ms or 3 * heartbeat_ms)
 
 
-def _whole(key: str, value: float) -> int:
+def whole(key: str, value: float) -> int:
+    """A number of a list as it is, an int. Raises ValueError for one that is not whole."""
     if value != int(value):
         raise ValueError(f"{key} = {value}: must be a whole number")
     return int(value)

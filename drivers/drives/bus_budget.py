@@ -68,7 +68,7 @@ def bus_load(
 
 
 def bus_loads(
-    axis_link: Sequence[int], channels: DriveChannels, rate_hz: float, bitrate: float, extra_frames: tuple[int, ...] = ()
+    axis_link: Sequence[int], channels: DriveChannels, rate_hz: float, bitrate: float, extra_frames: Sequence[tuple[int, ...]] = ((),) * 6
 ) -> list[BusLoad]:
     """Load of each link of six axes with six bytes of setpoint and actual value each and what they say beside it. extra_frames: of each
     axis in each cycle."""
@@ -76,7 +76,7 @@ def bus_loads(
     for link in range(max(axis_link) + 1):
         axes = [axis for axis in range(6) if axis_link[axis] == link]
         slow = [n for axis in axes for n in channels.frames(axis)]
-        extra = extra_frames * len(axes)
+        extra = tuple(n for axis in axes for n in extra_frames[axis])
         loads.append(bus_load(len(axes), 6, 6, rate_hz, bitrate, extra_frames=extra, slow_frames=slow, slow_every=channels.every))
     return loads
 

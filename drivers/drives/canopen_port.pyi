@@ -11,4 +11,5 @@ class CanopenPort(AxesPort):
     def bus_loads(self) -> Any: ...
     delays: Any
 
+OUTPUT_BYTES: int
 VELOCITY_BYTES: int

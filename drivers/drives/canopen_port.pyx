@@ -8,7 +8,7 @@ from drivers.drives.bus_budget import bus_loads
 from drivers.drives.drive_channels import DriveChannels
 from drivers.drives.supervision import heartbeat_of_server
 
-VELOCITY_BYTES = 4  # of the second setpoint frame
+VELOCITY_BYTES, OUTPUT_BYTES = 4, 4  # of the second setpoint frame
 
 
 cdef class CanopenPort(AxesPort):
@@ -64,5 +64,6 @@ cdef class CanopenPort(AxesPort):
 
     def bus_loads(self):
         """One BusLoad per link at the configured rate and bit rate, for `hil-server check`."""
-        extra = (VELOCITY_BYTES,) if self._feed_forward else ()
+        second = [VELOCITY_BYTES * self._feed_forward + OUTPUT_BYTES * (axis == self._cyclic.axes.p.watchdog_axis) for axis in range(6)]
+        extra = [(size,) if size else () for size in second]
         return bus_loads(self._session.axis_link, self._channels, self._rate_hz, self._given["bitrate"], extra)

@@ -13,14 +13,14 @@ from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, CONTROL_ENABL
                                          IN_FAULT, REMOTE_BIT, OWN_BITS, decode_status, word_down, word_up)
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 
-from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate
+from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate, whole
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from drivers.drives.supervision import Protection, cycle_of_bus, limits_of_axis, reactions, scale_of_drive, write_and_read_back
 from rt_kernels.parameters import Parameter, checked
 
 CONTROL_WORD, STATUS_WORD = 0x6040, 0x6041
 MODE, MODE_DISPLAY, CYCLIC_SYNCHRONOUS_POSITION = 0x6060, 0x6061, 8
-TARGET_POSITION, ACTUAL_POSITION, VELOCITY_OFFSET = 0x607A, 0x6064, 0x60B1
+TARGET_POSITION, ACTUAL_POSITION, VELOCITY_OFFSET, DIGITAL_OUTPUTS = 0x607A, 0x6064, 0x60B1, 0x60FE
 INTERPOLATION_PERIOD = 0x60C2
 
 FOLLOWING_BIT = Parameter("following_bit", "bool", "-",
@@ -50,21 +50,26 @@ class Cia402Profile:
 
     last_state = "state 'operation enabled'"
 
-    def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, feed_forward):
+    def __init__(self, rate_hz, receive_timeout_periods, heartbeat_ms, feed_forward, watchdog_axis=-1, watchdog_mask=0):
         self._interpolation = interpolation_period(rate_hz)
         self._timeout_ms = max(1, round(receive_timeout_periods * 1000 / rate_hz))
         self._heartbeat_ms = heartbeat_ms
         self._feed_forward = feed_forward
+        self._watchdog_axis, self._watchdog_mask = watchdog_axis, watchdog_mask
 
-    def prepare(self, node):
+    def prepare(self, node, axis):
         node.write(0x1017, 0, 2, self._heartbeat_ms, "heartbeat time")
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 402:
             raise DriveSetupError(f"{node} is not a CiA 402 device: its type is {kind}")
         n = node.id
         node.set_pdo(Pdo(True, 1, 0x200 + n, ((CONTROL_WORD, 0, 16), (TARGET_POSITION, 0, 32)), event_ms=self._timeout_ms))
-        if self._feed_forward:
-            node.set_pdo(Pdo(True, 2, 0x300 + n, ((VELOCITY_OFFSET, 0, 32),)))
+        second = ((VELOCITY_OFFSET, 0, 32),) if self._feed_forward else ()
+        if axis == self._watchdog_axis:
+            node.write(DIGITAL_OUTPUTS, 2, 4, self._watchdog_mask, "digital outputs that the bus commands", optional=True)
+            second += ((DIGITAL_OUTPUTS, 1, 32),)
+        if second:
+            node.set_pdo(Pdo(True, 2, 0x300 + n, second))
         else:
             node.disable_pdo(True, 2, 0x300 + n)
         node.set_pdo(Pdo(False, 1, 0x180 + n, ((STATUS_WORD, 0, 16), (ACTUAL_POSITION, 0, 32))))
@@ -115,6 +120,9 @@ cdef class Cia402Port(CanopenPort):
     PARAMETERS = (
         *COMMON_PARAMETERS,
         Parameter("velocity_feed_forward", "bool", "-", "send leg rates as velocity offset in a second frame", False),
+        Parameter("watchdog_axis", "int", "-", "axis whose drive has the watchdog's output, -1: none", -1, -1, 5),
+        Parameter("watchdog_outputs", "floats", "-", "bits of that drive's digital outputs (0x60FE:1): one that changes with every healthy "
+                  "tick, one that is on with it; -1 not wired", (-1, -1), -1, 31, shape=2),
         FOLLOWING_BIT,
     )
 
@@ -122,7 +130,12 @@ cdef class Cia402Port(CanopenPort):
         cdef ProfileWords words
         given = self._given = checked(Cia402Port.PARAMETERS, parameters)
         self._rate_hz, self._loop_core = loop_rate(period_s), loop_core
-        profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"])
+        watchdog_axis, bits = given["watchdog_axis"], [whole("watchdog_outputs", x) for x in given["watchdog_outputs"]]
+        if (watchdog_axis >= 0) != (max(bits) >= 0) or 0 <= bits[0] == bits[1]:
+            raise ValueError(f"watchdog_axis = {watchdog_axis}, watchdog_outputs = {bits}: must both be given, the outputs of two bits, "
+                             "or neither")
+        profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"],
+                                watchdog_axis, sum(1 << x for x in bits if x >= 0))
         words.number, words.own_bits = 402, OWN_BITS
         words.control_word, words.blocking_word = CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD
         words.decode, words.word_up, words.word_down = decode_status, word_up, word_down
@@ -130,4 +143,5 @@ cdef class Cia402Port(CanopenPort):
         protection = [[*cycle_of_bus(period_us), *reactions(), *limits_of_axis(platform, zero, given)]
                       for zero in given["zero_m"]]
         self.set_axes(profile, &words, given["velocity_feed_forward"], protection)
+        self._cyclic.watchdog(watchdog_axis, *bits)
         self._cyclic.axes.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING

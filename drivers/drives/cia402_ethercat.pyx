@@ -25,7 +25,7 @@ class Cia402EthercatProfile(Cia402Profile):
     def __init__(self, rate_hz):
         self._interpolation = interpolation_period(rate_hz)
 
-    def prepare(self, node):
+    def prepare(self, node, axis):
         self.set_mode(node)
 
 

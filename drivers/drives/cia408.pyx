@@ -104,7 +104,7 @@ class Cia408Profile:
         self._heartbeat_ms = heartbeat_ms
         self._control_mode = control_mode
 
-    def prepare(self, node):
+    def prepare(self, node, axis):
         node.write(0x1017, 0, 2, self._heartbeat_ms, "heartbeat time")
         kind = node.read(0x1000, 0, 4, "device type") & 0xFFFF
         if kind != 408:

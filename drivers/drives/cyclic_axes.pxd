@@ -4,6 +4,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 
 from drivers.drives.axis_values cimport AxisOutput, ControlWords, DecodeStatus, PositionHistory, WordDown
 from drivers.drives.keeper cimport Keeper
+from drivers.watchdog_output cimport WatchdogOutput
 from rt_kernels.sample cimport Sample
 
 cdef enum:
@@ -62,6 +63,8 @@ cdef struct AxesParams:
     int64_t period_ns
     int32_t server_node     # of our own heartbeat
     int32_t beat_every      # SYNCs from one of our heartbeats to the next, 0: none
+    int32_t watchdog_axis   # whose drive has the watchdog's output, -1: none
+    WatchdogOutput outputs
     AxisParams axis[AXES]
     DecodeStatus decode
     WordDown word_down
@@ -101,6 +104,8 @@ cdef struct AxesState:
     int64_t sync_ns[LINKS]          # newest SYNC, 0 before the first
     int64_t cycles
     int64_t sent            # SYNCs, also the keeper's
+    uint32_t watchdog       # of the last tick
+    uint32_t output_bits    # of the drive that has its output; the keeper sends none
     int64_t first_command           # cycles when the first setpoints were sent, 0 before
     int64_t corrupt_total[LINKS]    # records that are no frame
     int64_t bus_error_total[LINKS]  # damage that the controller reported

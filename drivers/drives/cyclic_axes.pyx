@@ -21,6 +21,9 @@ their control words, the target of an axis being where it stands until it is ena
 loop has the buses from its first read on; when it leaves them the keeper leads the axes down, state by state, their targets as they were
 (of an axis that is more than a millimetre away: where it is), and frames flow until each has arrived.
 
+Watchdog (`drivers.watchdog_output`): where one drive has its output, that drive's second setpoint frame carries digital outputs, behind the
+velocity if there is one. They act with the setpoints; the keeper sends zeros.
+
 Our heartbeat (CiA 301: 0x700 + `server_node`, operational) goes out behind the setpoints of every `beat_every`-th SYNC: an axis that
 misses it knows that nobody commands it.
 
@@ -60,6 +63,7 @@ from libc.string cimport memset
 from drivers.drives.axis_values cimport command_axis, counts_rate, in_place, keep_position, rank, to_counts
 from drivers.drives.keeper cimport (CLOSED, LEAD_DOWN, LEAD_HOLD, LEAD_NOWHERE, LEAD_UP, LOOP, NOBODY, arrived, close_buses, keep_buses,
                                     lead_to, loop_has, loop_leaves, owner_now, reset_now, resets_in_recovery)
+from drivers.watchdog_output cimport watchdog_bits
 from drivers.raw_frames.frame_io cimport (
     CAN_EFF_FLAG,
     CAN_ERR_BUSERROR,
@@ -443,11 +447,15 @@ cdef void send_setpoints(Axes *axes) noexcept nogil:
             io_store_le16(frames[n].data, a.out.word_out)
             io_store_le32(frames[n].data + 2, <uint32_t>a.out.target)
             n += 1
-            if axes.p.feed_forward:
+            if axes.p.feed_forward or i == axes.p.watchdog_axis:
                 memset(&frames[n], 0, sizeof(can_frame))
                 frames[n].can_id = <uint32_t>(COB_RPDO2 + p.node)
-                frames[n].can_dlc = 4
-                io_store_le32(frames[n].data, <uint32_t>a.target_rate)
+                if axes.p.feed_forward:
+                    io_store_le32(frames[n].data, <uint32_t>a.target_rate)
+                    frames[n].can_dlc = 4
+                if i == axes.p.watchdog_axis:
+                    io_store_le32(frames[n].data + frames[n].can_dlc, axes.s.output_bits)
+                    frames[n].can_dlc += 4
                 n += 1
         if beat:
             memset(&frames[n], 0, sizeof(can_frame))
@@ -506,6 +514,7 @@ cdef void exchange(void *self, int64_t *next_ns) noexcept nogil:
     if up:
         arrived(&axes.keeper)
     lead(axes)
+    axes.s.output_bits = 0
     send_setpoints(axes)
 
 
@@ -558,6 +567,8 @@ cdef void axes_write(void *self, const Sample *sample, double *aux) noexcept nog
         # Velocity feed-forward in counts per second.
         if axes.p.feed_forward:
             a.target_rate = to_counts(sample.leg_rate_setpoint[i] * p.counts_per_metre, 0)
+    if axes.p.watchdog_axis >= 0:
+        axes.s.output_bits = watchdog_bits(&axes.p.outputs, &axes.s.watchdog, sample)
     send_setpoints(axes)
     if axes.s.first_command == 0:
         axes.s.first_command = axes.s.cycles
@@ -583,7 +594,7 @@ cdef class CyclicAxes:
         memset(&self.axes, 0, sizeof(Axes))
         for link in range(LINKS):
             self.axes.p.fd[link] = self.axes.p.copy_fd[link] = -1
-        self.axes.p.supply_axis = -1
+        self.axes.p.supply_axis = self.axes.p.watchdog_axis = -1
         for k in range(3):
             self.axes.p.hydraulic_bit[k] = -1
         self.axes.p.decode = decode_nothing
@@ -616,6 +627,11 @@ cdef class CyclicAxes:
         self.axes.p.period_ns = period_ns
         self.axes.p.server_node = server_node
         self.axes.p.beat_every = beat_every
+
+    def watchdog(self, int axis, int toggle_bit, int healthy_bit):
+        """The drive of this axis has the watchdog's output: bits of its digital outputs, -1 not wired."""
+        self.axes.p.watchdog_axis = axis
+        self.axes.p.outputs.toggle_bit, self.axes.p.outputs.healthy_bit = toggle_bit, healthy_bit
 
     def listen(self, channels):
         """channels: DriveChannels after the set-up: what the axes say beside their position. To be called before `start`."""

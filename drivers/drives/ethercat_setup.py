@@ -139,8 +139,8 @@ class EthercatNode:
 class EthercatSession:
     """The axes of one segment, from `open` to `close`.
 
-    profile, protection, loop_core: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the loop; library:
-    pysoem, None: it is imported by `open`. open_socket: makes the socket of our frames.
+    profile, protection, loop_core: as for AxesSession; axes: EthercatAxes, configured; given: the port's parameters; period_ns: of the
+    loop; library: pysoem, None: it is imported by `open`. open_socket: makes the socket of our frames.
     """
 
     def __init__(self, profile: Any, axes: Any, protection: Sequence[Sequence[Protection]], given: Mapping[str, Any], period_ns: int,
@@ -278,7 +278,7 @@ class EthercatSession:
                 raise DriveSetupError(f"{node}: watchdog of the process data (register 0x420) reads back {found} instead of {steps}")
             node.set_pdo(0x1600, 0x1C12, OUTPUTS)
             node.set_pdo(0x1A00, 0x1C13, INPUTS)
-            self._profile.prepare(node)
+            self._profile.prepare(node, axis)
             for words in protect(node, self._protection[axis], self._left):
                 missing.setdefault(words, []).append(str(node))
         self.notes = [*notes_of(missing), *alike(self.identities)]

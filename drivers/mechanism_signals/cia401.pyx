@@ -9,9 +9,7 @@ The emergency chain: healthy, tripped, hydraulics blocked; emergency stop and gu
 the hydraulic unit: on, low, high pressure, interlock. What is wired is judged by the safety stage (`limits.emergency_stop`, `guard`,
 `hydraulic_unit`).
 
-Watchdog: with every tick that the safety stage has found healthy (`watchdog` of the sample has moved) one output changes, and another one
-is on. A loop that stands still sends nothing, one without its safety stage sends the same again: either way the output stops within two
-periods, and a relay outside that waits for its edges takes the power off.
+Watchdog (`drivers.watchdog_output`): one output that changes with every healthy tick, one that is on with it.
 
 Nothing that comes between two ticks is lost. Signals and values are the newest ones; of the emergency chain the worst of the tick counts
 (what is healthy, closed or on only when every record says so, what is wrong when one does). An emergency message shows in its tick also
@@ -38,6 +36,7 @@ from drivers.raw_frames.frame_io cimport (
     io_receive_frames,
     io_send_frames,
 )
+from drivers.watchdog_output cimport WatchdogOutput, watchdog_bits
 from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_EMERGENCY_STOP_B, ANALOGUE_CHAIN_GUARD_A,
                                ANALOGUE_CHAIN_GUARD_B, ANALOGUE_CHAIN_HEALTHY, ANALOGUE_CHAIN_UNIT_ON, SENSOR_STATUS_CORRUPT,
                                SENSOR_STATUS_DEVICE_FAULT, SENSOR_STATUS_LOST,
@@ -45,7 +44,7 @@ from rt_kernels.codes cimport (ANALOGUE_CHAIN_EMERGENCY_STOP_A, ANALOGUE_CHAIN_E
 from rt_kernels.plugs cimport PortPart
 from rt_kernels.sample cimport Sample
 
-from drivers.drives.axes_session import heartbeat_timeout_ns
+from drivers.drives.axes_session import heartbeat_timeout_ns, whole
 from drivers.drives.canopen_setup import DriveSetupError, Link, Pdo
 from drivers.identity import checked_count, compare, identity_of_nodes
 from drivers.raw_frames.can_link import link_names, open_link
@@ -79,8 +78,7 @@ cdef struct ModuleParams:
     int32_t no_data_periods
     int32_t command_output          # 1: mechanism_command goes out
     int32_t watchdog                # 1: the watchdog goes out: a group of outputs behind that of the commands
-    int32_t toggle_bit              # in its group; -1: not wired
-    int32_t healthy_bit
+    WatchdogOutput outputs          # in its group
     int64_t heartbeat_timeout_ns
     uint32_t invert                 # inputs that are active low
     int32_t signal_bit[INPUTS]      # input -> bit of mechanism_signal, -1 not used
@@ -282,11 +280,7 @@ cdef void module_write(void *self, const Sample *sample, double *aux) noexcept n
         f.data[n] = <uint8_t>sample.mechanism_command
         n += 1
     if m.p.watchdog:
-        if m.p.toggle_bit >= 0 and sample.watchdog & 1:
-            f.data[n] |= <uint8_t>bit(m.p.toggle_bit)
-        if m.p.healthy_bit >= 0 and sample.watchdog != m.s.watchdog:
-            f.data[n] |= <uint8_t>bit(m.p.healthy_bit)
-        m.s.watchdog = sample.watchdog
+        f.data[n] = <uint8_t>watchdog_bits(&m.p.outputs, &m.s.watchdog, sample)
         n += 1
     f.can_dlc = <uint8_t>n
     io_send_frames(m.p.fd, &f, 1, NULL, &error)
@@ -358,16 +352,16 @@ cdef class Cia401Port(PortPart):
         p.heartbeat_timeout_ns = heartbeat_timeout_ns(given["heartbeat_ms"], given["heartbeat_timeout_ms"])
         p.command_output = given["command_output"] > 0
         for i in range(INPUTS):
-            p.signal_bit[i] = _whole("signal_bits", given["signal_bits"][i]) if i < len(given["signal_bits"]) else -1
+            p.signal_bit[i] = whole("signal_bits", given["signal_bits"][i]) if i < len(given["signal_bits"]) else -1
         wired = [(key, number) for key in ("chain_inputs", "emergency_stop_inputs", "guard_inputs", "unit_inputs") for number in given[key]]
         for i in range(CHAIN):
-            p.chain_input[i] = _whole(*wired[i])
-        self._watchdog_group = _group_of([_whole("watchdog_outputs", x) for x in given["watchdog_outputs"]], given["command_output"])
+            p.chain_input[i] = whole(*wired[i])
+        self._watchdog_group = _group_of([whole("watchdog_outputs", x) for x in given["watchdog_outputs"]], given["command_output"])
         p.watchdog = self._watchdog_group > 0
-        p.toggle_bit, p.healthy_bit = (int(x) % OUTPUT_GROUP if x >= 0 else -1 for x in given["watchdog_outputs"])
+        p.outputs.toggle_bit, p.outputs.healthy_bit = (int(x) % OUTPUT_GROUP if x >= 0 else -1 for x in given["watchdog_outputs"])
         p.range_input = given["range_input"]
         for number in given["active_low_inputs"]:
-            p.invert |= <uint32_t>1 << <int>_whole("active_low_inputs", number)
+            p.invert |= <uint32_t>1 << <int>whole("active_low_inputs", number)
         for i in range(ANALOG):
             p.scale[i] = given["analog_scale"][i]
             p.offset[i] = given["analog_offset"][i]
@@ -461,9 +455,3 @@ def _group_of(outputs, command_group):
         raise ValueError(f"watchdog_outputs = {outputs}: are in group {command_group}, which carries mechanism_command (command_output); "
                          "take another group")
     return max(groups, default=0)
-
-
-def _whole(key, value):
-    if value != int(value):
-        raise ValueError(f"{key} has {value}: must be a whole number")
-    return int(value)

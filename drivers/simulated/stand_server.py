@@ -82,6 +82,8 @@ DEFAULTS: dict[str, Any] = {
         "counts_per_metre": 1e6,
         "zero_m": [0.0] * 6,
         "following_window_m": 0.2,
+        "watchdog_axis": -1,  # whose digital outputs (0x60FE) the relay behind the watchdog hangs on; -1: on the module's
+        "watchdog_outputs": [-1, -1],
         "identity": [[0xDAC, 402, 1, axis + 1] for axis in range(6)],  # vendor, product, revision, serial number of each
         "feed_m": 0.01,  # way of a leg in one turn of its shaft
         "slaves": 6,  # on the EtherCAT line
@@ -183,6 +185,9 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
             _within(f"drives.{key}", value, low, high, "")
     if len(drives["identity"]) != 6 or any(len(row) != 4 for row in drives["identity"]):
         raise ValueError("drives.identity: must be six rows of vendor, product, revision, serial number")
+    on_can = drives["wire"] == "can" and drives["profile"] == "cia402"
+    _within("drives.watchdog_axis", drives["watchdog_axis"], -1, 5 if on_can else -1, "")
+    _within("drives.watchdog_outputs", drives["watchdog_outputs"][0], 0 if drives["watchdog_axis"] >= 0 else -1, 31, "")
     _within("drives.feed_m", drives["feed_m"], 0, 10, "m")
     _within("drives.slaves", drives["slaves"], 6, 16, "")
     _within("drives.counts_per_metre", drives["counts_per_metre"], 1, 1e10, "1/m")
@@ -456,7 +461,9 @@ class Stand:
         )
         self._wire.serve_set_up(address, sensor, plant.sensor_scale, self.loop.gauge)
         names = [f"udp:{address}:{s.getsockname()[1]}" for s in links]
-        on_can = {key: drives[key] for key in ("axis_link", "axis_node")} | {"links": " ".join(names[: len(names) - (module is not None)])}
+        wired = ("watchdog_axis", "watchdog_outputs") if drives["watchdog_axis"] >= 0 else ()
+        links = " ".join(names[: len(names) - (module is not None)])
+        on_can = {key: drives[key] for key in ("axis_link", "axis_node", *wired)} | {"links": links}
         at = {"interface": drives["master_interface"]} if on_ethercat else on_can
         self.ports: dict[str, Any] = {
             "wrench_sensors": self._wire.ports,

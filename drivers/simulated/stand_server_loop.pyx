@@ -269,7 +269,9 @@ cdef struct Stand:
     int32_t chain_input[CHAIN]  # inputs of the module, in the order of the bits of analogue_chain; -1: not wired
     uint32_t chain_well         # inputs that are on while all is well, of those that the plant does not know
     uint32_t opened             # injected: inputs that are open, or say that something is wrong
-    int32_t watchdog_group      # of the module's outputs, -1: not wired
+    int32_t watchdog_node       # whose digital outputs have it, -1: not wired
+    int32_t watchdog_place      # of the outputs among its objects
+    int32_t watchdog_mask       # of the object that says which of them the bus commands, -1: all
     int32_t watchdog_bit
     int32_t watchdog_level
     int64_t watchdog_ns         # SYNC that brought its newest edge, 0 before the first
@@ -981,10 +983,12 @@ cdef void set_relay(Stand *s, int on, int64_t now) noexcept nogil:
 
 
 cdef void watch_edges(Stand *s, int64_t now) noexcept nogil:
+    cdef const Node *n = &s.node[s.watchdog_node]
+    cdef uint32_t outputs = n.object[s.watchdog_place].value
     cdef int32_t level
-    if s.watchdog_group < 0:
-        return
-    level = <int32_t>(s.node[MODULE].object[s.node[MODULE].target + s.watchdog_group].value >> s.watchdog_bit & 1)
+    if s.watchdog_mask >= 0:
+        outputs &= n.object[s.watchdog_mask].value
+    level = <int32_t>(outputs >> s.watchdog_bit & 1)
     if level == s.watchdog_level:
         return
     s.watchdog_level, s.watchdog_ns = level, now
@@ -1006,7 +1010,7 @@ cdef void take_sync(Stand *s, int link, int64_t now, int64_t came) noexcept nogi
     if s.nodes > MODULE and s.node[MODULE].link == link and s.node[MODULE].object[s.node[MODULE].target].value != s.outputs:
         s.outputs = s.node[MODULE].object[s.node[MODULE].target].value
         plant_set_commands(s.plant, s.outputs)
-    if s.nodes > MODULE and s.node[MODULE].link == link:
+    if s.watchdog_node >= 0 and s.node[s.watchdog_node].link == link:
         watch_edges(s, came)
     for i in range(s.nodes):
         if s.node[i].link == link and not s.node[i].silent:
@@ -1273,6 +1277,10 @@ cdef class StandLoop:
                 n.object[find_object(n, 0x1018, sub + 1)].value = drives["identity"][i][sub]
             if n.kind == 402:
                 n.object[find_object(n, 0x6092, 1)].value = <uint32_t>rounded(drives["feed_m"] * s.counts_per_metre)
+        s.watchdog_node, s.watchdog_bit = drives["watchdog_axis"], drives["watchdog_outputs"][0]
+        if s.watchdog_node >= 0:
+            n = drive(s, s.watchdog_node)
+            s.watchdog_place, s.watchdog_mask = find_object(n, 0x60FE, 1), find_object(n, 0x60FE, 2)
         for i in range(INPUTS):
             s.signal_bit[i] = -1
         if module is None:
@@ -1287,7 +1295,9 @@ cdef class StandLoop:
         s.chain_well &= (ANALOGUE_CHAIN_EMERGENCY_STOP_A | ANALOGUE_CHAIN_EMERGENCY_STOP_B | ANALOGUE_CHAIN_GUARD_A | ANALOGUE_CHAIN_GUARD_B
                          | ANALOGUE_CHAIN_UNIT_ON)
         output = module["watchdog_outputs"][0]
-        s.watchdog_group, s.watchdog_bit = output // 8 if output >= 0 else -1, output % 8
+        if output >= 0 and s.watchdog_node < 0:
+            s.watchdog_node, s.watchdog_place, s.watchdog_mask = MODULE, s.node[MODULE].target + output // 8, -1
+            s.watchdog_bit = output % 8
         s.relay_ns, s.relay_input = <int64_t>(1e6 * module["relay_ms"]), module["relay_input"]
         s.range_input = module["range_input"]
         for i in range(ANALOG):

@@ -338,6 +338,9 @@ cdef inline void make_node(Node *n, int kind, int node_id, int link, uint32_t wi
         add_object(n, 0x60C2, 1, 1, 1, 1)
         add_object(n, 0x60C2, 2, 1, 1, <uint32_t>(-3) & 0xFF)
         n.error_code = add_object(n, 0x603F, 0, 2, 0, 0)
+        add_object(n, 0x60FE, 0, 1, 0, 2)               # digital outputs, and which of them the bus commands
+        add_object(n, 0x60FE, 1, 4, 1, 0)
+        add_object(n, 0x60FE, 2, 4, 1, 0)
     else:
         n.state = VALVE_INIT
         n.device_mode = add_object(n, 0x6042, 0, 1, 1, 1)

@@ -21,7 +21,7 @@ _FORMATS = {1: "<B", -1: "<b", 2: "<H", -2: "<h", 4: "<I", -4: "<i"}
 
 OBJECTS_402 = {
     (0x6040, 0): 2, (0x6041, 0): 2, (0x6060, 0): -1, (0x6061, 0): -1, (0x607A, 0): -4, (0x6064, 0): -4, (0x60B1, 0): -4,
-    (0x60C2, 1): 1, (0x60C2, 2): -1, (0x6076, 0): 4, (0x6077, 0): -2, (0x6078, 0): -2,
+    (0x60FE, 1): 4, (0x60FE, 2): 4, (0x60C2, 1): 1, (0x60C2, 2): -1, (0x6076, 0): 4, (0x6077, 0): -2, (0x6078, 0): -2,
 }  # fmt: skip
 # a manufacturer's own record: force, pressures A and B, spool, supply pressure; a word of bits
 OBJECTS_OF_HYDRAULICS = {(0x2600, sub): -2 for sub in range(1, 6)} | {(0x2600, 6): 2}

@@ -230,6 +230,30 @@ def test_velocity_feed_forward_frame(drives, sample):
     assert [struct.unpack("<i", frames[0x300 + n])[0] for n in range(1, 7)] == [100000, -200000, 300000, 0, 0, 0]
 
 
+@pytest.mark.parametrize("feed_forward", [False, True])
+def test_the_watchdog_is_in_one_drives_second_frame_and_changes_with_a_healthy_tick_alone(drives, sample, feed_forward):
+    peer, port = running(drives, velocity_feed_forward=feed_forward, watchdog_axis=1, watchdog_outputs=[17, 16])
+    assert peer.get(2, 0x1601, 1 + feed_forward, 4) == 0x60FE0120 and peer.get(2, 0x60FE, 2, 4) == 0b11 << 16
+    sample["leg_setpoint"], sent = 1.0, []
+    for watchdog in (1, 2, 3, 3, 3, 4):
+        port.read(sample)
+        peer.take()
+        sample["watchdog"] = watchdog
+        port.write(sample)
+        frames = dict(peer.take())
+        assert (0x301 in frames) == feed_forward
+        sent.append(struct.unpack("<I", frames[0x302][4 * feed_forward :])[0] >> 16)
+    assert sent == [0b11, 0b01, 0b11, 0b10, 0b10, 0b01]  # the same again: a loop whose safety stage says nothing more
+    port.read(sample)
+    assert all(identifier == 0x080 for identifier, _ in peer.take())  # nothing by itself: without the loop the output stands still
+
+
+@pytest.mark.parametrize("keys", [{"watchdog_axis": 1}, {"watchdog_outputs": [16, 17]}, {"watchdog_axis": 1, "watchdog_outputs": [3, 3]}])
+def test_a_watchdog_of_half_a_drive_is_refused(keys):
+    with pytest.raises(ValueError, match=r"watchdog_axis = .*, watchdog_outputs = .*: must both be given"):
+        cia402.Cia402Port(links="can0", axis_link=[0] * 6, **keys)
+
+
 # status words of axes on their way up, with the word that each is to get: (status, word)
 WAY_UP = {
     402: [(0x1208, {0x00, 0x80}), (0x120F, {0x00}), (0x1207, {0x00}), (0x1240, {0x06}), (0x1221, {0x07}), (0x1223, {0x0F}),

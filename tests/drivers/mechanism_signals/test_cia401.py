@@ -165,17 +165,20 @@ class NoSafety(NoCompensator):
         super().__init__(delays=delays)
 
 
+@pytest.mark.parametrize("of_a_drive", [False, True])
 @pytest.mark.parametrize("sane", [True, False])
-def test_the_watchdog_of_a_line_and_of_one_without_its_safety_stage(tmp_path, monkeypatch, sane):
+def test_the_watchdog_of_a_line_and_of_one_without_its_safety_stage(tmp_path, monkeypatch, sane, of_a_drive):
     if not sane:
         monkeypatch.setitem(registry.PARTS["safety"], "limits", f"{__name__}:NoSafety")
     stand = LockstepStand(tmp_path)
     stand.config.stand["mechanism_signals"]["watchdog_outputs"] = [8, 9]
+    stand.config.stand["drives"] |= {"watchdog_axis": 4, "watchdog_outputs": [0, 1]}
+    device, output = (stand.buses[1].nodes[1], (0x60FE, 1)) if of_a_drive else (stand.buses[2].nodes[0], (0x6200, 2))
     with stand:
         seen = []
         for _ in range(20):
             stand.step()
-            seen.append(stand.buses[2].nodes[0][0x6200, 2])
+            seen.append(device[output])
     assert seen[3:] == ([0b10, 0b11] * 10)[seen[3] & 1:][:17] if sane else seen == [0] * 20
 
 

@@ -51,10 +51,11 @@ class Cia402Drive(Drive):
         self[0x6502, 0] = 1 << 7  # supported modes: cyclic synchronous position
         limits = ((1, 32, True, -(1 << 31)), (2, 32, True, (1 << 31) - 1))
         feed = ((1, 32, False, 10_000), (2, 32, False, 1))  # ten millimetres in a turn
-        for index, subs in ((0x60C2, ((1, 8, False, 1), (2, 8, True, -3))), (0x607D, limits), (0x6092, feed)):
+        outputs = ((1, 32, False, 0), (2, 32, False, 0))  # and which of them the bus commands
+        for index, subs in ((0x60C2, ((1, 8, False, 1), (2, 8, True, -3))), (0x607D, limits), (0x6092, feed), (0x60FE, outputs)):
             self.add(index, 0, Entry(8, 2, writable=False))
             for sub, bits, signed, value in subs:
-                self.add(index, sub, Entry(bits, value, signed=signed))
+                self.add(index, sub, Entry(bits, value, signed=signed, mappable=index == 0x60FE))
         self._show()
 
     def written(self, index: int, sub: int) -> None:
