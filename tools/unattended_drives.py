@@ -1,7 +1,7 @@
 """How long drives are enabled without a frame: the server is killed, stopped or held up at instants from its start to its end.
 
     python tools/unattended_drives.py [--profile cia402|cia408|ethercat] [--every S] [--from S] [--until S] [--stop] [--slow-disk S]
-                                      [--watchdog module|drive]
+                                      [--watchdog module|drives]
 
 The virtual drives run in a process of their own, on the addresses of a stand file, and log each change of their state (`states_file` of
 `drivers.simulated.stand_server`). Each row is one `hil-server run` on them, killed (or, with `--stop`, stopped for a second) after so
@@ -57,7 +57,10 @@ receive_timeout_periods = {deadline}
 server_timeout_ms = 60
 heartbeat_timeout_ms = 5000
 """
+# whose outputs the watchdog is, where it is not the input module's: tables of the stand file and of the virtual stand
 OF_A_DRIVE = {"watchdog_axis": 4, "watchdog_outputs": [16, 17]}
+OF_A_TERMINAL = {"slaves": 7, "watchdog_slave": 6, "watchdog_outputs": [3, 2]}
+TERMINAL = {"slaves": 7, "terminal_slave": 6, "watchdog_outputs": [3, 2]}
 ON_ETHERCAT = """part = "cia402_ethercat"
 interface = "{interface}"
 watchdog_ms = 50.0
@@ -104,13 +107,14 @@ os.fdatasync = slow
 class Row:
     """One stand of drives and one run on it."""
 
-    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_a_drive: bool = False) -> None:
+    def __init__(self, folder: Path, profile: str, slow_disk_s: float, of_drives_bus: bool = False) -> None:
         self.profile, self.states = profile, folder / "states.npy"
         config = load_test(None, [])
         context = assembly.base_context(config)
         keys = assembly.virtual_stand_settings(config, context, priority=0, loop_core=-1)
         of_drives = {"wire": "ethercat", "interface": SLAVES, "master_interface": MASTER} if profile == "ethercat" else {"profile": profile}
-        of_drives |= OF_A_DRIVE if of_a_drive else {}
+        own, virtual = (OF_A_TERMINAL, TERMINAL) if profile == "ethercat" else (OF_A_DRIVE, OF_A_DRIVE)
+        of_drives |= virtual if of_drives_bus else {}
         keys |= {"drives": of_drives, "states_file": str(self.states), "lock_memory": False, "core": -1}
         self.period_ms = 1e3 / config.test["rate_hz"]
         self.stand = subprocess.Popen([sys.executable, "-m", "drivers.simulated.stand_server", "-"], stdin=subprocess.PIPE,
@@ -124,7 +128,7 @@ class Row:
             wire = ON_ETHERCAT.format(interface=drives["interface"])
         else:
             wire = ON_CAN.format(profile=profile, links=drives["links"], deadline=round(50 / self.period_ms))
-            wire += "".join(f"{key} = {value}\n" for key, value in OF_A_DRIVE.items()) if of_a_drive else ""
+        wire += "".join(f"{key} = {value}\n" for key, value in own.items()) if of_drives_bus else ""
         identity = [{"vendor": 0xDAC, "product": 402, "revision": 1, "serial": axis + 1} for axis in range(6)]
         text = TABLES.format(
             wire=wire, module=ports["mechanism_signals"]["link"], variant=sensor["variant"],
@@ -268,10 +272,11 @@ def main() -> int:
     parser.add_argument("--until", type=float, default=20.0, help="last instant, s")
     parser.add_argument("--stop", action="store_true", help="SIGSTOP for a second instead of SIGKILL")
     parser.add_argument("--slow-disk", type=float, default=0.0, metavar="S", help="fsync takes so long in the run that is not killed")
-    parser.add_argument("--watchdog", default="module", choices=("module", "drive"), help="the output's device; a drive: CiA 402 on CAN")
+    parser.add_argument("--watchdog", default="module", choices=("module", "drives"), help="the output is the input module's, or on "
+                        "the drives' bus: of a CiA 402 drive, of a terminal")  # fmt: skip
     options = parser.parse_args()
-    if options.watchdog == "drive" and options.profile != "cia402":
-        parser.error("--watchdog drive: needs --profile cia402")
+    if options.watchdog == "drives" and options.profile == "cia408":
+        parser.error("--watchdog drives: is for cia402 and ethercat")
     if options.profile == "ethercat" and INSIDE not in os.environ:
         return subprocess.call(["unshare", "-n", sys.executable, __file__, *sys.argv[1:]], env=os.environ | {INSIDE: "1"})
     if options.profile == "ethercat":
@@ -281,7 +286,8 @@ def main() -> int:
     for after_s in instants:
         with tempfile.TemporaryDirectory() as folder:
             whole = not np.isfinite(after_s)
-            row, sentinel = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drive"), Sentinel()
+            row = Row(Path(folder), options.profile, options.slow_disk if whole else 0.0, options.watchdog == "drives")
+            sentinel = Sentinel()
             try:
                 at, words = kill(row, after_s, options.stop)
             finally:

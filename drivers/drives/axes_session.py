@@ -339,6 +339,14 @@ def heartbeat_timeout_ns(heartbeat_ms: int, heartbeat_timeout_ms: int) -> int:
     return 1_000_000 * (heartbeat_timeout_ms or 3 * heartbeat_ms)
 
 
+def watchdog_of(given: Mapping[str, Any], place: str) -> list[int]:
+    """The bits of the watchdog's output. place: the key that says which device has it. Raises ValueError where one of both is missing."""
+    bits = [whole("watchdog_outputs", x) for x in given["watchdog_outputs"]]
+    if (given[place] >= 0) != (max(bits) >= 0) or 0 <= bits[0] == bits[1]:
+        raise ValueError(f"{place} = {given[place]}, watchdog_outputs = {bits}: must both be given, two different outputs, or neither")
+    return bits
+
+
 def whole(key: str, value: float) -> int:
     """A number of a list as it is, an int. Raises ValueError for one that is not whole."""
     if value != int(value):

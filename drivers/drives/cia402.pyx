@@ -13,7 +13,7 @@ from drivers.drives.cia402_words cimport (SWITCH_ON_DISABLED_WORD, CONTROL_ENABL
                                          IN_FAULT, REMOTE_BIT, OWN_BITS, decode_status, word_down, word_up)
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 
-from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate, whole
+from drivers.drives.axes_session import COMMON_PARAMETERS, loop_rate, watchdog_of
 from drivers.drives.canopen_setup import DriveSetupError, Pdo
 from drivers.drives.supervision import Protection, cycle_of_bus, limits_of_axis, reactions, scale_of_drive, write_and_read_back
 from rt_kernels.parameters import Parameter, checked
@@ -130,10 +130,7 @@ cdef class Cia402Port(CanopenPort):
         cdef ProfileWords words
         given = self._given = checked(Cia402Port.PARAMETERS, parameters)
         self._rate_hz, self._loop_core = loop_rate(period_s), loop_core
-        watchdog_axis, bits = given["watchdog_axis"], [whole("watchdog_outputs", x) for x in given["watchdog_outputs"]]
-        if (watchdog_axis >= 0) != (max(bits) >= 0) or 0 <= bits[0] == bits[1]:
-            raise ValueError(f"watchdog_axis = {watchdog_axis}, watchdog_outputs = {bits}: must both be given, the outputs of two bits, "
-                             "or neither")
+        watchdog_axis, bits = given["watchdog_axis"], watchdog_of(given, "watchdog_axis")
         profile = Cia402Profile(self._rate_hz, given["receive_timeout_periods"], given["heartbeat_ms"], given["velocity_feed_forward"],
                                 watchdog_axis, sum(1 << x for x in bits if x >= 0))
         words.number, words.own_bits = 402, OWN_BITS

@@ -10,7 +10,7 @@ from drivers.drives.cia402_words cimport CONTROL_ENABLED, SWITCH_ON_DISABLED_WOR
 from drivers.drives.ethercat_axes cimport EthercatAxes, EthercatState, ethercat_leave, ethercat_read, ethercat_write
 from rt_kernels.codes cimport DRIVE_STATUS_NOT_FOLLOWING
 
-from drivers.drives.axes_session import AXIS_PARAMETERS, loop_rate
+from drivers.drives.axes_session import AXIS_PARAMETERS, loop_rate, watchdog_of
 from drivers.drives.bus_budget import ethercat_load
 from drivers.drives.cia402 import FOLLOWING_BIT, Cia402Profile, interpolation_period
 from drivers.drives.ethercat_record import AUX
@@ -43,6 +43,10 @@ cdef class Cia402EthercatPort(AxesPort):
         Parameter("interface", "str", "-", "network interface of the segment, as eth1"),
         Parameter("axis_slave", "floats", "-", "place of each axis on the bus, from 0", (0, 1, 2, 3, 4, 5), 0, 1000, shape=6),
         Parameter("slaves", "int", "-", "slaves on the line, with those that are no axis; 0: one for each axis", 0, 0, 1000),
+        Parameter("watchdog_slave", "int", "-", "place on the bus of the slave whose digital outputs have the watchdog, -1: none", -1, -1,
+                  1000),
+        Parameter("watchdog_outputs", "floats", "-", "its outputs, from 0: one that changes with every healthy tick, one that is on with "
+                  "it; -1 not wired", (-1, -1), -1, 31, shape=2),
         *AXIS_PARAMETERS,
         Parameter("rated_force_n", "float", "N", "force of a leg at rated torque (0x6077 = 1000); 0: not said", 0.0, 0.0, 1e9),
         Parameter("no_data_periods", "int", "periods", "so many periods without an answer are no data", 3, 1, 1000),
@@ -71,6 +75,9 @@ cdef class Cia402EthercatPort(AxesPort):
         places = list(given["axis_slave"])
         if any(place != int(place) for place in places) or len(set(places)) != 6:
             raise ValueError(f"axis_slave = {places}: must be six different whole numbers")
+        bits = watchdog_of(given, "watchdog_slave")
+        if given["watchdog_slave"] in places:
+            raise ValueError(f"watchdog_slave = {given['watchdog_slave']}: is an axis (axis_slave = {places}); limit another slave")
         self._period_s, self._loop_core = period_s, loop_core
         self._profile = Cia402EthercatProfile(loop_rate(period_s))
         period_ns = self._period_ns = round(1e9 * period_s)
@@ -79,6 +86,7 @@ cdef class Cia402EthercatPort(AxesPort):
             [given["counts_per_metre"]] * 6, given["zero_m"], [1e-3 * given["rated_force_n"]] * 6, CONTROL_ENABLED, SWITCH_ON_DISABLED_WORD,
             given["rate_window_periods"], given["no_data_periods"], period_ns,
         )
+        self._axes.watchdog(*bits)
         self._axes.bus.p.decode = decode_status
         self._axes.bus.p.not_judged = 0 if given["following_bit"] else DRIVE_STATUS_NOT_FOLLOWING
         self._protection = [[*reactions(), *limits_of_axis(platform, zero, given)]

@@ -5,6 +5,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from drivers.drives.axis_values cimport AxisOutput, ControlWords, DecodeStatus, PositionHistory
 from drivers.drives.keeper cimport Keeper
 from drivers.raw_frames.ethercat_frame cimport FRAME_MOST
+from drivers.watchdog_output cimport WatchdogOutput
 from rt_kernels.grid_reference cimport GridLock, GridReference
 from rt_kernels.sample cimport Sample
 
@@ -40,6 +41,9 @@ cdef struct EthercatParams:
     int32_t rate_window
     int32_t no_data_periods
     uint32_t not_judged
+    int32_t watchdog        # place of the outputs that have the watchdog in the process image, -1: none
+    int32_t watchdog_bytes
+    WatchdogOutput outputs
     DecodeStatus decode
     EthercatAxisParams axis[AXES]
 
@@ -62,6 +66,8 @@ cdef struct EthercatAxisState:
 cdef struct EthercatState:
     EthercatAxisState axis[AXES]
     int64_t cycles
+    uint32_t watchdog       # of the last tick
+    uint32_t output_bits    # of the slave that has its output; the keeper sends none
     int64_t first_command   # cycles when the first setpoints were sent, 0 before
     int64_t sent            # frames; the newest has index 0x80 + sent % 128
     int64_t sent_ns[INDICES]

@@ -19,6 +19,8 @@ input that can be trusted: it is damage (`drive_corrupt_total`), and the inputs 
 `no_data_periods` such ticks there are no data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency`
 with the AL status code in `drive_device_status`; at once, before it is known which one, `bus_fault` for all.
 
+Watchdog (`drivers.watchdog_output`): bits in the outputs of a slave that is no axis; the keeper sends zeros.
+
 Before the loop begins, and after it, the keeper (`drivers.drives.keeper`) exchanges the same frames: a slave without frames leaves the
 operational state. It leads the axes up and down; the loop takes the bus from it with its first read, and one that falls into an exchange of
 the keeper's is `stale`.
@@ -41,6 +43,7 @@ from drivers.raw_frames.frame_io cimport (EAGAIN, ENOBUFS, IO_BATCH, io_load_le1
 from rt_kernels.codes cimport (DRIVE_STATUS_BUS_FAULT, DRIVE_STATUS_CORRUPT, DRIVE_STATUS_DIFFERS, DRIVE_STATUS_EMERGENCY,
                                DRIVE_STATUS_LOST, DRIVE_STATUS_NOT_ENABLED, DRIVE_STATUS_NOT_FOLLOWING, DRIVE_STATUS_NO_DATA,
                                DRIVE_STATUS_STALE, DRIVE_STATUS_TX_DROP, DRIVE_STATUS_WARNING)
+from drivers.watchdog_output cimport watchdog_bits
 from rt_kernels.grid_reference cimport GridReference, grid_measured, grid_step
 
 cdef enum:
@@ -83,6 +86,8 @@ cdef void fill(Ethercat *b) noexcept nogil:
         io_store_le16(image + p.out, a.out.word_out)
         io_store_le32(image + p.out + OUT_TARGET, <uint32_t>a.out.target)
         image[p.out + OUT_MODE] = CYCLIC_SYNCHRONOUS_POSITION
+    for i in range(b.p.watchdog_bytes):
+        image[b.p.watchdog + i] = <uint8_t>(b.s.output_bits >> 8 * i & 0xFF)
 
 
 # Sends the frame; what the queue does not take is dropped and counted.
@@ -295,6 +300,8 @@ cdef void ethercat_write(void *self, const Sample *sample, double *aux) noexcept
         a = &b.s.axis[i]
         p = &b.p.axis[i]
         command_axis(sample, i, p.zero_m, p.counts_per_metre, a.status_word, a.counts, reset, &b.p.words, &a.out)
+    if b.p.watchdog_bytes > 0:
+        b.s.output_bits = watchdog_bits(&b.p.outputs, &b.s.watchdog, sample)
     fill(b)
     send(b)
     if b.s.first_command == 0:
@@ -335,6 +342,7 @@ cdef void exchange(void *self, int64_t *next_ns) noexcept nogil:
     b.grid.planned_ns = next_ns[0]
     next_ns[0] -= grid_step(b.grid)
     lead(b)
+    b.s.output_bits = 0
     fill(b)
     send(b)
     b.grid.point_ns = next_ns[0]
@@ -374,6 +382,10 @@ cdef class EthercatAxes:
         self.bus.p.no_data_periods = no_data_periods
         self.bus.p.period_ns = period_ns
 
+    def watchdog(self, int toggle_bit, int healthy_bit):
+        """Bits of the outputs of the slave that has the watchdog (its place: the layout of `start`), -1 not wired."""
+        self.bus.p.outputs.toggle_bit, self.bus.p.outputs.healthy_bit = toggle_bit, healthy_bit
+
     def start(self, int fd, bytes source, layout):
         """Takes over an open socket. source: its address, six bytes; layout: EthercatLayout of the set-up. Raises ValueError when the
         process image does not fit into one frame."""
@@ -389,6 +401,9 @@ cdef class EthercatAxes:
             p.axis[i].station, p.axis[i].out, p.axis[i].into = layout.stations[i], layout.outputs[i], layout.inputs[i]
             if not (0 <= p.axis[i].out <= p.image - OUT_BYTES and 0 <= p.axis[i].into <= p.image - IN_BYTES):
                 raise ValueError(f"axis {i}: its process data are not within the image of {p.image} bytes")
+        p.watchdog, p.watchdog_bytes = layout.watchdog, min(layout.watchdog_bytes, 4)
+        if p.watchdog_bytes and not 0 <= p.watchdog <= p.image - p.watchdog_bytes:
+            raise ValueError(f"the watchdog's outputs are not within the image of {p.image} bytes")
         p.expected, p.clocks, p.slaves, p.phase_ns = layout.expected, layout.clocks, layout.slaves, layout.phase_ns
         p.lrw = frame_begin(f, <const uint8_t *><const char *>source)
         p.frmw = frame_add(f, p.lrw, 0, COMMAND_LRW, layout.logical, p.image)

@@ -42,7 +42,7 @@ class EthercatLayout:
 
     logical: address of the image, `image` bytes of it; stations, outputs, inputs: of each axis, places in the image; expected: working
     counter of the LRW; clocks: slaves with a clock, reference: station of the first; slaves: all of them; phase_ns: reference time, modulo
-    the period, at which a frame is to pass the reference.
+    the period, at which a frame is to pass the reference; watchdog: where the outputs of its slave are, `watchdog_bytes` of them.
     """
 
     logical: int
@@ -55,6 +55,8 @@ class EthercatLayout:
     reference: int
     slaves: int
     phase_ns: int
+    watchdog: int = 0
+    watchdog_bytes: int = 0
 
 
 class EthercatNode:
@@ -125,8 +127,9 @@ class EthercatNode:
             raise DriveSetupError(f"{self}: writing register 0x{address:03X} failed: {_why(error)}") from error
 
     def mapped(self) -> list[tuple[int, int, int]]:
-        """Active FMMUs of the process data, (logical address, bytes, 1 inputs or 2 outputs): those that begin at SM2 or SM3."""
-        begins = [self.register(0x800 + 8 * sm, 2) for sm in (2, 3)]
+        """Active FMMUs of the process data, (logical address, bytes, 1 inputs or 2 outputs): those that begin at a sync manager. A slave
+        with a mailbox has its process data at SM2 and SM3, and maps no mailbox; one without has them at SM0 and SM1."""
+        begins = [self.register(0x800 + 8 * sm, 2) for sm in range(4)]
         found = []
         for number in range(self.register(0x004, 1)):
             raw = self.register(0x600 + 16 * number, 16).to_bytes(16, "little")
@@ -253,11 +256,13 @@ class EthercatSession:
         axis_of = {place: axis for axis, place in enumerate(places)}
         self._all = [EthercatNode(self, axis_of.get(i, -1), i, slave) for i, slave in enumerate(self._master.slaves)]
         expected = self._given["slaves"] or len(places)
-        if count != expected or max(places) >= count:
+        watchdog = self._given["watchdog_slave"]
+        if count != expected or max(*places, watchdog) >= count:
             there = ", ".join(f"{i} vendor 0x{node.slave.man:X} product 0x{node.slave.id:X}" for i, node in enumerate(self._all))
             raise DriveSetupError(
                 f"EtherCAT on {self.interface}: {count} slaves answer, {expected} are expected (drives.slaves, 0: one for each axis), the "
-                f"axes at {places} (drives.axis_slave); there are: {there}; look at the cables, or mend the stand file"
+                f"axes at {places} (drives.axis_slave), the watchdog at {watchdog} (drives.watchdog_slave, -1: none); there are: {there}; "
+                "look at the cables, or mend the stand file"
             )
         self._nodes = [self._all[place] for place in places]
         self._state(PREOP, "PREOP", ask=False)
@@ -304,6 +309,7 @@ class EthercatSession:
                 if len(one) != 1 or one[0][1] != length:
                     raise DriveSetupError(f"{node}: its {name} are mapped as {one} instead of one run of {length} bytes")
                 places[kind].append(one[0][0] - first)
+        watchdog = self._watchdog_place(fmmus)
         clocks = [node for node in self._all if node.register(0x008, 2) & FEATURE_CLOCK]
         self._reference = clocks[0]
         starts = {node.register(0x990, 8) % self._period_ns for node in self._nodes}
@@ -321,7 +327,23 @@ class EthercatSession:
             reference=self._reference.register(0x010, 2),
             slaves=len(self._all),
             phase_ns=(starts.pop() - shift) % self._period_ns,
+            watchdog=watchdog[0] - first,
+            watchdog_bytes=watchdog[1],
         )
+
+    def _watchdog_place(self, fmmus: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[int, int]:
+        """Logical address and bytes of the outputs of the slave that has the watchdog; none: 0 bytes."""
+        place = self._given["watchdog_slave"]
+        if place < 0:
+            return 0, 0
+        outputs = [(logical, size) for logical, size, kind in fmmus[place] if kind == 2]
+        most = 8 * outputs[0][1] if len(outputs) == 1 else 0
+        if most <= max(self._given["watchdog_outputs"]):
+            raise DriveSetupError(
+                f"{self._all[place]}: has {most} digital outputs in one run, drives.watchdog_outputs asks for number "
+                f"{max(self._given['watchdog_outputs']):g}, counted from 0: name another slave (drives.watchdog_slave) or other outputs"
+            )
+        return outputs[0]
 
     def _settle(self) -> None:
         """Waits until all frames come back whole, and the clocks agree with the reference: the first one, whom nobody tells the time."""

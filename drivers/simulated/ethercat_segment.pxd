@@ -43,7 +43,7 @@ cdef struct Segment:
     int64_t refused                 # frames that are none
 
 
-cdef void segment_start(Segment *g, int slaves, double counts_window) noexcept nogil
+cdef void segment_start(Segment *g, int slaves, double counts_window, int terminal) noexcept nogil
 cdef int segment_frame(Segment *g, uint8_t *frame, int length, int64_t now_ns) noexcept nogil
 cdef void segment_timers(Segment *g, int64_t now_ns) noexcept nogil
 cdef int64_t segment_next_sync(const Segment *g, int64_t now_ns) noexcept nogil

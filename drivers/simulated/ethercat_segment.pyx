@@ -2,7 +2,8 @@
 
 Source of registers, working counters and states: ETG.1000, as the Beckhoff ESC data sheets describe them. A slave has four FMMUs, four sync
 managers (mailbox out 1000h, mailbox in 1080h, outputs 1100h, inputs 1400h), an SII of identity, mailboxes and sync managers, a CoE server
-(expedited and normal upload and download, aborts), PDO mapping, a distributed clock of its own and a CSP drive.
+(expedited and normal upload and download, aborts), PDO mapping, a distributed clock of its own and a CSP drive. One place may have an
+output terminal instead (ETG.5001: outputs 0x7000:1, one byte; no inputs), whose outputs are off below Operational.
 
 The line's frame passes the slaves in their order, all ports being closed behind the last. Clocks are counted in ns; `now_ns` is the true
 time at which the frame leaves the master.
@@ -103,6 +104,35 @@ cdef inline bint touches(int start, int length, int address, int size) noexcept 
 
 
 # -------------------------------------------------------------------------------------------------------------- power-up
+# Device type and identity.
+cdef void add_head(Node *n, uint32_t device_type, uint32_t product, int position) noexcept nogil:
+    add_object(n, 0x1000, 0, 4, 0, device_type)
+    add_object(n, 0x1001, 0, 1, 0, 0)
+    add_object(n, 0x1018, 0, 1, 0, 4)
+    add_object(n, 0x1018, 1, 4, 0, 0x00000DAC)
+    add_object(n, 0x1018, 2, 4, 0, product)
+    add_object(n, 0x1018, 3, 4, 0, 1)
+    add_object(n, 0x1018, 4, 4, 0, <uint32_t>(position + 1))
+
+
+# The dictionary of an output terminal: its one PDO is fixed.
+cdef void make_terminal(Node *n, int position) noexcept nogil:
+    cdef int k
+    memset(n, 0, sizeof(Node))
+    n.kind, n.id, n.silent = 401, position, 1
+    n.state = DRIVE_SWITCH_ON_DISABLED
+    add_head(n, 0x00001389, 0x00000007, position)
+    add_object(n, 0x1600, 0, 1, 0, 1)
+    add_object(n, 0x1600, 1, 4, 0, 0x70000108)
+    add_object(n, 0x1C00, 0, 1, 0, 4)
+    for k in range(4):
+        add_object(n, 0x1C00, k + 1, 1, 0, <uint32_t>(k + 1) if k < 3 else 0)
+    add_object(n, 0x1C12, 0, 1, 0, 1)
+    add_object(n, 0x1C12, 1, 2, 0, 0x1600)
+    add_object(n, 0x1C13, 0, 1, 0, 0)
+    n.target = add_object(n, 0x7000, 1, 1, 1, 0)
+
+
 # The dictionary of a drive: identity, PDO mapping and assignment, synchronisation, and the axis.
 cdef void make_drive(Node *n, uint32_t window_counts, int position) noexcept nogil:
     cdef int k
@@ -110,13 +140,7 @@ cdef void make_drive(Node *n, uint32_t window_counts, int position) noexcept nog
     n.kind, n.id, n.silent = 402, position, 1           # silent: it sends no CAN frame
     n.device_mode = n.force = n.load_pressure = n.record = n.lowest = -1
     n.state = DRIVE_SWITCH_ON_DISABLED
-    add_object(n, 0x1000, 0, 4, 0, 0x00020192)
-    add_object(n, 0x1001, 0, 1, 0, 0)
-    add_object(n, 0x1018, 0, 1, 0, 4)
-    add_object(n, 0x1018, 1, 4, 0, 0x00000DAC)
-    add_object(n, 0x1018, 2, 4, 0, 0x00000402)
-    add_object(n, 0x1018, 3, 4, 0, 1)
-    add_object(n, 0x1018, 4, 4, 0, <uint32_t>(position + 1))
+    add_head(n, 0x00020192, 0x00000402, position)
     for k in range(9):
         add_object(n, 0x1600, k, 4 if k else 1, 1, 0)
     for k in range(9):
@@ -180,11 +204,14 @@ cdef int pdo_bytes(const Node *n, int assignment) noexcept nogil:
     return bits // 8
 
 
-cdef void make_slave(Slave *s, int position, uint32_t window_counts) noexcept nogil:
+cdef void make_slave(Slave *s, int position, uint32_t window_counts, bint terminal) noexcept nogil:
     cdef uint8_t *m = s.memory
     cdef uint8_t *c
     memset(s, 0, sizeof(Slave))
-    make_drive(&s.node, window_counts, position)
+    if terminal:
+        make_terminal(&s.node, position)
+    else:
+        make_drive(&s.node, window_counts, position)
     s.state = STATE_INIT
     m[0], m[2] = 0x11, 1                                # type, build
     m[4], m[5], m[6], m[7] = SLAVE_FMMUS, SLAVE_SYNC_MANAGERS, 8, 0x0F
@@ -197,7 +224,7 @@ cdef void make_slave(Slave *s, int position, uint32_t window_counts) noexcept no
     # SII: identity in words 8...15, mailboxes in 24...28, category 41, end mark
     c = s.sii
     io_store_le32(c + 16, 0x00000DAC)
-    io_store_le32(c + 20, 0x00000402)
+    io_store_le32(c + 20, value_of(&s.node, 0x1018, 2))
     io_store_le32(c + 24, 1)
     io_store_le32(c + 28, <uint32_t>(position + 1))
     io_store_le16(c + 48, MAILBOX_OUT)
@@ -226,7 +253,7 @@ cdef uint8_t sii_byte(const Slave *s, int address) noexcept nogil:
     if k >= SLAVE_SYNC_MANAGERS:
         return 0xFF
     start = MAILBOX_OUT if k == 0 else MAILBOX_IN if k == 1 else OUTPUTS if k == 2 else INPUTS
-    length = SLAVE_MAILBOX if k < 2 else 7 if k == 2 else 13
+    length = SLAVE_MAILBOX if k < 2 else (1 if k == 2 else 0) if s.node.kind == 401 else (7 if k == 2 else 13)
     if at < 2:
         return <uint8_t>((start >> 8 * at) & 0xFF)
     if at < 4:
@@ -234,16 +261,16 @@ cdef uint8_t sii_byte(const Slave *s, int address) noexcept nogil:
     if at == 4:
         return 0x26 if k == 0 else 0x22 if k == 1 else 0x64 if k == 2 else 0x20
     if at == 6:
-        return 1                                        # enabled
-    return <uint8_t>(k + 1) if at == 7 else 0
+        return length > 0                               # enabled
+    return <uint8_t>(k + 1) if at == 7 and length > 0 else 0
 
 
-cdef void segment_start(Segment *g, int slaves, double counts_window) noexcept nogil:
+cdef void segment_start(Segment *g, int slaves, double counts_window, int terminal) noexcept nogil:
     cdef int i
     memset(g, 0, sizeof(Segment))
     g.slaves = g.lost_from = slaves
     for i in range(slaves):
-        make_slave(&g.slave[i], i, <uint32_t>counts_window)
+        make_slave(&g.slave[i], i, <uint32_t>counts_window, i == terminal)
         g.slave[i].cable_ns = 500
 
 
@@ -314,7 +341,9 @@ cdef void enter(Slave *s, int state, int code) noexcept nogil:
     s.al_error = 1 if code else 0
     s.memory[0x130] = <uint8_t>(state | (0x10 if code else 0))
     io_store_le16(s.memory + 0x134, <uint16_t>code)
-    if state < STATE_OP and s.node.state != DRIVE_SWITCH_ON_DISABLED:       # without fresh outputs there is no motion
+    if state < STATE_OP and s.node.kind == 401:
+        s.node.object[s.node.target].value = 0
+    elif state < STATE_OP and s.node.state != DRIVE_SWITCH_ON_DISABLED:     # without fresh outputs there is no motion
         s.node.object[s.node.control].value = 0
         control_drive_off(s)
 
@@ -356,7 +385,7 @@ cdef int refusal(const Slave *s, int wanted) noexcept nogil:
         outputs, inputs = pdo_bytes(&s.node, 0x1C12), pdo_bytes(&s.node, 0x1C13)
         if not manager_fits(s, 2, OUTPUTS, outputs):
             return 0x1D
-        if not manager_fits(s, 3, INPUTS, inputs):
+        if inputs and not manager_fits(s, 3, INPUTS, inputs):
             return 0x1E
         if s.memory[0x981] & SYNC0_ACTIVE == SYNC0_ACTIVE and io_load_le32(s.memory + 0x9A0) < SYNC0_CYCLE_MIN:
             return 0x30 if io_load_le32(s.memory + 0x9A0) == 0 else 0x35
@@ -591,7 +620,8 @@ cdef bint write_memory(Segment *g, int position, int address, int length, const 
     if touches(address, length, OUTPUTS, max(1, pdo_bytes(&s.node, 0x1C12))) and s.memory[0x816] & 1:
         s.outputs_fresh = 1
         s.outputs_ns = at_ns
-        setpoint_came(&s.node, at_ns)
+        if s.node.kind != 401:
+            setpoint_came(&s.node, at_ns)
     return True
 
 
@@ -627,13 +657,16 @@ cdef void take_outputs(Slave *s) noexcept nogil:
             n.object[place].value = value
         at += bytes
     none.count = none.lost = 0
-    control_axis(n, &none)
+    if n.kind != 401:
+        control_axis(n, &none)
 
 
 cdef void make_inputs(Slave *s) noexcept nogil:
     cdef Node *n = &s.node
     cdef int k, b, place, bytes, at = INPUTS
     cdef uint32_t entry
+    if n.kind == 401:
+        return
     n.object[n.mode_display].value = n.object[n.mode].value
     set_value(n, 0x60F4, 0, n.object[n.target].value - n.object[n.actual].value)
     update_status(n)
@@ -748,19 +781,19 @@ cdef int segment_frame(Segment *g, uint8_t *frame, int length, int64_t now_ns) n
 
 
 cdef class EtherCatSegment:
-    """A line of `slaves` emulated drives. Not for several threads but for `stop`.
+    """A line of `slaves` emulated drives; terminal: place of an output terminal, -1: none. Not for several threads but for `stop`.
 
     `exchange` passes one frame through (bytes in, bytes out; None where it is no EtherCAT frame of a master); `serve` does so for all that
     come by a raw socket. Raises ValueError for a number of slaves that cannot be.
     """
 
-    def __cinit__(self, int slaves, double window_counts=2e5):
+    def __cinit__(self, int slaves, double window_counts=2e5, int terminal=-1):
         if not 1 <= slaves <= SEGMENT_SLAVES:
             raise ValueError(f"slaves = {slaves}: must be 1...{SEGMENT_SLAVES}")
         self.g = <Segment *>calloc(1, sizeof(Segment))
         if self.g == NULL:
             raise MemoryError
-        segment_start(self.g, slaves, window_counts)
+        segment_start(self.g, slaves, window_counts, terminal)
 
     def __dealloc__(self):
         free(self.g)
@@ -801,7 +834,7 @@ cdef class EtherCatSegment:
                     write(fd, buffer, count)
                 for i in range(self.g.slaves):
                     n = &self.g.slave[i].node
-                    if axis_follows(n):
+                    if n.kind != 401 and axis_follows(n):
                         n.object[n.actual].value = <uint32_t>axis_target(n)
 
     def stop(self):
@@ -831,6 +864,11 @@ cdef class EtherCatSegment:
             self.g.lost_from = position if value else self.g.slaves
         else:
             raise ValueError(f"fault = {fault!r}: must be wkc_short, al_error, not_following or lost")
+
+    def outputs(self, int position):
+        """The outputs of the terminal at this place."""
+        cdef Node *n = &self.at(position).node
+        return n.object[n.target].value
 
     def drive(self, int position):
         """State of one drive: AL state and status code, status word, target and actual position [counts]."""

@@ -87,6 +87,7 @@ DEFAULTS: dict[str, Any] = {
         "identity": [[0xDAC, 402, 1, axis + 1] for axis in range(6)],  # vendor, product, revision, serial number of each
         "feed_m": 0.01,  # way of a leg in one turn of its shaft
         "slaves": 6,  # on the EtherCAT line
+        "terminal_slave": -1,  # place there of an output terminal (0x7000:1, one byte) on which the relay behind the watchdog hangs
         "ports": [0, 0, 0],
     },
     "module": {
@@ -187,7 +188,11 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("drives.identity: must be six rows of vendor, product, revision, serial number")
     on_can = drives["wire"] == "can" and drives["profile"] == "cia402"
     _within("drives.watchdog_axis", drives["watchdog_axis"], -1, 5 if on_can else -1, "")
-    _within("drives.watchdog_outputs", drives["watchdog_outputs"][0], 0 if drives["watchdog_axis"] >= 0 else -1, 31, "")
+    _within("drives.terminal_slave", drives["terminal_slave"], -1, -1 if drives["wire"] == "can" else drives["slaves"] - 1, "")
+    if 0 <= drives["terminal_slave"] < 6:
+        raise ValueError(f"drives.terminal_slave = {drives['terminal_slave']}: is a drive; must be 6 or more, or -1")
+    wired = max(drives["watchdog_axis"], drives["terminal_slave"]) >= 0
+    _within("drives.watchdog_outputs", drives["watchdog_outputs"][0], 0 if wired else -1, 31, "")
     _within("drives.feed_m", drives["feed_m"], 0, 10, "m")
     _within("drives.slaves", drives["slaves"], 6, 16, "")
     _within("drives.counts_per_metre", drives["counts_per_metre"], 1, 1e10, "1/m")
@@ -464,7 +469,9 @@ class Stand:
         wired = ("watchdog_axis", "watchdog_outputs") if drives["watchdog_axis"] >= 0 else ()
         links = " ".join(names[: len(names) - (module is not None)])
         on_can = {key: drives[key] for key in ("axis_link", "axis_node", *wired)} | {"links": links}
-        at = {"interface": drives["master_interface"]} if on_ethercat else on_can
+        terminal = drives["terminal_slave"]
+        of_terminal = {"watchdog_slave": terminal, "watchdog_outputs": drives["watchdog_outputs"]} if terminal >= 0 else {}
+        at = {"interface": drives["master_interface"], "slaves": drives["slaves"], **of_terminal} if on_ethercat else on_can
         self.ports: dict[str, Any] = {
             "wrench_sensors": self._wire.ports,
             "drives": {**at, "counts_per_metre": drives["counts_per_metre"], "zero_m": drives["zero_m"], "feed_m": drives["feed_m"]},

@@ -136,6 +136,7 @@ cdef enum:
     QUEUE = 1024                # delayed records
     PENDING = 64                # faults that wait for their time
     MOST_BURST = 400            # records in one pass after a stall
+    OF_SEGMENT = 100            # and the place of a slave
     MOST_ADVANCE_STEPS = 40000  # 2 s: a longer stall is not made up for
     ANALOG = 8
     INPUTS = 32
@@ -269,7 +270,7 @@ cdef struct Stand:
     int32_t chain_input[CHAIN]  # inputs of the module, in the order of the bits of analogue_chain; -1: not wired
     uint32_t chain_well         # inputs that are on while all is well, of those that the plant does not know
     uint32_t opened             # injected: inputs that are open, or say that something is wrong
-    int32_t watchdog_node       # whose digital outputs have it, -1: not wired
+    int32_t watchdog_node       # whose digital outputs have it, -1: not wired; OF_SEGMENT and its place: a slave on EtherCAT
     int32_t watchdog_place      # of the outputs among its objects
     int32_t watchdog_mask       # of the object that says which of them the bus commands, -1: all
     int32_t watchdog_bit
@@ -982,8 +983,12 @@ cdef void set_relay(Stand *s, int on, int64_t now) noexcept nogil:
         s.states_used += 1
 
 
+cdef inline Node *watchdog_device(Stand *s) noexcept nogil:
+    return &s.wire.segment.slave[s.watchdog_node - OF_SEGMENT].node if s.watchdog_node >= OF_SEGMENT else &s.node[s.watchdog_node]
+
+
 cdef void watch_edges(Stand *s, int64_t now) noexcept nogil:
-    cdef const Node *n = &s.node[s.watchdog_node]
+    cdef const Node *n = watchdog_device(s)
     cdef uint32_t outputs = n.object[s.watchdog_place].value
     cdef int32_t level
     if s.watchdog_mask >= 0:
@@ -1010,7 +1015,7 @@ cdef void take_sync(Stand *s, int link, int64_t now, int64_t came) noexcept nogi
     if s.nodes > MODULE and s.node[MODULE].link == link and s.node[MODULE].object[s.node[MODULE].target].value != s.outputs:
         s.outputs = s.node[MODULE].object[s.node[MODULE].target].value
         plant_set_commands(s.plant, s.outputs)
-    if s.watchdog_node >= 0 and s.node[s.watchdog_node].link == link:
+    if 0 <= s.watchdog_node < OF_SEGMENT and s.node[s.watchdog_node].link == link:
         watch_edges(s, came)
     for i in range(s.nodes):
         if s.node[i].link == link and not s.node[i].silent:
@@ -1127,6 +1132,8 @@ cdef void take_wire(Stand *s) noexcept nogil:
         stream_records(s, at)
         advance_plant(s, at)
         size = segment_frame(w.segment, frame, size, at)
+        if s.watchdog_node >= OF_SEGMENT:
+            watch_edges(s, at)
         if size > 0 and w.forged_mm != 0.0:
             send_forged(w, frame, size, <int32_t>(w.forged_mm * 1e-3 * s.counts_per_metre))
         if size > 0:
@@ -1242,7 +1249,9 @@ cdef class StandLoop:
             s.link_fd[i] = fd
         s.wire.fd = wire_fd
         if wire_fd >= 0:
-            self._line = EtherCatSegment(drives["slaves"], drives["following_window_m"] * drives["counts_per_metre"])
+            self._line = EtherCatSegment(
+                drives["slaves"], drives["following_window_m"] * drives["counts_per_metre"], drives["terminal_slave"]
+            )
             s.wire.segment = self._line.g
         self._make_nodes(drives, module)
         self._make_sensor(sensor_fd, sensor)
@@ -1278,7 +1287,10 @@ cdef class StandLoop:
             if n.kind == 402:
                 n.object[find_object(n, 0x6092, 1)].value = <uint32_t>rounded(drives["feed_m"] * s.counts_per_metre)
         s.watchdog_node, s.watchdog_bit = drives["watchdog_axis"], drives["watchdog_outputs"][0]
-        if s.watchdog_node >= 0:
+        if drives["terminal_slave"] >= 0:
+            s.watchdog_node, s.watchdog_mask = OF_SEGMENT + drives["terminal_slave"], -1
+            s.watchdog_place = watchdog_device(s).target
+        elif s.watchdog_node >= 0:
             n = drive(s, s.watchdog_node)
             s.watchdog_place, s.watchdog_mask = find_object(n, 0x60FE, 1), find_object(n, 0x60FE, 2)
         for i in range(INPUTS):

@@ -5,6 +5,7 @@ import os
 import struct
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from drivers.drives import ethercat_setup
@@ -14,8 +15,8 @@ from drivers.drives.ethercat_setup import INPUTS, OUTPUTS, EthercatSession
 from drivers.identity import WrongDeviceError
 from drivers.raw_frames import ethercat_link
 from hil_server.host.realtime_host import fifo_refusal
-from tests.drivers.peers.ethercat_library import Segment
-from tests.drivers.plain_stand import placed
+from tests.drivers.peers.ethercat_library import Segment, Terminal
+from tests.drivers.plain_stand import placed, until
 
 MODE = 0x6060
 
@@ -78,6 +79,48 @@ def test_the_keeper_runs_on_the_loops_core_below_its_priority(segment):
     priority = ethercat_setup.KEEPER_PRIORITY
     assert placed("ethercat keeper") == ({core}, 0 if fifo_refusal(priority) else priority)
     port.close()
+
+
+def test_the_watchdog_is_an_output_of_a_slave_that_is_no_axis(segment, sample):
+    one = segment()
+    one.drives.append(Terminal(one, 6))
+    port = opened(one, slaves=7, watchdog_slave=6, watchdog_outputs=[4, 5])
+    assert set(one.drives[6].outputs) == {0}  # the keeper's frames say nothing
+    aux = np.zeros(len(port.AUX))
+    until(lambda: port.in_loop, lambda: port.read(sample, aux))
+    for watchdog, outputs in ((1, 0b110000), (2, 0b100000), (3, 0b110000), (3, 0b010000), (3, 0b010000)):
+        sample["watchdog"] = watchdog
+        port.write(sample, aux)
+        assert port.axes.frame()[26 + 120] == outputs
+    port.close()
+    assert one.closed and one.drives[6].outputs[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"slaves": 7, "watchdog_slave": 6, "watchdog_outputs": [7, 8]}, r"slave 6 on eth1: has 8 digital outputs in one run, .* number 8"),
+        ({"slaves": 7, "watchdog_slave": 7, "watchdog_outputs": [0, 1]}, r"7 slaves answer, 7 are expected .* the watchdog at 7"),
+    ],
+)
+def test_a_watchdog_that_the_segment_does_not_have_is_refused(segment, keys, words):
+    one = segment()
+    one.drives.append(Terminal(one, 6))
+    with pytest.raises(DriveSetupError, match=words):
+        opened(one, **keys)
+    assert one.closed and all(0x0F not in drive.controls for drive in one.drives)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"watchdog_slave": 6}, "watchdog_slave = 6, watchdog_outputs = .*: must both be given"),
+        ({"watchdog_slave": 3, "watchdog_outputs": [0, 1]}, "watchdog_slave = 3: is an axis"),
+    ],
+)
+def test_a_watchdog_that_cannot_be_is_refused(keys, words):
+    with pytest.raises(ValueError, match=words):
+        Cia402EthercatPort(interface="eth1", **keys)
 
 
 def test_fault_is_reset_before_enabling(segment):

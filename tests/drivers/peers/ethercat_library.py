@@ -60,8 +60,22 @@ class Drive:
         return struct.pack("<Hiihb", self.word, self.position, 0, 0, 8)
 
 
+class Terminal(Drive):
+    """Eight digital outputs behind the drives, process data only: no mailbox, so they are at SM0, and no clock."""
+
+    def __init__(self, segment, place):
+        super().__init__(segment, place)
+        self.registers |= {0x008: b"\x00\x00"}
+        self.outputs = []
+
+    def sdo_read(self, index, sub):
+        raise SdoError(0x06010000)
+
+    sdo_write = sdo_read
+
+
 class Segment:
-    """Six drives, as library and as wire."""
+    """Six drives, and terminals behind them, as library and as wire."""
 
     SdoError = SdoError
     settings = SimpleNamespace(timeouts=SimpleNamespace(ret=2000, safe=20000, eeprom=20000, tx_mailbox=20000, rx_mailbox=700000))
@@ -102,16 +116,18 @@ class Segment:
                 self.answered_frames += 1
 
     def answered(self, frame):
-        """A frame as it comes back from the last slave: outputs 7 bytes each, then inputs 13 bytes each."""
+        """A frame as it comes back from the last slave: outputs 7 bytes each, then inputs 13 bytes each, then outputs of the terminals."""
         f = bytearray(frame)
         f[6] |= 2
         lrw = 16 + 10
         for n, drive in enumerate(self.drives[:6]):
             f[lrw + 42 + 13 * n : lrw + 55 + 13 * n] = drive.cycle(bytes(f[lrw + 7 * n : lrw + 7 * n + 7]))
-        at = lrw + 120
-        struct.pack_into("<H", f, at, 18 - self.short)
+        for n, terminal in enumerate(terminals := self.drives[6:]):
+            terminal.outputs.append(f[lrw + 120 + n])
+        at = lrw + 120 + len(terminals)
+        struct.pack_into("<H", f, at, 18 + 2 * len(terminals) - self.short)
         struct.pack_into("<QH", f, at + 12, 123_000, 6)
-        struct.pack_into("<HH", f, at + 32, 8, 6)
+        struct.pack_into("<HH", f, at + 32, 8, 6 + len(terminals))
         struct.pack_into("<HHHH", f, at + 46, 8, 0, 0, 1)
         return bytes(f)
 
@@ -134,7 +150,12 @@ class Master:
 
     def config_map(self):
         for n, drive in enumerate(self.slaves):
-            drive.registers |= {0x810: b"\x00\x11", 0x818: b"\x00\x14"}
+            if isinstance(drive, Terminal):
+                drive.registers |= {0x800: b"\x00\x0f", 0x808: b"", 0x810: b"", 0x818: b""}
+                drive.registers |= {0x600: struct.pack("<IHBBHBBB3x", 120 + n - 6, 1, 0, 7, 0x0F00, 0, 2, 1), 0x610: b"", 0x620: b""}
+                drive.state = 4
+                continue
+            drive.registers |= {0x800: b"\x00\x10", 0x808: b"\x80\x10", 0x810: b"\x00\x11", 0x818: b"\x00\x14"}
             out = struct.pack("<IHBBHBBB3x", 7 * n, 7, 0, 7, 0x1100, 0, 2, 1)
             into = struct.pack("<IHBBHBBB3x", 42 + 13 * n, 13, 0, 7, 0x1400, 0, 1, 1)
             drive.registers |= {0x600: out, 0x610: into, 0x620: struct.pack("<IHBBHBBB3x", 900, 1, 0, 0, 0x80D, 0, 1, 1)}

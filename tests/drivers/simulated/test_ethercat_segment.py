@@ -83,6 +83,24 @@ def test_addresses_and_working_counters() -> None:
     assert struct.unpack_from("<H", line.exchange(bytes(local), T0), 27)[0] == 3
 
 
+def test_an_output_terminal_shows_its_outputs_in_operational_alone() -> None:
+    line = EtherCatSegment(2, terminal=1)
+    to_preop(line, 1)
+    manager(line, 1, 2, 0x1100, 7, 0x64)
+    assert state(line, 1, 4) == (0x12, 0x1D)  # it has one byte
+    assert state(line, 1, 0x12) == (2, 0)
+    manager(line, 1, 2, 0x1100, 1, 0x64)
+    ask(line, 2, -1, 0x600, struct.pack("<IHBBHBBB3x", 200, 1, 0, 7, 0x1100, 0, 2, 1))
+    assert state(line, 1, 4) == (4, 0)
+    assert ask(line, 12, 200, 0, b"\x05") == (b"\x05", 2) and line.outputs(1) == 0
+    assert state(line, 1, 8) == (8, 0)
+    assert ask(line, 12, 200, 0, b"\x06")[1] == 2 and line.outputs(1) == 6
+    ask(line, 7, 0, 0x130, bytes(2), T0 + 99_000_000)
+    assert line.outputs(1) == 6
+    ask(line, 7, 0, 0x130, bytes(2), T0 + 101_000_000)  # its watchdog: 1000 steps of 100 us
+    assert line.outputs(1) == 0 and line.drive(1)["al_state"] == 4
+
+
 def test_a_step_that_the_set_up_does_not_allow_is_refused() -> None:
     line = EtherCatSegment(1)
     assert state(line, 0, 4) == (0x11, 0x11)
