@@ -14,10 +14,11 @@ One tick k:
     write   frame k
 
 A frame with a command, length or index that is not ours, or that is not marked as returned, is not used. One that comes after the next was
-sent is late and not used (`bus_late_total`); one that came already is doubled, and where its inputs are others `differs`. An answer with a working counter that is too small has no
-input that can be trusted: it is damage (`drive_corrupt_total`), and the inputs stay. Without an answer the inputs stay (`lost`), after
-`no_data_periods` such ticks there are no data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency`
-with the AL status code in `drive_device_status`; at once, before it is known which one, `bus_fault` for all.
+sent is late and not used (`bus_late_total`); one that came already is doubled, and where its inputs are others one of the two is not the
+slaves' (`differs`). An answer with a working counter that is too small has no input that can be trusted: it is damage
+(`drive_corrupt_total`), and the inputs stay. Without an answer the inputs stay (`lost`), after `no_data_periods` such ticks there are no
+data. AL status: a slave that is not operational is `not_enabled`, its error bit an `emergency` with the AL status code in
+`drive_device_status`; at once, before it is known which one, `bus_fault` for all.
 
 Watchdog (`drivers.watchdog_output`): bits in the outputs of a slave that is no axis; the keeper sends zeros.
 

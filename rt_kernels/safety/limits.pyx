@@ -946,7 +946,7 @@ cdef inline void block(const Params *p, State *s, const Sample *o, int64_t now) 
     """Takes the power off axes after a trip: by the stop categories; where there are blocking valves, of a leg that is behind its setpoint
     at once, of all where drives may not follow some time after the setpoints have come to rest, or when those of a drive are closed without
     us. now: faults of this tick."""
-    cdef bint all_legs
+    cdef bint all_axes
     cdef int i
     if s.mode == SAFETY_STATE_HELD:
         s.held_time += p.period * o.periods
@@ -958,14 +958,14 @@ cdef inline void block(const Params *p, State *s, const Sample *o, int64_t now) 
             s.mode = SAFETY_STATE_BLOCKED
     if not p.blocking_valves or not s.faults & MAY_NOT_FOLLOW or s.mode == SAFETY_STATE_NOT_ARMED:
         return
-    all_legs = s.held_time > p.blocking_delay
+    all_axes = s.held_time > p.blocking_delay
     for i in range(6):
         if o.drive_status[i] & DRIVE_STATUS_HYDRAULICS_BLOCKED and not s.blocked >> i & 1:
-            all_legs = True
+            all_axes = True
     for i in range(6):
-        if all_legs or s.following_time[i] > p.following_time or o.drive_status[i] & DRIVE_STATUS_FOLLOWING_ERROR:
+        if all_axes or s.following_time[i] > p.following_time or o.drive_status[i] & DRIVE_STATUS_FOLLOWING_ERROR:
             s.blocked |= 1u << i
-    if all_legs:
+    if all_axes:
         s.mode = SAFETY_STATE_BLOCKED
 
 
@@ -1141,8 +1141,8 @@ cdef class SafetyLimits(StagePart):
                   high=1e7, stricter="lower"),
         Parameter("predicted_share", "float", "-", "more than this share of it is a fault (never below 200 N)", 1.2, low=1.0, high=10.0,
                   stricter="lower"),
-        Parameter("leg_balance_n", "float", "N", "force by which the legs and the load cell may differ in the closed loop, where the drives say "
-                  "their forces; 0: not judged", 0.0, low=0.0, high=1e7, stricter="equal"),
+        Parameter("leg_balance_n", "float", "N", "force by which the legs and the load cell may differ in the closed loop, where drives "
+                  "say their forces; 0: not judged", 0.0, low=0.0, high=1e7, stricter="equal"),
         Parameter("leg_balance_s", "float", "s", "averaging time of this difference", 0.05, low=1e-3, high=10.0, stricter="equal"),
         Parameter("moved_mass_kg", "float", "kg", "what the legs move, for this difference: platform, carried unit, rods", 0.0, low=0.0,
                   high=1e7, stricter="equal"),
@@ -1150,8 +1150,8 @@ cdef class SafetyLimits(StagePart):
                   stricter="equal"),
         Parameter("leg_stiction_n", "float", "N", "friction of a leg that rests, at most, for this difference", 0.0, low=0.0, high=1e6,
                   stricter="equal"),
-        Parameter("leg_viscous_n_s_per_m", "float", "N.s/m", "friction of a leg that grows with its rate, for this difference", 0.0, low=0.0,
-                  high=1e8, stricter="equal"),
+        Parameter("leg_viscous_n_s_per_m", "float", "N.s/m", "friction of a leg that grows with its rate, for this difference", 0.0,
+                  low=0.0, high=1e8, stricter="equal"),
         Parameter("energy_warn", "float", "-", "energy gain of a contact that raises a warning", 0.05, low=0.0, high=10.0,
                   stricter="lower"),
         Parameter("energy_trip", "float", "-", "energy gain of a contact that trips (0.21 is a rebound of 1.1)", 0.2, low=0.0, high=1e6,
