@@ -1,7 +1,7 @@
 """What the safety stage makes of wrong sensors, of right ones, and of drives that do not obey, in process: three tables.
 
     python tools/trip_tables.py [--sensors] [--power] [--programme NAME ...] [--markdown]
-    python tools/trip_tables.py --quiet [--seed 2 --seed 3 ...]
+    python tools/trip_tables.py --quiet [--seed 2 --seed 3 ...] [--draws 1]
 
 `--sensors`: each programme is simulated once whole, which is its prediction (course of the force by depth, peak), and again with each wrong
 sensor. Printed: when it began, faults of the trip, when it came, the largest true force on the load cell (weight taken off) up to 50 ms
@@ -9,8 +9,8 @@ after the trip, as a share of the predicted peak. A row is as it should be when 
 nothing has tripped and both are so to the end. The whole run first must have no stop.
 
 `--quiet`: each variant of each shipped programme is simulated as it is, and again with other draws of the noise, held against the first as
-its prediction. The closed loop ends after 20 s, an operator may fly no longer. Printed: each run with a stop by a sensor that was judged
-wrong (`SENSE`): there is to be none.
+its prediction; with `--draws` against so many, of other seeds. The closed loop ends after 20 s, an operator may fly no longer. Printed: each
+run with a stop by a sensor that was judged wrong (`SENSE`): there is to be none.
 
 `--power`: on each stand in software a leg runs away, jams, the emergency stop is operated, the supply is lost, a hose bursts, while the
 platform approaches. Printed: fault, when it came, when the power of the axis was taken after it, when the legs stood, the greatest way and
@@ -28,7 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drivers.simulated.injections import HYDRAULIC, IN_PROCESS  # noqa: E402
-from hil_server.analysis.course import course  # noqa: E402
+from hil_server.analysis.course import course, together  # noqa: E402
 from hil_server.config import SHIPPED, load_test  # noqa: E402
 from hil_server.line import assembly  # noqa: E402
 from hil_server.run.programme import is_programme, load_programme  # noqa: E402
@@ -152,13 +152,16 @@ def with_noise(config, seed=None, safety=()):
     return replace(config, document=document)
 
 
-def quiet(seeds, programmes):
+def quiet(seeds, programmes, draws):
     runs, alarms, stopped = 0, 0, 0
     for name, config in variants():
         if programmes and name.split()[0] not in programmes:
             continue
-        base, _, test = run(with_noise(config), every=100)
-        found = course(base, float(test.context["start"].X_TA[0]), test.context["period_s"])
+        found = []
+        for seed in (None, *range(101, 100 + draws)):
+            base, _, test = run(with_noise(config, seed), every=100)
+            found.append(course(base, float(test.context["start"].X_TA[0]), test.context["period_s"]))
+        found = together(found)
         for seed in seeds:
             records, _, _ = run(with_noise(config, seed, found), every=100)
             at, faults = trip_of(records)
@@ -209,12 +212,13 @@ def main():
     p.add_argument("--power", action="store_true")
     p.add_argument("--quiet", action="store_true")
     p.add_argument("--seed", type=int, action="append", help="of --quiet (default: 2)")
+    p.add_argument("--draws", type=int, default=1, help="of --quiet: simulations that make a prediction")
     p.add_argument("--programme", action="append", help=f"of --sensors one of {', '.join(PROGRAMMES)}; of --quiet any shipped one")
     p.add_argument("--markdown", action="store_true")
     options = p.parse_args()
     good = True
     if options.quiet:
-        good = quiet(options.seed or [2], options.programme)
+        good = quiet(options.seed or [2], options.programme, options.draws)
     if options.sensors or not (options.power or options.quiet):
         good = sensors(options.programme or PROGRAMMES)
     if options.power:

@@ -4,7 +4,9 @@ The axial force of a contact is judged where the units are deeper in each other 
 a run have in common, what bounces behind it they have not. See `rt_kernels.safety.limits`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from os import PathLike
 from typing import Any
 
@@ -50,12 +52,34 @@ def course(records: np.ndarray, contact_x_m: float, period_s: float) -> dict[str
     return {"course_step_m": step, "course_force_n": [round(float(f), 3) for f in least], "predicted_force_n": round(float(peak), 3)}
 
 
-def held_against(config: TestConfig, prediction: str | PathLike[str]) -> TestConfig:
-    """The test with what its prediction says in its [safety]; keys that the test gives itself stay. prediction: log of the simulated
-    variant. Raises LogError."""
-    log = open_log(prediction)
+def together(courses: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The keys of several predictions of one variant, of other draws of its noise: at each depth the least of their forces, of their peaks
+    the greatest. Where one of them has no contact no depth has to have a force."""
+    touching = [one for one in courses if one]
+    if len(courses) == 1 or not touching:
+        return courses[0] if courses else {}
+    peak = {"predicted_force_n": max(one["predicted_force_n"] for one in touching)}
+    if len(touching) < len(courses):
+        return peak
+    step = max(one["course_step_m"] for one in touching)
+    ends = [len(one["course_force_n"]) * one["course_step_m"] for one in touching]
+    least = []
+    for k in range(ceil(max(ends) / step - 1e-9)):
+        forces = []
+        for one in touching:
+            force, ratio = one["course_force_n"], step / one["course_step_m"]
+            first = min(int(k * ratio + 1e-9), len(force) - 1)
+            forces.append(min(force[first : max(first + 1, ceil((k + 1) * ratio - 1e-9))]))
+        least.append(min(forces))
+    return {"course_step_m": step, "course_force_n": least, **peak}
+
+
+def held_against(config: TestConfig, predictions: Sequence[str | PathLike[str]]) -> TestConfig:
+    """The test with what its predictions say in its [safety]; keys that the test gives itself stay. predictions: logs of the simulated
+    variant, one or several draws of its noise. Raises LogError."""
     start = assembly.base_context(config)["start"]
     declared = {p.key for p in registry.part("safety", config.part("safety")[0]).PARAMETERS}  # type: ignore[attr-defined]
-    found = course(log.records, float(start.X_TA[0]), log.header.period_ns * 1e-9)
+    logs = [open_log(one) for one in predictions]
+    found = together([course(log.records, float(start.X_TA[0]), log.header.period_ns * 1e-9) for log in logs])
     kept = {key: value for key, value in found.items() if key in declared}
     return replace(config, document={**config.document, "safety": {**kept, **config.document["safety"]}})

@@ -9,7 +9,7 @@ The prediction is the log of `hil-server simulate`, on whatever stand: what must
 * strokes of the legs, where the prediction was made with this stand's platform.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,20 +85,21 @@ def rehearsed(config: TestConfig, path: str | Path) -> Rehearsal:
     return Rehearsal(Path(path), log.header.run_id, loads, tuple(against))
 
 
-def allowed(config: TestConfig, path: str | Path | None, hardware: bool, confirmed: str) -> list[str]:
+def allowed(config: TestConfig, paths: Sequence[str | Path], hardware: bool, confirmed: str) -> list[str]:
     """Notes for the log of the run. On hardware a prediction without objection is needed, or a confirmation (a reason in words).
 
     Raises VerdictError when there is neither; LogError for a file that is none. On the virtual stand nothing is refused."""
-    if path is None:
+    if not paths:
         said, objections = "no prediction of this variant was given (--prediction LOG of hil-server simulate)", 1
     else:
-        found = rehearsed(config, path)
+        found = [rehearsed(config, path) for path in paths]
         r1, r2 = criticality(config.initial_conditions)
-        said, objections = f"variant of R1 {r1:.2f}, R2 {r2:.2f}: {found.line()}", len(found.against)
+        said = f"variant of R1 {r1:.2f}, R2 {r2:.2f}: {'; '.join(one.line() for one in found)}"
+        objections = sum(len(one.against) for one in found)
     if not objections:
         return [said]
     if not hardware:
-        return [said if path is not None else f"{said}: recommended, and needed on hardware"]
+        return [said if paths else f"{said}: recommended, and needed on hardware"]
     if not confirmed:
         raise VerdictError(
             f"not armed: {said}. Simulate the same variant (hil-server simulate, --set test.stand=stands/ideal_stand.toml where the stand "

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ NOTHING_RAN = "nothing was armed, nothing has moved, there is no log"
 @dataclass
 class Options:
     """out: folder of the log and the report (none: runs/ and the time); quiet: no progress line; report: make one; force: run although a
-    prediction forbids it; prediction: log of the simulated variant; confirmed: why the run is to be without one, or against its loads;
+    prediction forbids it; predictions: logs of the simulated variant; confirmed: why the run is to be without one, or against its loads;
     stand: settings of the virtual stand's process beside the configuration's (drivers.simulated.stand_server: other devices, faults); or
     `process`: one that runs already (`virtual_stand`) and goes on after the test; desk: file of who holds the desk beyond the
     run."""
@@ -65,7 +65,7 @@ class Options:
     quiet: bool = False
     report: bool = True
     force: bool = False
-    prediction: str | None = None
+    predictions: Sequence[str] = ()
     confirmed: str = ""
     stand: dict[str, Any] = field(default_factory=dict)
     desk: str = ""
@@ -165,14 +165,14 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
     hardware = "drives" in config.stand and begin is None
     if hardware:
         narrowing.demand_signed(config.stand, str(config.paths["stand"]))
-    foreseen = [] if in_air else allowed(config, options.prediction, hardware, options.confirmed)
+    foreseen = [] if in_air else allowed(config, options.predictions, hardware, options.confirmed)
     if hardware and not in_air:
         foreseen += leg_record.demand(config.stand, str(config.paths["stand"]), options.force)
         foreseen += _delays_known(config, options)
     for note in foreseen:
         _say(options, note)
-    if options.prediction and not in_air:
-        config = held_against(config, options.prediction)
+    if options.predictions and not in_air:
+        config = held_against(config, options.predictions)
     if begin is None:
         config = tared(config)
     log = new_log(options.out, config.test["name"])
@@ -208,8 +208,8 @@ def _fly(config: TestConfig, options: Options, begin: Resumed | None) -> dict[st
         facts.devices = there
         of_devices = [note for device in devices for note in getattr(device, "notes", ())]
         facts.notes.extend([*foreseen, *late, *_permitted(prediction, options), *of_devices])
-        if options.prediction:  # the report lays it beside the run
-            facts.prediction = {**facts.prediction, "log": str(Path(options.prediction).absolute())}
+        if options.predictions:  # the report lays the first beside the run
+            facts.prediction = {**facts.prediction, "log": str(Path(options.predictions[0]).absolute())}
         interrupts.look()
         with unless_begun(log):
             with folder_of(log), interrupts.not_passed_on():

@@ -88,10 +88,9 @@ def perform(args: argparse.Namespace, run_one: Callable[..., dict[str, Any]], li
 def _options(args: argparse.Namespace, out: str | None, variant: str = "", desk: str = "") -> Any:
     from hil_server.run.session import Options
 
-    prediction = getattr(args, "prediction", None)
-    if prediction and variant and Path(prediction).is_dir():
-        prediction = str(Path(prediction) / variant / "run.mcap")
-    return Options(out=out, quiet=args.quiet, report=not args.no_report, force=getattr(args, "force", False), prediction=prediction,
+    given = getattr(args, "prediction", None) or ()
+    predictions = [str(Path(one) / variant / "run.mcap") if variant and Path(one).is_dir() else one for one in given]
+    return Options(out=out, quiet=args.quiet, report=not args.no_report, force=getattr(args, "force", False), predictions=predictions,
                    confirmed=getattr(args, "confirm_loads", ""), desk=desk)  # fmt: skip
 
 

@@ -17,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prediction",
         metavar="LOG",
+        action="append",
         help="simulated run of the same variant, required on hardware: its peak loads are "
-        "compared with the limits (a programme: the folder of its simulation)",
+        "compared with the limits (a programme: the folder of its simulation); may be given again, for other draws of the noise",
     )
     parser.add_argument("--confirm-loads", default="", metavar="REASON", help="arm without a prediction or against its loads; logged")
     parser.add_argument("--hold", action="store_true", help="a programme waits for the command start before every variant but the first")

@@ -44,12 +44,12 @@ def test_the_same_variant_within_limits_may_run(prediction):
     r = open_log(prediction).records
     peaks = {load.name: load.peak for load in found.loads}
     assert peaks["fx_n"] == pytest.approx(np.abs(r["F_S"][:, 0]).max(), rel=1e-6) and peaks["fx_n"] > 100.0
-    (note,) = allowed(config, prediction, hardware=True, confirmed="")
+    (note,) = allowed(config, [prediction], hardware=True, confirmed="")
     r1, r2 = criticality(config.initial_conditions)
     assert "of its limit" in note and f"R1 {r1:.2f}, R2 {r2:.2f}" in note
     # what happens before and after the contact, and where a default is written out, is no other variant
     same = load_test(None, [*SHORT, "guidance.speed_max_m_s=0.3", "guidance.capture_limit_s=10.0", "wrench.filter_order=1"])
-    assert differences(config, same) == [] and allowed(same, prediction, hardware=True, confirmed="") == [note]
+    assert differences(config, same) == [] and allowed(same, [prediction], hardware=True, confirmed="") == [note]
 
 
 @pytest.mark.parametrize("override, said", [
@@ -65,12 +65,12 @@ def test_hardware_is_refused(prediction, override, said):
         override = f"mechanism.{key}={load_test(None).mechanism[key] * 1.01}"
     config = load_test(None, [*SHORT, override])
     with pytest.raises(VerdictError, match="not armed") as refused:
-        allowed(config, prediction, hardware=True, confirmed="")
+        allowed(config, [prediction], hardware=True, confirmed="")
     assert said in str(refused.value) and "--confirm-loads" in str(refused.value)
     # told to, it runs, and the log says who said so; the virtual stand only remarks it
-    notes = allowed(config, prediction, hardware=True, confirmed="approved by the test lead")
+    notes = allowed(config, [prediction], hardware=True, confirmed="approved by the test lead")
     assert said in notes[0] and "approved by the test lead" in notes[1]
-    (remark,) = allowed(config, prediction, hardware=False, confirmed="")
+    (remark,) = allowed(config, [prediction], hardware=False, confirmed="")
     assert said in remark
 
 
@@ -122,7 +122,7 @@ def test_a_programme_takes_the_log_of_each_variant(tmp_path):
 
     from hil_server.terminal.outcome import _options
 
-    args = Namespace(quiet=True, no_report=True, prediction=str(tmp_path), confirm_loads="", force=False)
-    assert _options(args, None, "RT-01").prediction == str(tmp_path / "RT-01" / "run.mcap")
-    args.prediction = str(tmp_path / "one.mcap")
-    assert _options(args, None, "RT-01").prediction == args.prediction
+    args = Namespace(quiet=True, no_report=True, prediction=[str(tmp_path)], confirm_loads="", force=False)
+    assert _options(args, None, "RT-01").predictions == [str(tmp_path / "RT-01" / "run.mcap")]
+    args.prediction += [str(tmp_path / "one.mcap")]
+    assert _options(args, None, "RT-01").predictions == [str(tmp_path / "RT-01" / "run.mcap"), args.prediction[1]]

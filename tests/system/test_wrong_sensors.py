@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hil_server.analysis.course import course, held_against
+from hil_server.analysis.course import course, held_against, together
 from hil_server.config import SHIPPED, load_test
 from hil_server.line import assembly
 from hil_server.telemetry.log_format import LogError
@@ -77,8 +77,21 @@ def test_a_run_takes_the_course_of_its_prediction_and_keeps_its_own_keys(tmp_pat
     from hil_server.run.session import Options, simulate
 
     log = simulate(load_test(None, list(KEYS)), Options(out=str(tmp_path), quiet=True, report=False))["log"]
-    held = held_against(load_test(None, [*KEYS, "safety.predicted_force_n=500.0"]), log)
+    held = held_against(load_test(None, [*KEYS, "safety.predicted_force_n=500.0"]), [log])
     assert held.safety["predicted_force_n"] == 500.0 and len(held.safety["course_force_n"]) > 10
     assert assembly.part_of(held, "safety", assembly.simulation(held).context)
     with pytest.raises(LogError):
-        held_against(load_test(None), tmp_path / "none.mcap")
+        held_against(load_test(None), [tmp_path / "none.mcap"])
+
+
+def test_several_predictions_ask_for_the_least_and_allow_the_greatest():
+    coarse = {"course_step_m": 0.02, "course_force_n": [10.0, 30.0], "predicted_force_n": 40.0}
+    fine = {"course_step_m": 0.01, "course_force_n": [0.0, 20.0, 25.0, 28.0, 50.0, 60.0], "predicted_force_n": 70.0}
+    assert together([fine]) == fine and together([]) == {}
+    both = {"course_step_m": 0.02, "course_force_n": [0.0, 25.0, 30.0], "predicted_force_n": 70.0}
+    assert together([coarse, fine]) == together([fine, coarse]) == both
+    # one that has no contact takes nothing from the greatest force, and lets no depth have one
+    assert together([fine, {}]) == {"predicted_force_n": 70.0}
+    # steps that are no multiples of each other: a place takes every place that it overlaps
+    odd = {"course_step_m": 0.015, "course_force_n": [5.0, 6.0, 90.0], "predicted_force_n": 1.0}
+    assert together([coarse, odd])["course_force_n"] == [5.0, 6.0, 30.0]
