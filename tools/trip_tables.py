@@ -9,8 +9,8 @@ after the trip, as a share of the predicted peak. A row is as it should be when 
 nothing has tripped and both are so to the end. The whole run first must have no stop.
 
 `--quiet`: each variant of each shipped programme is simulated as it is, and again with other draws of the noise, held against the first as
-its prediction; with `--draws` against so many, of other seeds. The closed loop ends after 20 s, an operator may fly no longer. Printed: each
-run with a stop by a sensor that was judged wrong (`SENSE`): there is to be none.
+its prediction; with `--draws` against so many, of other seeds. The closed loop ends after 20 s, an operator may fly no longer. Printed:
+each run with a stop by a sensor that was judged wrong (`SENSE`): there is to be none.
 
 `--power`: on each stand in software a leg runs away, jams, the emergency stop is operated, the supply is lost, a hose bursts, while the
 platform approaches. Printed: fault, when it came, when the power of the axis was taken after it, when the legs stood, the greatest way and
